@@ -187,6 +187,12 @@ func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error
 	return transcript.Entry{}, s.fail("entry", session.Missing("entry", id))
 }
 
+// ImageRefs returns a context for reads of entries (Page, Path, Entries, Originals, Entry, Find) that leave the images
+// which are stored apart as they are stored: the base64 text is coppice-blob:sha256:HEX:BYTES, of which Blob has the
+// bytes; other text that begins so has =: after the colon. Nothing of the images is read, and one that is gone does no
+// harm.
+func ImageRefs(ctx context.Context) context.Context { return session.KeepRefs(ctx) }
+
 // Blob returns the bytes of an image of an entry by their SHA-256, 64 lower-case hex digits: one request, or none if
 // the checkpoint or the handle holds it. Images are stored apart from their entries if their base64 has more than 32
 // KiB. One that is not stored is fs.ErrNotExist; one that is not intact is ErrCorrupt.

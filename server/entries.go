@@ -13,7 +13,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
-	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -130,6 +129,7 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	ctx = imagesOf(ctx, q.Images)
 	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		l := &list{name: "entries", ndjson: wantsNDJSON(q.r)}
 		etag := h.Head().Commit
@@ -253,16 +253,15 @@ func (q *entriesQuery) line(e transcript.Entry) json.RawMessage {
 	if q.Marks {
 		q.shown = append(q.shown, e.Ordinal)
 	}
-	return lineOf(e, q.Images)
+	return e.Raw
 }
 
-// lineOf returns the line of an entry, with its images or with references to them.
-func lineOf(e transcript.Entry, images string) json.RawMessage {
-	if images != "ref" {
-		return e.Raw
+// imagesOf returns the context of a read of entries with their images, or with references to them.
+func imagesOf(ctx context.Context, images string) context.Context {
+	if images == "ref" {
+		return coppice.ImageRefs(ctx)
 	}
-	line, _ := blob.Externalise(e.Raw)
-	return line
+	return ctx
 }
 
 // lines yields the lines of entries.
@@ -279,8 +278,8 @@ func (q *entriesQuery) lines(entries iter.Seq2[transcript.Entry, error]) iter.Se
 func (s *Server) entry(ctx context.Context, q *entryQuery) (answer, error) {
 	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		etag := h.Head().Commit
-		e, err := h.Entry(ctx, q.Entry)
-		return answer{etag: etag, doc: lineOf(e, q.Images)}, err
+		e, err := h.Entry(imagesOf(ctx, q.Images), q.Entry)
+		return answer{etag: etag, doc: e.Raw}, err
 	})
 }
 

@@ -87,7 +87,7 @@ func Leaf(ctx context.Context, s *coppice.Session, word string) (string, error) 
 // UsageOfSession returns the usage of all branches of a session: what was spent, whatever amendments say. It reads
 // every entry.
 func UsageOfSession(ctx context.Context, s *coppice.Session) (Usage, error) {
-	return usageOf(s.ID(), "session", s.Originals(ctx))
+	return usageOf(s.ID(), "session", s.Originals(coppice.ImageRefs(ctx)))
 }
 
 // maxPoints bounds the points of CostOverTime.
@@ -110,7 +110,7 @@ func CostOverTime(ctx context.Context, s *coppice.Session) ([]CostAt, error) {
 	points := []CostAt{}
 	var sum float64
 	var seq uint64
-	for e, err := range s.Originals(ctx) {
+	for e, err := range s.Originals(coppice.ImageRefs(ctx)) {
 		if err != nil {
 			return nil, err
 		}
@@ -137,12 +137,12 @@ func UsageOfPath(ctx context.Context, s *coppice.Session, leaf string) (Usage, e
 	if leaf == "" {
 		return usageOf(s.ID(), "path", func(func(transcript.Entry, error) bool) {})
 	}
-	return usageOf(s.ID(), "path", s.Path(ctx, leaf))
+	return usageOf(s.ID(), "path", s.Path(coppice.ImageRefs(ctx), leaf))
 }
 
 // UsageOfView returns the usage of the path of a view. It reads the entries of the path.
 func UsageOfView(ctx context.Context, session string, v *coppice.View) (Usage, error) {
-	return usageOf(session, "path", v.Path(ctx))
+	return usageOf(session, "path", v.Path(coppice.ImageRefs(ctx)))
 }
 
 func usageOf(session, scope string, entries iter.Seq2[transcript.Entry, error]) (Usage, error) {

@@ -78,10 +78,16 @@ func (im *Images) Get(ctx context.Context, st *state.State, sum string) ([]byte,
 // refMark occurs in every stored line that Internalise would change.
 var refMark = []byte("coppice-blob:")
 
-// Line puts the images of one stored line back. One that is gone is fs.ErrNotExist, unless a repair recorded its loss:
-// then its reference stays.
+// refsKey is the key of a context whose reads leave images as they are stored.
+type refsKey struct{}
+
+// KeepRefs returns a context whose reads leave references to images in their place.
+func KeepRefs(ctx context.Context) context.Context { return context.WithValue(ctx, refsKey{}, true) }
+
+// Line puts the images of one stored line back, unless the context keeps references. One that is gone is
+// fs.ErrNotExist, unless a repair recorded its loss: then its reference stays.
 func (im *Images) Line(ctx context.Context, st *state.State, stored []byte) ([]byte, error) {
-	if !bytes.Contains(stored, refMark) {
+	if !bytes.Contains(stored, refMark) || ctx.Value(refsKey{}) != nil {
 		return stored, nil
 	}
 	line, gone, err := im.internalise(ctx, st, stored)

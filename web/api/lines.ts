@@ -9,20 +9,20 @@ const nextPage = 100;
 /** newest returns the end of a path, without marks: they need the whole tree, and the first page does not wait for it. */
 export async function newest(id: string, path: string, signal?: AbortSignal): Promise<Line> {
   const page = await entryPage(id, { path, order: "desc", limit: firstPage }, signal);
-  return lineOf(page.entries.toReversed(), [], page.next !== undefined, false);
+  return { ...lineOf(page.entries.toReversed(), [], page.next !== undefined, false), before: page.broken };
 }
 
 /** oldest returns the start of a path. */
 export async function oldest(id: string, path: string, signal?: AbortSignal): Promise<Line> {
   const page = await entryPage(id, { path, limit: firstPage, marks: true }, signal);
-  return lineOf(page.entries, page.marks ?? [], false, page.next !== undefined);
+  return { ...lineOf(page.entries, page.marks ?? [], false, page.next !== undefined), after: page.broken };
 }
 
 /** around returns what is before and after an entry of a path. */
 export async function around(id: string, path: string, entry: string, signal?: AbortSignal): Promise<Line> {
   const [before, after] = await Promise.all([olderThan(id, path, entry, signal, firstPage / 2),
     newerThan(id, path, entry, signal, firstPage)]);
-  return { ...turnedTo(before, after), newer: after.newer };
+  return { ...turnedTo(before, after), newer: after.newer, after: after.after };
 }
 
 /** olderThan returns the entries that lead to an entry of a path, with that entry. */
@@ -30,7 +30,7 @@ export async function olderThan(
   id: string, path: string, entry: string, signal?: AbortSignal, limit = nextPage,
 ): Promise<Line> {
   const page = await entryPage(id, { path, from: entry, order: "desc", limit, marks: true }, signal);
-  return lineOf(page.entries.toReversed(), (page.marks ?? []).toReversed(), page.next !== undefined, true);
+  return { ...lineOf(page.entries.toReversed(), (page.marks ?? []).toReversed(), page.next !== undefined, true), before: page.broken };
 }
 
 /** newerThan returns an entry of a path, and those that follow it. */
@@ -38,7 +38,7 @@ export async function newerThan(
   id: string, path: string, entry: string, signal?: AbortSignal, limit = nextPage,
 ): Promise<Line> {
   const page = await entryPage(id, { path, from: entry, limit, marks: true }, signal);
-  return lineOf(page.entries, page.marks ?? [], true, page.next !== undefined);
+  return { ...lineOf(page.entries, page.marks ?? [], true, page.next !== undefined), after: page.broken };
 }
 
 /** some returns entries by their ids, with their marks. At most 500. */

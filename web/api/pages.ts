@@ -1,5 +1,5 @@
 // Pages of entries and commits. openapi-fetch types an answer that can be JSON or NDJSON as neither; these are JSON.
-import { api, type Commit, type Entry, type Schemas } from "./client.ts";
+import { api, Failure, type Commit, type Entry, type Problem, type Schemas } from "./client.ts";
 import type { operations } from "../../clients/typescript/src/generated/openapi.ts";
 
 export type Mark = Schemas["Mark"];
@@ -9,6 +9,7 @@ export interface EntryPage {
   marks?: Mark[]; // with marks: one for each entry, in their order
   next?: string;
   prev?: string;
+  broken?: string; // why the page ends before its end, or the list's: what a person can read of it
 }
 
 type EntryQuery = NonNullable<operations["listEntries"]["parameters"]["query"]>;
@@ -20,7 +21,8 @@ export async function entryPage(id: string, query: EntryQuery, signal?: AbortSig
   const { data } = await api.GET("/v1/sessions/{id}/entries", {
     params: { path: { id }, query: { images: "ref", ...query } }, signal,
   });
-  return data as EntryPage;
+  const page = data as EntryPage & { error?: Problem };
+  return page.error ? { ...page, broken: new Failure(0, page.error).message } : page;
 }
 
 /** commitPage returns at most 500 commits, newest first. */

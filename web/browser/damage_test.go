@@ -2,6 +2,7 @@ package browser
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,4 +53,43 @@ func TestDamagedSession(t *testing.T) {
 	p.click(".sessions a|The session whole")
 	p.see(".talk article|message 149 of the session")
 	p.miss(".sessions a|The session whole >> .facts|damaged")
+}
+
+// An image that is gone leaves its place empty, and takes nothing else away.
+func TestMissingImage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := local.Open(dir, nil)
+	ok(t, err)
+	st := stored(t, b)
+	h, err := st.Create("pics", nil)
+	ok(t, err)
+	picture := base64.StdEncoding.EncodeToString(append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 80_000)...))
+	for i := range 60 {
+		e := entry.User(fmt.Sprintf("message %d", i))
+		if i == 55 {
+			e = entry.Message(map[string]any{"role": "user", "content": []any{
+				map[string]any{"type": "text", "text": "this one"},
+				map[string]any{"type": "image", "mimeType": "image/png", "data": picture},
+			}})
+		}
+		_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(e)})
+		ok(t, err)
+	}
+	ok(t, h.Close())
+	ok(t, st.Close())
+	ok(t, os.RemoveAll(filepath.Join(dir, "sessions", "pics", "blobs")))
+
+	st, err = coppice.Open(t.Context(), dir, nil)
+	ok(t, err)
+	t.Cleanup(func() { ok(t, st.Close()) })
+	p := newTab(t, newSite(t, st), wide)
+	p.allow("status of 404")
+	p.navigate("/s/pics")
+	p.see(".talk article|message 59")
+	p.see(".talk article|this one >> .picture|png · 80 KB: it is not stored any more")
+	p.see(".talk article|message 54")
+	p.press("g g")
+	p.see(".talk article|message 0")
+	p.see(".talk .edge|start of the session")
 }

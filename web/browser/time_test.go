@@ -119,16 +119,25 @@ func TestScrubAsResume(t *testing.T) {
 	t.Logf("%d commits: %d of %d states equal `coppice resume --at`", commits, len(seen), samples)
 }
 
-// Before the first message the conversation is at its start, and live again at its end.
+// Before the first message the conversation is empty, and live again at its end.
 func TestSeqZero(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
 	p := arrive(t, d.site, "/s/"+d.Main+"?seq=0&pane=state", ".state-head")
-	p.see(".talk .edge|start of the session")
-	p.see(".talk article|I inherited this repository yesterday")
-	p.click("button.live")
+	p.see(".talk .edge|there was no message yet")
+	p.settled()
+	if n := p.count(".talk article"); n != 0 {
+		t.Errorf("%d articles before the first message", n)
+	}
+	p.click(".talk .edge button|go to the head")
 	p.see(".talk article|Low at 01:57")
-	p.miss(".talk .edge|start of the session")
+	p.navigate("/s/" + d.Main + "?seq=1")
+	p.see(".rail-at|seq 1 of")
+	p.press(",")
+	p.see(".talk .edge|there was no message yet")
+	p.miss(".talk article")
+	p.press(".")
+	p.see(".talk article")
 }
 
 // The page says whether the head is on the line of an earlier commit.

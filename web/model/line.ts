@@ -12,6 +12,8 @@ export interface Line {
   marks: ReadonlyMap<string, Mark>; // of its entries, where they were read
   older: boolean; // there are entries before it
   newer: boolean; // there are entries after it
+  before?: string; // why those before it cannot be read
+  after?: string; // why those after it cannot be read
 }
 
 export const nothing: Line = { entries: [], marks: new Map(), older: false, newer: false };
@@ -25,14 +27,20 @@ export function lineOf(entries: readonly Entry[], marks: readonly Mark[], older:
 export function withOlder(line: Line, page: Line): Line {
   const known = new Set(line.entries.map((e) => e.id));
   const entries = [...page.entries.filter((e) => !known.has(e.id)), ...line.entries];
-  return marked(entries.slice(0, mostLoaded), line, page, page.older, line.newer || entries.length > mostLoaded);
+  return {
+    ...marked(entries.slice(0, mostLoaded), line, page, page.older, line.newer || entries.length > mostLoaded),
+    before: page.before, after: line.after,
+  };
 }
 
 /** withNewer returns a line with entries after it. Entries at its start are dropped where it is too long. */
 export function withNewer(line: Line, page: Line): Line {
   const known = new Set(line.entries.map((e) => e.id));
   const entries = [...line.entries, ...page.entries.filter((e) => !known.has(e.id))];
-  return marked(entries.slice(-mostLoaded), line, page, line.older || entries.length > mostLoaded, page.newer);
+  return {
+    ...marked(entries.slice(-mostLoaded), line, page, line.older || entries.length > mostLoaded, page.newer),
+    before: line.before, after: page.after,
+  };
 }
 
 /** turnedTo returns another line around the same place: what both share above the page stays loaded. */
@@ -42,7 +50,7 @@ export function turnedTo(line: Line, page: Line): Line {
   if (at < 0) return page;
   const entries = [...line.entries.slice(0, at), ...page.entries];
   const older = entries.length > mostLoaded || (at > 0 ? line.older : page.older);
-  return marked(entries.slice(-mostLoaded), line, page, older, page.newer);
+  return { ...marked(entries.slice(-mostLoaded), line, page, older, page.newer), before: at > 0 ? line.before : page.before, after: page.after };
 }
 
 function marked(entries: readonly Entry[], a: Line, b: Line, older: boolean, newer: boolean): Line {

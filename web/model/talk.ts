@@ -79,7 +79,10 @@ function follow(id: string, generation: number, place: Anchor | null): void {
   const start = v.seq === 0 && v.at === null; // the session was made: there is no message yet
   shown = { id, path, at: v.at ?? "", start, generation };
   const failed = trouble.peek() !== "" && before.at !== shown.at; // what is looked at now may be there
-  if (before.id !== id || before.path !== path || before.start !== start || failed) void (start ? openStart() : open(path, v.at));
+  if (before.id !== id || before.path !== path || before.start !== start || failed) {
+    if (start) showNothing();
+    else void open(path, v.at);
+  }
   else if (before.generation !== generation) void reread(place);
   else if (before.at !== shown.at && v.at) void lookTo(v.at);
 }
@@ -246,6 +249,17 @@ export async function readNewer(): Promise<void> {
   });
 }
 
+/** showNothing shows the session as it was made, without a message. */
+function showNothing(): void {
+  abort.abort();
+  batch(() => {
+    line.value = nothing;
+    loading.value = null;
+    trouble.value = "";
+    below.value = 0;
+  });
+}
+
 /** openStart shows the start of the line. */
 function openStart(): Promise<boolean> {
   return run("line", async (signal) => {
@@ -321,6 +335,7 @@ function replaceEntries(page: Line): void {
 
 /** arrive shows what a commit adds to the line. What it does on other lines changes at most marks. */
 function arrive(c: Change): void {
+  if (shown.start) return;
   const now = line.peek();
   const last = now.entries.at(-1);
   const stale = staleAfter(c.entries);

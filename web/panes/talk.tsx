@@ -101,7 +101,17 @@ function estimate(item: Item): number {
 
 function Start(): JSX.Element {
   const loading = talk.loading.value === "line";
-  if (talk.line.value.entries.length > 0) return <p class="edge">start of the session</p>;
+  const { entries, before } = talk.line.value;
+  if (entries.length > 0 && before) return <p class="edge failed" role="alert">What was said before cannot be read. {before}</p>;
+  if (entries.length > 0) return <p class="edge">start of the session</p>;
+  if (view.value.seq === 0 && view.value.at === null) {
+    return (
+      <p class="edge">
+        At seq 0 the session was made: there was no message yet.{" "}
+        <button type="button" class="link" onClick={() => talk.toHead()}>go to the head</button>
+      </p>
+    );
+  }
   if (talk.trouble.value) return <p class="edge" />;
   return <p class="edge" role="status">{loading ? "reading…" : "There is no message yet."}</p>;
 }
@@ -110,6 +120,8 @@ function Start(): JSX.Element {
 function End(): JSX.Element | null {
   const p = partial.value;
   const { line, seq } = view.value;
+  const { after } = talk.line.value;
+  if (after) return <p class="edge failed" role="alert">What was said after this cannot be read. {after}</p>;
   if (line === null && p !== null) return <Streaming message={p} />;
   const leaf = talk.line.value.entries.at(-1)?.id;
   if (line === null || !leaf || leaf === head.value?.entry) return null;

@@ -2,7 +2,7 @@
 // while they are in the page. Only formats of pixels are shown, by what the bytes are and not by what they are called.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../api/client.ts";
+import { call, Failure } from "../api/client.ts";
 import { bytes } from "../model/format.ts";
 import { session } from "../model/nav.ts";
 import { rasterType, sourceOf, type Source } from "../model/picture.ts";
@@ -29,7 +29,9 @@ export function Picture({ type, data }: { type: string; data: string }): JSX.Ele
       url = image.url;
       show(image);
     }).catch((err: unknown) => {
-      if (!abort.signal.aborted) show({ trouble: err instanceof Error ? err.message : String(err) });
+      if (abort.signal.aborted) return;
+      const gone = err instanceof Failure && err.status === 404;
+      show({ trouble: gone ? "it is not stored any more" : err instanceof Error ? err.message : String(err) });
     });
     return () => {
       abort.abort();
