@@ -167,6 +167,23 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
+// The title of the session is that of the page, and follows.
+func TestTitleFollows(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	p := arrive(t, s, "/s/"+bundled, ".talk article|"+newest)
+	p.wait(`document.title.startsWith("tideline 0.2")`)
+	h, err := s.store.Open(t.Context(), bundled, nil)
+	ok(t, err)
+	title := "Tides, exactly"
+	_, err = h.SetInfo(t.Context(), coppice.InfoChange{Title: &title})
+	ok(t, err)
+	ok(t, h.Close())
+	p.see(".top h1|" + title)
+	p.wait(`document.title === %s`, title+" · coppice")
+	p.see(".sessions a|" + title)
+}
+
 // An export is saved as a file, of the line or of the tree.
 func TestExport(t *testing.T) {
 	t.Parallel()

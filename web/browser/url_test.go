@@ -103,6 +103,36 @@ func TestHistoryOfTheBrowser(t *testing.T) {
 	p.see(".usage table")
 }
 
+// A run of keys is one step of the browser's history: back leads to where it began, not out of the session.
+func TestHistoryOfKeys(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := visit(t, d.site, "/")
+	p.click(".sessions a|" + "tideline 0.2")
+	p.see(".map .row")
+	p.settled()
+	back := func(name, want string) {
+		t.Helper()
+		p.settled()
+		eval[bool](p, `history.back() ?? true`)
+		p.wait(`location.pathname !== "/"`)
+		p.waitQuery(name, want)
+		p.settled()
+	}
+	p.write(".map-search", "Fiona") // the words are marked while they are entered
+	p.wait(`/^\d+ of/.test(document.querySelector(".map output").innerText)`)
+	p.press("Enter Enter")
+	p.wait(`new URLSearchParams(location.search).get("at")`)
+	back("at", "")
+	p.press("Escape") // out of the field
+	p.press(", , ,")
+	p.waitQuery("seq", "210")
+	back("seq", "")
+	p.press("k k")
+	p.wait(`new URLSearchParams(location.search).get("at")`)
+	back("at", "")
+}
+
 // One pull of the timeline's cursor is a step of the browser's history, and so is the way to the head.
 func TestHistoryOfTheTimeline(t *testing.T) {
 	t.Parallel()

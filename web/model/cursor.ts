@@ -6,9 +6,10 @@ import { commitPage } from "../api/pages.ts";
 import { Commits } from "./commits.ts";
 import { grown, type CostAt } from "./costs.ts";
 import { said } from "./line.ts";
-import { go, target, view } from "./nav.ts";
+import { go, target, view, type How } from "./nav.ts";
 import { Newest } from "./newest.ts";
 import { head, type Head } from "./session.ts";
+import { trouble } from "./talk.ts";
 import { losing } from "./ticks.ts";
 import type { Change } from "../api/events.ts";
 
@@ -86,6 +87,11 @@ export class Cursor {
 
   /** follow brings the cursor to the place of the view. */
   follow(seq: number | null, entry: string | null, newest: number): void {
+    if (seq !== null && seq > newest) {
+      trouble.value = `The link names commit ${seq}, which this session does not have. This is its newest one.`;
+      live("replace");
+      return;
+    }
     if (seq !== null && entry === null && seq < newest) void moveTo(seq, "replace", this.signal); // a link that names a commit alone
     const known = seq ?? (entry === null ? newest : this.places.get(entry));
     if (known === undefined) {
@@ -147,12 +153,12 @@ export class Cursor {
 }
 
 /** live returns the view to the head, which it then follows. */
-export function live(how: "push" | "replace" = "push"): void {
+export function live(how: How = "push"): void {
   go({ seq: null, line: null, at: null }, how);
 }
 
 /** moveTo shows a commit: its state, and the conversation that ended at its head. The newest one is shown live. */
-export async function moveTo(seq: number, how: "push" | "replace" = "replace", signal?: AbortSignal): Promise<void> {
+export async function moveTo(seq: number, how: How = "step", signal?: AbortSignal): Promise<void> {
   const commits = log.peek();
   if (!commits || !head.peek()) return;
   if (seq >= head.peek()!.seq) {

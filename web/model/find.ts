@@ -4,7 +4,7 @@ import { sessionPage } from "../api/pages.ts";
 import { leafBelow } from "../api/lines.ts";
 import { act, can } from "./actions.ts";
 import { keys } from "./keys.ts";
-import { go, open, session, view } from "./nav.ts";
+import { go, open, session, view, type How } from "./nav.ts";
 import { head } from "./session.ts";
 
 /** A Found is a line of the palette. */
@@ -35,7 +35,7 @@ function at(id: string, entry: string, onHead: boolean): () => void {
 }
 
 /** through shows an entry of a session on the newest line that goes through it. */
-export async function through(id: string, entry: string, how: "push" | "replace" = "push"): Promise<void> {
+export async function through(id: string, entry: string, how: How = "push"): Promise<void> {
   const before = view.peek();
   const leaf = await leafBelow(id, entry).catch(() => entry);
   if (view.peek() !== before) return; // the person is elsewhere by now

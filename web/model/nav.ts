@@ -41,14 +41,21 @@ function write(): void {
   if (url !== location.pathname + location.search) history.replaceState(null, "", url);
 }
 
+/** How a change of the view is in the browser's history: a run of steps, such as by a key that is held, is one entry. */
+export type How = "push" | "replace" | "step";
+
+let stepping = false; // the newest entry of the history was made by a step
+
 /**
- * go changes some of the view. A step that a person would want to undo with "back" makes an entry of the browser's
- * history; scrolling and scrubbing replace it, and the address follows a moment later.
+ * go changes some of the view. What a person would want to undo with "back" makes an entry of the browser's history;
+ * scrubbing and what follows from what is read replace it, and the address follows a moment later.
  */
-export function go(change: Partial<View>, how: "push" | "replace" = "push"): void {
+export function go(change: Partial<View>, by: How = "push"): void {
   const next = { ...view.peek(), ...change };
   const url = format(base, next);
   if (url === format(base, view.peek())) return;
+  const how = by !== "step" ? by : stepping ? "replace" : "push";
+  if (by !== "replace") stepping = by === "step";
   if (how === "push") {
     if (writing) write();
     history.pushState(null, "", url);
@@ -72,5 +79,6 @@ export function href(change: Partial<View>): string {
 addEventListener("popstate", () => {
   clearTimeout(writing);
   writing = undefined;
+  stepping = false;
   view.value = parse(base, location.pathname, location.search);
 });

@@ -5,7 +5,7 @@ import { api, type Session } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
 import { said } from "./line.ts";
 import { session } from "./nav.ts";
-import { change, head } from "./session.ts";
+import { change, head, summary } from "./session.ts";
 import { isNew, markSeen, readSeen, writeSeen } from "./seen.ts";
 import { byDay, rollUp, type Spent } from "./spend.ts";
 
@@ -98,7 +98,9 @@ export async function readSpent(signal?: AbortSignal): Promise<void> {
 /** readAgain reads what the list says of one session. */
 async function readAgain(id: string): Promise<void> {
   const { data } = await api.GET("/v1/sessions/{id}", { params: { path: { id } } }).catch(() => ({ data: undefined }));
-  if (data) sessions.value = sessions.peek().map((s) => (s.id === id ? data : s));
+  if (!data) return;
+  sessions.value = sessions.peek().map((s) => (s.id === id ? data : s));
+  if (session.peek() === id) summary.value = data;
 }
 
 /** touched reads the list anew when somebody does something and it is no longer fresh, unless more than a page is shown. */

@@ -6,7 +6,7 @@ import type { Change } from "../api/events.ts";
 import { asking } from "./asking.ts";
 import { continuing, isAside, itemsOf, mostLoaded, nothing, said, turnedTo, withNewer, withOlder } from "./line.ts";
 import type { Line } from "./line.ts";
-import { go, session, view } from "./nav.ts";
+import { go, session, view, type How } from "./nav.ts";
 import { change, connection, generation, head } from "./session.ts";
 import type { Anchor } from "./slice.ts";
 
@@ -88,7 +88,7 @@ function follow(id: string, generation: number, place: Anchor | null): void {
 }
 
 /** moveTo moves the cursor to an entry that is in sight: nothing is read and nothing scrolls. */
-export function moveTo(entry: string, how: "push" | "replace" = "replace"): void {
+export function moveTo(entry: string, how: How = "step"): void {
   shown.at = entry;
   go({ at: entry, seq: null }, how);
 }
@@ -190,7 +190,8 @@ async function elsewhere(at: string, signal: AbortSignal): Promise<void> {
     leaf = await leafBelow(id, at, signal);
   } catch (err) {
     if (!isMissing(err)) throw err;
-    shown = { ...shown, path: "head" };
+    shown = { ...shown, path: "head", at: "" };
+    go({ line: null, at: null, seq: null }, "replace");
     await showEnd("head", signal);
     throw new Error("The link names a message that this session does not have. This is its newest one.");
   }
@@ -271,7 +272,7 @@ function openStart(): Promise<boolean> {
 /** toEnd shows the end of the line, toRoot its start. */
 export async function toEnd(): Promise<void> {
   shown.at = "";
-  go({ at: null, seq: null }, "replace");
+  go({ at: null, seq: null }, "step");
   if (line.peek().newer) await open(shown.path, null);
   else wanted.value = "end";
 }

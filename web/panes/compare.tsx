@@ -2,12 +2,12 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { api, type Commit, type Entry, type Schemas } from "../api/client.ts";
+import { api, Failure, type Commit, type Entry, type Schemas } from "../api/client.ts";
 import { commitPage } from "../api/pages.ts";
 import { commitText } from "../model/commits.ts";
 import { compare, maxEntries, pointOf, type Difference } from "../model/compare.ts";
 import { marked, shownCommit } from "../model/cursor.ts";
-import { cost, count } from "../model/format.ts";
+import { clock, cost, count } from "../model/format.ts";
 import { editor } from "../model/lazy.ts";
 import { go, target, view } from "../model/nav.ts";
 import { sessions } from "../model/sessions.ts";
@@ -28,7 +28,9 @@ export function ComparePane(): JSX.Element {
     if (a === null || session === null) return;
     const abort = new AbortController();
     compare(pointOf(session, a), { session, target: b }, abort.signal).then((d) => (found.value = d)).catch((err: unknown) => {
-      if (!abort.signal.aborted) failed.value = err instanceof Error ? err.message : String(err);
+      if (abort.signal.aborted) return;
+      const missing = err instanceof Failure && err.status === 404;
+      failed.value = missing ? `There is no ${a} to compare with.` : err instanceof Error ? err.message : String(err);
     });
     return () => abort.abort();
   });
@@ -84,7 +86,8 @@ function Choose(): JSX.Element {
         {snapshots.value.map((s) => option("snap:" + s.id, `${s.tag || "snapshot"} · seq ${s.seq}`))}
       </optgroup>
       <optgroup label="Sessions">
-        {sessions.value.filter((s) => s.id !== id).slice(0, 50).map((s) => option(s.id + "/head", s.title || s.first || s.id))}
+        {sessions.value.filter((s) => s.id !== id).slice(0, 50).map((s) => (
+          option(s.id + "/head", `${s.title || s.first || s.id} · ${clock(s.updated, new Date())}`)))}
       </optgroup>
     </>
   );

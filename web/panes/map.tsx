@@ -2,12 +2,12 @@
 // screen are in the page.
 import { computed, signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
 import { mapped } from "../model/begun.ts";
 import { through } from "../model/find.ts";
 import { bytes, clock, grouped } from "../model/format.ts";
-import { go, href, session, view } from "../model/nav.ts";
+import { go, href, session, view, type How } from "../model/nav.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
 import { change, connection, generation, head } from "../model/session.ts";
 import { line } from "../model/talk.ts";
@@ -102,7 +102,7 @@ export function MapPane(): JSX.Element {
   useCursor(drawn, place.show);
   const toHit = (words: string, step: 1 | -1) => {
     const near = at >= 0 ? at : Math.max(0, Math.floor(first.peek()) - step);
-    if (d && words) void hit(session.peek()!, d.rows, words, near, step).then((row) => (row ? showRow(row, "replace") : say("No entry has these words.")))
+    if (d && words) void hit(session.peek()!, d.rows, words, near, step).then((row) => (row ? showRow(row, "step") : say("No entry has these words.")))
       .catch((err: unknown) => (failed.value = err instanceof Failure ? err.message : String(err)));
   };
   return (
@@ -266,15 +266,26 @@ function usePlace(
   };
 }
 
+/** pause is the time without a key after which words are looked for, in ms: the server reads the whole session. */
+const pause = 400;
+
 function Controls({ d, onZoom, onHit }: {
   d: Drawn | null; onZoom: Place["zoomTo"]; onHit: (words: string, step: 1 | -1) => void;
 }): JSX.Element {
   const v = view.value;
+  const [text, setText] = useState(v.search);
+  useEffect(() => setText(v.search), [v.search]);
+  useEffect(() => {
+    if (text === view.peek().search) return;
+    const timer = setTimeout(() => go({ search: text }, "replace"), pause);
+    return () => clearTimeout(timer);
+  }, [text]);
   const hits = v.search ? d?.buckets.reduce((n, b) => n + (b.hits ?? 0), 0) ?? 0 : -1;
   return (
     <div class="map-controls">
-      <input class="map-search" type="search" placeholder="find" aria-label="Find words in the map" value={v.search}
-        title="Enter: next, Shift+Enter: previous" onChange={(e) => go({ search: e.currentTarget.value }, "replace")}
+      <input class="map-search" type="search" placeholder="find" aria-label="Find words in the map" value={text}
+        title="Enter: next, Shift+Enter: previous" onInput={(e) => setText(e.currentTarget.value)}
+        onChange={(e) => go({ search: e.currentTarget.value }, "replace")}
         onKeyDown={(e) => e.key === "Enter" && onHit(e.currentTarget.value, e.shiftKey ? -1 : 1)} />
       <select aria-label="Filter" value={v.filter} onChange={(e) => go({ filter: e.currentTarget.value as Filter })}>
         {filters.map((f) => <option key={f} value={f}>{f}</option>)}
@@ -354,7 +365,7 @@ function RowView({ row, position, total, y, height, at }: RowProps): JSX.Element
 }
 
 /** showRow moves the cursor to a row: on the line that is shown if the row is known to be on it, else on the newest one. */
-function showRow(row: Row, how: "push" | "replace" = "push"): void {
+function showRow(row: Row, how: How = "push"): void {
   const here = view.peek().line === null ? row.onPath : line.peek().entries.some((e) => e.id === row.id);
   if (here) go({ at: row.id, seq: null }, how);
   else void through(session.peek()!, row.id, how);
@@ -367,6 +378,6 @@ function move(e: KeyboardEvent, d: Drawn | null, at: number, seek: (row: number)
   e.preventDefault();
   const row = d.rows.at(at + step);
   if (!row) return;
-  showRow(row, "replace");
+  showRow(row, "step");
   seek(at + step);
 }

@@ -51,7 +51,7 @@ function seek(by: 1 | -1, is: Parameters<typeof talk.nextThat>[2], what: string)
     else if (talk.items.peek().some((item) => item.entry.id === id)) reach(id);
     else {
       talk.focus(id);
-      go({ at: id, seq: null });
+      go({ at: id, seq: null }, "step");
     }
   });
 }

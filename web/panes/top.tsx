@@ -1,6 +1,7 @@
 // The bar over everything: which session, which branch, whether it is live, and what can be done with it.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import { api, type Schemas } from "../api/client.ts";
 import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
@@ -17,14 +18,18 @@ import { openPalette } from "./palette.tsx";
 export function Top(): JSX.Element {
   const s = summary.value;
   const one = session.value !== null && !missing.value;
+  const title = s && (s.title || s.first || s.id);
   useActions({ "copy-link": copyLink });
+  useEffect(() => {
+    document.title = title ? title + " · coppice" : "coppice";
+  }, [title]);
   return (
     <header class="top">
       <a class="home" href={base + "/"} onClick={(e) => {
         e.preventDefault();
         open(null);
       }}>coppice</a>
-      {s && <h1 title={s.cwd}>{s.title || s.first || s.id}</h1>}
+      {s && <h1 title={s.cwd}>{title}</h1>}
       {one && <BranchChoice />}
       {one && <Live />}
       {readOnly.value && <span class="badge">read-only</span>}

@@ -7,7 +7,7 @@ import { readOnly } from "../model/access.ts";
 import { changes, type Changes } from "../model/changes.ts";
 import { live, log, readSnapshots } from "../model/cursor.ts";
 import { clock, count, shorten } from "../model/format.ts";
-import { session } from "../model/nav.ts";
+import { session, view } from "../model/nav.ts";
 import { head, isOwn, writers, type Head } from "../model/session.ts";
 import { Buttons, Since, useWrite, type Attempt } from "./ask.tsx";
 import { ChangeList } from "./changelist.tsx";
@@ -119,6 +119,7 @@ function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element
 }
 
 function Consequences({ e, to }: { e: Effect; to: number }): JSX.Element {
+  const { at } = view.value;
   const n = e.changed.list.length;
   const values = e.changed.more ? (n > 0 ? `more than ${n} values change` : "it changes; it is too large to be compared here")
     : n === 0 ? "no value changes" : n === 1 ? "1 value changes" : `${n} values change`;
@@ -126,6 +127,9 @@ function Consequences({ e, to }: { e: Effect; to: number }): JSX.Element {
     <>
       <p>State, context and head become what they were at seq {to} ({e.commit.reason}, {clock(e.commit.time, new Date())},{" "}
         {e.commit.branch}). This is a new commit on a new branch: nothing is deleted, and it can be undone.</p>
+      {at !== null && at !== e.commit.head && (
+        <p class="warn">The message that you look at is not the last one of this commit. To go on from the message itself, use its “continue”.</p>
+      )}
       <h3>State: {values}</h3>
       <ChangeList changed={e.changed} most={12} />
       <h3>Messages: {e.leave === 0 ? "none leaves the line" : entries(e.leave) + " on the branch " + e.on.branch}</h3>
