@@ -55,6 +55,7 @@ func TestVersions(t *testing.T) {
 	p.waitQuery("line", "")
 	p.hover(second + " >> .picker")
 	p.see(".peek button|" + firstOne)
+	p.wait(`document.querySelector(".scroller").scrollWidth === document.querySelector(".scroller").clientWidth`) // nothing moves for it
 	p.click(".peek [aria-label='compare with version 1']")
 	p.see("dialog.versions|Version 1 and version 2")
 	p.wait(`document.querySelector(".words del").innerText === "what" && document.querySelector(".words ins").innerText === "does"`)
