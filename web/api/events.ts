@@ -1,5 +1,6 @@
 // Following a session: server-sent events over fetch, which can carry a token. A connection that ends is opened again
 // after the newest commit that arrived, so that nothing is missed and nothing comes twice.
+import { exact } from "../model/exact.ts";
 import { call, Failure, type Commit, type Entry } from "./client.ts";
 
 /** A Change is a commit as followers get it. state is an RFC 6902 patch. */
@@ -90,11 +91,11 @@ export async function follow(id: string, after: number, listener: Listener, sign
       for await (const event of parseEvents(answer.body!)) {
         failed = 0;
         if (event.name === "commit") {
-          const change = JSON.parse(event.data) as Change;
+          const change = exact(event.data) as Change;
           if (change.seq <= seq) continue;
           seq = change.seq;
           listener.commit(change);
-        } else if (event.name === "partial") listener.partial(JSON.parse(event.data));
+        } else if (event.name === "partial") listener.partial(exact(event.data));
         else if (event.name === "reset") listener.reset();
       }
     } catch (err) {

@@ -1,5 +1,6 @@
 // Pages of entries and commits. openapi-fetch types an answer that can be JSON or NDJSON as neither; these are JSON.
 import { api, Failure, type Commit, type Entry, type Problem, type Schemas } from "./client.ts";
+import { exact } from "../model/exact.ts";
 import type { operations } from "../../clients/typescript/src/generated/openapi.ts";
 
 export type Mark = Schemas["Mark"];
@@ -19,9 +20,9 @@ type CommitQuery = NonNullable<operations["listCommits"]["parameters"]["query"]>
 /** entryPage returns at most 500 entries, with references in place of large images. */
 export async function entryPage(id: string, query: EntryQuery, signal?: AbortSignal): Promise<EntryPage> {
   const { data } = await api.GET("/v1/sessions/{id}/entries", {
-    params: { path: { id }, query: { images: "ref", ...query } }, signal,
+    params: { path: { id }, query: { images: "ref", ...query } }, signal, parseAs: "text",
   });
-  const page = data as EntryPage & { error?: Problem };
+  const page = exact(data!) as EntryPage & { error?: Problem };
   return page.error ? { ...page, broken: new Failure(0, page.error).message } : page;
 }
 

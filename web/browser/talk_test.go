@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // Entries of the demo's main session.
@@ -101,6 +103,38 @@ func TestAgents(t *testing.T) {
 	p.see(".talk article|edit")
 	p.settled()
 	p.miss(".agent-card|windows")
+}
+
+// Numbers that JavaScript would round are shown digit by digit: what a tool is called with, folded and opened, also where the
+// call comes in while one looks; contents that are not known, and notes. The figures of a message count as before.
+func TestDigitsOfMessages(t *testing.T) {
+	t.Parallel()
+	st := stored(t, memory.New())
+	s := newSite(t, st)
+	h, err := st.Create("digits", nil)
+	ok(t, err)
+	const cost = `"usage":{"totalTokens":12,"cost":{"total":0.2500000000000000000001}}`
+	call := func(n string) transcript.Draft {
+		return transcript.Draft{Type: "message", Body: jsonText(`{"message":{"role":"assistant",` + cost +
+			`,"content":[{"type":"toolCall","id":"` + n + `","name":"add","arguments":{"n":` + n + `}}]}}`)}
+	}
+	_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(entry.User("add"), call("9007199254740993"),
+		transcript.Draft{Type: "message", Body: jsonText(`{"message":{"role":"assistant","content":[{"odd":-9007199254740995}]}}`)},
+		transcript.Draft{Type: "custom", Body: jsonText(`{"customType":"sum","data":0.12345678901234567890}`)})})
+	ok(t, err)
+	ok(t, h.Close())
+	p := arrive(t, s, "/s/digits", ".talk article|note of sum")
+	s.commits("digits", coppice.Turn{Entries: drafts(call("9007199254740997"))})
+	for _, n := range []string{"9007199254740993", "9007199254740997"} {
+		p.see(".fold.tool .argument|" + n)
+		p.click(".fold.tool button|" + n)
+		p.see(".folded pre|\"n\": " + n)
+	}
+	p.click(".fold.tool button|other content")
+	p.see(".folded pre|-9007199254740995")
+	p.click(".annotation .fold button")
+	p.see(".annotation pre|0.12345678901234567890")
+	p.see(".talk .figures|12 tok · $0.25")
 }
 
 // An image is loaded by its own request, as bytes, and is shown in full when it is clicked.

@@ -1,5 +1,6 @@
 // Two points side by side: of one session, or of two. Each read is bounded.
 import { api, textOf, type Entry } from "../api/client.ts";
+import { exact } from "./exact.ts";
 import { sideOf, type Side } from "./verdict.ts";
 
 /** A Point is a target in a session. */
@@ -55,7 +56,7 @@ export async function compare(a: Point, b: Point, signal: AbortSignal): Promise<
   const path = `${sessionPath(a.session)}/diff?a=${encodeURIComponent(a.target)}&b=${encodeURIComponent(b.target)}`;
   const raw = await text(path, signal);
   const nothing = { onlyA: [], onlyB: [] };
-  const d = raw === null ? null : JSON.parse(raw) as { messages: typeof nothing; state: unknown };
+  const d = raw === null ? null : exact(raw) as { messages: typeof nothing; state: unknown };
   const { onlyA, onlyB } = d?.messages ?? nothing;
   const values = d === null ? -1 : Array.isArray(d.state) ? d.state.length : stateA === stateB ? 0 : 1;
   return { onlyA, onlyB, a: sideOf(onlyA), b: sideOf(onlyB), lines: false, values, stateA, stateB, more: d === null };
@@ -65,7 +66,7 @@ export async function compare(a: Point, b: Point, signal: AbortSignal): Promise<
 async function across(a: Point, b: Point, signal: AbortSignal): Promise<Omit<Difference, "stateA" | "stateB">> {
   const read = async (p: Point): Promise<{ message: unknown }[] | null> => {
     const raw = await text(`${sessionPath(p.session)}/context?at=${encodeURIComponent(p.target)}`, signal);
-    return raw === null ? null : (JSON.parse(raw) as { messages: unknown[] }).messages.map((message) => ({ message }));
+    return raw === null ? null : (exact(raw) as { messages: unknown[] }).messages.map((message) => ({ message }));
   };
   const [x, y, lineA, lineB] = await Promise.all([read(a), read(b), lineOf(a, signal), lineOf(b, signal)]);
   const figures = { a: lineA, b: lineB, lines: true, values: -1 };

@@ -1,5 +1,6 @@
 // What a message says, in the shapes of pi, Anthropic, OpenAI and Gemini. What is not known stays JSON. Pure.
 import type { Entry } from "../api/client.ts";
+import { digits, exact } from "./exact.ts";
 
 /** A Result is what came back of a call. agent is the session that the call started; "" = it does not say so. */
 interface Result {
@@ -96,7 +97,8 @@ function agentOf(details: unknown): string {
 }
 
 function num(x: unknown): number {
-  return typeof x === "number" && Number.isFinite(x) ? x : 0;
+  const n = Number(digits(x));
+  return Number.isFinite(n) ? n : 0;
 }
 
 /** textOf returns what parts say and think, without calls and results. */
@@ -137,7 +139,7 @@ function call(x: unknown): Part {
   let args: unknown = f.arguments ?? f.input ?? f.args ?? {};
   if (typeof args === "string") {
     try {
-      args = JSON.parse(args);
+      args = exact(args);
     } catch {
       // shown as the text it is
     }

@@ -1,5 +1,6 @@
 // What calls of tools are about. Pure.
 import type { Entry } from "../api/client.ts";
+import { digits } from "./exact.ts";
 
 type Json = Record<string, unknown>;
 
@@ -15,8 +16,8 @@ export function mainArgument(args: unknown): string {
   if (typeof args === "string") return oneLine(args);
   const f = fields(args);
   const name = telling.find((key) => typeof f[key] === "string" && f[key] !== "");
-  const value = name ? f[name] : Object.values(f).find((v) => typeof v === "string" || typeof v === "number");
-  return value === undefined ? "" : oneLine(String(value));
+  const texts = name ? [f[name]] : Object.values(f);
+  return oneLine(texts.map((v) => (typeof v === "string" ? v : digits(v))).find(Boolean) ?? "");
 }
 
 function oneLine(text: string): string {

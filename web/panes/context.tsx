@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { api, Failure, textOf, type Entry } from "../api/client.ts";
 import { scrubbed, settled } from "../model/cursor.ts";
+import { exact } from "../model/exact.ts";
 import { bytes, count } from "../model/format.ts";
 import { itemsOf } from "../model/line.ts";
 import { go, view } from "../model/nav.ts";
@@ -225,7 +226,7 @@ function AsMessage({ n, after }: { n: number; after: string[] }): JSX.Element {
 
 /** entryOf returns an entry that holds a message of a context. A summary is its text. */
 function entryOf(raw: string, n: number): Entry {
-  const message = JSON.parse(raw) as Record<string, unknown>;
+  const message = exact(raw) as Record<string, unknown>;
   const summary = typeof message.summary === "string" ? { content: message.summary } : {};
   return { type: "message", id: "saw-" + n, parentId: null, message: { ...summary, ...message } };
 }
