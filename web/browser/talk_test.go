@@ -67,6 +67,26 @@ func TestVersions(t *testing.T) {
 	kept()
 }
 
+// A conversation can be left in any frame in which it is drawn: nothing waits for what is gone. The tab reports exceptions.
+func TestLeavesWhileDrawing(t *testing.T) {
+	t.Parallel()
+	p := arrive(t, withBundled(t), "/", ".sessions a")
+	eval[bool](p, `(async () => {
+		const until = async (css, is) => {
+			while ((document.querySelector(css) !== null) !== is) await new Promise(requestAnimationFrame);
+		};
+		for (let n = 0; n < 12; n++) {
+			document.querySelector(".sessions a").click();
+			await until(".talk article", true);
+			for (let i = 0; i < n % 6; i++) await new Promise(requestAnimationFrame);
+			document.querySelector(".top .home").click();
+			await until(".talk", false);
+		}
+		return true;
+	})()`)
+	p.settled()
+}
+
 // What a tool answered, and what the model thought, are one line each until they are opened.
 func TestFolds(t *testing.T) {
 	t.Parallel()

@@ -79,11 +79,11 @@ export function Scroller(p: ScrollerProps): JSX.Element {
     if (p.wanted !== null) p.obeyed();
     if (!isHidden(box.current!, h)) settle(box.current!, list.current!, h, p, again);
   });
-  useEffect(() => {
+  useLayoutEffect(() => { // it ends when the list leaves the page; other effects end after the next painting
     if (!h.calm && !h.hidden && p.keys.length > 0) return painted(() => calmDown(box.current!, h, now.current, again));
   });
   useEffect(() => {
-    p.place(() => (h.anchor === "end" ? anchorIn(box.current!, list.current!) : h.anchor));
+    p.place(() => (h.anchor === "end" ? box.current && anchorIn(box.current, list.current!) : h.anchor));
   }, []);
   useResized([content, box], () => {
     const was = h.hidden;
