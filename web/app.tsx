@@ -20,6 +20,7 @@ import { Talk } from "./panes/talk.tsx";
 import { Top } from "./panes/top.tsx";
 import { later } from "./parts/later.tsx";
 import { Toast } from "./parts/toast.tsx";
+import { showMarks } from "./text/directions.ts";
 
 /** What can fill a phone's screen. The others stay in the page, with what they have loaded. */
 const bar: [Tab, string][] = [["sessions", "Sessions"], ["talk", "Conversation"], ["side", "Map and state"]];
@@ -67,4 +68,5 @@ start();
 startAccess();
 startList();
 listen(document);
+showMarks();
 render(<App />, document.getElementById("app")!);

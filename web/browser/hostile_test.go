@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/web/browser/fixture"
 )
 
@@ -123,6 +126,38 @@ func TestHostileText(t *testing.T) {
 			p.navigate(url)
 		}
 		p.wait(`document.querySelector(%s)?.innerText.includes(%s)`, article, all[name])
+	}
+}
+
+// What turns the direction of a text around is shown, and does nothing: in Markdown, also written as an entity, in code, in
+// plain text, in what a tool is called with and answers, and in titles. Letters that are written from the right stay.
+func TestDirections(t *testing.T) {
+	t.Parallel()
+	st := stored(t, memory.New())
+	s := newSite(t, st)
+	h, err := st.Create("directions", nil)
+	ok(t, err)
+	const odd = "\u202eexe.gnp"
+	message := func(role, content string) transcript.Draft {
+		return transcript.Draft{Type: "message", Body: jsonText(`{"message":{"role":"` + role + `","toolCallId":"a","content":` + content + `}}`)}
+	}
+	_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(
+		entry.User(odd), entry.User("\u2066\u2069"), entry.Assistant("&#x202E;entity *"+odd+"*\n\n```\nblock "+odd+"\n```\n\nשלום"),
+		message("assistant", `[{"type":"toolCall","id":"a","name":"read","arguments":{"path":"`+odd+`"}}]`),
+		message("toolResult", `[{"type":"text","text":"result `+odd+`"}]`),
+	)})
+	ok(t, err)
+	ok(t, h.Close())
+	p := arrive(t, s, "/s/directions", ".talk article|שלום")
+	p.press("o")
+	for _, text := range []string{
+		".md|\\u202eexe.gnp", ".md|\\u2066\\u2069", ".md|\\u202eentity", ".md em|\\u202eexe.gnp", ".md pre|block \\u202eexe.gnp",
+		".argument|\\u202eexe.gnp", ".folded pre|\\u202eexe.gnp", ".folded pre|result \\u202eexe.gnp",
+	} {
+		p.see(".talk article " + text)
+	}
+	if eval[bool](p, `/[\u202a-\u202e\u2066-\u2069]/.test(document.body.innerText)`) {
+		t.Error("a text of the page turns its direction around")
 	}
 }
 
