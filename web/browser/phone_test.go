@@ -1,6 +1,9 @@
 package browser
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // inSight reports whether an element is in sight in another one.
 const inSight = `((css, box) => {
@@ -38,6 +41,46 @@ func TestPhonePanes(t *testing.T) {
 		p.settled()
 		if !eval[bool](p, inSight, ".map .row.at", ".map-rows") {
 			t.Errorf("seq %s: the map does not show the cursor", p.query("seq"))
+		}
+	}
+}
+
+// Between a phone and a wide screen the list of sessions makes room while one is open: no pane scrolls sideways, but code does,
+// and what tools are called and what is compared can be read.
+func TestNarrowScreen(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	for _, width := range []int{760, 1000} {
+		for _, pane := range []string{"map", "state", "context", "compare", "usage"} {
+			t.Run(fmt.Sprint(width, " ", pane), func(t *testing.T) {
+				p := visitAs(t, d.site, "/s/"+d.Main+"?seq=150&with=seq%3A100&pane="+pane, look{width: width, height: 800})
+				p.see(".talk article")
+				p.see(".side > section")
+				if pane == "compare" {
+					p.wait(`document.querySelector(".merge")?.shadowRoot?.querySelector(".cm-content")`)
+				}
+				p.settled()
+				if eval[bool](p, find+` !== null`, ".sessions a") {
+					t.Fatal("the list takes the room")
+				}
+				if wide := eval[[]string](p, `[...document.querySelectorAll(".app *")].filter((e) => e.scrollWidth > e.clientWidth + 1 &&
+					/auto|scroll/.test(getComputedStyle(e).overflowX) && !e.matches("pre, .cm-scroller, .merge"))
+					.map((e) => e.outerHTML.slice(0, 100))`); len(wide) > 0 {
+					t.Errorf("scrolls sideways: %q", wide)
+				}
+				if names := eval[[]string](p, `[...document.querySelectorAll(".talk .fold b")].filter((e) => e.scrollWidth > e.clientWidth)
+					.map((e) => e.innerText)`); len(names) > 0 {
+					t.Errorf("names of tools are cut: %q", names)
+				}
+				if pane == "compare" {
+					if w := eval[float64](p, `Math.min(...[...document.querySelector(".merge").shadowRoot.querySelectorAll(".cm-content")]
+						.map((e) => e.clientWidth))`); w < 130 {
+						t.Errorf("a side of what is compared has %v pixels", w)
+					}
+				}
+				p.click(".top .home")
+				p.see(".sessions a")
+			})
 		}
 	}
 }
