@@ -22,6 +22,9 @@ func TestPhonePanes(t *testing.T) {
 		document.querySelector(".scroller").getBoundingClientRect().bottom + 1`) {
 		t.Error("a phone does not begin at the newest message")
 	}
+	if h := eval[float64](p, `Math.min(...[...document.querySelectorAll(".talk .fold > button")].map((e) => e.clientHeight))`); h < 44 {
+		t.Errorf("what a finger opens has %v pixels", h)
+	}
 
 	p.click(".phone-bar button|Map and state")
 	p.see(".map .row")

@@ -167,9 +167,15 @@ func TestImages(t *testing.T) {
 	if src := eval[string](p, `document.querySelector(".picture img").src`); !strings.HasPrefix(src, "blob:") {
 		t.Errorf("the source of the image is %.60s", src)
 	}
+	if b := p.box(".picture button"); b.Height < 58 || b.Height > 64 { // the image has 480 by 120
+		t.Errorf("the thumbnail has %v by %v pixels", b.Width, b.Height)
+	}
 	p.click(".picture button")
 	p.see("dialog.full-picture img")
-	p.press("Escape")
+	if b := p.box("dialog.full-picture header button"); b.Width > 60 || b.Height > 60 {
+		t.Errorf("the button that closes an image has %v by %v pixels", b.Width, b.Height)
+	}
+	p.click("dialog.full-picture header button")
 	p.miss("dialog")
 }
 
