@@ -102,6 +102,20 @@ func TestKeys(t *testing.T) {
 	t.Logf("%d keys of %d rows", tried, len(rows))
 }
 
+// The start page says that ? shows the keys: so it does where its field has the focus, until something is in it.
+func TestHelpFromAnEmptyField(t *testing.T) {
+	t.Parallel()
+	p := arrive(t, withBundled(t), "/", ".sessions a")
+	p.wait(`document.activeElement.matches(".sessions-search")`)
+	p.press("?")
+	p.see("dialog.help[open]")
+	p.press("Escape")
+	p.miss("dialog")
+	p.press("w ?")
+	p.wait(`document.querySelector(".sessions-search").value === "w?"`)
+	p.miss("dialog")
+}
+
 // versions returns two versions of one prompt.
 func versions(t *testing.T, d *demo) (first, second string) {
 	t.Helper()

@@ -36,14 +36,15 @@ export function act(action: string): boolean {
 
 let pending = "";
 
-/** listen acts on the keys of the page, except in fields that take text. */
+/** listen acts on the keys of the page, except in fields that take text; in one for a search that is empty, ? is for help. */
 export function listen(target: EventTarget): void {
   target.addEventListener("keydown", (event) => {
     const e = event as KeyboardEvent;
     const inField = e.composedPath().some((x) => x instanceof HTMLElement &&
       (x.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(x.tagName)));
     const name = nameOf(e);
-    if (inField && name !== "Escape" && !name.startsWith("Mod+")) return;
+    const asks = name === "?" && (e.target as Element).matches("[type=search]:placeholder-shown");
+    if (inField && !asks && name !== "Escape" && !name.startsWith("Mod+")) return;
     if (name === "Enter" && e.composedPath().some((x) => x instanceof HTMLElement &&
       ["BUTTON", "A", "SUMMARY"].includes(x.tagName))) return; // Enter is theirs
     if (name === "Escape" && document.querySelector("dialog[open]")) return; // the browser closes it
