@@ -157,6 +157,15 @@ func TestReadOnly(t *testing.T) {
 			if p.count("dialog, form.ask, .toast p") > 0 {
 				t.Error("a key opened what cannot be done")
 			}
+			p.press("?")
+			p.see("dialog.help dt|?")
+			for _, key := range []string{"L", "e", "R"} {
+				if eval[bool](p, `[...document.querySelectorAll(".help-keys kbd")].some((k) => k.innerText === %s)`, key) {
+					t.Errorf("the help has the key %s, which does nothing", key)
+				}
+			}
+			p.press("Escape")
+			p.miss("dialog")
 			p.press("Mod+k")
 			p.write("dialog.palette input", "this point")
 			p.see("dialog.palette [role=option]|compare")

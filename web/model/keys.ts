@@ -6,6 +6,7 @@ export interface Key {
   action: string;
   help: string;
   group: "Conversation" | "Tree" | "Time" | "Session" | "Page";
+  writes?: true; // it does nothing where the page may only read
 }
 
 export const keys: Key[] = [
@@ -23,8 +24,8 @@ export const keys: Key[] = [
   { keys: ["l"], action: "newer-version", help: "next version of this message", group: "Tree" },
   { keys: ["["], action: "previous-fork", help: "previous fork", group: "Tree" },
   { keys: ["]"], action: "next-fork", help: "next fork", group: "Tree" },
-  { keys: ["L"], action: "label", help: "label this message", group: "Tree" },
-  { keys: ["e"], action: "edit", help: "edit this message: a new version, this one stays", group: "Tree" },
+  { keys: ["L"], action: "label", help: "label this message", group: "Tree", writes: true },
+  { keys: ["e"], action: "edit", help: "edit this message: a new version, this one stays", group: "Tree", writes: true },
   { keys: [","], action: "previous-commit", help: "commit before", group: "Time" },
   { keys: ["."], action: "next-commit", help: "commit after", group: "Time" },
   { keys: ["<"], action: "previous-snapshot", help: "snapshot before", group: "Time" },
@@ -35,7 +36,7 @@ export const keys: Key[] = [
   { keys: ["w"], action: "pane-context", help: "what the model saw", group: "Session" },
   { keys: ["u"], action: "pane-usage", help: "tokens and cost", group: "Session" },
   { keys: ["x"], action: "export", help: "export", group: "Session" },
-  { keys: ["R"], action: "roll-back", help: "roll back to this point (asks first)", group: "Session" },
+  { keys: ["R"], action: "roll-back", help: "roll back to this point (asks first)", group: "Session", writes: true },
   { keys: ["/"], action: "find", help: "find in this session", group: "Page" },
   { keys: ["Mod+k"], action: "palette", help: "search everything", group: "Page" },
   { keys: ["y"], action: "copy-link", help: "copy the link to this view", group: "Page" },

@@ -1,6 +1,7 @@
 // The keyboard, as the table in model/keys.ts has it, and the words that the page uses.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
+import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
 import { keys } from "../model/keys.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -30,7 +31,7 @@ export function Help(): JSX.Element | null {
         {groups.map((g) => (
           <div key={g}>
             <h3>{g}</h3>
-            <dl>{keys.filter((k) => k.group === g).map((k) => (
+            <dl>{keys.filter((k) => k.group === g && !(k.writes && readOnly.value)).map((k) => (
               <><dt>{k.keys.map((x) => <kbd key={x}>{x.replace("Mod", "Ctrl")}</kbd>)}</dt><dd>{k.help}</dd></>
             ))}</dl>
           </div>
