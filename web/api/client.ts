@@ -33,8 +33,8 @@ export class Failure extends Error {
   }
 }
 
-/** locked reports whether the server refused the page for want of a token. */
-export const locked = signal(false);
+/** locked is how the server refused the page: 401 for want of a token, 403 for one that allows nothing here; 0 = it did not. */
+export const locked = signal(0);
 
 const tokenKey = "coppice-token";
 
@@ -93,7 +93,7 @@ async function send(request: Request): Promise<Response> {
   } catch {
     // a proxy's page
   }
-  if (answer.status === 401) locked.value = true;
+  if (answer.status === 401) locked.value = 401;
   throw new Failure(answer.status, problem);
 }
 

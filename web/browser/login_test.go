@@ -9,10 +9,12 @@ import (
 	"github.com/coppice-go/coppice/server"
 )
 
-// Who has no right to read is asked for a token, and told why: also with a link that was used, and after a wrong token.
+// Who has no right to read is asked for a token, and told why: also with a link that was used, after a wrong token, and
+// with a token that allows nothing here.
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	tokens, err := server.ParseTokens(strings.NewReader(fmt.Sprintf("%x - read\n", sha256.Sum256([]byte("sesame")))))
+	tokens, err := server.ParseTokens(strings.NewReader(fmt.Sprintf("%x - read\n%x acme read\n",
+		sha256.Sum256([]byte("sesame")), sha256.Sum256([]byte("another tenant's")))))
 	ok(t, err)
 	s := withBundled(t, func(o *server.Options) { o.Tokens = tokens; o.Authorize = tokens.Authorize })
 	p := newTab(t, s, wide)
@@ -28,9 +30,13 @@ func TestLogin(t *testing.T) {
 	p.see(".sessions a|tideline") // the cookie is there already
 
 	q := newTab(t, s, wide)
-	q.allow("status of 401")
+	q.allow("status of 40[13]")
 	q.navigate("/s/" + bundled)
 	q.see(".login")
+	q.write(".login input", "another tenant's")
+	q.press("Enter")
+	q.see(".login [role=alert]|does not allow")
+	q.miss(".top")
 	q.write(".login input", "sesame")
 	q.press("Enter")
 	q.see(".talk article|" + newest)

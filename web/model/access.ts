@@ -1,6 +1,6 @@
 // What this page may do: it does not offer what the server would refuse.
 import { signal } from "@preact/signals";
-import { api } from "../api/client.ts";
+import { api, Failure, locked } from "../api/client.ts";
 import { meta } from "./nav.ts";
 
 /** readOnly reports whether the server refuses writes: all of them, or those of this page's token. */
@@ -10,5 +10,7 @@ export const readOnly = signal(meta("coppice-mode") === "read-only");
 export function start(): void {
   api.GET("/v1/access").then(({ data }) => {
     if (!data!.rights.includes("write")) readOnly.value = true;
-  }, () => {}); // the requests of the panes report what is wrong
+  }, (err: unknown) => { // the requests of the panes report what else is wrong
+    if (err instanceof Failure && err.status === 403) locked.value = 403;
+  });
 }

@@ -1,20 +1,17 @@
-// A server that wants a token says 401: the page asks for one.
+// A server that wants a token says 401, or 403 to one that allows nothing here: the page asks for one.
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { dropToken, setToken } from "../api/client.ts";
+import { dropToken, locked, setToken } from "../api/client.ts";
 
 /** Login asks for a token, keeps it until the tab is closed, and loads the page again. */
 export function Login(): JSX.Element {
   const token = useSignal("");
-  const [refused] = useState(dropToken); // a token goes before the cookie of a link: one that is refused may not stay
+  const [trouble] = useState(refusal);
   return (
     <main class="login">
       <h1>This server wants a token</h1>
-      {refused && <p role="alert">The server did not take the token.</p>}
-      {!refused && new URLSearchParams(location.search).get("link") === "used" && (
-        <p role="alert">The link was used before, or the server has started anew since it printed it.</p>
-      )}
+      {trouble && <p role="alert">{trouble}</p>}
       <p>Open the one-time link that <code>coppice serve</code> printed, or paste a token.</p>
       <form onSubmit={(e) => {
         e.preventDefault();
@@ -27,4 +24,12 @@ export function Login(): JSX.Element {
       </form>
     </main>
   );
+}
+
+/** refusal says why the page asks, if there was a token or a link. One that was refused is forgotten: it goes before a cookie. */
+function refusal(): string {
+  if (locked.peek() === 403) return "The token does not allow this."; // it is good elsewhere
+  if (dropToken()) return "The server did not take the token.";
+  return new URLSearchParams(location.search).get("link") === "used"
+    ? "The link was used before, or the server has started anew since it printed it." : "";
 }
