@@ -261,6 +261,30 @@ func TestDigits(t *testing.T) {
 	}
 }
 
+// A value that is nested deeper than rows are indented can be read, and its row says how deep it is.
+func TestDeepState(t *testing.T) {
+	t.Parallel()
+	const depth = 490
+	st := stored(t, memory.New())
+	s := newSite(t, st)
+	h, err := st.Create("deep", nil)
+	ok(t, err)
+	state := strings.Repeat(`{"0":`, depth) + `"innermost"` + strings.Repeat("}", depth)
+	_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(entry.User("dig")), State: jsonText(state)})
+	ok(t, err)
+	ok(t, h.Close())
+	p := arrive(t, s, "/s/deep?pane=state", ".state .json")
+	eval[bool](p, `document.querySelector(".state .json").focus() ?? true`)
+	p.press("End")
+	p.see(".state .line.focused|490")
+	for _, css := range []string{".line.focused .value.string", ".line[aria-level='490'] .value.nested"} {
+		if !eval[bool](p, `((e) => e.scrollWidth <= e.clientWidth && e.getBoundingClientRect().right <
+			document.querySelector(".json").getBoundingClientRect().right)(document.querySelector(%s))`, css) {
+			t.Errorf("%s is out of sight", css)
+		}
+	}
+}
+
 // What a commit changed is marked, and every value has a history that leads to the commits that set it.
 func TestBlame(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,9 @@ export interface JSONTreeProps {
 /** beyond is the number of rows that are drawn above and below those on screen. */
 const beyond = 8;
 
+/** deepest is the depth from which rows are no longer indented further, and say how deep they are. */
+const deepest = 9;
+
 /** JSONTree shows a text. What a person opened stays open when the text changes. */
 export function JSONTree({ text, changed, selected, onSelect }: JSONTreeProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
@@ -74,7 +77,7 @@ interface LineProps {
 function Line({ row, i, height, focused, selected, onAct }: LineProps): JSX.Element {
   const nested = row.kind === "object" || row.kind === "array";
   const mark = row.mark;
-  const style = { top: i * height + "px", height: height + "px", paddingLeft: 36 + Math.min(row.depth, 20) * 14 + "px" };
+  const style = { top: i * height + "px", height: height + "px", paddingLeft: 36 + Math.min(row.depth, deepest) * 14 + "px" };
   if (row.more > 0) {
     return (
       <div class="line more" id={"json-" + i} role="treeitem" aria-level={row.depth + 1} style={style} onClick={() => onAct(row, i, false)}>
@@ -88,6 +91,7 @@ function Line({ row, i, height, focused, selected, onAct }: LineProps): JSX.Elem
       class={`line ${mark ?? ""} ${selected ? "selected" : ""} ${focused ? "focused" : ""}`} onClick={() => onAct(row, i, false)}>
       {mark && <span class="sign"><span aria-hidden="true">{symbols[mark]}</span><span class="hidden-text">{words[mark]} </span></span>}
       {nested && mark !== "remove" && <span class="twisty" aria-hidden="true">{row.open ? "▾" : "▸"}</span>}
+      {row.depth > deepest && <small aria-hidden="true">({row.depth})</small>}
       {row.depth > 0 && <span class="key">{row.key === "" ? '""' : row.key}</span>}
       <Preview row={row} nested={nested} />
       {row.inside > 0 && !row.open && <span class="inside" title={row.inside + " changes inside"}>~{row.inside}</span>}
