@@ -15,8 +15,6 @@ const colours = HighlightStyle.define(defaultHighlightStyle.specs.map((s) => {
 const theme = EditorView.theme({
   ".cm-gutters": { backgroundColor: "var(--bg-sunken)", color: "var(--text-soft)", borderRight: "1px solid var(--line)" },
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
-  ".cm-activeLineGutter, .cm-activeLine": { backgroundColor: "transparent" },
-  ".cm-cursor": { borderLeftColor: "var(--text)" },
   ".cm-collapsedLines": { background: "var(--bg-sunken)", color: "var(--text-soft)" },
   ".cm-collapsedLines::before, .cm-collapsedLines::after": { content: "none" }, // a sign that few fonts have
 });
