@@ -144,7 +144,8 @@ func TestDigitsOfMessages(t *testing.T) {
 	ok(t, err)
 	ok(t, h.Close())
 	p := arrive(t, s, "/s/digits", ".talk article|note of sum")
-	s.commits("digits", coppice.Turn{Entries: drafts(call("9007199254740997"))})
+	s.commits("digits", coppice.Turn{Entries: drafts(call("9007199254740997"),
+		transcript.Draft{Type: "custom", Body: jsonText(`{"customType":9007199254740993}`)})})
 	for _, n := range []string{"9007199254740993", "9007199254740997"} {
 		p.see(".fold.tool .argument|" + n)
 		p.click(".fold.tool button|" + n)

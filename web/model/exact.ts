@@ -11,18 +11,17 @@ const long = /[:[,]\s*-?(0\.0*[1-9]\d\d|[1-9])[\d.]{15}/;
  * it was; by a browser that cannot do so, it is rounded.
  */
 export function exact(text: string): unknown {
-  if (long.test(text)) {
-    try {
-      return JSON.parse(text, keep as (key: string, value: unknown) => unknown);
-    } catch {
-      // an old browser, or nested too deeply for it
-    }
+  try {
+    return JSON.parse(text, long.test(text) ? keep as (key: string, value: unknown) => unknown : undefined);
+  } catch {
+    return JSON.parse(text); // in an old browser, or nested too deeply to look at each value
   }
-  return JSON.parse(text);
 }
 
-function keep(_: string, value: unknown, { source }: { source: string }): unknown {
-  return typeof value === "number" && source.length > 15 && source !== String(value) ? exactJSON.rawJSON(source) : value;
+/** keep is called with each value. Of an entry's own fields only data is kept: such an object becomes no text and no time. */
+function keep(this: object, key: string, value: unknown, { source }: { source: string }): unknown {
+  if (typeof value !== "number" || source.length < 16 || source === String(value)) return value;
+  return "parentId" in this && key !== "data" ? value : exactJSON.rawJSON(source);
 }
 
 /** digits returns a number of an exact value as text; "" = it is none. */
