@@ -91,7 +91,7 @@ function Line({ row, i, height, focused, selected, onAct }: LineProps): JSX.Elem
       class={`line ${mark ?? ""} ${selected ? "selected" : ""} ${focused ? "focused" : ""}`} onClick={() => onAct(row, i, false)}>
       {mark && <span class="sign"><span aria-hidden="true">{symbols[mark]}</span><span class="hidden-text">{words[mark]} </span></span>}
       {nested && mark !== "remove" && <span class="twisty" aria-hidden="true">{row.open ? "▾" : "▸"}</span>}
-      {row.depth > deepest && <small aria-hidden="true">({row.depth})</small>}
+      {row.depth > deepest && <small>({row.depth})</small>}
       {row.depth > 0 && <span class="key">{row.key === "" ? '""' : row.key}</span>}
       <Preview row={row} nested={nested} />
       {row.inside > 0 && !row.open && <span class="inside" title={row.inside + " changes inside"}>~{row.inside}</span>}
