@@ -293,3 +293,57 @@ func TestLostImageBlocksNothing(t *testing.T) {
 		same(t, "diagnostics", len(c.Diagnostics), 0)
 	})
 }
+
+// A log that lost commits at its end, at a line's end or in the middle of one, is read as far as it goes. Nothing is
+// written upon it, which would make the loss look like history: checkpoint_latest knows that there was more. After a
+// repair the session goes on.
+func TestLostEndOfTheLog(t *testing.T) {
+	b := memory.NewAppender()
+	st := newStore(t, b, nil)
+	s, rs := grown(t, st, "s", 5, nil)
+	ok(t, s.Close())
+	var log string
+	for info, err := range b.List(bg, backend.ListOptions{Prefix: "sessions/s/transcript/"}) {
+		ok(t, err)
+		log = info.Key
+	}
+	raw, _, err := b.Get(bg, log, backend.Range{})
+	ok(t, err)
+	latest, _, err := b.Get(bg, latestKey, backend.Range{})
+	ok(t, err)
+	lines := bytes.SplitAfter(raw, []byte("\n"))
+	for _, cut := range []int{len(lines) - 4, len(lines) - 3, len(lines) - 1} {
+		whole := bytes.Join(lines[:cut], nil)
+		for name, left := range map[string][]byte{"a line's end": whole, "in a line": raw[:len(whole)-20]} {
+			if cut == len(lines)-1 && name == "a line's end" {
+				continue // all of it
+			}
+			t.Run(fmt.Sprint(cut-len(lines), " ", name), func(t *testing.T) {
+				b := memory.NewAppender()
+				must(b.Put(bg, log, left, backend.Cond{}))(t)
+				must(b.Put(bg, latestKey, latest, backend.Cond{}))(t)
+				st := newStore(t, b, nil)
+				s := open(t, st, "s")
+				if s.Head().Seq >= rs[4].Seq || !strings.HasPrefix(texts(t, s), "u1 a1") {
+					t.Errorf("it is read up to %v: %s", s.Head(), texts(t, s))
+				}
+				say(t, s, "more")
+				_, err := s.Commit(bg, coppice.Turn{})
+				if !errors.Is(err, coppice.ErrCorrupt) || !strings.Contains(err.Error(), "checkpoint_latest holds commit") {
+					t.Errorf("a commit upon it: %v", err)
+				}
+				if _, err := open(t, st, "s").Branch(bg, "", nil); !errors.Is(err, coppice.ErrCorrupt) {
+					t.Errorf("a move upon it: %v", err)
+				}
+				if now, _, err := b.Get(bg, log, backend.Range{}); err != nil || !bytes.Equal(now, left) {
+					t.Errorf("the log was changed: %v", err)
+				}
+				must(st.Repair(bg, "s", false))(t)
+				again := open(t, st, "s")
+				say(t, again, "after the repair")
+				commit(t, again, nil)
+				ok(t, again.Close())
+			})
+		}
+	}
+}

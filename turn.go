@@ -337,8 +337,8 @@ type MoveOption struct{ key string }
 
 // WithKey makes a move one, however often and through whichever handle it is made, as Turn.Key does for a turn: the
 // session remembers the key, at most 256 bytes, and a repeat does nothing and returns the receipt of the first time,
-// with Repeated. Through a handle that has not seen the first one it is ErrConflict, until Reload. The same key for another
-// move, or for a turn, is ErrKeyReused.
+// with Repeated. Through a handle that has not seen the first one it is ErrConflict, until Reload. The same key for
+// another move, or for a turn, is ErrKeyReused.
 func WithKey(key string) MoveOption { return MoveOption{key} }
 
 // keyOf returns the key that options give.

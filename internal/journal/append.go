@@ -61,6 +61,9 @@ func (a *appendStrategy) Prepare(ctx context.Context, c *Composer, _ sealing) er
 	if st.Active() == nil {
 		return a.begin(c)
 	}
+	if st.Missing > st.Summary.Seq {
+		return a.endsEarly(st, st.Missing)
+	}
 	st, err := a.Confirm(ctx, st)
 	if err == nil && !st.Sure() {
 		err = a.reread(ctx, st)

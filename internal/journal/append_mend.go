@@ -77,8 +77,7 @@ func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []by
 	case err != nil:
 		return err
 	case o.Summary.Seq > base.Summary.Seq:
-		return store.Corrupt(key, good, fmt.Errorf("checkpoint_latest holds commit %d, the log ends with %d: %w",
-			o.Summary.Seq, base.Summary.Seq, codec.ErrChecksum))
+		return a.endsEarly(base, o.Summary.Seq)
 	}
 	all, err := a.store.Segments(ctx)
 	if err != nil {
@@ -98,6 +97,12 @@ func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []by
 		}
 	}
 	return nil
+}
+
+// endsEarly returns the error of a log that ends before a commit that was acknowledged: checkpoint_latest has it.
+func (a *appendStrategy) endsEarly(st *state.State, has uint64) error {
+	return store.Corrupt(a.activeKey(st), st.Active().Bytes, fmt.Errorf(
+		"checkpoint_latest holds commit %d, the log ends with %d: %w", has, st.Summary.Seq, codec.ErrChecksum))
 }
 
 // goesOn reports whether a segment names prev as the one before it and holds a commit.

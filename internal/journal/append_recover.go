@@ -48,11 +48,11 @@ func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 	}
 	st, err := state.Restore(o, info)
 	if err != nil || st.Active() == nil {
-		return a.rebuildBeside(ctx, info)
+		return a.rebuildBeside(ctx, o, info)
 	}
 	now, err := a.catchUp(ctx, st)
 	if errors.Is(err, errLost) {
-		return a.rebuildBeside(ctx, info)
+		return a.rebuildBeside(ctx, o, info)
 	}
 	if err == nil && now.Summary.Tombstone { // its deletion has begun, and was broken off
 		return nil, deleted(a.cfg.Session)
@@ -61,9 +61,15 @@ func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 }
 
 // rebuildBeside is rebuild where checkpoint_latest is intact: that no segment is there is damage then, and not the
-// absence of the session, unless the session was deleted between the two looks.
-func (a *appendStrategy) rebuildBeside(ctx context.Context, info backend.Info) (*state.State, error) {
+// absence of the session, unless the session was deleted between the two looks. Commits that it has and the log has not
+// were acknowledged: what is left can be read, and nothing is written upon it (Prepare).
+func (a *appendStrategy) rebuildBeside(
+	ctx context.Context, o *checkpoint.Object, info backend.Info,
+) (*state.State, error) {
 	st, err := a.rebuild(ctx, info)
+	if err == nil && st.Summary.Seq < o.Summary.Seq {
+		st.Missing = o.Summary.Seq
+	}
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrDeleted) {
 		return st, err
 	}

@@ -105,7 +105,7 @@ func TestProofRepair(t *testing.T) {
 	if proof.Asked(t) == proof.Quick {
 		from = []string{"codex", "pi-torn", "made"}
 	}
-	trials := make([]trial, proof.Pick(t, 100, 800, 50_000))
+	trials := make([]trial, proof.Pick(t, 100, 500, 50_000))
 	for i := range trials {
 		trials[i] = draw(uint64(i), from)
 		o := all.origin(t, &trials[i])

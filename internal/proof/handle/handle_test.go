@@ -37,7 +37,7 @@ func TestProofHandle(t *testing.T) {
 	rep := proof.Begin(t, "handle")
 	e := probe(t)
 	t.Logf("calls %s; the second of these waits for a mutex while the first waits for the store: %v", e.Supported, e.Blocks)
-	f := &findings{seen: map[uint64]struct{}{}, counts: map[string]int{}, found: map[string]violation{}, target: proof.Pick(t, quick, 36_000, 1_000_000)}
+	f := &findings{seen: map[uint64]struct{}{}, counts: map[string]int{}, found: map[string]violation{}, target: proof.Pick(t, quick, 24_000, 1_000_000)}
 	list, seeds := f.tasks(e), uint64(4*f.target)
 	if text != "" {
 		list, seeds = []task{{Program: text, Limit: f.target}}, 0

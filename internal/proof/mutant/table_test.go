@@ -35,6 +35,7 @@ const (
 	queueGo         = "internal/journal/queue.go"
 	journalGo       = "internal/journal/journal.go"
 	keysGo          = "internal/journal/keys.go"
+	moveGo          = "internal/session/move.go"
 	stateGo         = "internal/journal/state/state.go"
 	commitsGo       = "server/commits.go"
 	eventsGo        = "server/events.go"
@@ -324,6 +325,18 @@ var mutants = []mutant{
 		want: "key twice",
 	},
 	{
+		name: "moves-forget-their-key", broken: "a move is made again under a key that is known",
+		edits: []edit{{moveGo, "\tif k.Key == \"\" {\n\t\treturn r, false, nil\n\t}\n\treturn h.j.Keyed(ctx, k.Key, k.digest)", "\treturn r, false, nil"}},
+		suite: "move_keys_test.go", pkg: ".", run1: "TestMovesWithKeys",
+		want: "the repeat",
+	},
+	{
+		name: "lost-end-is-built-upon", broken: "commits that checkpoint_latest has and the log has not are not missed",
+		edits: []edit{{recoverGo, "\t\tst.Missing = o.Summary.Seq\n", ""}},
+		suite: "scenarios_damage_test.go", pkg: ".", run1: "TestLostEndOfTheLog",
+		want: "a commit upon it",
+	},
+	{
 		name: "create-looks-once", broken: "Create does not look for the tombstone again after its first segment",
 		edits: []edit{{appendJournalGo, "\tif o, _, err := a.store.Checkpoint(ctx); err == nil && o.Summary.Tombstone {\n", "\tif o, _, err := a.store.Checkpoint(ctx); err == nil && o.Summary.Tombstone && ctx == nil {\n"}},
 		suite: "lifecycle_disk_delete_test.go", pkg: ".", run1: "TestCreateWhileAnotherCreatesAndDeletes",
@@ -560,8 +573,7 @@ var mutants = []mutant{
 	{
 		sample: true, name: "server-drops-the-key", broken: "the HTTP service does not pass the Idempotency-Key on",
 		edits: []edit{{
-			commitsGo, "\tif t.Key = q.Key; t.Key != \"\" {\n\t\tk := inFlightKey{key, t.Key}\n",
-			"\tif q.Key != \"\" {\n\t\tk := inFlightKey{key, q.Key}\n",
+			commitsGo, "\tt.Key = q.Key\n", "",
 		}},
 		suite: "serve", pkg: "internal/proof/serve", run1: "TestProofServeKill", want: ", and then by ",
 	},

@@ -36,7 +36,7 @@ func TestProofServeLoad(t *testing.T) {
 	rounds := max(1, int(whole/round))
 	span := whole / time.Duration(rounds)
 	if whole == 0 && proof.Asked(t) != proof.Quick {
-		span = time.Duration(proof.Pick(t, 0, 20, 120)) * time.Second
+		span = time.Duration(proof.Pick(t, 0, 8, 120)) * time.Second
 	}
 	agents := pick(t, 20, 200, 200, 200)
 	var served, inside rate
