@@ -274,10 +274,17 @@ function Controls({ d, onZoom, onHit }: {
 }): JSX.Element {
   const v = view.value;
   const [text, setText] = useState(v.search);
-  useEffect(() => setText(v.search), [v.search]);
+  const sent = useRef(v.search); // what was typed after it is not undone by it
+  const look = (words: string) => {
+    sent.current = words;
+    go({ search: words }, "replace");
+  };
   useEffect(() => {
-    if (text === view.peek().search) return;
-    const timer = setTimeout(() => go({ search: text }, "replace"), pause);
+    if (v.search !== sent.current) setText(sent.current = v.search);
+  }, [v.search]);
+  useEffect(() => {
+    if (text === sent.current) return;
+    const timer = setTimeout(() => look(text), pause);
     return () => clearTimeout(timer);
   }, [text]);
   const hits = v.search ? d?.buckets.reduce((n, b) => n + (b.hits ?? 0), 0) ?? 0 : -1;
@@ -285,7 +292,7 @@ function Controls({ d, onZoom, onHit }: {
     <div class="map-controls">
       <input class="map-search" type="search" placeholder="find" aria-label="Find words in the map" value={text}
         title="Enter: next, Shift+Enter: previous" onInput={(e) => setText(e.currentTarget.value)}
-        onChange={(e) => go({ search: e.currentTarget.value }, "replace")}
+        onChange={(e) => look(e.currentTarget.value)}
         onKeyDown={(e) => e.key === "Enter" && onHit(e.currentTarget.value, e.shiftKey ? -1 : 1)} />
       <select aria-label="Filter" value={v.filter} onChange={(e) => go({ filter: e.currentTarget.value as Filter })}>
         {filters.map((f) => <option key={f} value={f}>{f}</option>)}

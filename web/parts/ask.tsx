@@ -1,15 +1,15 @@
-// Edit, label and continue: what a person is asked before something is written. Every write says on which commit it was
-// made; if another writer was first, nothing was stored, and the page says who it was.
+// Edit, label and continue: what a person is asked before something is written.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, Failure } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { asking, drafts, keepDraft, type Question } from "../model/asking.ts";
 import { shorten } from "../model/format.ts";
 import type { Item } from "../model/line.ts";
 import { go, session, view } from "../model/nav.ts";
-import { head, ifMatch, own, refresh, writers } from "../model/session.ts";
+import { head, own, writers } from "../model/session.ts";
 import { Dialog } from "./dialog.tsx";
 import { done } from "./undo.ts";
+import { useWrite, type Attempt } from "./write.ts";
 
 /** Asked shows the question that is open about an entry. */
 export function Asked({ what, item, label }: { what: Question["what"]; item: Item; label: string }): JSX.Element {
@@ -19,71 +19,6 @@ export function Asked({ what, item, label }: { what: Question["what"]; item: Ite
     case "label": return <Label entry={item.entry.id} now={label} close={close} />;
     case "continue": return <Continue entry={item.entry.id} close={close} />;
   }
-}
-
-/**
- * An Attempt is a write until its outcome is known: it is sent again with the same key and on the same commit, and is stored once,
- * whether it is a person who tries again or a browser whose connection ended.
- */
-export interface Attempt {
-  header: { "If-Match": string; "Idempotency-Key": string };
-  back: number; // the seq of the commit that it was made on
-}
-
-/** attempt returns one that is made on a commit, or on the newest one that this page has shown. */
-export function attempt(match = ifMatch()): Attempt {
-  const key = [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
-  return { header: { "If-Match": match, "Idempotency-Key": key }, back: head.peek()!.seq };
-}
-
-export interface Write {
-  /** write writes, unless that is under way. match: the commit on which it is made, by default the newest one. */
-  write: (f: (a: Attempt) => Promise<void>, match?: string) => void;
-  trouble: string; // what went wrong the last time; "" = nothing did
-  busy: boolean;
-  unknown: boolean; // the last one may be stored
-}
-
-/** useWrite returns how a form writes, and what became of that. once: a write that is sent again is stored once. */
-export function useWrite(close: () => void, once = true): Write {
-  const [trouble, setTrouble] = useState("");
-  const [busy, setBusy] = useState(false);
-  const sending = useRef(false); // busy comes with the next drawing, and a key that is held does not wait for that
-  const made = useRef<Attempt | null>(null); // its outcome is not known
-  const write: Write["write"] = (f, match) => {
-    if (sending.current) return;
-    sending.current = true;
-    setBusy(true);
-    setTrouble("");
-    made.current ??= attempt(match);
-    f(made.current).then(close).catch(async (err: unknown) => {
-      if (!isUnknown(err)) made.current = null;
-      setTrouble(await reason(err, once));
-      setBusy(false);
-    }).finally(() => (sending.current = false));
-  };
-  return { write, trouble, busy, unknown: made.current !== null };
-}
-
-/** isUnknown reports whether what failed may be stored all the same: there was no answer, or one that says so. */
-function isUnknown(err: unknown): boolean {
-  return err instanceof Failure && (err.status === 0 || err.status >= 500 || err.problem.code === "in-flight");
-}
-
-/** reason returns why a write failed. After a lost race the newest commit is read, so that trying again can work. */
-export async function reason(err: unknown, once = true): Promise<string> {
-  if (!(err instanceof Failure)) return String(err);
-  if (err.problem.code === "key-reused") return "It was stored as it was before your last change. Close this, and look.";
-  if (isUnknown(err)) return `${sentence(err.message)} It may be stored all the same.${once ? " Trying again does not store it twice." : ""}`;
-  if (err.status !== 412) return err.message;
-  const w = err.problem.winner;
-  await refresh(session.peek()!).catch(() => {});
-  const who = w ? `${w.writer} was first: commit ${w.seq} on ${w.branch || "another branch"}.` : "Another writer was first.";
-  return who + " Nothing was stored. Try again?";
-}
-
-function sentence(text: string): string {
-  return text[0]!.toUpperCase() + text.slice(1).replace(/\.?$/, ".");
 }
 
 /** Since says what was committed since a form was opened: it is on the line that the write leaves. */
@@ -154,7 +89,7 @@ function Edit({ item, close }: { item: Item; close: () => void }): JSX.Element {
   const [text, setText] = useState(drafts.get(item.entry.id) ?? said);
   const [opened] = useState(head.peek()!.seq);
   const field = useRef<HTMLTextAreaElement>(null);
-  const { write, trouble, busy } = useWrite(close);
+  const { write, trouble, busy, unknown } = useWrite(close);
   const change = (value: string) => {
     keepDraft(item.entry.id, value === said ? null : value);
     setText(value);
@@ -178,7 +113,7 @@ function Edit({ item, close }: { item: Item; close: () => void }): JSX.Element {
       </label>
       <p class="quiet">This version stays, with all that follows it. The head moves to the new one, with the state in force before
         it, so an agent goes on from there. Files on disk do not change.{images > 0 && ` ${images > 1 ? "The images are" : "The image is"} kept.`}</p>
-      <Since seq={opened} />
+      {!unknown && <Since seq={opened} />}
       <Buttons act="Add this version" busy={busy || empty} trouble={trouble} close={close}>
         {text !== said && <button type="button" class="link" onClick={() => change(said)}>start from the text as it is</button>}
       </Buttons>
@@ -219,7 +154,7 @@ function Label({ entry, now, close }: { entry: string; now: string; close: () =>
 }
 
 function Continue({ entry, close }: { entry: string; close: () => void }): JSX.Element {
-  const { write, trouble, busy } = useWrite(close);
+  const { write, trouble, busy, unknown } = useWrite(close);
   const [opened] = useState(head.peek()!.seq);
   const send = async ({ header, back }: Attempt) => {
     const { data, response } = await api.POST("/v1/sessions/{id}/branch", { params: { ...path(), header }, body: { entry } });
@@ -231,7 +166,7 @@ function Continue({ entry, close }: { entry: string; close: () => void }): JSX.E
       <form class="ask" onSubmit={(e) => { e.preventDefault(); write(send); }}>
         <p>The head moves to this message, with the state in force there: what is said next begins a branch. What follows
           it now stays. An agent at work is told that the head moved. Files on disk do not change.</p>
-        <Since seq={opened} />
+        {!unknown && <Since seq={opened} />}
         <Buttons act="Move the head here" busy={busy} trouble={trouble} close={close} />
       </form>
     </Dialog>

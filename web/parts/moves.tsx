@@ -9,11 +9,12 @@ import { live, log, readSnapshots } from "../model/cursor.ts";
 import { clock, count, shorten } from "../model/format.ts";
 import { session, view } from "../model/nav.ts";
 import { head, isOwn, writers, type Head } from "../model/session.ts";
-import { Buttons, Since, useWrite, type Attempt } from "./ask.tsx";
+import { Buttons, Since } from "./ask.tsx";
 import { ChangeList } from "./changelist.tsx";
 import { Dialog } from "./dialog.tsx";
 import { say } from "./toast.tsx";
 import { asked, done, rollBack, rollBackTo } from "./undo.ts";
+import { useWrite, type Attempt } from "./write.ts";
 
 /** Moves shows the buttons for a commit. */
 export function Moves({ seq }: { seq: number | null }): JSX.Element | null {

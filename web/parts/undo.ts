@@ -5,7 +5,7 @@ import { readOnly } from "../model/access.ts";
 import { go, open, session, view } from "../model/nav.ts";
 import { own } from "../model/session.ts";
 import type { View } from "../model/url.ts";
-import { attempt, reason, type Attempt } from "./ask.tsx";
+import { attempt, reason, type Attempt } from "./write.ts";
 import { say } from "./toast.tsx";
 
 /** asked is what a person wants to do: roll back to a commit, or a snapshot; null = no dialog is open. */
