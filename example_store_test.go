@@ -315,6 +315,55 @@ func ExampleSession_Blob() {
 	// Output: true <nil>
 }
 
+// A list of messages needs no pictures, and is not ended by one that is gone.
+func ExampleImageRefs() {
+	ctx := context.Background()
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	s, err := store.Create("pictures", nil)
+	if err != nil {
+		panic(err)
+	}
+	shown := entry.User("What is this?", entry.Image("image/png", make([]byte, 40_000)))
+	if _, err := s.Commit(ctx, coppice.Turn{Entries: []transcript.Draft{shown}}); err != nil {
+		panic(err)
+	}
+	for e, err := range s.Page(coppice.ImageRefs(ctx), coppice.Page{Limit: 10}) {
+		fmt.Println(bytes.Contains(e.Raw, []byte("coppice-blob:sha256:")), err)
+	}
+	// Output: true <nil>
+}
+
+// A rollback is asked for again, because its answer was lost: it is made once.
+func ExampleWithKey() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	for range 2 {
+		r, err := s.Rollback(ctx, coppice.Target{Seq: 1}, coppice.WithKey("back-to-the-plan"))
+		fmt.Println(r.Seq, r.Repeated, err)
+	}
+	// Output:
+	// 3 false <nil>
+	// 3 true <nil>
+}
+
+// Whoever continues a session can see whether a disk has lost the end of it.
+func ExampleSession_Missing() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	if seq := s.Missing(); seq > 0 {
+		fmt.Printf("commit %d was made and is lost: repair the session first\n", seq)
+		return
+	}
+	fmt.Println("nothing is missing")
+	// Output: nothing is missing
+}
+
 // A session is deleted only if no one committed to it since it was looked at.
 func ExampleStore_DeleteAt() {
 	ctx := context.Background()

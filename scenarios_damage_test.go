@@ -324,6 +324,7 @@ func TestLostEndOfTheLog(t *testing.T) {
 				must(b.Put(bg, latestKey, latest, backend.Cond{}))(t)
 				st := newStore(t, b, nil)
 				s := open(t, st, "s")
+				same(t, "missing", s.Missing(), rs[4].Seq)
 				if s.Head().Seq >= rs[4].Seq || !strings.HasPrefix(texts(t, s), "u1 a1") {
 					t.Errorf("it is read up to %v: %s", s.Head(), texts(t, s))
 				}
@@ -342,6 +343,7 @@ func TestLostEndOfTheLog(t *testing.T) {
 				again := open(t, st, "s")
 				say(t, again, "after the repair")
 				commit(t, again, nil)
+				same(t, "missing after the repair", again.Missing(), 0)
 				ok(t, again.Close())
 			})
 		}

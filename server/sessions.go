@@ -188,7 +188,9 @@ func closing(items iter.Seq2[any, error], h *coppice.Session) iter.Seq2[any, err
 
 func (s *Server) get(ctx context.Context, q *sessionPath) (answer, error) {
 	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
-		return answer{etag: h.Head().Commit, doc: api.SessionOf(h.Info())}, nil
+		doc := api.SessionOf(h.Info())
+		doc.Missing = h.Missing()
+		return answer{etag: h.Head().Commit, doc: doc}, nil
 	})
 }
 

@@ -41,7 +41,7 @@ func Resumed(ctx context.Context, s *coppice.Session) (Resume, transcript.Contex
 			}
 		}
 		out := resumed(s.ID(), h, v.Document(), con)
-		out.Interrupted = s.Interrupted()
+		out.Interrupted, out.Missing = s.Interrupted(), s.Missing()
 		return out, con, nil
 	}
 }

@@ -16,6 +16,7 @@ import (
 type Resume struct {
 	Session string          `json:"session"`
 	Seq     uint64          `json:"seq" doc:"number of the newest commit"`
+	Missing uint64          `json:"missing,omitempty" doc:"number of the newest commit that was made and is lost"`
 	Commit  string          `json:"commit" doc:"id of the newest commit"`
 	Head    *string         `json:"head" doc:"the entry from which the next one grows; null: the next one is a root"`
 	Branch  string          `json:"branch"`

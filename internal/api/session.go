@@ -31,6 +31,8 @@ type Session struct {
 	Relation string    `json:"relation,omitempty" doc:"what it is to its parent: fork, agent, or a word of its creator"`
 
 	Meta map[string]string `json:"meta,omitempty" doc:"metadata, as it was set"`
+
+	Missing uint64 `json:"missing,omitempty" doc:"number of the newest commit that was made and is lost; not in a list"`
 }
 
 // SessionOf returns the element of a list for a summary.

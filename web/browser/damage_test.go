@@ -55,6 +55,37 @@ func TestDamagedSession(t *testing.T) {
 	p.miss(".sessions a|The session whole >> .facts|damaged")
 }
 
+// A session that lost its newest commits says so.
+func TestLostCommits(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := local.Open(dir, nil)
+	ok(t, err)
+	st := stored(t, b)
+	h, err := st.Create("short", nil)
+	ok(t, err)
+	for i := range 3 {
+		_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(entry.User(fmt.Sprintf("message %d", i)))})
+		ok(t, err)
+	}
+	ok(t, h.Close())
+	ok(t, st.Close())
+	logs, err := filepath.Glob(filepath.Join(dir, "sessions", "short", "transcript", "*.jsonl"))
+	ok(t, err)
+	raw, err := os.ReadFile(logs[0])
+	ok(t, err)
+	lines := bytes.SplitAfter(raw, []byte("\n"))
+	ok(t, os.WriteFile(logs[0], bytes.Join(lines[:len(lines)-3], nil), 0o600))
+
+	st, err = coppice.Open(t.Context(), dir, nil)
+	ok(t, err)
+	t.Cleanup(func() { ok(t, st.Close()) })
+	p := newTab(t, newSite(t, st), wide)
+	p.navigate("/s/short")
+	p.see(".talk article|message 1")
+	p.see(".talk [role=alert]|Commits up to seq 3 were made, and are lost")
+}
+
 // An image that is gone leaves its place empty, and takes nothing else away.
 func TestMissingImage(t *testing.T) {
 	t.Parallel()

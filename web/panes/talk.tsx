@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { loadAgents } from "../model/agents.ts";
 import { isPrompt, type Item } from "../model/line.ts";
 import { view } from "../model/nav.ts";
-import { head, partial } from "../model/session.ts";
+import { head, partial, summary } from "../model/session.ts";
 import * as talk from "../model/talk.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
 import { Breadcrumb } from "../parts/breadcrumb.tsx";
@@ -23,10 +23,21 @@ export function Talk(): JSX.Element {
   return (
     <main class="talk" aria-label="Conversation">
       <Breadcrumb />
+      <Lost />
       {talk.trouble.value && <p class="failed" role="alert">{talk.trouble.value}</p>}
       <List />
       <Below />
     </main>
+  );
+}
+
+/** Lost says that the session ends before commits that were made. */
+function Lost(): JSX.Element | null {
+  const missing = summary.value?.missing;
+  if (!missing) return null;
+  return (
+    <p class="failed" role="alert">Commits up to seq {missing} were made, and are lost: this is what is left. Nothing can be written
+      here until <code>coppice verify</code> and <code>coppice repair</code> have looked at it.</p>
   );
 }
 

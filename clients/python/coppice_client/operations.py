@@ -48,6 +48,8 @@ class Resumed:
         """what was streamed of an answer that no turn holds"""
         self.manager: Any = found.get("manager")
         """what the context manager keeps"""
+        self.missing: int = found.get("missing")
+        """number of the newest commit that was made and is lost"""
 
     @property
     def raw_context(self) -> list[Raw]:

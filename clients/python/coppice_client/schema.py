@@ -828,6 +828,8 @@ class Resume(_Resume, total=False):
     """what was streamed of an answer that no turn holds"""
     manager: Any
     """what the context manager keeps"""
+    missing: int
+    """number of the newest commit that was made and is lost"""
 
 
 class _Rollback(TypedDict):
@@ -941,6 +943,8 @@ class Session(_Session, total=False):
     """an agent started it for its own purposes"""
     meta: dict[str, str]
     """metadata, as it was set"""
+    missing: int
+    """number of the newest commit that was made and is lost; not in a list"""
     parent: str
     """the session that started this one"""
     relation: str

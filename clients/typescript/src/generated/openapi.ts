@@ -1415,6 +1415,11 @@ export interface components {
             io: components["schemas"]["IO"];
             /** @description what the context manager keeps */
             manager?: unknown;
+            /**
+             * Format: int64
+             * @description number of the newest commit that was made and is lost
+             */
+            missing?: number;
             /** @description tool calls of the context without a result */
             openCalls: components["schemas"]["OpenCall"][];
             /**
@@ -1558,6 +1563,11 @@ export interface components {
             meta?: {
                 [key: string]: string;
             };
+            /**
+             * Format: int64
+             * @description number of the newest commit that was made and is lost; not in a list
+             */
+            missing?: number;
             /** @description the session that started this one */
             parent?: string;
             /** @description one line of the newest message */
