@@ -68,7 +68,7 @@ func (s *Session) Head() checkpoint.Head {
 }
 
 // Missing returns the number of the newest commit that was made and cannot be found: the log on a disk ends before it,
-// and checkpoint_latest has it. What is left can be read; writes are ErrCorrupt until Store.Repair. 0 = none is missing.
+// and checkpoint_latest has it. What is left can be read; writes are ErrCorrupt until Store.Repair. 0: none is missing.
 func (s *Session) Missing() uint64 {
 	if st := s.h.State(); st.Missing > st.Summary.Seq {
 		return st.Missing
