@@ -318,20 +318,13 @@ func ExampleSession_Blob() {
 // A list of messages needs no pictures, and is not ended by one that is gone.
 func ExampleImageRefs() {
 	ctx := context.Background()
-	store, err := coppice.New(memory.New(), nil)
-	if err != nil {
-		panic(err)
-	}
+	store, s := exampleStore(ctx)
 	defer store.Close()
-	s, err := store.Create("pictures", nil)
-	if err != nil {
-		panic(err)
-	}
 	shown := entry.User("What is this?", entry.Image("image/png", make([]byte, 40_000)))
 	if _, err := s.Commit(ctx, coppice.Turn{Entries: []transcript.Draft{shown}}); err != nil {
 		panic(err)
 	}
-	for e, err := range s.Page(coppice.ImageRefs(ctx), coppice.Page{Limit: 10}) {
+	for e, err := range s.Page(coppice.ImageRefs(ctx), coppice.Page{Reverse: true, Limit: 1}) {
 		fmt.Println(bytes.Contains(e.Raw, []byte("coppice-blob:sha256:")), err)
 	}
 	// Output: true <nil>

@@ -1,7 +1,6 @@
 package coppice_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -9,19 +8,22 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
+// mover moves a head; ids are those of a, b and c.
+type mover func(s *coppice.Session, ids []string, o ...coppice.MoveOption) (coppice.Receipt, error)
+
 // moves are the ways to move a head, from a session with three entries a, b, c on one line, and the branch "side" at a.
-var moves = map[string]func(ctx context.Context, s *coppice.Session, ids []string, o ...coppice.MoveOption) (coppice.Receipt, error){
-	"branch": func(ctx context.Context, s *coppice.Session, ids []string, o ...coppice.MoveOption) (coppice.Receipt, error) {
-		return s.Branch(ctx, ids[1], &coppice.BranchOptions{Name: "new", Summary: "so far"}, o...)
+var moves = map[string]mover{
+	"branch": func(s *coppice.Session, ids []string, o ...coppice.MoveOption) (coppice.Receipt, error) {
+		return s.Branch(bg, ids[1], &coppice.BranchOptions{Name: "new", Summary: "so far"}, o...)
 	},
-	"switch": func(ctx context.Context, s *coppice.Session, _ []string, o ...coppice.MoveOption) (coppice.Receipt, error) {
-		return s.Switch(ctx, "side", o...)
+	"switch": func(s *coppice.Session, _ []string, o ...coppice.MoveOption) (coppice.Receipt, error) {
+		return s.Switch(bg, "side", o...)
 	},
-	"edit": func(ctx context.Context, s *coppice.Session, ids []string, o ...coppice.MoveOption) (coppice.Receipt, error) {
-		return s.Edit(ctx, ids[1], entry.User("b2"), o...)
+	"edit": func(s *coppice.Session, ids []string, o ...coppice.MoveOption) (coppice.Receipt, error) {
+		return s.Edit(bg, ids[1], entry.User("b2"), o...)
 	},
-	"rollback": func(ctx context.Context, s *coppice.Session, _ []string, o ...coppice.MoveOption) (coppice.Receipt, error) {
-		return s.Rollback(ctx, coppice.Target{Seq: 2}, o...)
+	"rollback": func(s *coppice.Session, _ []string, o ...coppice.MoveOption) (coppice.Receipt, error) {
+		return s.Rollback(bg, coppice.Target{Seq: 2}, o...)
 	},
 }
 
@@ -40,22 +42,22 @@ func forked(t *testing.T, st *coppice.Store) (*coppice.Session, []string) {
 	return s, ids
 }
 
-// A move with a key is made once: a repeat returns the receipt of the first time, whatever came after it, through this
-// handle, through one that has read the session since, and through one that was opened later. Another move with the key is refused.
+// A move with a key is made once: a repeat returns the first receipt after later commits too, through this handle,
+// through one that was reloaded, and through one that was opened later. Another move with the key is ErrKeyReused.
 func TestMovesWithKeys(t *testing.T) {
 	t.Parallel()
 	for name, move := range moves {
 		onEachPair(t, name, func(t *testing.T, a, b *coppice.Store) {
 			s, ids := forked(t, a)
 			stale := open(t, b, "s")
-			first := must(move(t.Context(), s, ids, coppice.WithKey("once")))(t)
+			first := must(move(s, ids, coppice.WithKey("once")))(t)
 			if first.Repeated {
 				t.Fatal("the first one counts as a repeat")
 			}
 			repeats := func(h *coppice.Session) {
 				t.Helper()
 				before := h.Head()
-				again := must(move(t.Context(), h, ids, coppice.WithKey("once")))(t)
+				again := must(move(h, ids, coppice.WithKey("once")))(t)
 				if !again.Repeated || again.Head != first.Head || again.Kept != first.Kept {
 					t.Errorf("the repeat is %+v, was %+v", again, first)
 				}
@@ -64,7 +66,7 @@ func TestMovesWithKeys(t *testing.T) {
 				}
 			}
 			repeats(s)
-			if _, err := move(t.Context(), stale, ids, coppice.WithKey("once")); !errors.Is(err, coppice.ErrConflict) {
+			if _, err := move(stale, ids, coppice.WithKey("once")); !errors.Is(err, coppice.ErrConflict) {
 				t.Errorf("a handle that has not seen it: %v", err)
 			}
 			ok(t, stale.Reload(t.Context()))
@@ -77,7 +79,8 @@ func TestMovesWithKeys(t *testing.T) {
 			same(t, "head", s.Head(), last)
 
 			for other, f := range moves {
-				if _, err := f(t.Context(), s, ids, coppice.WithKey("once")); other != name && !errors.Is(err, coppice.ErrKeyReused) {
+				_, err := f(s, ids, coppice.WithKey("once"))
+				if other != name && !errors.Is(err, coppice.ErrKeyReused) {
 					t.Errorf("a %s with the key of a %s: %v", other, name, err)
 				}
 			}

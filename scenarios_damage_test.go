@@ -294,9 +294,9 @@ func TestLostImageBlocksNothing(t *testing.T) {
 	})
 }
 
-// A log that lost commits at its end, at a line's end or in the middle of one, is read as far as it goes. Nothing is
-// written upon it, which would make the loss look like history: checkpoint_latest knows that there was more. After a
-// repair the session goes on.
+// A log that lost commits at its end, at a line's end or in the middle of one, is read as far as it goes. Writes return
+// ErrCorrupt, since checkpoint_latest has the commits that are missing and a new one would hide their loss. After a
+// repair, commits succeed again.
 func TestLostEndOfTheLog(t *testing.T) {
 	b := memory.NewAppender()
 	st := newStore(t, b, nil)

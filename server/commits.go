@@ -117,6 +117,12 @@ func (f *inFlight) enter(k inFlightKey) bool {
 	return true
 }
 
+func (f *inFlight) leave(k inFlightKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.keys, k)
+}
+
 // enter refuses a request with a key with which another one is on its way; leave is to be called at its end.
 func (s *Server) enter(q *request, key string) (leave func(), err error) {
 	if key == "" {
@@ -128,12 +134,6 @@ func (s *Server) enter(q *request, key string) (leave func(), err error) {
 			errors.New("a request with this Idempotency-Key is on its way")))
 	}
 	return func() { s.inFlight.leave(k) }, nil
-}
-
-func (f *inFlight) leave(k inFlightKey) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.keys, k)
 }
 
 // noCommit is the base of a commit without If-Match: no commit has this id, and no tag of a header has a comma.
@@ -167,7 +167,7 @@ func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
 	err = s.writers.use(ctx, key, func(h *coppice.Session) (bool, error) {
 		ctx, cancel := s.detached(ctx)
 		defer cancel()
-		if err = fenced(ctx, h, made, t.Key); err != nil {
+		if _, err = fenced(ctx, h, made, t.Key); err != nil {
 			return false, err
 		}
 		r, err = commitOn(ctx, h, t, made)
@@ -194,28 +194,28 @@ func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
 
 // fenced returns the error of a commit that was made on one of before the newest claim: all clients share the handle,
 // so only this tells the one that claimed the session from the others. Epochs do not: they change with every handle
-// that commits. A repeat of a commit that is stored is not fenced.
-func fenced(ctx context.Context, h *coppice.Session, made, key string) error {
+// that commits. stored reports whether the log has the write by its key, after that commit: then it is not fenced.
+func fenced(ctx context.Context, h *coppice.Session, made, key string) (stored bool, err error) {
 	if made == "*" || made == noCommit || made == h.Head().Commit {
-		return nil
+		return false, nil
 	}
 	claimed := false
 	for c, err := range h.Log(ctx, coppice.Target{}) {
 		switch {
 		case err != nil:
-			return err
+			return false, err
 		case key != "" && c.Key == key:
-			return nil
+			return true, nil
 		case c.Commit == made && claimed:
-			return newProblem(http.StatusConflict, "fenced", "another client has taken over the session: read it "+
+			return false, newProblem(http.StatusConflict, "fenced", "another client has taken over the session: read it "+
 				"again, and write on its newest commit only if you are to take part",
 				errors.New("the session was claimed since the commit in If-Match; nothing was stored"))
 		case c.Commit == made:
-			return nil
+			return false, nil
 		}
 		claimed = claimed || c.Reason == "claim" // which no turn can have as its reason
 	}
-	return nil // commitOn says that there is no such commit
+	return false, nil // commitOn says that there is no such commit
 }
 
 // committed is the answer to a commit.

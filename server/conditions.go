@@ -66,13 +66,10 @@ func base(r *http.Request) (string, error) {
 // newest returns an error unless the commit on which a write was made is the newest one: ErrConflict, or that of fenced
 // if the session was claimed since. Commits of partial output do not count, for nothing conflicts with them. A write
 // that is not a turn has no other guard: two titles on one commit would both be stored, and a deletion would take
-// with it what its client never saw.
+// with it what its client never saw. A write that is stored under its key is no conflict: it returns the first answer.
 func newest(ctx context.Context, h *coppice.Session, made, key string) error {
 	if made == "*" || made == h.Head().Commit {
 		return nil
-	}
-	if is, err := repeats(ctx, h, made, key); is || err != nil {
-		return err
 	}
 	_, err := h.At(ctx, coppice.Target{Commit: made})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, transcript.ErrNotFound) {
@@ -81,7 +78,7 @@ func newest(ctx context.Context, h *coppice.Session, made, key string) error {
 	if err != nil {
 		return err
 	}
-	if err := fenced(ctx, h, made, ""); err != nil {
+	if stored, err := fenced(ctx, h, made, key); stored || err != nil {
 		return err
 	}
 	for c, err := range h.Log(ctx, coppice.Target{}) {
@@ -96,17 +93,4 @@ func newest(ctx context.Context, h *coppice.Session, made, key string) error {
 		}
 	}
 	return fmt.Errorf("%w: the session moved since the commit in If-Match", coppice.ErrConflict)
-}
-
-// repeats reports whether a write with a key is stored: after the commit that it was made on.
-func repeats(ctx context.Context, h *coppice.Session, made, key string) (bool, error) {
-	if key == "" {
-		return false, nil
-	}
-	for c, err := range h.Log(ctx, coppice.Target{}) {
-		if err != nil || c.Key == key || c.Commit == made {
-			return err == nil && c.Key == key, err
-		}
-	}
-	return false, nil
 }

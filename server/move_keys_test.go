@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A move that is sent again with its Idempotency-Key, because its answer was lost, is not made again, and is not told that
-// another writer was first: it gets the first answer, whatever came after it, also from another server.
+// A move whose answer was lost can be sent again with its Idempotency-Key. It is not repeated and is no conflict: it
+// returns the first answer, after later commits and from another server too.
 func TestMovesAreMadeOnce(t *testing.T) {
 	for name, body := range map[string]string{
 		"switch": `{"to":"side"}`, "branch": `{"entry":"ENTRY","name":"new"}`,

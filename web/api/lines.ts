@@ -1,21 +1,32 @@
 // Stretches of a line, from any of its entries on.
 import { lineOf, nothing, turnedTo, type Line } from "../model/line.ts";
-import { entryPage } from "./pages.ts";
+import { entryPage, type EntryPage } from "./pages.ts";
 
 /** firstPage is how many entries are read before anything is shown, nextPage how many at a time after that. */
 const firstPage = 50;
 const nextPage = 100;
 
+/** backwards returns the line of a page that was read towards the root. */
+function backwards(page: EntryPage, newer: boolean): Line {
+  const marks = (page.marks ?? []).toReversed();
+  return { ...lineOf(page.entries.toReversed(), marks, page.next !== undefined, newer), before: page.broken };
+}
+
+/** onwards returns the line of a page that was read away from the root. */
+function onwards(page: EntryPage, older: boolean): Line {
+  return { ...lineOf(page.entries, page.marks ?? [], older, page.next !== undefined), after: page.broken };
+}
+
 /** newest returns the end of a path, without marks: they need the whole tree, and the first page does not wait for it. */
 export async function newest(id: string, path: string, signal?: AbortSignal): Promise<Line> {
   const page = await entryPage(id, { path, order: "desc", limit: firstPage }, signal);
-  return { ...lineOf(page.entries.toReversed(), [], page.next !== undefined, false), before: page.broken };
+  return backwards(page, false);
 }
 
 /** oldest returns the start of a path. */
 export async function oldest(id: string, path: string, signal?: AbortSignal): Promise<Line> {
   const page = await entryPage(id, { path, limit: firstPage, marks: true }, signal);
-  return { ...lineOf(page.entries, page.marks ?? [], false, page.next !== undefined), after: page.broken };
+  return onwards(page, false);
 }
 
 /** around returns what is before and after an entry of a path. */
@@ -30,7 +41,7 @@ export async function olderThan(
   id: string, path: string, entry: string, signal?: AbortSignal, limit = nextPage,
 ): Promise<Line> {
   const page = await entryPage(id, { path, from: entry, order: "desc", limit, marks: true }, signal);
-  return { ...lineOf(page.entries.toReversed(), (page.marks ?? []).toReversed(), page.next !== undefined, true), before: page.broken };
+  return backwards(page, true);
 }
 
 /** newerThan returns an entry of a path, and those that follow it. */
@@ -38,7 +49,7 @@ export async function newerThan(
   id: string, path: string, entry: string, signal?: AbortSignal, limit = nextPage,
 ): Promise<Line> {
   const page = await entryPage(id, { path, from: entry, limit, marks: true }, signal);
-  return { ...lineOf(page.entries, page.marks ?? [], true, page.next !== undefined), after: page.broken };
+  return onwards(page, true);
 }
 
 /** some returns entries by their ids, with their marks. At most 500. */

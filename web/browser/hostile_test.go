@@ -102,7 +102,7 @@ func TestHostileConversation(t *testing.T) {
 	if all.Most >= 3_000 {
 		t.Errorf("%d elements", all.Most)
 	}
-	if want := len(s.path(fixture.HostileID, "")) / 10; all.Articles < want {
+	if want := len(s.path(fixture.HostileID, "")) / 4; all.Articles < want {
 		t.Errorf("%d articles were drawn, want %d at least", all.Articles, want)
 	}
 }

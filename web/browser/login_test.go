@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/server"
 )
 
-// Who has no right to read is asked for a token, and told why: also with a link that was used, after a wrong token, and
-// with a token that allows nothing here.
+// Without the right to read, the page asks for a token and says why: after a link that was used, a wrong token, and a
+// token of another tenant.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	tokens, err := server.ParseTokens(strings.NewReader(fmt.Sprintf("%x - read\n%x acme read\n",

@@ -203,6 +203,12 @@ func TestLinksToNothing(t *testing.T) {
 	p.see("[role=alert]")
 	p.click("button.live")
 	p.see(".talk article|" + newest)
+	p.navigate("/s/" + bundled + "?seq=999")
+	p.see("[role=alert]|commit 999, which this session does not have")
+	p.waitQuery("seq", "")
+	p.see(".talk article|" + newest)
+	p.navigate("/s/" + bundled + "?pane=compare&with=none%2Fhead")
+	p.see(".compare [role=alert]|There is no none/head to compare with")
 }
 
 // A link to a session that is not there says so once, and offers nothing that acts on a session.

@@ -5,6 +5,17 @@ import (
 	"testing"
 )
 
+// lastPrompt is the newest prompt of the demo's main session.
+const lastPrompt = ".talk article|Good enough for today"
+
+// ask presses a button of an article, which shows them to who points at it.
+func (p *tab) ask(article, button string) {
+	p.t.Helper()
+	p.see(article)
+	p.hover(article)
+	p.click(article + " >> button|" + button)
+}
+
 // writes chooses the requests that write.
 func writes(request string) bool { return strings.HasPrefix(request, "POST ") }
 
@@ -12,10 +23,8 @@ func writes(request string) bool { return strings.HasPrefix(request, "POST ") }
 // itself, and where a person does. It never says that another writer was first.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
-	const prompt = ".talk article|Good enough for today"
 	edit := func(p *tab) {
-		p.hover(prompt)
-		p.click(prompt + " >> button|edit")
+		p.ask(lastPrompt, "edit")
 		p.write("form.ask textarea", "Draw me Sunday.")
 	}
 	for name, write := range map[string]struct {
@@ -28,10 +37,7 @@ func TestLostAnswers(t *testing.T) {
 			p.see("dialog h3|values change")
 		}, "dialog button|Roll back to seq 199", "Rolled back to seq 199"},
 		"edit": {"", edit, "form.ask button|Add this version", "The new version is the head"},
-		"continue": {"", func(p *tab) {
-			p.hover(prompt)
-			p.click(prompt + " >> button|continue")
-		}, "dialog button|Move the head here", "The head is here now"},
+		"continue": {"", func(p *tab) { p.ask(lastPrompt, "continue") }, "dialog button|Move the head here", "The head is here now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,8 +85,7 @@ func TestHeldKeyWritesOnce(t *testing.T) {
 	d := withDemo(t)
 	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
 	before := d.head(d.Main)
-	p.hover(".talk article|Good enough for today")
-	p.click(".talk article|Good enough for today >> button|edit")
+	p.ask(lastPrompt, "edit")
 	p.write("form.ask textarea", "  ")
 	p.press("Mod+Enter") // nothing is no message
 	p.write("form.ask textarea", "Draw me Sunday.")
@@ -101,13 +106,13 @@ func TestHeldKeyWritesOnce(t *testing.T) {
 	}
 }
 
-// Who has a form open is told what is committed meanwhile; what was read and has changed cannot be confirmed by chance.
+// An open form says what is committed meanwhile. A click right after the figures of a rollback changed does not confirm
+// them.
 func TestCommitsWhileAFormIsOpen(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
 	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
-	p.hover(".talk article|Good enough for today")
-	p.click(".talk article|Good enough for today >> button|edit")
+	p.ask(lastPrompt, "edit")
 	p.see("form.ask textarea")
 	p.miss("form.ask .warn")
 	d.says(d.Main, "I went on.")
@@ -157,9 +162,7 @@ func TestDrafts(t *testing.T) {
 	p := arrive(t, s, "/s/"+bundled, ".talk article|"+newest)
 	const prompt = ".talk article|Thank you. My sister says"
 	open := func() {
-		p.see(prompt)
-		p.hover(prompt)
-		p.click(prompt + " >> button|edit")
+		p.ask(prompt, "edit")
 		p.see("form.ask textarea")
 	}
 	value := func(text string) {
@@ -181,4 +184,55 @@ func TestDrafts(t *testing.T) {
 	p.reload()
 	open()
 	value("Thank you. My sister says")
+}
+
+// Undone, an edit leads back to the message that was edited, in every pane.
+func TestUndoOfAnEditReturns(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p.click(lastPrompt + " >> .md")
+	p.wait(`new URLSearchParams(location.search).get("at")`)
+	at := p.query("at")
+	p.ask(lastPrompt, "edit")
+	p.write("form.ask textarea", "Draw me Sunday.")
+	p.click("form.ask button|Add this version")
+	p.see(".talk article|Draw me Sunday.")
+	p.click(".toast button|Undo")
+	p.see(".toast|Undone")
+	p.waitQuery("at", at)
+	p.see(lastPrompt)
+	p.wait(`document.querySelector(".talk article[aria-current=true]")?.dataset.key === %s`, at)
+	p.wait(`document.querySelector(".map .row.at")?.dataset.id === %s`, at)
+}
+
+// If an edit was stored and its answer lost, and the text is changed before it is sent again, the page says so.
+func TestChangedAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p.allow("ERR_|status of 422")
+	before := d.head(d.Main)
+	p.ask(lastPrompt, "edit")
+	p.write("form.ask textarea", "Draw me Sunday.")
+	d.lose(writes)
+	p.click("form.ask button|Add this version")
+	p.see("[role=alert]|It may be stored")
+	d.lose(nil)
+	p.write("form.ask textarea", "Draw me Monday.")
+	p.click(".ask button|Try again")
+	p.see("[role=alert]|It was stored as it was before your last change")
+	if now := d.head(d.Main); now.Seq != before.Seq+1 {
+		t.Errorf("%d commits were made", now.Seq-before.Seq)
+	}
+}
+
+// Where a commit has several messages, a rollback says that it does not end at the one that is looked at.
+func TestRollBackFromWithinACommit(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	p := arrive(t, s, "/s/"+bundled+"?at=6e900cc7", ".talk article[aria-current=true]")
+	p.see(".rail-at|seq 0")
+	p.press("R")
+	p.see("dialog .warn|is not the last one of this commit")
 }

@@ -13,7 +13,8 @@ const shownLast = 4;
 /** Breadcrumb shows the way from the session that nobody started to this one; nothing where that is this one. */
 export function Breadcrumb(): JSX.Element | null {
   const now = summary.value;
-  const parent = now?.parent?.includes("/") ? "" : now?.parent ?? ""; // other programs name a file
+  const named = now?.parent ?? "";
+  const parent = /[/\\]/.test(named) ? "" : named; // other programs name a file
   const [chain, setChain] = useState<Session[]>([]);
   useEffect(() => {
     setChain([]);

@@ -28,7 +28,7 @@ export async function rollBack(id: string, to: number, { header }: Attempt): Pro
  */
 export function done(text: string, back: number, made: string, from?: Partial<View>): void {
   const id = session.peek()!;
-  const shown = view.peek();
+  const shown = view.peek().at;
   const again = () => {
     if (session.peek() !== id) open(id);
     rollBackTo(back);
@@ -37,7 +37,7 @@ export function done(text: string, back: number, made: string, from?: Partial<Vi
   const undo = { label: "Undo", run: () => void rollBack(id, back, way).then(
     () => {
       say(`Undone: the session is as it was at seq ${back}.`);
-      if (from && view.peek() === shown) go(from);
+      if (from && session.peek() === id && view.peek().at === shown) go(from); // else the person is elsewhere by now
     },
     async (err: unknown) => {
       const lost = err instanceof Failure && err.status === 412;

@@ -7,7 +7,7 @@ import { pretty } from "../model/pretty.ts";
 import { split } from "../model/search.ts";
 import { isNew, markSeen } from "../model/seen.ts";
 import { byDay, rollUp, type Spent } from "../model/spend.ts";
-import { verdict } from "../model/verdict.ts";
+import { sideOf, verdict } from "../model/verdict.ts";
 
 Object.assign(globalThis, { localStorage: { getItem: () => null } });
 const { nest } = await import("../model/sessions.ts");
@@ -68,6 +68,15 @@ test("hits are where the words are", () => {
   assert.deepEqual(split("Tide and time", "TI  an").filter((s) => s.hit).map((s) => s.text), ["Ti", "an", "ti"]);
   assert.equal(split("anything", "").map((s) => s.text).join(""), "anything");
   for (const text of ["İstanbul ti", "ti ti", "x"]) assert.equal(split(text, "ti").map((s) => s.text).join(""), text);
+});
+
+test("the tokens of a message are all that it took, whoever counted them", () => {
+  const answer = (usage: object) => ({ type: "message", id: "a", parentId: null, message: { role: "assistant", content: "x", usage } });
+  for (const usage of [
+    { totalTokens: 110, output: 3 }, { total_tokens: 110 }, { input: 4, output: 6, cacheRead: 90, cacheWrite: 10 },
+    { input_tokens: 4, output_tokens: 6, cache_read_input_tokens: 90, cache_creation_input_tokens: 10 },
+    { prompt_tokens: 100, completion_tokens: 10 },
+  ]) assert.equal(sideOf([answer(usage)]).tokens, 110, JSON.stringify(usage));
 });
 
 test("the verdict says what differs", () => {
