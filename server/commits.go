@@ -207,8 +207,8 @@ func fenced(ctx context.Context, h *coppice.Session, made, key string) (stored b
 		case key != "" && c.Key == key:
 			return true, nil
 		case c.Commit == made && claimed:
-			return false, newProblem(http.StatusConflict, "fenced", "another client has taken over the session: read it "+
-				"again, and write on its newest commit only if you are to take part",
+			return false, newProblem(http.StatusConflict, "fenced", "another client has taken over the session: read "+
+				"it again, and write on its newest commit only if you are to take part",
 				errors.New("the session was claimed since the commit in If-Match; nothing was stored"))
 		case c.Commit == made:
 			return false, nil

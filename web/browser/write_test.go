@@ -36,7 +36,7 @@ func TestLostAnswers(t *testing.T) {
 			p.click(".rail button|Roll back…")
 			p.see("dialog h3|values change")
 		}, "dialog button|Roll back to seq 199", "Rolled back to seq 199"},
-		"edit": {"", edit, "form.ask button|Add this version", "The new version is the head"},
+		"edit":     {"", edit, "form.ask button|Add this version", "The new version is the head"},
 		"continue": {"", func(p *tab) { p.ask(lastPrompt, "continue") }, "dialog button|Move the head here", "The head is here now"},
 	} {
 		t.Run(name, func(t *testing.T) {
