@@ -24,6 +24,25 @@ func TestModuleKeepsTheRules(t *testing.T) {
 	}
 }
 
+// TestTableNamesFolders checks that each row of the import table, and each of its patterns, names a folder with Go files.
+func TestTableNamesFolders(t *testing.T) {
+	testutil.SkipSizes(t)
+	m, err := Load(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exists := func(pattern string) bool {
+		return slices.ContainsFunc(m.packages, func(p *pkg) bool { return covers(pattern, p.dir) })
+	}
+	for _, row := range table {
+		for _, pattern := range append([]string{row.dir}, row.ours...) {
+			if !exists(pattern) {
+				t.Errorf("row %q: no package in %q", row.dir, pattern)
+			}
+		}
+	}
+}
+
 // source is a package whose import is the only thing of interest.
 func source(name, imports string) string {
 	return fmt.Sprintf("// Package %s is a fixture.\npackage %s\n\nimport _ %q\n", name, name, imports)
@@ -99,7 +118,7 @@ func TestRulesCatch(t *testing.T) {
 		{"alias with arguments", "codec/a.go", "package codec\n\ntype T = other.T[int]\n", "alias"},
 		{"alias within a package", "codec/a.go", "package codec\n\ntype U struct{}\n\ntype T = U\n", ""},
 		{"alias that is not exported", "codec/a.go", "package codec\n\ntype t = other.T\n", ""},
-		{"alias in an internal package", "internal/web/a.go", "package web\n\ntype T = other.T\n", ""},
+		{"alias in an internal package", "internal/rows/a.go", "package rows\n\ntype T = other.T\n", ""},
 		{"a type of its own", "codec/a.go", "package codec\n\ntype T other.T\n", ""},
 		{"function without an Example", "interop/a.go", "package interop\n\nfunc F() {}\n", "example"},
 		{"function of a command", "cmd/coppice/a.go", "package main\n\nfunc F() {}\n", ""},

@@ -23,7 +23,6 @@ var (
 	rooms    = []string{"internal/session", "internal/transfer"}
 	reading  = []string{"internal/blob", "internal/rawjson", "transcript/..."} // of session files
 	parsing  = join(reading, "interop", "interop/internal/...")
-	facade   = join(pure, storage, "", "interop/...")
 	anywhere = join(pure, "", "backend/...", "export", "manager", "provider", "searchindex", "interop/...",
 		"internal/...", "examples/...", "server")
 )
@@ -109,7 +108,6 @@ var table = []edge{
 	{dir: "interop/claudecode", ours: join(parsing, "internal/message", "internal/parallel"), ext: []string{uuid}},
 	{dir: "interop/codex", ours: join(parsing, "internal/message", "internal/parallel"), ext: []string{uuid, zstd}},
 	{dir: "interop/formats", ours: join(parsing, "interop/...")},
-	{dir: "internal/web", ours: facade, ext: []string{humane}},
 	{dir: "internal/api", ours: join(pure, "", "backend", "manager", "provider", "searchindex", "interop",
 		"internal/check", "internal/cli/importer", "internal/layout", "internal/rows")},
 	{
