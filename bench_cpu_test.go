@@ -140,24 +140,3 @@ func BenchmarkAppendersShareASlowSync(b *testing.B) {
 	b.ReportMetric(many/one, "x-one-writer")
 	b.ReportMetric(cpu/float64(b.N), "cpu-us/append")
 }
-
-// TestAllocationsOfACommit bounds what a turn of two messages and a state of 1 KB allocates, its drafts and its state
-// included. The runs end before background work is due, so the count is exact but for a buffer that grows; the race
-// detector adds about 20.
-func TestAllocationsOfACommit(t *testing.T) {
-	const runs = 40
-	most := map[string]float64{"append": 135, "replace": 185}
-	for _, kind := range memoryStores {
-		s := sessionOf(t, kind.open(), noSnapshots)
-		text, note, i := strings.Repeat("w", 400), strings.Repeat("s", 900), 0
-		commitNote(t, s, text, note, i)
-		n := testing.AllocsPerRun(runs, func() {
-			i++
-			commitNote(t, s, text, note, i)
-		})
-		t.Logf("%s: %.0f allocations", kind.name, n)
-		if n > most[kind.name] {
-			t.Errorf("%s: %.0f allocations, at most %.0f are allowed", kind.name, n, most[kind.name])
-		}
-	}
-}

@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint/internal/body"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // testSnapshot is a small object without segments and tail.
@@ -450,17 +450,15 @@ func TestObjectHostile(t *testing.T) {
 	}
 	for name, body := range tests {
 		p := hostile(t, body)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, err := DecodeObject(p)
-		runtime.ReadMemStats(&after)
+		var err error
+		took := testutil.Allocated(func() { _, err = DecodeObject(p) })
 		if name == "nil" {
 			continue // an empty body is a small one, and no harm
 		}
 		if !isCodecError(err) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if took := after.TotalAlloc - before.TotalAlloc; took > 2*MaxBody {
+		if took > 2*MaxBody {
 			t.Errorf("%s: allocated %d bytes", name, took)
 		}
 	}

@@ -21,6 +21,7 @@ func BenchmarkSkeletons(b *testing.B) {
 		total += len(p)
 	}
 	var sum int64
+	b.ReportAllocs()
 	for b.Loop() {
 		for i := range segments {
 			s, err := DecodeSkeleton(packed[i%len(packed)])

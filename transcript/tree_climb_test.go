@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // Path, Up, Depth, Ancestor and Down agree with parents followed one by one, whatever parents the rows name, in trees
@@ -102,46 +101,6 @@ func checkPaths(t *rapid.T, tree *Tree) {
 		if n != tree.NodeAt(n.Ordinal) {
 			t.Fatalf("%+v instead of %+v", n, tree.NodeAt(n.Ordinal))
 		}
-	}
-}
-
-// A path that is left after ten nodes costs the same in any tree, and a pass one allocation for each node.
-func TestPassAllocations(t *testing.T) {
-	testutil.SkipSizes(t)
-	var first [2]float64
-	for k, n := range []int{1_000, 40_000} {
-		tree := buildLarge(t, largeSkeletons(t, n, inTurn), "")
-		leaf, _ := tree.Newest("")
-		nodes := 0
-		for range tree.Nodes(FilterAll) {
-			nodes++
-		}
-		first[k] = testing.AllocsPerRun(5, func() {
-			left := 10
-			for range tree.Path(leaf.ID) {
-				if left--; left == 0 {
-					return
-				}
-			}
-		})
-		for what, pass := range map[string]func(){
-			"nodes": func() {
-				for range tree.Nodes(FilterAll) {
-				}
-			},
-			"path": func() {
-				for range tree.Path(leaf.ID) {
-				}
-			},
-		} {
-			const chunk = 20 // the previews of 4,096 entries, where they were dropped
-			if got := testing.AllocsPerRun(5, pass); got > float64(nodes+chunk*(n/4096+1)) {
-				t.Errorf("%s of %d: %.0f allocations for %d nodes", what, n, got, nodes)
-			}
-		}
-	}
-	if first[1] > first[0]+20 {
-		t.Errorf("ten nodes of a path: %.0f allocations of 1,000 entries, %.0f of 40,000", first[0], first[1])
 	}
 }
 

@@ -66,39 +66,28 @@ func buildLarge(t testing.TB, skeletons [][]byte, head string) *Tree {
 	return b.Tree(head, nil, nil)
 }
 
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
-// TestSizeTreeMemory holds the promise of less than 100 bytes of heap an entry, skeletons included, and
-// before and after everything that the tree makes on demand.
-func TestSizeTreeMemory(t *testing.T) {
-	testutil.SkipSizes(t)
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+// BenchmarkTreeMemory is the heap that an entry of a tree takes, its skeletons included: after the tree is built, and
+// after everything that it makes on demand. Target: 100 bytes.
+func BenchmarkTreeMemory(b *testing.B) {
 	const n = 100_000
-	skeletons := largeSkeletons(t, n, inTurn)
-	before := heap()
-	copies := make([][]byte, len(skeletons))
-	for i, p := range skeletons {
-		copies[i] = slices.Clone(p)
+	skeletons := largeSkeletons(b, n, inTurn)
+	var built, used float64
+	for b.Loop() {
+		before := testutil.Live()
+		copies := make([][]byte, len(skeletons))
+		for i, p := range skeletons {
+			copies[i] = slices.Clone(p)
+		}
+		tree := buildLarge(b, copies, "")
+		built = float64(testutil.Live()-before) / n
+		leaf, _ := tree.Newest("")
+		tree.Siblings(leaf.ID)
+		used = float64(testutil.Live()-before) / n
+		runtime.KeepAlive(copies)
+		runtime.KeepAlive(tree)
 	}
-	tree := buildLarge(t, copies, "")
-	built := float64(heap()-before) / float64(n)
-	leaf, _ := tree.Newest("")
-	tree.Siblings(leaf.ID)
-	used := float64(heap()-before) / float64(n)
-	t.Logf("%.1f bytes an entry, %.1f with index and children", built, used)
-	if built > 100 || used > 100 {
-		t.Errorf("%.1f bytes an entry, %.1f with index and children: 100 are allowed", built, used)
-	}
-	runtime.KeepAlive(copies)
-	runtime.KeepAlive(tree)
+	b.ReportMetric(built, "B/entry")
+	b.ReportMetric(used, "B/entry-used")
 }
 
 // A chain of a million entries, one of a million structure entries, and a million children of one entry:

@@ -2,7 +2,6 @@ package rows_test
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/rows"
-	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -300,21 +298,4 @@ func longTree(n int) *transcript.Tree {
 		b.AddRow(row)
 	}
 	return b.Tree(fmt.Sprintf("%08x", n-1), nil, nil)
-}
-
-// 1,000,000 entries take at most 16 MiB, all that is allocated on the way included. So it is at a tenth, for a tenth.
-func TestMemory(t *testing.T) {
-	testutil.SkipSizes(t)
-	const n = 1_000_000 / 10
-	tree := longTree(n)
-	for _, order := range []rows.Order{rows.Drawn, rows.ActiveFirst} {
-		must(rows.New(tree, rows.Options{Order: order}))(nil) // what the tree makes once
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		r := must(rows.New(tree, rows.Options{Order: order}))(nil)
-		runtime.ReadMemStats(&after)
-		if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20/10 {
-			t.Errorf("order %d: %d bytes for %d rows", order, got, r.Len())
-		}
-	}
 }
