@@ -19,6 +19,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/server"
@@ -112,7 +113,6 @@ type service struct {
 	log     *slog.Logger
 	handler *server.Server
 	http    *http.Server
-	gauge   string // of the demo: the session of the agent that works while it is served
 
 	mu      sync.Mutex
 	tenants []*coppice.Store
@@ -148,7 +148,7 @@ func (s *service) prepare(ctx context.Context) error {
 	}
 	var err error
 	if s.o.demo {
-		if s.gauge, err = s.buildDemo(ctx); err != nil {
+		if err = demostore.Build(ctx, s.st.b); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 )
 
 // finding is a rule that axe-core finds broken.
@@ -67,7 +69,7 @@ func TestAccessible(t *testing.T) {
 			p.settled()
 			check("list")
 			for _, v := range views {
-				p.navigate("/s/" + d.Main + v.query)
+				p.navigate("/s/" + demostore.Main + v.query)
 				p.wait(`document.querySelector(%s) !== null`, v.ready)
 				p.wait(`/seq \d/.test(document.querySelector(".rail-at strong").innerText)`)
 				if v.press != "" {

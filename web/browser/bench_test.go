@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
 
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 	"github.com/coppice-go/coppice/web/browser/fixture"
 )
 
@@ -173,7 +174,7 @@ func BenchmarkIdle(b *testing.B) {
 		while = 5 * time.Second
 	}
 	d := withDemo(b)
-	p := arrive(b, d.site, "/s/"+d.Main, ".map .row")
+	p := arrive(b, d.site, "/s/"+demostore.Main, ".map .row")
 	call(p, performance.Enable, performance.EnableParams{})
 	busy := func() (task, at float64) {
 		for _, m := range call(p, performance.GetMetrics, cdp.Empty{}).Metrics {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 )
 
 // effects are what each action of the keyboard does: where it is pressed, and what can be seen after it. Every row of
@@ -58,7 +60,7 @@ func seq(n int) string {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
 	p.allow("clipboard")
 	p.press("?")
 	type row struct {
@@ -87,7 +89,7 @@ func TestKeys(t *testing.T) {
 		e := effects[name]
 		at := strings.NewReplacer("FIRST", first, "SECOND", second).Replace(e.at)
 		for _, key := range r.Keys {
-			p.navigate("/s/" + d.Main + at)
+			p.navigate("/s/" + demostore.Main + at)
 			p.see(".talk article")
 			p.wait(`/seq \d/.test(document.querySelector(".rail-at strong").innerText)`)
 			p.settled()
@@ -119,7 +121,7 @@ func TestHelpFromAnEmptyField(t *testing.T) {
 // versions returns two versions of one prompt.
 func versions(t *testing.T, d *demo) (first, second string) {
 	t.Helper()
-	h := d.open(d.Main)
+	h := d.open(demostore.Main)
 	defer func() { ok(t, h.Close()) }()
 	for e, err := range h.Entries(t.Context()) {
 		ok(t, err)

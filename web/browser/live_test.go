@@ -13,6 +13,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 	"github.com/coppice-go/coppice/server"
 )
 
@@ -140,7 +141,7 @@ func TestReadOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := withDemo(t, set)
-			p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+			p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
 			p.see(".badge|read-only")
 			p.hover(".talk article|Good enough for today")
 			p.see(".talk article .actions button|link")

@@ -3,14 +3,16 @@ package browser
 import (
 	"fmt"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 )
 
 // The map shows every branch; a row is a link to its place, and never moves the head.
 func TestMap(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
-	kept := d.keepsHead(t, d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".map .row")
+	kept := d.keepsHead(t, demostore.Main)
 	p.see(".map .row|Low at 01:57 and 14:17") // the head is in sight
 	eval[bool](p, `document.querySelector(".map-rows").scrollTo(0, 1e9) === undefined || true`)
 	p.click(".map .row|I have to stop myself here")
@@ -46,7 +48,7 @@ func TestMap(t *testing.T) {
 func TestMapIsDrawnOnce(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".map .row")
 	p.settled()
 	drawn := func() int { return len(d.requests("/map?")) }
 	before := drawn()
@@ -65,8 +67,8 @@ func TestMapIsDrawnOnce(t *testing.T) {
 func TestMinimap(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
-	kept := d.keepsHead(t, d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".map .row")
+	kept := d.keepsHead(t, demostore.Main)
 	first := func() int { return eval[int](p, `+document.querySelector(".minimap").ariaValueNow`) }
 	p.drag(".minimap", 0, at(0.5, 0.5), at(0.5, 0.2), at(0.5, 0.001))
 	p.wait(`document.querySelector(".map .row")?.ariaPosInSet === "1"`)
@@ -87,8 +89,8 @@ func TestMinimap(t *testing.T) {
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
-	kept := d.keepsHead(t, d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
+	kept := d.keepsHead(t, demostore.Main)
 	p.press("Mod+k")
 	p.see("dialog.palette")
 	p.write("dialog.palette input", "raise the limit")
@@ -118,7 +120,7 @@ func TestSearch(t *testing.T) {
 func TestHitsOfTheMap(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".map .row")
 	p.press("/")
 	p.see(".map-search:focus")
 	p.write(".map-search", "fundy")
@@ -163,7 +165,7 @@ func TestSessions(t *testing.T) {
 func TestMapShowsTheCommitOfALink(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?seq=60", ".map .row.at")
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?seq=60", ".map .row.at")
 	p.wait(`(() => {
 		const row = document.querySelector(".map .row.at").getBoundingClientRect();
 		const box = document.querySelector(".map-rows").getBoundingClientRect();
@@ -175,8 +177,8 @@ func TestMapShowsTheCommitOfALink(t *testing.T) {
 func TestRowOfAnotherBranch(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	kept := d.keepsHead(t, d.Main)
-	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	kept := d.keepsHead(t, demostore.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".map .row")
 	p.click(".map .row|Quick aside before we go on")
 	p.see(".talk article.at|Quick aside before we go on")
 	p.see(".talk article|And if they abolish them?")
@@ -193,7 +195,7 @@ func TestRowOfAnotherBranch(t *testing.T) {
 func TestMapKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".map .row")
 	p.wheel(".map-rows", -1200)
 	p.settled()
 	prompt := eval[string](p, `(() => {
@@ -224,11 +226,11 @@ func TestMapKeepsItsPlace(t *testing.T) {
 	p.drag(".minimap", 0, at(0.5, 0.98), at(0.5, 1))
 	p.settled()
 	for i := range 12 {
-		d.says(d.Main, fmt.Sprintf("A new message, %d.", i))
+		d.says(demostore.Main, fmt.Sprintf("A new message, %d.", i))
 		p.see(fmt.Sprintf(".map .row|A new message, %d.", i))
 	}
 	p.settled()
-	if !eval[bool](p, inSight, `.map .row[data-id="`+d.head(d.Main).Entry+`"]`, ".map-rows") {
+	if !eval[bool](p, inSight, `.map .row[data-id="`+d.head(demostore.Main).Entry+`"]`, ".map-rows") {
 		t.Error("the map does not follow the head")
 	}
 }

@@ -3,6 +3,8 @@ package browser
 import (
 	"fmt"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 )
 
 // inSight reports whether an element is in sight in another one.
@@ -15,7 +17,7 @@ const inSight = `((css, box) => {
 func TestPhonePanes(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := visitAs(t, d.site, "/s/"+d.Main, phone)
+	p := visitAs(t, d.site, "/s/"+demostore.Main, phone)
 	p.see(".talk article|Low at 01:57")
 	p.settled()
 	if !eval[bool](p, `[...document.querySelectorAll(".talk article")].at(-1).getBoundingClientRect().bottom <=
@@ -29,7 +31,7 @@ func TestPhonePanes(t *testing.T) {
 	p.click(".phone-bar button|Map and state")
 	p.see(".map .row")
 	p.settled()
-	if head := d.head(d.Main).Entry; !eval[bool](p, inSight, `.map .row[data-id="`+head+`"]`, ".map-rows") {
+	if head := d.head(demostore.Main).Entry; !eval[bool](p, inSight, `.map .row[data-id="`+head+`"]`, ".map-rows") {
 		t.Errorf("the map does not show the head: %s", eval[string](p, `document.querySelector(".map-rows").innerText`))
 	}
 	for _, x := range []float64{0.84, 0.3, 0.85, 0.6} {
@@ -56,7 +58,7 @@ func TestNarrowScreen(t *testing.T) {
 	for _, width := range []int{760, 1000} {
 		for _, pane := range []string{"map", "state", "context", "compare", "usage"} {
 			t.Run(fmt.Sprint(width, " ", pane), func(t *testing.T) {
-				p := visitAs(t, d.site, "/s/"+d.Main+"?seq=150&with=seq%3A100&pane="+pane, look{width: width, height: 800})
+				p := visitAs(t, d.site, "/s/"+demostore.Main+"?seq=150&with=seq%3A100&pane="+pane, look{width: width, height: 800})
 				p.see(".talk article")
 				p.see(".side > section")
 				if pane == "compare" {
@@ -92,10 +94,10 @@ func TestNarrowScreen(t *testing.T) {
 func TestSwipe(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := visitAs(t, d.site, "/s/"+d.Main, phone)
+	p := visitAs(t, d.site, "/s/"+demostore.Main, phone)
 	second := ".talk article|" + rephrased
 	p.see(second)
-	kept := d.keepsHead(t, d.Main)
+	kept := d.keepsHead(t, demostore.Main)
 	p.swipe(second+" >> .md", -120) // there is no third one
 	p.settled()
 	p.see(second)

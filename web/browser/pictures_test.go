@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/page"
+
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 )
 
 var update = flag.Bool("update", false, "write docs/images anew")
@@ -40,7 +42,7 @@ func TestPictures(t *testing.T) {
 	for _, pic := range pictures {
 		path := filepath.Join("../../docs/images", pic.file)
 		if *update {
-			p := visitAs(t, d.site, "/s/"+d.Main+pic.query, pic.as)
+			p := visitAs(t, d.site, "/s/"+demostore.Main+pic.query, pic.as)
 			p.wait(`document.querySelector(%s) !== null`, pic.ready)
 			p.settled()
 			if pic.press != "" {

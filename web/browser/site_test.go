@@ -3,7 +3,6 @@ package browser
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -318,19 +317,15 @@ func imported(t testing.TB, st *coppice.Store) {
 	ok(t, h.Close())
 }
 
-// demo is what the demo store consists of.
-type demo struct {
-	*site
-	demostore.Content
-}
+// demo is a site that serves the demo store.
+type demo struct{ *site }
 
 // withDemo serves the store of `coppice serve --demo`.
 func withDemo(t testing.TB, set ...func(*server.Options)) *demo {
 	t.Helper()
 	b := memory.New()
-	content, err := demostore.Build(t.Context(), b, rand.NewChaCha8([32]byte{}))
-	ok(t, err)
-	return &demo{newSite(t, stored(t, b), set...), content}
+	ok(t, demostore.Build(t.Context(), b))
+	return &demo{newSite(t, stored(t, b), set...)}
 }
 
 func ok(t testing.TB, err error) {

@@ -8,6 +8,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -37,8 +38,8 @@ func (s *site) keepsHead(t *testing.T, id string) func() {
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
-	kept := d.keepsHead(t, d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
+	kept := d.keepsHead(t, demostore.Main)
 	second := ".talk article|" + rephrased
 	p.see(second)
 	p.click(second + " >> [aria-label='previous version']")
@@ -91,7 +92,7 @@ func TestLeavesWhileDrawing(t *testing.T) {
 func TestFolds(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?at=a397b379", ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?at=a397b379", ".talk article")
 	article := "#e-3206c58d"
 	p.see(article)
 	if p.count(article+" .folded") != 0 {
@@ -109,7 +110,7 @@ func TestFolds(t *testing.T) {
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
 	p.click(".agent-card button|fundy")
 	p.see(".agent-card .inline|What do we have?")
 	p.click(".inline .agent-card button|ranges")
@@ -119,7 +120,7 @@ func TestAgents(t *testing.T) {
 	p.click("nav.breadcrumb a|fundy")
 	p.see(".talk article|Saint John and Digby are right")
 
-	p.navigate("/s/" + d.Main + "?seq=177") // a turn that lost, on a line that no agent was started on
+	p.navigate("/s/" + demostore.Main + "?seq=177") // a turn that lost, on a line that no agent was started on
 	p.see(".talk article|edit")
 	p.settled()
 	p.miss(".agent-card|windows")
@@ -162,7 +163,7 @@ func TestDigitsOfMessages(t *testing.T) {
 func TestImages(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
 	p.click(".fold.tool button|1 image")
 	p.wait(`document.querySelector(".picture img")?.naturalWidth > 0`)
 	if src := eval[string](p, `document.querySelector(".picture img").src`); !strings.HasPrefix(src, "blob:") {
@@ -184,18 +185,18 @@ func TestImages(t *testing.T) {
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
-	before := d.head(d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
+	before := d.head(demostore.Main)
 	p.ask(lastPrompt, "edit")
 	p.write("form.ask textarea", "Draw me Saturday instead.")
 	p.click("form.ask button|Add this version")
 	p.see(".talk article|Draw me Saturday instead. >> .picker|2/2")
 	p.see(".toast|The other one stays")
-	after := d.head(d.Main)
+	after := d.head(demostore.Main)
 	if after.Seq != before.Seq+1 || after.Entry == before.Entry {
 		t.Errorf("the head is %v after %v", after, before)
 	}
-	h := d.open(d.Main)
+	h := d.open(demostore.Main)
 	e, err := h.Entry(t.Context(), after.Entry)
 	ok(t, err)
 	if m, _ := e.Message(); !strings.Contains(string(m.Raw), "Draw me Saturday instead.") {
@@ -218,7 +219,7 @@ func TestEdit(t *testing.T) {
 	p.see(".toast p|link")
 	p.click(".toast button|Undo")
 	p.see(".toast|Undone")
-	if now := d.head(d.Main); now.Entry != before.Entry {
+	if now := d.head(demostore.Main); now.Entry != before.Entry {
 		t.Errorf("undone, the head is %v, was %v", now, before)
 	}
 }
@@ -227,7 +228,7 @@ func TestEdit(t *testing.T) {
 func TestLabel(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
 	p.hover(".talk article|Good enough for today")
 	p.click(".talk article|Good enough for today >> button|label")
 	p.write("form.ask input", "the picture")
@@ -256,15 +257,15 @@ func TestLabel(t *testing.T) {
 func TestContinue(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?line="+leftLine, ".talk article")
-	before := d.head(d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?line="+leftLine, ".talk article")
+	before := d.head(demostore.Main)
 	article := "#e-" + leftLine
 	p.hover(article)
 	p.click(article + " >> button|continue")
 	p.see("dialog|The head moves to this message")
 	p.press("Escape")
 	p.miss("dialog")
-	if now := d.head(d.Main); now != before {
+	if now := d.head(demostore.Main); now != before {
 		t.Errorf("the head moved without a confirmation")
 	}
 	p.hover(article)
@@ -274,7 +275,7 @@ func TestContinue(t *testing.T) {
 	p.see(".toast button|Undo")
 	p.wait(`[...document.querySelector("select.branch").options].some((o) => o.text === "rollback-61")`)
 	p.waitQuery("line", "")
-	if now := d.head(d.Main); now.Entry != leftLine || now.Seq != before.Seq+1 {
+	if now := d.head(demostore.Main); now.Entry != leftLine || now.Seq != before.Seq+1 {
 		t.Errorf("the head is %v", now)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 	"github.com/coppice-go/coppice/web/browser/fixture"
 )
 
@@ -66,16 +67,16 @@ func (p *tab) scrub(r *rand.Rand) (seq int) {
 func TestScrub(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?pane=state", ".state .json")
-	kept := d.keepsHead(t, d.Main)
-	newest := int(d.head(d.Main).Seq)
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?pane=state", ".state .json")
+	kept := d.keepsHead(t, demostore.Main)
+	newest := int(d.head(demostore.Main).Seq)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 12 {
 		seq := p.scrub(r)
 		if seq < 0 || seq >= newest {
 			t.Fatalf("seq %d", seq)
 		}
-		want := d.stateAt(d.Main, seq)
+		want := d.stateAt(demostore.Main, seq)
 		if want == "null" {
 			continue // nothing to copy
 		}
@@ -123,7 +124,7 @@ func TestScrubAsResume(t *testing.T) {
 func TestSeqZero(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?seq=0&pane=state", ".state-head")
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?seq=0&pane=state", ".state-head")
 	p.see(".talk .edge|there was no message yet")
 	p.settled()
 	if n := p.count(".talk article"); n != 0 {
@@ -131,7 +132,7 @@ func TestSeqZero(t *testing.T) {
 	}
 	p.click(".talk .edge button|go to the head")
 	p.see(".talk article|Low at 01:57")
-	p.navigate("/s/" + d.Main + "?seq=1")
+	p.navigate("/s/" + demostore.Main + "?seq=1")
 	p.see(".rail-at|seq 1 of")
 	p.press(",")
 	p.see(".talk .edge|there was no message yet")
@@ -144,21 +145,21 @@ func TestSeqZero(t *testing.T) {
 func TestEarlierCommit(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?seq=200", ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?seq=200", ".talk article")
 	branch := func() string {
 		return eval[string](p, `document.querySelector("select.branch").selectedOptions[0].text`)
 	}
 	p.see(".talk .edge|the end at seq 200. The session goes on from here: go to the head of rollback-61")
 	p.wait(`document.querySelector("select.branch").selectedOptions[0].text === "rollback-61, up to here"`)
 
-	p.navigate("/s/" + d.Main + "?seq=177") // a turn that lost
+	p.navigate("/s/" + demostore.Main + "?seq=177") // a turn that lost
 	p.see(".talk .edge|The head of the session is on another line")
 	if got := branch(); !strings.HasPrefix(got, "conflict-") {
 		t.Errorf("the branch of a turn that lost is called %q", got)
 	}
-	p.navigate("/s/" + d.Main + "?seq=178&pane=state") // the commit after the losing turn keeps the state of before
+	p.navigate("/s/" + demostore.Main + "?seq=178&pane=state") // the commit after the losing turn keeps the state of before
 	p.see(".state-changed|This commit changed no value")
-	p.navigate("/s/" + d.Main + "?seq=177")
+	p.navigate("/s/" + demostore.Main + "?seq=177")
 	p.see(".talk .edge|on another line") // then it stays where it is
 	p.click(".talk .edge button|go to the head")
 	p.see(".talk article|Low at 01:57")
@@ -171,7 +172,7 @@ func TestEarlierCommit(t *testing.T) {
 func TestTwoBranchesAtTheHead(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?seq=199", ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?seq=199", ".talk article")
 	p.rollBack(199)
 	p.click(".toast button|Undo")
 	p.see(".toast|Undone")
@@ -182,7 +183,7 @@ func TestTwoBranchesAtTheHead(t *testing.T) {
 func TestCostOnTimeline(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?seq=100&pane=state", ".rail-at .spent")
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?seq=100&pane=state", ".rail-at .spent")
 	spent := func() (sum float64) {
 		_, err := fmt.Sscanf(p.text(".rail-at .spent"), "$%f", &sum)
 		ok(t, err)
@@ -195,7 +196,7 @@ func TestCostOnTimeline(t *testing.T) {
 	if before <= 0 || now <= before {
 		t.Errorf("$%v at seq 100, $%v at the head", before, now)
 	}
-	h, err := d.store.Open(t.Context(), d.Main, nil)
+	h, err := d.store.Open(t.Context(), demostore.Main, nil)
 	ok(t, err)
 	answer := entry.Assistant("That was dear.")
 	answer.Body = bytes.Replace(answer.Body, []byte(`"total":0}`), []byte(`"total":2}`), 1)
@@ -289,8 +290,8 @@ func TestDeepState(t *testing.T) {
 func TestBlame(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?pane=state", ".changes li")
-	kept := d.keepsHead(t, d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?pane=state", ".changes li")
+	kept := d.keepsHead(t, demostore.Main)
 	if text := p.text(".state-changed"); text != "This commit changed 6 values" {
 		t.Errorf("%q", text)
 	}
@@ -314,9 +315,9 @@ func TestBlame(t *testing.T) {
 func TestContext(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?pane=context&seq=150", ".saw ol li")
-	kept := d.keepsHead(t, d.Main)
-	h := d.open(d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?pane=context&seq=150", ".saw ol li")
+	kept := d.keepsHead(t, demostore.Main)
+	h := d.open(demostore.Main)
 	v, err := h.At(t.Context(), coppice.Target{Seq: 150})
 	ok(t, err)
 	c, err := v.Context(t.Context())
@@ -333,8 +334,8 @@ func TestContext(t *testing.T) {
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?pane=compare", ".compare-choose select")
-	kept := d.keepsHead(t, d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?pane=compare", ".compare-choose select")
+	kept := d.keepsHead(t, demostore.Main)
 	choose := func(label string) {
 		p.wait(`[...document.querySelector(".compare-choose select").options].some((o) => o.text.includes(%s))`, label)
 		eval[bool](p, `(() => {
@@ -385,9 +386,9 @@ func (p *tab) rollBack(seq int) {
 func TestRollBack(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?seq=199&pane=state", ".state .json")
-	before := d.head(d.Main)
-	state := func() string { return d.stateAt(d.Main, int(d.head(d.Main).Seq)) }
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?seq=199&pane=state", ".state .json")
+	before := d.head(demostore.Main)
+	state := func() string { return d.stateAt(demostore.Main, int(d.head(demostore.Main).Seq)) }
 	was := state()
 	p.click(".rail button|Roll back…")
 	p.see("dialog h3|values change")
@@ -396,19 +397,19 @@ func TestRollBack(t *testing.T) {
 	p.see("dialog .changes li")
 	p.press("Escape")
 	p.miss("dialog")
-	if now := d.head(d.Main); now != before {
+	if now := d.head(demostore.Main); now != before {
 		t.Fatalf("a dialog that was closed moved the head to %v", now)
 	}
 	p.rollBack(199)
 	p.wait(`document.querySelector(".top .badge").innerText.includes("214")`)
 	p.press("R")
 	p.see(".toast|This is the head")
-	if now := state(); now != d.stateAt(d.Main, 199) {
+	if now := state(); now != d.stateAt(demostore.Main, 199) {
 		t.Errorf("the state is %.200s", now)
 	}
 	p.click(".toast button|Undo")
 	p.see(".toast|Undone")
-	if now := d.head(d.Main); now.Seq != 215 || now.Entry != before.Entry || state() != was {
+	if now := d.head(demostore.Main); now.Seq != 215 || now.Entry != before.Entry || state() != was {
 		t.Errorf("undone, the head is %v, was %v", now, before)
 	}
 }
@@ -417,17 +418,17 @@ func TestRollBack(t *testing.T) {
 func TestRollBackLosesARace(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?seq=199&pane=state", ".state .json")
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?seq=199&pane=state", ".state .json")
 	p.click(".rail button|Roll back…")
 	p.see("dialog h3|values change")
 	release := d.hold(func(r string) bool { return strings.Contains(r, "/rollback") || strings.Contains(r, "/events") })
 	p.click("dialog button|Roll back to seq 199")
-	r := d.says(d.Main, "I was faster.")
+	r := d.says(demostore.Main, "I was faster.")
 	release()
 	p.allow("status of 412")
 	p.see("dialog [role=alert]|was first")
 	p.see("dialog .others code|tester:1") // who else writes
-	if now := d.head(d.Main); now.Commit != r.Commit {
+	if now := d.head(demostore.Main); now.Commit != r.Commit {
 		t.Errorf("the head is %v, want %s", now, r.Commit)
 	}
 	p.confirm("dialog button.primary", "Rolled back to seq 199")
@@ -437,22 +438,22 @@ func TestRollBackLosesARace(t *testing.T) {
 func TestUndoLosesARace(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main+"?seq=199&pane=state", ".state .json")
-	before := d.head(d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?seq=199&pane=state", ".state .json")
+	before := d.head(demostore.Main)
 	p.rollBack(199)
-	r := d.says(d.Main, "I go on from there.")
+	r := d.says(demostore.Main, "I go on from there.")
 	p.see(".top .badge|seq 215")
 	p.allow("status of 412")
 	p.click(".toast button|Undo")
 	p.see(".toast|was first")
-	if now := d.head(d.Main); now.Commit != r.Commit {
+	if now := d.head(demostore.Main); now.Commit != r.Commit {
 		t.Errorf("the head is %v, want %s", now, r.Commit)
 	}
 	p.click(".toast button|Roll back to seq 213…")
 	p.see("dialog h3|1 entry leaves the line and stays on the branch")
 	p.click("dialog button|Roll back to seq 213")
 	p.see(".toast|Rolled back to seq 213")
-	if now := d.head(d.Main); now.Entry != before.Entry {
+	if now := d.head(demostore.Main); now.Entry != before.Entry {
 		t.Errorf("undone, the head is %v, was %v", now, before)
 	}
 }
@@ -461,12 +462,12 @@ func TestUndoLosesARace(t *testing.T) {
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
 	p.click(".rail button|Snapshot…")
 	p.write("dialog input", "before lunch")
 	p.click("dialog button|Take a snapshot")
 	p.see(".toast|Snapshot of seq 213")
-	h := d.open(d.Main)
+	h := d.open(demostore.Main)
 	defer func() { ok(t, h.Close()) }()
 	for s, err := range h.Snapshots(t.Context()) {
 		ok(t, err)

@@ -3,6 +3,8 @@ package browser
 import (
 	"fmt"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 )
 
 // shown is what a person sees of a view: which entry is selected, which commit, which pane and what is set in it.
@@ -51,7 +53,7 @@ func TestURLs(t *testing.T) {
 		}},
 		{"?pane=context&at=96478b11", shown{Selected: "e-96478b11", Seq: "seq 116", Pane: "Model saw", Branch: "rollback-61 (head)"}},
 	}
-	head := d.head(d.Main)
+	head := d.head(demostore.Main)
 	p := newTab(t, d.site, wide)
 	for _, test := range tests {
 		test.want.Title = title
@@ -60,7 +62,7 @@ func TestURLs(t *testing.T) {
 			if again {
 				p.reload()
 			} else {
-				p.navigate("/s/" + d.Main + test.query)
+				p.navigate("/s/" + demostore.Main + test.query)
 			}
 			p.until(test.query+" to be shown", func() (bool, error) {
 				is, err := try[shown](p, fingerprint)
@@ -78,7 +80,7 @@ func TestURLs(t *testing.T) {
 			}
 		}
 	}
-	if now := d.head(d.Main); now != head {
+	if now := d.head(demostore.Main); now != head {
 		t.Errorf("looking moved the head from %v to %v", head, now)
 	}
 }
@@ -137,7 +139,7 @@ func TestHistoryOfKeys(t *testing.T) {
 func TestHistoryOfTheTimeline(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".map .row")
 	p.drag(".axis", 0, at(0.2, 0.5), at(0.3, 0.5), at(0.4, 0.5))
 	p.settled()
 	first := p.query("seq")
@@ -161,7 +163,7 @@ func TestFormsInURLs(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
 	form := `document.querySelector(".saw select").value`
-	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".map .row")
 	p.click(".zoom button|details")
 	p.waitQuery("rows", "details")
 	p.click(".tabs a|State")
@@ -180,7 +182,7 @@ func TestFormsInURLs(t *testing.T) {
 	p.click(".tabs a|Map")
 	p.see(".zoom button[aria-pressed=true]|details")
 
-	q := visitAs(t, d.site, "/s/"+d.Main, phone)
+	q := visitAs(t, d.site, "/s/"+demostore.Main, phone)
 	q.see(".talk article")
 	q.click(".phone-bar button|Map and state")
 	q.waitQuery("tab", "side")

@@ -3,6 +3,8 @@ package browser
 import (
 	"strings"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 )
 
 // lastPrompt is the newest prompt of the demo's main session.
@@ -42,9 +44,9 @@ func TestLostAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := withDemo(t)
-			p := arrive(t, d.site, "/s/"+d.Main+write.url, ".talk article")
+			p := arrive(t, d.site, "/s/"+demostore.Main+write.url, ".talk article")
 			p.allow("ERR_")
-			before := d.head(d.Main)
+			before := d.head(demostore.Main)
 			write.ask(p)
 			d.lose(writes)
 			p.click(write.act)
@@ -54,7 +56,7 @@ func TestLostAnswers(t *testing.T) {
 			d.lose(nil)
 			p.click(".ask button|Try again")
 			p.see(".toast|" + write.said)
-			if now := d.head(d.Main); now.Seq != before.Seq+1 {
+			if now := d.head(demostore.Main); now.Seq != before.Seq+1 {
 				t.Errorf("%d commits were made", now.Seq-before.Seq)
 			}
 			p.miss("[role=alert]")
@@ -72,7 +74,7 @@ func TestLostAnswers(t *testing.T) {
 				p.click(".toast button|Undo")
 				p.see(".toast|Undone")
 			}
-			if now := d.head(d.Main); now.Seq != before.Seq+2 || now.Entry != before.Entry {
+			if now := d.head(demostore.Main); now.Seq != before.Seq+2 || now.Entry != before.Entry {
 				t.Errorf("undone, the head is %v, was %v", now, before)
 			}
 		})
@@ -83,8 +85,8 @@ func TestLostAnswers(t *testing.T) {
 func TestHeldKeyWritesOnce(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
-	before := d.head(d.Main)
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
+	before := d.head(demostore.Main)
 	p.ask(lastPrompt, "edit")
 	p.write("form.ask textarea", "  ")
 	p.press("Mod+Enter") // nothing is no message
@@ -98,7 +100,7 @@ func TestHeldKeyWritesOnce(t *testing.T) {
 	release()
 	p.see(".toast|The new version is the head")
 	p.settled()
-	if now := d.head(d.Main); now.Seq != before.Seq+1 {
+	if now := d.head(demostore.Main); now.Seq != before.Seq+1 {
 		t.Errorf("%d commits were made", now.Seq-before.Seq)
 	}
 	if n := len(d.requests("POST ")); n != 1 {
@@ -111,11 +113,11 @@ func TestHeldKeyWritesOnce(t *testing.T) {
 func TestCommitsWhileAFormIsOpen(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
 	p.ask(lastPrompt, "edit")
 	p.see("form.ask textarea")
 	p.miss("form.ask .warn")
-	d.says(d.Main, "I went on.")
+	d.says(demostore.Main, "I went on.")
 	p.see("form.ask .warn|A commit came since you opened this")
 	p.press("Escape")
 
@@ -134,7 +136,7 @@ func TestCommitsWhileAFormIsOpen(t *testing.T) {
 		}).observe(dialog, { subtree: true, childList: true, characterData: true, attributes: true });
 		return true;
 	})()`)
-	d.says(d.Main, "And on.")
+	d.says(demostore.Main, "And on.")
 	p.see("dialog [role=alert]|The figures changed just before you confirmed")
 	p.see("dialog .warn|A commit came")
 	if n := len(d.requests("POST ")); n != 0 {
@@ -190,7 +192,7 @@ func TestDrafts(t *testing.T) {
 func TestUndoOfAnEditReturns(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
 	p.click(lastPrompt + " >> .md")
 	p.wait(`new URLSearchParams(location.search).get("at")`)
 	at := p.query("at")
@@ -210,9 +212,9 @@ func TestUndoOfAnEditReturns(t *testing.T) {
 func TestChangedAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
 	p.allow("ERR_|status of 422")
-	before := d.head(d.Main)
+	before := d.head(demostore.Main)
 	p.ask(lastPrompt, "edit")
 	p.write("form.ask textarea", "Draw me Sunday.")
 	d.lose(writes)
@@ -222,7 +224,7 @@ func TestChangedAfterALostAnswer(t *testing.T) {
 	p.write("form.ask textarea", "Draw me Monday.")
 	p.click(".ask button|Try again")
 	p.see("[role=alert]|It was stored as it was before your last change")
-	if now := d.head(d.Main); now.Seq != before.Seq+1 {
+	if now := d.head(demostore.Main); now.Seq != before.Seq+1 {
 		t.Errorf("%d commits were made", now.Seq-before.Seq)
 	}
 }

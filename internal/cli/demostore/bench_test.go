@@ -1,7 +1,6 @@
 package demostore
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/coppice-go/coppice/backend/memory"
@@ -10,7 +9,7 @@ import (
 // BenchmarkBuild is what `coppice serve --demo` does before it listens.
 func BenchmarkBuild(b *testing.B) {
 	for b.Loop() {
-		if _, err := Build(b.Context(), memory.New(), rand.NewChaCha8([32]byte{1})); err != nil {
+		if err := Build(b.Context(), memory.New()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,95 +1,189 @@
 // Package demostore makes the store that `coppice serve --demo` shows: sessions of a small team that works on
-// tideline, a command that predicts tides. The bundled session (package examples/session) is committed step by step,
-// as its agent would have done it, with the agent's state at every commit. So the store has what a viewer can
-// show: patches of the state, snapshots, a rollback and the line that it left, versions of messages, a turn that lost
-// against another writer and was kept, agents that were started by agents, a compaction, labels, an image, cost.
+// tideline, a command that predicts tides. Its content is data: steps.jsonl lists what the writers of the demo did,
+// and Build does it again. So the store has what a viewer can show, in the format of this release: patches of the
+// state, snapshots, a rollback and the line that it left, versions of messages, a turn that lost against another
+// writer and was kept, agents that were started by agents, a compaction, labels, an image, cost.
 //
 // A child session names the call that started it: its relation is "agent", and its metadata has the id of the tool
 // call under "call" and a name under "agent". The result of that call has the session's id in details.session.
 package demostore
 
 import (
+	"bytes"
 	"context"
+	_ "embed" // steps.jsonl
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/snapshot"
+	"github.com/coppice-go/coppice/transcript"
 )
 
-// The writers of the demo, in the form of the default of coppice.Options.Writer.
+// The ids of the sessions of the demo.
 const (
-	mara  = "mara-desktop:4711"
-	fiona = "fiona-laptop:2201"
+	Main  = "019cadab-3a54-7c1e-9d42-6f0e8b7a51c3" // the bundled session, and what follows it
+	Fork  = "019caec4-07c0-7000-9e66-ae87d62a3451" // of Main, at its release
+	Gauge = "019caec9-b4e0-7000-8720-cada43457117" // the session that Live continues
+
+	// Windows and Fundy are agents of Main; Ranges is an agent of Fundy.
+	Windows = "019caead-10d8-7000-80de-e041df1b4dc2"
+	Fundy   = "019caeae-0ad8-7000-bf0b-d48762715c2b"
+	Ranges  = "019caeae-3da0-7000-b061-91c634f07729"
 )
 
 const cwd = "/home/mara/src/tideline"
 
-// snapshots are taken where they mean something: not by count.
+// snapshots are taken where they mean something, not by count.
 var snapshots = snapshot.Policy{Every: -1, BeforeCompaction: true}
 
-// Content names the sessions of a demo store by their ids.
-type Content struct {
-	Main   string   // the bundled session and what follows it
-	Agents []string // those that agents began: two of Main, then one of the second of these
-	Fork   string   // of Main, at its release
-	Gauge  string   // that Live continues
+//go:embed steps.jsonl
+var steps []byte
+
+// step is a line of steps.jsonl.
+type step struct {
+	Do   string    // create, open, fork, commit, edit, branch, rollback or snapshot
+	As   string    // the handle that does it
+	Time time.Time // the clock while it is done
+
+	Writer           string            // of create and open
+	Session          string            // of create, open and fork: the id
+	Title            string            // of create and fork
+	Parent, Relation string            // of create
+	Meta             map[string]string // of create
+
+	Reason   string             // of commit
+	Base     string             // of commit and rollback: the entry that was the head after the commit that is meant
+	KeepBoth bool               // of commit
+	Lines    []string           // of commit: ids of entries of the bundled session
+	Entries  []transcript.Draft // of commit and edit
+	State    json.RawMessage    // of commit
+	Patch    json.RawMessage    // of commit, in place of State: the change since the handle's previous commit
+	Sorted   bool               // of Patch: see checkpoint.MakePatch
+
+	Entry string // of edit and branch
+	Tag   string // of snapshot and fork
 }
 
-// Build writes the demo's sessions to a store that has none, in some 250 commits. The times are those of the bundled
-// session; all randomness comes from r. With equal bytes of r, sessions, entries and states are equal; ids of commits
-// of the main session may differ, because work in the background draws random bytes too.
-func Build(ctx context.Context, b backend.Backend, r io.Reader) (Content, error) {
-	d := &demo{b: b, rand: r, clock: &clock{}}
-	var err error
-	for _, part := range []func(context.Context) error{d.replay, d.delegate, d.fork, d.gauge} {
-		if err == nil {
-			err = part(ctx)
-		}
-	}
-	for _, st := range d.stores {
-		err = errors.Join(err, st.Close())
-	}
-	if err != nil {
-		return Content{}, fmt.Errorf("make the demo: %w", err)
-	}
-	return d.content, nil
-}
-
-// demo is a demo store that is being made.
-type demo struct {
+// builder is a demo store that is being made.
+type builder struct {
 	b       backend.Backend
-	rand    io.Reader
-	clock   *clock
+	clock   clock
+	bundled map[string]transcript.Draft // by the id of the entry
 	stores  []*coppice.Store
-	main    *writer
-	content Content
+	handles map[string]*coppice.Session
+	states  map[string][]byte // by handle
+	commits map[string]string // by the entry that became the head
 }
 
-// open opens the store as a writer of the demo, with a generator of its own: what others draw has no effect on it.
-func (d *demo) open(name string) (*coppice.Store, io.Reader, error) {
-	var seeds [2][32]byte
-	for i := range seeds {
-		if _, err := io.ReadFull(d.rand, seeds[i][:]); err != nil {
-			return nil, nil, fmt.Errorf("read randomness: %w", err)
+// Build writes the demo's sessions to a store that has none, in some 250 commits at the times of the bundled session.
+// Sessions, entries and states are the same in each store; ids of commits may differ.
+func Build(ctx context.Context, b backend.Backend) (err error) {
+	d := &builder{
+		b: b, bundled: map[string]transcript.Draft{}, handles: map[string]*coppice.Session{},
+		states: map[string][]byte{}, commits: map[string]string{},
+	}
+	defer func() {
+		for _, st := range d.stores {
+			err = errors.Join(err, st.Close())
+		}
+	}()
+	for raw := range bytes.Lines(session.JSONL) {
+		raw = bytes.TrimSpace(raw)
+		line, err := transcript.ParseLine(raw)
+		if err != nil {
+			return fmt.Errorf("the bundled session: %w", err)
+		}
+		d.bundled[line.ID] = entry.Line(raw)
+	}
+	for i, text := range bytes.Split(bytes.TrimSpace(steps), []byte("\n")) {
+		var s step
+		if err := json.Unmarshal(text, &s); err != nil {
+			return fmt.Errorf("step %d of the demo: %w", i+1, err)
+		}
+		d.clock.set(s.Time)
+		if err := d.do(ctx, s); err != nil {
+			return fmt.Errorf("step %d of the demo: %s: %w", i+1, s.Do, err)
 		}
 	}
+	return nil
+}
+
+func (d *builder) do(ctx context.Context, s step) (err error) {
+	h := d.handles[s.As]
+	switch s.Do {
+	case "create", "open":
+		return d.open(ctx, s)
+	case "fork":
+		d.handles["fork"], err = h.Fork(ctx, coppice.Target{Tag: s.Tag}, s.Session, &coppice.SessionOptions{
+			Title: s.Title, Cwd: cwd, Snapshots: snapshots,
+		})
+	case "commit":
+		return d.commit(ctx, h, s)
+	case "edit":
+		_, err = h.Edit(ctx, s.Entry, s.Entries[0])
+	case "branch":
+		_, err = h.Branch(ctx, s.Entry, nil)
+	case "rollback":
+		_, err = h.Rollback(ctx, coppice.Target{Commit: d.commits[s.Base]})
+	case "snapshot":
+		_, err = h.Snapshot(ctx, s.Tag)
+	default:
+		err = errors.New("unknown step")
+	}
+	return err
+}
+
+// open opens or creates a session as a writer of the demo, with a generator of its own: what others draw has no effect
+// on it.
+func (d *builder) open(ctx context.Context, s step) error {
 	st, err := coppice.New(d.b, &coppice.Options{
-		Writer: name, Now: d.clock.now, Rand: rand.NewChaCha8(seeds[0]),
-		Session: coppice.SessionOptions{Snapshots: snapshots},
+		Writer: s.Writer, Now: d.clock.now, Rand: rand.NewChaCha8([32]byte{byte(len(d.stores))}),
+	})
+	if err != nil {
+		return err
+	}
+	d.stores = append(d.stores, st)
+	if s.Do == "open" {
+		d.handles[s.As], err = st.Open(ctx, s.Session, nil)
+		return err
+	}
+	d.handles[s.As], err = st.Create(s.Session, &coppice.SessionOptions{
+		Title: s.Title, Cwd: cwd, Parent: s.Parent, Relation: s.Relation, Meta: s.Meta, Snapshots: snapshots,
+	})
+	return err
+}
+
+func (d *builder) commit(ctx context.Context, h *coppice.Session, s step) (err error) {
+	state := []byte(s.State)
+	if s.Patch != nil {
+		if state, err = checkpoint.ApplyPatch(d.states[s.As], s.Patch, s.Sorted); err != nil {
+			return err
+		}
+	}
+	d.states[s.As] = state
+	entries := s.Entries
+	for _, id := range s.Lines {
+		entries = append(entries, d.bundled[id])
+	}
+	done, err := h.Commit(ctx, coppice.Turn{
+		Entries: entries, State: json.RawMessage(state), Reason: s.Reason, Base: d.commits[s.Base], KeepBoth: s.KeepBoth,
 	})
 	if err == nil {
-		d.stores = append(d.stores, st)
+		d.commits[done.Entry] = done.Commit
 	}
-	return st, rand.NewChaCha8(seeds[1]), err
+	return err
 }
 
-// clock is the time of the demo, which the entries set.
+// clock is the time of the demo, which the steps set.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -106,6 +200,3 @@ func (c *clock) set(at time.Time) {
 	defer c.mu.Unlock()
 	c.at = at
 }
-
-// wait moves the clock on.
-func (c *clock) wait(d time.Duration) { c.set(c.now().Add(d)) }

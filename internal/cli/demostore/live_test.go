@@ -27,15 +27,15 @@ func atOnce(time.Duration) <-chan time.Time {
 
 // The agent continues from the head and the state that someone else has put the session to.
 func TestLiveFollowsARollback(t *testing.T) {
-	b, content := build(t)
+	b := build(t)
 	st := openStore(t, b)
-	testutil.OK(t, liveOn(st, content.Gauge, 3, atOnce).Run(t.Context()))
-	h := testutil.Must(st.Open(t.Context(), content.Gauge, nil))(t)
+	testutil.OK(t, liveOn(st, Gauge, 3, atOnce).Run(t.Context()))
+	h := testutil.Must(st.Open(t.Context(), Gauge, nil))(t)
 	if got := readings(t, h); !slices.Equal(got, []int{0, 1, 2, 3}) {
 		t.Fatalf("readings %v", got)
 	}
 	testutil.Must(h.Rollback(t.Context(), coppice.Target{Seq: 2}))(t)
-	testutil.OK(t, liveOn(st, content.Gauge, 1, atOnce).Run(t.Context()))
+	testutil.OK(t, liveOn(st, Gauge, 1, atOnce).Run(t.Context()))
 	testutil.OK(t, h.Reload(t.Context()))
 	var s gaugeState
 	testutil.OK(t, h.State(&s))
@@ -57,15 +57,15 @@ func readings(t *testing.T, h *coppice.Session) (list []int) {
 
 // It ends when it is told to, in the middle of a wait.
 func TestLiveEnds(t *testing.T) {
-	b, content := build(t)
+	b := build(t)
 	st := openStore(t, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	never := func(time.Duration) <-chan time.Time {
 		cancel()
 		return nil
 	}
-	testutil.OK(t, liveOn(st, content.Gauge, 5, never).Run(ctx))
-	if seq := openSession(t, st, content.Gauge).Head().Seq; seq != 1 {
+	testutil.OK(t, liveOn(st, Gauge, 5, never).Run(ctx))
+	if seq := openSession(t, st, Gauge).Head().Seq; seq != 1 {
 		t.Errorf("seq %d: it committed after its end", seq)
 	}
 }

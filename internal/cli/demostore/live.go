@@ -9,6 +9,8 @@ import (
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // reading is how far one reading of the gauge is from the one before, in the time of the session.
@@ -40,27 +42,17 @@ func (s gaugeState) next() gaugeState {
 	return s
 }
 
-// gauge begins the session that Live continues.
-func (d *demo) gauge(ctx context.Context) error {
-	d.clock.wait(5 * time.Minute)
-	w, err := d.begin("", coppice.SessionOptions{Title: "watch the gauge at Saint-Malo"})
-	if err != nil {
-		return err
-	}
-	d.content.Gauge = w.h.ID()
-	const goal = "Watch the gauge at Saint-Malo, and compare each reading with what tideline predicts."
-	drafts, err := w.drafts(prompt(goal))
-	if err == nil {
-		first := gaugeState{Goal: clip(goal)}
-		_, err = w.h.Commit(ctx, coppice.Turn{State: first, Reason: reasonPrompt, Entries: drafts})
-	}
-	return err
+// height returns the tide at Saint-Malo, in metres, some hours after midnight of 20 March 2026: high at 07:31.
+func height(hours float64) float64 {
+	const mean, m2, n2 = 6.79, 5.1, 0.35
+	wave := func(speed float64) float64 { return math.Cos(speed * (hours - 7.52) * math.Pi / 180) }
+	return mean + m2*wave(28.984) + n2*wave(28.44)
 }
 
 // Live is an agent at work, so that a viewer sees one.
 type Live struct {
 	Store   *coppice.Store
-	Session string // Content.Gauge
+	Session string // Gauge
 	Turns   int    // that it commits, each a call, its result and an answer
 	Every   time.Duration
 	Rand    io.Reader // of the ids of its entries
@@ -100,20 +92,44 @@ func (l Live) turn(ctx context.Context) (err error) {
 		return err
 	}
 	s = s.next()
-	c, base := &clock{}, h.Head()
-	c.set(l.Now())
-	w := writerOn(h, c, l.Rand)
-	w.called = int(min(base.Seq, math.MaxInt32)) // no call has the id of an earlier one
-	w.used += 250 * int64(s.Readings)
-	read := w.call("gauge", args{"station": "saint-malo", "reading": s.Readings})
-	drafts, err := w.drafts(
-		w.answer("", fmt.Sprintf("Reading %d.", s.Readings), read),
-		result(read, fmt.Sprintf("%.2f m", s.Height), nil),
-		w.answer("", fmt.Sprintf("%.2f m and %s. The range so far is %.2f m to %.2f m, as predicted.",
-			s.Height, s.Trend, s.Lowest, s.Highest)),
-	)
-	if err == nil {
-		_, err = h.Commit(ctx, coppice.Turn{State: s, Base: base.Commit, Entries: drafts})
+	base := h.Head()
+	call := entry.Call(fmt.Sprintf("gauge_%d", base.Seq), "gauge", map[string]any{
+		"station": "saint-malo", "reading": s.Readings,
+	})
+	measured := fmt.Sprintf("%.2f m", s.Height)
+	messages := []map[string]any{
+		l.answer("toolUse", s.Readings, entry.Block{Type: "text", Text: fmt.Sprintf("Reading %d.", s.Readings)}, call),
+		{
+			"role": "toolResult", "toolCallId": call.ID, "toolName": "gauge", "isError": false,
+			"content": []entry.Block{{Type: "text", Text: measured}},
+		},
+		l.answer("stop", s.Readings, entry.Block{Type: "text", Text: fmt.Sprintf(
+			"%s and %s. The range so far is %.2f m to %.2f m, as predicted.", measured, s.Trend, s.Lowest, s.Highest)}),
 	}
+	drafts := make([]transcript.Draft, len(messages))
+	for i, m := range messages {
+		m["timestamp"] = l.Now().UnixMilli()
+		drafts[i] = entry.Message(m)
+		if drafts[i].ID, err = transcript.NewID(l.Now(), l.Rand); err != nil {
+			return err
+		}
+	}
+	_, err = h.Commit(ctx, coppice.Turn{State: s, Base: base.Commit, Entries: drafts})
 	return err
+}
+
+// answer is a message of the model, which has read some 250 tokens for each reading. Prices are in dollars for a
+// million tokens.
+func (l Live) answer(stop string, readings int, content ...entry.Block) map[string]any {
+	const output, read, written = 40, 0.3, 15.0
+	cached := 2_000 + 250*readings
+	cost := (float64(cached)*read + output*written) / 1e6
+	return map[string]any{
+		"role": "assistant", "api": "anthropic-messages", "provider": "anthropic", "model": "claude-sonnet-4-5",
+		"stopReason": stop, "content": content,
+		"usage": map[string]any{
+			"input": 0, "output": output, "cacheRead": cached, "cacheWrite": 0, "totalTokens": cached + output,
+			"cost": map[string]float64{"total": cost},
+		},
+	}
 }
