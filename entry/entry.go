@@ -2,8 +2,8 @@
 //
 // A draft holds exactly the JSON that was given: numbers keep every digit, nothing is escaped that was not,
 // only insignificant white space goes. Nothing here fails on the spot: what cannot be made into an entry
-// (a value that does not marshal, a message that is no JSON object) is kept in Draft.Err, and Append
-// returns it and appends nothing. So calls can be written in one line:
+// (a value that does not marshal, a message that is no JSON object, text that is not valid UTF-8: a *codec.TextError)
+// is kept in Draft.Err, and Append returns it and appends nothing. So calls can be written in one line:
 //
 //	ids, err := session.Append(ctx, entry.User(prompt), entry.Message(reply))
 //
@@ -16,11 +16,11 @@
 package entry
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -29,7 +29,7 @@ var errNoObject = errors.New("not a JSON object")
 // Message makes an entry of any provider's message: a struct, a map or a json.RawMessage. It must marshal
 // to a JSON object, so a string, a slice or a []byte passed by mistake is an error and not a wrong message.
 func Message(v any) transcript.Draft {
-	raw, err := object(v)
+	raw, err := object("message", v)
 	if err != nil {
 		return failed("message", fmt.Errorf("%T: %w", v, err))
 	}
@@ -108,7 +108,7 @@ func Line(raw []byte) transcript.Draft {
 }
 
 func draft(typ string, body any) transcript.Draft {
-	raw, err := encode(body)
+	raw, err := rawjson.Marshal("body", body)
 	if err != nil {
 		return failed(typ, err)
 	}
@@ -119,20 +119,9 @@ func failed(typ string, err error) transcript.Draft {
 	return transcript.Draft{Type: typ, Err: fmt.Errorf("make a %s entry: %w", typ, err)}
 }
 
-// encode marshals without the escapes of HTML: raw messages within keep their bytes.
-func encode(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}
-
-// object is encode for what must be an object.
-func object(v any) (json.RawMessage, error) {
-	raw, err := encode(v)
+// object marshals what must be an object.
+func object(what string, v any) (json.RawMessage, error) {
+	raw, err := rawjson.Marshal(what, v)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -28,7 +29,7 @@ func (b Block) MarshalJSON() ([]byte, error) {
 	}
 	switch b.Type {
 	case "text":
-		return encode(struct {
+		return rawjson.Marshal("block", struct {
 			Type string `json:"type"`
 			Text string `json:"text"`
 		}{b.Type, b.Text})
@@ -36,21 +37,21 @@ func (b Block) MarshalJSON() ([]byte, error) {
 		if len(b.Arguments) == 0 {
 			b.Arguments = json.RawMessage("{}")
 		}
-		return encode(struct {
+		return rawjson.Marshal("block", struct {
 			Type      string          `json:"type"`
 			ID        string          `json:"id"`
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
 		}{b.Type, b.ID, b.Name, b.Arguments})
 	case "image":
-		return encode(struct {
+		return rawjson.Marshal("block", struct {
 			Type     string `json:"type"`
 			Data     []byte `json:"data"`
 			MimeType string `json:"mimeType"`
 		}{b.Type, append([]byte{}, b.Data...), b.MimeType})
 	}
 	type plain Block
-	return encode(plain(b))
+	return rawjson.Marshal("block", plain(b))
 }
 
 // Call makes the block of a tool call. args must marshal to an object; nil = no arguments.
@@ -59,7 +60,7 @@ func Call(id, tool string, args any) Block {
 	if args == nil {
 		args = struct{}{}
 	}
-	if b.Arguments, b.err = object(args); b.err != nil {
+	if b.Arguments, b.err = object("arguments", args); b.err != nil {
 		b.err = fmt.Errorf("arguments of call %s of %s: %T: %w", id, tool, args, b.err)
 	}
 	return b

@@ -28,7 +28,8 @@ type Draft struct {
 //
 // with the body's fields as they were given, white space aside: numbers keep every digit. id "" is
 // for d.ID, parentID "" for null, a zero d.Time for now. The body may not set the four fields again
-// (the last one would win). Errors wrap ErrLine; a draft's own Err comes back unwrapped.
+// (the last one would win). Errors wrap ErrLine, and *codec.TextError where a part is not valid UTF-8; a draft's own
+// Err comes back unwrapped.
 func (d Draft) Line(id, parentID string, now time.Time) ([]byte, error) {
 	l, err := d.Parsed(id, parentID, now)
 	return l.Raw, err
@@ -47,6 +48,9 @@ func (d Draft) Parsed(id, parentID string, now time.Time) (Line, error) {
 	}
 	if id == "" || d.Type == "" {
 		return Line{}, fmt.Errorf("%w: type %q and id %q must be set", ErrLine, d.Type, id)
+	}
+	if err := d.checkText(id, parentID); err != nil {
+		return Line{}, err
 	}
 	at := d.Time
 	if at.IsZero() {
@@ -73,8 +77,24 @@ func (d Draft) Parsed(id, parentID string, now time.Time) (Line, error) {
 	return checkLine(line, d.Type, id, parentID)
 }
 
+// checkText refuses parts that are not valid UTF-8: what is appended here is read back as text by every reader.
+func (d Draft) checkText(id, parentID string) error {
+	for _, part := range [...]struct{ what, text string }{{"type", d.Type}, {"id", id}, {"parent", parentID}} {
+		if err := rawjson.CheckText(part.what, part.text); err != nil {
+			return fmt.Errorf("%w: %w", ErrLine, err)
+		}
+	}
+	if err := rawjson.CheckText("body", []byte(d.Body)); err != nil {
+		return fmt.Errorf("%w: %w", ErrLine, err)
+	}
+	return nil
+}
+
 func (d Draft) rawLine() (Line, error) {
 	raw := bytes.TrimSuffix(d.Raw, []byte("\n"))
+	if err := rawjson.CheckText("line", raw); err != nil {
+		return Line{}, fmt.Errorf("%w: %w", ErrLine, err)
+	}
 	if bytes.IndexByte(raw, '\n') >= 0 {
 		return Line{}, fmt.Errorf("%w: more than one line", ErrLine)
 	}
@@ -131,7 +151,7 @@ func checkLine(line []byte, typ, id, parentID string) (Line, error) {
 		return Line{}, err
 	}
 	if l.Type != typ || l.ID != id || l.ParentID != parentID {
-		return Line{}, fmt.Errorf("%w: type %q, id %q or parent %q is not valid UTF-8", ErrLine, typ, id, parentID)
+		return Line{}, fmt.Errorf("%w: type %q, id %q or parent %q cannot be read back", ErrLine, typ, id, parentID)
 	}
 	return l, nil
 }

@@ -46,7 +46,7 @@ var table = []edge{
 	{dir: "internal/blob", ours: []string{"internal/rawjson"}},
 	{dir: "internal/fault", ours: []string{"backend"}},
 	{dir: "internal/parallel"},
-	{dir: "internal/rawjson"},
+	{dir: "internal/rawjson", ours: []string{"codec"}},
 	{dir: "internal/shortid"},
 	{dir: "internal/testutil"},
 	{dir: "internal/trace", ours: []string{"backend"}},
@@ -54,7 +54,7 @@ var table = []edge{
 	{dir: "transcript", ours: []string{"codec", "internal/rawjson", "internal/shortid"}, ext: []string{uuid}},
 	{dir: "internal/rows", ours: []string{"transcript"}},
 	{dir: "transcript/view", ours: []string{"transcript", "internal/rows"}},
-	{dir: "entry", ours: []string{"transcript"}},
+	{dir: "entry", ours: []string{"internal/rawjson", "transcript"}},
 	{
 		dir: "checkpoint", ours: []string{"codec", "internal/rawjson", "transcript"},
 		ext: []string{uuid, "github.com/wI2L/jsondiff", "github.com/evanphx/json-patch/v5"},

@@ -38,9 +38,7 @@ func AppendText(dst, val []byte) []byte {
 		}
 		return append(dst, s...)
 	}
-	if !utf8.Valid(in) {
-		in = repaired(in)
-	}
+	in = ValidText(in)
 	dst = slices.Grow(dst, len(in))
 	for {
 		i := bytes.IndexByte(in, '\\')
@@ -80,17 +78,6 @@ func plain(in []byte) bool {
 		}
 	}
 	return true
-}
-
-// repaired returns the text with U+FFFD for each byte that is no UTF-8.
-func repaired(text []byte) []byte {
-	const most = len("\ufffd") // a byte becomes
-	out := make([]byte, 0, most*len(text))
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		out, text = utf8.AppendRune(out, r), text[size:]
-	}
-	return out
 }
 
 // escapedRune reads the digits of a \u, and of the one after it if the two are a pair; of half a pair it returns

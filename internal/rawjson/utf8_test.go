@@ -1,0 +1,39 @@
+package rawjson_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+func TestCheckText(t *testing.T) {
+	for text, want := range map[string]int64{
+		"": -1, "plain": -1, "größe ⚓ 😀": -1, "\ufffd": -1, `"\ud800"`: -1, "\x00": -1,
+		"\xff": 0, "caf\xe9": 3, "caf\xe9 noir": 3, "a\ufffdb\xc3": 5, "ok \xed\xa0\x80": 3, "\xc0\x80": 0, "\xf4\x90\x80\x80": 0,
+	} {
+		for _, err := range []error{rawjson.CheckText("label", text), rawjson.CheckText("label", []byte(text))} {
+			bad, refused := errors.AsType[*codec.TextError](err)
+			if refused != (want >= 0) || refused && (bad.Offset != want || bad.What != "label") {
+				t.Errorf("%q: %v, want offset %d", text, err, want)
+			}
+		}
+	}
+}
+
+// What is replaced is what package json replaces.
+func TestValidText(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "größe ⚓ \ufffd": "größe ⚓ \ufffd", "caf\xe9\xe9 ": "caf\ufffd\ufffd ", "\xed\xa0\x80": "\ufffd\ufffd\ufffd", "\xe2\x80": "\ufffd\ufffd",
+	} {
+		var std string
+		if err := json.Unmarshal([]byte(`"`+text+`"`), &std); err != nil || std != want {
+			t.Fatalf("%q: package json has %q, %v", text, std, err)
+		}
+		if got := rawjson.ValidText([]byte(text)); string(got) != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
