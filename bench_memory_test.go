@@ -140,3 +140,25 @@ func BenchmarkResumeInMemory(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkEarlierState is a state of 40 KB that is 60 commits from the last whole document: it allocates a few copies of
+// itself, not one for each commit between.
+func BenchmarkEarlierState(b *testing.B) {
+	s, err := memoryStore(b).Create("", noSnapshots)
+	if err != nil {
+		b.Fatal(err)
+	}
+	pad := strings.Repeat("x", 40<<10)
+	for i := range 80 {
+		if _, err := s.Commit(b.Context(), coppice.Turn{State: map[string]any{"pad": pad, "n": i}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		v, err := s.At(b.Context(), coppice.Target{Seq: 60})
+		if err != nil || len(v.Document().State) < len(pad) {
+			b.Fatal(len(v.Document().State), err)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/snapshot"
@@ -191,26 +189,6 @@ func TestEveryStateIsRestored(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A state that is far from the last whole document costs a few copies of itself, not one for each commit between.
-func TestEarlierStateCosts(t *testing.T) {
-	testutil.SkipSizes(t)
-	const size = 40 << 10
-	store := newStore(t, memory.New(), nil)
-	s := create(t, store, "s", nil)
-	pad := strings.Repeat("x", size)
-	for i := range 80 {
-		must(s.Commit(bg, coppice.Turn{State: json.RawMessage(fmt.Sprintf(`{"pad":%q,"n":%d}`, pad, i))}))(t)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	v := must(s.At(bg, coppice.Target{Seq: 60}))(t)
-	runtime.ReadMemStats(&after)
-	same(t, "state", strings.HasSuffix(string(v.Document().State), `,"n":59}`), true)
-	if copies := (after.TotalAlloc - before.TotalAlloc) / size; copies > 40 {
-		t.Errorf("%d times the state were allocated", copies)
-	}
 }
 
 // Diff shows the messages that only one side has, and the change of the state.

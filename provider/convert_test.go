@@ -522,10 +522,9 @@ func TestManyLosses(t *testing.T) {
 	}
 }
 
-// Work is linear in the calls of a message and in its messages, whatever their ids and their order.
-func TestManyCalls(t *testing.T) {
-	testutil.SkipSizes(t)
-	repeated := func(n int, format string) string {
+// manyCalls returns messages of an assistant with n calls, and of their results, by what is odd in them.
+func manyCalls(n int) map[string][]string {
+	repeated := func(format string) string {
 		list := make([]string, n)
 		for i := range n {
 			list[i] = strings.ReplaceAll(format, "#", strconv.Itoa(n-i))
@@ -534,34 +533,48 @@ func TestManyCalls(t *testing.T) {
 	}
 	const call = `{"type":"tool_use","id":"c#","name":"f","input":{}}`
 	const result = `{"type":"tool_result","tool_use_id":"c#","content":"x"}`
-	for name, messages := range map[string]func(n int) []string{
-		"one id": func(n int) []string {
-			return []string{`{"role":"assistant","content":[` + repeated(n, strings.ReplaceAll(call, "#", "")) + `]}`}
+	return map[string][]string{
+		"one id": {`{"role":"assistant","content":[` + repeated(strings.ReplaceAll(call, "#", "")) + `]}`},
+		"results later": {
+			`{"role":"assistant","content":[` + repeated(call) + `]}`,
+			`{"role":"user","content":[{"type":"text","text":"first"},` + repeated(result) + `]}`,
 		},
-		"results later": func(n int) []string {
-			return []string{
-				`{"role":"assistant","content":[` + repeated(n, call) + `]}`,
-				`{"role":"user","content":[{"type":"text","text":"first"},` + repeated(n, result) + `]}`,
-			}
-		},
-		"results alone": func(n int) []string { return []string{`{"role":"user","content":[` + repeated(n, result) + `]}`} },
-		"answers in a row": func(n int) []string {
-			return slices.Repeat([]string{`{"role":"assistant","content":[` + call + `]}`}, n)
-		},
-	} {
+		"results alone":    {`{"role":"user","content":[` + repeated(result) + `]}`},
+		"answers in a row": slices.Repeat([]string{`{"role":"assistant","content":[` + call + `]}`}, n),
+	}
+}
+
+// Thousands of calls and results become a valid request, whatever their ids and their order.
+func TestManyCalls(t *testing.T) {
+	testutil.SkipSizes(t)
+	for name, messages := range manyCalls(3_000) {
 		for _, api := range provider.APIs() {
-			testutil.Linear(t, name+", "+string(api), 300, func(n int) func() {
-				c := contextOf(messages(n)...)
-				return func() {
-					r, err := provider.Convert(t.Context(), c, api, nil)
-					if err != nil {
-						t.Fatal(err)
+			r, err := provider.Convert(t.Context(), contextOf(messages...), api, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wrong := check(r); wrong != "" {
+				t.Errorf("%s, %s: %.200s", name, api, wrong)
+			}
+		}
+	}
+}
+
+// BenchmarkManyCalls converts calls and results of two numbers: the time of one does not grow with their number.
+func BenchmarkManyCalls(b *testing.B) {
+	for _, n := range []int{300, 30_000} {
+		for name, messages := range manyCalls(n) {
+			for _, api := range provider.APIs() {
+				b.Run(fmt.Sprintf("%s/%s/%d", name, api, n), func(b *testing.B) {
+					c := contextOf(messages...)
+					for b.Loop() {
+						if _, err := provider.Convert(b.Context(), c, api, nil); err != nil {
+							b.Fatal(err)
+						}
 					}
-					if wrong := check(r); wrong != "" {
-						t.Errorf("%s, %s: %.200s", name, api, wrong)
-					}
-				}
-			})
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/call")
+				})
+			}
 		}
 	}
 }

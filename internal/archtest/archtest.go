@@ -129,6 +129,7 @@ func (m *Module) Check() []Finding {
 		out = append(out, checkAliases(m.fset, p)...)
 		for _, f := range p.files {
 			out = append(out, checkFile(m.fset, f)...)
+			out = append(out, checkMeasures(m.fset, f)...)
 		}
 	}
 	return append(out, m.checkDocumented()...)

@@ -68,6 +68,10 @@ func TestRulesCatch(t *testing.T) {
 	named += "}\n"
 	function := func(n int) string { return "package codec\n\nfunc f() {" + lines(n-1) + "}\n" }
 
+	measuring := func(imports, signature, body string) string {
+		return "package codec\n\nimport (" + imports + ")\n\nfunc " + signature + " { " + body + " }\n"
+	}
+
 	tests := []struct {
 		name, file, src string
 		want            string // rule that fires; "" = none
@@ -122,6 +126,18 @@ func TestRulesCatch(t *testing.T) {
 		{"a type of its own", "codec/a.go", "package codec\n\ntype T other.T\n", ""},
 		{"function without an Example", "interop/a.go", "package interop\n\nfunc F() {}\n", "example"},
 		{"function of a command", "cmd/coppice/a.go", "package main\n\nfunc F() {}\n", ""},
+		{"allocations counted", "codec/bench_test.go", measuring(`"testing"`, "f(*testing.B)", "testing.AllocsPerRun(1, g)"), "measure"},
+		{"benchmark in a test", "codec/a_test.go", measuring(`"testing"`, "f()", "testing.Benchmark(g)"), "measure"},
+		{"clock in a test", "codec/a_test.go", measuring(`"time"`, "f()", "g(time.Since)"), "measure"},
+		{"clock by another name", "codec/a_test.go", measuring(`c "time"`, "f()", "c.Now()"), "measure"},
+		{"clock in a benchmark", "codec/bench_test.go", measuring(`"testing"; "time"`, "f(b *testing.B)", "time.Now()"), ""},
+		{"clock in a test beside benchmarks", "codec/bench_test.go", measuring(`"testing"; "time"`, "TestF(t *testing.T)", "time.Now()"), "measure"},
+		{"clock in a suite of proof", "internal/proof/sim/a_test.go", measuring(`"time"`, "f()", "time.Now()"), ""},
+		{"a method of that name", "codec/a_test.go", measuring(`"time"`, "f()", "clock.Now()"), ""},
+		{"memory in a test", "codec/a_test.go", measuring(`"runtime"`, "f()", "runtime.ReadMemStats(nil)"), "measure"},
+		{"short timeout", "codec/a_test.go", measuring(`"time"`, "f()", "<-time.After(20*time.Millisecond)"), "measure"},
+		{"short context", "codec/a_test.go", measuring(`"context"; "time"`, "f()", "context.WithTimeout(ctx, time.Second)"), "measure"},
+		{"bound on a hang", "codec/a_test.go", measuring(`"time"`, "f()", "<-time.After(time.Minute)"), ""},
 		{"unfinished in a test", "codec/a_test.go", "package codec\n\n// FIX" + "ME\n", "unfinished"},
 	}
 	for _, tt := range tests {

@@ -1,7 +1,6 @@
 package testutil_test
 
 import (
-	"runtime"
 	"testing"
 	"time"
 
@@ -18,38 +17,6 @@ func TestClock(t *testing.T) {
 		}
 		if got := testutil.Shifted(at); !got.Equal(want) {
 			t.Errorf("moved by %q: %v", text, got)
-		}
-	}
-}
-
-// failing takes note of a failure.
-type failing struct {
-	testing.TB
-	failed bool
-}
-
-func (f *failing) Helper()               {}
-func (f *failing) Errorf(string, ...any) { f.failed = true }
-
-func TestLinear(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("nothing says what a thread used")
-	}
-	steps := 0
-	for what, walk := range map[string]func(n int) int{
-		"linear":    func(n int) int { return 1000 * n },
-		"quadratic": func(n int) int { return n * n },
-	} {
-		f := &failing{TB: t}
-		testutil.Linear(f, what, 300, func(n int) func() {
-			return func() {
-				for range walk(n) {
-					steps ^= n // what the compiler must do
-				}
-			}
-		})
-		if f.failed != (what == "quadratic") {
-			t.Errorf("%s: failed is %v, %d", what, f.failed, steps)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -34,29 +33,22 @@ func (l *stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// drain reads a session made of n lines, and gives the entries and the most memory seen in use.
-func drain(t *testing.T, n int, line func(i int) string) (entries int, peak uint64, r *Reader) {
+// drain reads a session made of n lines, and returns the number of entries and the most memory that was in use.
+func drain(t testing.TB, n int, line func(i int) string) (entries int, peak uint64, r *Reader) {
 	t.Helper()
 	r = NewReader(interop.Source{Name: "s", Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(&stream{n: n, line: line}), nil
 	}}, options())
-	measure := func() {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		peak = max(peak, m.HeapAlloc)
-	}
 	for {
 		_, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			measure()
-			return entries, peak, r
+			return entries, max(peak, testutil.Live()), r
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		if entries++; entries%50_000 == 1 {
-			runtime.GC()
-			measure()
+			peak = max(peak, testutil.Live())
 		}
 	}
 }
@@ -125,24 +117,19 @@ func TestSizeLines(t *testing.T) {
 	}
 }
 
-// TestSizeMemory: the index is what a long file costs.
-func TestSizeMemory(t *testing.T) {
-	testutil.SkipSizes(t)
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	n := size()
-	n = max(n, 100_000)
+// BenchmarkReaderMemory is what the reader holds for a line: the index is what a long file costs. Target: 330 bytes.
+func BenchmarkReaderMemory(b *testing.B) {
+	const n = 100_000
 	pad := strings.Repeat("x", 500)
-	runtime.GC()
-	var before runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, peak, _ := drain(t, n, func(i int) string {
-		return file(node{id: fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1), parent: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), typ: []string{"user", "assistant"}[i%2], content: `"` + pad + `"`})
-	})
-	if perLine := (peak - before.HeapAlloc) / uint64(n); perLine > 330 {
-		t.Errorf("%d bytes a line", perLine)
+	var held uint64
+	for b.Loop() {
+		before := testutil.Live()
+		_, peak, _ := drain(b, n, func(i int) string {
+			return file(node{id: fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1), parent: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), typ: []string{"user", "assistant"}[i%2], content: `"` + pad + `"`})
+		})
+		held = peak - before
 	}
+	b.ReportMetric(float64(held)/n, "B/line")
 }
 
 // TestSizeLongLine: of a line without end only the beginning is held; it gives a stub, and hides nothing.
@@ -151,21 +138,25 @@ func TestSizeLongLine(t *testing.T) {
 	const blocks = 200
 	block := strings.Repeat("y", 1<<20)
 	u, a := node{id: "u1", typ: "user"}.line(), node{id: "a1", parent: "u1", typ: "assistant"}.line()
-	entries, peak, r := drain(t, blocks+4, func(i int) string {
-		switch i {
-		case 0:
-			return u + "\n"
-		case 1:
-			return `{"parentUuid":"u1","isSidechain":false,"sessionId":"s1","type":"user","message":{"role":"user","content":"`
-		case blocks + 2:
-			return `"},"uuid":"big"}` + "\n"
-		case blocks + 3:
-			return a + "\n"
-		}
-		return block
+	var entries int
+	var r *Reader
+	taken := testutil.Allocated(func() {
+		entries, _, r = drain(t, blocks+4, func(i int) string {
+			switch i {
+			case 0:
+				return u + "\n"
+			case 1:
+				return `{"parentUuid":"u1","isSidechain":false,"sessionId":"s1","type":"user","message":{"role":"user","content":"`
+			case blocks + 2:
+				return `"},"uuid":"big"}` + "\n"
+			case blocks + 3:
+				return a + "\n"
+			}
+			return block
+		})
 	})
-	if entries != 5 || kinds(r.Diagnostics()) != "oversize" || peak > 400<<20 {
-		t.Errorf("%d entries, %d MiB, %v", entries, peak>>20, r.Diagnostics())
+	if entries != 5 || kinds(r.Diagnostics()) != "oversize" || taken > 256<<20 {
+		t.Errorf("%d entries, %d MiB, %v", entries, taken>>20, r.Diagnostics())
 	}
 }
 
@@ -182,10 +173,8 @@ func TestSizeLongLines(t *testing.T) {
 			return node{id: fmt.Sprint("u", i), typ: "user", content: `[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + pixels + `"}}]`}.line() + "\n"
 		}}), nil
 	}}
-	runtime.GC()
-	r, m := NewReader(src, options()), runtime.MemStats{}
-	runtime.ReadMemStats(&m)
-	before, peak := m.HeapAlloc, uint64(0)
+	r := NewReader(src, options())
+	before, peak := testutil.Live(), uint64(0)
 	entries := 0
 	for ; ; entries++ {
 		d, err := r.Next()
@@ -195,9 +184,7 @@ func TestSizeLongLines(t *testing.T) {
 		if err != nil || len(d.Raw) < size && entries > 0 {
 			t.Fatal(len(d.Raw), err)
 		}
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		peak = max(peak, m.HeapAlloc)
+		peak = max(peak, testutil.Live())
 	}
 	if held := (peak - before) / size; entries != n+1 || held > 8 {
 		t.Errorf("%d entries, memory of %d lines", entries, held)

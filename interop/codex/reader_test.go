@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -385,10 +384,7 @@ func TestSizeHostile(t *testing.T) {
 					t.Fatal(err)
 				}
 				if n++; n < 30 || n%every == 0 {
-					runtime.GC() // what is held counts, and not what was
-					var m runtime.MemStats
-					runtime.ReadMemStats(&m)
-					peak = max(peak, m.HeapAlloc)
+					peak = max(peak, testutil.Live())
 				}
 			}
 			if n < c.least || peak > c.most<<20 || len(r.Diagnostics()) > 101 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -165,16 +164,14 @@ func TestSizeLine(t *testing.T) {
 			big := `{"type":"message","id":"big","parentId":null,"parent_id":null,"message":{"role":"user","content":"`
 			return io.NopCloser(io.MultiReader(strings.NewReader(front+"\n"+big), &fill{200 << 20}, strings.NewReader(`"}}`+"\n"+back))), nil
 		}
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		s, err := tryRead(f, interop.Source{Open: open})
-		runtime.ReadMemStats(&after)
+		var s session
+		var err error
+		taken := testutil.Allocated(func() { s, err = tryRead(f, interop.Source{Open: open}) })
 		if err != nil {
 			t.Fatalf("%s: %v", f, err)
 		}
-		if after.HeapSys > before.HeapSys+192<<20 {
-			t.Errorf("%s: the heap grew by %d MiB", f, (after.HeapSys-before.HeapSys)>>20)
+		if taken > 192<<20 {
+			t.Errorf("%s: %d MiB were allocated", f, taken>>20)
 		}
 		if s.ordinal("big") != 0 || s.ordinal("00000001") < 0 || s.reader.Verbatim() || len(s.reader.Diagnostics()) == 0 {
 			t.Errorf("%s: %d entries, %v", f, len(s.entries), s.reader.Diagnostics())

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -246,16 +246,14 @@ func TestHugeLine(t *testing.T) {
 	}
 	r := io.MultiReader(strings.NewReader(lf(fileHeaderLine, lineA)+`{"type":"message","id":"big","parentId":"a","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"user","content":"`),
 		&fill{200 << 20}, strings.NewReader(`"}}`+"\n"+strings.Replace(lineC, `"b"`, `"big"`, 1)+"\n"))
-	runtime.GC()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f, err := tryReadFile(r)
-	runtime.ReadMemStats(&after)
+	var f sessionFile
+	var err error
+	taken := testutil.Allocated(func() { f, err = tryReadFile(r) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := after.HeapSys - before.HeapSys; after.HeapSys > before.HeapSys && got > 128<<20 {
-		t.Errorf("the heap grew by %d MiB", got>>20)
+	if taken > 128<<20 {
+		t.Errorf("%d MiB were allocated", taken>>20)
 	}
 	if len(f.entries) != 3 || f.reader.Verbatim() || f.diag[0].Kind != transcript.DiagOversize || f.diag[0].Ordinal != 3 {
 		t.Fatalf("%d entries, %v", len(f.entries), f.diag)

@@ -192,9 +192,7 @@ func TestSizeMany(t *testing.T) {
 		{"2^18 lines of nothing", func(w io.Writer) { fmt.Fprint(w, strings.Repeat("x\n", some)) }, 16 << 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
+			before := testutil.Live()
 			in, out := io.Pipe()
 			go func() {
 				fmt.Fprint(out, lf(headerOf(false), say("a", "", 1)))
@@ -215,16 +213,16 @@ func TestSizeMany(t *testing.T) {
 				count++
 				last = string(d.Raw)
 			}
-			runtime.GC()
-			runtime.ReadMemStats(&after)
-			if held := after.HeapAlloc - min(after.HeapAlloc, before.HeapAlloc); held > tt.most {
+			after := testutil.Live()
+			held := after - min(after, before)
+			if held > tt.most {
 				t.Errorf("%d bytes are held", held)
 			}
 			runtime.KeepAlive(r)
 			if count < 3 || !strings.Contains(last, `"z"`) || len(r.Diagnostics()) > 101 {
 				t.Errorf("%d entries, %d diagnostics", count, len(r.Diagnostics()))
 			}
-			t.Logf("%d entries, %d bytes held, the last %.100s", count, after.HeapAlloc-min(after.HeapAlloc, before.HeapAlloc), last)
+			t.Logf("%d entries, %d bytes held, the last %.100s", count, held, last)
 		})
 	}
 }
