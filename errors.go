@@ -27,6 +27,11 @@ var (
 	ErrKeyReused     = errors.New("coppice: the idempotency key belongs to another turn")
 	ErrInDoubt       = errors.New("coppice: an earlier commit of this handle is in doubt")
 	ErrDeleted       = errors.New("coppice: session was deleted") // fs.ErrNotExist too
+	ErrText          = errors.New("coppice: text is not valid UTF-8")
+
+	// ErrDeleteUnfinished is of Delete and DeleteAt: the session is deleted, but not all of its objects are removed, or,
+	// if it is ErrCommitUnknown too, it is unknown whether the session is deleted.
+	ErrDeleteUnfinished = errors.New("coppice: the deletion was not finished")
 )
 
 // Error is what every failed operation returns (errors.As); errors.Is finds the sentinel and the
@@ -59,6 +64,7 @@ var hints = []struct {
 	is   error
 	hint string
 }{
+	{ErrDeleteUnfinished, "repeat the deletion: it finishes what was begun"},
 	{ErrDeleted, "the id cannot be used again: create a session with another id"},
 	{ErrConflict, "call Rebase to keep this turn beside the winner's, or Reload to drop it"},
 	{ErrFenced, "stop side effects; Rebase keeps this turn as a branch, Claim takes the session back"},
@@ -93,6 +99,7 @@ const withdrawnHint = "nothing of it was applied or kept: call Reload and repeat
 // causes translate what the journal reports into this package's sentinels.
 var causes = []struct{ from, to error }{
 	{journal.ErrConflict, ErrConflict},
+	{journal.ErrUnfinished, ErrDeleteUnfinished},
 	{journal.ErrFenced, ErrFenced},
 	{journal.ErrUnknown, ErrCommitUnknown},
 	{store.ErrCorrupt, ErrCorrupt},

@@ -336,7 +336,8 @@ func genesis(id string, o *SessionOptions, now time.Time) (state.Genesis, error)
 }
 
 // Delete removes a session: first a tombstone, so that the id is never used again and no open handle
-// commits (they get ErrFenced), then its objects. Missing = nil; it may be repeated after a failure.
+// commits (they get ErrFenced), then its objects. If the tombstone cannot be written, nothing is deleted. After
+// ErrDeleteUnfinished a repeated call removes what is left. A session that does not exist is no error.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	h, err := s.session(id, nil)
 	if err != nil {
@@ -347,7 +348,8 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 
 // DeleteAt is Delete of a session whose newest commit is the one that is named. If the session has another one, also
 // one that a writer of another process commits meanwhile, it stays as it is: ErrConflict. A session that does not exist
-// is fs.ErrNotExist.
+// is fs.ErrNotExist. Of a session that was deleted before it removes what is left, whichever commit is named: ErrDeleted
+// if nothing is.
 func (s *Store) DeleteAt(ctx context.Context, id, commit string) error {
 	h, err := s.session(id, nil)
 	if err != nil {

@@ -158,11 +158,7 @@ func (v *verifier) checkpoint(ctx context.Context) error {
 		v.note(Mismatch, key, 0, nil, "it is of session %q, snapshot %q", o.Summary.ID, o.Summary.Snapshot)
 		return nil
 	case o.Summary.Tombstone:
-		v.deleted = true
-		if v.inv.Count > 0 {
-			v.note(Leftover, layout.SessionPrefix(v.id), 0, nil,
-				"%d objects of a deleted session; a collection removes them", v.inv.Count)
-		}
+		v.noteDeleted()
 		return nil
 	}
 	if _, err := state.FromObject(o); err != nil {
@@ -174,6 +170,15 @@ func (v *verifier) checkpoint(ctx context.Context) error {
 		v.wishForLine(key, "the working window", ord, o.Pool[ord])
 	}
 	return nil
+}
+
+// noteDeleted ends the verification of a deleted session.
+func (v *verifier) noteDeleted() {
+	v.deleted = true
+	if v.inv.Count > 0 {
+		v.note(Leftover, layout.SessionPrefix(v.id), 0, nil,
+			"%d objects of a deleted session; a collection removes them", v.inv.Count)
+	}
 }
 
 func (v *verifier) noCheckpoint(key string) error {
@@ -210,6 +215,8 @@ func (v *verifier) state(ctx context.Context) error {
 			v.note(Damaged, plainKey(v.id, ref.Name), ref.Bytes, nil,
 				"the log ends with commit %d, checkpoint_latest is of commit %d", v.st.Summary.Seq, v.o.Summary.Seq)
 		}
+	case errors.Is(err, store.ErrDeleted): // its end is in the log, and was not followed by a tombstone
+		v.noteDeleted()
 	case errors.As(err, &f):
 		v.note(Damaged, f.Object, f.Offset, err, "the session cannot be opened")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, codec.ErrVersion):

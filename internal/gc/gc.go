@@ -84,7 +84,11 @@ func (c *collection) run(ctx context.Context) error {
 	case o != nil && o.Summary.Tombstone:
 		return c.removeAll(ctx)
 	}
-	if ok, err := c.roots(ctx, o); err != nil || !ok {
+	ok, err = c.roots(ctx, o)
+	switch {
+	case errors.Is(err, store.ErrDeleted): // its end is in the log, and was not followed by a tombstone
+		return c.removeAll(ctx)
+	case err != nil || !ok:
 		return err
 	}
 	for _, cand := range c.listed {
@@ -189,7 +193,7 @@ func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, err
 	j, err := journal.Open(ctx, c.cfg)
 	switch {
 	case errors.Is(err, store.ErrDeleted):
-		return false, nil // just now: the next run removes the rest
+		return false, err
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case errors.Is(err, store.ErrCorrupt), errors.Is(err, codec.ErrVersion):
@@ -316,6 +320,11 @@ func (c *collection) removeAll(ctx context.Context) error {
 		left = append(left, info)
 	}
 	c.r.Objects = len(left)
+	if len(left) > 0 && !c.dry { // nothing goes before a tombstone is durable (I13)
+		if err := journal.Entomb(ctx, c.cfg); err != nil {
+			return fmt.Errorf("collect session %s: %w", c.id, err)
+		}
+	}
 	for _, info := range left {
 		if err := c.remove(ctx, info.Key, info.Size, "its session is deleted"); err != nil {
 			return err

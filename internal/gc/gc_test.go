@@ -22,6 +22,7 @@ import (
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/internal/testutil"
 )
@@ -456,5 +457,49 @@ func TestSessionsWithoutHead(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A deletion got as far as the log. Verify reports what is left, a collection removes it, and before the first object
+// goes a tombstone is durable: also one whose sync failed.
+func TestUnfinishedDeletion(t *testing.T) {
+	b := memory.NewAppender()
+	w := newWorld(t, "append", 4)
+	w.b = b
+	j := w.create()
+	for i := range 8 {
+		w.turn(j, fmt.Sprintf("e%d", i))
+		w.work(true)
+	}
+	const tombstone = "checkpoint_latest/s1"
+	for _, stage := range []memory.Stage{memory.Begun, memory.Visible} {
+		b.SetHook(func(s memory.Step) error {
+			if s.Op == "put" && s.Key == tombstone && s.Stage == stage {
+				return errors.New("the disk fails")
+			}
+			return nil
+		})
+		if err := journal.Delete(t.Context(), w.config()); !errors.Is(err, journal.ErrUnfinished) {
+			t.Fatal(err)
+		}
+		b.SetHook(nil)
+		r, err := check.Verify(t.Context(), w.config(), true)
+		if err != nil || len(r.Problems) != 1 || r.Problems[0].Kind != check.Leftover {
+			t.Errorf("verify: %v, %v", r.Problems, err)
+		}
+	}
+	objects := len(w.keys("sessions/s1/"))
+	if r := w.collect(true); r.Removed != objects || len(w.keys("sessions/s1/")) != objects {
+		t.Errorf("a dry run: %d of %d would be removed, %d are left", r.Removed, objects, len(w.keys("sessions/s1/")))
+	}
+	if r := w.collect(false); r.Removed != objects || len(w.keys("")) != 1 {
+		t.Errorf("%d of %d objects were removed, left: %v", r.Removed, objects, w.keys(""))
+	}
+	for seed := range uint64(16) {
+		left := *w
+		left.b = b.Crash(seed)
+		if _, err := journal.Open(t.Context(), left.config()); !errors.Is(err, store.ErrDeleted) {
+			t.Fatalf("after a loss of power, seed %d: %v", seed, err)
+		}
 	}
 }

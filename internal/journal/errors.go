@@ -17,6 +17,8 @@ var (
 	ErrKeyReused = errors.New("the idempotency key belongs to another turn")
 	ErrReadOnly  = errors.New("read-only session")
 	ErrReloaded  = errors.New("the handle was reloaded: not applied")
+
+	ErrUnfinished = errors.New("the deletion was not finished")
 )
 
 // notApplied returns the error of an operation that had no effect.
