@@ -59,10 +59,52 @@ const (
 	originalFile = "original"
 )
 
-// Put moves a session to the trash: it copies the session and deletes it. If someone commits to the session meanwhile,
-// it stays as it is, nothing comes into the trash, and the error is coppice.ErrConflict. store is the address of its
-// store.
+// Put moves a session to the trash: it copies the session and deletes it. store is the address of its store.
+//
+// If the copy cannot be made, or someone commits to the session meanwhile (coppice.ErrConflict), the session stays as
+// it is, and nothing comes into the trash. After coppice.ErrDeleteUnfinished the copy is in the trash, and a repeated
+// Put removes what is left of the session and returns the same item.
 func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (TrashItem, error) {
+	r, commit, err := recordOf(ctx, st, id)
+	if errors.Is(err, coppice.ErrDeleted) {
+		return t.finish(ctx, st, id, store, err)
+	}
+	if err != nil {
+		return TrashItem{}, fmt.Errorf("trash session %s: %w", id, err)
+	}
+	r.Store, r.Deleted = store, t.Now().UTC()
+	item, err := t.keep(ctx, st, r)
+	if err != nil {
+		return TrashItem{}, fmt.Errorf("trash session %s: nothing was deleted: %w", id, err)
+	}
+	err = st.DeleteAt(ctx, id, commit)
+	switch {
+	case err == nil, errors.Is(err, coppice.ErrDeleted): // by someone else just now
+		return item, nil
+	case errors.Is(err, coppice.ErrDeleteUnfinished):
+		return item, fmt.Errorf("trash session %s: %w", id, err)
+	}
+	return TrashItem{}, errors.Join(fmt.Errorf("trash session %s: %w", id, err), t.remove(item.Name))
+}
+
+// finish goes on with a Put that left objects of the session. One of which no copy is there was not deleted by Put.
+func (t *Trash) finish(
+	ctx context.Context, st *coppice.Store, id, store string, deleted error,
+) (TrashItem, error) {
+	items, err := t.List()
+	if err != nil {
+		return TrashItem{}, fmt.Errorf("trash session %s: %w", id, err)
+	}
+	for _, item := range items { // the newest first
+		if item.Session == id && item.Store == store {
+			return item, st.DeleteAt(ctx, id, "")
+		}
+	}
+	return TrashItem{}, deleted
+}
+
+// keep writes an item into a temporary folder, syncs it, and moves that to its place.
+func (t *Trash) keep(ctx context.Context, st *coppice.Store, r record) (TrashItem, error) {
 	if err := os.MkdirAll(t.Path, 0o700); err != nil {
 		return TrashItem{}, err
 	}
@@ -70,51 +112,32 @@ func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (T
 	if err != nil {
 		return TrashItem{}, err
 	}
-	item, commit, err := t.store(ctx, st, id, store, dir)
-	if err != nil {
-		return TrashItem{}, errors.Join(fmt.Errorf("trash session %s: %w", id, err), os.RemoveAll(dir))
+	if err := fill(ctx, st, &r, dir); err != nil {
+		return TrashItem{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	err = st.DeleteAt(ctx, id, commit)
-	if errors.Is(err, coppice.ErrConflict) { // the copy lacks what was committed
-		return TrashItem{}, errors.Join(err, os.RemoveAll(filepath.Join(t.Path, item.Name)))
+	r.Name, err = t.place(dir, r.TrashItem)
+	if err != nil && r.Name != "" {
+		err = errors.Join(err, t.remove(r.Name))
+	} else if err != nil {
+		err = errors.Join(err, os.RemoveAll(dir))
 	}
-	return item, err
+	return r.TrashItem, err
 }
 
-// store writes an item into a temporary folder, and moves that to its place. It returns the newest commit that the item
-// surely has.
-func (t *Trash) store(
-	ctx context.Context, st *coppice.Store, id, store, dir string,
-) (item TrashItem, commit string, err error) {
-	item, commit, err = t.fill(ctx, st, id, store, dir)
-	if err != nil {
-		return item, "", err
-	}
-	item.Name, err = t.place(dir, item)
-	return item, commit, err
-}
-
-// fill writes the files of an item into a folder, and syncs them.
-func (t *Trash) fill(
-	ctx context.Context, st *coppice.Store, id, store, dir string,
-) (_ TrashItem, commit string, err error) {
-	r, commit, err := recordOf(ctx, st, id)
-	if err != nil {
-		return TrashItem{}, "", err
-	}
-	r.Store, r.Deleted = store, t.Now().UTC()
+// fill writes the files of an item into a folder, and syncs them. It counts their bytes.
+func fill(ctx context.Context, st *coppice.Store, r *record, dir string) error {
 	for name, write := range map[string]func(io.Writer) error{
-		linesFile:    func(w io.Writer) error { return st.ExportPi(ctx, id, w) },
-		originalFile: func(w io.Writer) error { return st.Export(ctx, id, w) },
+		linesFile:    func(w io.Writer) error { return st.ExportPi(ctx, r.Session, w) },
+		originalFile: func(w io.Writer) error { return st.Export(ctx, r.Session, w) },
 	} {
 		n, err := writeFile(filepath.Join(dir, name), write)
 		if err != nil {
-			return TrashItem{}, "", err
+			return err
 		}
 		r.Bytes += n
 	}
-	_, err = writeFile(filepath.Join(dir, recordFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
-	return r.TrashItem, commit, err
+	_, err := writeFile(filepath.Join(dir, recordFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
+	return err
 }
 
 // recordOf returns what is to be kept of a session beside its lines, and its newest commit.
@@ -131,7 +154,7 @@ func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, comm
 	return r, info.Commit, err
 }
 
-// place returns a filled folder its name, durably.
+// place gives a filled folder its name, durably. It returns the name with an error if only that is not durable.
 func (t *Trash) place(dir string, item TrashItem) (string, error) {
 	if err := syncDir(dir); err != nil {
 		return "", err

@@ -10,12 +10,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
@@ -159,8 +162,53 @@ func TestACopyThatCannotBeMadeDeletesNothing(t *testing.T) {
 	if _, err := tr.Put(bg, st, "nosuch", ""); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("nothing was put: %v", err)
 	}
-	if left, err := os.ReadDir(tr.Path); err != nil || len(left) != 0 {
+	if left, err := os.ReadDir(tr.Path); len(left) != 0 {
 		t.Errorf("%d leftovers, %v", len(left), err)
+	}
+}
+
+// A deletion that was refused leaves the session and no copy. One that was not finished leaves the copy, and is finished
+// by the next Put, with the same item.
+func TestPutThatFails(t *testing.T) {
+	faulty := fault.New(memory.NewAppender(), 1)
+	st := testutil.Must(coppice.New(faulty, nil))(t)
+	t.Cleanup(func() { _ = st.Close() })
+	tr := bin(t)
+	grown(t, st, "s")
+	full := func(op string) fault.Rule {
+		return fault.Rule{When: fault.On(op, ""), Count: -1, Outcome: backend.NotApplied, Err: syscall.ENOSPC}
+	}
+	faulty.Add(full("append"))
+	if _, err := tr.Put(bg, st, "s", "mem:"); !errors.Is(err, syscall.ENOSPC) || backend.OutcomeOf(err) != backend.NotApplied {
+		t.Errorf("the log is full: %v", err)
+	}
+	if items := testutil.Must(tr.List())(t); len(items) != 0 {
+		t.Errorf("a copy of a session that is there: %v", items)
+	}
+	faulty.Clear()
+	faulty.Add(full("delete"))
+	item, err := tr.Put(bg, st, "s", "mem:")
+	if !errors.Is(err, coppice.ErrDeleteUnfinished) {
+		t.Errorf("objects cannot be removed: %v", err)
+	}
+	if items := testutil.Must(tr.List())(t); len(items) != 1 || items[0] != item {
+		t.Errorf("the copy of a deleted session: %v, want %v", items, item)
+	}
+	if _, err := tr.Put(bg, st, "s", "another store"); !errors.Is(err, coppice.ErrDeleted) {
+		t.Errorf("put from another store: %v", err)
+	}
+	faulty.Clear()
+	if again, err := tr.Put(bg, st, "s", "mem:"); err != nil || again != item {
+		t.Errorf("repeated: %v, %v", again, err)
+	}
+	for info, err := range faulty.List(bg, backend.ListOptions{Prefix: "sessions/"}) {
+		t.Errorf("left: %s, %v", info.Key, err)
+	}
+	if _, err := tr.Put(bg, st, "s", "mem:"); !errors.Is(err, coppice.ErrDeleted) {
+		t.Errorf("nothing is left: %v", err)
+	}
+	if s := testutil.Must(tr.Restore(bg, st, item.Name))(t); s.Info().Entries != item.Entries {
+		t.Errorf("%d entries are restored of %d", s.Info().Entries, item.Entries)
 	}
 }
 

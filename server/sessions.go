@@ -349,15 +349,28 @@ func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
 	if q.Trash && s.o.Trash == "" {
 		return answer{}, badInput("trash", errors.New("the server has no trash"))
 	}
-	return s.move(ctx, &q.request, "", func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
-		doc := api.Deleted{Session: q.id, Deleted: true}
-		if !q.Trash {
-			return coppice.Receipt{}, doc, q.on.Store.DeleteAt(ctx, q.id, h.Head().Commit)
-		}
-		tenant := q.r.PathValue("tenant")
-		t := manager.Trash{Path: filepath.Join(s.o.Trash, tenant), Now: s.o.Now}
-		item, err := t.Put(ctx, q.on.Store, q.id, tenant)
-		doc.Trash = item.Name
+	a, err := s.move(ctx, &q.request, "", func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
+		doc, err := s.delete(ctx, q, h.Head().Commit)
 		return coppice.Receipt{}, doc, err
 	})
 }
+	if !errors.Is(err, coppice.ErrDeleted) {
+		return a, err
+	}
+	ctx, cancel := s.detached(ctx)
+	defer cancel()
+	doc, err := s.delete(ctx, q, "") // of an earlier deletion, which perhaps did not finish
+	return answer{doc: doc}, err
+}
+
+// delete deletes a session whose newest commit is the one that is named, or what is left of one that was deleted.
+func (s *Server) delete(ctx context.Context, q *deleteQuery, commit string) (api.Deleted, error) {
+	doc := api.Deleted{Session: q.id, Deleted: true}
+	if !q.Trash {
+		return doc, q.on.Store.DeleteAt(ctx, q.id, commit)
+	}
+	tenant := q.r.PathValue("tenant")
+	t := manager.Trash{Path: filepath.Join(s.o.Trash, tenant), Now: s.o.Now}
+	item, err := t.Put(ctx, q.on.Store, q.id, tenant)
+	doc.Trash = item.Name
+	return doc, err

@@ -71,6 +71,10 @@ var kinds = []struct {
 	code, hint, requestHint string
 }{
 	{
+		coppice.ErrDeleteUnfinished, "delete-unfinished", "run the command again: it finishes the deletion",
+		"repeat the request: it finishes the deletion",
+	},
+	{
 		coppice.ErrCommitUnknown, "outcome-unknown",
 		"check with `coppice log` whether the commit was stored before you repeat it; with --key a repeat is safe",
 		"repeat the request with the same Idempotency-Key, which stores nothing twice; without one, " +
@@ -142,7 +146,7 @@ func standing(code string) (exit, status int) {
 		return ExitConflict, http.StatusConflict
 	case "corrupt":
 		return ExitCorrupt, http.StatusInternalServerError
-	case "outcome-unknown":
+	case "outcome-unknown", "delete-unfinished":
 		return ExitUnknown, http.StatusServiceUnavailable
 	case "interrupted":
 		return ExitInterrupted, http.StatusServiceUnavailable

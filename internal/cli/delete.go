@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/shortid"
 )
 
@@ -31,14 +34,7 @@ id is not enough without --yes or --trash.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withStore(cmd.Context(), func(st *countedStore) error {
-				id, err := st.resolve(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				if o.trash {
-					return c.deleteToTrash(cmd.Context(), st, id, o.trashDir)
-				}
-				return c.deleteForGood(cmd.Context(), st, id, args[0], o.yes)
+				return c.delete(cmd.Context(), st, args[0], o)
 			})
 		},
 	}
@@ -46,6 +42,42 @@ id is not enough without --yes or --trash.`,
 	cmd.Flags().BoolVar(&o.trash, "trash", false, "keep a copy that 'coppice trash restore' can restore")
 	cmd.Flags().StringVar(&o.trashDir, "trash-dir", "", "folder of the trash; default: trash below $COPPICE_STATE")
 	return cmd
+}
+
+func (c *cli) delete(ctx context.Context, st *countedStore, word string, o deleteOptions) error {
+	id, err := st.resolve(ctx, word)
+	if id != word && layout.ValidID(word) == nil { // the id of a deleted session is not the prefix of another one
+		err := c.finishDelete(ctx, st, word, o)
+		if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, coppice.ErrDeleted) {
+			return err
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case o.trash:
+		return c.deleteToTrash(ctx, st, id, o.trashDir)
+	}
+	return c.deleteForGood(ctx, st, id, word, o.yes)
+}
+
+// finishDelete removes what an earlier deletion left: coppice.ErrDeleted if nothing is, fs.ErrNotExist if there was no
+// such session.
+func (c *cli) finishDelete(ctx context.Context, st *countedStore, id string, o deleteOptions) error {
+	if o.trash {
+		return c.deleteToTrash(ctx, st, id, o.trashDir)
+	}
+	if err := st.DeleteAt(ctx, id, ""); err != nil {
+		return err
+	}
+	return c.deleted(id)
+}
+
+func (c *cli) deleted(id string) error {
+	if c.json {
+		return c.writeJSON(api.Deleted{Deleted: true, Session: id})
+	}
+	return c.textf("deleted %s", shortid.One(id))
 }
 
 func (c *cli) deleteToTrash(ctx context.Context, st *countedStore, id, dir string) error {
@@ -87,10 +119,7 @@ func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id, word stri
 	if err := st.Delete(ctx, id); err != nil {
 		return err
 	}
-	if c.json {
-		return c.writeJSON(api.Deleted{Deleted: true, Session: id})
-	}
-	return c.textf("deleted %s", shortid.One(id))
+	return c.deleted(id)
 }
 
 // described returns the id and the name of a session, by which a person knows it.
