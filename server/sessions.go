@@ -353,7 +353,6 @@ func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
 		doc, err := s.delete(ctx, q, h.Head().Commit)
 		return coppice.Receipt{}, doc, err
 	})
-}
 	if !errors.Is(err, coppice.ErrDeleted) {
 		return a, err
 	}
@@ -374,3 +373,4 @@ func (s *Server) delete(ctx context.Context, q *deleteQuery, commit string) (api
 	item, err := t.Put(ctx, q.on.Store, q.id, tenant)
 	doc.Trash = item.Name
 	return doc, err
+}
