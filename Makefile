@@ -90,8 +90,10 @@ test: ## every test, in random order, with the race detector where there are gor
 	fi; \
 	exit $$status
 
-lint: size ## golangci-lint with .golangci.yml, and the modules of the integration tests too
+lint: size ## golangci-lint with .golangci.yml, and the modules of the integration tests too; internal/archtest, and the subjects of commits
 	$(TOOL) golangci-lint run $(PKG)
+	$(GO) test -count=1 -skip '^TestCommitSubjects$$' ./internal/archtest
+	$(GO) test -count=1 -v -run '^TestCommitSubjects$$' ./internal/archtest
 	@set -eu; for system in windows darwin; do \
 		echo "GOOS=$$system go vet $(SYSTEMS)"; CGO_ENABLED=0 GOOS=$$system $(GO) vet $(SYSTEMS); \
 	done

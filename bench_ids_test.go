@@ -22,7 +22,9 @@ func BenchmarkAppendOwnID(b *testing.B) {
 	for name, stored := range map[string]bool{"stored": true, "pending": false} {
 		for kind := range gates {
 			for _, n := range []int{1_000, 16_000} {
-				b.Run(fmt.Sprintf("%s/%s/%d", kind, name, n), func(b *testing.B) { appendOwnIDs(b, gates[kind](), n, stored) })
+				b.Run(fmt.Sprintf("%s/%s/%d", kind, name, n), func(b *testing.B) {
+					appendOwnIDs(b, gates[kind](), n, stored)
+				})
 			}
 		}
 	}

@@ -141,8 +141,8 @@ func BenchmarkResumeInMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkEarlierState is a state of 40 KB that is 60 commits from the last whole document: it allocates a few copies of
-// itself, not one for each commit between.
+// BenchmarkEarlierState is a state of 40 KB that is 60 commits from the last whole document: it allocates a few copies
+// of itself, not one for each commit between.
 func BenchmarkEarlierState(b *testing.B) {
 	s, err := memoryStore(b).Create("", noSnapshots)
 	if err != nil {

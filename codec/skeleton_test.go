@@ -285,7 +285,7 @@ func TestPreviewsThatLie(t *testing.T) {
 		if s.Preview(0) != "" || !errors.Is(s.Verify(), ErrFormat) {
 			t.Errorf("%s: %q, %v", name, s.Preview(0), s.Verify())
 		}
-		// The column is tried once and not for each row, which would be quadratic: bytes that could be read now are not.
+		// The column is tried once and not for each row, which would be quadratic: what could be read now is not.
 		s.previews, s.previewsRaw, s.previewsPacked = []byte("ab\n"), 3, false
 		if s.Preview(0) != "" || s.Verify() != nil {
 			t.Errorf("%s: %q is read after the column was unreadable, %v", name, s.Preview(0), s.Verify())

@@ -6,8 +6,8 @@ import (
 )
 
 // BenchmarkNodes is one pass over the nodes of a session of 1,000,000 rows by each filter, and over its longest path,
-// as a ratio to a pass that only reads the columns: parent, kind, flags, size and time of every row. Target: 300 ms. The
-// first ten nodes of that path cost the same in any tree; a pass allocates once for each node.
+// as a ratio to a pass that only reads the columns: parent, kind, flags, size and time of every row. Target: 300 ms.
+// The first ten nodes of that path cost the same in any tree; a pass allocates once for each node.
 func BenchmarkNodes(b *testing.B) {
 	const n = 1_000_000
 	encoded := largeSkeletons(b, n, inTurn)

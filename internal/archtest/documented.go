@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -98,17 +97,10 @@ func (m *Module) namedInExamples() map[string]bool {
 // as its folder is, and the one of the root coppice.
 func localNames(f *ast.File) map[string]string {
 	names := map[string]string{}
-	for _, spec := range f.Imports {
-		full, err := strconv.Unquote(spec.Path.Value)
-		dir, ours := strings.CutPrefix(full, ModulePath)
-		if err != nil || !ours {
-			continue
+	for name, full := range importNames(f) {
+		if dir, ours := strings.CutPrefix(full, ModulePath); ours {
+			names[name] = strings.TrimPrefix(dir, "/")
 		}
-		name := path.Base(full)
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		names[name] = strings.TrimPrefix(dir, "/")
 	}
 	return names
 }

@@ -21,7 +21,7 @@ var (
 	format   = []string{"internal/layout", "internal/segment"}
 	log      = join(format, "internal/journal", "internal/journal/state", "internal/journal/store")
 	rooms    = []string{"internal/session", "internal/transfer"}
-	reading  = []string{"internal/blob", "internal/rawjson", "transcript/..."} // of session files
+	reading  = []string{"codec", "internal/blob", "internal/rawjson", "transcript/..."} // of session files
 	parsing  = join(reading, "interop", "interop/internal/...")
 	anywhere = join(pure, "", "backend/...", "export", "manager", "provider", "searchindex", "interop/...",
 		"internal/...", "examples/...", "server")
@@ -94,7 +94,7 @@ var table = []edge{
 
 	{dir: "internal/message", ours: []string{"internal/rawjson"}},
 	{dir: "export", ours: join(pure, "", "internal/message", "manager"), ext: []string{goldmark, humane}},
-	{dir: "manager", ours: join(pure, "", "internal/message", "internal/shortid")},
+	{dir: "manager", ours: join(pure, "", "internal/message", "internal/rawjson", "internal/shortid")},
 	{dir: "provider", ours: []string{"transcript", "internal/message", "internal/rawjson"}},
 	{dir: "searchindex", ours: join(pure, "", "internal/message"), ext: []string{"modernc.org/sqlite"}},
 	{dir: "interop", ours: []string{"transcript/..."}},

@@ -24,7 +24,8 @@ var (
 	}
 	// timeouts maps functions to the index of the duration among their arguments.
 	timeouts = map[string]int{
-		"time.After": 0, "time.AfterFunc": 0, "time.NewTimer": 0, "context.WithTimeout": 1, "context.WithTimeoutCause": 1,
+		"time.After": 0, "time.AfterFunc": 0, "time.NewTimer": 0,
+		"context.WithTimeout": 1, "context.WithTimeoutCause": 1,
 	}
 )
 
@@ -94,8 +95,9 @@ func duration(e ast.Expr, imports map[string]string) (d time.Duration, ok bool) 
 	switch e := e.(type) {
 	case *ast.SelectorExpr:
 		d, ok = map[string]time.Duration{
-			"time.Nanosecond": time.Nanosecond, "time.Microsecond": time.Microsecond, "time.Millisecond": time.Millisecond,
-			"time.Second": time.Second, "time.Minute": time.Minute, "time.Hour": time.Hour,
+			"time.Nanosecond": time.Nanosecond, "time.Microsecond": time.Microsecond,
+			"time.Millisecond": time.Millisecond, "time.Second": time.Second, "time.Minute": time.Minute,
+			"time.Hour": time.Hour,
 		}[qualified(e, imports)]
 		return d, ok
 	case *ast.BasicLit:

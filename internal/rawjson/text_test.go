@@ -73,8 +73,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// BenchmarkShort measures the reading and writing of short texts and objects. Only a text, an object and a field that is
-// set need memory of their own: one allocation each.
+// BenchmarkShort measures the reading and writing of short texts and objects. Only a text, an object and a field that
+// is set need memory of their own: one allocation each.
 func BenchmarkShort(b *testing.B) {
 	val, key, obj := []byte(`"say \"yes\" \u00e9"`), []byte("na\"me"), []byte(`{"a":1,"b":2}`)
 	room := make([]byte, 0, 256)
