@@ -29,6 +29,8 @@ type attempt struct {
 	timer *time.Timer
 	limit time.Duration // beside that of the bytes
 	sent  atomic.Bool   // the request was handed to the HTTP client
+
+	signed signature // of the newest request
 }
 
 type attemptKey struct{}
@@ -68,8 +70,10 @@ func (s sender) Do(r *http.Request) (*http.Response, error) {
 	return s.next.Do(r)
 }
 
-// read runs the attempts of a read until one succeeds, or until another would not help.
+// read runs the attempts of a read until one succeeds, or until another would not help. Credentials that were refused
+// are replaced once, with an attempt more.
 func (b *Backend) read(ctx context.Context, op, key string, call func(a *attempt) error) error {
+	renewed := false
 	for try := 1; ; try++ {
 		a := b.begin(ctx, 0)
 		err := call(a)
@@ -80,6 +84,9 @@ func (b *Backend) read(ctx context.Context, op, key string, call func(a *attempt
 		}
 		v := b.judge(ctx, a, err)
 		a.done()
+		if v.renew && b.renew(ctx, a, &v, &renewed) {
+			continue
+		}
 		if v.again && try < b.o.Attempts {
 			err = b.rest(ctx, try)
 			if err == nil {
@@ -96,6 +103,7 @@ func (b *Backend) read(ctx context.Context, op, key string, call func(a *attempt
 func (b *Backend) write(
 	ctx context.Context, op, key string, size int, patient bool, call func(a *attempt) error,
 ) error {
+	renewed := false
 	for try := 1; ; try++ {
 		if err := b.wait(ctx, b.pace.next(key)); err != nil {
 			return fail(op, key, backend.NotApplied, err)
@@ -109,6 +117,9 @@ func (b *Backend) write(
 		}
 		v := b.judge(ctx, a, err)
 		a.done()
+		if v.renew && b.renew(ctx, a, &v, &renewed) {
+			continue
+		}
 		if v.slow {
 			b.pace.slow(key)
 		}

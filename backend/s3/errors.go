@@ -24,6 +24,7 @@ type verdict struct {
 	outcome backend.Outcome // of a write
 	again   bool            // another attempt may do better
 	slow    bool            // the store asks for fewer writes to this key
+	renew   bool            // the credentials were refused, and others may do better; never with an effect
 }
 
 // final is an error that this package made itself: no other attempt changes it.
@@ -37,7 +38,9 @@ func (b *Backend) judge(ctx context.Context, a *attempt, err error) verdict {
 		return verdict{cause: f.error, outcome: backend.NotApplied}
 	}
 	if other := elsewhere(err); other != nil {
+		api, _ := errors.AsType[smithy.APIError](other)
 		return verdict{
+			renew: api != nil && outdated[api.ErrorCode()] != "",
 			cause: fmt.Errorf(
 				"no credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role): %w", other),
 			outcome: backend.NotApplied,
@@ -182,6 +185,10 @@ func (b *Backend) weigh(s *answer) verdict {
 	case s.status == http.StatusTooManyRequests, throttled[s.code]:
 		v := not("%w: %w", backend.ErrBusy, s)
 		v.again, v.slow = true, true
+		return v
+	case s.status >= 400 && s.status < 500 && outdated[s.code] != "":
+		v := not("%s: %w", outdated[s.code], s)
+		v.renew = true
 		return v
 	case s.status == http.StatusNotImplemented && s.code == "NotImplemented":
 		return not("not supported by this store: %w", s)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -94,8 +95,8 @@ func TestAnswers(t *testing.T) {
 		{501, "NotImplemented", "put", nil, backend.NotApplied, 1, "not supported"},
 		{501, "", conditional, nil, backend.Unknown, 1, ""},
 		{403, "AccessDenied", "put create replace delete get list", fs.ErrPermission, backend.NotApplied, 1, "AccessDenied"},
-		{403, "SignatureDoesNotMatch", "put get", fs.ErrPermission, backend.NotApplied, 1, "SignatureDoesNotMatch"},
-		{403, "", "stat", fs.ErrPermission, backend.NotApplied, 1, ""},
+		{403, "SignatureDoesNotMatch", "put get", nil, backend.NotApplied, 1, "SignatureDoesNotMatch"},
+		{403, "", "stat", fs.ErrPermission, backend.NotApplied, 2, ""},
 		{403, "", writes, nil, backend.Unknown, 1, "not an S3 response"},
 		{400, "EntityTooLarge", "put", backend.ErrTooLarge, backend.NotApplied, 1, ""},
 		{400, "KeyTooLongError", "put get", backend.ErrKey, backend.NotApplied, 1, ""},
@@ -265,17 +266,16 @@ func TestDamagedBody(t *testing.T) {
 
 // Nothing leaves without a connection: the outcome is certain, and another attempt may do better.
 func TestNoConnection(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	pauses := 0
-	var again *httptest.Server
-	b := dial(t, "http://"+addr, func(o *Options) {
+	server := serve(t, newFake())
+	target, pauses := "127.0.0.1:1", 0 // no one listens there
+	b := dial(t, server, func(o *Options) {
 		o.Attempts = 3
-		o.Sleep = func(ctx context.Context, d time.Duration) error { pauses++; return ctx.Err() }
+		o.Sleep = func(ctx context.Context, _ time.Duration) error { pauses++; return ctx.Err() }
+		o.Config.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) {
+			tr.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, network, target)
+			}
+		})
 	})
 	for _, op := range []string{"put", "replace", "delete", "get", "list"} {
 		pauses = 0
@@ -284,15 +284,7 @@ func TestNoConnection(t *testing.T) {
 		}
 	}
 	b.o.Sleep = func(context.Context, time.Duration) error {
-		if again == nil {
-			l, err := net.Listen("tcp", addr)
-			if err != nil {
-				t.Skipf("the port is taken: %v", err)
-			}
-			again = &httptest.Server{Listener: l, Config: &http.Server{Handler: newFake(), ReadHeaderTimeout: time.Minute}}
-			again.Start()
-			t.Cleanup(again.Close)
-		}
+		target = strings.TrimPrefix(server, "http://")
 		return nil
 	}
 	if err := calls["create"](t.Context(), b); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -220,9 +221,7 @@ func (b *Backend) Stat(ctx context.Context, key string) (backend.Info, error) {
 func (b *Backend) stat(ctx context.Context, op, key string) (backend.Info, error) {
 	info := backend.Info{Key: key}
 	err := b.read(ctx, op, key, func(a *attempt) error {
-		out, err := b.client.HeadObject(a.ctx, &s3.HeadObjectInput{
-			Bucket: aws.String(b.bucket), Key: aws.String(key), RequestPayer: b.payer(),
-		})
+		out, err := b.head(a.ctx, key)
 		if err != nil {
 			return err
 		}
@@ -239,18 +238,43 @@ func (b *Backend) stat(ctx context.Context, op, key string) (backend.Info, error
 	return info, nil
 }
 
+// head asks for the description of an object. A refusal has no body, and so no code: a GET of one byte learns from its
+// own refusal whether the credentials are the reason. If it is not refused, the HEAD is sent once more.
+func (b *Backend) head(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
+	in := &s3.HeadObjectInput{Bucket: aws.String(b.bucket), Key: aws.String(key), RequestPayer: b.payer()}
+	out, err := b.client.HeadObject(ctx, in)
+	refusal := answered(err)
+	if refusal == nil || refusal.status != http.StatusBadRequest && refusal.status != http.StatusForbidden {
+		return out, err
+	}
+	asked := b.ask(ctx, key)
+	s := answered(asked)
+	switch {
+	case s == nil && asked != nil:
+		return nil, err
+	case s == nil || s.status != refusal.status:
+		return b.client.HeadObject(ctx, in)
+	case s.code == "":
+		return nil, err
+	}
+	return nil, asked
+}
+
+// ask reads the first byte of an object, for the error that a HEAD cannot have.
+func (b *Backend) ask(ctx context.Context, key string) error {
+	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{
+		Bucket: aws.String(b.bucket), Key: aws.String(key), Range: aws.String("bytes=0-0"), RequestPayer: b.payer(),
+	})
+	if err != nil {
+		return err
+	}
+	return out.Body.Close()
+}
+
 // whichIsMissing finds out, once, whether it is the object or the bucket: the answer to a HEAD has no
 // body and cannot say.
 func (b *Backend) whichIsMissing(ctx context.Context, op, key string, err error) error {
-	asked := b.read(ctx, op, key, func(a *attempt) error {
-		out, err := b.client.GetObject(a.ctx, &s3.GetObjectInput{
-			Bucket: aws.String(b.bucket), Key: aws.String(key), Range: aws.String("bytes=0-0"), RequestPayer: b.payer(),
-		})
-		if err != nil {
-			return err
-		}
-		return out.Body.Close()
-	})
+	asked := b.read(ctx, op, key, func(a *attempt) error { return b.ask(a.ctx, key) })
 	if s, ok := errors.AsType[*answer](asked); ok && s.code == "NoSuchBucket" {
 		return asked
 	}

@@ -6,14 +6,16 @@
 //
 // A Put or Delete is one request: the SDK's own retries are off, for they turn a lost answer into a
 // failed condition of our own write. It is sent again only while it certainly had no effect and no one
-// was asked to wait: no connection came about, the bytes were damaged on the way, or this host's clock
-// was corrected from the answer. Every body carries its CRC-32C, which the store checks.
+// was asked to wait: no connection came about, the bytes were damaged on the way, this host's clock was
+// corrected from the answer, or other credentials were loaded. Every body carries its CRC-32C, which the
+// store checks.
 //
 //	answer                                                outcome
 //	412, 404 NoSuchKey under IfMatch                      ErrPrecondition, not applied
 //	409 ConditionalRequestConflict or OperationAborted    ErrBusy, not applied
 //	429, SlowDown and its kin                             ErrBusy, not applied; see Pace
 //	501 NotImplemented under a condition                  ErrNoCAS, not applied
+//	ExpiredToken, InvalidAccessKeyId and their kin        not applied; see Credentials
 //	no bucket, wrong region, no permission, other 4xx     an error that says so, not applied
 //	other 5xx, 408, an answer that is not S3's own        unknown
 //	reset, timeout, answer cut short, context cancelled   unknown
@@ -29,6 +31,13 @@
 // Some stores take about one write a second to a key (Cloudflare R2, Google Cloud Storage). Options.Rate
 // spaces the writes to one key; without it a key that was throttled is spaced by a second of its own.
 //
+// # Credentials
+//
+// They come from the SDK's default chain (environment, shared files, web identity, instance) or from
+// Options.Config, and have no place in an address. When the store answers that they have expired, are
+// unknown or are wrong, they are loaded again from their source, at most once a second and once for all
+// requests under way, and the request is sent once more. So a process outlives a rotation.
+//
 // # Versions
 //
 // A version is the ETag without its quotes. It is opaque: of equal bytes it may be equal.
@@ -40,9 +49,6 @@
 //	s3://bucket/prefix?region=eu-central-1
 //	s3://bucket?endpoint=https://s3.example.com&region=auto&path-style=true&rate=1
 //	s3://bucket/team?sse=aws:kms&kms-key=alias/coppice&storage-class=STANDARD_IA&request-payer=requester
-//
-// Credentials come from the SDK's default chain (environment, shared files, web identity, instance) and
-// have no place in an address.
 package s3
 
 import (
@@ -60,9 +66,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go/logging"
 
 	"github.com/coppice-go/coppice/backend"
 )
@@ -86,7 +90,7 @@ type Options struct {
 	// again by itself.
 	Config *aws.Config
 
-	Now   func() time.Time                                 // clock of the pace; time.Now
+	Now   func() time.Time                                 // clock of the pace and of reloads; time.Now
 	Sleep func(ctx context.Context, d time.Duration) error // a timer
 	Seed  uint64                                           // of the jitter; 0 = random
 }
@@ -97,6 +101,7 @@ type Backend struct {
 	o      Options
 	client *s3.Client
 	http   *http.Client // nil where the caller's own is used
+	keys   *keyring     // nil where requests are not signed
 	pace   pace
 	known  atomic.Bool // an answer proved that the bucket exists
 
@@ -127,6 +132,9 @@ func Open(ctx context.Context, bucket string, o *Options) (*Backend, error) {
 	cfg, err := b.o.config(ctx)
 	if err != nil {
 		return nil, fail("open", "", backend.NotApplied, err)
+	}
+	if b.keys = newKeyring(cfg, &b.o); b.keys != nil {
+		cfg.Credentials = b.keys
 	}
 	sender := sender{next: cfg.HTTPClient}
 	if own, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok || cfg.HTTPClient == nil {
@@ -163,7 +171,7 @@ func (o *Options) complete() error {
 		o.Timeout = 15 * time.Second
 	}
 	if o.Now == nil {
-		o.Now = time.Now //nolint:forbidigo // the default clock: it only spaces requests (I12)
+		o.Now = time.Now //nolint:forbidigo // the default clock: it only spaces requests and reloads (I12)
 	}
 	if o.Sleep == nil {
 		o.Sleep = sleep
@@ -197,8 +205,8 @@ func (o *Options) config(ctx context.Context) (aws.Config, error) {
 		cfg = o.Config.Copy()
 	} else {
 		var err error
-		if cfg, err = config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})); err != nil {
-			return cfg, fmt.Errorf("load the SDK's configuration: %w", err)
+		if cfg, err = loadChain(ctx); err != nil {
+			return cfg, err
 		}
 	}
 	if o.Region != "" {

@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -44,9 +42,7 @@ func (b *Backend) Put(ctx context.Context, key string, p []byte, c backend.Cond)
 	}
 	info := backend.Info{Key: key, Size: int64(len(p))}
 	err := b.write(ctx, "put", key, len(p), false, func(a *attempt) error {
-		body := &body{r: bytes.NewReader(p)}
-		defer body.detach()
-		in.Body = body
+		in.Body = bytes.NewReader(p) // the SDK lets no HTTP client read it after PutObject has returned
 		out, err := b.client.PutObject(a.ctx, in)
 		if err != nil {
 			return err
@@ -140,39 +136,3 @@ func (b *Backend) Delete(ctx context.Context, key string) error {
 func tooLarge(size int64) error {
 	return fmt.Errorf("%w: %d bytes, the limit is %d", backend.ErrTooLarge, size, int64(backend.MaxObjectSize))
 }
-
-// body is a request body on the caller's bytes. The HTTP client may continue to read after it has returned
-// an error; a detached body returns none of the bytes, because the caller may change them by then.
-type body struct {
-	mu   sync.Mutex
-	r    *bytes.Reader
-	gone bool
-}
-
-var errDetached = errors.New("the call has ended")
-
-func (b *body) Read(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.gone {
-		return 0, errDetached
-	}
-	return b.r.Read(p)
-}
-
-func (b *body) Seek(off int64, whence int) (int64, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.gone {
-		return 0, errDetached
-	}
-	return b.r.Seek(off, whence)
-}
-
-func (b *body) detach() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.gone = true
-}
-
-var _ io.ReadSeeker = (*body)(nil)
