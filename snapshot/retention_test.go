@@ -72,9 +72,15 @@ func TestSelect(t *testing.T) {
 }
 
 func TestSelectYearAndZone(t *testing.T) {
-	// ISO week 1 of 2027 starts on 4 January; 31 December to 3 January are week 53 of 2026.
-	if keep, _ := (Retention{Weekly: 1}).Select(list("2026-12-28T10", "2026-12-31T10", "2027-01-03T10")); seqs(keep) != "3" {
-		t.Errorf("week over the turn of the year: %s", seqs(keep))
+	// ISO week 1 of 2027 starts on 4 January; 28 December to 3 January are week 53 of 2026.
+	oneWeek := list("2026-12-10T10", "2026-12-24T10", "2026-12-31T10", "2027-01-03T10")
+	if keep, _ := (Retention{Weekly: 2}).Select(oneWeek); seqs(keep) != "4 2" {
+		t.Errorf("one week in two years: keeps %s, want 4 2", seqs(keep))
+	}
+	// Both are week 1: 1 January of 2024, and 30 December 2024 of 2025.
+	twoWeeks := list("2023-12-20T10", "2024-01-01T10", "2024-12-30T10")
+	if keep, _ := (Retention{Weekly: 2}).Select(twoWeeks); seqs(keep) != "3 2" {
+		t.Errorf("two weeks in one year: keeps %s, want 3 2", seqs(keep))
 	}
 	if keep, _ := (Retention{Daily: 2}).Select(list("2026-11-20T10", "2027-11-20T10", "2027-11-20T11")); seqs(keep) != "3 1" {
 		t.Errorf("same day of another year: %s", seqs(keep))

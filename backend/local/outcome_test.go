@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -281,6 +282,32 @@ func TestAppendCalls(t *testing.T) {
 	}
 }
 
+// TestFoundNameBecomesDurable: the writer that made a log may have died before its name was durable, so the first append
+// of another handle syncs the folder before it writes, and is not done where that fails.
+func TestFoundNameBecomesDurable(t *testing.T) {
+	_, _, dir := stage(t, false)
+	s := newScript(t, dir)
+	b, err := local.Open("", &local.Options{FS: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	const folder = "syncdir sessions/s1/transcript"
+	s.reset(failCall(folder, syscall.EIO))
+	_, err = b.Append(ctx, logKey, int64(len(oldData)), newData)
+	if !errors.Is(err, syscall.EIO) || backend.OutcomeOf(err) != backend.NotApplied {
+		t.Errorf("the folder cannot be synced: %v (%s)", err, backend.OutcomeOf(err))
+	}
+	s.reset(nil)
+	if _, err := b.Append(ctx, logKey, int64(len(oldData)), newData); err != nil {
+		t.Fatal(err)
+	}
+	name, write := slices.Index(s.calls, folder), slices.Index(s.calls, "write "+logKey)
+	if name < 0 || write < name {
+		t.Errorf("%q, want %q before the write", s.calls, folder)
+	}
+}
+
 // TestPutCalls: what a replacement costs, and in which order it becomes durable.
 func TestPutCalls(t *testing.T) {
 	b, s, _ := stage(t, true)
@@ -310,6 +337,25 @@ func TestDeleteCalls(t *testing.T) {
 	}
 	if !reflect.DeepEqual(s.calls, want) {
 		t.Errorf("%q\nwant %q", s.calls, want)
+	}
+}
+
+// TestRepeatedDeleteIsDurable: a deletion that is repeated, because the folder could not be synced, syncs the folder
+// although the name is gone, and is not done where that fails again.
+func TestRepeatedDeleteIsDurable(t *testing.T) {
+	b, s, _ := stage(t, true)
+	for range 2 {
+		s.reset(failCall("syncdir", syscall.EIO))
+		if err := b.Delete(ctx, latestKey); !errors.Is(err, syscall.EIO) || backend.OutcomeOf(err) == backend.Applied {
+			t.Errorf("the folder cannot be synced: %v (%s)", err, backend.OutcomeOf(err))
+		}
+	}
+	s.reset(nil)
+	if err := b.Delete(ctx, latestKey); err != nil {
+		t.Fatal(err)
+	}
+	if got := writes(s.calls); !reflect.DeepEqual(got, []string{"syncdir checkpoint_latest"}) {
+		t.Errorf("the repeated deletion: %q, want the sync of the folder", got)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -246,6 +245,9 @@ func TestOneSyncACommit(t *testing.T) {
 	if err != nil {
 		t.Skip("strace is not installed")
 	}
+	if out, err := exec.Command(strace, "-f", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		t.Skipf("strace cannot trace here: %v: %s", err, out)
+	}
 	dir := newDisk(t)
 	count := func(n int) (syncs, writes int) {
 		trace := filepath.Join(t.TempDir(), "trace")
@@ -253,10 +255,7 @@ func TestOneSyncACommit(t *testing.T) {
 		c.Args = append([]string{strace, "-f", "-y", "-o", trace, "-e", "trace=fsync,fdatasync,write,pwrite64"}, c.Args...)
 		c.Path = strace
 		if err := c.Run(); err != nil {
-			if _, ok := errors.AsType[*exec.ExitError](err); ok {
-				t.Skipf("strace cannot trace here: %v", err)
-			}
-			t.Fatal(err)
+			t.Fatalf("the traced process: %v", err)
 		}
 		text, err := os.ReadFile(trace)
 		if err != nil {
