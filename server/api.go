@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -32,6 +33,8 @@ type operation struct {
 	text                      string // description
 	needs                     right
 	storeless                 bool         // reads no store: what fails with one cannot come
+	meta                      bool         // its query may have meta.KEY
+	names                     bool         // its query or body names entries or commits, which may not exist
 	errors                    []int        // statuses of problems
 	types                     []string     // media types of the answer, if it is not JSON
 	body                      reflect.Type // of the JSON body; nil = none
@@ -46,6 +49,8 @@ type request struct {
 	w  http.ResponseWriter
 	on Access
 	id string // of the session that the path names; "" = none
+
+	found bool // that session exists: what else does not is what the rest of the request names
 }
 
 // Resolve takes the request over from the adapter.
@@ -71,7 +76,10 @@ func handle[I any, O any, P interface {
 }](s *Server, op operation, f func(ctx context.Context, in P) (answer, error)) {
 	var none O
 	d := s.operation(op, reflect.TypeOf(&none).Elem())
+	door := &door{s: s, meta: op.meta}
+	d.Middlewares = huma.Middlewares{door.pass}
 	defer s.describeBody(op)
+	defer func() { door.parameters = s.described(op).Parameters }()
 	huma.Register(s.api, d, func(ctx context.Context, in *I) (*output, error) {
 		q := P(in).base()
 		if seen, ok := ctx.Value(seenKey{}).(*observed); ok {
@@ -83,7 +91,7 @@ func handle[I any, O any, P interface {
 				err = a.write(q.w, q.r)
 			}
 			if err != nil {
-				s.fail(q.w, q.r, err)
+				s.fail(q.w, q.r, op.absent(q, err))
 			}
 		}}, nil
 	})
@@ -94,7 +102,6 @@ func (s *Server) operation(op operation, doc reflect.Type) huma.Operation {
 	d := huma.Operation{
 		Method: op.method, Path: op.path, OperationID: op.id, Summary: op.summary, Description: op.text,
 		Responses: map[string]*huma.Response{}, MaxBodyBytes: -1, BodyReadTimeout: -1,
-		Middlewares: huma.Middlewares{func(c huma.Context, next func(huma.Context)) { next(badRequest{c}) }},
 	}
 	reg := s.api.OpenAPI().Components.Schemas
 	ok := &huma.Response{Content: map[string]*huma.MediaType{}}
@@ -141,23 +148,34 @@ func (s *Server) describeBody(op operation) {
 		return
 	}
 	b := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{kind: {Schema: schema}}}
-	path := doc.Paths[op.path]
-	for _, d := range []*huma.Operation{path.Put, path.Post, path.Patch, path.Delete} {
+	s.described(op).RequestBody = b
+}
+
+// described returns an operation that was registered, as the description has it.
+func (s *Server) described(op operation) *huma.Operation {
+	path := s.api.OpenAPI().Paths[op.path]
+	for _, d := range []*huma.Operation{path.Get, path.Put, path.Post, path.Patch, path.Delete} {
 		if d != nil && d.OperationID == op.id {
-			d.RequestBody = b
+			return d
 		}
 	}
+	panic("operation " + op.id + " is not registered") // by handle
 }
 
 // problems adds the statuses of errors: those of the operation, and those that it shares with all of its kind.
 func (s *Server) problems(d *huma.Operation, op operation, reg huma.Registry) {
-	all := append([]int{http.StatusMisdirectedRequest}, op.errors...)
+	all := append([]int{http.StatusMisdirectedRequest, http.StatusBadRequest}, op.errors...)
 	if op.needs != rightNone {
 		all = append(all, http.StatusUnauthorized, http.StatusForbidden)
 	}
 	if op.needs != rightNone && !op.storeless {
-		all = append(all, http.StatusBadRequest, http.StatusNotFound, http.StatusInternalServerError,
-			http.StatusServiceUnavailable)
+		all = append(all, http.StatusNotFound, http.StatusInternalServerError, http.StatusServiceUnavailable)
+	}
+	if strings.Contains(op.path, "{id}") {
+		all = append(all, http.StatusGone)
+	}
+	if op.names {
+		all = append(all, http.StatusUnprocessableEntity)
 	}
 	if op.body != nil {
 		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
@@ -170,23 +188,6 @@ func (s *Server) problems(d *huma.Operation, op operation, reg huma.Registry) {
 			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
 		}
 	}
-}
-
-// badRequest makes a 400 of what huma refuses: malformed parameters are that here. Only errors of huma's are written
-// through it, for operations write their answers themselves.
-type badRequest struct{ inner }
-
-// inner has another name than its method Context.
-type inner huma.Context
-
-// Unwrap is for humago.Unwrap.
-func (b badRequest) Unwrap() huma.Context { return b.inner }
-
-func (b badRequest) SetStatus(status int) {
-	if status == http.StatusUnprocessableEntity {
-		status = http.StatusBadRequest
-	}
-	b.inner.SetStatus(status)
 }
 
 // schemaName returns the name of a type in the description.

@@ -51,7 +51,7 @@ func TestRowsAround(t *testing.T) {
 			t.Errorf("pinned: %+v", got)
 		}
 		for query, status := range map[string]int{
-			"around=none": 404, "around=" + s.head() + "&view=" + pinned.View: 404, "from=1&around=" + ids[3]: 400,
+			"around=none": 422, "around=" + s.head() + "&view=" + pinned.View: 422, "from=1&around=" + ids[3]: 400,
 			"around=" + ids[3] + "&view=none": 410, "count=0&around=" + ids[3]: 400,
 		} {
 			s.do("GET", "/v1/sessions/s/rows?"+query, "").want(t, status)

@@ -48,7 +48,7 @@ func TestBlamePages(t *testing.T) {
 			}
 		}
 		s.do("GET", "/v1/sessions/s/blame?after=%21", "").want(t, 400)
-		s.do("GET", "/v1/sessions/s/blame?after="+base64.RawURLEncoding.EncodeToString([]byte("999")), "").want(t, 404)
+		s.do("GET", "/v1/sessions/s/blame?after="+base64.RawURLEncoding.EncodeToString([]byte("999")), "").want(t, 422)
 	})
 }
 
@@ -75,7 +75,7 @@ func TestBlameAtTarget(t *testing.T) {
 		if fmt.Sprint(older) != "[1]" {
 			t.Errorf("older: %v", older)
 		}
-		s.do("GET", "/v1/sessions/s/blame?path=/v&at=seq:99", "").want(t, 404)
+		s.do("GET", "/v1/sessions/s/blame?path=/v&at=seq:99", "").want(t, 422)
 		s.do("GET", "/v1/sessions/s/blame?path=/v&at=seq:6&after="+next, "").want(t, 400)
 	})
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +11,10 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // maxDepth bounds how deep the JSON of a body is nested: below the 512 of a line in the log, in which what the body
@@ -44,83 +45,104 @@ func body(r *http.Request) ([]byte, error) {
 	return raw, nil
 }
 
-// bounded returns an error unless raw is one JSON value that is nested at most maxDepth deep. It takes no memory for
-// what it reads.
-func bounded(raw []byte) error {
-	depth, text := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case text && c == '\\':
-			i++
-		case c == '"':
-			text = !text
-		case text:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return fmt.Errorf("JSON that is nested more than %d deep", maxDepth)
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	if !json.Valid(raw) {
-		return errors.New("not one JSON value")
-	}
-	return nil
-}
-
-// decode reads the JSON body of a request.
+// decode reads the body of a request, a JSON object, into a struct. It is the one door for bodies that are JSON: they
+// are UTF-8, nested at most maxDepth deep, and have the members of the struct, each at most once and by its exact name.
+// encoding/json would replace bad bytes silently, and take Entries for entries and the last of two members.
 func decode(r *http.Request, into any) error {
 	raw, err := body(r)
 	if err != nil {
 		return err
 	}
-	return unmarshal(raw, into)
-}
-
-// unmarshal decodes a body, a JSON object. Fields that are not known are refused: a misspelled one would change
-// nothing, unsaid.
-func unmarshal(raw []byte, into any) error {
-	if err := bounded(raw); err != nil {
+	if err := text(raw); err != nil {
 		return badInput("the body", err)
 	}
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
+	end, err := rawjson.ValueEnd(raw, 0, maxDepth)
+	if errors.Is(err, rawjson.ErrDepth) {
+		err = fmt.Errorf("JSON that is nested more than %d deep", maxDepth)
+	}
+	if err != nil {
 		return badInput("the body", err)
 	}
-	if dec.More() {
-		return badInput("the body", errors.New("more than one JSON value"))
+	if after := rawjson.Space(raw, end); after < len(raw) {
+		return badInput("the body", fmt.Errorf("offset %d: more than one JSON value", after))
 	}
-	if err := complete(raw, into); err != nil {
+	if err := members(raw, reflect.ValueOf(into).Elem()); err != nil {
 		return badInput("the body", err)
 	}
 	return nil
 }
 
-// complete returns an error unless a body is an object with the fields that its description requires: those without
-// omitempty, which with minLength are not empty either. A field that is missing would be taken for one that is empty on
-// purpose.
-func complete(raw []byte, into any) error {
-	if raw = bytes.TrimLeft(raw, " \t\r\n"); raw[0] != '{' {
+// text returns an error unless a text is UTF-8.
+func text(s []byte) error {
+	if utf8.Valid(s) {
+		return nil
+	}
+	at := 0
+	for at < len(s) {
+		r, size := utf8.DecodeRune(s[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return fmt.Errorf("byte %d is not UTF-8", at)
+}
+
+// members decodes the members of a JSON object, which is valid, into the fields of a struct. A field without omitempty
+// is required, and not empty if it has minLength: what is missing would be taken for what is empty on purpose.
+func members(raw []byte, into reflect.Value) error {
+	m := rawjson.Walk(raw)
+	if m.Closing != '}' {
 		return errors.New("not a JSON object")
 	}
-	var fields map[string]json.RawMessage
-	v := reflect.ValueOf(into).Elem()
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
+	seen := make([]bool, into.NumField())
+	for m.Next() {
+		i := fieldOf(into.Type(), m.Key)
+		if i < 0 {
+			return fmt.Errorf("%.80q is no member of this body", m.Key)
+		}
+		if seen[i] {
+			return fmt.Errorf("the member %q occurs twice", m.Key)
+		}
+		seen[i] = true
+		if err := once(m.Val, into.Field(i).Kind()); err != nil {
+			return fmt.Errorf("%s: %w", m.Key, err)
+		}
+		if err := json.Unmarshal(m.Val, into.Field(i).Addr().Interface()); err != nil {
+			return fmt.Errorf("%s: %w", m.Key, err)
+		}
+	}
+	for i := range seen {
+		f := into.Type().Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if options == "omitempty" { // of a commit, whose body may be long, all are
-			continue
-		}
-		if fields == nil {
-			if err := json.Unmarshal(raw, &fields); err != nil {
-				return err
-			}
-		}
-		if _, there := fields[name]; !there || f.Tag.Get("minLength") != "" && v.Field(i).IsZero() {
+		if options != "omitempty" && (!seen[i] || f.Tag.Get("minLength") != "" && into.Field(i).IsZero()) {
 			return fmt.Errorf("want %q", name)
 		}
+	}
+	return nil
+}
+
+// fieldOf returns the index of the field that a member is decoded into; -1 = there is none.
+func fieldOf(body reflect.Type, member []byte) int {
+	for i := range body.NumField() {
+		if name, _, _ := strings.Cut(body.Field(i).Tag.Get("json"), ","); name == string(member) {
+			return i
+		}
+	}
+	return -1
+}
+
+// once returns an error if a member is to be a map, and a key of it occurs twice: one of two values would be lost.
+func once(val []byte, kind reflect.Kind) error {
+	if kind != reflect.Map {
+		return nil
+	}
+	seen := map[string]bool{}
+	for m := rawjson.Walk(val); m.Next(); {
+		if seen[string(m.Key)] {
+			return fmt.Errorf("the member %.80q occurs twice", m.Key)
+		}
+		seen[string(m.Key)] = true
 	}
 	return nil
 }

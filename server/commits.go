@@ -35,18 +35,18 @@ func (s *Server) describeCommits() {
 		summary: "Commit entries and state, all or nothing",
 		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the " +
 			"winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept.",
-		body: reflect.TypeFor[newCommit](), errors: []int{409, 412, 422, 428, 507},
+		body: reflect.TypeFor[newCommit](), names: true, errors: []int{409, 412, 428, 507},
 	}, s.commit)
 	handle[sessionPath, api.Resume](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/resume", id: "resume", needs: rightRead, statuses: []int{304},
 		summary: "What an agent needs to continue: state, context, head. One read of the store",
 	}, s.resume)
 	handle[stateQuery, any](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/state", id: "state", needs: rightRead, statuses: []int{304},
+		method: "GET", path: "/v1/sessions/{id}/state", id: "state", needs: rightRead, names: true, statuses: []int{304},
 		summary: "The agent's state, now or at any time",
 	}, s.state)
 	handle[diffQuery, api.Diff](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/diff", id: "diff", needs: rightRead,
+		method: "GET", path: "/v1/sessions/{id}/diff", id: "diff", needs: rightRead, names: true,
 		summary: "What differs in messages and state between two times",
 	}, s.diff)
 }
@@ -155,7 +155,6 @@ func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	key := writerKey{q.on.Store, q.id}
 	t.Key = q.Key
 	leave, err := s.enter(&q.request, t.Key)
 	if err != nil {
@@ -164,9 +163,7 @@ func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
 	defer leave()
 	var r coppice.Receipt
 	var newest string // commit of the session
-	err = s.writers.use(ctx, key, func(h *coppice.Session) (bool, error) {
-		ctx, cancel := s.detached(ctx)
-		defer cancel()
+	err = s.write(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (bool, error) {
 		if _, err = fenced(ctx, h, made, t.Key); err != nil {
 			return false, err
 		}
@@ -225,16 +222,29 @@ func committed(r coppice.Receipt) api.Committed {
 	return c
 }
 
+// write runs f on the handle of a session, in a context that the client cannot cancel. f returns whether the handle must
+// be replaced.
+func (s *Server) write(
+	ctx context.Context, q *request, f func(context.Context, *coppice.Session) (spent bool, err error),
+) error {
+	return s.writers.use(ctx, writerKey{q.on.Store, q.id}, func(h *coppice.Session) (bool, error) {
+		ctx, cancel := s.detached(ctx)
+		defer cancel()
+		q.found = true
+		return f(ctx, h)
+	})
+}
+
 // detached returns a context that the client cannot cancel: a commit that has begun is finished, within a time.
 func (s *Server) detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout)
 }
 
 // spent reports whether a handle must be replaced after an error: it has a commit in doubt, or another writer has taken
-// over the session. Then the next request opens it anew, and finds what became of the commit.
+// over or deleted the session. Then the next request opens it anew, and finds what became of the commit.
 func spent(err error) bool {
 	return errors.Is(err, coppice.ErrCommitUnknown) || errors.Is(err, coppice.ErrInDoubt) ||
-		errors.Is(err, coppice.ErrFenced) || errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, fs.ErrClosed)
+		errors.Is(err, coppice.ErrFenced) || errors.Is(err, coppice.ErrDeleted) || errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, fs.ErrClosed)
 }
 
 // commitOn commits a turn that was made on a commit; "*" = on whatever is newest.
@@ -244,13 +254,13 @@ func commitOn(ctx context.Context, h *coppice.Session, t coppice.Turn, made stri
 			t.Base = h.Head().Commit
 		}
 		r, err = h.Commit(ctx, t)
-		unknownBase := made != "*" && errors.Is(err, fs.ErrNotExist)
+		missing := errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted)
 		switch {
 		case err == nil:
 			return r, nil
-		case unknownBase && try == 1: // another server's commit, which this handle has not seen
-		case unknownBase:
-			return r, fmt.Errorf("%w: If-Match names no commit of this session", coppice.ErrConflict)
+		case missing && try == 1: // the commit or entry of another server, which this handle has not seen
+		case missing:
+			return r, absentBase(ctx, h, made, err)
 		case made == "*" && errors.Is(err, coppice.ErrConflict) && try < maxTries:
 		default:
 			return r, err
@@ -259,6 +269,21 @@ func commitOn(ctx context.Context, h *coppice.Session, t coppice.Turn, made stri
 			return r, errors.Join(err, rerr)
 		}
 	}
+}
+
+// absentBase returns the error of a commit that names something which does not exist: a conflict if that is the commit of
+// If-Match, and else the error itself, which is about an entry of the body.
+func absentBase(ctx context.Context, h *coppice.Session, made string, err error) error {
+	if made == "*" {
+		return err
+	}
+	if made != noCommit {
+		_, berr := h.At(ctx, coppice.Target{Commit: made})
+		if berr == nil || !errors.Is(berr, fs.ErrNotExist) {
+			return errors.Join(err, berr)
+		}
+	}
+	return fmt.Errorf("%w: If-Match names no commit of this session", coppice.ErrConflict)
 }
 
 // Bounds of the winner's entries in the answer to a conflict.
@@ -326,9 +351,7 @@ func (s *Server) move(
 		return answer{}, err
 	}
 	defer leave()
-	err = s.writers.use(ctx, writerKey{q.on.Store, q.id}, func(h *coppice.Session) (bool, error) {
-		ctx, cancel := s.detached(ctx)
-		defer cancel()
+	err = s.write(ctx, q, func(ctx context.Context, h *coppice.Session) (bool, error) {
 		for try := 1; ; try++ {
 			if err := h.Reload(ctx); err != nil {
 				return true, err
@@ -352,6 +375,9 @@ func (s *Server) move(
 			return spent(err) || q.r.Method == http.MethodDelete, err
 		}
 	})
+	if err == nil && q.r.Method == http.MethodDelete {
+		s.views.forget(writerKey{q.on.Store, q.id})
+	}
 	return a, err
 }
 

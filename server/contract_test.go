@@ -34,8 +34,9 @@ type world struct {
 	d     *description
 	below backend.Backend
 	fails fault.Backend
-	slow  string // URL of a server on the same store that waits for a body for a short time
-	n     *int   // sessions so far
+	slow  string  // URL of a server on the same store that waits for a body for a short time
+	n     *int    // sessions so far
+	gone  *string // id of a deleted session; "" = there is none yet
 }
 
 func newWorld(t *testing.T, below backend.Backend) *world {
@@ -70,7 +71,7 @@ func newWorld(t *testing.T, below backend.Backend) *world {
 		_ = st.Close()
 		_ = b.Close()
 	})
-	return &world{site: &site{t, h.URL, st, srv}, t: t, d: readDescription(t), below: below, fails: b, slow: slow.URL, n: new(int)}
+	return &world{site: &site{t, h.URL, st, srv}, t: t, d: readDescription(t), below: below, fails: b, slow: slow.URL, n: new(int), gone: new(string)}
 }
 
 // subject is a session that has something of everything.
@@ -256,19 +257,19 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 	case http.StatusConflict:
 		return w.conflict(op, c, s)
 	case http.StatusGone:
-		if op.method == http.MethodGet {
-			c.query = "view=none"
-			break
+		if *w.gone == "" {
+			*w.gone = w.subject().id
+			w.send(w.d.operation(w.t, "deleteSession"), call{id: *w.gone, token: "writer", headers: []string{"If-Match: *"}})
 		}
-		gone := w.subject().id // the id of a deleted session
-		w.send(w.d.operation(w.t, "deleteSession"), call{id: gone, token: "writer", headers: []string{"If-Match: *"}})
 		switch op.OperationID {
-		case "createSession":
-			c.id = gone
+		case "rows", "map":
+			c.query = "view=none"
 		case "fork":
-			c.body = `{"id":"` + gone + `"}`
+			c.body = `{"id":"` + *w.gone + `"}`
 		case "import":
-			c.query = "session=" + gone
+			c.query = "session=" + *w.gone
+		default:
+			c.id = *w.gone
 		}
 	case http.StatusPreconditionFailed:
 		if c.headers = []string{"If-Match: " + s.first}; op.OperationID == "createSession" {
@@ -425,6 +426,20 @@ func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok boo
 		c.headers = append(c.headers, "Idempotency-Key: made")
 	case "compact": // nothing is before the first entry
 		c.body = `{"summary":"in short","from":"` + s.entries[0] + `"}`
+	case "label": // here and below it names what does not exist
+		c.body = `{"entry":"none","label":"red"}`
+	case "fork":
+		c.body = `{"to":"seq:99"}`
+	case "diff":
+		c.query = "a=seq:99"
+	case "listEntries":
+		c.query = "from=none"
+	case "rows":
+		c.query = "around=none"
+	case "export":
+		c.query = "format=markdown&line=none"
+	case "state", "context", "listCommits", "blame", "usage":
+		c.query = "at=seq:99"
 	default:
 		return r, false
 	}
@@ -435,7 +450,7 @@ func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok boo
 var codes = map[int][]string{
 	400: {"usage"}, 401: {"unauthorized"}, 403: {"permission"}, 404: {"not-found"}, 408: {"slow-body"},
 	409: {"fenced", "exists"}, 410: {"gone", "deleted"}, 412: {"conflict", "exists"}, 413: {"too-large"}, 415: {"usage", "not-a-session"},
-	416: {"usage"}, 421: {"host"}, 422: {"key-reused", "nothing-to-compact"}, 428: {"no-condition"}, 500: {"failed"},
+	416: {"usage"}, 421: {"host"}, 422: {"key-reused", "nothing-to-compact", "no-entry"}, 428: {"no-condition"}, 500: {"failed"},
 	503: {"interrupted", "busy"}, 507: {"no-space"},
 }
 

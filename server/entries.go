@@ -25,7 +25,7 @@ type entriesQuery struct {
 	After  string `query:"after" doc:"next of another page"`
 	Before string `query:"before" doc:"prev of another page"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	From   string `query:"from" doc:"the entry to begin with, in this order; 404 if it is not on the path"`
+	From   string `query:"from" doc:"the entry to begin with, in this order; 422 if it is not on the path"`
 	Below  bool   `query:"below" doc:"the path continues to the newest leaf below its entry, as switch does"`
 	IDs    string `query:"ids" doc:"only these entries, in this order, separated by commas"`
 	Images string `query:"images" enum:"inline,ref" default:"inline" doc:"ref: images over 24 KiB as references"`
@@ -65,7 +65,7 @@ type versions struct {
 
 func (s *Server) describeEntries() {
 	handle[entriesQuery, entryList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/entries", id: "listEntries", needs: rightRead, statuses: []int{304},
+		method: "GET", path: "/v1/sessions/{id}/entries", id: "listEntries", needs: rightRead, names: true, statuses: []int{304},
 		summary: "Entries of a path or of all branches, in either direction", types: []string{"application/x-ndjson"},
 		text: "With images=ref the base64 text of an image of more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of " +
 			"which blobs/HEX has the bytes; other text that begins so has =: after the colon.",

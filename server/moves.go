@@ -10,7 +10,6 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/manager"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // switchBody says where to switch to.
@@ -87,10 +86,11 @@ func keyedMoveOf[B, O any](
 		})
 }
 
+// moveOperation describes a move. Those that can be 422 name entries or commits.
 func moveOperation[B any](name, summary string, errors []int) operation {
 	return operation{
 		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
-		body: reflect.TypeFor[B](), errors: append([]int{409, 412, 428, 507}, errors...),
+		body: reflect.TypeFor[B](), names: len(errors) > 0, errors: append([]int{409, 412, 428, 507}, errors...),
 	}
 }
 
@@ -159,7 +159,7 @@ func (s *Server) describeNotes() {
 	moveOf[labelBody, api.Moved](s, "label", "Name an entry for people; the head stays",
 		func(ctx context.Context, h *coppice.Session, b labelBody) (coppice.Receipt, any, error) {
 			return moved(h.Label(ctx, b.Entry, b.Label))
-		})
+		}, http.StatusUnprocessableEntity)
 	moveOf[snapshotBody, api.Snapshot](s, "snapshot", "Store the state of the newest commit as a snapshot",
 		func(ctx context.Context, h *coppice.Session, b snapshotBody) (coppice.Receipt, any, error) {
 			info, err := h.Snapshot(ctx, b.Tag)
@@ -189,14 +189,9 @@ func (s *Server) partial(ctx context.Context, q *sessionPath) (answer, error) {
 	if err := decode(q.r, &b); err != nil {
 		return answer{}, err
 	}
-	err := s.writers.use(ctx, writerKey{q.on.Store, q.id}, func(h *coppice.Session) (bool, error) {
-		ctx, cancel := s.detached(ctx)
-		defer cancel()
+	err := s.write(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (bool, error) {
 		err := h.Partial(ctx, b.Partial)
 		return spent(err), err
 	})
-	if errors.Is(err, transcript.ErrNotFound) {
-		return answer{}, err
-	}
 	return answer{status: http.StatusNoContent}, err
 }

@@ -44,6 +44,7 @@ func (s *Server) readTree(ctx context.Context, q *request, f func(*coppice.Sessi
 	if err != nil {
 		return answer{}, err
 	}
+	q.found = true
 	a, err := f(r.s)
 	if a.list == nil || err != nil {
 		s.readers.release(r)

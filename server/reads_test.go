@@ -123,8 +123,8 @@ func TestPagesFromAnEntry(t *testing.T) {
 		if got := page("limit=2&path=" + old[7] + "&before=" + prev); got != list(old[1], old[2]) {
 			t.Errorf("prev: %s", got)
 		}
-		s.do("GET", "/v1/sessions/s/entries?from="+old[7], "").want(t, 404) // on another branch
-		s.do("GET", "/v1/sessions/s/entries?below=true&path=nowhere", "").want(t, 404)
+		s.do("GET", "/v1/sessions/s/entries?from="+old[7], "").want(t, 422) // on another branch
+		s.do("GET", "/v1/sessions/s/entries?below=true&path=nowhere", "").want(t, 422)
 		s.do("GET", "/v1/sessions/s/entries?below=true", "").want(t, 400)
 		s.do("GET", "/v1/sessions/s/entries?below=true&path=all", "").want(t, 400)
 		s.do("GET", "/v1/sessions/s/entries?from="+old[1]+"&after="+next, "").want(t, 400)
@@ -251,8 +251,8 @@ func TestCommitsAtTarget(t *testing.T) {
 		if a, b := older.ids(t, "commits", "seq"), newer.ids(t, "commits", "seq"); fmt.Sprint(a, b) != "[2 1 0] [8 7 6]" {
 			t.Errorf("older %v, newer %v", a, b)
 		}
-		s.do("GET", at("entry:none"), "").want(t, 404)
-		s.do("GET", at("seq:99"), "").want(t, 404)
+		s.do("GET", at("entry:none"), "").want(t, 422)
+		s.do("GET", at("seq:99"), "").want(t, 422)
 		s.do("GET", at("seq:x"), "").want(t, 400)
 		s.do("GET", at("seq:7&after="+page["next"].(string)), "").want(t, 400)
 	})

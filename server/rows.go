@@ -73,11 +73,11 @@ type bucket struct {
 
 func (s *Server) describeRows() {
 	handle[rowsQuery, rowList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/rows", id: "rows", needs: rightRead, errors: []int{410},
+		method: "GET", path: "/v1/sessions/{id}/rows", id: "rows", needs: rightRead, names: true,
 		statuses: []int{304}, summary: "The tree as it is drawn, a stretch of rows at a time",
 	}, s.rows)
 	handle[mapQuery, treeMap](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/map", id: "map", needs: rightRead, errors: []int{410},
+		method: "GET", path: "/v1/sessions/{id}/map", id: "map", needs: rightRead,
 		statuses: []int{304}, summary: "The drawn tree in at most 2,048 buckets",
 		text: "The first request with a mark reads the session once. The view keeps the hits of the last 8 marks.",
 	}, s.treeMap)
@@ -187,10 +187,13 @@ func (s *Server) draw(
 	of := writerKey{q.on.Store, q.id}
 	if view != "" {
 		d := s.views.find(of, view)
-		if d == nil {
-			return answer{}, newProblem(http.StatusGone, "gone",
-				"ask without view, and go on from the entry you were at", errors.New("this view is gone"))
+		if d == nil { // or the session is
+			return s.readTree(ctx, q, func(*coppice.Session) (answer, error) {
+				return answer{}, newProblem(http.StatusGone, "gone",
+					"ask without view, and go on from the entry you were at", errors.New("this view is gone"))
+			})
 		}
+		q.found = true
 		doc, err := f(d)
 		return answer{doc: doc}, err
 	}

@@ -271,7 +271,7 @@ func TestCreateOverHTTP(t *testing.T) {
 		changed.want(t, 200)
 		s.do("DELETE", "/v1/sessions/s?trash=1", "", "If-Match: "+changed.etag()).want(t, 400)
 		s.do("DELETE", "/v1/sessions/s", "", "If-Match: "+changed.etag()).want(t, 200)
-		s.do("GET", "/v1/sessions/s", "").want(t, 404)
+		s.do("GET", "/v1/sessions/s", "").want(t, 410)
 	})
 }
 
@@ -427,7 +427,7 @@ func TestRefused(t *testing.T) {
 		"a wrong parameter": {"GET", "/v1/sessions?limit=x", "", nil, 400},
 		"too many":          {"GET", "/v1/sessions?limit=501", "", nil, 400},
 		"a wrong target":    {"GET", "/v1/sessions/s/state?at=seq:x", "", nil, 400},
-		"no such commit":    {"GET", "/v1/sessions/s/state?at=seq:77", "", nil, 404},
+		"no such commit":    {"GET", "/v1/sessions/s/state?at=seq:77", "", nil, 422},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := s.do(c.method, c.path, c.body, c.headers...)

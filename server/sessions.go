@@ -37,7 +37,7 @@ type keyedWrite struct {
 	request
 	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
 	IfMatch string `header:"If-Match" doc:"the commit that this was made on, or * = the newest; without it 428"`
-	Key     string `header:"Idempotency-Key" maxLength:"256" doc:"makes the commit one, however often it is sent"`
+	Key     string `header:"Idempotency-Key" maxLength:"256" doc:"stored once however often it is sent; 1,024 are known"`
 }
 
 func (s *Server) describeSessions() {
@@ -50,7 +50,7 @@ func (s *Server) describeSessions() {
 		return answer{doc: s.api.OpenAPI()}, nil
 	})
 	handle[listQuery, sessionList](s, operation{
-		method: "GET", path: "/v1/sessions", id: "listSessions", needs: rightRead,
+		method: "GET", path: "/v1/sessions", id: "listSessions", needs: rightRead, meta: true,
 		summary: "Sessions, newest activity first", types: []string{"application/x-ndjson"}, text: textOfLists,
 	}, s.list)
 	handle[createQuery, api.Created](s, operation{
@@ -170,6 +170,7 @@ func read(ctx context.Context, q *request, f func(*coppice.Session) (answer, err
 	if err != nil {
 		return answer{}, err
 	}
+	q.found = true
 	a, err := f(h)
 	if a.list == nil || err != nil {
 		return a, errors.Join(err, h.Close())

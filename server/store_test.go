@@ -220,7 +220,7 @@ func TestUsageOfPath(t *testing.T) {
 		}
 	}
 	s.do("GET", "/v1/sessions/a/usage?at=head&points=true", "").want(t, 400)
-	s.do("GET", "/v1/sessions/a/usage?at=seq:99", "").want(t, 404)
+	s.do("GET", "/v1/sessions/a/usage?at=seq:99", "").want(t, 422)
 }
 
 // How the cost of a session grew: a point at each commit that cost something, with all branches, as long as they are few.
@@ -352,7 +352,7 @@ func TestTrash(t *testing.T) {
 	s.do("DELETE", "/v1/sessions/s?trash=1", "", `If-Match: "other"`).want(t, 412)
 	s.do("DELETE", "/v1/sessions/s?trsh=1", "", "If-Match: "+head).want(t, 400)
 	name := s.do("DELETE", "/v1/sessions/s?trash=1", "", "If-Match: "+head).want(t, 200)["trash"].(string)
-	s.do("GET", "/v1/sessions/s", "").want(t, 404)
+	s.do("GET", "/v1/sessions/s", "").want(t, 410)
 	bin := manager.Trash{Path: dir, Now: func() time.Time { return time.Unix(0, 0) }}
 	back, err := bin.Restore(t.Context(), s.st, name)
 	if err != nil {
@@ -381,7 +381,7 @@ func TestCompact(t *testing.T) {
 		}
 		s.do("POST", "/v1/sessions/s/compact", `{"summary":"so far"}`, "If-Match: "+made).want(t, 412)
 		s.do("POST", "/v1/sessions/s/compact", `{"summary":""}`, "If-Match: *").want(t, 400)
-		s.do("POST", "/v1/sessions/s/compact", `{"summary":"x","from":"none"}`, "If-Match: *").want(t, 404)
+		s.do("POST", "/v1/sessions/s/compact", `{"summary":"x","from":"none"}`, "If-Match: *").want(t, 422)
 		before := s.do("GET", "/v1/sessions/s", "")
 		doc := s.do("POST", "/v1/sessions/s/compact", `{"summary":"so far","keep":1}`, "If-Match: "+before.etag()).want(t, 200)
 		if doc["replaced"] != 3.0 || doc["entry"] == "" {

@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"reflect"
@@ -45,7 +47,7 @@ func (s *Server) describeTransfer() {
 		}), nil
 	})
 	handle[exportQuery, struct{}](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/export", id: "export", needs: rightRead,
+		method: "GET", path: "/v1/sessions/{id}/export", id: "export", needs: rightRead, names: true,
 		summary: "The session as a file",
 		text:    "What the format cannot express is in the trailer " + lossesTrailer + ": a JSON object of counts.",
 		types:   []string{"application/x-ndjson", "text/markdown", "text/html"},
@@ -58,7 +60,7 @@ func (s *Server) describeTransfer() {
 	handle[write, api.Fork](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite,
 		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](),
-		errors: []int{409, 410, 412, 428, 507}, statuses: []int{201},
+		errors: []int{409, 412, 428, 507}, statuses: []int{201}, names: true,
 	}, s.fork)
 }
 
@@ -111,6 +113,10 @@ func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
 	h.Set("Trailer", lossesTrailer)
 	return file(kind, q.id+ext, func(w io.Writer) error {
 		losses, err := x.Write(ctx, q.id, q.Format, w)
+		if q.Line != "" && errors.Is(err, fs.ErrNotExist) { // the session, or the line
+			_, oerr := read(ctx, &q.request, func(*coppice.Session) (answer, error) { return answer{}, nil })
+			err = errors.Join(err, oerr)
+		}
 		if len(losses) > 0 && err == nil {
 			raw, merr := api.Marshal(losses)
 			if err = merr; err == nil {
@@ -124,6 +130,10 @@ func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
 func (s *Server) verify(ctx context.Context, q *sessionPath) (answer, error) {
 	var b verifyBody
 	if err := decode(q.r, &b); err != nil {
+		return answer{}, err
+	}
+	_, err := read(ctx, &q.request, func(*coppice.Session) (answer, error) { return answer{}, nil })
+	if errors.Is(err, coppice.ErrDeleted) { // Verify would find no damage; what else is wrong it reports
 		return answer{}, err
 	}
 	r, err := q.on.Store.Verify(ctx, q.id, b.Deep)

@@ -34,7 +34,8 @@ type usageList struct {
 
 func (s *Server) describeUsage() {
 	handle[listQuery, usageList](s, operation{
-		method: "GET", path: "/v1/usage", id: "allUsage", needs: rightRead, types: []string{"application/x-ndjson"},
+		method: "GET", path: "/v1/usage", id: "allUsage", needs: rightRead, meta: true,
+		types:   []string{"application/x-ndjson"},
 		summary: "Tokens and cost of sessions, each with all branches",
 		text:    "Reads every entry of a session that was changed since it was asked for last. " + textOfLists,
 	}, s.allUsage)

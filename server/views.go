@@ -67,6 +67,18 @@ func (v *views) find(of writerKey, name string) *drawn {
 	return nil
 }
 
+// forget drops the views of a session, which was deleted.
+func (v *views) forget(of writerKey) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.list = slices.DeleteFunc(v.list, func(d *drawn) bool {
+		if d.of == of {
+			v.bytes -= d.size
+		}
+		return d.of == of
+	})
+}
+
 // add keeps a view, and drops those that were used the longest time ago. v.mu is held.
 func (v *views) add(d *drawn) {
 	v.list = append(v.list, d)

@@ -92,6 +92,9 @@ var kinds = []struct {
 		"nothing was stored: a commit of other content has this Idempotency-Key; use a new one",
 	},
 	{
+		coppice.ErrDeleted, "deleted", "choose another id: that of a deleted session is never used again", "",
+	},
+	{
 		coppice.ErrConflict, "conflict",
 		"nothing was stored: run the command again, or with --keep-both to store it on a new branch",
 		"nothing was stored: repeat the request with the ETag of the head in If-Match, " +
@@ -140,6 +143,8 @@ func standing(code string) (exit, status int) {
 		return ExitUsage, http.StatusBadRequest
 	case "not-found":
 		return ExitNotFound, http.StatusNotFound
+	case "deleted":
+		return ExitNotFound, http.StatusGone
 	case "conflict":
 		return ExitConflict, http.StatusPreconditionFailed
 	case "fenced":
@@ -182,7 +187,7 @@ func Describe(err error) Description {
 		d.Code, d.Hint, d.RequestHint = own.Code, own.Hint, ""
 	}
 	switch d.Code {
-	case "not-found": // the sentinel's own words, which several layers may have added
+	case "not-found", "deleted": // the sentinel's own words, which several layers may have added
 		d.Message = strings.ReplaceAll(d.Message, ": "+fs.ErrNotExist.Error(), "")
 	case "interrupted":
 		d.Message, d.Hint = "interrupted", "commits that were acknowledged before are stored"

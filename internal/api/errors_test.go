@@ -42,7 +42,7 @@ var described = []struct {
 	{transcript.ErrAmbiguous, "ambiguous", 2, 400},
 	{fs.ErrNotExist, "not-found", 3, 404},
 	{transcript.ErrNotFound, "not-found", 3, 404},
-	{errors.Join(coppice.ErrDeleted, fs.ErrNotExist), "not-found", 3, 404},
+	{errors.Join(coppice.ErrDeleted, fs.ErrNotExist), "deleted", 3, 410},
 	{coppice.ErrConflict, "conflict", 4, 412},
 	{coppice.ErrFenced, "fenced", 4, 409},
 	{coppice.ErrCorrupt, "corrupt", 5, 500},
@@ -146,7 +146,7 @@ func TestErrorsOfAStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, deleted := st.Open(t.Context(), "s", nil)
-	for code, err := range map[string]error{"key-reused": reused, "not-found": deleted} {
+	for code, err := range map[string]error{"key-reused": reused, "deleted": deleted} {
 		if err == nil || api.Describe(err).Code != code {
 			t.Errorf("%v is not %s", err, code)
 		}

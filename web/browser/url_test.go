@@ -198,6 +198,7 @@ func TestLinksToNothing(t *testing.T) {
 	s := withBundled(t)
 	p := visit(t, s, "/s/none")
 	p.allow("status of 404")
+	p.allow("status of 422")
 	p.see("[role=alert]")
 	p.click(".sessions a")
 	p.see(".talk article|" + newest)

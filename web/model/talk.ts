@@ -173,7 +173,7 @@ function open(path: string, at: string | null): Promise<boolean> {
 }
 
 function isMissing(err: unknown): boolean {
-  return err instanceof Failure && err.status === 404;
+  return err instanceof Failure && err.problem.code === "no-entry";
 }
 
 async function showEnd(path: string, signal: AbortSignal): Promise<void> {

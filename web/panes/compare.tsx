@@ -29,7 +29,7 @@ export function ComparePane(): JSX.Element {
     const abort = new AbortController();
     compare(pointOf(session, a), { session, target: b }, abort.signal).then((d) => (found.value = d)).catch((err: unknown) => {
       if (abort.signal.aborted) return;
-      const missing = err instanceof Failure && err.status === 404;
+      const missing = err instanceof Failure && ["not-found", "no-entry", "deleted"].includes(err.problem.code ?? "");
       failed.value = missing ? `There is no ${a} to compare with.` : err instanceof Error ? err.message : String(err);
     });
     return () => abort.abort();

@@ -49,7 +49,7 @@ function load(id: string, filter: Filter): (ask: Ask, signal: AbortSignal) => Pr
       });
       return data as Stretch<Row>;
     } catch (err) {
-      if (err instanceof Failure && err.status === 410) throw new Gone();
+      if (err instanceof Failure && err.problem.code === "gone") throw new Gone();
       throw err;
     }
   };
@@ -148,7 +148,7 @@ function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, place: Pl
       const before = drawn.peek();
       const to = before ? place.wish(before, filtered) : view.peek().at ?? view.peek().line ?? head.peek()?.entry ?? null;
       const at = await rows.start(to).catch((err: unknown) => {
-        if (to === null || !(err instanceof Failure) || err.status !== 404) throw err;
+        if (to === null || !(err instanceof Failure) || err.problem.code !== "no-entry") throw err;
         return rows.start(null);
       });
       const list = await buckets(id!, rows.view, words, abort.signal);

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal
 
+from .answers import Want
 from .errors import OutcomeUnknown, Unavailable
 from .rawjson import UNSET, Raw, split
 from .requests import Resource, new_id
 from .schema import (
-    AccessDoc, BranchList, Change, Commit, Committed, Context, Deleted, Diff, Event, Fork, Health, IO, Import,
-    LabelList, Match, Moved, OpenCall, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage,
-    Verify, Versions, Window,
+    AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, Deleted, Diff, Event, Fork, Health, IO,
+    Import, LabelList, Match, Moved, OpenCall, Prompt, Resume, Rollback, RowList, SessionUsage, Snapshot,
+    SnapshotList, Tokens, TreeMap, Usage, Verify, Versions, Window,
 )
 from .schema import Session as SessionInfo
 
@@ -26,6 +26,9 @@ class Resumed:
     def __init__(self, text: str) -> None:
         members = split(text)
         found = {name: value for name, value, _ in members}
+        missing = sorted(Resume.__required_keys__ - found.keys())
+        if missing:
+            raise ValueError("the body has no " + ", ".join(missing))
         self.raw = {name: raw for name, _, raw in members}
         self.branch: str = found["branch"]
         self.commit: str = found["commit"]
@@ -48,7 +51,7 @@ class Resumed:
         """what was streamed of an answer that no turn holds"""
         self.manager: Any = found.get("manager")
         """what the context manager keeps"""
-        self.missing: int = found.get("missing")
+        self.missing: int | None = found.get("missing")
         """number of the newest commit that was made and is lost"""
 
     @property
@@ -62,13 +65,11 @@ class StoreOperations(Resource):
 
     def access(self) -> AccessDoc:
         """What the client may do, so that it does not offer what would be refused."""
-        found: AccessDoc = self._json("access")
-        return found
+        return self._json(AccessDoc, "access")
 
     def health(self) -> Health:
         """Whether the server answers."""
-        found: Health = self._json("health")
-        return found
+        return self._json(Health, "health")
 
     def import_file(
         self, data: bytes, format: Literal["pi", "omp", "atomic", "operator", "claude-code", "codex"] | None = None,
@@ -85,7 +86,7 @@ class StoreOperations(Resource):
         grow: append what was added to a file to its session
         """
         path = self._path("import", session=session, format=format, name=name, again=again, grow=grow)
-        found: Import = json.loads(self._send("POST", path, data)[0])
+        found: Import = self._send("POST", path, Want(Import), data).value
         return found
 
     def prompts(
@@ -165,13 +166,12 @@ class SessionOperations(Resource):
 
         trash: keep a copy in the trash of the server
         """
-        found: Deleted = self._move("delete", None, "DELETE", trash=trash)
+        found: Deleted = self._move(Deleted, "delete", None, "DELETE", trash=trash)
         return found
 
     def info(self) -> SessionInfo:
         """The summary of a session; its ETag is the newest commit."""
-        found: SessionInfo = self._json()
-        return found
+        return self._json(SessionInfo)
 
     def set_info(
         self, *, cwd: str | None = None, meta: dict[str, str | None] | None = None, title: str | None = None,
@@ -183,7 +183,7 @@ class SessionOperations(Resource):
                 n["cwd"]) and all(n.get("meta", {}).get(k) == v for k, v in (meta or {}).items())
 
         found: Moved = self._move(
-            "set_info", {"cwd": cwd, "meta": meta, "title": title}, "PATCH", reason="info", made=made,
+            Moved, "set_info", {"cwd": cwd, "meta": meta, "title": title}, "PATCH", reason="info", made=made,
         )
         return found
 
@@ -201,7 +201,9 @@ class SessionOperations(Resource):
     def blob(self, sha256: str) -> bytes:
         """The bytes of an image, or a range of them. An image of an entry that has more than 24 KiB is stored apart,
         once. What is no picture is a download."""
-        return self._bytes("blobs", sha256)
+        return self._bytes(
+            ("application/octet-stream", "image/gif", "image/jpeg", "image/png", "image/webp"), "blobs", sha256,
+        )
 
     def branch(self, entry: str, *, name: str | None = None, summary: str | None = None) -> Moved:
         """Move the head to an entry, so that the next one begins a branch."""
@@ -211,14 +213,13 @@ class SessionOperations(Resource):
                 e["branch"]) and (f.get("summary") == summary if summary else not f and e["head"] == (entry or None))
 
         found: Moved = self._move(
-            "branch", {"entry": entry, "name": name, "summary": summary}, reason="branch", made=made,
+            Moved, "branch", {"entry": entry, "name": name, "summary": summary}, reason="branch", made=made,
         )
         return found
 
     def branches(self) -> BranchList:
         """Branches and their heads."""
-        found: BranchList = self._json("branches")
-        return found
+        return self._json(BranchList, "branches")
 
     def claim(self) -> Moved:
         """Take over the session from writers of before. After a lost answer nobody can say whose claim the log has:
@@ -227,7 +228,7 @@ class SessionOperations(Resource):
         def made(e: Event, f: dict[str, Any]) -> Any:
             return False
 
-        found: Moved = self._move("claim", {}, reason="claim", made=made)
+        found: Moved = self._move(Moved, "claim", {}, reason="claim", made=made)
         return found
 
     def commits(self, at: str | None = None, *, limit: int | None = None) -> Iterator[Commit]:
@@ -246,9 +247,10 @@ class SessionOperations(Resource):
     ) -> Committed:
         """Commit entries and state, all or nothing. Entries without a parent grow from the head of the commit in
         If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is
-        stored on a branch, kept. Once, or not at all: it is repeated with its key until its outcome is known. What is
-        absent is unchanged; None clears state and manager. base is the handle's, and the key, of at most 250
-        characters, is made here, unless they are given; base="*" commits on whatever is newest."""
+        stored on a branch, kept. Once, or not at all: it is repeated with its key until its outcome is known. A
+        session remembers the keys of its last 1,024 commits that had one. What is absent is unchanged; None clears
+        state and manager. base is the handle's, and the key, of at most 250 characters, is made here, unless they are
+        given; base="*" commits on whatever is newest."""
         return self._commit(
             {"docs": docs, "entries": list(entries), "manager": Raw("null") if manager is None else manager,
             "onConflict": on_conflict, "onKnownId": on_known_id, "reason": reason,
@@ -257,8 +259,7 @@ class SessionOperations(Resource):
 
     def commit_at(self, seq: int) -> Commit:
         """One commit, which never changes."""
-        found: Commit = self._json("commits", str(seq))
-        return found
+        return self._json(Commit, "commits", str(seq))
 
     def compact(self, summary: str, *, from_: str | None = None, keep: int | None = None) -> Moved:
         """Replace the older part of the context with a summary."""
@@ -267,7 +268,7 @@ class SessionOperations(Resource):
             return f.get("summary") == summary
 
         found: Moved = self._move(
-            "compact", {"summary": summary, "from": from_, "keep": keep}, reason="compaction", made=made,
+            Compacted, "compact", {"summary": summary, "from": from_, "keep": keep}, reason="compaction", made=made,
         )
         return found
 
@@ -280,8 +281,7 @@ class SessionOperations(Resource):
         at: a target; default head
         provider: of the request
         """
-        found: Context = self._json("context", at=at, provider=provider)
-        return found
+        return self._json(Context, "context", at=at, provider=provider)
 
     def diff(self, a: str, b: str | None = None, *, limit: int | None = None) -> Diff:
         """What differs in messages and state between two times.
@@ -290,8 +290,7 @@ class SessionOperations(Resource):
         b: a target; default head
         limit: entries of each path, the first ones
         """
-        found: Diff = self._json("diff", a=a, b=b, limit=limit)
-        return found
+        return self._json(Diff, "diff", a=a, b=b, limit=limit)
 
     def edit(self, entry: str, message: Any) -> Moved:
         """Append another version of an entry, and move the head to it. The entry has an id from here, by which it is
@@ -301,7 +300,7 @@ class SessionOperations(Resource):
         def made(e: Event, f: dict[str, Any]) -> Any:
             return isinstance(message, dict) and f.get("id") == message["id"]
 
-        found: Moved = self._move("edit", {"entry": entry, "message": message}, reason="branch", made=made)
+        found: Moved = self._move(Moved, "edit", {"entry": entry, "message": message}, reason="branch", made=made)
         return found
 
     def entries(
@@ -315,7 +314,7 @@ class SessionOperations(Resource):
 
         path: head (the default), all = every entry as appended, or the entry at the path's end
         order: asc: root first, or as appended
-        from_: the entry to begin with, in this order; 404 if it is not on the path
+        from_: the entry to begin with, in this order; 422 if it is not on the path
         below: the path continues to the newest leaf below its entry, as switch does
         ids: only these entries, in this order, separated by commas
         images: ref: images over 24 KiB as references
@@ -331,8 +330,7 @@ class SessionOperations(Resource):
 
         images: ref: images over 24 KiB as references
         """
-        found: dict[str, Any] = self._json("entries", entry, images=images)
-        return found
+        return self._json(dict, "entries", entry, images=images)
 
     def export(
         self,
@@ -344,11 +342,12 @@ class SessionOperations(Resource):
 
         line: markdown and html: only the path to this entry; default every branch
         """
-        return self._bytes("export", format=format, line=line)
+        kind = {"html": "text/html", "markdown": "text/markdown"}.get(format or "", "application/x-ndjson")
+        return self._bytes((kind,), "export", format=format, line=line)
 
     def fork(self, to: str | None = None, *, id: str = "", title: str | None = None) -> Fork:
         """A new session of the path to a target. The base of the handle stays."""
-        found: Fork = self._move("fork", {"id": id or new_id(), "title": title, "to": to})
+        found: Fork = self._move(Fork, "fork", {"id": id or new_id(), "title": title, "to": to})
         return found
 
     def label(self, entry: str, label: str) -> Moved:
@@ -357,13 +356,12 @@ class SessionOperations(Resource):
         def made(e: Event, f: dict[str, Any]) -> Any:
             return f.get("targetId") == entry and f.get("label", "") == label
 
-        found: Moved = self._move("label", {"entry": entry, "label": label}, reason="label", made=made)
+        found: Moved = self._move(Moved, "label", {"entry": entry, "label": label}, reason="label", made=made)
         return found
 
     def labels(self) -> LabelList:
         """Labels of entries."""
-        found: LabelList = self._json("labels")
-        return found
+        return self._json(LabelList, "labels")
 
     def map(
         self, *, view: str | None = None,
@@ -378,21 +376,20 @@ class SessionOperations(Resource):
         mark: words: hits counts the rows whose entries contain all of them
         near: a row: nextHit and previousHit are those around it
         """
-        found: TreeMap = self._json(
-            "map", view=view, filter=filter, search=search, fold=fold, buckets=buckets, mark=mark, near=near,
+        return self._json(
+            TreeMap, "map", view=view, filter=filter, search=search, fold=fold, buckets=buckets, mark=mark, near=near,
         )
-        return found
 
     def original(self) -> bytes:
         """The session as it was imported, byte for byte."""
-        return self._bytes("original")
+        return self._bytes(("application/octet-stream",), "original")
 
     def partial(self, message: Any) -> bool:
         """Say what the assistant has streamed so far, to those who follow the session. No commit: the next one ends
         it. None: nothing any more. It is sent once: False says that it failed."""
         with contextlib.suppress(OutcomeUnknown, Unavailable):
             sent = Raw("null") if message is None else message
-            self._send("POST", self._path("partial"), {"partial": sent}, once=True)
+            self._send("POST", self._path("partial"), Want(bytes, ()), {"partial": sent}, once=True)
             return True
         return False
 
@@ -403,7 +400,7 @@ class SessionOperations(Resource):
             return self.context_at(to)["leaf"] == e["head"] and self.text("state", at=to) == self.text("state",
                 at="commit:" + e["commit"])
 
-        found: Moved = self._move("rollback", {"to": to}, reason="rollback", made=made)
+        found: Moved = self._move(Rollback, "rollback", {"to": to}, reason="rollback", made=made)
         return found
 
     def rows(
@@ -420,27 +417,26 @@ class SessionOperations(Resource):
         from_: the first row
         around: instead of from: an entry, or a unique prefix of its id, to be in the middle
         """
-        found: RowList = self._json(
-            "rows", view=view, filter=filter, search=search, fold=fold, **{"from": from_}, around=around, count=count,
+        return self._json(
+            RowList, "rows", view=view, filter=filter, search=search, fold=fold, **{"from": from_}, around=around,
+            count=count,
         )
-        return found
 
     def snapshot(self, tag: str | None = None) -> Snapshot:
         """Store the state of the newest commit as a snapshot. The base of the handle stays."""
-        found: Snapshot = self._move("snapshot", {"tag": tag})
+        found: Snapshot = self._move(Snapshot, "snapshot", {"tag": tag})
         return found
 
     def snapshots(self) -> SnapshotList:
         """Snapshots."""
-        found: SnapshotList = self._json("snapshots")
-        return found
+        return self._json(SnapshotList, "snapshots")
 
     def state_at(self, at: str | None = None) -> Any:
         """The agent's state, now or at any time.
 
         at: a target: seq:N, commit:ID, entry:ID, snap:ID, tag:NAME, a branch, a time; default head
         """
-        return self._json("state", at=at)
+        return self._json(object, "state", at=at)
 
     def switch(self, to: str) -> Moved:
         """Move the head to a branch, with the state in force there."""
@@ -448,7 +444,7 @@ class SessionOperations(Resource):
         def made(e: Event, f: dict[str, Any]) -> Any:
             return not f and to in (e["branch"], e["head"])
 
-        found: Moved = self._move("switch", {"to": to}, reason="branch", made=made)
+        found: Moved = self._move(Moved, "switch", {"to": to}, reason="branch", made=made)
         return found
 
     def usage(self, at: str | None = None, *, points: bool | None = None) -> Usage:
@@ -457,21 +453,22 @@ class SessionOperations(Resource):
         at: a target: only the path that ends there, without other branches; not with points
         points: also how the cost grew from commit to commit
         """
-        found: Usage = self._json("usage", at=at, points=points)
-        return found
+        return self._json(Usage, "usage", at=at, points=points)
 
     def verify(self, *, deep: bool | None = None) -> Verify:
         """Read the session and report damage; changes nothing, so the right to read is enough."""
-        found: Verify = json.loads(self._send("POST", self._path("verify"), {"deep": deep})[0])
+        path = self._path("verify")
+        found: Verify = self._send("POST", path, Want(Verify), {"deep": deep}, writes=False).value
         return found
 
     def versions(self, entry: str) -> Versions:
         """The versions of an entry: what grows from the same parent."""
-        found: Versions = self._json("versions", entry)
-        return found
+        return self._json(Versions, "versions", entry)
 
-    def _move(self, op: str, body: Any, method: str = "POST", reason: str = "",
-              made: Callable[..., Any] | None = None, **query: Any) -> Any:
+    def _move(
+        self, kind: Any, op: str, body: Any, method: str = "POST", reason: str = "",
+        made: Callable[..., Any] | None = None, **query: Any,
+    ) -> Any:
         raise NotImplementedError
 
     def _version(self, message: Any) -> Any:

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	coppice "github.com/coppice-go/coppice"
+)
+
+// door is what the parameters of every request pass before its operation: text is UTF-8, and the query has what the
+// description knows. A parameter that is misspelled would otherwise change nothing, unnoticed. Bodies pass decode.
+type door struct {
+	s          *Server
+	parameters []*huma.Param // of the operation
+	meta       bool          // meta.KEY too
+}
+
+func (d *door) pass(c huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(c)
+	if err := d.check(r); err != nil {
+		d.s.fail(w, r, err)
+		return
+	}
+	next(badRequest{c})
+}
+
+func (d *door) check(r *http.Request) error {
+	if err := text([]byte(r.URL.Path)); err != nil {
+		return badInput("the path", err)
+	}
+	for _, p := range d.parameters {
+		if p.In != "header" {
+			continue
+		}
+		if err := text([]byte(r.Header.Get(p.Name))); err != nil {
+			return badInput(p.Name, err)
+		}
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return badInput("the query", err)
+	}
+	for name, values := range query {
+		if err := text([]byte(name)); err != nil {
+			return badInput(fmt.Sprintf("the name %.80q in the query", name), err)
+		}
+		if !d.knows(name) {
+			return badInput("the query", fmt.Errorf("%.80q is no parameter of this operation", name))
+		}
+		for _, v := range values {
+			if err := text([]byte(v)); err != nil {
+				return badInput(name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// knows reports whether the operation has a parameter of the query.
+func (d *door) knows(name string) bool {
+	for _, p := range d.parameters {
+		if p.In == "query" && p.Name == name {
+			return true
+		}
+	}
+	return d.meta && strings.HasPrefix(name, "meta.")
+}
+
+// badRequest makes a 400 of what huma refuses: malformed parameters are that here. Only errors of huma's are written
+// through it, for operations write their answers themselves.
+type badRequest struct{ inner }
+
+// inner has another name than its method Context.
+type inner huma.Context
+
+// Unwrap is for humago.Unwrap.
+func (b badRequest) Unwrap() huma.Context { return b.inner }
+
+func (b badRequest) SetStatus(status int) {
+	if status == http.StatusUnprocessableEntity {
+		status = http.StatusBadRequest
+	}
+	b.inner.SetStatus(status)
+}
+
+// absent returns the answer to an error. If the session exists, and the path names nothing else, then what does not
+// exist is what the query or the body names: 422, for 404 is the absence of what the path names.
+func (op operation) absent(q *request, err error) error {
+	if !q.found || !op.names || !errors.Is(err, fs.ErrNotExist) || errors.Is(err, coppice.ErrDeleted) {
+		return err
+	}
+	p := problemOf(err)
+	if p.Status != http.StatusNotFound {
+		return err
+	}
+	return newProblem(http.StatusUnprocessableEntity, "no-entry", "nothing was stored: GET /v1/sessions/{id}/rows has "+
+		"the entries of the session, GET /v1/sessions/{id}/commits its commits", errors.New(p.Detail))
+}
