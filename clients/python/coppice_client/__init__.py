@@ -6,9 +6,11 @@ from .aio import AsyncStore as AsyncStore
 from .aio import AsyncTurn as AsyncTurn
 from .errors import Conflict as Conflict
 from .errors import CoppiceError as CoppiceError
+from .errors import Deleted as Deleted
 from .errors import Exists as Exists
 from .errors import Fenced as Fenced
 from .errors import Forbidden as Forbidden
+from .errors import InvalidArgument as InvalidArgument
 from .errors import KeyReused as KeyReused
 from .errors import NotFound as NotFound
 from .errors import OutcomeUnknown as OutcomeUnknown

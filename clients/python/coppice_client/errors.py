@@ -1,7 +1,6 @@
 """What can go wrong, what that means for the data, and what to do next."""
 from __future__ import annotations
 
-import json
 from typing import Any, Literal
 
 from .schema import Commit, Committed
@@ -10,7 +9,7 @@ from .schema import Commit, Committed
 class CoppiceError(Exception):
     """A request that failed: code, detail and hint are those of docs/http.md, problem is the whole answer.
 
-    status 0 = no answer came. outcome says what happened to the data. passing: it may succeed in pause seconds.
+    status 0 = no answer came. outcome is what happened to the data. passing: it may succeed in pause seconds.
     """
 
     session: Any = None  # whose commit it was: with this body and key, made on this base
@@ -21,12 +20,19 @@ class CoppiceError(Exception):
     def __init__(self, detail: str, code: str = "connection", status: int = 0, problem: Any = None, pause: float = 0):
         self.detail, self.code, self.status, self.problem, self.pause = detail, code, status, problem or {}, pause
         self.hint = str(self.problem.get("hint", ""))
-        self.passing = status in (0, 408, 429, 502, 503, 504) or code in ("in-flight", "proxy")
+        self.passing = status in (408, 429, 502, 503, 504) or code in ("connection", "in-flight", "proxy")
         super().__init__(f"{code}: {detail}" + (f" ({self.hint})" if self.hint else ""))
 
     def as_kind(self, kind: type[CoppiceError]) -> CoppiceError:
-        """Return the same error of a class that says what it means for the request."""
+        """Return the same error as one of another class."""
         return kind(self.detail, self.code, self.status, self.problem, self.pause)
+
+
+class InvalidArgument(CoppiceError, ValueError):
+    """A value, key, token, id or address that cannot be sent. Nothing was sent."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, "usage")
 
 
 class Unauthorized(CoppiceError):
@@ -38,11 +44,15 @@ class Forbidden(CoppiceError):
 
 
 class NotFound(CoppiceError):
-    """There is no such session, entry or commit, or the session was deleted."""
+    """There is no such session, entry or commit."""
+
+
+class Deleted(CoppiceError):
+    """The session was deleted. Its id is never used again."""
 
 
 class Exists(CoppiceError):
-    """The id of a new session is taken, or was once (code "deleted")."""
+    """The id of a new session is taken."""
 
 
 class Fenced(CoppiceError):
@@ -63,7 +73,12 @@ class OutcomeUnknown(CoppiceError):
     outcome = "unknown"
 
     def again(self) -> Committed:
-        """Send the commit once more, as commit(..., key=key, base=base) does in another process: it is stored once."""
+        """Send the commit once more, as commit(..., key=key, base=base) does in another process: it is stored once.
+
+        The session has to know the key: it remembers those of its last 1,024 commits that had one.
+        """
+        if self.session is None:
+            raise InvalidArgument("again sends a commit, and this write was none: resume, and look")
         made: Committed = self.session._commit(self.body, self.key, self.base)
         return made
 
@@ -82,22 +97,3 @@ class Conflict(CoppiceError):
         kept: Committed = self.session._commit({**self.body, "onConflict": "keep-both"}, self.key, self.base)
         self.kept = kept
         return kept
-
-
-_KINDS: dict[str | int, type[CoppiceError]] = {
-    "conflict": Conflict, "exists": Exists, "deleted": Exists, "fenced": Fenced, "key-reused": KeyReused,
-    401: Unauthorized, 403: Forbidden, 404: NotFound, 412: Conflict,
-}
-
-
-def error_of(status: int, text: bytes, pause: str) -> CoppiceError:
-    """Return the error that an answer reports: one of the server, or of a proxy before it."""
-    try:
-        problem = json.loads(text)
-        code, detail = str(problem["code"]), str(problem["detail"])
-    except (ValueError, KeyError, TypeError):
-        problem, code, detail = {}, "proxy" if status >= 500 else "failed", f"HTTP status {status}"
-    kind = _KINDS.get(code) or _KINDS.get(status) or CoppiceError
-    failed = kind(detail, code, status, problem, float(pause) if pause.isdecimal() else 0.0)
-    failed.outcome = "not-applied" if status < 500 or code in ("busy", "in-doubt", "no-space") else "unknown"
-    return failed

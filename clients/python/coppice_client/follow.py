@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 from typing import Any, Generator, Iterator, NamedTuple
 
-from .errors import CoppiceError, Unavailable, error_of
+from .answers import error_of, media_type, no_answer
+from .errors import CoppiceError, Unavailable
+from .rawjson import parse, text_of
 from .requests import Resource
-from .transport import FAILURES
+from .transport import FAILURES, header_of
 
 MAX_LINE = 160 << 20  # bytes: a commit of 64 MiB, and its state patch
 
@@ -24,7 +25,7 @@ class Followed(NamedTuple):
 class Follow(Iterator[Followed]):
     """The events of a session, without gap or repeat: it connects again when it is cut. One thread reads it.
 
-    It ends after close(), which another thread may call. Unavailable: nothing came for as long as the limits allow.
+    It ends after close(), which another thread may call. Unavailable: the limits have passed since the stream was cut.
     """
 
     def __init__(self, session: Resource, after: int, partial: bool) -> None:
@@ -39,40 +40,75 @@ class Follow(Iterator[Followed]):
     def _read(self) -> Generator[Followed, None, None]:
         again = self._session._attempts()
         while not self._closed:
+            heard = False
             failed = CoppiceError("the stream ended")
             try:
-                for e in self._connected():
-                    again = self._session._attempts()
-                    if e.kind == "commit" and e.data["seq"] > self._seen:
-                        self._seen = self._after = e.data["seq"]
-                    elif e.kind == "commit" or e.kind == "partial" and not self._partial:
-                        continue
-                    elif e.kind == "reset":
-                        self._seen = -1
-                    yield e
+                for event in self._connected():
+                    heard = True
+                    if event is not None:
+                        yield event
             except FAILURES as e:
                 failed = CoppiceError(str(e) or type(e).__name__)
             except CoppiceError as e:
                 failed = e
             if not failed.passing:
                 raise failed
+            if heard:  # the limits are those of one interruption
+                again = self._session._attempts()
             if not self._closed:
                 again(failed.as_kind(Unavailable))
 
-    def _connected(self) -> Iterator[Followed]:
-        """Yield the events of one connection. One that is cut in the middle is none."""
+    def _connected(self) -> Iterator[Followed | None]:
+        """Yield what is new of one connection; None = something came, but nothing to be yielded."""
+        reset: Followed | None = None
+        for id, event in self._blocks():
+            if event is not None and event.kind == "reset":
+                reset = event  # held until its id has come, so that a connection that is cut before gets it again
+            elif reset is not None:
+                self._seen = id if event is None else -1
+                self._after = max(self._seen, 0)
+                yield reset
+                reset = None
+            if event is None or event.kind == "reset":
+                yield None
+            elif event.kind == "commit":
+                yield self._commit(event)
+            elif event.kind != "partial" or self._partial:
+                yield event
+
+    def _commit(self, event: Followed) -> Followed | None:
+        """Return a commit that is new, and remember it."""
+        seq = event.data.get("seq") if isinstance(event.data, dict) else None
+        if not isinstance(seq, int):
+            raise no_answer("GET events", "a commit has no seq")
+        if seq <= self._seen:
+            return None
+        self._seen = self._after = seq
+        return event
+
+    def _blocks(self) -> Iterator[tuple[int, Followed | None]]:
+        """Yield the blocks of one connection, each an id (-1 = none) and an event (None = none), or both.
+
+        A block that is cut is not yielded.
+        """
         sent = {**self._session._headers, "Accept": "text/event-stream", "Last-Event-ID": str(self._after)}
-        conn, answer = self._session._transport.open("GET", self._session._path("events"), sent, None)
+        path = self._session._path("events")
+        conn, answer = self._session._transport.open("GET", path, sent, None)
         with contextlib.closing(conn), contextlib.closing(answer):
             self._socket = conn.sock
-            if answer.status != 200:
-                raise error_of(answer.status, answer.read(), answer.headers.get("Retry-After", ""))
+            header = header_of(answer)
+            if answer.status >= 400:
+                raise error_of(answer.status, header, answer.read())
+            if answer.status != 200 or media_type(header) != "text/event-stream":
+                raise no_answer(f"GET {path}", f"HTTP status {answer.status}, content type {media_type(header)}")
             fields: dict[str, str] = {}
             while not self._closed and (line := answer.readline(MAX_LINE)):
-                if line == b"\n" and "event" in fields:
-                    yield Followed(fields["event"], json.loads(fields["data"]), fields["data"])
-                name, _, value = line.decode().rstrip("\n").partition(": ")
-                fields = {**fields, name: value} if name else {}
+                if line != b"\n":
+                    name, _, value = text_of(line).rstrip("\n").partition(": ")
+                    fields[name] = value
+                    continue
+                yield _block(fields)
+                fields = {}
 
     def close(self) -> None:
         """End the iteration, also while another thread waits for it."""
@@ -81,3 +117,15 @@ class Follow(Iterator[Followed]):
             self._socket.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
         with contextlib.suppress(ValueError):  # another thread reads, and ends by itself
             self._events.close()
+
+
+def _block(fields: dict[str, str]) -> tuple[int, Followed | None]:
+    """Return id and event of a block of a stream."""
+    try:
+        id = int(fields.get("id", "-1"))
+        if "event" not in fields:
+            return id, None
+        text = fields["data"]
+        return id, Followed(fields["event"], parse(text), text)
+    except (KeyError, ValueError) as e:
+        raise no_answer("GET events", f"an event cannot be read: {e}") from None

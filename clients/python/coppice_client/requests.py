@@ -2,19 +2,24 @@
 from __future__ import annotations
 
 import itertools
-import json
 import random
+import re
 import threading
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Type, TypeVar
 from urllib.parse import quote, urlencode
 
-from .errors import CoppiceError, OutcomeUnknown, Unavailable, error_of
-from .rawjson import UNSET, encode
+from .answers import TEXTS, Answer, Want, no_answer
+from .errors import CoppiceError, InvalidArgument, OutcomeUnknown, Unavailable
+from .rawjson import UNSET, encode, text_of
 from .transport import FAILURES, HTTP, Headers, NotSent
 
+T = TypeVar("T")
+_NONE: Headers = {}
+_HEADER = re.compile(r"[!-~\xa0-\xff]([ -~\xa0-\xff]*[!-~\xa0-\xff])?")
+_DOTS = re.compile(r"(\.|%2e){0,2}", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Limits:
@@ -29,6 +34,23 @@ class Limits:
     sleep: Callable[[float], object] | None = None  # default: a pause that Store.close ends
 
 
+def segment(part: str) -> str:
+    """Return a part of a path, quoted. InvalidArgument: it is no text, or changes the path where it is decoded."""
+    try:
+        if not _DOTS.fullmatch(part):
+            return quote(part, safe="")
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise InvalidArgument(f"{part!a:.200} is no id")
+
+
+def check_header(name: str, value: str) -> None:
+    """Raise InvalidArgument for a value that no header can carry as it is."""
+    if not isinstance(value, str) or not _HEADER.fullmatch(value):
+        raise InvalidArgument(f"{name}: no header can carry this value: it is empty, begins or ends with a space, "
+                              "or has a control character or one above U+00FF")
+
+
 class Resource:
     """A path of the API, with the operations below it. shared is what a store shares with its sessions."""
 
@@ -37,8 +59,12 @@ class Resource:
         self._transport, self._headers, self._limits, self._closing = shared
 
     def _path(self, *parts: str, **query: Any) -> str:
+        path = "/".join([self._below, *map(segment, parts)])
         sent = {k: str(v).lower() if isinstance(v, bool) else v for k, v in query.items() if v is not None}
-        return "/".join([self._below, *(quote(p, safe="") for p in parts)]) + ("?" + urlencode(sent) if sent else "")
+        try:
+            return f"{path}?{urlencode(sent)}" if sent else path
+        except UnicodeEncodeError as e:
+            raise InvalidArgument(f"a parameter is text: {e}") from None
 
     def _attempts(self) -> Callable[[CoppiceError], None]:
         """Return what pauses after an attempt that failed, or raises its error if that was the last one."""
@@ -53,27 +79,38 @@ class Resource:
         return again
 
     def _send(
-        self, method: str, path: str, body: Any = None, headers: Headers = {}, once: bool = False,
-    ) -> tuple[bytes, str]:
-        """Return body and ETag. It is repeated as it is; once: never. Members of None and UNSET are not sent."""
-        sent, unknown, again = {**self._headers, **headers}, False, self._attempts()
+        self, method: str, path: str, want: Want, body: Any = None, headers: Headers = _NONE, *, once: bool = False,
+        writes: bool = True,
+    ) -> Answer:
+        """Return the answer to a request, which is repeated as it is. once: it is not repeated.
+
+        body is bytes or a dict, whose members None and UNSET are not sent.
+        """
+        request = f"{method} {path}"
+        sent = {**self._headers, **headers}
         if isinstance(body, dict):
-            body = encode({k: v for k, v in body.items() if v is not None and v is not UNSET}).encode()
+            body = encode({name: value for name, value in body.items() if value is not None and value is not UNSET})
             sent["Content-Type"] = "application/json"
+        for name, value in sent.items():
+            check_header(name, value)
+        again = self._attempts()
+        unknown = False  # whether an attempt may have been stored
         while True:
             try:
-                status, header, text = self._transport.send(method, path, sent, body)
-                if status < 300:
-                    return text, header.get("etag", "").strip('"')
-                failed = error_of(status, text, header.get("retry-after", ""))
+                return want.read(request, *self._transport.send(method, path, sent, body))
             except FAILURES as e:
-                failed = CoppiceError(f"{method} {path}: {e or type(e).__name__}")
+                failed = CoppiceError(f"{request}: {e or type(e).__name__}")
                 failed.outcome = "not-applied" if isinstance(e, NotSent) else "unknown"
+            except CoppiceError as e:
+                failed = e
+            if failed.code == "answer" and writes:
+                raise failed.as_kind(OutcomeUnknown)
             if not failed.passing:
-                if unknown and failed.status not in (412, 422) and failed.code != "fenced":  # these looked for the key
+                looked_for_key = failed.status == 412 or failed.code in ("fenced", "key-reused")
+                if unknown and not looked_for_key:
                     failed.outcome = "unknown"
                 raise failed
-            unknown = method != "GET" and (unknown or failed.outcome == "unknown" or failed.code == "in-flight")
+            unknown = writes and (unknown or failed.outcome == "unknown" or failed.code == "in-flight")
             failed = failed.as_kind(OutcomeUnknown if unknown else Unavailable)
             if once:
                 raise failed
@@ -81,21 +118,33 @@ class Resource:
 
     def text(self, *parts: str, **query: Any) -> str:
         """Return what GET of a path below this one answers: session.text("entries", ID) has all digits."""
-        return self._bytes(*parts, **query).decode()
+        return text_of(self._bytes(TEXTS, *parts, **query))
 
-    def _bytes(self, *parts: str, **query: Any) -> bytes:
-        return self._send("GET", self._path(*parts, **query))[0]
+    def _bytes(self, types: tuple[str, ...], *parts: str, **query: Any) -> bytes:
+        return self._read(Want(bytes, types), *parts, **query).body
 
-    def _json(self, *parts: str, **query: Any) -> Any:
-        return json.loads(self._bytes(*parts, **query))
+    def _json(self, kind: Type[T], *parts: str, **query: Any) -> T:
+        value: T = self._read(Want(kind), *parts, **query).value
+        return value
+
+    def _read(self, want: Want, *parts: str, **query: Any) -> Answer:
+        return self._send("GET", self._path(*parts, **query), want, writes=False)
 
     def _pages(self, name: str, *parts: str, **query: Any) -> Iterator[Any]:
-        page: dict[str, Any] = {"next": None}
-        while "next" in page:
-            page = self._json(*parts, **{**query, "after": page["next"]})
+        """Yield the items of all pages of a list."""
+        after = None
+        while True:
+            page = self._json(dict, *parts, **{**query, "after": after})
+            if not isinstance(page.get(name), list):
+                raise no_answer("/".join(parts), f"the body has no list {name}")
             yield from page[name]
             if "error" in page:  # reading failed after the answer had begun
                 raise CoppiceError(page["error"]["message"], page["error"]["code"], 500, page["error"])
+            if "next" not in page:
+                return
+            if page["next"] == after:
+                raise no_answer("/".join(parts), "a page is followed by itself")
+            after = page["next"]
 
 
 def new_id() -> str:

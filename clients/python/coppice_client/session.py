@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import secrets
 import threading
 from typing import Any, Callable, Mapping
 from urllib.parse import unquote
 
-from .errors import Conflict, CoppiceError, Exists, NotFound, OutcomeUnknown, Unavailable
+from .answers import Want, no_answer
+from .errors import Conflict, CoppiceError, Deleted, Exists, InvalidArgument, NotFound, OutcomeUnknown
 from .follow import Follow
 from .operations import Resumed, SessionOperations
-from .rawjson import Raw
+from .rawjson import Raw, parse
 from .requests import new_id
-from .schema import Committed, Event
+from .schema import Committed, Created, Event, Events
 from .turn import INTERRUPTED, Turn
 
 
@@ -29,59 +29,74 @@ class Session(SessionOperations):
 
     def _create(self, body: dict[str, Any]) -> None:
         headers = {"If-None-Match": "*", "Idempotency-Key": secrets.token_hex(16)}
-        self.base, self.seq = self._send("PUT", self._path(), body, headers)[1], 0
+        self.base = self._send("PUT", self._path(), Want(Created, tag=True), body, headers).tag
+        self.seq = 0
 
     def resume(self, *, create: bool = False) -> Resumed:
-        """Read what an agent needs to continue, with one request, and make it the base. create: unless it exists."""
+        """Read what an agent needs to continue, with one request, and make it the base. create: if it never existed."""
         try:
-            r = Resumed(self.text("resume"))
+            text = self.text("resume")
         except NotFound:
             if not create:
                 raise
-            with contextlib.suppress(Exists):  # another client was first, or it was deleted
+            with contextlib.suppress(Exists):  # another client was first
                 self._create({})
             return self.resume()
+        try:
+            r = Resumed(text)
+        except ValueError as e:
+            raise no_answer("GET " + self._path("resume"), str(e)) from None
         self.base, self.seq = r.commit, r.seq
         return r
 
     def _made_on(self) -> str:
         if not self.base:
-            raise ValueError(f"session {self.id}: resume it before the first write, and after a turn that was kept")
+            raise InvalidArgument(
+                f"session {self.id}: resume it before the first write, and after a turn that was kept")
         return self.base
 
     def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:
         with self._lock:
-            key, base = key or secrets.token_hex(16), base or self._made_on()
+            key = key or secrets.token_hex(16)
+            base = base or self._made_on()
             headers = {"If-Match": "*" if base == "*" else f'"{base}"', "Idempotency-Key": key}
             try:
-                text, tag = self._send("POST", self._path("commits"), body, headers)
+                answer = self._send("POST", self._path("commits"), Want(Committed), body, headers)
             except CoppiceError as e:
                 e.session, e.body, e.key, e.base = self, body, key, base
                 raise
-            receipt: Committed = json.loads(text)
-            self.base, self.seq = "" if "kept" in receipt else tag, receipt["seq"]
+            receipt: Committed = answer.value
+            self.base = "" if "kept" in receipt else answer.tag or receipt["commit"]
+            self.seq = receipt["seq"]
             return receipt
 
-    def _move(self, op: str, body: Any, method: str = "POST", reason: str = "", made: Any = None, **query: Any) -> Any:
-        """Make a write that has no key. After a lost answer, the log says whether it was made."""
-        path, again, lost = self._path(*[op] * (method == "POST"), **query), self._attempts(), False
+    def _move(
+        self, kind: Any, op: str, body: Any, method: str = "POST", reason: str = "", made: Any = None, **query: Any,
+    ) -> Any:
+        """Make a write that has no key. After a lost answer, look in the log whether it was made."""
+        path = self._path(op, **query) if method == "POST" else self._path(**query)
+        moves_base = op not in ("fork", "snapshot", "delete")
+        again = self._attempts()
+        lost = False
         with self._lock:
             base = self._made_on()
             while True:
                 try:
-                    text, tag = self._send(method, path, body, {"If-Match": f'"{base}"'}, once=True)
-                    doc = json.loads(text)
-                    if op not in ("fork", "snapshot", "delete"):
-                        self.base, self.seq = tag, doc["seq"]
-                    return doc
+                    headers = {"If-Match": f'"{base}"'}
+                    answer = self._send(method, path, Want(kind, tag=moves_base), body, headers, once=True)
+                    if moves_base:
+                        self.base, self.seq = answer.tag, answer.value["seq"]
+                    return answer.value
                 except CoppiceError as e:
                     failed = e
-                if lost := lost or isinstance(failed, OutcomeUnknown):
+                lost = lost or isinstance(failed, OutcomeUnknown)
+                if lost:
                     try:
-                        if found := self._found(op, body, failed, reason, made):
-                            return found
-                    except Unavailable as e:
-                        raise e.as_kind(OutcomeUnknown)
+                        found = self._found(op, body, failed, reason, made)
+                    except CoppiceError as e:
+                        raise e.as_kind(OutcomeUnknown) from failed
+                    if found:
+                        return found
                 if not failed.passing:
                     raise failed
                 again(failed.as_kind(OutcomeUnknown) if lost else failed)
@@ -89,13 +104,14 @@ class Session(SessionOperations):
     def _found(self, op: str, body: Any, failed: CoppiceError, reason: str, made: Any) -> Any:
         """Return what a write whose answer was lost has made; None = nothing, so that it may be sent again."""
         if op == "delete":
-            return {"deleted": True, "session": self.id} if isinstance(failed, NotFound) else None
+            gone = isinstance(failed, (NotFound, Deleted))
+            return {"deleted": True, "session": self.id} if gone else None
         if op == "fork":  # its id is new
             return {"session": body["id"]} if isinstance(failed, Exists) else None
         if op == "snapshot":
             return next((s for s in self.snapshots()["snapshots"]
                          if s["commit"] == self.base and s.get("tag") == body["tag"]), None)
-        events: list[Event] = self._json("events", after=self.seq, wait=1)["commits"]
+        events: list[Event] = self._json(Events, "events", after=self.seq, wait=1)["commits"]
         mine = [e for e in events if e["reason"] == reason]
         for e in mine:
             if made and made(e, (e["entries"] or [{}])[0]):
@@ -106,7 +122,7 @@ class Session(SessionOperations):
         return None
 
     def _version(self, message: Any) -> Any:
-        read = json.loads(message) if isinstance(message, Raw) else message
+        read = parse(message) if isinstance(message, Raw) else message
         entry = {"type": "message", "message": message} if "role" in read else message
         return entry if isinstance(entry, Raw) else {"id": new_id(), **entry}  # an id by which it is found again
 

@@ -5,7 +5,7 @@ import ssl
 import threading
 
 from .operations import StoreOperations
-from .requests import Limits
+from .requests import Limits, check_header, segment
 from .session import Session
 from .transport import HTTP
 
@@ -20,9 +20,12 @@ class Store(StoreOperations):
         self, base_url: str = "", *, token: str = "", tenant: str = "", tls: ssl.SSLContext | None = None,
         timeout: float = 40.0, limits: Limits = Limits(), transport: HTTP | None = None,
     ) -> None:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {}
+        if token:
+            check_header("token", token)
+            headers["Authorization"] = f"Bearer {token}"
         shared = transport or HTTP(base_url, tls, timeout), headers, limits, threading.Event()
-        super().__init__(shared, f"/t/{tenant}/v1" if tenant else "/v1")
+        super().__init__(shared, f"/t/{segment(tenant)}/v1" if tenant else "/v1")
 
     def session(self, id: str) -> Session:
         """Return the handle of a session. Nothing is requested."""

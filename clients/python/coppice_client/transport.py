@@ -3,29 +3,48 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import re
 import ssl
 import time
 from typing import Mapping, Tuple
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
+
+from .errors import InvalidArgument
 
 MAX_IDLE, IDLE = 8, 60.0  # connections that are kept, and for how many seconds: half as long as the server keeps them
+MAX_REDIRECTS = 5  # of one read
 FAILURES = (OSError, http.client.HTTPException)  # of a connection; what was sent may have arrived
 Headers = Mapping[str, str]
 Opened = Tuple[http.client.HTTPConnection, http.client.HTTPResponse]
+
+_PORTS = {"http": 80, "https": 443}
+_PRINTABLE = re.compile("[!-~]*")
 
 
 class NotSent(OSError):
     """There was no connection, so that the server has not seen the request."""
 
 
+def origin(url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port of a URL. ValueError: it has none that this client can reach."""
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname or not _PRINTABLE.fullmatch(parts.path + parts.query):
+        raise ValueError("want http://HOST:PORT or https://HOST:PORT, and perhaps a path")
+    return parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme]
+
+
 class HTTP:
     """The transport to a base URL, which threads may share; timeout is in seconds without a byte. Errors: FAILURES."""
 
     def __init__(self, base_url: str, tls: ssl.SSLContext | None = None, timeout: float = 40.0) -> None:
-        url = urlsplit(base_url)
-        if url.scheme not in ("http", "https") or not url.hostname or url.query or url.username:
-            raise ValueError(f"{base_url!r}: want http://HOST:PORT or https://HOST:PORT, and perhaps a path")
-        self._host, self._port, self._prefix, self._timeout = url.hostname, url.port, url.path.rstrip("/"), timeout
+        try:
+            self._origin = origin(base_url)
+            url = urlsplit(base_url)
+            if url.query or url.fragment or url.username is not None:
+                raise ValueError("it has a query, a fragment or a user")
+        except ValueError as e:
+            raise InvalidArgument(f"{base_url!r}: {e}") from None
+        self._base, self._prefix, self._timeout = base_url, url.path.rstrip("/"), timeout
         self._tls = tls or ssl.create_default_context() if url.scheme == "https" else None
         self._idle: list[tuple[float, http.client.HTTPConnection]] = []  # append and pop are atomic
 
@@ -37,13 +56,40 @@ class HTTP:
             conn.close()
         else:
             self._idle.append((time.monotonic(), conn))
-        return answer.status, {name.lower(): value for name, value in answer.headers.items()}, text
+        return answer.status, header_of(answer), text
 
     def open(self, method: str, path: str, headers: Headers, body: bytes | None) -> Opened:
-        """Return an answer to be read, and its connection."""
+        """Return an answer to be read, and its connection. A GET follows redirects within the origin, a write none."""
+        target = self._prefix + path
+        conn, answer = self._request(method, target, headers, body)
+        for _ in range(MAX_REDIRECTS):
+            moved = self._moved(target, answer) if method == "GET" else ""
+            if not moved:
+                break
+            answer.close()
+            conn.close()
+            target = moved
+            conn, answer = self._request(method, target, headers, body)
+        return conn, answer
+
+    def _moved(self, target: str, answer: http.client.HTTPResponse) -> str:
+        """Return the path and the query that an answer redirects to; "" = it does not, or to another origin."""
+        to = answer.headers.get("Location")
+        if not to or answer.status not in (301, 302, 303, 307, 308):
+            return ""
+        try:
+            to = urljoin(urljoin(self._base, target), to)
+            if origin(to) != self._origin:
+                return ""
+        except ValueError:
+            return ""
+        url = urlsplit(to)
+        return (url.path or "/") + (f"?{url.query}" if url.query else "")
+
+    def _request(self, method: str, target: str, headers: Headers, body: bytes | None) -> Opened:
         conn = self._connect()
         try:
-            conn.request(method, self._prefix + path, body, headers)
+            conn.request(method, target, body, headers)
             answer = conn.getresponse()
             if answer.length is None and not answer.chunked:  # http.client takes a header that is cut as a whole one
                 raise http.client.IncompleteRead(b"")
@@ -59,16 +105,22 @@ class HTTP:
                 if time.monotonic() - since < IDLE:
                     return conn
                 conn.close()
-        conn = (http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls)
-                if self._tls else http.client.HTTPConnection(self._host, self._port, timeout=self._timeout))
+        _, host, port = self._origin
+        conn = (http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls)
+                if self._tls else http.client.HTTPConnection(host, port, timeout=self._timeout))
         try:
             conn.connect()
         except OSError as e:
             conn.close()
-            raise NotSent(f"connect to {self._host}: {e}") from e
+            raise NotSent(f"connect to {host}: {e}") from e
         return conn
 
     def close(self) -> None:
         """Close the connections that no request uses."""
         while self._idle:
             self._idle.pop()[1].close()
+
+
+def header_of(answer: http.client.HTTPResponse) -> Headers:
+    """Return the header of an answer, with names in lower case."""
+    return {name.lower(): value for name, value in answer.headers.items()}

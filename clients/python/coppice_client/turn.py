@@ -1,11 +1,10 @@
 """One turn of an agent."""
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Mapping
 
 from .operations import Resumed
-from .rawjson import UNSET, Raw
+from .rawjson import UNSET, Raw, encode, parse
 from .schema import Committed
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ class Turn:
 
     def __init__(self, session: Session, resumed: Resumed, interrupted: str) -> None:
         self.session, self.resumed, self.state, self.messages = session, resumed, resumed.state, [*resumed.context]
-        self._before, self._pending = json.dumps(self.state), list[Any]()
+        self._before, self._pending = encode(self.state), list[Any]()
         for call in resumed.open_calls:  # so that no provider refuses the context
             self.append({"role": "toolResult", "toolCallId": call["id"], "toolName": call["name"], "isError": True,
                          "content": [{"type": "text", "text": interrupted}]})
@@ -27,18 +26,18 @@ class Turn:
     def append(self, *messages: Any) -> None:
         """Add messages of any provider to the turn: in memory, until a commit."""
         self._pending += messages
-        self.messages += [json.loads(m) if isinstance(m, Raw) else m for m in messages]
+        self.messages += [parse(m) if isinstance(m, Raw) else m for m in messages]
 
     def commit(self, *, reason: str | None = None, keep: bool = False) -> Committed:
         """Store what was appended, with the state: before a tool runs, say, so that its call is known."""
-        after = json.dumps(self.state)
+        after = encode(self.state)
         receipt = self.session.commit(self._pending, state=UNSET if after == self._before else self.state,
                                       reason=reason, on_conflict="keep-both" if keep else None)
         self._before, self._pending = after, []
         return receipt
 
     def end(self, result: Mapping[str, Any] | None) -> Committed:
-        """Take entries and state from what the turn returned, and commit: beside the winner, if the race was lost."""
+        """Take entries and state from what the turn returned, and commit: as a branch if the race was lost."""
         self.append(*(result or {}).get("entries", ()))
         self.state = (result or {}).get("state", self.state)
         return self.commit(keep=True)

@@ -1,20 +1,25 @@
-"""A real `coppice serve`, and a proxy before it that cuts connections."""
+"""A real `coppice serve`, a proxy before it that cuts connections, and a server whose answers a test makes up."""
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import sys
 import threading
 import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
+LIMIT = 180.0  # seconds of a test: one that hangs ends the run
 ROOT = Path(__file__).resolve().parents[3]
 _built: str | None = None
+_running: set[subprocess.Popen[str]] = set()  # servers
 
 
 def coppice() -> str:
@@ -35,6 +40,7 @@ class Server:
 
     def __init__(self, folder: str, *flags: str) -> None:
         self._flags, self._folder, self._addr = flags, folder, "127.0.0.1:0"
+        self.store = f"{folder}/store"
         self.start()
 
     def start(self) -> None:
@@ -42,10 +48,11 @@ class Server:
         for _ in range(50):
             with open(f"{self._folder}/log", "a") as log:
                 self._process = subprocess.Popen(
-                    [coppice(), "serve", "--store", f"{self._folder}/store", "--addr", self._addr, *self._flags],
+                    [coppice(), "serve", "--store", self.store, "--addr", self._addr, *self._flags],
                     stdout=subprocess.PIPE, stderr=log, text=True,
                     env={**os.environ, "COPPICE_STATE": f"{self._folder}/state", "COPPICE_HISTORY": "off"},
                 )
+            _running.add(self._process)
             assert self._process.stdout
             line = ""
             for line in self._process.stdout:
@@ -56,7 +63,7 @@ class Server:
                 self._addr = self.url.split("//")[1].split("/")[0]
                 return
             self._process.wait()
-            self._process.stdout.close()
+            self._end()
         raise AssertionError(Path(f"{self._folder}/log").read_text())
 
     @property
@@ -67,8 +74,7 @@ class Server:
         """End it with SIGKILL."""
         self._process.kill()
         self._process.wait()
-        assert self._process.stdout
-        self._process.stdout.close()
+        self._end()
 
     def stop(self) -> None:
         """End it with SIGTERM."""
@@ -79,12 +85,78 @@ class Server:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        self._end()
+
+    def _end(self) -> None:
+        _running.discard(self._process)
         assert self._process.stdout
         self._process.stdout.close()
 
 
+Reply = tuple[int, dict[str, str], bytes]
+
+
+class Canned:
+    """An HTTP server that answers what reply(method, path) returns."""
+
+    def __init__(self, reply: Callable[[str, str], Reply]) -> None:
+        canned = self
+        self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                canned.requests.append((self.command, self.path, dict(self.headers), body))
+                status, headers, body = reply(self.command, self.path)
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                if headers.get("Transfer-Encoding") == "chunked":
+                    body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+                else:
+                    self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
 class Case(unittest.TestCase):
-    """A test with servers that end with it."""
+    """A test with servers that end with it, and a time limit."""
+
+    def run(self, result: unittest.TestResult | None = None) -> unittest.TestResult | None:
+        timer = threading.Timer(LIMIT, self._expired)
+        timer.start()
+        try:
+            return super().run(result)
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def _expired(self) -> None:
+        """End the run: what a test waits for cannot be interrupted from another thread."""
+        print(f"{self.id()}: not done after {LIMIT} s", file=sys.stderr, flush=True)
+        faulthandler.dump_traceback()
+        for process in list(_running):
+            process.kill()
+            process.wait(10)
+        os._exit(1)
 
     def folder(self) -> str:
         folder = tempfile.mkdtemp(prefix="coppice-py-")
@@ -95,6 +167,11 @@ class Case(unittest.TestCase):
         server = Server(self.folder(), *flags)
         self.addCleanup(server.stop)
         return server
+
+    def answer(self, reply: Callable[[str, str], Reply]) -> Canned:
+        canned = Canned(reply)
+        self.addCleanup(canned.close)
+        return canned
 
 
 class Proxy:

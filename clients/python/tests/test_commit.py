@@ -10,7 +10,7 @@ import threading
 import unittest
 from typing import Any
 
-from coppice_client import Conflict, Exists, Fenced, KeyReused, Limits, NotFound, OutcomeUnknown, Raw, Store
+from coppice_client import Conflict, Deleted, Exists, Fenced, KeyReused, Limits, NotFound, OutcomeUnknown, Raw, Store
 from tests.served import Case, Proxy, said
 
 QUICK = Limits(first=0.01, longest=0.2, total=60.0, attempts=1000)
@@ -172,10 +172,10 @@ class CommitTest(Case):
             made = store.session("new").resume(create=True)
             self.assertEqual((made.seq, made.context, made.state), (0, [], None))
             other.delete()
-            with self.assertRaises(Exists) as caught:
-                store.create("x")
-            self.assertEqual(caught.exception.code, "deleted")
-            self.assertRaises(NotFound, store.session("x").resume, create=True)
+            for use in (lambda: store.create("x"), lambda: store.session("x").resume(create=True)):
+                with self.assertRaises(Deleted) as caught:
+                    use()
+                self.assertEqual((caught.exception.code, caught.exception.outcome), ("deleted", "not-applied"))
 
     def test_a_handle_that_threads_share_makes_one_write_at_a_time(self) -> None:
         with Store(self.serve().url) as store:

@@ -1,13 +1,14 @@
 """Streams that are cut: no commit is missed, none comes twice."""
 from __future__ import annotations
 
+import shutil
 import threading
 from typing import Any
 
 from coppice_client import Follow, Limits, NotFound, Store, Unavailable
 from coppice_client.follow import Followed
 from coppice_client.transport import HTTP, Headers, Opened
-from tests.served import Case, Proxy
+from tests.served import LIMIT, Case, Proxy, Reply
 
 QUICK = Limits(first=0.01, longest=0.1, total=60.0, attempts=1000)
 
@@ -116,6 +117,63 @@ class FollowTest(Case):
             session.commit([user("a")])
             self.assertEqual(next(follow).data["seq"], 1)
             follow.close()
+
+    def test_a_restored_store_is_one_reset(self) -> None:
+        server = self.serve()
+        with Store(server.url, limits=QUICK) as store:
+            store.create("x").commit([user("kept")])
+            server.stop()
+            shutil.copytree(server.store, server.store + "-old")
+            server.start()
+            session = store.session("x")
+            session.resume()
+            for n in range(5):
+                session.commit([user(f"lost {n}")])
+            follow = store.session("x").follow(after=0)
+            self.assertEqual([e.data["seq"] for e in take(follow, 6)], list(range(1, 7)))
+            server.kill()
+            shutil.rmtree(server.store)
+            shutil.move(server.store + "-old", server.store)
+            server.start()
+            self.assertEqual(next(follow).kind, "reset")
+            seen: list[Followed] = []
+            reader = threading.Thread(target=lambda: seen.append(next(follow)))
+            reader.start()
+            for _ in range(3):  # it connects again each time
+                server.kill()
+                server.start()
+            session.resume()
+            session.commit([user("new")])
+            reader.join(LIMIT / 2)
+            follow.close()
+            self.assertEqual([(e.kind, e.data["seq"]) for e in seen], [("commit", 2)])
+
+    def test_a_reset_that_is_cut_off_is_one_reset(self) -> None:
+        streams = [b"retry: 1000\n\nevent: reset\ndata: null\n\n",
+                   b"retry: 1000\n\nevent: reset\ndata: null\n\nid: 3\n\n",
+                   b'id: 3\n\nevent: commit\nid: 4\ndata: {"seq":4}\n\n']
+        canned = self.answer(lambda method, path: (200, {"Content-Type": "text/event-stream"}, streams.pop(0)))
+        with Store(canned.url, limits=QUICK) as store:
+            follow = store.session("x").follow(after=9)
+            self.assertEqual([(e.kind, e.data) for e in take(follow, 2)], [("reset", None), ("commit", {"seq": 4})])
+            follow.close()
+        self.assertEqual([headers["Last-Event-ID"] for _, _, headers, _ in canned.requests], ["9", "9", "3"])
+
+    def test_limits_are_those_of_one_interruption(self) -> None:
+        quiet, commit = b"retry: 1000\nid: 0\n\n", b'event: commit\nid: 1\ndata: {"seq":1}\n\n'
+        for streams, seqs in (([quiet, quiet, commit, b""], [1]), ([b""], [])):
+            now = 0.0
+
+            def reply(method: str, path: str) -> Reply:
+                nonlocal now
+                now += 3600.0  # a stream lasts for an hour
+                return 200, {"Content-Type": "text/event-stream"}, streams.pop(0)
+            canned = self.answer(reply)
+            with Store(canned.url, limits=Limits(total=60.0, first=0.001, clock=lambda: now)) as store:
+                follow = store.session("x").follow(after=0)
+                self.assertEqual([e.data["seq"] for e in take(follow, len(seqs))], seqs)
+                self.assertRaises(Unavailable, next, follow)
+            self.assertEqual(streams, [])
 
     def test_what_does_not_come_back_is_an_error(self) -> None:
         server = self.serve()

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import json
 import threading
-import unittest
 from typing import Any, Mapping
 
 from coppice_client import Conflict, CoppiceError, Limits, NotFound, OutcomeUnknown, Raw, Store, Unavailable
 from coppice_client.transport import HTTP, NotSent
+from tests.served import Case
 
 RECEIPT = {"entries": ["e"], "seq": 1, "commit": "c1", "io": {}}
 Reply = Any  # (status, header, document), or an error
@@ -28,7 +28,10 @@ class Script(HTTP):
         if isinstance(reply, Exception):
             raise reply
         status, header, doc = reply
-        return status, header, doc if isinstance(doc, bytes) else json.dumps(doc).encode()
+        kind = "application/json" if status < 400 else "application/problem+json"
+        if isinstance(doc, bytes):
+            return status, header, doc
+        return status, {"content-type": kind, **header}, json.dumps(doc).encode()
 
 
 class Clock:
@@ -46,7 +49,7 @@ def problem(status: int, code: str, **more: Any) -> Reply:
     return status, {}, {"type": "about:blank", "title": "", "status": status, "detail": "why", "code": code, **more}
 
 
-class RequestsTest(unittest.TestCase):
+class RequestsTest(Case):
     def store(self, *replies: Reply, draw: float = 1.0, **limits: Any) -> Store:
         self.clock, self.script = Clock(), Script(*replies)
         given = Limits(clock=lambda: self.clock.now, sleep=self.clock.sleep, draw=lambda: draw, **limits)
@@ -185,7 +188,7 @@ class RequestsTest(unittest.TestCase):
         session.commit(state=None)
         self.assertEqual(self.script.sent[-1][3], b'{"entries":[],"state":null}')
         session.commit([{"content": "\ud800 é"}])
-        self.assertEqual(self.script.sent[-1][3], b'{"entries":[{"content": "\\ud800 \\u00e9"}]}')
+        self.assertEqual(self.script.sent[-1][3], b'{"entries":[{"content":"\\ud800 \xc3\xa9"}]}')
 
     def test_an_error_at_the_end_of_a_list_is_raised(self) -> None:
         page = {"sessions": [{"id": "a"}], "error": {"code": "corrupt", "message": "damaged", "hint": "verify"}}

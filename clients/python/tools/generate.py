@@ -32,9 +32,10 @@ NAMES = {
 POSITIONAL = {"at", "b", "entries", "format", "partial", "path", "q", "tag", "to"}
 # What the methods add to what the description says.
 NOTES = {
-    "commit": "Once, or not at all: it is repeated with its key until its outcome is known. What is absent is "
-              "unchanged; None clears state and manager. base is the handle's, and the key, of at most 250 characters, "
-              "is made here, unless they are given; base=\"*\" commits on whatever is newest.",
+    "commit": "Once, or not at all: it is repeated with its key until its outcome is known. A session remembers the "
+              "keys of its last 1,024 commits that had one. What is absent is unchanged; None clears state and manager. "
+              "base is the handle's, and the key, of at most 250 characters, is made here, unless they are given; "
+              "base=\"*\" commits on whatever is newest.",
     "partial": "None: nothing any more. It is sent once: False says that it failed.",
     "edit": "The entry has an id from here, by which it is found again after a lost answer.",
     "fork": "The base of the handle stays.",
@@ -131,6 +132,21 @@ def answer(op: dict[str, Any]) -> tuple[str, str]:
     return python_type(content["application/json"].get("schema", {})), ""
 
 
+def kind_of(returns: str) -> str:
+    """Return the class by which the answer of an operation is checked."""
+    return {"Any": "object", "dict[str, Any]": "dict"}.get(returns, returns)
+
+
+def file_work(op: dict[str, Any], sent: str) -> str:
+    """Return the code of an operation that answers with a file, whose media type is checked."""
+    types = sorted(op["responses"]["200"]["content"])
+    if op["operationId"] != "export":
+        return f"return self._bytes({tuple(types)}, {sent})".replace("'", '"')
+    named = json.dumps({t.split("/")[1]: t for t in types if t.startswith("text/")})
+    return (f'kind = {named}.get(format or "", "application/x-ndjson")\n'
+            f"        return self._bytes((kind,), {sent})")
+
+
 def wrap(line: str) -> str:
     """Return a line of code as lines of at most 120 columns, broken between the arguments of its first call."""
     if len(line) <= 120:
@@ -191,11 +207,12 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
             sent += ', **{f"meta.{key}": value for key, value in (meta or {}).items()}'
         work = f'return self._pages("{item}", {sent})'
     elif verb == "get":
-        work = f"{'return' if returns in ('bytes', 'Any') else f'found: {returns} ='} " + (
-            f"self._{'bytes' if returns == 'bytes' else 'json'}({sent})")
+        work = f"return self._json({kind_of(returns)}, {sent})" if sent else f"return self._json({kind_of(returns)})"
+        if returns == "bytes":
+            work = file_work(op, sent)
     elif "application/octet-stream" in body:
         head.append("data: bytes")
-        work = f'path = self._path({sent})\n        found: {returns} = json.loads(self._send("POST", path, data)[0])'
+        work = f'path = self._path({sent})\n        found: {returns} = self._send("POST", path, Want({returns}), data).value'
     else:
         ref = body.get("application/json", {}).get("schema", {})
         schema = schemas.get(python_type(ref), {}) if ref else {}
@@ -224,7 +241,7 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
             head, options = ["self", "message: Any"], []
             returns, work = "bool", """with contextlib.suppress(OutcomeUnknown, Unavailable):
             sent = Raw("null") if message is None else message
-            self._send("POST", self._path("partial"), {"partial": sent}, once=True)
+            self._send("POST", self._path("partial"), Want(bytes, ()), {"partial": sent}, once=True)
             return True
         return False"""
         elif op["operationId"] == "createSession":
@@ -232,7 +249,8 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
             returns, work = "Session", f"made = self.session(id or new_id())\n        made._create({doc})"
             work += "\n        return made"
         elif verb == "post" and parts == ["verify"]:
-            work = f'found: {returns} = json.loads(self._send("POST", self._path("verify"), {doc})[0])'
+            work = (f'path = self._path("verify")\n        found: {returns} = '
+                    f'self._send("POST", path, Want({returns}), {doc}, writes=False).value')
         else:
             returns = kind
             verb_arg = "" if verb == "post" else f', "{verb.upper()}"'
@@ -245,7 +263,8 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
                 setup = f"\n        def made(e: Event, f: dict[str, Any]) -> Any:\n{made}\n"
             if op["operationId"] == "edit":
                 setup = "        message = self._version(message)\n" + setup
-            work = f'found: {returns} = self._move("{name_arg}", {doc if ref else None}{verb_arg}{more})'
+            checked = answer(op)[0]
+            work = f'found: {returns} = self._move({checked}, "{name_arg}", {doc if ref else None}{verb_arg}{more})'
     head += [o for o in options if o.split(":")[0] in POSITIONAL]
     options = [o for o in options if o not in head]
     signature = name + "(" + ", ".join(head + (["*"] + options if options else [])) + ")"
@@ -282,10 +301,13 @@ def resumed(schema: dict[str, Any]) -> str:
            'raw["state"] has all digits."""\n\n')
     lines = ["    def __init__(self, text: str) -> None:", "        members = split(text)",
              "        found = {name: value for name, value, _ in members}",
+             "        missing = sorted(Resume.__required_keys__ - found.keys())",
+             "        if missing:",
+             '            raise ValueError("the body has no " + ", ".join(missing))',
              "        self.raw = {name: raw for name, _, raw in members}"]
     for required in (True, False):
         for key, value in fields(schema, required).items():
-            kind = python_type(value)
+            kind = python_type(value) + ("" if required or python_type(value) == "Any" else " | None")
             read = f'["{key}"]' if required else f'.get("{key}")'
             lines.append(f"        self.{snake(key)}: {kind} = found{read}")
             if value.get("description"):
@@ -306,24 +328,25 @@ def operations_module(description: dict[str, Any]) -> str:
             if text:
                 own = path.startswith("/v1/sessions/{id}") and op["operationId"] != "createSession"
                 groups[own].append(text)
-    used = "\n".join(groups[False] + groups[True]) + resumed(schemas["Resume"]) + "Committed Event"
+    used = "\n".join(groups[False] + groups[True]) + resumed(schemas["Resume"]) + "Committed Event Resume"
     names = [n for n in sorted(schemas) if re.search(rf"\b{n}\b", used)]
     names = sorted({*names, "Event"} - {"Session"})
     imports = "from .schema import (\n" + "".join(fold_names(names)) + ")\nfrom .schema import Session as SessionInfo\n"
     out = HEADER % ("The operations of the API that only have to be sent.", "docs/openapi.json")
-    out += "import contextlib\nimport json\n"
+    out += "import contextlib\n"
     out += "from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal\n\n"
-    out += "from .errors import OutcomeUnknown, Unavailable\nfrom .rawjson import UNSET, Raw, split\n"
+    out += "from .answers import Want\nfrom .errors import OutcomeUnknown, Unavailable\n"
+    out += "from .rawjson import UNSET, Raw, split\n"
     out += "from .requests import Resource, new_id\n" + imports
     out += "\nif TYPE_CHECKING:\n    from .session import Session\n"
     store = "\n".join(groups[False]).replace("Iterator[Session]", "Iterator[SessionInfo]")
-    own = re.sub(r"(-> |found: )Session\b", r"\1SessionInfo", "\n".join(groups[True]))
+    own = re.sub(r"(-> |_json\()Session\b", r"\1SessionInfo", "\n".join(groups[True]))
     out += resumed(schemas["Resume"])
     out += '\n\nclass StoreOperations(Resource):\n    """The operations on a store."""\n\n' + store
     out += ("\n    def session(self, id: str) -> Session:\n        raise NotImplementedError\n")
     out += '\n\nclass SessionOperations(Resource):\n    """The operations on a session."""\n\n' + own
-    out += ("\n    def _move(self, op: str, body: Any, method: str = \"POST\", reason: str = \"\",\n"
-            "              made: Callable[..., Any] | None = None, **query: Any) -> Any:\n"
+    out += ("\n    def _move(\n        self, kind: Any, op: str, body: Any, method: str = \"POST\", reason: str = \"\",\n"
+            "        made: Callable[..., Any] | None = None, **query: Any,\n    ) -> Any:\n"
             "        raise NotImplementedError\n"
             "\n    def _version(self, message: Any) -> Any:\n        raise NotImplementedError\n"
             "\n    def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:\n"
@@ -343,8 +366,8 @@ def fold_names(names: list[str]) -> list[str]:
 
 EXPORTS = {
     "aio": ("AsyncFollow", "AsyncSession", "AsyncStore", "AsyncTurn"),
-    "errors": ("Conflict", "CoppiceError", "Exists", "Fenced", "Forbidden", "KeyReused", "NotFound", "OutcomeUnknown",
-               "Unauthorized", "Unavailable"),
+    "errors": ("Conflict", "CoppiceError", "Deleted", "Exists", "Fenced", "Forbidden", "InvalidArgument", "KeyReused",
+               "NotFound", "OutcomeUnknown", "Unauthorized", "Unavailable"),
     "follow": ("Follow", "Followed"), "operations": ("Resumed",), "rawjson": ("Raw",), "requests": ("Limits",),
     "session": ("Session",), "store": ("Store",), "turn": ("Turn",),
 }

@@ -1,0 +1,114 @@
+"""What counts as an answer: of other servers on the way, such as proxies, none does."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import (
+    Conflict, CoppiceError, Deleted, Exists, Fenced, Forbidden, KeyReused, NotFound, Unauthorized,
+)
+from .rawjson import parse, text_of
+from .transport import Headers
+
+JSON = ("application/json",)
+TEXTS = (*JSON, "application/x-ndjson", "text/markdown", "text/html")
+
+_KINDS: dict[str | int, type[CoppiceError]] = {
+    "conflict": Conflict, "deleted": Deleted, "exists": Exists, "fenced": Fenced, "key-reused": KeyReused,
+    401: Unauthorized, 403: Forbidden, 404: NotFound,
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of the service: body, the value of a body that is JSON, and ETag."""
+
+    body: bytes
+    value: Any
+    tag: str
+
+
+@dataclass(frozen=True)
+class Want:
+    """What an operation answers. Any other answer is not the service's, but a proxy's, for example."""
+
+    kind: Any = object  # of a JSON body: its TypedDict; dict = any object; object = any value. bytes: not looked into
+    types: tuple[str, ...] = JSON  # media types of the body; () = 204 without a body
+    tag: bool = False  # whether an ETag is needed
+
+    def read(self, request: str, status: int, headers: Headers, body: bytes) -> Answer:
+        """Return the answer if it is what was wanted. CoppiceError: an error, or (code "answer") something else."""
+        if status >= 400:
+            raise error_of(status, headers, body)
+        tag = headers.get("etag", "").removeprefix("W/").strip('"')
+        wrong = self._wrong_header(status, headers) or ("no ETag" if self.tag and not tag else "")
+        value = None
+        if not wrong and self.kind is not bytes:
+            try:
+                value = parse(text_of(body))
+                wrong = self._wrong_value(value)
+            except ValueError as e:
+                wrong = str(e)
+        if wrong:
+            raise no_answer(request, wrong, status)
+        return Answer(body, value, tag)
+
+    def _wrong_header(self, status: int, headers: Headers) -> str:
+        """Return what is wrong with status or header; "" = nothing."""
+        if status not in ((200, 201) if self.types else (204,)):
+            return f"HTTP status {status} {headers.get('location', '')}".rstrip()
+        media = media_type(headers)
+        if self.types and media not in self.types:
+            return f"content type {media or 'missing'}"
+        if media == "text/html" and not headers.get("content-disposition", "").startswith("attachment"):
+            return "a page, not an export"
+        return ""
+
+    def _wrong_value(self, value: Any) -> str:
+        """Return what is wrong with a JSON body; "" = nothing."""
+        if self.kind is object:
+            return ""
+        if not isinstance(value, dict):
+            return "the body is no JSON object"
+        required: frozenset[str] = getattr(self.kind, "__required_keys__", frozenset())
+        missing = sorted(required - value.keys())
+        if missing:
+            return "the body has no " + ", ".join(missing)
+        for name, kind in (("commit", str), ("seq", int)):  # what the next write is made on
+            if name in required and not isinstance(value[name], kind):
+                return f"{name} is no {kind.__name__}"
+        return ""
+
+
+def media_type(headers: Headers) -> str:
+    """Return the media type of an answer, without parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def no_answer(request: str, wrong: str, status: int = 200) -> CoppiceError:
+    """Return the error of an answer that is not what the operation returns."""
+    return CoppiceError(f"{request}: this is not an answer of the service: {wrong}", "answer", status)
+
+
+def error_of(status: int, headers: Headers, body: bytes) -> CoppiceError:
+    """Return the error that an answer reports: one of the service, or of a proxy before it."""
+    pause = headers.get("retry-after", "")
+    wait = float(pause) if pause.isdecimal() else 0.0
+    try:
+        problem = parse(text_of(body)) if media_type(headers) == "application/problem+json" else {}
+        code, detail = str(problem["code"]), str(problem["detail"])
+    except (ValueError, KeyError, TypeError):
+        return _proxy_error(status, wait)
+    kind = _KINDS.get(code) or _KINDS.get(status) or CoppiceError
+    failed = kind(detail, code, status, problem, wait)
+    failed.outcome = "not-applied" if status < 500 or code in ("busy", "in-doubt", "no-space") else "unknown"
+    return failed
+
+
+def _proxy_error(status: int, wait: float) -> CoppiceError:
+    """Return an error that the service did not report: it may have seen the request."""
+    may_pass = {401: Unauthorized, 403: Forbidden}  # what a proxy knows; of sessions it knows nothing
+    kind: type[CoppiceError] = may_pass.get(status, CoppiceError)
+    failed = kind(f"HTTP status {status}", "proxy" if status >= 500 else "failed", status, None, wait)
+    failed.outcome = "unknown"
+    return failed

@@ -1,0 +1,310 @@
+"""What comes from another server, such as a proxy, is no receipt and no answer; and no request leads elsewhere."""
+from __future__ import annotations
+
+import json
+from typing import Any, Callable
+
+from coppice_client import (
+    CoppiceError, Deleted, Forbidden, InvalidArgument, Limits, NotFound, OutcomeUnknown, Raw, Session, Store,
+)
+from tests.served import Case, Reply
+from tests.test_requests import RECEIPT, Script, problem
+
+JSON = {"Content-Type": "application/json"}
+QUICK = Limits(first=0.001, longest=0.001, attempts=3)
+
+WRITES: dict[str, Callable[[Session], Any]] = {
+    "create": lambda s: s._create({}),
+    "commit": lambda s: s.commit([{"role": "user", "content": "x"}]),
+    "switch": lambda s: s.switch("main"),
+    "branch": lambda s: s.branch("e"),
+    "edit": lambda s: s.edit("e", {"role": "user", "content": "x"}),
+    "rollback": lambda s: s.rollback("seq:0"),
+    "label": lambda s: s.label("e", "here"),
+    "compact": lambda s: s.compact("summary"),
+    "set_info": lambda s: s.set_info(title="T"),
+    "claim": lambda s: s.claim(),
+    "fork": lambda s: s.fork(),
+    "snapshot": lambda s: s.snapshot("t"),
+    "delete": lambda s: s.delete(),
+    "import": lambda s: Store(transport=s._transport, limits=s._limits).import_file(b"{}"),
+}
+READS: dict[str, Callable[[Session], Any]] = {
+    "resume": lambda s: s.resume(),
+    "turn": lambda s: s.turn(lambda turn: None, create=True),
+    "info": lambda s: s.info(),
+    "entries": lambda s: list(s.entries()),
+    "commits": lambda s: list(s.commits()),
+    "blame": lambda s: list(s.blame()),
+    "commit_at": lambda s: s.commit_at(0),
+    "context_at": lambda s: s.context_at(),
+    "diff": lambda s: s.diff("seq:0"),
+    "verify": lambda s: s.verify(),
+    "versions": lambda s: s.versions("e"),
+    "map": lambda s: s.map(),
+    "blob": lambda s: s.blob("0" * 64),
+    "original": lambda s: s.original(),
+    "export": lambda s: s.export(),
+    "export to a page": lambda s: s.export("html"),
+    "sessions": lambda s: list(Store(transport=s._transport, limits=s._limits).sessions()),
+    "health": lambda s: Store(transport=s._transport, limits=s._limits).health(),
+}
+PAGE = (200, {"content-type": "text/html"}, b"<html>Welcome</html>")
+NOT_THE_SERVICE: dict[str, Any] = {
+    "other JSON": (200, {"etag": '"c1"'}, {"up": True}),
+    "an empty object": (200, {"etag": '"c1"'}, {}),
+    "a list": (200, {"etag": '"c1"'}, []),
+    "a page": PAGE,
+    "nothing": (200, {"content-type": "application/json"}, b""),
+    "cut JSON": (200, {"content-type": "application/json"}, b'{"entries":["e"],"seq":1,"comm'),
+    "no content": (204, {}, b""),
+    "a receipt, but accepted only": (202, {"etag": '"c1"'}, RECEIPT),
+    "a receipt that is a page": (200, {"content-type": "text/html"}, json.dumps(RECEIPT).encode()),
+    "a redirect": (302, {"location": "https://login.test/"}, b""),
+    "a choice": (300, {}, RECEIPT),
+    "not modified": (304, {}, b""),
+}
+
+
+class AnswersTest(Case):
+    def session(self, *replies: Any) -> Session:
+        self.script = Script(*replies)
+        session = Store(transport=self.script, limits=QUICK).session("s")
+        session.base, session.seq = "c0", 0
+        return session
+
+    def test_nothing_but_a_receipt_is_one(self) -> None:
+        for what, reply in NOT_THE_SERVICE.items():
+            for op, write in WRITES.items():
+                with self.subTest(op, reply=what):
+                    session = self.session(reply)
+                    with self.assertRaises(OutcomeUnknown) as caught:
+                        write(session)
+                    self.assertEqual(caught.exception.outcome, "unknown")
+                    self.assertEqual((session.base, session.seq), ("c0", 0))
+                    self.assertEqual(len([method for method, *_ in self.script.sent if method != "GET"]), 1)
+
+    def test_a_receipt_names_the_newest_commit(self) -> None:
+        receipts: dict[str, Any] = {
+            "create": (201, {}, {"session": "s"}),
+            "switch": (200, {}, {"head": None, "branch": "main", "seq": 1}),
+            "label": (200, {"etag": '"c1"'}, {"head": None, "branch": "main", "seq": "1"}),
+            "commit": (200, {"etag": '"c1"'}, {**RECEIPT, "commit": None}),
+        }
+        for op, reply in receipts.items():
+            with self.subTest(op):
+                session = self.session(reply)
+                self.assertRaises(OutcomeUnknown, WRITES[op], session)
+                self.assertEqual(session.base, "c0")
+        session = self.session((200, {"etag": 'W/"c1"'}, RECEIPT), (200, {}, {**RECEIPT, "commit": "c2"}))
+        session.commit()
+        self.assertEqual(session.base, "c1", "a proxy that compresses makes an ETag weak")
+        session.commit()
+        self.assertEqual(session.base, "c2", "a receipt has the commit too")
+
+    def test_a_commit_without_a_receipt_is_sent_again_as_it_was(self) -> None:
+        session = self.session(PAGE, (200, {"etag": '"c1"'}, RECEIPT))
+        with self.assertRaises(OutcomeUnknown) as caught:
+            session.commit([{"role": "user", "content": "x"}])
+        self.assertEqual(caught.exception.code, "answer")
+        self.assertEqual(caught.exception.again(), RECEIPT)
+        self.assertEqual(self.script.sent[0], self.script.sent[1])
+        self.assertEqual(session.base, "c1")
+
+    def test_a_move_without_a_receipt_is_looked_for_in_the_log(self) -> None:
+        event = {"seq": 1, "commit": "c1", "reason": "label", "head": None, "branch": "main",
+                 "entries": [{"targetId": "e", "label": "here"}]}
+        session = self.session(PAGE, (200, {}, {"commits": [event], "next": "1"}))
+        self.assertEqual(session.label("e", "here")["seq"], 1)
+        self.assertEqual(session.base, "c1")
+        session = self.session(PAGE)
+        with self.assertRaises(OutcomeUnknown) as caught:
+            session.label("e", "here")
+        with self.assertRaisesRegex(InvalidArgument, "resume"):
+            caught.exception.again()
+
+    def test_partial_output_that_a_proxy_took_did_not_come(self) -> None:
+        self.assertFalse(self.session(PAGE).partial({"role": "assistant"}))
+        self.assertTrue(self.session((204, {}, b"")).partial({"role": "assistant"}))
+
+    def test_reads_of_anything_else_are_errors(self) -> None:
+        for what, reply in NOT_THE_SERVICE.items():
+            for op, read in READS.items():
+                with self.subTest(op, reply=what):
+                    session = self.session(reply)
+                    with self.assertRaises(CoppiceError) as caught:
+                        read(session)
+                    self.assertEqual((type(caught.exception), caught.exception.code), (CoppiceError, "answer"))
+                    self.assertEqual(len(self.script.sent), 1)
+            for text in ("info", "state"):
+                if reply[0] != 200 or reply is PAGE:
+                    with self.subTest(text, reply=what), self.assertRaisesRegex(CoppiceError, "not an answer"):
+                        self.session(reply).text(text)
+
+    def test_a_list_that_leads_to_itself_ends(self) -> None:
+        items = self.session((200, {}, {"entries": [1], "next": "p"})).entries()
+        self.assertEqual([next(items), next(items)], [1, 1])
+        with self.assertRaisesRegex(CoppiceError, "followed by itself"):
+            next(items)
+
+    def test_a_proxy_does_not_know_what_is_stored(self) -> None:
+        page = {"content-type": "text/html"}
+        other = json.dumps({"code": "not-found", "detail": "no such route"}).encode()
+        for status in (404, 410, 412, 413):
+            for reply in ((status, page, b"<html>"), (status, {"content-type": "application/json"}, other)):
+                with self.subTest(status), self.assertRaises(CoppiceError) as caught:
+                    self.session(reply).commit()
+                self.assertEqual((type(caught.exception), caught.exception.outcome), (CoppiceError, "unknown"))
+        self.assertRaises(Forbidden, self.session((403, page, b"<html>")).commit)
+        session = self.session((404, page, b"<html>"))
+        self.assertRaises(CoppiceError, session.resume, create=True)
+        self.assertEqual([method for method, *_ in self.script.sent], ["GET"], "nothing is created")
+        session = self.session(ConnectionResetError(), (404, page, b"<html>"))
+        with self.assertRaises(CoppiceError) as caught:
+            session.delete()
+        self.assertEqual(caught.exception.outcome, "unknown")
+        for gone in (problem(404, "not-found"), problem(410, "deleted")):
+            self.assertTrue(self.session(ConnectionResetError(), gone).delete()["deleted"])
+
+    def test_a_deleted_session_is_not_created_again(self) -> None:
+        session = self.session(problem(410, "deleted"))
+        self.assertRaises(Deleted, session.turn, lambda turn: None, create=True)
+        self.assertEqual([method for method, *_ in self.script.sent], ["GET"])
+        session = self.session(problem(404, "not-found"), problem(410, "deleted"))
+        self.assertRaises(Deleted, session.resume, create=True)
+        self.assertEqual([method for method, *_ in self.script.sent], ["GET", "PUT"])
+        with self.assertRaises(CoppiceError) as caught:
+            self.session(problem(410, "gone")).rows(view="v")
+        self.assertNotIsInstance(caught.exception, (Deleted, NotFound), "it is the view that is gone")
+        with self.assertRaises(CoppiceError) as caught:
+            self.session(problem(422, "no-entry")).branch("none")
+        self.assertEqual((type(caught.exception), caught.exception.outcome), (CoppiceError, "not-applied"))
+
+
+class RedirectsTest(Case):
+    def test_a_write_follows_none(self) -> None:
+        for status in (301, 302, 303, 307, 308):
+            canned = self.answer(lambda method, path: (status, {"Location": "/v1/elsewhere"}, b""))
+            with Store(canned.url, limits=QUICK) as store, self.subTest(status):
+                self.assertRaises(OutcomeUnknown, store.create, "x")
+                with self.assertRaises(OutcomeUnknown) as caught:
+                    store.session("x").commit([{"role": "user", "content": "x"}], base="*")
+                self.assertIn("/v1/elsewhere", str(caught.exception))
+                self.assertEqual([(method, path) for method, path, *_ in canned.requests],
+                                 [("PUT", "/v1/sessions/x"), ("POST", "/v1/sessions/x/commits")])
+
+    def test_a_read_follows_those_of_its_origin(self) -> None:
+        def reply(method: str, path: str) -> Reply:
+            if path.startswith("/old/"):
+                return 301, {"Location": path.removeprefix("/old")}, b""
+            if path.endswith("/events"):
+                return 200, {"Content-Type": "text/event-stream"}, b'event: commit\nid: 1\ndata: {"seq":1}\n\n'
+            return 200, JSON, b'{"status":"ok"}'
+
+        canned = self.answer(reply)
+        with Store(canned.url + "/old", token="secret", limits=QUICK) as store:
+            self.assertEqual(store.health(), {"status": "ok"})
+            self.assertEqual(next(store.session("x").follow(after=0)).data, {"seq": 1})
+        self.assertEqual([path for _, path, *_ in canned.requests],
+                         ["/old/v1/health", "/v1/health", "/old/v1/sessions/x/events", "/v1/sessions/x/events"])
+
+    def test_no_other_origin_is_asked(self) -> None:
+        other = self.answer(lambda method, path: (200, JSON, b'{"status":"ok"}'))
+        for to in (other.url + "/v1/health", other.url.replace("http:", "https:"), "//other.test/", "/a b",
+                   "http://h:x/"):
+            canned = self.answer(lambda method, path: (307, {"Location": to}, b""))
+            with Store(canned.url, token="secret", limits=QUICK) as store, self.subTest(to):
+                for read in (store.health, store.session("x").resume, lambda: next(store.session("x").follow(after=0))):
+                    with self.assertRaises(CoppiceError) as caught:
+                        read()
+                    self.assertEqual(caught.exception.code, "answer")
+                self.assertEqual(len(canned.requests), 3)
+        self.assertEqual(other.requests, [])
+
+    def test_a_circle_ends(self) -> None:
+        canned = self.answer(lambda method, path: (302, {"Location": path}, b""))
+        with Store(canned.url, limits=QUICK) as store:
+            with self.assertRaises(CoppiceError) as caught:
+                store.health()
+        self.assertEqual((caught.exception.code, len(canned.requests)), ("answer", 6))
+
+    def test_a_stream_is_one_of_events(self) -> None:
+        for reply in ((200, JSON, b"{}"), (200, {"Content-Type": "text/html"}, b"<html>"), (204, {}, b"")):
+            canned = self.answer(lambda method, path: reply)
+            with Store(canned.url, limits=QUICK) as store:
+                with self.assertRaises(CoppiceError) as caught:
+                    next(store.session("x").follow(after=0))
+            self.assertEqual((caught.exception.code, len(canned.requests)), ("answer", 1))
+        for data in ("{", "{}", "[]", '{"seq":"1"}'):
+            stream = f"event: commit\nid: 1\ndata: {data}\n\n".encode()
+            canned = self.answer(lambda method, path: (200, {"Content-Type": "text/event-stream"}, stream))
+            with Store(canned.url, limits=QUICK) as store:
+                with self.assertRaisesRegex(CoppiceError, "not an answer"):
+                    next(store.session("x").follow(after=0))
+
+
+class ArgumentsTest(Case):
+    def refused(self, use: Callable[[Session], Any]) -> None:
+        """Assert that a use of a session is refused before anything is sent."""
+        script = Script((200, {"etag": '"c1"'}, RECEIPT))
+        session = Store(transport=script, limits=QUICK).session("s")
+        session.base = "c0"
+        with self.assertRaises(InvalidArgument) as caught:
+            use(session)
+        self.assertEqual((caught.exception.code, caught.exception.outcome), ("usage", "not-applied"))
+        self.assertIsInstance(caught.exception, ValueError)
+        self.assertEqual(script.sent, [])
+        self.assertEqual(session.base, "c0")
+
+    def test_keys_and_tokens_that_no_header_can_carry(self) -> None:
+        for value in ("ключ", "a\r\nX: y", "a\n", "a\0", "\x7f", " a", "a ", "\ta", "\ud800", "\x85"):
+            with self.subTest(ascii(value)):
+                self.refused(lambda session: session.commit(key=value))
+                if value.strip(" ") == value:
+                    self.refused(lambda session: session.commit(base=value))
+                self.assertRaises(InvalidArgument, Store, "http://server.test", token=value)
+        script = Script((200, {"etag": '"c1"'}, RECEIPT))
+        Store(transport=script, token="a b").session("s").commit(key="turn 7/é", base="c0")
+        self.assertEqual(script.sent[0][2]["Idempotency-Key"], "turn 7/é")
+
+    def test_ids_do_not_change_the_path(self) -> None:
+        store = Store(transport=Script((200, {}, {})))
+        for id in ("", ".", "..", "%2e", "%2E.", "\ud800"):
+            with self.subTest(ascii(id)):
+                self.assertRaises(InvalidArgument, store.session, id)
+                if id:
+                    self.assertRaises(InvalidArgument, store.create, id)
+                    self.assertRaises(InvalidArgument, Store, "http://server.test", tenant=id)
+                self.refused(lambda session: session.entry(id))
+                self.refused(lambda session: session.blob(id))
+                self.refused(lambda session: session.text("entries", id))
+        script = Script((200, {}, {"status": "ok"}))
+        Store(transport=script, tenant="../x").health()
+        self.assertEqual(script.sent[0][1], "/t/..%2Fx/v1/health")
+        self.refused(lambda session: session.state_at("\ud800"))
+        self.refused(lambda session: session.entry(7))  # type: ignore[arg-type]
+
+    def test_values_that_json_does_not_have(self) -> None:
+        inner: list[Any] = []
+        inner.append(inner)
+        for value in (float("nan"), float("inf"), -float("inf"), {1: 2}, {None: 1}, {True: 1}, {1}, b"x", object(), 1j,
+                      10**5000, {10**5000: 1}, inner):
+            for deep in (value, {"a": [{"b": (value,)}]}):
+                with self.subTest(type(value).__name__):
+                    self.refused(lambda session: session.commit(state=deep))
+                    self.refused(lambda session: session.commit([deep]))
+                    self.refused(lambda session: session.partial(deep))
+                    self.refused(lambda session: session.edit("e", {"role": "user", "content": deep}))
+                    self.refused(lambda session: session.commit(docs={"d": deep}))
+        for text in ("NaN", "Infinity", "[1,NaN]", "", "1 2", '1},"x":{', "[" * 100_000):
+            self.assertRaises(InvalidArgument, Raw, text)
+
+    def test_a_base_is_needed(self) -> None:
+        script = Script(problem(404, "not-found"))
+        self.assertRaises(InvalidArgument, Store(transport=script).session("s").commit)
+        self.assertEqual(script.sent, [])
+
+    def test_addresses(self) -> None:
+        for url in ("server", "ftp://server", "http://", "http://a:b@server", "http://server?x=1", "http://server/a b",
+                    "http://server:x", "http://server:99999", "http://server/#x", "http://server/é"):
+            self.assertRaises(InvalidArgument, Store, url)
