@@ -282,8 +282,8 @@ func TestAppendCalls(t *testing.T) {
 	}
 }
 
-// TestFoundNameBecomesDurable: the writer that made a log may have died before its name was durable, so the first append
-// of another handle syncs the folder before it writes, and is not done where that fails.
+// TestFoundNameBecomesDurable: the writer that made a log may have died before its name was durable, so the first
+// append of another handle syncs the folder before it writes, and is not done where that fails.
 func TestFoundNameBecomesDurable(t *testing.T) {
 	_, _, dir := stage(t, false)
 	s := newScript(t, dir)

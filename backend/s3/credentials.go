@@ -157,7 +157,7 @@ func (k *keyring) advice(source string) string {
 	case !k.chain:
 		return fmt.Sprintf("Options.Config has no others (%s): renew them there, or open the store again", source)
 	case source == config.CredentialsSourceName:
-		return "they are from the environment, which cannot change: restart with new ones, or use a shared file or a role"
+		return "they come from the environment, which cannot change: restart with new ones, or use a file or a role"
 	case shared:
 		return fmt.Sprintf("write new ones to %s: the next request reads the file, without a restart", file)
 	}

@@ -150,8 +150,9 @@ func TestRotatedCredentials(t *testing.T) {
 				if got := g.requests(); !slices.Equal(got, append(first, asked...)) {
 					t.Errorf("%s, %s: asked %q, want %q and then %q", op, code, got, first, asked)
 				}
-				if err := calls["put"](t.Context(), b); err != nil || !slices.Equal(g.requests(), []string{"PUT " + newKey}) {
-					t.Errorf("%s, %s: the next request: %v", op, code, err)
+				err := calls["put"](t.Context(), b)
+				if got := g.requests(); err != nil || !slices.Equal(got, []string{"PUT " + newKey}) {
+					t.Errorf("%s, %s: the next request: %v, asked %q", op, code, err, got)
 				}
 			}
 		}
@@ -406,7 +407,7 @@ func tokenService(t *testing.T, show func(r *http.Request) string) {
 		key, action := show(r), r.Form.Get("Action")
 		if key == "" {
 			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprint(w, `<ErrorResponse><Error><Code>InvalidClientTokenId</Code><Message>m</Message></Error></ErrorResponse>`)
+			fmt.Fprint(w, "<ErrorResponse><Error><Code>InvalidClientTokenId</Code></Error></ErrorResponse>")
 			return
 		}
 		fmt.Fprintf(w, `<%[1]sResponse><%[1]sResult><Credentials><AccessKeyId>%[2]s</AccessKeyId>`+
