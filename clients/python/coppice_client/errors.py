@@ -93,7 +93,7 @@ class Conflict(CoppiceError):
         return self.problem.get("winner")
 
     def keep_both(self) -> Committed:
-        """Store the commit as a branch: once, however often this is called, because its key stays the same."""
+        """Store the commit as a branch: once, however often this is called while the session remembers its key."""
         kept: Committed = self.session._commit({**self.body, "onConflict": "keep-both"}, self.key, self.base)
         self.kept = kept
         return kept

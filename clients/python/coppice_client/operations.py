@@ -77,7 +77,7 @@ class StoreOperations(Resource):
     ) -> Import:
         """Import a session file of another program, which is the body. As `coppice import`: a file that was imported
         before and has not changed is left alone, and what was added to it is appended to its session. Damaged lines
-        are skipped and reported.
+        are skipped and reported. With again it is sent once: after a lost answer it may be there (OutcomeUnknown).
 
         session: id of the new session; default that of the file if it is free
         format: default: by the content
@@ -86,7 +86,7 @@ class StoreOperations(Resource):
         grow: append what was added to a file to its session
         """
         path = self._path("import", session=session, format=format, name=name, again=again, grow=grow)
-        found: Import = self._send("POST", path, Want(Import), data).value
+        found: Import = self._send("POST", path, Want(Import), data, once=bool(again)).value
         return found
 
     def prompts(

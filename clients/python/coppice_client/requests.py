@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, Type, TypeVar
+from typing import Any, Callable, Iterator, TypeVar
 from urllib.parse import quote, urlencode
 
 from .answers import TEXTS, Answer, Want, no_answer
@@ -123,7 +123,7 @@ class Resource:
     def _bytes(self, types: tuple[str, ...], *parts: str, **query: Any) -> bytes:
         return self._read(Want(bytes, types), *parts, **query).body
 
-    def _json(self, kind: Type[T], *parts: str, **query: Any) -> T:
+    def _json(self, kind: type[T], *parts: str, **query: Any) -> T:
         value: T = self._read(Want(kind), *parts, **query).value
         return value
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
 import re
 import ssl
 import time
@@ -13,6 +14,7 @@ from .errors import InvalidArgument
 
 MAX_IDLE, IDLE = 8, 60.0  # connections that are kept, and for how many seconds: half as long as the server keeps them
 MAX_REDIRECTS = 5  # of one read
+PIECE = 64 << 10  # bytes that are sent or read at a time
 FAILURES = (OSError, http.client.HTTPException)  # of a connection; what was sent may have arrived
 Headers = Mapping[str, str]
 Opened = Tuple[http.client.HTTPConnection, http.client.HTTPResponse]
@@ -89,7 +91,10 @@ class HTTP:
     def _request(self, method: str, target: str, headers: Headers, body: bytes | None) -> Opened:
         conn = self._connect()
         try:
-            conn.request(method, target, body, headers)
+            if body is None:
+                conn.request(method, target, headers=headers)
+            else:  # in pieces, as a time-out of a socket bounds the time of all that is passed to it at once
+                conn.request(method, target, io.BytesIO(body), {**headers, "Content-Length": str(len(body))})
             answer = conn.getresponse()
             if answer.length is None and not answer.chunked:  # http.client takes a header that is cut as a whole one
                 raise http.client.IncompleteRead(b"")
@@ -99,6 +104,7 @@ class HTTP:
             raise
 
     def _connect(self) -> http.client.HTTPConnection:
+        conn: http.client.HTTPConnection
         while self._idle:
             with contextlib.suppress(IndexError):  # another thread took the last one
                 since, conn = self._idle.pop()
@@ -106,8 +112,10 @@ class HTTP:
                     return conn
                 conn.close()
         _, host, port = self._origin
-        conn = (http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls)
-                if self._tls else http.client.HTTPConnection(host, port, timeout=self._timeout))
+        if self._tls:
+            conn = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls, blocksize=PIECE)
+        else:
+            conn = http.client.HTTPConnection(host, port, timeout=self._timeout, blocksize=PIECE)
         try:
             conn.connect()
         except OSError as e:

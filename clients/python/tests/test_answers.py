@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import json
+from http.client import HTTPConnection
 from typing import Any, Callable
 
 from coppice_client import (
     CoppiceError, Deleted, Forbidden, InvalidArgument, Limits, NotFound, OutcomeUnknown, Raw, Session, Store,
 )
+from coppice_client.transport import HTTP
 from tests.served import Case, Reply
 from tests.test_requests import RECEIPT, Script, problem
 
@@ -241,6 +243,40 @@ class RedirectsTest(Case):
             with Store(canned.url, limits=QUICK) as store:
                 with self.assertRaisesRegex(CoppiceError, "not an answer"):
                     next(store.session("x").follow(after=0))
+
+
+class Slow(HTTP):
+    """A transport whose socket has pieces of what it sends: the time-out of a socket is that of one whole sendall."""
+
+    pieces: list[int] = []
+
+    def _connect(self) -> HTTPConnection:
+        conn = super()._connect()
+        real, pieces = conn.sock, self.pieces
+
+        class Socket:
+            def sendall(self, data: bytes) -> None:
+                pieces.append(len(data))
+                real.sendall(data)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(real, name)
+
+        conn.sock = Socket()  # type: ignore[assignment]
+        return conn
+
+
+class LinkTest(Case):
+    def test_the_timeout_is_that_of_a_piece(self) -> None:
+        canned = self.answer(lambda method, path: (200, {**JSON, "ETag": '"c1"'}, json.dumps(RECEIPT).encode()))
+        state = "x" * (3 << 20)
+        transport = Slow(canned.url)
+        with Store(transport=transport, limits=QUICK) as store:
+            store.session("x").commit(state=state, base="*")
+        self.assertLessEqual(max(transport.pieces), 64 << 10)
+        (_, _, headers, body), = canned.requests
+        self.assertEqual(json.loads(body)["state"], state)
+        self.assertEqual(headers["Content-Length"], str(len(body)))
 
 
 class ArgumentsTest(Case):

@@ -160,6 +160,11 @@ class RequestsTest(Case):
         self.assertRaises(NotFound, self.store(problem(404, "not-found")).session("s").partial, None)
         self.assertEqual(self.script.sent[0][3], b'{"partial":null}')
 
+    def test_an_import_that_is_made_again_is_sent_once(self) -> None:
+        store = self.store(ConnectionResetError())
+        self.assertRaises(OutcomeUnknown, store.import_file, b"{}", again=True)
+        self.assertEqual(len(self.script.sent), 1)
+
     def test_close_ends_a_pause(self) -> None:
         script = Script(ConnectionResetError())
         store = Store(transport=script, limits=Limits(first=3600.0, longest=3600.0, total=1e9))

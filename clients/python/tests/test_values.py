@@ -50,8 +50,8 @@ class TextTest(Case):
 
     def test_bytes_that_are_not_utf_8_are_replaced(self) -> None:
         message = b'{"role":"user","content":"%s"}' % BAD
-        resume = (b'{"session":"s","seq":1,"commit":"c1","head":null,"branch":"main","openCalls":[],"window":{},"io":{},'
-                  b'"context":[%s],"state":{"name":"%s"}}' % (message, BAD))
+        resume = (b'{"session":"s","seq":1,"commit":"c1","head":null,"branch":"main","openCalls":[],"window":{},'
+                  b'"io":{},"context":[%s],"state":{"name":"%s"}}' % (message, BAD))
         r = self.answered(resume).resume()
         self.assertEqual((r.context[0]["content"], r.state), (READ, {"name": READ}))
         self.assertEqual(json.loads(r.raw_context[0])["content"], READ)

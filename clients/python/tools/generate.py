@@ -39,6 +39,7 @@ NOTES = {
     "partial": "None: nothing any more. It is sent once: False says that it failed.",
     "edit": "The entry has an id from here, by which it is found again after a lost answer.",
     "fork": "The base of the handle stays.",
+    "import": "With again it is sent once: after a lost answer it may be there (OutcomeUnknown).",
     "claim": "After a lost answer nobody can say whose claim the log has: OutcomeUnknown; resume, and claim again.",
     "snapshot": "The base of the handle stays.",
 }
@@ -212,7 +213,8 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
             work = file_work(op, sent)
     elif "application/octet-stream" in body:
         head.append("data: bytes")
-        work = f'path = self._path({sent})\n        found: {returns} = self._send("POST", path, Want({returns}), data).value'
+        work = (f'path = self._path({sent})\n        found: {returns} = '
+                f'self._send("POST", path, Want({returns}), data, once=bool(again)).value')
     else:
         ref = body.get("application/json", {}).get("schema", {})
         schema = schemas.get(python_type(ref), {}) if ref else {}
