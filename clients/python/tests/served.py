@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import faulthandler
 import os
 import shutil
@@ -102,9 +103,14 @@ class Canned:
     def __init__(self, reply: Callable[[str, str], Reply]) -> None:
         canned = self
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
+        self._open: list[socket.socket] = []
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                super().setup()
+                canned._open.append(self.connection)
 
             def answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -126,7 +132,7 @@ class Canned:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server.daemon_threads = False  # they are joined
         self._server.handle_error = lambda *_: None  # type: ignore[method-assign]  # of a client that leaves
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -135,6 +141,9 @@ class Canned:
     def close(self) -> None:
         self._server.shutdown()
         self._thread.join()
+        for conn in self._open:
+            with contextlib.suppress(OSError):
+                conn.shutdown(socket.SHUT_RDWR)
         self._server.server_close()
 
 

@@ -33,9 +33,9 @@ POSITIONAL = {"at", "b", "entries", "format", "partial", "path", "q", "tag", "to
 # What the methods add to what the description says.
 NOTES = {
     "commit": "Once, or not at all: it is repeated with its key until its outcome is known. A session remembers the "
-              "keys of its last 1,024 commits that had one. What is absent is unchanged; None clears state and manager. "
-              "base is the handle's, and the key, of at most 250 characters, is made here, unless they are given; "
-              "base=\"*\" commits on whatever is newest.",
+              "keys of its last 1,024 commits that had one. What is absent is unchanged; None clears state and "
+              "manager. base is the handle's, and the key, of at most 250 characters, is made here, unless they are "
+              "given; base=\"*\" commits on whatever is newest.",
     "partial": "None: nothing any more. It is sent once: False says that it failed.",
     "edit": "The entry has an id from here, by which it is found again after a lost answer.",
     "fork": "The base of the handle stays.",
