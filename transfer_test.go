@@ -9,8 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -256,15 +254,8 @@ func TestImportFails(t *testing.T) {
 // Real sessions come back byte for byte, with the context that pi's own code has.
 func TestRealSessions(t *testing.T) {
 	testutil.SkipSizes(t)
-	dir := os.Getenv("COPPICE_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "shared")
-	}
 	for name, want := range map[string]int{"before-compaction.jsonl": 446, "large-session.jsonl": 914} {
-		raw, err := os.ReadFile(filepath.Join(dir, "fixtures", "pi", name))
-		if err != nil {
-			t.Skipf("no fixtures: %v", err)
-		}
+		raw := testutil.SharedFile(t, "fixtures/pi/"+name)
 		onEach(t, func(t *testing.T, store *coppice.Store) {
 			s := importFile(t, store, raw)
 			ok(t, s.Close())

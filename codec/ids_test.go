@@ -172,6 +172,7 @@ func TestIDsSize(t *testing.T) {
 
 func FuzzDecodeIDs(f *testing.F) {
 	seeds(f)
+	f.Add(mustIDs(f, 100, "a", "b", "commit-1", "a", "").body)
 	f.Fuzz(func(t *testing.T, p []byte) {
 		_, err := DecodeIDs(p)
 		check(t, err)

@@ -26,6 +26,9 @@ func fixtures(t *testing.T) string {
 	}
 	dir := filepath.Join(shared, "fixtures", "pi")
 	if _, err := os.Stat(dir); err != nil {
+		if os.Getenv("COPPICE_SHARED") != "" {
+			t.Fatal(err)
+		}
 		t.Skipf("no fixtures in %s: set COPPICE_SHARED", dir)
 	}
 	return dir

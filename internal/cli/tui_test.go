@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -38,10 +39,14 @@ func sit(t *testing.T, store string, piped bool, env []string, args ...string) *
 	if piped {
 		p.cmd.Stdout = &p.out
 	}
-	var err error
-	if p.tty, err = pty.StartWithSize(p.cmd, &pty.Winsize{Rows: 30, Cols: 120}); err != nil {
+	tty, err := pty.StartWithSize(p.cmd, &pty.Winsize{Rows: 30, Cols: 120})
+	if errors.Is(err, pty.ErrUnsupported) {
 		t.Skipf("no pseudo-terminal here: %v", err)
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.tty = tty
 	done := make(chan struct{})
 	go func() { // a terminal never makes a program wait
 		defer close(done)

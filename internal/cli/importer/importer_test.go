@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -67,8 +68,12 @@ func TestFindFollowsLinks(t *testing.T) {
 		}
 	}
 	for link, to := range map[string]string{"again": ".", "others": other, "others-too": other, "file.jsonl": "a.jsonl", "nowhere": "gone", "gone.jsonl": "gone"} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Skip("no links here:", err)
+		err := os.Symlink(to, filepath.Join(dir, link))
+		if err != nil && runtime.GOOS == "windows" {
+			t.Skip("links need a right there:", err)
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	top := filepath.Join(other, "top")
