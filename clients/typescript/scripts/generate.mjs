@@ -8,38 +8,65 @@ const target = new URL("../src/generated/", import.meta.url);
 const doc = JSON.parse(await readFile(source, "utf8"));
 const note = "// Generated from docs/openapi.json by scripts/generate.mjs: run `npm run generate` to change it.\n\n";
 
-const byHand = new Set(["commit", "createSession", "events", "fork", "import", "metrics", "openapi", "partial", "resume"]);
+const byHand = new Set(["commit", "createSession", "events", "export", "fork", "import", "metrics", "openapi", "partial", "resume"]);
 const byMeta = new Set(["listSessions", "allUsage"]); // parameters with any name cannot be described
 const names = { allUsage: "usage", changeSession: "setInfo", context: "contextAt", getCommit: "getCommit", getEntry: "entry",
   deleteSession: "delete", getSession: "info", listCommits: "commits", listEntries: "entries", listSessions: "sessions", state: "stateAt" };
+const used = new Set(["Committed", "Created", "Fork", "Import", "Resume"]); // schemas of which the client checks an answer
+
+const quoted = (list) => `[${list.map((s) => `"${s}"`).join(", ")}]`;
+
+/** The segments of a path, as code: of each parameter its name. */
+function segments(path) {
+  const list = path.split("/").filter(Boolean).map((s) => /^\{(\w+)\}$/.exec(s)?.[1] ?? `"${s}"`);
+  return `[${list.join(", ")}]`;
+}
+
+/** The name of a schema. */
+function nameOf(schema) {
+  return schema?.$ref?.split("/").at(-1);
+}
 
 /** The method of a GET. A document without a schema of its own, such as an entry or a state, is RawJSON; a file a Response. */
-function read(op, path, schema) {
+function read(op, path, content) {
   const inPath = op.parameters?.filter((p) => p.in === "path" && p.name !== "id") ?? [];
-  const query = op.parameters?.filter((p) => p.in === "query") ?? [];
-  const need = query.some((p) => p.required) ? "" : " = {}";
-  const args = [...inPath.map((p) => `${p.name}: ${p.schema.type === "string" ? "string" : "number"}`),
-    ...(query.length ? [`query: Query<"${op.operationId}">${byMeta.has(op.operationId) ? " & ByMeta" : ""}${need}`] : [])].join(", ");
-  const template = path.replace(/\{(\w+)\}/g, "${encodeURIComponent($1)}");
-  const at = `${inPath.length ? `\`${template}\`` : `"${path}"`}${query.length ? ", query" : ""}`;
-  const name = schema?.$ref?.split("/").at(-1), properties = doc.components.schemas[name]?.properties ?? {};
-  if (!schema) return `(${args}): Promise<Response> { return this.stream(${at}); }`;
-  if (!name) return `(${args}): Promise<RawJSON> { return this.raw(${at}); }`;
+  const inQuery = op.parameters?.filter((p) => p.in === "query") ?? [];
+  const args = inPath.map((p) => `${p.name}: ${p.schema.type === "string" ? "string" : "number"}`);
+  if (inQuery.length) {
+    const type = `Query<"${op.operationId}">${byMeta.has(op.operationId) ? " & ByMeta" : ""}`;
+    args.push(`query: ${type}${inQuery.some((p) => p.required) ? "" : " = {}"}`);
+  }
+  const method = (result, call) => `(${[...args, "o: ReadOptions = {}"].join(", ")}): ${result} { return this.${call}; }`;
+  const request = `${segments(path)}, ${inQuery.length ? "query" : "{}"}, o`;
+  const schema = content["application/json"]?.schema;
+  if (!schema) return method("Promise<Response>", `file(${quoted(Object.keys(content))}, ${request})`);
+  const name = nameOf(schema);
+  if (!name) return method("Promise<RawJSON>", `raw(${request})`);
+  const { properties } = doc.components.schemas[name];
   const list = properties.next && Object.keys(properties).find((p) => properties[p].type === "array" && p !== "problems");
-  if (!list) return `(${args}): Promise<Schemas["${name}"]> { return this.get(${at}); }`;
-  if (!Object.keys(properties[list].items).length) return `(${args}): AsyncGenerator<RawJSON> { return this.pages("${list}", ${at}, (raw) => new RawJSON(raw)); }`;
-  return `(${args}): AsyncGenerator<Schemas["${name}"]["${list}"][number]> { return this.pages("${list}", ${at}); }`;
+  if (list) {
+    const raw = Object.keys(properties[list].items).length === 0;
+    if (raw) return method("AsyncGenerator<RawJSON>", `pages("${list}", ${request}, true)`);
+    return method(`AsyncGenerator<Schemas["${name}"]["${list}"][number]>`, `pages("${list}", ${request})`);
+  }
+  used.add(name);
+  return method(`Promise<Schemas["${name}"]>`, `get(required.${name}, ${request})`);
 }
 
 /** The method of a write on If-Match. */
-function write(op, method, path, schema) {
-  const body = op.requestBody?.content["application/json"].schema.$ref.split("/").at(-1);
-  const args = body === "NoBody" ? [] : body ? [`body: Schemas["${body}"]`] : [];
-  const query = op.parameters.filter((p) => p.in === "query").map((p) => p.name); // of a deletion, which has no body
-  const at = query.length ? `o.trash ? "${path}?trash=1" : "${path}"` : `"${path}"`;
-  const options = query.length ? "o: WriteOptions & { trash?: boolean } = {}" : "o: WriteOptions = {}";
-  return `(${[...args, options].join(", ")}): Promise<Schemas["${schema.$ref.split("/").at(-1)}"]> ` +
-    `{ return this.move("${method.toUpperCase()}", ${at}, ${args.length ? "body" : "{}"}, o); }`;
+function write(op, method, path, content) {
+  const body = nameOf(op.requestBody?.content["application/json"].schema);
+  const has = (place, name) => op.parameters.some((p) => p.in === place && p.name === name);
+  const keyed = has("header", "Idempotency-Key");
+  const args = body && body !== "NoBody" ? [`body: Schemas["${body}"]`] : [];
+  const members = [`method: "${method.toUpperCase()}"`, `path: ${segments(path)}`];
+  if (body) members.push(args.length ? "body" : "body: {}");
+  if (has("query", "trash")) members.push("query: { trash: o.trash ? 1 : undefined }");
+  const options = keyed ? "KeyedOptions" : has("query", "trash") ? "WriteOptions & { trash?: boolean }" : "WriteOptions";
+  const result = nameOf(content["application/json"].schema);
+  used.add(result);
+  return `(${[...args, `o: ${options} = {}`].join(", ")}): Promise<Schemas["${result}"]> ` +
+    `{ return this.move({ ${members.join(", ")} }, required.${result}, o, ${keyed}); }`;
 }
 
 const methods = { Session: [], Store: [] };
@@ -48,16 +75,17 @@ for (const [path, operations] of Object.entries(doc.paths)) {
     if (byHand.has(op.operationId)) continue;
     const on = path.startsWith("/v1/sessions/{id}") ? "Session" : "Store";
     const at = path.replace(on === "Session" ? "/v1/sessions/{id}" : "/v1", "");
-    const json = (content) => content?.["application/json"]?.schema;
     if (method !== "get" && !op.parameters?.some((p) => p.name === "If-Match")) continue; // verify: a command's work
-    const done = json(op.responses["200"].content);
-    const text = method === "get" ? read(op, at, done) : write(op, method, at, done);
+    const { content } = op.responses["200"];
+    const text = method === "get" ? read(op, at, content) : write(op, method, at, content);
     methods[on].push(`  /** ${op.summary}. */\n  ${names[op.operationId] ?? op.operationId}${text}`);
   }
 }
+const required = [...used].sort().map((name) => `  ${name}: ${quoted(doc.components.schemas[name].required)},`);
 
 const operations = `${note}import { RawJSON } from "../json.js";
-import { Requests, type WriteOptions } from "../requests.js";
+import { Requests, type KeyedOptions, type ReadOptions, type WriteOptions } from "../requests.js";
+import type { Move } from "../session.js";
 import type { components, operations } from "./openapi.js";
 
 /** The documents of the service, by the names of docs/openapi.json. */
@@ -66,13 +94,19 @@ export type Schemas = components["schemas"];
 export type Receipt = Schemas["Committed"];
 /** The document of an error. */
 export type Problem = Partial<Schemas["Problem"]>;
-type Query<Op extends keyof operations> = NonNullable<operations[Op]["parameters"]["query"]>;
+/** The parameters of an operation. */
+export type Query<Op extends keyof operations> = NonNullable<operations[Op]["parameters"]["query"]>;
 type ByMeta = { [name: \`meta.\${string}\`]: string };
+
+/** The members that a document always has. */
+export const required = {
+${required.join("\n")}
+} satisfies { [name in keyof Schemas]?: string[] };
 
 /** The operations on a session that are one request. */
 export abstract class SessionOperations extends Requests {
-  /** Makes a write that is no commit of entries. */
-  protected abstract move<T>(method: string, operation: string, body: object, o: WriteOptions): Promise<T>;
+  /** Makes a write that is no commit of entries. keyed = it is made once, under a key. */
+  protected abstract move<T>(move: Move, required: readonly string[], o: KeyedOptions, keyed: boolean): Promise<T>;
 ${methods.Session.join("\n")}
 }
 

@@ -1,19 +1,85 @@
+import { InvalidArgument } from "./errors.js";
+
 /** JSON text that is sent as it is: all digits of its numbers and the order of its members are kept. */
 export class RawJSON {
-  constructor(readonly text: string) {
+  readonly text: string;
+  constructor(text: string) {
     JSON.parse(text); // throws SyntaxError here, not at the service
+    this.text = text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`); // UTF-8 has no halves
   }
 }
 
-/** The JSON text of a value, as JSON.stringify returns it, but RawJSON stays as it is and a bigint keeps its digits. */
+/** How deep the service takes JSON. */
+const maxDepth = 500;
+
+/** Returns the JSON text of a value, as JSON.stringify does, but RawJSON stays as it is and a bigint keeps its digits. A value
+ * that JSON does not have (NaN, Infinity, a Map, a function) is refused: JSON.stringify makes it null or {}. */
 export function encode(value: unknown): string {
-  if (value instanceof RawJSON) return value.text;
-  if (typeof value === "bigint") return String(value);
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  if ("toJSON" in value && typeof value.toJSON === "function") return encode(value.toJSON());
-  if (Array.isArray(value)) return `[${value.map(encode).join(",")}]`;
-  const members = Object.entries(value).filter(([, v]) => v !== undefined && typeof v !== "function");
-  return `{${members.map(([name, v]) => `${JSON.stringify(name)}:${encode(v)}`).join(",")}}`;
+  return new Encoder(true).encode(value);
+}
+
+/** Returns a text by which two values are compared. It takes NaN and Infinity, which JSON.parse returns for 1e400. */
+export function fingerprint(value: unknown): string {
+  return new Encoder(false).encode(value);
+}
+
+class Encoder {
+  /** The names of the members in which the value is, from the outside in. */
+  private readonly path: string[] = [];
+  constructor(private readonly finite: boolean) {}
+
+  encode(value: unknown): string {
+    switch (typeof value) {
+      case "string":
+      case "boolean":
+        return JSON.stringify(value);
+      case "bigint":
+        return String(value);
+      case "number":
+        if (this.finite && !Number.isFinite(value)) this.refuse(String(value));
+        return String(value);
+      case "object":
+        return value === null ? "null" : this.object(value);
+      default:
+        return this.refuse(typeof value);
+    }
+  }
+
+  private object(value: object): string {
+    if (value instanceof RawJSON) return value.text;
+    if (this.path.length > maxDepth) this.refuse(`nesting of more than ${maxDepth}`);
+    if (value instanceof Date && Number.isNaN(value.getTime())) this.refuse("invalid Date"); // its toJSON returns null
+    if ("toJSON" in value && typeof value.toJSON === "function") return this.member("toJSON()", value.toJSON());
+    if (Array.isArray(value)) return `[${Array.from(value, (item, i) => this.member(String(i), item)).join(",")}]`;
+    const kind = Object.prototype.toString.call(value);
+    if (kind !== "[object Object]") this.refuse(kind.slice("[object ".length, -1)); // Map, Set, Uint8Array, Error, ...
+    const members: string[] = [];
+    for (const [name, member] of Object.entries(value)) {
+      if (member !== undefined) members.push(`${JSON.stringify(name)}:${this.member(name, member)}`);
+    }
+    return `{${members.join(",")}}`;
+  }
+
+  private member(name: string, value: unknown): string {
+    this.path.push(name);
+    const text = this.encode(value);
+    this.path.pop();
+    return text;
+  }
+
+  private refuse(what: string): never {
+    const place = this.path.slice(0, 20).join(".") || "the value";
+    throw new InvalidArgument(`${place}: JSON has no ${what}`);
+  }
+}
+
+/** Parses an object, and checks that it has the members that its type promises. */
+export function object<T>(text: string, required: readonly string[]): T {
+  const doc: unknown = JSON.parse(text);
+  if (typeof doc !== "object" || doc === null || Array.isArray(doc)) throw new Error("it is not an object");
+  const missing = required.find((name) => !Object.hasOwn(doc, name));
+  if (missing !== undefined) throw new Error(`it has no member ${missing}`);
+  return doc as T;
 }
 
 /** The members of a JSON object, by name, each as its text. */
@@ -21,7 +87,7 @@ export const rawMembers = (text: string): Map<string, string> => new Map(parts(t
 /** The items of a JSON array, each as its text. */
 export const rawItems = (text: string): string[] => [...parts(text)].map(([, raw]) => raw);
 
-/** Yields what an object or array holds. The text is valid JSON: beside strings only punctuation counts. */
+/** Yields what an object or array holds. The text is valid JSON: outside of strings only punctuation counts. */
 function* parts(text: string): Generator<[name: string, raw: string]> {
   let depth = 0, start = 0, name = "";
   for (const { 0: mark, index } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]/g)) {

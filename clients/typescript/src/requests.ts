@@ -1,40 +1,58 @@
-import { CoppiceError } from "./errors.js";
-import { rawItems, rawMembers, RawJSON } from "./json.js";
+import { errorOf } from "./errors.js";
+import type { Problem } from "./generated/operations.js";
+import { object, rawItems, rawMembers, RawJSON } from "./json.js";
 import type { Request, Transport } from "./transport.js";
 
-type Query = NonNullable<Request["query"]>;
-/** Options of a write: the commit that it was made on (default that of the handle; "*" = whatever is newest). */
-export interface WriteOptions { base?: string; signal?: AbortSignal }
+type Path = readonly string[];
+type Query = NonNullable<Request<unknown>["query"]>;
+/** Options of a read. Once the signal is aborted, the read rejects with its reason. */
+export interface ReadOptions { signal?: AbortSignal | undefined }
+/** Options of a write: the commit that it was made on (default that of the handle; "*" = whatever is newest). A signal that
+ * is aborted after the write was sent makes it OutcomeUnknown. */
+export interface WriteOptions { base?: string; signal?: AbortSignal | undefined }
+/** Options of a write that has an Idempotency-Key, by default 128 random bits. The service remembers the last 1,024 commits
+ * of a session that have one: until then the same write with the same key is that commit. */
+export interface KeyedOptions extends WriteOptions { key?: string }
 
 /** Reads below a path: what the generated operations are made of. */
 export abstract class Requests {
-  constructor(protected readonly transport: Transport, protected readonly path: string) {}
-  private ask(path: string, query?: Query, stream = false) { return this.transport.send(this.path + path, { query, stream }); }
-  protected async text(path: string, query?: Query): Promise<string> { return (await this.ask(path, query)).text.trim(); }
-  protected async get<T>(path: string, query?: Query): Promise<T> { return parse(await this.text(path, query)); }
-  protected async stream(path: string, query?: Query): Promise<Response> { return (await this.ask(path, query, true)).response; }
-  protected async raw(path: string, query?: Query): Promise<RawJSON> { return new RawJSON(await this.text(path, query)); }
-  /** Yields the items of a list, page after page. */
-  protected async *pages<T>(name: string, path: string, query: Query, item: (raw: string) => T = parse): AsyncGenerator<T, void> {
+  constructor(protected readonly transport: Transport, protected readonly path: Path) {}
+
+  /** Reads and checks a document. */
+  protected async read<T>(path: Path, query: Query, o: ReadOptions, read: (text: string) => T): Promise<T> {
+    const { value } = await this.transport.send({ path: [...this.path, ...path], query, signal: o.signal, read });
+    return value;
+  }
+  /** Reads an object with the members that its type promises. */
+  protected get<T>(required: Path, path: Path, query: Query, o: ReadOptions): Promise<T> {
+    return this.read(path, query, o, (text) => object<T>(text, required));
+  }
+  /** Reads JSON as its text. */
+  protected raw(path: Path, query: Query, o: ReadOptions): Promise<RawJSON> {
+    return this.read(path, query, o, (text) => new RawJSON(text.trim()));
+  }
+  /** Reads a file of one of the types. The caller reads its body. */
+  protected async file(types: Path, path: Path, query: Query, o: ReadOptions): Promise<Response> {
+    const { response } = await this.transport.send({ path: [...this.path, ...path], query, signal: o.signal, types });
+    return response;
+  }
+  /** Yields the items of a list, page after page; raw = each as its text. */
+  protected async *pages<T>(list: string, path: Path, query: Query, o: ReadOptions, raw = false): AsyncGenerator<T, void> {
     for (let after = query["after"]; ; ) {
-      const members = rawMembers(await this.text(path, { ...query, after }));
-      for (const raw of rawItems(members.get(name) ?? "[]")) yield item(raw);
-      const error = members.get("error"), next = parse<string | null>(members.get("next") ?? "null");
-      if (error) throw new CoppiceError(parse(error)); // it came after the first item
+      const { items, error, next } = await this.read(path, { ...query, after }, o, (text) => {
+        const page = object<{ [list: string]: T[] } & { error?: Problem; next?: string }>(text, [list]);
+        if (!Array.isArray(page[list])) throw new Error(`${list} is not a list`);
+        const items = raw ? rawItems(rawMembers(text).get(list)!).map((item) => new RawJSON(item) as T) : page[list];
+        return { items, error: page.error, next: page.next };
+      });
+      yield* items;
+      if (error) throw errorOf(error, "not-applied"); // it came after the first item
       if (!next || next === after) return;
       after = next;
     }
   }
 }
 
-/** The value of an answer, which has to be JSON. */
-export function parse<T>(text: string): T {
-  try {
-    return JSON.parse(text) as T;
-  } catch (e) {
-    throw new CoppiceError({ code: "answer", detail: "the answer is not JSON: is this the service?" }, "unknown", e);
-  }
-}
 /** Random bytes in hexadecimal. */
 export function hex(bytes: number): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (b) => b.toString(16).padStart(2, "0")).join("");

@@ -1,11 +1,21 @@
-import { type CoppiceError, NotFound } from "./errors.js";
-import { encode } from "./json.js";
+import { CoppiceError, NotFound } from "./errors.js";
+import { fingerprint } from "./json.js";
 import type { Receipt } from "./generated/operations.js";
 import type { CommitOptions, Resumed, Session } from "./session.js";
 
-/** Options of Session.turn: the state of a session that has none (default null), what creates the session if there is none,
- * claim = fence every older agent by one commit, and the text that answers calls which an earlier process left open. */
-export interface TurnOptions<S> { initial?: S; create?: () => Promise<unknown>; claim?: boolean; interrupted?: string }
+/** Options of Session.turn. */
+export interface TurnOptions<S> {
+  /** The state of a session that has none; default null. */
+  initial?: S;
+  /** Creates the session if there is none; not one that was deleted. */
+  create?: () => Promise<unknown>;
+  /** Fences every older agent, by one commit. */
+  claim?: boolean;
+  /** The text that answers calls which an earlier process left open. */
+  interrupted?: string;
+  /** Ends the reads and commits of the turn. */
+  signal?: AbortSignal | undefined;
+}
 /** What fn may return: more entries, and the state in place of Turn.state. */
 export interface TurnChange { entries?: readonly unknown[]; state?: unknown }
 
@@ -16,25 +26,31 @@ export class Turn<S> {
   /** The messages of the context, with those of this turn. */
   readonly messages: unknown[];
   private pending: unknown[] = [];
-  private stored: string;
+  private stored: string; // fingerprint of the state that the service has
+  private readonly signal: AbortSignal | undefined;
   constructor(readonly session: Session, readonly resumed: Resumed, o: TurnOptions<S>) {
     this.state = structuredClone((resumed.state ?? o.initial ?? null) as S);
-    this.stored = encode(resumed.state);
+    this.stored = fingerprint(resumed.state);
     this.messages = [...resumed.context];
+    this.signal = o.signal;
     const text = o.interrupted ?? "interrupted: it is unknown whether this ran; check before repeating it";
     this.append(...resumed.openCalls.map(({ id, name }) => toolResult(id, name, text, true)));
   }
   /** Adds messages: they are stored by the next commit. */
-  append(...messages: unknown[]): void { for (const list of [this.pending, this.messages]) list.push(...messages); }
+  append(...messages: unknown[]): void {
+    for (const list of [this.pending, this.messages]) list.push(...messages);
+  }
   /** Stores what was appended and the state: before a tool runs, say, so that its call is durable before its effects. */
   async commit(o: Omit<CommitOptions, "state" | "base"> = {}): Promise<Receipt> {
-    const state = encode(this.state), change = state === this.stored ? {} : { state: this.state };
-    const receipt = await this.session.commit(this.pending, { ...o, ...change });
-    [this.pending, this.stored] = [[], state];
+    const state = fingerprint(this.state);
+    const change = state === this.stored ? {} : { state: this.state };
+    const receipt = await this.session.commit(this.pending, { signal: this.signal, ...o, ...change });
+    this.pending = [];
+    this.stored = state;
     return receipt;
   }
   /** Reports whether there is something to commit. */
-  changed(): boolean { return this.pending.length > 0 || encode(this.state) !== this.stored; }
+  changed(): boolean { return this.pending.length > 0 || fingerprint(this.state) !== this.stored; }
 }
 
 /** The message that answers a call of a tool, in the form that every reader of sessions knows. */
@@ -44,13 +60,20 @@ export function toolResult(callId: string, name: string, text: string, isError =
 
 /** Begins a turn: claims the session if asked to, and resumes it; creates it first if there is none. */
 export async function begin<S>(session: Session, o: TurnOptions<S>): Promise<Turn<S>> {
+  const { create, claim, signal } = o;
   const start = async (): Promise<Resumed> => {
-    if (o.claim) await session.claim({ base: "*" }); // whatever the older agents have just committed
-    return session.resume();
+    if (claim) await session.claim({ base: "*", signal }); // whatever the older agents have just committed
+    return session.resume({ signal });
   };
-  return new Turn(session, await start().catch(async (e: unknown) => {
-    if (!(e instanceof NotFound) || !o.create) throw e;
-    await o.create().catch((e: CoppiceError) => { if (e.code !== "exists") throw e; }); // by another host
-    return start();
-  }), o);
+  try {
+    return new Turn(session, await start(), o);
+  } catch (e) {
+    if (!(e instanceof NotFound) || !create) throw e;
+  }
+  try {
+    await create();
+  } catch (e) {
+    if (!(e instanceof CoppiceError) || e.code !== "exists") throw e; // else another host was first
+  }
+  return new Turn(session, await start(), o);
 }

@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
 import { Store } from "coppice-client";
+import { limit, test } from "./limit.js";
 import { here, repository, Service, temporary } from "./service.js";
 
 /** Runs the agent; returns its contacts, and whether it was killed. */
 async function agent(url: string, id: string, n: number, effects: string): Promise<{ contacts: string[]; killed: boolean }> {
   const script = join(here, "build/clients/typescript/test/agent-process.js");
-  const p = spawn(process.execPath, [script, url, id, String(n), effects], { stdio: ["ignore", "pipe", "inherit"] });
+  const p = spawn(process.execPath, [script, url, id, String(n), effects], { stdio: ["ignore", "pipe", "inherit"], timeout: limit });
   let out = "";
   p.stdout.on("data", (chunk: Buffer) => (out += chunk));
   const killed = await new Promise<boolean>((resolve) => p.on("close", (code, signal) => {

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { test } from "node:test";
 import { Store } from "coppice-client";
 import { chat } from "../../../examples/typescript/chat.js";
+import { test } from "./limit.js";
 import { quick, repository, Service } from "./service.js";
 
 interface Repository { headId: string | null; messages: { message: { id: string; role: string; content: string }; parentId: string | null }[] }

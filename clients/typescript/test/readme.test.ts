@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { limit, test } from "./limit.js";
 import { here, Service } from "./service.js";
 
 test("the examples of the README and of the guide run, and print what they say", async (t) => {
@@ -17,17 +17,17 @@ test("the examples of the README and of the guide run, and print what they say",
   for (const [name, text] of Object.entries(programs)) writeFileSync(join(dir, `${name}.mts`), text.replaceAll("http://127.0.0.1:7070", service.url));
   const config = { extends: "../../tsconfig.test.json", compilerOptions: { rootDir: ".", outDir: "out", noUnusedLocals: false, paths: { "coppice-client": ["../../dist/index.d.ts"] } }, include: ["*.mts"] };
   writeFileSync(join(dir, "tsconfig.json"), JSON.stringify(config));
-  execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "-p", dir], { stdio: "inherit" });
+  execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "-p", dir], { stdio: "inherit", timeout: limit });
   for (const [name, text] of Object.entries(programs)) {
     const says = [...text.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map((m) => m[1]!.replace(/, with .*/, ""));
-    const printed = execFileSync(process.execPath, [join(dir, "out", `${name}.mjs`)], { encoding: "utf8" }).split("\n");
+    const printed = execFileSync(process.execPath, [join(dir, "out", `${name}.mjs`)], { encoding: "utf8", timeout: limit }).split("\n");
     for (const line of says) assert.ok(printed.includes(line), `${line} is not printed: ${printed.join("\n")}`);
     assert.ok(says.length >= (name === "readme" ? 5 : 1));
   }
 });
 
-test("the library has at most 500 lines, without blank ones", () => {
+test("the library has at most 850 lines, without blank ones", () => {
   const lines = readdirSync(join(here, "src"), { withFileTypes: true }).filter((f) => f.isFile())
     .flatMap((f) => readFileSync(join(here, "src", f.name), "utf8").split("\n")).filter((l) => l.trim());
-  assert.ok(lines.length <= 500, `${lines.length} lines that are not blank`);
+  assert.ok(lines.length <= 850, `${lines.length} lines that are not blank`);
 });

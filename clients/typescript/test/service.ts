@@ -11,21 +11,17 @@ import type { TestContext } from "node:test";
 export const here = join(import.meta.dirname, "../../../..");
 export const repository = join(here, "../..");
 
-let built: string | undefined;
+export const temporary = (): string => mkdtempSync(join(tmpdir(), "coppice-client-"));
 
-/** The command: COPPICE_BIN, or one that is built once for this process. */
-function command(): string {
-  if (process.env["COPPICE_BIN"]) return process.env["COPPICE_BIN"];
-  if (!built) {
-    const dir = temporary();
-    process.on("exit", () => rmSync(dir, { recursive: true, force: true }));
-    built = join(dir, "coppice");
-    execFileSync("go", ["build", "-buildvcs=false", "-o", built, "./cmd/coppice"], { cwd: repository, stdio: "inherit" });
-  }
+/** The command: COPPICE_BIN, or one that is built now: before the tests, whose time is limited. */
+const command = process.env["COPPICE_BIN"] ?? build();
+
+function build(): string {
+  const dir = temporary(), built = join(dir, "coppice");
+  process.on("exit", () => rmSync(dir, { recursive: true, force: true }));
+  execFileSync("go", ["build", "-buildvcs=false", "-o", built, "./cmd/coppice"], { cwd: repository, stdio: "inherit" });
   return built;
 }
-
-export const temporary = (): string => mkdtempSync(join(tmpdir(), "coppice-client-"));
 
 /** A server on a store of its own. */
 export class Service {
@@ -48,7 +44,7 @@ export class Service {
   async start(): Promise<void> {
     const address = this.url ? new URL(this.url).host : "127.0.0.1:0";
     const env = { ...process.env, COPPICE_STATE: this.dir, XDG_CACHE_HOME: this.dir, COPPICE_HISTORY: "off" };
-    const p = spawn(command(), ["serve", "--store", join(this.dir, "store"), "--addr", address, ...this.flags],
+    const p = spawn(command, ["serve", "--store", join(this.dir, "store"), "--addr", address, ...this.flags],
       { env, stdio: ["ignore", "pipe", "ignore"] });
     this.process = p;
     for await (const line of createInterface({ input: p.stdout! })) {

@@ -1,7 +1,7 @@
 // What a program does with a session, against a real server.
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
-import { Conflict, CoppiceError, Fenced, NotFound, RawJSON, rawItems, rawMembers, Session, Store, Unauthorized } from "coppice-client";
+import { Conflict, CoppiceError, Deleted, Fenced, NotFound, RawJSON, rawItems, rawMembers, Session, Store, Unauthorized } from "coppice-client";
+import { before, test } from "./limit.js";
 import { quick, Service } from "./service.js";
 
 const user = (content: string) => ({ role: "user", content });
@@ -45,6 +45,22 @@ test("digits beyond 2^53 and the order of members survive a round trip", async (
   assert.equal((await s.resume()).rawState, state);
   await s.commit([], { state: new RawJSON(r.rawState.replace("1e400", "2")) });
   assert.equal((await s.resume()).rawState, state.replace("1e400", "2"));
+});
+
+test("a number that JavaScript cannot hold is not written back as another one", async () => {
+  const s = await store.create(), state = `{"huge":1e400,"digits":${"9".repeat(5000)},"keep":1}`;
+  await s.commit([], { state: new RawJSON(state) });
+  await s.turn<{ huge: number }>(async (t) => {
+    assert.equal(t.state.huge, Infinity);
+    t.append(user("x"));
+  });
+  const { rawState, seq } = await s.resume();
+  assert.deepEqual([rawState, seq], [state, 2]);
+  const change = s.turn<{ keep: number }>(async (t) => void t.state.keep++);
+  await assert.rejects(change, (e: CoppiceError) => e.code === "usage" && /^state\.huge: JSON has no Infinity/.test(e.message));
+  assert.equal((await s.resume()).seq, 2);
+  await s.turn(async () => ({ state: new RawJSON(rawState.replace('"keep":1', '"keep":2')) }));
+  assert.equal((await s.resume()).rawState, state.replace('"keep":1', '"keep":2'));
 });
 
 test("raw parts of a JSON text are those that JSON.parse finds", () => {
@@ -112,7 +128,7 @@ test("branch, edit, switch, rollback, label, snapshot, fork, compact, info, dele
   assert.deepEqual([short.firstKept, (await s.resume()).context.length], [newest, 2]);
   assert.equal((await s.info()).title, "renamed");
   await f.delete();
-  await assert.rejects(f.resume(), NotFound);
+  await assert.rejects(f.resume(), Deleted);
   assert.ok((await all(store.search({ q: "a", session: s.id }))).length > 0);
   assert.ok((await all(store.prompts({ session: s.id }))).length > 0);
   assert.ok((await all(store.usage({ limit: 1 }))).length > 1);

@@ -4,8 +4,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { before, test } from "node:test";
 import { Store, Unauthorized } from "coppice-client";
+import { before, limit, test } from "./limit.js";
 import { quick, Service, temporary } from "./service.js";
 
 const dir = temporary(), cert = join(dir, "cert.pem"), key = join(dir, "key.pem"), tokens = join(dir, "tokens");
@@ -14,7 +14,7 @@ before(async (t) => {
   const suite = t as never as { after(f: () => void): void };
   suite.after(() => rmSync(dir, { recursive: true, force: true }));
   execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-keyout", key,
-    "-out", cert, "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"], { stdio: "ignore" });
+    "-out", cert, "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"], { stdio: "ignore", timeout: limit });
   const line = (token: string, tenant: string, rights: string) => `${createHash("sha256").update(token).digest("hex")} ${tenant} ${rights}\n`;
   writeFileSync(tokens, line("all", "-", "read,write") + line("acme", "acme", "read,write") + line("reader", "acme", "read"));
   service = await Service.start(t as never, ["--tenants", "--token-file", tokens, "--tls-cert", cert, "--tls-key", key]);
@@ -27,7 +27,7 @@ function trusting(body: string): string {
     const name = (p) => p.then(() => "done", (e) => e.name + " " + e.code);
     ${body}`;
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: cert };
-  const r = spawnSync(process.execPath, ["--input-type=module", "-e", script], { env, encoding: "utf8", cwd: import.meta.dirname });
+  const r = spawnSync(process.execPath, ["--input-type=module", "-e", script], { env, encoding: "utf8", cwd: import.meta.dirname, timeout: limit });
   assert.equal(r.status, 0, r.stderr);
   return r.stdout.trim();
 }

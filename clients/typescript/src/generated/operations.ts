@@ -1,7 +1,8 @@
 // Generated from docs/openapi.json by scripts/generate.mjs: run `npm run generate` to change it.
 
 import { RawJSON } from "../json.js";
-import { Requests, type WriteOptions } from "../requests.js";
+import { Requests, type KeyedOptions, type ReadOptions, type WriteOptions } from "../requests.js";
+import type { Move } from "../session.js";
 import type { components, operations } from "./openapi.js";
 
 /** The documents of the service, by the names of docs/openapi.json. */
@@ -10,85 +11,111 @@ export type Schemas = components["schemas"];
 export type Receipt = Schemas["Committed"];
 /** The document of an error. */
 export type Problem = Partial<Schemas["Problem"]>;
-type Query<Op extends keyof operations> = NonNullable<operations[Op]["parameters"]["query"]>;
+/** The parameters of an operation. */
+export type Query<Op extends keyof operations> = NonNullable<operations[Op]["parameters"]["query"]>;
 type ByMeta = { [name: `meta.${string}`]: string };
+
+/** The members that a document always has. */
+export const required = {
+  AccessDoc: ["rights", "readOnly", "tenant"],
+  BranchList: ["branches"],
+  Commit: ["seq", "commit", "reason", "head", "branch", "time", "entries", "snapshot", "writer", "epoch"],
+  Committed: ["entries", "seq", "commit", "io"],
+  Compacted: ["entry", "firstKept", "tokensBefore", "replaced", "head", "branch", "seq"],
+  Context: ["messages", "thinkingLevel", "model", "leaf", "openCalls", "diagnostics", "io"],
+  Created: ["session"],
+  Deleted: ["deleted", "session"],
+  Diff: ["base", "messages", "state"],
+  Fork: ["session"],
+  Health: ["status"],
+  Import: ["imported", "total"],
+  LabelList: ["labels"],
+  Moved: ["head", "branch", "seq"],
+  Resume: ["session", "seq", "commit", "head", "branch", "state", "context", "window", "openCalls", "io"],
+  Rollback: ["state", "head", "branch", "seq"],
+  RowList: ["view", "total", "from", "rows", "head", "branches"],
+  Session: ["id", "title", "cwd", "created", "updated", "entries", "bytes", "seq", "branch", "preview"],
+  Snapshot: ["id", "seq", "tag", "time", "bytes", "reason", "commit"],
+  SnapshotList: ["snapshots"],
+  TreeMap: ["view", "total", "buckets"],
+  Usage: ["session", "scope", "entries", "usage", "models"],
+  Versions: ["versions", "at"],
+} satisfies { [name in keyof Schemas]?: string[] };
 
 /** The operations on a session that are one request. */
 export abstract class SessionOperations extends Requests {
-  /** Makes a write that is no commit of entries. */
-  protected abstract move<T>(method: string, operation: string, body: object, o: WriteOptions): Promise<T>;
+  /** Makes a write that is no commit of entries. keyed = it is made once, under a key. */
+  protected abstract move<T>(move: Move, required: readonly string[], o: KeyedOptions, keyed: boolean): Promise<T>;
   /** Delete a session for good, or into the trash. */
-  delete(o: WriteOptions & { trash?: boolean } = {}): Promise<Schemas["Deleted"]> { return this.move("DELETE", o.trash ? "?trash=1" : "", {}, o); }
+  delete(o: WriteOptions & { trash?: boolean } = {}): Promise<Schemas["Deleted"]> { return this.move({ method: "DELETE", path: [], query: { trash: o.trash ? 1 : undefined } }, required.Deleted, o, false); }
   /** The summary of a session; its ETag is the newest commit. */
-  info(): Promise<Schemas["Session"]> { return this.get(""); }
+  info(o: ReadOptions = {}): Promise<Schemas["Session"]> { return this.get(required.Session, [], {}, o); }
   /** Change title, working directory and metadata. */
-  setInfo(body: Schemas["SessionChange"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move("PATCH", "", body, o); }
+  setInfo(body: Schemas["SessionChange"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "PATCH", path: [], body }, required.Moved, o, false); }
   /** Which commits changed a value of the state. */
-  blame(query: Query<"blame"> = {}): AsyncGenerator<Schemas["BlameList"]["changes"][number]> { return this.pages("changes", "/blame", query); }
+  blame(query: Query<"blame"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["BlameList"]["changes"][number]> { return this.pages("changes", ["blame"], query, o); }
   /** The bytes of an image, or a range of them. */
-  blob(sha256: string): Promise<Response> { return this.stream(`/blobs/${encodeURIComponent(sha256)}`); }
+  blob(sha256: string, o: ReadOptions = {}): Promise<Response> { return this.file(["application/octet-stream", "image/gif", "image/jpeg", "image/png", "image/webp"], ["blobs", sha256], {}, o); }
   /** Move the head to an entry, so that the next one begins a branch. */
-  branch(body: Schemas["BranchBody"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move("POST", "/branch", body, o); }
+  branch(body: Schemas["BranchBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["branch"], body }, required.Moved, o, true); }
   /** Branches and their heads. */
-  branches(): Promise<Schemas["BranchList"]> { return this.get("/branches"); }
+  branches(o: ReadOptions = {}): Promise<Schemas["BranchList"]> { return this.get(required.BranchList, ["branches"], {}, o); }
   /** Take over the session from writers of before. */
-  claim(o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move("POST", "/claim", {}, o); }
+  claim(o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["claim"], body: {} }, required.Moved, o, false); }
   /** Commits, newest first. */
-  commits(query: Query<"listCommits"> = {}): AsyncGenerator<Schemas["CommitList"]["commits"][number]> { return this.pages("commits", "/commits", query); }
+  commits(query: Query<"listCommits"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["CommitList"]["commits"][number]> { return this.pages("commits", ["commits"], query, o); }
   /** One commit, which never changes. */
-  getCommit(seq: string): Promise<Schemas["Commit"]> { return this.get(`/commits/${encodeURIComponent(seq)}`); }
+  getCommit(seq: string, o: ReadOptions = {}): Promise<Schemas["Commit"]> { return this.get(required.Commit, ["commits", seq], {}, o); }
   /** Replace the older part of the context with a summary. */
-  compact(body: Schemas["CompactBody"], o: WriteOptions = {}): Promise<Schemas["Compacted"]> { return this.move("POST", "/compact", body, o); }
+  compact(body: Schemas["CompactBody"], o: WriteOptions = {}): Promise<Schemas["Compacted"]> { return this.move({ method: "POST", path: ["compact"], body }, required.Compacted, o, false); }
   /** What the model saw, now or at any time, complete. */
-  contextAt(query: Query<"context"> = {}): Promise<Schemas["Context"]> { return this.get("/context", query); }
+  contextAt(query: Query<"context"> = {}, o: ReadOptions = {}): Promise<Schemas["Context"]> { return this.get(required.Context, ["context"], query, o); }
   /** What differs in messages and state between two times. */
-  diff(query: Query<"diff">): Promise<Schemas["Diff"]> { return this.get("/diff", query); }
+  diff(query: Query<"diff">, o: ReadOptions = {}): Promise<Schemas["Diff"]> { return this.get(required.Diff, ["diff"], query, o); }
   /** Append another version of an entry, and move the head to it. */
-  edit(body: Schemas["EditBody"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move("POST", "/edit", body, o); }
+  edit(body: Schemas["EditBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["edit"], body }, required.Moved, o, true); }
   /** Entries of a path or of all branches, in either direction. */
-  entries(query: Query<"listEntries"> = {}): AsyncGenerator<RawJSON> { return this.pages("entries", "/entries", query, (raw) => new RawJSON(raw)); }
+  entries(query: Query<"listEntries"> = {}, o: ReadOptions = {}): AsyncGenerator<RawJSON> { return this.pages("entries", ["entries"], query, o, true); }
   /** One entry, as amendments have it. */
-  entry(entry: string, query: Query<"getEntry"> = {}): Promise<RawJSON> { return this.raw(`/entries/${encodeURIComponent(entry)}`, query); }
-  /** The session as a file. */
-  export(query: Query<"export"> = {}): Promise<Response> { return this.stream("/export", query); }
+  entry(entry: string, query: Query<"getEntry"> = {}, o: ReadOptions = {}): Promise<RawJSON> { return this.raw(["entries", entry], query, o); }
   /** Name an entry for people; the head stays. */
-  label(body: Schemas["LabelBody"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move("POST", "/label", body, o); }
+  label(body: Schemas["LabelBody"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["label"], body }, required.Moved, o, false); }
   /** Labels of entries. */
-  labels(): Promise<Schemas["LabelList"]> { return this.get("/labels"); }
+  labels(o: ReadOptions = {}): Promise<Schemas["LabelList"]> { return this.get(required.LabelList, ["labels"], {}, o); }
   /** The drawn tree in at most 2,048 buckets. */
-  map(query: Query<"map"> = {}): Promise<Schemas["TreeMap"]> { return this.get("/map", query); }
+  map(query: Query<"map"> = {}, o: ReadOptions = {}): Promise<Schemas["TreeMap"]> { return this.get(required.TreeMap, ["map"], query, o); }
   /** The session as it was imported, byte for byte. */
-  original(): Promise<Response> { return this.stream("/original"); }
+  original(o: ReadOptions = {}): Promise<Response> { return this.file(["application/octet-stream"], ["original"], {}, o); }
   /** Restore state, context and head as they were. */
-  rollback(body: Schemas["TargetBody"], o: WriteOptions = {}): Promise<Schemas["Rollback"]> { return this.move("POST", "/rollback", body, o); }
+  rollback(body: Schemas["TargetBody"], o: KeyedOptions = {}): Promise<Schemas["Rollback"]> { return this.move({ method: "POST", path: ["rollback"], body }, required.Rollback, o, true); }
   /** The tree as it is drawn, a stretch of rows at a time. */
-  rows(query: Query<"rows"> = {}): Promise<Schemas["RowList"]> { return this.get("/rows", query); }
+  rows(query: Query<"rows"> = {}, o: ReadOptions = {}): Promise<Schemas["RowList"]> { return this.get(required.RowList, ["rows"], query, o); }
   /** Store the state of the newest commit as a snapshot. */
-  snapshot(body: Schemas["SnapshotBody"], o: WriteOptions = {}): Promise<Schemas["Snapshot"]> { return this.move("POST", "/snapshot", body, o); }
+  snapshot(body: Schemas["SnapshotBody"], o: WriteOptions = {}): Promise<Schemas["Snapshot"]> { return this.move({ method: "POST", path: ["snapshot"], body }, required.Snapshot, o, false); }
   /** Snapshots. */
-  snapshots(): Promise<Schemas["SnapshotList"]> { return this.get("/snapshots"); }
+  snapshots(o: ReadOptions = {}): Promise<Schemas["SnapshotList"]> { return this.get(required.SnapshotList, ["snapshots"], {}, o); }
   /** The agent's state, now or at any time. */
-  stateAt(query: Query<"state"> = {}): Promise<RawJSON> { return this.raw("/state", query); }
+  stateAt(query: Query<"state"> = {}, o: ReadOptions = {}): Promise<RawJSON> { return this.raw(["state"], query, o); }
   /** Move the head to a branch, with the state in force there. */
-  switch(body: Schemas["SwitchBody"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move("POST", "/switch", body, o); }
+  switch(body: Schemas["SwitchBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["switch"], body }, required.Moved, o, true); }
   /** Tokens and cost of all branches, or of one path. Reads every entry of them. */
-  usage(query: Query<"usage"> = {}): Promise<Schemas["Usage"]> { return this.get("/usage", query); }
+  usage(query: Query<"usage"> = {}, o: ReadOptions = {}): Promise<Schemas["Usage"]> { return this.get(required.Usage, ["usage"], query, o); }
   /** The versions of an entry: what grows from the same parent. */
-  versions(entry: string): Promise<Schemas["Versions"]> { return this.get(`/versions/${encodeURIComponent(entry)}`); }
+  versions(entry: string, o: ReadOptions = {}): Promise<Schemas["Versions"]> { return this.get(required.Versions, ["versions", entry], {}, o); }
 }
 
 /** The operations on a store that are one request. */
 export abstract class StoreOperations extends Requests {
   /** What the client may do, so that it does not offer what would be refused. */
-  access(): Promise<Schemas["AccessDoc"]> { return this.get("/access"); }
+  access(o: ReadOptions = {}): Promise<Schemas["AccessDoc"]> { return this.get(required.AccessDoc, ["access"], {}, o); }
   /** Whether the server answers. */
-  health(): Promise<Schemas["Health"]> { return this.get("/health"); }
+  health(o: ReadOptions = {}): Promise<Schemas["Health"]> { return this.get(required.Health, ["health"], {}, o); }
   /** What users typed in all sessions and branches, newest first. */
-  prompts(query: Query<"prompts"> = {}): AsyncGenerator<Schemas["PromptList"]["prompts"][number]> { return this.pages("prompts", "/prompts", query); }
+  prompts(query: Query<"prompts"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["PromptList"]["prompts"][number]> { return this.pages("prompts", ["prompts"], query, o); }
   /** Entries of all sessions and branches that contain words. */
-  search(query: Query<"search"> = {}): AsyncGenerator<Schemas["MatchList"]["matches"][number]> { return this.pages("matches", "/search", query); }
+  search(query: Query<"search"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["MatchList"]["matches"][number]> { return this.pages("matches", ["search"], query, o); }
   /** Sessions, newest activity first. */
-  sessions(query: Query<"listSessions"> & ByMeta = {}): AsyncGenerator<Schemas["SessionList"]["sessions"][number]> { return this.pages("sessions", "/sessions", query); }
+  sessions(query: Query<"listSessions"> & ByMeta = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["SessionList"]["sessions"][number]> { return this.pages("sessions", ["sessions"], query, o); }
   /** Tokens and cost of sessions, each with all branches. */
-  usage(query: Query<"allUsage"> & ByMeta = {}): AsyncGenerator<Schemas["UsageList"]["sessions"][number]> { return this.pages("sessions", "/usage", query); }
+  usage(query: Query<"allUsage"> & ByMeta = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["UsageList"]["sessions"][number]> { return this.pages("sessions", ["usage"], query, o); }
 }
