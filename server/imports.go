@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/coppice-go/coppice/internal/api"
-	"github.com/coppice-go/coppice/internal/cli/importer"
+	"github.com/coppice-go/coppice/internal/importer"
 	"github.com/coppice-go/coppice/interop"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
-	"github.com/coppice-go/coppice/internal/cli/exporter"
+	"github.com/coppice-go/coppice/internal/exporter"
 )
 
 // exportQuery is the parameters of an export.

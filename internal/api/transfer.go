@@ -1,7 +1,7 @@
 package api
 
 import (
-	"github.com/coppice-go/coppice/internal/cli/importer"
+	"github.com/coppice-go/coppice/internal/importer"
 )
 
 // Import is what became of files that were to be imported.

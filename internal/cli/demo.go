@@ -19,8 +19,8 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/internal/casprobe"
-	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/importer"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/transcript"
 )

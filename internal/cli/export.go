@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/api"
-	"github.com/coppice-go/coppice/internal/cli/exporter"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/exporter"
 	"github.com/coppice-go/coppice/interop"
 )
 

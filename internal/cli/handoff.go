@@ -1,25 +1,20 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"iter"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
-	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
@@ -27,124 +22,13 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// homes are the folders on which the place of a file depends.
-type homes struct {
-	importer.Homes
-	home string // of the user
-}
-
-// program is one that continues sessions from files: where it looks for them, and the command that opens one.
-type program struct {
-	format interop.Format
-	uuids  bool // its sessions have UUIDs for ids
-	// folder returns the folder of sessions in a working directory that were begun at a time.
-	folder func(p homes, cwd string, begun time.Time) (string, error)
-	name   func(id string, begun time.Time) string
-	root   func(p homes) string
-	taken  func(root, id string) []string // patterns of the files that a session with this id may have
-	resume func(id, file string) string
-}
-
-var programs = map[string]program{
-	"pi": {
-		format: interop.Pi, folder: piFolder, name: stamped, taken: takenStamped,
-		root:   func(p homes) string { return p.Pi },
-		resume: func(_, file string) string { return "pi --session " + shellQuote(file) },
-	},
-	"omp": {
-		format: interop.Omp, folder: ompFolder, name: stamped, taken: takenStamped,
-		root:   func(p homes) string { return p.Omp },
-		resume: func(_, file string) string { return "omp --resume " + shellQuote(file) },
-	},
-	"claude-code": {
-		format: interop.ClaudeCode, uuids: true, folder: claudeFolder,
-		root: func(p homes) string { return p.ClaudeCode },
-		name: func(id string, _ time.Time) string { return id + ".jsonl" },
-		taken: func(root, id string) []string {
-			return []string{filepath.Join(root, "*", id+".jsonl"), filepath.Join(root, "*", id)}
-		},
-		resume: func(id, _ string) string { return "claude --resume " + id },
-	},
-	"codex": {
-		format: interop.Codex, uuids: true, root: func(p homes) string { return p.Codex },
-		folder: func(p homes, _ string, begun time.Time) (string, error) {
-			return filepath.Join(p.Codex, "sessions", begun.Local().Format("2006/01/02")), nil
-		},
-		name: func(id string, begun time.Time) string {
-			return "rollout-" + begun.Local().Format("2006-01-02T15-04-05") + "-" + id + ".jsonl"
-		},
-		taken: func(root, id string) []string {
-			name := "rollout-*-" + id + ".jsonl*"
-			return []string{
-				filepath.Join(root, "sessions", "*", "*", "*", name), filepath.Join(root, "archived_sessions", name),
-			}
-		},
-		resume: func(id, _ string) string { return "codex resume " + id },
-	},
-}
-
-// dashes replaces what separates the parts of a path.
-var dashes = strings.NewReplacer("/", "-", `\`, "-", ":", "-")
-
-// piFolder is --PATH--, or the folder of all sessions where the user has chosen one.
-func piFolder(p homes, cwd string, _ time.Time) (string, error) {
-	if p.PiFlat {
-		return p.Pi, nil
-	}
-	return filepath.Join(p.Pi, "--"+dashes.Replace(strings.TrimLeft(cwd, `/\`))+"--"), nil
-}
-
-// ompFolder names a folder below the home folder or that for temporary files by the way from there.
-func ompFolder(p homes, cwd string, _ time.Time) (string, error) {
-	for _, base := range [][2]string{{p.home, "-"}, {filepath.Clean(os.TempDir()), "-tmp-"}} {
-		rel, err := filepath.Rel(base[0], cwd)
-		if base[0] == "" || err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			continue
-		}
-		name := base[1] + dashes.Replace(rel)
-		if rel == "." {
-			name = strings.TrimSuffix(base[1], "-")
-		}
-		return filepath.Join(p.Omp, cmp.Or(name, "-")), nil
-	}
-	return filepath.Join(p.Omp, "--"+dashes.Replace(strings.TrimLeft(cwd, `/\`))+"--"), nil
-}
-
-// claudeNameMost is the longest name of a folder that Claude Code does not shorten.
-const claudeNameMost = 200
-
-var notAlphanumeric = regexp.MustCompile(`[^a-zA-Z0-9]`)
-
-func claudeFolder(p homes, cwd string, _ time.Time) (string, error) {
-	if real, err := filepath.EvalSymlinks(cwd); err == nil { // as Claude Code sees it
-		cwd = real
-	}
-	name := notAlphanumeric.ReplaceAllString(cwd, "-")
-	if len(name) > claudeNameMost {
-		return "", usageError("Claude Code shortens names of folders over %d characters in a way of its own: "+
-			"choose a shorter one with --cwd", claudeNameMost)
-	}
-	return filepath.Join(p.ClaudeCode, name), nil
-}
-
-// stamped is the name of a file of pi's and omp's.
-func stamped(id string, begun time.Time) string {
-	at := begun.UTC().Format("2006-01-02T15:04:05.000Z")
-	return strings.NewReplacer(":", "-", ".", "-").Replace(at) + "_" + id + ".jsonl"
-}
-
-func takenStamped(root, id string) []string {
-	return []string{filepath.Join(root, "*_"+id+".jsonl"), filepath.Join(root, "*", "*_"+id+".jsonl")}
-}
-
 func (c *cli) handoffCommand() *cobra.Command {
 	var cwd string
-	names := slices.Sorted(maps.Keys(programs))
 	cmd := &cobra.Command{
 		Use:   "handoff SESSION PROGRAM",
 		Short: "Write a session where another program finds it, and print the command that continues it",
 		Long: `Write a session as a file where another program looks for its sessions, and print the command that
-continues it there. PROGRAM is ` + strings.Join(names, ", ") + `. The folder is that of the program:
+continues it there. PROGRAM is ` + strings.Join(handoffPrograms(), ", ") + `. The folder is that of the program:
 CLAUDE_CONFIG_DIR, CODEX_HOME, PI_CODING_AGENT_DIR, PI_CODING_AGENT_SESSION_DIR and PI_CONFIG_DIR are
 honoured. No file is overwritten: if the program has a session with the id already, the file gets a new
 id. What the program's format cannot express is reported.`,
@@ -156,6 +40,18 @@ id. What the program's format cannot express is reported.`,
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", "", "the working directory there; default that of the session")
 	return cmd
+}
+
+// handoffPrograms returns the names of the formats whose programs continue sessions.
+func handoffPrograms() []string {
+	var list []string
+	for _, f := range formats.All() {
+		if f.Program != nil {
+			list = append(list, string(f.Name))
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // handedOff is the JSON of handoff.
@@ -171,15 +67,14 @@ type handedOff struct {
 }
 
 func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
-	p, ok := programs[to]
-	if !ok {
-		names := slices.Sorted(maps.Keys(programs))
-		return usageError("unknown program %q; there are %s", to, strings.Join(names, ", "))
+	f, err := formats.Of(interop.Format(to))
+	if err != nil || f.Program == nil {
+		return usageError("unknown program %q; there are %s", to, strings.Join(handoffPrograms(), ", "))
 	}
 	if c.home() == "" {
 		return usageError("no home folder: set $%s", homeVariable())
 	}
-	cwd, err := absolutePath(cwd)
+	cwd, err = absolutePath(cwd)
 	if err != nil {
 		return err
 	}
@@ -190,7 +85,7 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
 		}
 		out := handedOff{Session: full, Program: to, Cwd: cwd}
 		err = c.exporter(st).AsPi(ctx, full, func(s *coppice.Session, src interop.Source, h interop.Header) error {
-			return c.writeThere(p, s, c.exporter(st).Entries(src, s.Head().Entry), h, &out)
+			return c.writeThere(f.Program, s, c.exporter(st).Entries(src, s.Head().Entry), h, &out)
 		})
 		if err != nil {
 			return err
@@ -201,7 +96,7 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
 
 // writeThere writes the file of a program, under a name that no file has.
 func (c *cli) writeThere(
-	p program, s *coppice.Session, entries iter.Seq2[transcript.Draft, error], h interop.Header, out *handedOff,
+	p *interop.Program, s *coppice.Session, entries iter.Seq2[transcript.Draft, error], h interop.Header, out *handedOff,
 ) error {
 	if out.Cwd == "" {
 		out.Cwd = h.Cwd
@@ -215,36 +110,44 @@ func (c *cli) writeThere(
 	if h.Created.IsZero() {
 		h.Created = c.now()
 	}
-	at := homes{importer.HomesOf(c.getenv, c.home()), c.home()}
-	h.ID, h.Cwd = freeID(p, p.root(at), h.ID), out.Cwd
+	h.ID, h.Cwd = freeID(p, c.env(), h.ID), out.Cwd
 	h.Raw = rawjson.WithField(h.Raw, "id", rawjson.AppendString(nil, h.ID))
 	h.Raw = rawjson.WithField(h.Raw, "cwd", rawjson.AppendString(nil, h.Cwd))
-	dir, err := p.folder(at, out.Cwd, h.Created)
+	file, err := p.File(c.env(), h.ID, out.Cwd, h.Created)
 	if err != nil {
+		return usageError("%w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	out.ID, out.File = h.ID, filepath.Join(dir, p.name(h.ID, h.Created))
+	out.ID, out.File = h.ID, file
 	head := s.Head().Entry
 	out.Bytes, err = saveFile(out.File, false, func(w io.Writer) (err error) {
-		out.Losses, err = formats.Write(w, p.format, h, entries, head)
+		out.Losses, err = formats.Write(w, interop.Format(out.Program), h, entries, head)
 		return err
 	})
 	if f, ok := errors.AsType[*api.Failure](err); ok && f.Code == "exists" {
 		f.Hint = "run it again"
 	}
-	out.Command = p.resume(out.ID, out.File)
+	command := p.Command(out.ID, out.File)
+	for i, word := range command {
+		command[i] = shellQuote(word)
+	}
+	out.Command = strings.Join(command, " ")
 	return err
+}
+
+// env is what the places of programs' files depend on.
+func (c *cli) env() interop.Env {
+	return interop.Env{Getenv: c.getenv, Home: c.home(), Temp: os.TempDir()}
 }
 
 // freeID returns the id of a session in a program: its own, if the program can use it and has no file of that id, or
 // a new one.
-func freeID(p program, root, id string) string {
-	if !p.uuids || len(id) == 36 && uuid.Validate(id) == nil {
+func freeID(p *interop.Program, e interop.Env, id string) string {
+	if !p.UUIDs || len(id) == 36 && uuid.Validate(id) == nil {
 		taken := false
-		for _, pattern := range p.taken(root, id) {
+		for _, pattern := range p.Taken(e, id) {
 			names, err := filepath.Glob(pattern)
 			taken = taken || err != nil || len(names) > 0
 		}

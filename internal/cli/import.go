@@ -13,10 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/api"
-	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/importer"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/formats"
 )
 
 type importOptions struct {
@@ -65,7 +66,7 @@ unfinished answer) are imported when the file has been silent for 10 seconds, an
 			return c.importFiles(cmd.Context(), args, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.format, "format", "auto", "format of the files: "+strings.Join(importFormats, ", "))
+	cmd.Flags().StringVar(&o.format, "format", "auto", "format of the files: "+strings.Join(importFormats(), ", "))
 	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; for a single file only")
 	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store already has once more, under new ids")
 	cmd.Flags().BoolVar(&o.grow, "grow", true,
@@ -73,17 +74,23 @@ unfinished answer) are imported when the file has been silent for 10 seconds, an
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "continue to import what is added to the files")
 	cmd.Flags().BoolVar(&o.poll, "poll", false,
 		"with --watch: look at the files once a second, without notification by the system")
-	completeFlag(cmd, "format", importFormats...)
+	completeFlag(cmd, "format", importFormats()...)
 	return cmd
 }
 
 // importFormats are the formats that can be read; auto detects them by the content.
-var importFormats = []string{"auto", "pi", "omp", "atomic", "operator", "claude-code", "codex"}
+func importFormats() []string {
+	list := []string{"auto"}
+	for _, f := range formats.All() {
+		list = append(list, string(f.Name))
+	}
+	return list
+}
 
 func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) error {
 	switch {
-	case !slices.Contains(importFormats, o.format):
-		return usageError("unknown format %q: want one of %s", o.format, strings.Join(importFormats, ", "))
+	case !slices.Contains(importFormats(), o.format):
+		return usageError("unknown format %q: want one of %s", o.format, strings.Join(importFormats(), ", "))
 	case o.watch && (o.again || !o.grow || o.session != ""):
 		return usageError("--watch cannot be used with --again, --grow=false or --session")
 	case o.poll && !o.watch:
@@ -139,7 +146,7 @@ type importRun struct {
 func (r *importRun) programs(ctx context.Context) (folders []string, err error) {
 	var looked []string
 	r.found = []api.FoundProgram{}
-	for _, p := range importer.Programs(r.c.getenv, r.c.home()) {
+	for _, p := range importer.Programs(r.c.env()) {
 		looked = append(looked, p.Folders...)
 		for _, dir := range importer.Existing(p.Folders) {
 			is := api.FoundProgram{Program: p.Name, Folder: dir}

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/internal/cli/watch"
+	"github.com/coppice-go/coppice/internal/importer"
+	"github.com/coppice-go/coppice/internal/watch"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
 )
@@ -153,7 +153,7 @@ func (iw *importWatch) changed(ctx context.Context, paths []string) error {
 func (iw *importWatch) touch(path string) {
 	if parent, ok := iw.parents[path]; ok {
 		path = parent
-	} else if parent := sessionOf(path); parent != "" {
+	} else if parent := importer.OwnerOf(path); parent != "" {
 		if _, ok := iw.files[parent]; ok {
 			iw.files[parent].since, iw.files[parent].size = iw.c.now(), -1
 		}
@@ -164,16 +164,6 @@ func (iw *importWatch) touch(path string) {
 		iw.files[path] = f
 	}
 	f.since, f.size = iw.c.now(), -1
-}
-
-// sessionOf returns the file of the session to which a file of Claude Code in <session>/subagents belongs; "" = it is
-// none of these.
-func sessionOf(path string) string {
-	dir, _, ok := strings.Cut(filepath.ToSlash(path), "/subagents/")
-	if !ok {
-		return ""
-	}
-	return filepath.FromSlash(dir) + ".jsonl"
 }
 
 // bring imports a file, without the lines that are to be held back.

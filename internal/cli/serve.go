@@ -20,7 +20,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/cli/demostore"
-	"github.com/coppice-go/coppice/internal/cli/importer"
+	"github.com/coppice-go/coppice/internal/importer"
 	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/server"
 )

@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -188,8 +187,8 @@ func amend(entries lines, head string, known int) (_ lines, at string, lost int,
 }
 
 // continued is amend for a file that is continued: one in pi's form keeps amendments as the lines that they are.
-func continued(f interop.Format, entries lines, head string, known int) (_ lines, at string, lost int, err error) {
-	if f != interop.ClaudeCode && f != interop.Codex {
+func continued(t Format, entries lines, head string, known int) (_ lines, at string, lost int, err error) {
+	if t.amends {
 		return entries, head, 0, nil
 	}
 	return amend(entries, head, known)

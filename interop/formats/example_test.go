@@ -108,3 +108,22 @@ func ExampleContinue() {
 	// {"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","timestamp":1767323100000,"content":[{"type":"text","text":"Hello."}],"api":"unknown","provider":"unknown","model":"unknown","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop"}}
 	// map[messages that lack what the format needs, or are in another provider's shape: rewritten:1] <nil>
 }
+
+// What is known of a format is a row of one table: which rules build its program's contexts, and where the program
+// keeps its files.
+func ExampleAll() {
+	env := interop.Env{Getenv: func(string) string { return "" }, Home: "/home/me", Temp: "/tmp"}
+	for _, f := range formats.All() {
+		if f.Program != nil {
+			fmt.Println(f.Name, f.Profile, f.Program.Name, f.Program.Folders(env)[0])
+		}
+	}
+	row, err := formats.Of(interop.Codex)
+	fmt.Println(row.Program.Command("ID", "FILE"), err)
+	// Output:
+	// pi pi pi /home/me/.pi/agent/sessions
+	// claude-code  Claude Code /home/me/.claude/projects
+	// omp omp omp /home/me/.omp/agent/sessions
+	// codex  Codex /home/me/.codex/sessions
+	// [codex resume ID] <nil>
+}

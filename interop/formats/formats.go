@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -33,58 +34,81 @@ import (
 	"github.com/coppice-go/coppice/interop/operator"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/interop/pi/harness"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // headBytes is how much of a file is looked at.
 const headBytes = 256 << 10
 
-// format is what a package offers.
-type format struct {
-	name   interop.Format
+// Format is all that is known of the session files of a program: a row of the table.
+type Format struct {
+	Name    interop.Format
+	Profile transcript.Profile // the rules by which the program builds contexts
+	Program *interop.Program   // nil = the program is not looked for on a machine
+
 	detect func(head []byte) bool
 	open   func(src interop.Source, o interop.Options) interop.Reader
-	write  writer   // nil = there is none
-	extend extender // nil = there is none
+	write  writer
+	extend continuer // nil = nothing can be added to a file
+	amends bool      // its files keep amendments, as the lines that they are
+	folder string    // part of the paths of its files that are like pi's; "" = they are pi's
 }
 
 // table has the formats in the order in which they are looked for.
-var table = []format{
+var table = []Format{
 	{
-		name: interop.Codex, detect: codex.Detect, write: codex.Write,
-		open: func(src interop.Source, o interop.Options) interop.Reader { return codex.NewReader(src, o) },
+		Name: interop.Codex, Profile: transcript.Coppice, Program: &codex.Program,
+		detect: codex.Detect, open: opener(codex.NewReader), write: codex.Write, extend: codex.Continue,
 	},
 	{
-		name: interop.Operator, detect: operator.Detect, write: operator.Write, extend: operator.Extend,
-		open: func(src interop.Source, o interop.Options) interop.Reader { return operator.NewReader(src, o) },
+		Name: interop.Operator, Profile: transcript.Operator,
+		detect: operator.Detect, open: opener(operator.NewReader), write: operator.Write,
+		extend: after(operator.Extend), amends: true,
 	},
 	{
-		name: interop.Omp, detect: omp.Detect, write: omp.Write, extend: omp.Extend,
-		open: func(src interop.Source, o interop.Options) interop.Reader { return omp.NewReader(src, o) },
+		Name: interop.Omp, Profile: transcript.OMP, Program: &omp.Program,
+		detect: omp.Detect, open: opener(omp.NewReader), write: omp.Write, extend: after(omp.Extend), amends: true,
+		folder: "/.omp/agent/sessions/",
 	},
 	{
-		name: interop.Atomic, detect: atomic.Detect, write: atomic.Write, extend: atomic.Extend,
-		open: func(src interop.Source, o interop.Options) interop.Reader { return atomic.NewReader(src, o) },
+		Name: interop.Atomic, Profile: transcript.Atomic,
+		detect: atomic.Detect, open: opener(atomic.NewReader), write: atomic.Write, extend: after(atomic.Extend),
+		amends: true, folder: "/.atomic/agent/sessions/",
 	},
 	{
-		name: interop.ClaudeCode, detect: claudecode.Detect, write: toClaude, extend: claudecode.Append,
-		open: func(src interop.Source, o interop.Options) interop.Reader { return claudecode.NewReader(src, o) },
+		Name: interop.ClaudeCode, Profile: transcript.Coppice, Program: &claudecode.Program,
+		detect: claudecode.Detect, open: opener(claudecode.NewReader), write: toClaude,
+		extend: after(claudecode.Append),
 	},
 	{
-		name: interop.Pi, detect: isPi, write: pi.Write, extend: pi.Extend,
-		open: openPi,
+		Name: interop.Pi, Profile: transcript.Pi, Program: &pi.Program,
+		detect: isPi, open: openPi, write: pi.Write, extend: continuePi, amends: true,
 	},
+}
+
+// All returns the formats, pi's first.
+func All() []Format {
+	list := slices.Clone(table)
+	slices.Reverse(list)
+	return list
+}
+
+// opener returns the function of a row for one that returns a reader of its own type.
+func opener[R interop.Reader](open func(interop.Source, interop.Options) R) func(interop.Source, interop.Options) interop.Reader {
+	return func(src interop.Source, o interop.Options) interop.Reader { return open(src, o) }
 }
 
 // ErrUnknown is wrapped by the error for a format that there is nothing for.
 var ErrUnknown = errors.New("unknown format")
 
-func find(f interop.Format) (format, error) {
+// Of returns the row of a format, or an error that wraps ErrUnknown.
+func Of(f interop.Format) (Format, error) {
 	for _, t := range table {
-		if t.name == f {
+		if t.Name == f {
 			return t, nil
 		}
 	}
-	return format{}, fmt.Errorf("%w: %q", ErrUnknown, f)
+	return Format{}, fmt.Errorf("%w: %q", ErrUnknown, f)
 }
 
 // Detect returns the format of a file by its beginning, 256 KiB of it or all there is. name is its path: it
@@ -97,10 +121,10 @@ func Detect(head []byte, name string) interop.Format {
 		if !t.detect(head) {
 			continue
 		}
-		if t.name == interop.Pi {
+		if t.Name == interop.Pi {
 			return byFolder(name)
 		}
-		return t.name
+		return t.Name
 	}
 	return ""
 }
@@ -108,11 +132,10 @@ func Detect(head []byte, name string) interop.Format {
 // byFolder returns the program whose file one in pi's format is.
 func byFolder(name string) interop.Format {
 	path := strings.ReplaceAll(name, `\`, "/")
-	switch {
-	case strings.Contains(path, "/.omp/agent/sessions/"):
-		return interop.Omp
-	case strings.Contains(path, "/.atomic/agent/sessions/"):
-		return interop.Atomic
+	for _, t := range table {
+		if t.folder != "" && strings.Contains(path, t.folder) {
+			return t.Name
+		}
 	}
 	return interop.Pi
 }
@@ -140,7 +163,7 @@ func Open(src interop.Source, f interop.Format, o interop.Options) (interop.Read
 			f = interop.Pi
 		}
 	}
-	t, err := find(f)
+	t, err := Of(f)
 	if err != nil {
 		return nil, err
 	}

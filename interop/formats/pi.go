@@ -100,12 +100,23 @@ func (p *piFile) Close() error {
 	return p.r.Close()
 }
 
-// toHarness reads a file of pi's harness to its end, which shows how it is continued, and goes back to its
-// beginning.
-func toHarness(original io.Reader) (*bufio.Reader, extender, error) {
+// continuePi continues a file of pi's. Of one of its agent-core harness, the end is read first, which shows how it is
+// continued.
+func continuePi(
+	w io.Writer, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error],
+	head string,
+) (interop.Losses, error) {
+	in := bufio.NewReaderSize(original, headBytes)
+	start, err := in.Peek(headBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read the original: %w", err)
+	}
+	if !harness.Detect(start) {
+		return after(pi.Extend)(w, in, h, known, entries, head)
+	}
 	seeker, ok := original.(io.ReadSeeker)
 	if !ok {
-		return nil, nil, fmt.Errorf("%w: %s's harness, of which the end must be read first", ErrNoAppend, interop.Pi)
+		return nil, fmt.Errorf("%w: %s's harness, of which the end must be read first", ErrNoAppend, interop.Pi)
 	}
 	rewind := func() (io.ReadCloser, error) {
 		_, err := seeker.Seek(0, io.SeekStart)
@@ -113,18 +124,13 @@ func toHarness(original io.Reader) (*bufio.Reader, extender, error) {
 	}
 	end, err := harness.ReadEnd(interop.Source{Name: "the original", Open: rewind})
 	if errors.Is(err, harness.ErrNoEnd) {
-		return nil, nil, fmt.Errorf("%w: %w", ErrNoAppend, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoAppend, err)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if _, err := rewind(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	extend := func(
-		w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
-	) (interop.Losses, error) {
-		return end.Append(w, known, entries, head)
-	}
-	return bufio.NewReaderSize(seeker, headBytes), extend, nil
+	return appendTo(w, seeker, func(w io.Writer) (interop.Losses, error) { return end.Append(w, known, entries, head) })
 }

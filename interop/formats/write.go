@@ -13,10 +13,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode"
-	"github.com/coppice-go/coppice/interop/codex"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
-	"github.com/coppice-go/coppice/interop/pi/harness"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -24,17 +22,19 @@ type (
 	writer func(
 		w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 	) (interop.Losses, error)
+	// continuer writes the bytes of an original and then what was added since.
+	continuer func(
+		w io.Writer, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error],
+		head string,
+	) (interop.Losses, error)
+	// extender writes what was added to a file since, without the file.
 	extender func(
 		w io.Writer, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 	) (interop.Losses, error)
 )
 
-var (
-	// ErrNoWriter is wrapped by the error for a format that is only read.
-	ErrNoWriter = errors.New("sessions are not written in this format")
-	// ErrNoAppend is wrapped by the error for a file that has no place for more entries in its own format.
-	ErrNoAppend = errors.New("nothing can be added to a file of this format")
-)
+// ErrNoAppend is wrapped by the error for a file that has no place for more entries in its own format.
+var ErrNoAppend = errors.New("nothing can be added to a file of this format")
 
 // Write writes a session as a file of a format that opens at head, "" = before the first entry. entries, pi v3
 // lines in the session's order, is walked three times, five where entries are amended, and must yield the same each
@@ -43,12 +43,9 @@ var (
 func Write(
 	w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
-	t, err := find(f)
+	t, err := Of(f)
 	if err != nil {
 		return nil, err
-	}
-	if t.write == nil {
-		return nil, fmt.Errorf("%w: %s", ErrNoWriter, f)
 	}
 	entries, head, _, err = amend(entries, head, 0)
 	if err != nil {
@@ -71,11 +68,11 @@ func Continue(
 	w io.Writer, f interop.Format, original io.Reader, h interop.Header,
 	known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (losses interop.Losses, err error) {
-	t, err := find(f)
+	t, err := Of(f)
 	if err != nil {
 		return nil, err
 	}
-	entries, head, lost, err := continued(f, entries, head, known)
+	entries, head, lost, err := continued(t, entries, head, known)
 	if err != nil {
 		return nil, err
 	}
@@ -90,28 +87,41 @@ func Continue(
 			}
 		}()
 	}
-	if f == interop.Codex {
-		return codex.Continue(w, original, h, known, entries, head)
-	}
-	in := bufio.NewReaderSize(original, headBytes)
-	start, err := in.Peek(headBytes)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read the original: %w", err)
-	}
-	extend := t.extend
-	if f == interop.Pi && harness.Detect(start) {
-		if in, extend, err = toHarness(original); err != nil {
-			return nil, err
-		}
-	} else if extend == nil || !hasIDs(start) {
+	if t.extend == nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoAppend, f)
 	}
+	return t.extend(w, original, h, known, entries, head)
+}
+
+// after continues files whose additions come after what they have.
+func after(extend extender) continuer {
+	return func(
+		w io.Writer, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error],
+		head string,
+	) (interop.Losses, error) {
+		in := bufio.NewReaderSize(original, headBytes)
+		start, err := in.Peek(headBytes)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("read the original: %w", err)
+		}
+		if !hasIDs(start) {
+			return nil, fmt.Errorf("%w: its entries have no ids", ErrNoAppend)
+		}
+		return appendTo(w, in, func(w io.Writer) (interop.Losses, error) {
+			return extend(w, h, known, entries, head)
+		})
+	}
+}
+
+// appendTo copies an original, and then what extend writes, on a line of its own.
+func appendTo(
+	w io.Writer, original io.Reader, extend func(w io.Writer) (interop.Losses, error),
+) (interop.Losses, error) {
 	end := &lastByte{w: w}
-	if _, err := io.Copy(end, in); err != nil {
+	if _, err := io.Copy(end, original); err != nil {
 		return nil, fmt.Errorf("copy the original: %w", err)
 	}
-	ended := &ender{w: w, need: end.any && end.last != '\n'}
-	return extend(ended, h, known, entries, head)
+	return extend(&ender{w: w, need: end.any && end.last != '\n'})
 }
 
 // hasIDs reports whether a file holds a tree, and not only a sequence, by its header.

@@ -19,7 +19,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/examples/session"
-	"github.com/coppice-go/coppice/internal/cli/importer"
+	"github.com/coppice-go/coppice/internal/importer"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/proof"

@@ -41,7 +41,7 @@ var first = []string{
 }
 
 // slow are targets that build a whole session for each input: fewer of them make the same time.
-var slow = map[string]int{"internal/cli/importer.FuzzImport": 600, "internal/journal.FuzzTail": 1500}
+var slow = map[string]int{"internal/importer.FuzzImport": 600, "internal/journal.FuzzTail": 1500}
 
 // target is a fuzz function of a package, by its folder below the root.
 type target struct{ dir, name string }
@@ -96,7 +96,7 @@ func TestTargets(t *testing.T) {
 	}
 	for _, dir := range []string{
 		".", "backend", "backend/s3", "checkpoint", "checkpoint/internal/canon", "codec", "export",
-		"internal/blob", "internal/cli", "internal/cli/importer", "internal/cli/term", "internal/journal", "internal/layout",
+		"internal/blob", "internal/cli", "internal/importer", "internal/cli/term", "internal/journal", "internal/layout",
 		"internal/rawjson", "internal/repair", "internal/segment",
 		"interop/pi", "snapshot", "transcript",
 	} {

@@ -29,10 +29,6 @@ type File struct {
 	agent   bool // named like the transcript of an agent, which may be imported with the session that started it
 }
 
-// lists are the names of files beside sessions: Codex's names of its threads, what was typed into
-// Codex and Claude Code, the journal of a Claude Code workflow.
-var lists = []string{"session_index.jsonl", "history.jsonl", "journal.jsonl"}
-
 var errNotRegular = errors.New("not a regular file")
 
 // maxFolders bounds the folders that are read for one path, links to them included.
@@ -143,8 +139,8 @@ func (w *walker) file(path string) {
 	case info.Mode().IsRegular() && w.first(path):
 		w.found = append(w.found, File{
 			Path: path, Size: info.Size(), Changed: info.ModTime(),
-			Beside: slices.Contains(lists, filepath.Base(path)),
-			agent:  strings.HasPrefix(filepath.Base(path), "agent-"),
+			Beside: isList(filepath.Base(path)),
+			agent:  isAgent(path),
 		})
 	}
 }
@@ -156,4 +152,12 @@ func (w *walker) link(path string) {
 	} else if IsSession(path) {
 		w.file(path)
 	}
+}
+
+// Existing returns those of some folders that exist.
+func Existing(folders []string) []string {
+	return slices.DeleteFunc(slices.Clone(folders), func(dir string) bool {
+		info, err := os.Stat(dir)
+		return err != nil || !info.IsDir()
+	})
 }

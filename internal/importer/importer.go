@@ -201,20 +201,13 @@ func read(
 	return res, err
 }
 
-// profile returns the rules by which the program of a format builds contexts.
+// profile returns the rules by which the program of a format builds contexts; "" = pi's.
 func profile(f interop.Format) transcript.Profile {
-	switch f {
-	case interop.Pi:
-		return transcript.Pi
-	case interop.Omp:
-		return transcript.OMP
-	case interop.Atomic:
-		return transcript.Atomic
-	case interop.Operator:
-		return transcript.Operator
-	case interop.ClaudeCode, interop.Codex: // theirs are built by other means: the reader brings them into our form
+	row, err := formats.Of(cmp.Or(f, interop.Pi))
+	if err != nil {
+		return transcript.Coppice
 	}
-	return transcript.Coppice
+	return row.Profile
 }
 
 // importSession imports the entries that a reader returns.

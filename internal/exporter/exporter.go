@@ -38,7 +38,11 @@ type Exporter struct {
 
 // Formats returns the names of the formats in which sessions are written.
 func Formats() []string {
-	return []string{"pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown", "html"}
+	var list []string
+	for _, f := range formats.All() {
+		list = append(list, string(f.Name))
+	}
+	return append(list, "original", "markdown", "html")
 }
 
 // Write writes a session in a format, and returns what the format cannot express. It needs room for the session in the

@@ -94,7 +94,7 @@ func files(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{"pi": session.JSONL}
 	for _, pattern := range []string{"claudecode/testdata/*.jsonl", "codex/testdata/*.jsonl", "pi/harness/testdata/*.jsonl"} {
-		found, err := filepath.Glob("../../../interop/" + pattern)
+		found, err := filepath.Glob("../../interop/" + pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatal(pattern, err)
 		}

@@ -9,10 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/coppice-go/coppice/interop"
 )
@@ -20,9 +17,8 @@ import (
 // maxListed bounds the names that are listed of one folder.
 const maxListed = 10_000
 
-// FromFile returns the source of a file. Other files of its session are found from its folder:
-// below it, and where a program keeps more of a session elsewhere (omp's images two folders up;
-// Codex's files of another day, its archived files and its list of names).
+// FromFile returns the source of a file. Other files of its session are found from its folder: below it, and where its
+// program keeps more of a session.
 func FromFile(name string) interop.Source { return FromFileTo(name, math.MaxInt64) }
 
 // FromFileTo is FromFile that ends after size bytes: a file may grow while it is read, and a reader
@@ -41,32 +37,19 @@ func FromFileTo(name string, size int64) interop.Source {
 			}{io.LimitReader(f, size), f}, nil
 		},
 		Beside: func(file string) (io.ReadCloser, error) {
-			if !filepath.IsLocal(file) && !strings.HasPrefix(file, "../../blobs/") &&
-				!codexFolder().MatchString(path.Dir(file)) && !slices.Contains(indexes, file) {
+			if !filepath.IsLocal(file) && !isBeside(file, true) {
 				return nil, fmt.Errorf("%s: %w", file, fs.ErrNotExist)
 			}
 			return os.Open(filepath.Join(from, filepath.FromSlash(file)))
 		},
 		List: func(dir string) ([]string, error) {
-			if !filepath.IsLocal(dir) && !codexFolder().MatchString(dir) {
+			if !filepath.IsLocal(dir) && !isBeside(dir, false) {
 				return nil, fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
 			}
 			return list(filepath.Join(from, filepath.FromSlash(dir)), dir)
 		},
 	}
 }
-
-// codexFolder matches a folder of Codex, seen from another one: sessions/YYYY/MM/DD or
-// archived_sessions in its home.
-var codexFolder = sync.OnceValue(func() *regexp.Regexp {
-	const day = `[0-9]{4}/[0-9]{2}/[0-9]{2}`
-	return regexp.MustCompile(`^(\.\./\.\./\.\./` + day + `|\.\./\.\./\.\./\.\./archived_sessions|` +
-		`\.\./sessions/` + day + `)$`)
-})
-
-// indexes are the paths of Codex's list of session names, which is in its home, from the folders of
-// its sessions.
-var indexes = []string{"../../../../session_index.jsonl", "../session_index.jsonl"}
 
 // list returns the files in a folder, as names for Beside; without those in folders below it, and
 // without links.

@@ -1,0 +1,53 @@
+package codex
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/homes"
+)
+
+// Program is where Codex keeps its sessions: in a folder for each day below CODEX_HOME.
+var Program = interop.Program{
+	Name: "Codex",
+	Folders: func(e interop.Env) []string {
+		return []string{homes.Join(homeDir(e), "sessions"), homes.Join(homeDir(e), "archived_sessions")}
+	},
+	UUIDs: true,
+	File: func(e interop.Env, id, _ string, begun time.Time) (string, error) {
+		begun = begun.Local()
+		name := "rollout-" + begun.Format("2006-01-02T15-04-05") + "-" + id + ".jsonl"
+		return filepath.Join(homeDir(e), "sessions", begun.Format("2006/01/02"), name), nil
+	},
+	Taken: func(e interop.Env, id string) []string {
+		name := "rollout-*-" + id + ".jsonl*"
+		return []string{
+			filepath.Join(homeDir(e), "sessions", "*", "*", "*", name),
+			filepath.Join(homeDir(e), "archived_sessions", name),
+		}
+	},
+	Command: func(id, _ string) []string { return []string{"codex", "resume", id} },
+	Lists:   []string{"session_index.jsonl", "history.jsonl"}, // names of sessions, and what was typed
+	Beside: func(file string) bool {
+		return dayFolder().MatchString(path.Dir(file)) || slices.Contains(indexes, file)
+	},
+	ListsBeside: func(dir string) bool { return dayFolder().MatchString(dir) },
+	Settled:     func() interop.Settler { return newTail() },
+}
+
+func homeDir(e interop.Env) string { return homes.Folder(e, "CODEX_HOME", ".codex") }
+
+// dayFolder matches a folder of sessions, as it is seen from another one.
+var dayFolder = sync.OnceValue(func() *regexp.Regexp {
+	const day = `[0-9]{4}/[0-9]{2}/[0-9]{2}`
+	return regexp.MustCompile(`^(\.\./\.\./\.\./` + day + `|\.\./\.\./\.\./\.\./archived_sessions|` +
+		`\.\./sessions/` + day + `)$`)
+})
+
+// indexes are the paths of the list of session names, which is in Codex's home, from the folders of sessions.
+var indexes = []string{"../../../../session_index.jsonl", "../session_index.jsonl"}

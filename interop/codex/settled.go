@@ -1,0 +1,115 @@
+package codex
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
+)
+
+const (
+	maxHeldLines = 64  // events that are waited for
+	maxHeard     = 256 // texts of items that are remembered
+)
+
+// tail finds answers whose count of tokens may still come, and events that an item may repeat.
+type tail struct {
+	jsonl.Holds
+	seed    maphash.Seed
+	heard   [maxHeard]uint64
+	n       int
+	counted bool // the count of the open answer came
+}
+
+func newTail() *tail { return &tail{seed: maphash.MakeSeed()} }
+
+// Line takes the next line.
+func (c *tail) Line(line []byte, from, end int64) {
+	c.Begin(from, end)
+	if line == nil {
+		return
+	}
+	payload := rawjson.Field(line, "payload")
+	kind := rawjson.Text(rawjson.Field(payload, "type"))
+	switch rawjson.Text(rawjson.Field(line, "type")) {
+	case "response_item":
+		c.item(kind, payload)
+	case "event_msg":
+		c.event(kind, payload)
+	case "turn_context":
+		c.Turn()
+	case "compacted":
+		c.Message, c.Events = 0, nil
+	}
+}
+
+func (c *tail) item(kind string, item []byte) {
+	for _, list := range []string{"content", "summary"} {
+		val := rawjson.Field(item, list)
+		for m := rawjson.Walk(val); m.Closing == ']' && m.Next(); {
+			c.hear(rawjson.Text(rawjson.Field(m.Val, "text")))
+		}
+	}
+	switch kind {
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
+		if c.counted {
+			c.Message = 0
+		}
+	case "message":
+		if rawjson.Text(rawjson.Field(item, "role")) != "assistant" {
+			c.Message = 0
+			return
+		}
+		c.answer()
+	default:
+		c.answer()
+	}
+}
+
+// answer notes an item of an answer; one that comes after the count begins the next answer.
+func (c *tail) answer() {
+	if c.counted {
+		c.Message, c.counted = 0, false
+	}
+	c.Open()
+}
+
+func (c *tail) event(kind string, event []byte) {
+	switch kind {
+	case "user_message", "agent_message":
+		c.wait(rawjson.Text(rawjson.Field(event, "message")), kind == "user_message")
+	case "agent_reasoning", "agent_reasoning_raw_content":
+		c.wait(rawjson.Text(rawjson.Field(event, "text")), false)
+	case "token_count":
+		if string(rawjson.Field(event, "info")) != "null" {
+			c.counted, c.Message = true, 0
+		}
+	case "task_started", "turn_started":
+		c.Turn()
+	case "task_complete", "turn_complete", "turn_aborted", "thread_rolled_back":
+		c.Message, c.Events = 0, nil
+	}
+}
+
+func (c *tail) hear(text string) {
+	sum := maphash.String(c.seed, text)
+	c.heard[c.n%maxHeard] = sum
+	c.n++
+	for i, e := range c.Events {
+		if e.Text == sum {
+			c.Events = append(c.Events[:i], c.Events[i+1:]...)
+			return
+		}
+	}
+}
+
+func (c *tail) wait(text string, user bool) {
+	sum := maphash.String(c.seed, text)
+	if slices.Contains(c.heard[:min(c.n, maxHeard)], sum) {
+		return
+	}
+	if c.Events = append(c.Events, jsonl.HeldEvent{At: c.From(), Text: sum, User: user}); len(c.Events) > maxHeldLines {
+		c.Events = c.Events[1:]
+	}
+}
