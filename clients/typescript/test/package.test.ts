@@ -14,6 +14,12 @@ test("the library uses no module of Node, and no global that only Node has", () 
   }
 });
 
+test("every test has a time limit: that of limit.ts", () => {
+  const sources = join(here, "test"), tests = readdirSync(sources).filter((name) => name.endsWith(".test.ts"));
+  for (const name of tests) assert.match(readFileSync(join(sources, name), "utf8"), /^import \{.*\btest\b.*\} from "\.\/limit\.js";$/m, name);
+  for (const name of tests) assert.doesNotMatch(readFileSync(join(sources, name), "utf8"), /^import \{.*\b(test|it|suite|describe|before)\b.*\} from "node:test"/m, name);
+});
+
 test("the package has the library, its types, README and licence, and no dependencies", () => {
   const env = { ...process.env, npm_config_ignore_scripts: "true" };
   const [pack] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: here, env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: limit }));
