@@ -29,9 +29,9 @@ class PackageTest(Case):
             self.assertEqual((PACKAGE / name).read_text(), text, f"{name}: run tools/generate.py")
 
     def test_it_is_written_in_850_lines(self) -> None:
-        lines = 0
+        lines, generated = 0, generate.modules()
         for path in PACKAGE.glob("*.py"):
-            if path.name not in generate.modules():
+            if path.name not in generated:
                 lines += sum(1 for line in path.read_text().split("\n") if line.strip())
         self.assertLessEqual(lines, 850)
 
