@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -274,10 +275,15 @@ func (s *service) run(ctx context.Context) error {
 }
 
 func (s *service) listen(l net.Listener) error {
-	if s.o.tlsCert != "" {
-		return s.http.ServeTLS(l, s.o.tlsCert, s.o.tlsKey)
+	if s.o.tlsCert == "" {
+		return s.http.Serve(server.Listen(s.http, l, nil))
 	}
-	return s.http.Serve(l)
+	pair, err := tls.LoadX509KeyPair(s.o.tlsCert, s.o.tlsKey)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	return s.http.Serve(server.Listen(s.http, l, config))
 }
 
 // end ends the streams, waits for requests under way for a time, and finishes commits that have begun.

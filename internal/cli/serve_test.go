@@ -288,7 +288,9 @@ func TestServeSlowHeader(t *testing.T) {
 // With a certificate the server speaks TLS, and nothing else; the cookie is for TLS alone.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
-	own := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate, and a client that trusts it
+	own := httptest.NewUnstartedServer(http.NotFoundHandler()) // for its certificate, and a client that trusts it
+	own.EnableHTTP2 = true
+	own.StartTLS()
 	defer own.Close()
 	key, err := x509.MarshalPKCS8PrivateKey(own.TLS.Certificates[0].PrivateKey)
 	if err != nil {
@@ -316,7 +318,15 @@ func TestServeTLS(t *testing.T) {
 	if set := resp.Header.Get("Set-Cookie"); !strings.Contains(set, "; Secure") {
 		t.Errorf("%d, cookie %q", resp.StatusCode, set)
 	}
+	resp, err = own.Client().Transport.RoundTrip(req) // the link was used
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.ProtoMajor != 2 {
+		t.Errorf("a client that knows HTTP/2 speaks %s", resp.Proto)
+	}
 	s.url = strings.Replace(s.url, "https:", "http:", 1)
-	s.wants(http.StatusBadRequest, "HTTPS", "GET", "/v1/health", "")
+	s.wants(http.StatusBadRequest, `"code":"request"`, "GET", "/v1/health", "")
 	s.end()
 }
