@@ -43,7 +43,7 @@ export class OutcomeUnknown extends CoppiceError {
   retry?: (signal?: AbortSignal) => Promise<Receipt>;
   /** key is the Idempotency-Key, if the write has one: the same write with it is stored at most once. */
   constructor(what: string, readonly key: string | undefined, cause: unknown) {
-    const hint = key ? "send it again with this key" : "read the session again: its commits show whether it is stored";
+    const hint = key ? "send it again with this key" : "look whether it is stored before you send it again";
     const why = cause instanceof Error ? cause.message : String(cause);
     super({ code: "outcome-unknown", detail: `${what}: unknown whether it is stored: ${why}`, hint }, "unknown", cause);
   }

@@ -136,9 +136,9 @@ export class Transport {
       const response = await (this.o.fetch ?? fetch)(url, init);
       const location = response.headers.get("Location");
       const redirect = [301, 302, 303, 307, 308].includes(response.status);
-      if (init.method !== "GET" || !redirect || location === null || left === 0) return response;
+      if (init.method !== "GET" || !redirect || location === null || !URL.canParse(location, url.href)) return response;
       const to = new URL(location, url);
-      if (to.origin !== url.origin) return response;
+      if (to.origin !== url.origin || left === 0) return response;
       discard(response.body);
       url = to;
     }

@@ -109,6 +109,7 @@ test("a read follows redirects within the origin, a bounded number of them, and 
     seen.push(`${q.url} ${q.headers.authorization}`);
     if (q.url!.startsWith("/moved/")) return void a.writeHead(308, { Location: "/v1/health" }).end();
     if (q.url!.startsWith("/left/")) return void a.writeHead(302, { Location: `${other}/v1/health` }).end();
+    if (q.url!.startsWith("/bad/")) return void a.writeHead(302, { Location: "http://" }).end();
     if (q.url!.startsWith("/round/")) return void a.writeHead(307, { Location: q.url! }).end();
     a.writeHead(200, { "Content-Type": "application/json" }).end('{"status":"ok"}');
   });
@@ -117,6 +118,8 @@ test("a read follows redirects within the origin, a bounded number of them, and 
   assert.deepEqual(seen.splice(0), ["/moved/v1/health Bearer secret", "/v1/health Bearer secret"]);
   await assert.rejects(health("/left"), (e: CoppiceError) => e.code === "answer" && e.message.includes(other));
   assert.deepEqual(seen.splice(0), ["/left/v1/health Bearer secret"]);
+  await assert.rejects(health("/bad"), { code: "answer" });
+  assert.equal(seen.splice(0).length, 1);
   await assert.rejects(health("/round"), { code: "answer" });
   assert.equal(seen.splice(0).length, 6);
   await assert.rejects(new Store(`${url}/left`).session("s").follow().next(), { code: "answer" });
