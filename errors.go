@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/internal/session"
 )
 
-// What went wrong, found by errors.Is, beside fs.ErrNotExist, fs.ErrExist, fs.ErrClosed,
+// What went wrong, found by errors.Is, beside fs.ErrNotExist, fs.ErrExist, fs.ErrClosed, codec.ErrText,
 // backend.ErrTooLarge and backend.ErrNoCAS. Commit says what each of them means for the turn. With any other
 // error nothing was applied: what was appended is pending, State is as it was, and Commit may be called again.
 var (
@@ -27,7 +27,6 @@ var (
 	ErrKeyReused     = errors.New("coppice: the idempotency key belongs to another turn")
 	ErrInDoubt       = errors.New("coppice: an earlier commit of this handle is in doubt")
 	ErrDeleted       = errors.New("coppice: session was deleted") // fs.ErrNotExist too
-	ErrText          = errors.New("coppice: text is not valid UTF-8")
 
 	// ErrDeleteUnfinished is of Delete and DeleteAt: the session is deleted, but not all of its objects are removed, or,
 	// if it is ErrCommitUnknown too, it is unknown whether the session is deleted.
@@ -41,8 +40,8 @@ type Error struct {
 	Session string             // "" = the store
 	Commit  string             // the id that was tried
 	Winner  *checkpoint.Commit // of ErrConflict and ErrFenced: the commit at the head
-	Object  string             // of ErrCorrupt; and of limits: what is too large
-	Offset  int64              // of ErrCorrupt: byte offset in Object
+	Object  string             // of ErrCorrupt; of limits: what is too large; of codec.ErrText: which text
+	Offset  int64              // of ErrCorrupt and codec.ErrText: byte offset in Object
 	Hint    string             // one sentence: what to do
 	Err     error
 }
@@ -87,6 +86,7 @@ var hints = []struct {
 		backend.ErrNoCAS,
 		"use another store: on this one two writers can overwrite each other; Options.SingleWriter allows it",
 	},
+	{codec.ErrText, "nothing was applied: convert the text to UTF-8, and bytes that are no text to base64"},
 	{codec.ErrVersion, "use a release of coppice that can read this format"},
 	{context.Canceled, "nothing was changed; call again"},
 	{context.DeadlineExceeded, "nothing was changed; call again with more time"},
@@ -148,6 +148,9 @@ func fail(op, id string, err error) error {
 	}
 	if limit, ok := errors.AsType[*codec.LimitError](err); ok {
 		e.Object, e.Err = limit.What, &sentinel{[]error{backend.ErrTooLarge}, err}
+	}
+	if text, ok := errors.AsType[*codec.TextError](err); ok {
+		e.Object, e.Offset = text.What, text.Offset
 	}
 	for _, h := range hints {
 		if errors.Is(e.Err, h.is) {

@@ -2,11 +2,11 @@ package coppice
 
 import (
 	"context"
-	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -45,12 +45,14 @@ func (s *Session) SetInfo(ctx context.Context, c InfoChange) (Receipt, error) {
 // drafts are the entries by which a session changes what it is known by.
 func (c InfoChange) drafts(now checkpoint.Summary) (say []transcript.Draft, err error) {
 	for what, text := range map[string]*string{"title": c.Title, "working directory": c.Cwd} {
-		switch {
-		case text == nil:
-		case len(*text) > maxInfoText:
+		if text == nil {
+			continue
+		}
+		if len(*text) > maxInfoText {
 			return nil, session.LimitError(what, maxInfoText, len(*text))
-		case !utf8.ValidString(*text):
-			return nil, layout.BadInput("the %s is not UTF-8", what)
+		}
+		if err := rawjson.CheckText(what, *text); err != nil {
+			return nil, err
 		}
 	}
 	if c.Title != nil && *c.Title != now.Title {

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -22,6 +21,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/transcript"
@@ -75,10 +75,8 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 		return nil, fail("new", "", errors.New("no backend"))
 	case s.o.Poll < 0:
 		return nil, fail("new", "", fmt.Errorf("poll every %v", s.o.Poll))
-	case len(s.o.Writer) > checkpoint.MaxName:
-		return nil, fail("new", "", session.LimitError("writer", checkpoint.MaxName, len(s.o.Writer)))
 	}
-	if err := s.o.Session.valid(); err != nil {
+	if err := errors.Join(session.CheckName("writer", s.o.Writer), s.o.Session.valid()); err != nil {
 		return nil, fail("new", "", err)
 	}
 	if s.o.Poll == 0 {
@@ -89,7 +87,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 		if err != nil {
 			host = "unknown"
 		}
-		s.o.Writer = fmt.Sprintf("%.200s:%d", host, os.Getpid())
+		s.o.Writer = fmt.Sprintf("%.200s:%d", strings.ToValidUTF8(host, "\ufffd"), os.Getpid())
 	}
 	if s.o.Logger == nil {
 		s.o.Logger = slog.New(slog.DiscardHandler)
@@ -289,8 +287,15 @@ func (o *SessionOptions) about() *about {
 // relationChars are what a relation consists of. Patterns would cost every program that starts, sessions or not.
 const relationChars = "abcdefghijklmnopqrstuvwxyz0123456789.-"
 
-// validAbout refuses what cannot be said of a session.
+// validAbout refuses what a session's header cannot contain.
 func (o *SessionOptions) validAbout() error {
+	for _, f := range [...]struct{ what, text string }{
+		{"title", o.Title}, {"working directory", o.Cwd}, {"parent", o.Parent},
+	} {
+		if err := rawjson.CheckText(f.what, f.text); err != nil {
+			return err
+		}
+	}
 	if len(o.Relation) > 32 || strings.Trim(o.Relation, relationChars) != "" {
 		return layout.BadInput("relation %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", o.Relation)
 	}
@@ -306,8 +311,8 @@ func validMeta(meta map[string]string) error {
 		if !checkpoint.ValidMetaKey(key) {
 			return layout.BadInput("metadata key %.70q: want 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", key)
 		}
-		if !utf8.ValidString(value) {
-			return layout.BadInput("metadata %s: its value is not UTF-8", key)
+		if err := rawjson.CheckText("metadata "+key, value); err != nil {
+			return err
 		}
 	}
 	p, err := json.Marshal(meta)

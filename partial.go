@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // Partial says what the assistant has streamed of its answer so far, as any JSON of at most 256 KiB without white space
@@ -32,7 +34,7 @@ func (s *Session) Partial(ctx context.Context, p json.RawMessage) error {
 // Interrupted returns the partial output that was durable at the last acknowledged commit; nil = none. After Open,
 // which has read it already, it is the answer that another process was streaming when it stopped, unless it still runs:
 // Claim keeps it from committing. The next turn ends it; Partial(ctx, nil) does without one. It must not be changed.
-func (s *Session) Interrupted() json.RawMessage { return s.h.State().Doc.Partial }
+func (s *Session) Interrupted() json.RawMessage { return rawjson.ValidText(s.h.State().Doc.Partial) }
 
 // WatchPartial yields what Watch yields, and partial output (Session.Partial): a Change without a commit, whose Partial
 // is the newest, or nil once there is none any more. What is set through any handle of the same Store comes at once;

@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/transcript"
@@ -57,7 +58,7 @@ func receiptOf(r journal.Result) Receipt {
 func (s *Session) ID() string { return s.id }
 
 // Info returns the summary of the last acknowledged commit.
-func (s *Session) Info() checkpoint.Summary { return s.h.State().Summary }
+func (s *Session) Info() checkpoint.Summary { return readableInfo(s.h.State().Summary) }
 
 // Head returns seq, commit and epoch of the last acknowledged commit, and entry and branch with what is
 // pending.
@@ -110,7 +111,7 @@ func (s *Session) Docs() iter.Seq2[string, json.RawMessage] { return inOrder(s.h
 func inOrder(docs map[string]json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		for _, name := range slices.Sorted(maps.Keys(docs)) {
-			if !yield(name, docs[name]) {
+			if !yield(name, rawjson.ValidText(docs[name])) {
 				return
 			}
 		}
@@ -121,7 +122,7 @@ func decode(state json.RawMessage, v any) error {
 	if len(state) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(state, v); err != nil {
+	if err := json.Unmarshal(rawjson.ValidText(state), v); err != nil {
 		return fmt.Errorf("decode: %w", err)
 	}
 	return nil

@@ -117,7 +117,8 @@ func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *
 	if o != nil {
 		own = *o
 	} else {
-		own.Title, own.Cwd = v.v.State.Summary.Title, v.v.State.Summary.Cwd
+		info := readableInfo(v.v.State.Summary)
+		own.Title, own.Cwd = info.Title, info.Cwd
 	}
 	own.Parent, own.Relation = from.id, cmp.Or(own.Relation, "fork")
 	own.Profile = cmp.Or(own.Profile, from.Profile())

@@ -1,7 +1,6 @@
 package coppice
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -15,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -191,8 +191,8 @@ func (t Turn) options() (o session.Commit, err error) {
 	if o.Edit.Docs, err = marshalDocs(t.Docs); err != nil {
 		return o, err
 	}
-	if len(t.Key) > checkpoint.MaxName {
-		return o, session.LimitError("idempotency key", checkpoint.MaxName, len(t.Key))
+	if err := session.CheckName("idempotency key", t.Key); err != nil {
+		return o, err
 	}
 	if t.Key != "" {
 		o.Digest = t.digest(o.Edit)
@@ -270,13 +270,10 @@ func marshal(what string, v any) ([]byte, error) {
 	if raw, ok := v.(json.RawMessage); v == nil || ok && len(raw) == 0 {
 		return nil, nil
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // raw JSON keeps its text
-	if err := enc.Encode(v); err != nil {
+	p, err := rawjson.Marshal(what, v) // raw JSON keeps its text
+	if err != nil {
 		return nil, fmt.Errorf("marshal %s: %w", what, err)
 	}
-	p := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	if len(p) > checkpoint.MaxState {
 		return nil, session.LimitError(what, checkpoint.MaxState, len(p))
 	}

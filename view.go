@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
@@ -74,10 +75,10 @@ func (v *View) Commit() checkpoint.Commit { return v.v.Commit }
 
 // Interrupted returns the partial output (Session.Partial) that was durable at the view's commit; nil = none, as at a
 // view of an entry. It must not be changed.
-func (v *View) Interrupted() json.RawMessage { return v.v.Doc.Partial }
+func (v *View) Interrupted() json.RawMessage { return rawjson.ValidText(v.v.Doc.Partial) }
 
 // Document returns the document in force. Its parts must not be changed.
-func (v *View) Document() checkpoint.Document { return v.v.Doc }
+func (v *View) Document() checkpoint.Document { return readable(v.v.Doc) }
 
 // State decodes the agent's state at the view into dst; if there was none, dst is unchanged.
 func (v *View) State(dst any) error { return v.s.fail("state", decode(v.v.Doc.State, dst)) }
@@ -124,6 +125,7 @@ func (v *View) DiffLimit(ctx context.Context, to *View, most int) (checkpoint.Di
 		return checkpoint.Diff{}, v.s.fail("diff", errors.New("the other view is nil"))
 	}
 	d, err := v.v.Diff(ctx, to.v, most)
+	d.State = rawjson.ValidText(d.State)
 	return d, v.s.fail("diff", err)
 }
 
@@ -164,7 +166,7 @@ func (s *Session) States(ctx context.Context, from Target) iter.Seq2[StateAt, er
 			return err
 		}
 		return s.h.States(ctx, v.v, func(c checkpoint.Commit, doc checkpoint.Document) bool {
-			return yield(StateAt{c, doc}, nil)
+			return yield(StateAt{c, readable(doc)}, nil)
 		})
 	})
 }
@@ -198,16 +200,14 @@ func (s *Session) Fork(ctx context.Context, t Target, id string, o *SessionOptio
 
 // Snapshot stores the state of the last commit as a snapshot, under a tag, which may be "". One PUT.
 func (s *Session) Snapshot(ctx context.Context, tag string) (snapshot.Info, error) {
-	err := s.h.Writable(ctx)
-	st := s.h.State()
-	switch {
-	case err != nil:
-	case st.Summary.Commit == "":
-		err = session.Missing("commit", "head")
-	case len(tag) > checkpoint.MaxName:
-		err = session.LimitError("tag", checkpoint.MaxName, len(tag))
+	if err := s.h.Writable(ctx); err != nil {
+		return snapshot.Info{}, s.fail("snapshot", err)
 	}
-	if err != nil {
+	st := s.h.State()
+	if st.Summary.Commit == "" {
+		return snapshot.Info{}, s.fail("snapshot", session.Missing("commit", "head"))
+	}
+	if err := session.CheckName("tag", tag); err != nil {
 		return snapshot.Info{}, s.fail("snapshot", err)
 	}
 	info, err := s.h.Journal().Snapshot(ctx, st, tag)
@@ -294,6 +294,6 @@ func (s *Session) statePatch(b store.Batch) func(ctx context.Context) (json.RawM
 			}
 		}
 		patch, err := docs[0].DiffState(docs[1])
-		return patch, s.fail("state patch", err)
+		return rawjson.ValidText(patch), s.fail("state patch", err)
 	}
 }

@@ -2,7 +2,10 @@ package codec
 
 import "fmt"
 
-// TextError says that bytes which were to be stored as text are not valid UTF-8. Nothing was written.
+// ErrText is what every *TextError is, for errors.Is.
+const ErrText formatError = "text is not valid UTF-8"
+
+// TextError reports bytes that were to be stored as text and are not valid UTF-8. Nothing was written.
 type TextError struct {
 	What   string // "state", "body", "message.content", ...: which text
 	Offset int64  // of the first byte that is not valid UTF-8
@@ -11,3 +14,6 @@ type TextError struct {
 func (e *TextError) Error() string {
 	return fmt.Sprintf("%s: byte %d is not valid UTF-8", e.What, e.Offset)
 }
+
+// Unwrap returns ErrText.
+func (e *TextError) Unwrap() error { return ErrText }

@@ -3,10 +3,12 @@ package manager
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -54,6 +56,7 @@ func (m *Manager) Compact(ctx context.Context, o *Compaction) (Compacted, error)
 		FromHook  bool            `json:"fromHook,omitempty"`
 	}{c.Summary.Text, c.FirstKept, c.TokensBefore, c.Summary.Details, out.FromHook})
 	out.Summary, out.TokensBefore, out.Replaced = c.Summary.Text, c.TokensBefore, len(c.Entries)
+	err = errors.Join(err, rawjson.CheckText("summary", c.Summary.Text)) // package json replaces bad bytes
 	d := transcript.Draft{Type: "compaction", Body: body, Err: err}
 	out.Receipt, err = m.s.Commit(ctx, coppice.Turn{Reason: "compaction", Entries: []transcript.Draft{d}})
 	if err != nil {

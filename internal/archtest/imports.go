@@ -107,7 +107,7 @@ var table = []edge{
 		ours: join(parsing, "interop/pi", "internal/message", "internal/parallel"), ext: []string{uuid, zstd},
 	},
 	{dir: "internal/api", ours: join(pure, "", "backend", "manager", "provider", "searchindex", "interop",
-		"internal/check", "internal/importer", "internal/layout", "internal/rows")},
+		"internal/check", "internal/importer", "internal/layout", "internal/rawjson", "internal/rows")},
 	{
 		dir: "server", ours: join(pure, "", "backend", "export", "manager", "provider", "searchindex", "interop/...",
 			"internal/api", "internal/blob", "internal/exporter", "internal/importer", "internal/rawjson",

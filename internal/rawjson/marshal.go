@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Marshal returns v as JSON, without the escapes of HTML: raw messages within keep their bytes, white space apart. Text
-// that is not valid UTF-8 is a *codec.TextError, which names it by its path in v, what first; package json would replace
-// it without a word. What a Marshaler of v makes of its own text is that Marshaler's.
+// Marshal returns v as JSON, without the escapes of HTML: raw messages within keep their bytes, white space apart.
+// Text that is not valid UTF-8 is a *codec.TextError, which names it by its path in v, what first; package json would
+// replace it without a word. A Marshaler in v has to check its own text.
 func Marshal(what string, v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -31,8 +31,8 @@ func Marshal(what string, v any) ([]byte, error) {
 	return p, nil
 }
 
-// checkStrings looks for text that is not valid UTF-8 in all that package json writes of v, at most so many levels deep.
-// It looks at fields too that package json leaves out because others have their name.
+// checkStrings looks for text that is not valid UTF-8 in all that package json writes of v, at most so many levels
+// deep. It also looks at fields that package json leaves out because others have their name.
 func checkStrings(what string, v reflect.Value, levels int) error {
 	if levels == 0 || !v.IsValid() {
 		return nil
@@ -105,7 +105,7 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// ownText reports whether package json leaves a value to its own methods; text is what they make, if it is no JSON.
+// ownText reports whether package json calls a method of the value to encode it. text is the result, if it is no JSON.
 func ownText(v reflect.Value) (own bool, text []byte) {
 	if v.CanAddr() && v.Kind() != reflect.Pointer && v.Type().Name() != "" {
 		v = v.Addr()

@@ -31,7 +31,7 @@ type outer struct {
 	hidden string
 }
 
-// Text that package json would replace is an error that says where it is; all other values come out as package json
+// Text that package json would replace is an error with its place; all other values come out as package json
 // writes them.
 func TestMarshalRefusesText(t *testing.T) {
 	const bad = "caf\xe9"

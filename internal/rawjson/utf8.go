@@ -6,8 +6,8 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// CheckText returns a *codec.TextError if a text is not valid UTF-8. Every text and all JSON of callers passes it before it is
-// stored. An escaped lone surrogate, as in "\ud800", is valid: its escape is ASCII.
+// CheckText returns a *codec.TextError if a text is not valid UTF-8. Every text and all JSON of callers passes it
+// before it is stored. An escaped lone surrogate, as in "\ud800", is valid: its escape is ASCII.
 func CheckText[T string | []byte](what string, text T) error {
 	valid := false
 	switch t := any(text).(type) {

@@ -12,7 +12,8 @@ import (
 func TestCheckText(t *testing.T) {
 	for text, want := range map[string]int64{
 		"": -1, "plain": -1, "größe ⚓ 😀": -1, "\ufffd": -1, `"\ud800"`: -1, "\x00": -1,
-		"\xff": 0, "caf\xe9": 3, "caf\xe9 noir": 3, "a\ufffdb\xc3": 5, "ok \xed\xa0\x80": 3, "\xc0\x80": 0, "\xf4\x90\x80\x80": 0,
+		"\xff": 0, "caf\xe9": 3, "caf\xe9 noir": 3,
+		"a\ufffdb\xc3": 5, "ok \xed\xa0\x80": 3, "\xc0\x80": 0, "\xf4\x90\x80\x80": 0,
 	} {
 		for _, err := range []error{rawjson.CheckText("label", text), rawjson.CheckText("label", []byte(text))} {
 			bad, refused := errors.AsType[*codec.TextError](err)
@@ -26,7 +27,8 @@ func TestCheckText(t *testing.T) {
 // What is replaced is what package json replaces.
 func TestValidText(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "größe ⚓ \ufffd": "größe ⚓ \ufffd", "caf\xe9\xe9 ": "caf\ufffd\ufffd ", "\xed\xa0\x80": "\ufffd\ufffd\ufffd", "\xe2\x80": "\ufffd\ufffd",
+		"": "", "größe ⚓ \ufffd": "größe ⚓ \ufffd", "caf\xe9\xe9 ": "caf\ufffd\ufffd ",
+		"\xed\xa0\x80": "\ufffd\ufffd\ufffd", "\xe2\x80": "\ufffd\ufffd",
 	} {
 		var std string
 		if err := json.Unmarshal([]byte(`"`+text+`"`), &std); err != nil || std != want {

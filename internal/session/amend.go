@@ -13,6 +13,7 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -163,6 +164,9 @@ func (h *Handle) amendmentOf(
 	body := drafts[0].Body
 	if body == nil {
 		body = json.RawMessage("{}")
+	}
+	if err := rawjson.CheckText("body", []byte(body)); err != nil {
+		return own, err // with its offset here, not in the amendment
 	}
 	return e.Amend(body, first)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -374,6 +375,14 @@ func withIgnored(drafts []transcript.Draft, stored []string) ([]string, error) {
 		}
 	}
 	return ids, nil
+}
+
+// CheckName refuses a name, such as a key or that of a branch, that is too long or not valid UTF-8.
+func CheckName(what, name string) error {
+	if len(name) > checkpoint.MaxName {
+		return LimitError(what, checkpoint.MaxName, len(name))
+	}
+	return rawjson.CheckText(what, name)
 }
 
 // Edit is a change of the document.

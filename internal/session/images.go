@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/parallel"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -83,6 +84,13 @@ type refsKey struct{}
 
 // KeepRefs returns a context whose reads leave references to images in their place.
 func KeepRefs(ctx context.Context) context.Context { return context.WithValue(ctx, refsKey{}, true) }
+
+// Text returns a stored line as readers get it: with its images, as Line puts them back, and with U+FFFD for bytes that
+// are not valid UTF-8, which earlier releases stored.
+func (im *Images) Text(ctx context.Context, st *state.State, stored []byte) ([]byte, error) {
+	line, err := im.Line(ctx, st, stored)
+	return rawjson.ValidText(line), err
+}
 
 // Line puts the images of one stored line back, unless the context keeps references. One that is gone is
 // fs.ErrNotExist, unless a repair recorded its loss: then its reference stays.
@@ -160,7 +168,7 @@ func (im *Images) PutBack(ctx context.Context, st *state.State, out *transcript.
 		if bytes.Contains(m.Raw, refMark) {
 			at = append(at, i)
 		} else {
-			out.Messages[i].Raw = bytes.Clone(m.Raw)
+			out.Messages[i].Raw = bytes.Clone(rawjson.ValidText(m.Raw))
 		}
 	}
 	var mu sync.Mutex
@@ -168,7 +176,7 @@ func (im *Images) PutBack(ctx context.Context, st *state.State, out *transcript.
 		raw, missing, err := im.internalise(ctx, st, out.Messages[at[k]].Raw)
 		mu.Lock()
 		defer mu.Unlock()
-		marked[at[k]], gone[at[k]] = bytes.Clone(raw), missing
+		marked[at[k]], gone[at[k]] = bytes.Clone(rawjson.ValidText(raw)), missing
 		return err
 	})
 	if err != nil {
@@ -179,7 +187,7 @@ func (im *Images) PutBack(ctx context.Context, st *state.State, out *transcript.
 		if err != nil {
 			return err
 		}
-		out.OpenCalls[i].Arguments = bytes.Clone(raw)
+		out.OpenCalls[i].Arguments = bytes.Clone(rawjson.ValidText(raw))
 	}
 	for _, i := range at {
 		out.Messages[i].Raw = marked[i]

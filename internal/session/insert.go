@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -109,6 +110,9 @@ func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft, policy 
 	known, own := places{by: map[string]journal.Place{}, policy: policy}, map[string]bool{}
 	for i := range drafts {
 		id, parent := drafts[i].ID, drafts[i].Parent
+		if err := errors.Join(rawjson.CheckText("id", id), rawjson.CheckText("parent", parent)); err != nil {
+			return known, err // before it is looked for: no entry has it
+		}
 		if drafts[i].Raw != nil {
 			l, err := transcript.ParseLine(bytes.TrimSuffix(drafts[i].Raw, []byte("\n")))
 			if err != nil {
@@ -281,6 +285,9 @@ func (b *builder) parent(id string) journal.Place {
 func (h *Handle) SetContext(ctx context.Context, items []transcript.Item) error {
 	var list []transcript.Item
 	for i, it := range items {
+		if err := rawjson.CheckText(fmt.Sprintf("item %d", i), []byte(it.Message)); err != nil {
+			return err
+		}
 		stored := transcript.Item{}
 		switch {
 		case (it.Entry == "") == (len(it.Message) == 0):
@@ -333,7 +340,7 @@ func (h *Handle) carry(ctx context.Context, list []transcript.Item) error {
 		if len(messages) != 1 {
 			return fmt.Errorf("item %d: entry %s contains no message", i, it.Entry)
 		}
-		list[i].Message = messages[0].Raw
+		list[i].Message = rawjson.ValidText(messages[0].Raw)
 		total += len(messages[0].Raw)
 	}
 	if bound >= 0 && total > bound {

@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -88,8 +89,8 @@ func (mv *move) step(k MoveKey, keepBoth bool) *journal.Step {
 func (h *Handle) travel(
 	ctx context.Context, k MoveKey, find func(m *Moment) (*move, error),
 ) (journal.Result, error) {
-	if len(k.Key) > checkpoint.MaxName {
-		return journal.Result{}, LimitError("idempotency key", checkpoint.MaxName, len(k.Key))
+	if err := CheckName("idempotency key", k.Key); err != nil {
+		return journal.Result{}, err
 	}
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
@@ -324,8 +325,8 @@ func branchAt(m *Moment, at journal.Place) string {
 func (h *Handle) Branch(
 	ctx context.Context, k MoveKey, entry, name string, summary Summary,
 ) (journal.Result, error) {
-	if len(name) > checkpoint.MaxName {
-		return journal.Result{}, LimitError("branch name", checkpoint.MaxName, len(name))
+	if err := CheckName("branch name", name); err != nil {
+		return journal.Result{}, err
 	}
 	k = k.of("branch", entry, name, summary.Text, string(summary.Details))
 	return h.travel(ctx, k, func(m *Moment) (*move, error) {
@@ -361,6 +362,9 @@ type Summary struct {
 func (s Summary) draft(from string) transcript.Draft {
 	if from == "" {
 		from = "root"
+	}
+	if err := rawjson.CheckText("branch summary", s.Text); err != nil {
+		return transcript.Draft{Type: "branch_summary", Err: err}
 	}
 	body, err := json.Marshal(struct {
 		From     string          `json:"fromId"`
@@ -449,6 +453,9 @@ func (h *Handle) Annotate(ctx context.Context, reason string, drafts []transcrip
 
 // LabelDraft is the entry that names another.
 func LabelDraft(target, label string) transcript.Draft {
+	if err := rawjson.CheckText("label", label); err != nil {
+		return transcript.Draft{Type: "label", Err: err}
+	}
 	body, err := json.Marshal(struct {
 		Target string `json:"targetId"`
 		Label  string `json:"label,omitempty"`

@@ -33,7 +33,7 @@ func (h *Handle) readNewest(
 		if !l.Commit {
 			e, err := Stored(l)
 			if err == nil {
-				e.Raw, err = h.images.Line(ctx, st, e.Raw)
+				e.Raw, err = h.images.Text(ctx, st, e.Raw)
 			}
 			if err != nil {
 				return last, n, false, err

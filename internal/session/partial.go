@@ -10,6 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // Streams is the partial output of a store's sessions, in memory: for each session at most one, of at most
@@ -118,6 +119,9 @@ func (h *Handle) Partial(ctx context.Context, p json.RawMessage) error {
 	}
 	if p = bytes.TrimSpace(p); len(p) == 0 || string(p) == "null" {
 		return h.clearPartial(ctx)
+	}
+	if err := rawjson.CheckText("partial", []byte(p)); err != nil {
+		return err
 	}
 	raw, err := checkpoint.CompactPartial(p)
 	if err != nil {

@@ -127,7 +127,7 @@ func (s *Scan) Fill(ctx context.Context) error {
 		if s.q.Custom != "" && customOf(e) != s.q.Custom || s.q.Wants != nil && !s.q.Wants(e) {
 			continue
 		}
-		if e.Raw, err = s.h.images.Line(ctx, s.st, e.Raw); err != nil {
+		if e.Raw, err = s.h.images.Text(ctx, s.st, e.Raw); err != nil {
 			return err
 		}
 		s.ready = append(s.ready, e)

@@ -241,7 +241,7 @@ func (h *Handle) All(ctx context.Context, stored bool, yield func(transcript.Ent
 		if err != nil {
 			return err
 		}
-		if e.Raw, err = h.images.Line(ctx, st, e.Raw); err == nil && !yield(e, nil) {
+		if e.Raw, err = h.images.Text(ctx, st, e.Raw); err == nil && !yield(e, nil) {
 			err = ErrStop
 		}
 		return err
@@ -382,7 +382,7 @@ func (h *Handle) read(
 			return err
 		}
 		for _, e := range entries {
-			if e.Raw, err = h.images.Line(ctx, m.State, e.Raw); err != nil {
+			if e.Raw, err = h.images.Text(ctx, m.State, e.Raw); err != nil {
 				return err
 			}
 			if !yield(e, nil) {

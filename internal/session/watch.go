@@ -9,6 +9,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -58,7 +59,7 @@ func (h *Handle) Watch(
 		// A commit of this process that ended partial output is looked for at once, so that it comes before the end.
 		if s.ended <= max(seen.Summary.Seq, w.looked) {
 			if !bytes.Equal(s.raw, w.shown) {
-				if w.shown = s.raw; !partial(bytes.Clone(s.raw)) {
+				if w.shown = s.raw; !partial(bytes.Clone(rawjson.ValidText(s.raw))) {
 					return nil
 				}
 			}
@@ -162,7 +163,7 @@ func (h *Handle) changes(
 			if err != nil {
 				return false, err
 			}
-			if e.Raw, err = h.Images().Line(ctx, st, e.Raw); err != nil {
+			if e.Raw, err = h.Images().Text(ctx, st, e.Raw); err != nil {
 				return false, err
 			}
 			entries = append(entries, e)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -108,7 +109,7 @@ func (lw *lineWriter) pi(
 	ctx context.Context, h *session.Handle, tail func(d transcript.Draft, parent string) ([]byte, error),
 ) error {
 	st := h.State()
-	if err := lw.line(st.Header); err != nil {
+	if err := lw.line(rawjson.ValidText(st.Header)); err != nil {
 		return err
 	}
 	last := int64(-1)
@@ -117,7 +118,7 @@ func (lw *lineWriter) pi(
 			return nil
 		}
 		last = int64(l.Ord)
-		return lw.line(raw)
+		return lw.line(rawjson.ValidText(raw))
 	})
 	if err != nil || last == st.HeadOrd {
 		return err

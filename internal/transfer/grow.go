@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -143,7 +144,8 @@ func (ld *loader) same(d transcript.Draft, l state.Line) error {
 	if err != nil {
 		return err
 	}
-	if stored, _ := blob.Externalise(raw); !bytes.Equal(stored, l.Raw) {
+	// Earlier releases stored bytes that are not valid UTF-8, for which a reader now has U+FFFD.
+	if stored, _ := blob.Externalise(raw); !bytes.Equal(stored, rawjson.ValidText(l.Raw)) {
 		return errOther
 	}
 	head, err := transcript.ParseLine(l.Raw)

@@ -65,6 +65,9 @@ func (ld *loader) bring(
 		return err
 	}
 	if header != nil {
+		if err := rawjson.CheckText("header", header); err != nil {
+			return err
+		}
 		g.Meta = ld.in.Meta
 		g = adopt(g, header, ld.in.Config.Now())
 	}
@@ -332,7 +335,8 @@ func (ld *loader) copyPath(ctx context.Context, from *session.Handle, m *session
 		if err := ld.copyImages(ctx, from, m, e.Raw); err != nil {
 			return err
 		}
-		raw, err := ld.written(transcript.Draft{Type: e.Type, Body: e.Body(), Parent: ld.heads[head-1].ID})
+		body := rawjson.ValidText(e.Body()) // it is a new line; earlier releases took other bytes
+		raw, err := ld.written(transcript.Draft{Type: e.Type, Body: body, Parent: ld.heads[head-1].ID})
 		if err != nil {
 			return err
 		}
