@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // The bounds, in bytes.
@@ -18,15 +21,32 @@ const (
 
 // Line is one line of a stream.
 type Line struct {
-	Bytes  []byte // without the newline; of a line over MaxLine its beginning. Valid until the next call
-	Number int    // from 1
-	Offset int64  // of its first byte
-	Size   int64  // of the whole line in bytes, without the newline
-	Ended  bool   // a newline was there
+	// Bytes are valid UTF-8, with U+FFFD for each byte of the stream that is not, and so have at most three times the
+	// Size. They have no newline, and are valid until the next call. Of a line over MaxLine they are its beginning.
+	Bytes  []byte
+	Number int   // from 1
+	Offset int64 // of its first byte
+	Size   int64 // of the whole line in bytes of the stream, without the newline
+	Ended  bool  // a newline was there
+	Bad    int   // bytes that are not valid UTF-8; 0 of a line over MaxLine
+	BadAt  int   // offset in the line of the first of these
 }
 
 // Part reports whether only the beginning of a line is there.
-func (l Line) Part() bool { return l.Size > int64(len(l.Bytes)) }
+func (l Line) Part() bool { return l.Size > MaxLine }
+
+// repair replaces the bytes that are not valid UTF-8.
+func (l *Line) repair() {
+	text, bad := errors.AsType[*codec.TextError](rawjson.CheckText("line", l.Bytes))
+	if !bad {
+		return
+	}
+	repaired := rawjson.ValidText(l.Bytes)
+	if !l.Part() { // the beginning of a longer line may end within a character
+		l.Bad, l.BadAt = (len(repaired)-len(l.Bytes))/(len("\ufffd")-1), int(text.Offset)
+	}
+	l.Bytes = repaired
+}
 
 // LineReader reads the lines of a stream. Not safe for concurrent use.
 type LineReader struct {
@@ -45,14 +65,16 @@ func NewLineReader(r io.Reader) *LineReader {
 // Number is the line that was given last, from 1.
 func (r *LineReader) Number() int { return r.number }
 
-// Next returns the next line as it is. io.EOF = no more bytes; any other error is the stream's. After an error
-// there is nothing more.
+// Next returns the next line. io.EOF = no more bytes; any other error is the stream's. After an error there is nothing
+// more.
 func (r *LineReader) Next() (Line, error) {
 	if r.err != nil {
 		return Line{}, r.err
 	}
 	l, err := r.next()
-	r.err = err
+	if r.err = err; err == nil {
+		l.repair()
+	}
 	return l, err
 }
 
