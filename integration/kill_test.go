@@ -108,10 +108,12 @@ func client(t *testing.T, target *s3test.Target, prefix string, life int, after 
 		t.Fatal(err)
 	}
 	acked := map[string]string{}
+	var other []string // what else the writer printed: why it failed
 	var timer *time.Timer
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		word := strings.Fields(lines.Text())
 		if len(word) != 3 || word[0] != "acked" {
+			other = append(other, lines.Text())
 			continue
 		}
 		if timer == nil { // it has begun
@@ -123,7 +125,7 @@ func client(t *testing.T, target *s3test.Target, prefix string, life int, after 
 		t.Errorf("the writer ended by itself, after %d turns: %v", len(acked), slices.Collect(maps.Keys(acked)))
 	}
 	if len(acked) == 0 {
-		t.Error("the writer acknowledged nothing")
+		t.Errorf("the writer acknowledged nothing: %q", other)
 	}
 	return acked
 }
