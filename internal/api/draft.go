@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -43,6 +44,9 @@ func Drafts(jsonl []byte) ([]transcript.Draft, error) {
 		text := bytes.TrimSpace(line)
 		if len(text) == 0 {
 			continue
+		}
+		if err := rawjson.CheckText("text", line); err != nil {
+			return nil, &LineError{n, err}
 		}
 		d, err := Draft(text)
 		if err != nil {

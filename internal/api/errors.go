@@ -125,6 +125,10 @@ var kinds = []struct {
 			"GET /v1/sessions/{id}/commits its commits",
 	},
 	{fs.ErrPermission, "permission", "", ""},
+	{
+		codec.ErrText, "usage", "nothing was stored: convert the text to UTF-8, for example with iconv",
+		"nothing was stored: send the text as UTF-8",
+	},
 	{backend.ErrTooLarge, "too-large", "the message contains the limit and the value", ""},
 	{
 		backend.ErrNoCAS, "no-cas",

@@ -13,8 +13,10 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -125,6 +127,9 @@ func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, error) {
 }
 
 func stateOf(name string, raw []byte) (json.RawMessage, error) {
+	if err := rawjson.CheckText("state in "+name, raw); err != nil {
+		return nil, usageError("%w; nothing was stored", err)
+	}
 	raw = bytes.TrimSpace(api.TrimBOM(raw))
 	if !json.Valid(raw) {
 		return nil, fmt.Errorf("state in %s: not a single JSON value", name)
@@ -163,7 +168,11 @@ func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 // parseLines makes drafts of the JSONL on standard input. One bad line rejects all.
 func parseLines(raw []byte) ([]transcript.Draft, error) {
 	drafts, err := api.Drafts(raw)
-	if bad, ok := errors.AsType[*api.LineError](err); ok {
+	bad, ok := errors.AsType[*api.LineError](err)
+	if ok && errors.Is(err, codec.ErrText) {
+		return nil, usageError("line %d of standard input: %w; nothing was stored", bad.Line, bad.Err)
+	}
+	if ok {
 		return nil, fmt.Errorf("line %d of standard input: %w; nothing was stored", bad.Line, bad.Err)
 	}
 	return drafts, err

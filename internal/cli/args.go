@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // parseTarget parses a TARGET argument.
@@ -19,6 +22,39 @@ func parseTarget(text string) (coppice.Target, error) {
 		return t, usageError("%w", err)
 	}
 	return t, nil
+}
+
+// pathFlags name files and folders of this machine, whose names need not be text. Their values are not stored.
+var pathFlags = map[string]bool{
+	"store": true, "state": true, "output": true, "dir": true, "trash-dir": true, "token-file": true, "tls-cert": true,
+	"tls-key": true, "follow": true,
+}
+
+// checkText refuses arguments and flags that are not valid UTF-8: titles, labels, names, words to search for, targets.
+// Arguments of a command that takes files are paths.
+func checkText(cmd *cobra.Command, args []string) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !pathFlags[f.Name] {
+			err = errors.Join(err, rawjson.CheckText("--"+f.Name, flagText(f)))
+		}
+	})
+	if cmd.Name() != "import" {
+		for i, arg := range args {
+			err = errors.Join(err, rawjson.CheckText(fmt.Sprintf("argument %d", i+1), arg))
+		}
+	}
+	if err != nil {
+		return usageError("%w", err)
+	}
+	return nil
+}
+
+// flagText returns the value of a flag; the values of a list end to end.
+func flagText(f *pflag.Flag) string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return strings.Join(list.GetSlice(), "")
+	}
+	return f.Value.String()
 }
 
 // absolutePath makes a path absolute; "" stays "".

@@ -231,11 +231,15 @@ func (c *cli) root(only string) *cobra.Command {
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			c.started = true
+			if err := checkText(cmd, args); err != nil {
+				return err
+			}
 			if pagedCommands[cmd.Name()] && !c.json {
 				c.endPager = c.stdout.Page(c.getenv("PAGER"), c.getenv)
 			}
+			return nil
 		},
 	}
 	flags := root.PersistentFlags()

@@ -10,6 +10,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -43,6 +44,9 @@ func (c *cli) compact(ctx context.Context, id string, o compactOptions) error {
 		raw, err := io.ReadAll(io.LimitReader(c.stdin, maxSummary+1))
 		if err != nil {
 			return fmt.Errorf("read standard input: %w", err)
+		}
+		if err := rawjson.CheckText("summary", raw); err != nil {
+			return usageError("%w", err)
 		}
 		o.Summary = string(raw)
 	}

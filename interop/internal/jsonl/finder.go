@@ -55,7 +55,7 @@ func (f *Finder) Next() (Object, bool) {
 
 func (f *Finder) first() (Object, bool) {
 	if n := f.line.Bad; n > 0 {
-		detail := fmt.Sprintf("%d bytes that are not valid UTF-8 became U+FFFD, the first is byte %d", n, f.line.BadAt)
+		detail := fmt.Sprintf("bytes that are not valid UTF-8 became U+FFFD: %d, the first is byte %d", n, f.line.BadAt)
 		f.note(transcript.DiagConverted, detail, 0)
 	}
 	if f.line.Part() {
