@@ -204,9 +204,9 @@ func (has earlier) of(id string) string {
 	return "the id " + id + " belongs or belonged to another session"
 }
 
-// before compares a file with the bytes from which the session with an id was imported, and returns
-// the number of entries of that session. A session that cannot be read counts as another one: the
-// file is imported then, and nothing is lost.
+// before compares a file with the bytes from which the session with an id was imported, and returns the number of
+// entries of that session. A session that cannot be read is an error: importing the file as another session would
+// double it.
 func before(
 	ctx context.Context, st *coppice.Store, id string, src interop.Source,
 ) (has earlier, entries int, err error) {
@@ -226,14 +226,16 @@ func before(
 	file := bufio.NewReaderSize(f, 1<<16)
 	switch err = st.Export(ctx, id, &same{file: file}); {
 	case errors.Is(err, errShorter):
-		has = longer
+		has, err = longer, nil
+	case errors.Is(err, errDiffers):
+		err = nil
 	case err == nil:
 		has = beginning
 		if _, err = file.Peek(1); errors.Is(err, io.EOF) {
-			has = whole
+			has, err = whole, nil
 		}
 	}
-	return has, int(info.Entries), errors.Join(ctx.Err(), f.Close())
+	return has, int(info.Entries), errors.Join(err, f.Close())
 }
 
 // found is an existing session.
@@ -243,21 +245,26 @@ type found struct {
 	used     bool // something else was committed after them
 }
 
-// look returns the session with an id; nil, with another, if it was deleted or cannot be read. The
-// number of imported entries is read from the log only if the session has enough entries.
+// look returns the session with an id; nil, with another, if it was deleted. The number of imported entries is read
+// from the log only if the session has enough entries.
 func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found, earlier, error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted):
 		return nil, nothing, nil
+	case errors.Is(err, coppice.ErrDeleted):
+		return nil, another, nil
 	case err != nil:
-		return nil, another, ctx.Err()
+		return nil, another, err
 	}
 	is := found{Summary: s.Info()}
 	if is.imported = int(is.Entries); is.imported >= enough {
 		for c, err := range s.Log(ctx, coppice.Target{}) { // newest first
-			if err != nil || c.Reason == "import" {
-				break // without a log all entries count as imported
+			if err != nil {
+				return nil, another, errors.Join(err, s.Close())
+			}
+			if c.Reason == "import" {
+				break
 			}
 			is.used = true
 			is.imported -= min(is.imported, c.Entries)
@@ -281,14 +288,14 @@ type same struct {
 func (s *same) Write(p []byte) (int, error) {
 	s.buf = append(s.buf[:0], p...)
 	n, err := io.ReadFull(s.file, s.buf)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, err
+	}
 	if !bytes.Equal(s.buf[:n], p[:n]) {
 		return 0, errDiffers
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, errShorter
-	}
-	if err != nil {
-		return 0, errDiffers
 	}
 	return len(p), nil
 }
