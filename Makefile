@@ -6,6 +6,7 @@ BENCH    ?= .
 COUNT    ?= 1
 REF      ?= HEAD
 DURATION ?= 10m
+TESTTIME ?= 30m
 PROOFTIME ?= 15m
 PROVETIME ?= 6h
 # The race detector watches the packages whose code or tests start goroutines, themselves or by the suite of all
@@ -25,8 +26,9 @@ SIZES  = awk '/^func / { name = $$2; sub(/\(.*/, "", name) } name ~ /^Test/ && /
 # This make, by a name that does not have `make -n test` run the tests.
 SELF := $(MAKE)
 
-# The suites of internal/proof are apart: `make proof` runs them at their size, and a run of theirs here proves less.
-TESTS = $(GO) test -shuffle=on -skip '^TestProof'
+# The suites of internal/proof are apart: `make proof` runs them at their size, and a run of theirs here proves less. The
+# time limit of a package ends a hang: on a machine that is busy with other work a package may take many minutes.
+TESTS = $(GO) test -shuffle=on -timeout=$(TESTTIME) -skip '^TestProof'
 
 # A program with the race detector sleeps for a second when it ends, in case something still runs: the tests
 # start thousands of them. What outlives its test is found by the tests themselves, which count goroutines.
@@ -82,7 +84,7 @@ test: ## every test, in random order, with the race detector where there are gor
 	[ -z "$$raced" ] || CGO_ENABLED=1 $(TESTS) -race $$raced || status=1; \
 	[ -z "$$plain" ] || $(TESTS) $$plain || status=1; \
 	for dir in $$sized; do \
-		$(GO) test -run "^($$(cat "$$dir"/*_test.go | $(SIZES) | paste -sd '|' -))\$$" "$$dir" || status=1; \
+		$(GO) test -timeout=$(TESTTIME) -run "^($$(cat "$$dir"/*_test.go | $(SIZES) | paste -sd '|' -))\$$" "$$dir" || status=1; \
 	done; \
 	[ "$(PKG)" != ./... ] || (cd web/browser && $(GO) test ./...) || status=1; \
 	if [ "$(PKG)" = ./... ]; then \
