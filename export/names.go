@@ -136,7 +136,7 @@ func named(list []string, write func(string) string) string {
 }
 
 // about describes a document: its name, its kind, its size.
-func about(f message.File) string {
+func about(f message.Media) string {
 	var out []string
 	for _, s := range []string{oneLine(f.Name), oneLine(f.Mime)} {
 		if s != "" {

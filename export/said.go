@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/message"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -26,7 +27,7 @@ type part struct {
 	Failed bool   // of a result: the tool did
 	Source bool   // of words: they are shown as they were written, and are no Markdown
 	Image  image
-	File   message.File
+	File   message.Media
 }
 
 type kind string
@@ -71,37 +72,21 @@ func (r *reader) remember(id, tool string) {
 
 // of reads an entry. Fields of other types than they should be count as absent.
 func (r *reader) of(e transcript.Entry) said {
-	m, ok := e.Message()
+	entryMessage, ok := e.Message()
 	if !ok {
 		return aside(e)
 	}
-	shape, apart := transcript.Inspect(m.Raw), message.Parse(m.Raw)
-	s := said{Who: shape.Role}
-	if message.ByModel(shape.Role, m.Raw) {
+	m := message.Decode(entryMessage.Raw)
+	s := said{Who: first(m.Role, "message")}
+	if m.Speaker == message.Assistant {
 		s.Model = message.Name(m.Raw)
 	}
-	if s.Who == "" {
-		s.Who = "message"
+	for i := range m.Blocks {
+		r.block(&s, &m, &m.Blocks[i])
 	}
-	for _, c := range shape.Calls {
-		r.remember(c.ID, c.Name)
-	}
-	switch {
-	case s.Who == "bashExecution" || s.Who == "pythonExecution":
-		s.command(m.Raw)
-	case len(shape.Results) > 0 && !answers(apart):
-		s.Who = "tool"
-		s.add(part{
-			Kind: kindResult, Name: first(apart.Tool, r.tools[shape.Results[0]]), Call: shape.Results[0],
-			Text: plain(shape.Text), Failed: apart.Failed,
-		})
-		s.files(apart.Blocks)
-	default:
-		r.blocks(&s, apart)
-		s.settle(shape)
-	}
-	if apart.Stopped != "" {
-		s.add(part{Kind: kindFailure, Text: plain(apart.Stopped)})
+	s.Who = who(&s, &m)
+	if stopped := m.Stopped(); stopped != nil {
+		s.add(part{Kind: kindFailure, Text: plain(rawjson.Text(stopped))})
 	}
 	if len(s.Parts) == 0 {
 		s.add(part{Kind: kindRaw, Text: plain(string(m.Raw))})
@@ -110,6 +95,21 @@ func (r *reader) of(e transcript.Entry) said {
 		s.Parts[i].Source = s.Who == "user"
 	}
 	return s
+}
+
+// who names who speaks.
+func who(s *said, m *message.Message) string {
+	switch {
+	case m.Role == "bashExecution", m.Role == "pythonExecution":
+		return "user"
+	case m.Speaker == message.Tool:
+		return "tool"
+	case m.Role == "" && s.has(kindCall):
+		return "assistant" // one of OpenAI's items
+	case s.has(kindResult) && !s.has(kindWords) && !s.has(kindCall) && m.Role != "assistant":
+		return "tool"
+	}
+	return s.Who
 }
 
 func (s *said) add(p part) { s.Parts = append(s.Parts, p) }
@@ -143,94 +143,74 @@ func (s *said) has(k kind) bool {
 	return false
 }
 
-// answers reports that a message has results among its parts, and is not one as a whole.
-func answers(m message.Parts) bool {
-	for _, b := range m.Blocks {
-		if _, ok := b.Result(); ok {
-			return true
-		}
-	}
-	return false
-}
-
-// blocks takes over the parts of a message.
-func (r *reader) blocks(s *said, m message.Parts) {
-	for _, b := range m.Blocks {
-		if b.Thinking != "" {
-			s.add(part{Kind: kindThoughts, Text: plain(b.Thinking)})
-		}
-		if text, ok := b.Speech(); ok {
+// block takes over a part of a message.
+func (r *reader) block(s *said, m *message.Message, b *message.Block) {
+	switch b.Kind {
+	case message.Text:
+		if text := rawjson.Text(b.Text); text != "" {
 			s.add(part{Kind: kindWords, Text: plain(text)})
 		}
-		if name, args, ok := b.Call(); ok {
-			s.add(part{Kind: kindCall, Name: name, Call: b.Key(), Text: plain(pretty(args))})
+	case message.Thinking:
+		if t := b.Thought(); t.Text != "" {
+			s.add(part{Kind: kindThoughts, Text: plain(t.Text)})
 		}
-		if res, ok := b.Result(); ok {
-			s.add(part{
-				Kind: kindResult, Name: r.tools[res.Call], Call: res.Call, Text: plain(indented(res.Text)),
-				Failed: res.Failed,
-			})
-			s.files(res.Blocks)
+	case message.Call, message.Unread:
+		name, key := b.Called(), rawjson.Text(b.Key())
+		if name == "" && (b.Kind == message.Unread || key == "") {
+			return
 		}
-		s.files([]message.Block{b})
+		if b.Kind == message.Call {
+			r.remember(key, name)
+		}
+		s.add(part{Kind: kindCall, Name: name, Call: key, Text: plain(indented(b.ArgumentText()))})
+	case message.Result:
+		key, text := rawjson.Text(b.Key()), output(b)
+		name := r.tools[key]
+		if m.Speaker == message.Tool {
+			name = first(rawjson.Text(b.Name), name)
+		} else {
+			text = indented(text)
+		}
+		s.add(part{Kind: kindResult, Name: name, Call: key, Text: plain(text), Failed: b.Failed})
+		for c := b.Content(); c.Next(); {
+			s.file(&c.Block)
+		}
+	case message.Command:
+		tool := strings.TrimSuffix(s.Who, "Execution")
+		s.add(part{Kind: kindCall, Name: tool, Text: plain(rawjson.Text(b.Text))})
+		s.add(part{Kind: kindResult, Name: tool, Text: plain(rawjson.Text(b.Body)), Failed: b.Failed})
+	case message.Attached:
+		s.file(b)
 	}
 }
 
-// settle holds the parts against what the message says as a whole, which knows more shapes, and names who speaks.
-func (s *said) settle(shape transcript.Shape) {
-	var text strings.Builder
-	for _, p := range s.Parts {
-		if p.Kind == kindWords {
-			text.WriteString(p.Text)
+// output returns the output of a tool: its texts, what a search found, or the JSON of anything else.
+func output(b *message.Block) string {
+	var lines []string
+	for c := b.Content(); c.Next(); {
+		in := &c.Block
+		text := func(name string) string { return rawjson.Text(rawjson.Field(in.Raw, name)) }
+		switch {
+		case len(in.Text) > 2:
+			lines = append(lines, rawjson.Text(in.Text))
+		case in.Kind == message.Unread && text("url") != "" && text("title") != "":
+			lines = append(lines, text("title")+"\n"+text("url"))
 		}
 	}
-	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
-	spoken := text.Len() > 0 || !s.has(kindResult)
-	if whole := plain(shape.Text); spoken && squeeze(whole) != squeeze(text.String()) {
-		kept := []part{{Kind: kindWords, Text: whole}}
-		for _, p := range s.Parts {
-			if p.Kind != kindWords {
-				kept = append(kept, p)
-			}
-		}
-		if s.Parts = kept; whole == "" {
-			s.Parts = kept[1:]
-		}
-	}
-	if !s.has(kindCall) {
-		for _, c := range shape.Calls {
-			s.add(part{Kind: kindCall, Name: c.Name, Call: c.ID})
-		}
-	}
-	if s.has(kindResult) && !s.has(kindWords) && !s.has(kindCall) && s.Who != "assistant" {
-		s.Who = "tool"
-	}
+	return strings.Join(lines, "\n")
 }
 
-// files takes over images, and lists the documents and images that a page does not show.
-func (s *said) files(blocks []message.Block) {
-	for _, b := range blocks {
-		if mime, data, ok := b.Image(); ok && pictures[mime] && validBase64(data) {
-			s.add(part{Kind: kindImage, Image: image{mime, data}})
-		} else if f, ok := b.File(); ok {
-			s.add(part{Kind: kindFile, File: f})
-		}
+// file takes over an image, or a document or image that a page does not show.
+func (s *said) file(b *message.Block) {
+	if b.Kind != message.Attached {
+		return
 	}
-}
-
-// command takes over a command that the user ran.
-func (s *said) command(raw json.RawMessage) {
-	var f struct {
-		Command, Code, Output string
-		ExitCode              int
+	m := b.Media()
+	if pictures[m.Mime] && validBase64(m.Data) {
+		s.add(part{Kind: kindImage, Image: image{m.Mime, m.Data}})
+		return
 	}
-	if err := json.Unmarshal(raw, &f); err != nil {
-		f.ExitCode = 0 // what was read before the odd field is there
-	}
-	tool := strings.TrimSuffix(s.Who, "Execution")
-	s.add(part{Kind: kindCall, Name: tool, Text: plain(f.Command + f.Code)})
-	s.add(part{Kind: kindResult, Name: tool, Text: plain(f.Output), Failed: f.ExitCode != 0})
-	s.Who = "user"
+	s.add(part{Kind: kindFile, File: m})
 }
 
 // pictures are the kinds of images that a page shows; others could be documents with a life of their own.
@@ -240,9 +220,6 @@ func validBase64(s string) bool {
 	_, err := base64.StdEncoding.DecodeString(s)
 	return err == nil && s != ""
 }
-
-// pretty indents arguments; a string that holds JSON counts as that.
-func pretty(raw json.RawMessage) string { return indented(string(message.Arguments(raw))) }
 
 // indented indents an object of JSON; other text stays as it is.
 func indented(text string) string {
@@ -267,7 +244,6 @@ func aside(e transcript.Entry) said {
 		f.Content = nil // what was read before the odd field is there
 	}
 	s := said{Who: e.Type}
-	var attached []message.Block
 	text := strings.TrimSpace(strings.Join([]string{f.Kind, f.Name, f.Provider, f.Model}, " "))
 	switch e.Type {
 	case "compaction":
@@ -275,14 +251,16 @@ func aside(e transcript.Entry) said {
 	case "branch_summary":
 		s.Who, text = "summary of another branch", f.Summary
 	case "custom_message":
-		wrapped := message.Wrap("custom", f.Content)
-		s.Who, text = "note", transcript.Inspect(wrapped).Text
-		attached = message.Parse(wrapped).Blocks
+		s.Who, text = "note", message.ContentText(f.Content)
 	}
 	if text != "" {
 		s.add(part{Kind: kindWords, Text: plain(text)})
 	}
-	s.files(attached)
+	if e.Type == "custom_message" {
+		for c := message.Content(f.Content); c.Next(); {
+			s.file(&c.Block)
+		}
+	}
 	return s
 }
 

@@ -109,7 +109,7 @@ func Prompt(e transcript.Entry) (text string, ok bool) {
 	if err := e.Decode(&body); err != nil {
 		return "", true
 	}
-	return transcript.Inspect(message.Wrap("user", body.Content)).Text, true
+	return message.ContentText(body.Content), true
 }
 
 // speaksToo reports whether a user's message with results of tools says something of its own: else it is the tool's.

@@ -232,6 +232,42 @@ lost 1 e1 open-call`,
 			hi + "\n" + `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"ls","input":{}},{"type":"tool_use","id":"b","name":"ls","input":{}}]}
 {"role":"user","content":[` + result("a") + "," + result("b") + `]}`,
 		},
+		"results in a message of a tool": {
+			provider.Anthropic, nil,
+			[]string{
+				hi, call("a"), call("b"),
+				`{"role":"tool","content":[{"type":"tool_result","id":"a","content":"a"},` +
+					`{"type":"tool_result","id":"b","content":"b","is_error":true}]}`,
+			},
+			hi + "\n" + `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"ls","input":{}},` +
+				`{"type":"tool_use","id":"b","name":"ls","input":{}}]}` + "\n" +
+				`{"role":"user","content":[` +
+				`{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"a"}]},` +
+				`{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"b"}],"is_error":true}]}`,
+		},
+		"a call and a result in a result": {
+			provider.Gemini, nil,
+			[]string{
+				`{"role":"user","parts":[{"text":"hi"}]}`, call("a"),
+				`{"role":"user","content":[` +
+					`{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"x"},` +
+					`{"type":"tool_use","id":"b","name":"n"},{"type":"tool_result","tool_use_id":"b"}]}]}`,
+			},
+			`{"role":"user","parts":[{"text":"hi"}]}` + "\n" +
+				`{"role":"model","parts":[{"functionCall":{"name":"ls","args":{}}}]}` + "\n" +
+				`{"role":"user","parts":[{"functionResponse":{"name":"ls","response":{"output":"x\n` +
+				`[tool_use] {\"type\":\"tool_use\",\"id\":\"b\",\"name\":\"n\"}\n` +
+				`[tool_result] {\"type\":\"tool_result\",\"tool_use_id\":\"b\"}"}}}]}` +
+				"\nlost 2 e2 block\nlost 2 e2 block",
+		},
+		"an answer that was refused": {
+			provider.Anthropic, nil,
+			[]string{
+				hi, `{"role":"assistant","content":"I","finish_reason":"content_filter"}`,
+				`{"role":"user","content":"again"}`,
+			},
+			hi + "\n" + `{"role":"user","content":"again"}` + "\nlost 1 e1 failed-turn",
+		},
 		"an answer that was aborted": {
 			provider.Anthropic, nil,
 			[]string{hi, `{"role":"assistant","content":[{"type":"text","text":"I"}],"stopReason":"aborted"}`, `{"role":"user","content":"again"}`},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -35,23 +36,23 @@ func (gemini) own(c *converter, t *turn, b *block) bool {
 	case thinking:
 		return t.who == model && c.native(t)
 	case call:
-		inner := object(b.raw, "functionCall")
+		inner := message.Object(b.raw, "functionCall")
 		args := rawjson.Field(inner, "args")
 		return t.who == model && fits(b.call.name, c.rules.maxName) && (braced(args) || args == nil && inner != nil) &&
 			(b.mark == nil || c.native(t))
 	case result:
-		inner := object(b.raw, "functionResponse")
+		inner := message.Object(b.raw, "functionResponse")
 		return t.who == user && fits(b.result.name, c.rules.maxName) && braced(rawjson.Field(inner, "response"))
 	case image:
-		return t.who == user && object(b.raw, "inlineData") != nil
+		return t.who == user && message.Object(b.raw, "inlineData") != nil
 	case other:
 	}
 	for _, name := range []string{"inlineData", "fileData"} {
-		if object(b.raw, name) != nil {
+		if message.Object(b.raw, name) != nil {
 			return t.who == user
 		}
 	}
-	return t.who == model && (object(b.raw, "executableCode") != nil || object(b.raw, "codeExecutionResult") != nil)
+	return t.who == model && message.Object(b.raw, "executableCode", "codeExecutionResult") != nil
 }
 
 func (gemini) takes(c *converter, t *turn, b *block) bool {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -76,11 +77,11 @@ func outputOf(b *block) string {
 // settleName sees to it that a result names its call where the API goes by the names of tools. An id is sent if the
 // call came with one.
 func (c *converter) settleName(k *toolCall) {
-	if inner := object(k.block.raw, "functionCall"); k.block.asIs && inner != nil {
+	if inner := message.Object(k.block.raw, "functionCall"); k.block.asIs && inner != nil {
 		k.sentID = rawjson.Text(first(inner, "id"))
 	}
 	a := k.answer
-	inner := object(a.raw, "functionResponse")
+	inner := message.Object(a.raw, "functionResponse")
 	if a.asIs && (a.result.name != k.name || rawjson.Text(first(inner, "id")) != k.sentID) {
 		a.asIs = false
 		a.result.turn.touch()

@@ -56,7 +56,7 @@ func (chat) whole(t *turn, raw []byte) json.RawMessage {
 		}
 	case "assistant":
 		said := isText && len(content) > 2 || isList || first(raw, "refusal") != nil
-		if !said && (len(calls) < 3 || calls[0] != '[') || object(raw, "function_call") != nil ||
+		if !said && (len(calls) < 3 || calls[0] != '[') || message.Object(raw, "function_call") != nil ||
 			rawjson.Field(raw, "usage") != nil && isList { // pi's
 			return nil
 		}
@@ -77,7 +77,7 @@ func (chat) own(c *converter, t *turn, b *block) bool {
 	case thinking:
 		return b.field != "" && c.sameModel(t) && (t.api == "" || c.signed(t))
 	case call:
-		inner := object(b.raw, b.typ)
+		inner := message.Object(b.raw, b.typ)
 		k := b.call
 		return t.who == model && k.id != "" && len(k.id) <= c.rules.maxID && fits(k.name, c.rules.maxName) &&
 			(b.typ == "function" && rawjson.IsString(rawjson.Field(inner, "arguments")) ||
@@ -90,8 +90,8 @@ func (chat) own(c *converter, t *turn, b *block) bool {
 		return t.who == user && b.typ == "image_url"
 	case other:
 	}
-	return t.who == user && (b.typ == "file" && object(b.raw, "file") != nil ||
-		b.typ == "input_audio" && object(b.raw, "input_audio") != nil)
+	return t.who == user && (b.typ == "file" && message.Object(b.raw, "file") != nil ||
+		b.typ == "input_audio" && message.Object(b.raw, "input_audio") != nil)
 }
 
 // takes reports thinking whose signature is the name of the field that held it, as pi has it.

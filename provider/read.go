@@ -36,7 +36,8 @@ func (c *converter) read(ctx context.Context, at int, m transcript.Message) erro
 	}
 	t.api, t.vendor = rawjson.Text(rawjson.Field(raw, "api")), rawjson.Text(rawjson.Field(raw, "provider"))
 	t.model = rawjson.Text(message.Model(raw))
-	c.outside(t, raw)
+	parsed := message.Decode(raw)
+	c.blocks(t, &parsed)
 	if len(t.blocks) == 0 {
 		c.lose(t, LostMessage, "it says nothing")
 		return nil
@@ -66,39 +67,34 @@ func (c *converter) read(ctx context.Context, at int, m transcript.Message) erro
 	return nil
 }
 
-// outside reads who speaks, and the blocks.
-func (c *converter) outside(t *turn, raw []byte) {
-	role := rawjson.Text(rawjson.Field(raw, "role"))
-	typ := rawjson.Text(rawjson.Field(raw, "type"))
+// blocks sets who speaks, and the blocks.
+func (c *converter) blocks(t *turn, m *message.Message) {
+	for i := range m.Blocks {
+		t.blocks = append(t.blocks, blockOf(&m.Blocks[i]))
+	}
+	summary := rawjson.Text(rawjson.Field(m.Raw, "summary"))
 	switch {
-	case role == "assistant", role == "model", role == "ai":
-		t.who = model
-		stop, _, _ := message.Stop(raw, false)
-		t.failed = stop == "error" || stop == "aborted"
-		t.blocks = answerBlocks(raw)
-	case role == "" && typ != "" && typ != "message":
-		c.item(t, raw, typ)
-	case role == "system", role == "developer":
+	case m.Speaker == message.Assistant:
+		t.who, t.failed = model, m.Failed
+	case m.Speaker == message.System:
 		t.who = system
-		t.blocks = systemBlocks(raw)
-	case role == "toolResult", role == "tool", role == "function" && rawjson.Field(raw, "parts") == nil:
-		t.blocks = []*block{resultOf(raw, raw, t)}
-	case role == "user", role == "human", role == "function", role == "custom", role == "hookMessage":
-		t.blocks = contentBlocks(raw)
-	case role == "bashExecution", role == "pythonExecution":
-		t.blocks = []*block{said(execution(raw))}
-	case role == "compactionSummary":
-		t.blocks = []*block{said(compactionHead + rawjson.Text(rawjson.Field(raw, "summary")) + compactionTail)}
-	case role == "branchSummary":
-		t.blocks = []*block{said(branchHead + rawjson.Text(rawjson.Field(raw, "summary")) + branchTail)}
-	default:
-		t.blocks = contentBlocks(raw)
-		if s := transcript.Inspect(raw).Text; len(t.blocks) == 0 && s != "" {
-			t.blocks = []*block{said(s)}
+		for w := rawjson.Walk(rawjson.Field(m.Raw, "sections")); w.Closing == '}' && w.Next(); { // pi's
+			if s := rawjson.Text(w.Val); s != "" {
+				t.blocks = append(t.blocks, said(s))
+			}
 		}
-		t.blocks = append(t.blocks, mentions(rawjson.Field(raw, "files"))...)
+	case m.Role == "bashExecution", m.Role == "pythonExecution":
+		t.blocks = []*block{said(execution(m.Raw))}
+	case m.Role == "compactionSummary":
+		t.blocks = []*block{said(compactionHead + summary + compactionTail)}
+	case m.Role == "branchSummary":
+		t.blocks = []*block{said(branchHead + summary + branchTail)}
+	case m.Speaker == message.Other:
+		for _, text := range message.Files(m.Raw) {
+			t.blocks = append(t.blocks, said(text))
+		}
 		if len(t.blocks) > 0 {
-			c.lose(t, LostRole, "role "+role+": sent as the user's")
+			c.lose(t, LostRole, "role "+m.Role+": sent as the user's")
 		}
 	}
 	for _, b := range t.blocks {
@@ -111,92 +107,10 @@ func (c *converter) outside(t *turn, raw []byte) {
 	}
 }
 
-// item reads one of OpenAI's items, which has a type in place of a role.
-func (c *converter) item(t *turn, raw []byte, typ string) {
-	if strings.HasSuffix(typ, "_output") || strings.HasSuffix(typ, "_response") {
-		t.blocks = []*block{resultOf(raw, raw, t)}
-		return
-	}
-	t.who = model
-	b := readBlock(raw)
-	if b.kind == text && b.text == "" {
-		b = &block{kind: other, raw: raw, typ: typ, text: words(raw)}
-	}
-	t.blocks = []*block{b}
-	if strings.HasPrefix(typ, "input_") || typ == "text" || typ == "image" {
-		t.who = user
-	}
-}
-
-// answerBlocks returns the blocks of an answer of a model: of its content, and what Chat Completions have beside it.
-func answerBlocks(raw []byte) []*block {
-	var list []*block
-	if s, field := message.Aside(raw); s != "" {
-		list = append(list, &block{kind: thinking, text: s, field: field, thought: message.Thought{Text: s}})
-	}
-	list = append(list, contentBlocks(raw)...)
-	if s := rawjson.Text(rawjson.Field(raw, "refusal")); s != "" {
-		list = append(list, &block{kind: text, text: s, typ: "refusal"})
-	}
-	for m := rawjson.Walk(rawjson.Field(raw, "tool_calls")); m.Closing == ']' && m.Next(); {
-		list = append(list, readBlock(m.Val))
-	}
-	if old := rawjson.Field(raw, "function_call"); len(old) > 0 && old[0] == '{' {
-		list = append(list, callOf(old, old, "function"))
-	}
-	return list
-}
-
-// contentBlocks returns the blocks of a message's content, or of Gemini's parts.
-func contentBlocks(raw []byte) []*block {
-	list := blocksOf(rawjson.Field(raw, "content"))
-	list = append(list, blocksOf(rawjson.Field(raw, "parts"))...)
-	if list == nil {
-		if s := rawjson.Field(raw, "text"); rawjson.IsString(s) {
-			list = blocksOf(s)
-		}
-	}
-	return list
-}
-
-func blocksOf(val []byte) (list []*block) {
-	if s := rawjson.Text(val); s != "" {
-		return []*block{said(s)}
-	}
-	for m := rawjson.Walk(val); m.Closing == ']' && m.Next(); {
-		list = append(list, readBlock(m.Val))
-	}
-	return list
-}
-
-// systemBlocks returns instructions, and the sections that pi has beside them.
-func systemBlocks(raw []byte) []*block {
-	list := contentBlocks(raw)
-	for m := rawjson.Walk(rawjson.Field(raw, "sections")); m.Closing == '}' && m.Next(); {
-		if s := rawjson.Text(m.Val); s != "" {
-			list = append(list, said(s))
-		}
-	}
-	return list
-}
-
-// mentions returns the files that omp's user mentions.
-func mentions(files []byte) (list []*block) {
-	for m := rawjson.Walk(files); m.Closing == ']' && m.Next(); {
-		s := rawjson.Text(rawjson.Field(m.Val, "path")) + "\n" + rawjson.Text(rawjson.Field(m.Val, "content"))
-		list = append(list, said(s))
-	}
-	return list
-}
-
 // execution says in pi's words what a command of the user printed.
 func execution(raw []byte) string {
 	f := func(name string) []byte { return rawjson.Field(raw, name) }
-	command := rawjson.Text(f("command"))
-	if command == "" {
-		command = rawjson.Text(f("code"))
-	}
-	s := "Ran `" + command + "`\n"
+	s := "Ran `" + rawjson.Text(first(raw, "command", "code")) + "`\n"
 	if output := rawjson.Text(f("output")); output != "" {
 		s += "```\n" + output + "\n```"
 	} else {

@@ -67,7 +67,7 @@ func ReadReply(from API, vendor string, body json.RawMessage) (Reply, error) {
 		return Reply{}, fmt.Errorf("%w: %s: not one JSON object: nothing was read", ErrReply, from)
 	}
 	body = rawjson.AppendCompact(nil, body)
-	if fault := object(body, "error"); fault != nil {
+	if fault := message.Object(body, "error"); fault != nil {
 		said := rawjson.Text(rawjson.Field(fault, "message"))
 		return Reply{}, fmt.Errorf("%w: %s: it reports an error: %s", ErrReply, from, said)
 	}
@@ -97,15 +97,15 @@ func messagesIn(from API, body []byte, vendor string) []json.RawMessage {
 		return []json.RawMessage{with(body, source...)}
 	case OpenAIChat:
 		choice := element(rawjson.Field(body, "choices"))
-		m := object(choice, "message")
+		m := message.Object(choice, "message")
 		if m == nil {
 			return nil
 		}
 		return []json.RawMessage{with(m, append(source, "model", model, "responseId", id,
-			"usage", object(body, "usage"), "finish_reason", rawjson.Field(choice, "finish_reason"))...)}
+			"usage", message.Object(body, "usage"), "finish_reason", rawjson.Field(choice, "finish_reason"))...)}
 	case Gemini:
 		choice := element(rawjson.Field(body, "candidates"))
-		m := object(choice, "content")
+		m := message.Object(choice, "content")
 		if m == nil || !listed(rawjson.Field(m, "parts")) {
 			return nil
 		}
@@ -113,7 +113,8 @@ func messagesIn(from API, body []byte, vendor string) []json.RawMessage {
 			m = rawjson.WithField(m, "role", str("model"))
 		}
 		return []json.RawMessage{with(m, append(source, "model", model, "responseId", id,
-			"usageMetadata", object(body, "usageMetadata"), "finishReason", rawjson.Field(choice, "finishReason"))...)}
+			"usageMetadata", message.Object(body, "usageMetadata"),
+			"finishReason", rawjson.Field(choice, "finishReason"))...)}
 	case OpenAIResponses:
 	}
 	var list []json.RawMessage
@@ -125,7 +126,7 @@ func messagesIn(from API, body []byte, vendor string) []json.RawMessage {
 	if len(list) > 0 {
 		last := &list[len(list)-1]
 		*last = with(*last, "model", model, "responseId", id,
-			"usage", object(body, "usage"), "stopReason", incomplete(body))
+			"usage", message.Object(body, "usage"), "stopReason", incomplete(body))
 	}
 	return list
 }

@@ -54,7 +54,7 @@ func said(e transcript.Entry) (text, role string, results bool) {
 	case "label":
 		return clean(textOf(f.Label)), "", false
 	case "custom_message":
-		return clean(transcript.Inspect(message.Wrap("custom", f.Content)).Text), "", false
+		return clean(message.ContentText(f.Content)), "", false
 	}
 	return clean(textOf(f.Summary)), "", false
 }
@@ -71,14 +71,14 @@ func textOf(raw json.RawMessage) string {
 // is called with.
 func arguments(raw json.RawMessage) string {
 	var b strings.Builder
-	for _, part := range message.Parse(raw).Blocks {
-		name, args, ok := part.Call()
-		if !ok || b.Len() >= MaxText {
+	for _, block := range message.Decode(raw).Blocks {
+		name := block.Called()
+		if name == "" || b.Len() >= MaxText {
 			continue
 		}
 		b.WriteString("\n" + name)
 		var v any
-		dec := json.NewDecoder(bytes.NewReader(args))
+		dec := json.NewDecoder(bytes.NewReader(block.Body))
 		dec.UseNumber()
 		if dec.Decode(&v) == nil {
 			leaves(&b, v)

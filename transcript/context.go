@@ -54,7 +54,7 @@ type link struct {
 
 func linkOf(m Message, ordinal uint64) link {
 	p := readParts(m.Raw)
-	return link{ordinal: ordinal, Calls: p.Calls, Results: p.Results, only: p.OnlyResults() || m.Role == "toolResult"}
+	return link{ordinal: ordinal, Calls: p.Calls, Results: p.Results, only: p.OnlyResults()}
 }
 
 // build is BuildContext for a path whose beginning may be missing: base are the settings in force before

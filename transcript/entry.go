@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -30,7 +31,7 @@ func (e Entry) Message() (Message, bool) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return Message{}, false
 	}
-	return Message{Entry: e.ID, Role: roleOf(rawjson.Field(raw, "role")), Raw: raw}, true
+	return Message{Entry: e.ID, Role: message.Word(rawjson.Field(raw, "role")), Raw: raw}, true
 }
 
 // Decode unmarshals the whole line into v, as encoding/json does it.

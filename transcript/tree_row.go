@@ -154,7 +154,7 @@ func entryRow(v *preview, l Line) (target string) {
 		v.Literal(model, false)
 	case l.Type == "custom_message":
 		var p messageParts
-		p.AddContent(main)
+		p.addContent(main)
 		for _, lit := range p.Texts {
 			v.Rune(' ')
 			v.Literal(lit, false)

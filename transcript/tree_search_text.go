@@ -21,7 +21,7 @@ func shownText(e Entry) string {
 		case "type", "id", "parentId", "timestamp", "targetId", "firstKeptEntryId", "fromId":
 		case "content":
 			var p messageParts
-			p.AddContent(m.Val)
+			p.addContent(m.Val)
 			addLiterals(&b, p.Texts...)
 		default:
 			if rawjson.IsString(m.Val) {

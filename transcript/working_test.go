@@ -432,3 +432,21 @@ func BenchmarkWindowPush(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(path)), "ns/entry")
 }
+
+// TestWindowOmitsResultsOfOmittedCalls: a result whose call the bound cut off is left out, in any provider's shape.
+func TestWindowOmitsResultsOfOmittedCalls(t *testing.T) {
+	for name, result := range map[string]string{
+		"pi":        `{"role":"toolResult","toolCallId":"k","content":[{"type":"text","text":"x"}]}`,
+		"anthropic": `{"role":"user","content":[{"type":"tool_result","tool_use_id":"k","content":"x"}]}`,
+		"chat":      `{"role":"tool","tool_call_id":"k","content":"x"}`,
+		"responses": `{"type":"function_call_output","call_id":"k","output":"x"}`,
+		"gemini":    `{"role":"user","parts":[{"functionResponse":{"id":"k","name":"n","response":{"output":"x"}}}]}`,
+	} {
+		path := chainOf(t, `{"type":"message","id":"r","parentId":%P,"message":`+result+`}`,
+			`{"type":"message","id":"u","parentId":%P,"message":{"role":"user","content":"go"}}`)
+		c := RestoreWorkingContext(Coppice, -1, Settings{}, 2, path).Context()
+		if len(c.Messages) != 1 || c.Messages[0].Entry != "u" || c.Window.OmittedEntries != 3 {
+			t.Errorf("%s: %d messages, %d omitted, want 1 and 3", name, len(c.Messages), c.Window.OmittedEntries)
+		}
+	}
+}

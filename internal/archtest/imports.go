@@ -51,7 +51,7 @@ var table = []edge{
 	{dir: "internal/testutil"},
 	{dir: "internal/trace", ours: []string{"backend"}},
 	{dir: "internal/vfs", ext: []string{xSys}},
-	{dir: "transcript", ours: []string{"codec", "internal/rawjson", "internal/shortid"}, ext: []string{uuid}},
+	{dir: "transcript", ours: []string{"codec", "internal/message", "internal/rawjson", "internal/shortid"}, ext: []string{uuid}},
 	{dir: "internal/rows", ours: []string{"transcript"}},
 	{dir: "transcript/view", ours: []string{"transcript", "internal/rows"}},
 	{dir: "entry", ours: []string{"internal/rawjson", "transcript"}},
@@ -93,7 +93,10 @@ var table = []edge{
 		"internal/gc", "internal/repair", "internal/parallel", "internal/rawjson"), ext: []string{uuid}},
 
 	{dir: "internal/message", ours: []string{"internal/rawjson"}},
-	{dir: "export", ours: join(pure, "", "internal/message", "manager"), ext: []string{goldmark, humane}},
+	{
+		dir:  "export",
+		ours: join(pure, "", "internal/message", "internal/rawjson", "manager"), ext: []string{goldmark, humane},
+	},
 	{dir: "manager", ours: join(pure, "", "internal/message", "internal/rawjson", "internal/shortid")},
 	{dir: "provider", ours: []string{"transcript", "internal/message", "internal/rawjson"}},
 	{dir: "searchindex", ours: join(pure, "", "internal/message"), ext: []string{"modernc.org/sqlite"}},
@@ -125,7 +128,8 @@ var table = []edge{
 		ext: []string{uuid},
 	},
 	{
-		dir: "internal/cli/term", ours: join(pure, "internal/message", "internal/rows", "internal/shortid"),
+		dir: "internal/cli/term", ours: join(pure, "internal/message", "internal/rawjson", "internal/rows",
+			"internal/shortid"),
 		ext: []string{"github.com/schollz/progressbar/v3", humane, xTerm},
 	},
 	{

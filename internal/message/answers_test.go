@@ -135,7 +135,7 @@ func TestKeptEntry(t *testing.T) {
 	}
 }
 
-func TestThoughtOf(t *testing.T) {
+func TestThought(t *testing.T) {
 	for block, want := range map[string]string{
 		`{"type":"thinking","thinking":"a","thinkingSignature":"s","redacted":true}`: `a "s" true false`,
 		`{"type":"thinking","thinking":"a","signature":"s"}`:                         `a "s" false false`,
@@ -149,27 +149,19 @@ func TestThoughtOf(t *testing.T) {
 		`{"reasoningContent":{"reasoningText":{"text":"a","signature":"s"}}}`:        `a "s" false false`,
 		`{"reasoningContent":{"redactedContent":"r"}}`:                               ` "r" true false`,
 	} {
-		got, ok := message.ThoughtOf([]byte(block))
-		if s := fmt.Sprintf("%s %s %v %v", got.Text, got.Signature, got.Redacted, got.Item); s != want || !ok {
-			t.Errorf("%s: %s, %v, want %s", block, s, ok, want)
+		c := message.Content([]byte("[" + block + "]"))
+		if !c.Next() || c.Block.Kind != message.Thinking {
+			t.Errorf("%s: kind %d", block, c.Block.Kind)
+			continue
+		}
+		got := c.Block.Thought()
+		if s := fmt.Sprintf("%s %s %v %v", got.Text, got.Signature, got.Redacted, got.Item); s != want {
+			t.Errorf("%s: %s, want %s", block, s, want)
 		}
 	}
-	for _, block := range []string{`{"type":"text","text":"a","thought":true}`, `{"text":"a","thought":null}`, `{"reasoningContent":"a"}`, `"thinking"`, `[]`, ``} {
-		if got, ok := message.ThoughtOf([]byte(block)); ok {
-			t.Errorf("%s: %+v, want none", block, got)
-		}
-	}
-}
-
-func TestAside(t *testing.T) {
-	for raw, want := range map[string]string{
-		`{"reasoning_content":"a","reasoning":"b"}`:  "a reasoning_content",
-		`{"reasoning_content":null,"reasoning":"b"}`: "b reasoning",
-		`{"reasoning_text":"c"}`:                     "c reasoning_text",
-		`{"reasoning":{"effort":"low"}}`:             " ",
-	} {
-		if text, field := message.Aside([]byte(raw)); text+" "+field != want {
-			t.Errorf("%s: %q of %q, want %q", raw, text, field, want)
+	for _, block := range []string{`{"type":"text","text":"a","thought":true}`, `{"text":"a","thought":null}`, `{"reasoningContent":"a"}`, `"thinking"`, `[]`} {
+		if c := message.Content([]byte("[" + block + "]")); c.Next() && c.Block.Kind == message.Thinking {
+			t.Errorf("%s is thinking", block)
 		}
 	}
 }

@@ -27,7 +27,7 @@ const KeptKind = "coppice.entry"
 // KeptEntry returns the type and the fields of the entry that one of type custom was made of; nil = it was made of
 // none.
 func KeptEntry(entry []byte) (typ string, data []byte) {
-	if rawjson.Text(first(entry, "customType", "custom_type")) != KeptKind {
+	if rawjson.Text(First(entry, "customType", "custom_type")) != KeptKind {
 		return "", nil
 	}
 	data = rawjson.Field(entry, "data")

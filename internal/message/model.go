@@ -13,7 +13,7 @@ func Models() []string { return models[:] }
 
 // Model returns the model that a message names, as a JSON string; nil = it names none.
 func Model(message []byte) []byte {
-	return first(message, models[:]...)
+	return First(message, models[:]...)
 }
 
 // Name returns the model of a message or of another object that has a usage: "provider/id", or the id where no provider
@@ -50,14 +50,4 @@ func IsItem(message []byte) bool {
 		return rawjson.Field(message, "role") == nil
 	}
 	return false
-}
-
-// first returns the first of these fields that is a string; nil = none is.
-func first(object []byte, names ...string) []byte {
-	for _, name := range names {
-		if v := rawjson.Field(object, name); rawjson.IsString(v) {
-			return v
-		}
-	}
-	return nil
 }

@@ -62,3 +62,13 @@ func Stop(message []byte, calls bool) (word, raw string, refused bool) {
 	}
 	return "stop", "", false
 }
+
+// failedStop reports whether a value is a provider's word for an answer that failed.
+func failedStop(val []byte) bool {
+	switch string(val) {
+	case "", `"stop"`, `"toolUse"`, `"end_turn"`, `"tool_use"`, `"tool_calls"`:
+		return false
+	}
+	word := strings.ToLower(rawjson.Text(val))
+	return refusals[word] || stops[word] == "error" || stops[word] == "aborted"
+}

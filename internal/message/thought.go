@@ -14,38 +14,37 @@ type Thought struct {
 	Item      bool   // it is an item of OpenAI's responses: the provider wants the whole of it back
 }
 
-// ThoughtOf reads a block of any provider's. false: it says something else.
-func ThoughtOf(block []byte) (Thought, bool) {
-	typ := rawjson.Field(block, "type")
-	switch string(typ) {
-	case `"thinking"`:
+// Thought returns what a block of thinking holds.
+func (b *Block) Thought() Thought {
+	if b.Text != nil {
+		return Thought{Text: rawjson.Text(b.Text)}
+	}
+	switch b.Type {
+	case "thinking":
 		return Thought{
-			Text:      texts(rawjson.Field(block, "thinking"), ""),
-			Signature: first(block, "thinkingSignature", "signature"),
-			Redacted:  rawjson.IsTrue(rawjson.Field(block, "redacted")),
-		}, true
-	case `"reasoning"`:
-		return reasoning(block), true
-	case `"redactedThinking"`, `"redacted_thinking"`:
-		return Thought{Signature: first(block, "data"), Redacted: true}, true
+			Text:      texts(rawjson.Field(b.Raw, "thinking"), ""),
+			Signature: First(b.Raw, "thinkingSignature", "signature"),
+			Redacted:  rawjson.IsTrue(rawjson.Field(b.Raw, "redacted")),
+		}
+	case "reasoning":
+		return reasoning(b.Raw)
+	case "redactedThinking", "redacted_thinking":
+		return Thought{Signature: First(b.Raw, "data"), Redacted: true}
 	}
-	if (typ == nil || !rawjson.IsString(typ) || len(typ) == 2) && rawjson.IsTrue(rawjson.Field(block, "thought")) {
-		return Thought{Text: rawjson.Text(rawjson.Field(block, "text")), Signature: GeminiSignature(block)}, true
+	inner := Object(b.Raw, "reasoningContent") // Bedrock's
+	if inner == nil {
+		return Thought{Text: rawjson.Text(rawjson.Field(b.Raw, "text")), Signature: GeminiSignature(b.Raw)}
 	}
-	inner := rawjson.Field(block, "reasoningContent") // Bedrock's
-	if len(inner) == 0 || inner[0] != '{' {
-		return Thought{}, false
+	if redacted := First(inner, "redactedContent"); redacted != nil {
+		return Thought{Signature: redacted, Redacted: true}
 	}
-	if redacted := first(inner, "redactedContent"); redacted != nil {
-		return Thought{Signature: redacted, Redacted: true}, true
-	}
-	said := rawjson.Field(inner, "reasoningText")
-	return Thought{Text: rawjson.Text(rawjson.Field(said, "text")), Signature: first(said, "signature")}, true
+	text := rawjson.Field(inner, "reasoningText")
+	return Thought{Text: rawjson.Text(rawjson.Field(text, "text")), Signature: First(text, "signature")}
 }
 
 // reasoning reads OpenAI's: an item of the responses, or a block that other libraries name so.
 func reasoning(block []byte) Thought {
-	t := Thought{Signature: first(block, "thinkingSignature", "signature")}
+	t := Thought{Signature: First(block, "thinkingSignature", "signature")}
 	for _, name := range []string{"summary", "content", "thinking", "text"} {
 		if t.Text == "" {
 			t.Text = texts(rawjson.Field(block, name), "\n\n")
@@ -72,21 +71,21 @@ func texts(val []byte, sep string) string {
 
 // GeminiSignature returns what Gemini wants back with a part, a JSON string; nil = it has none.
 func GeminiSignature(part []byte) []byte {
-	return first(part, "thoughtSignature", "thought_signature")
+	return First(part, "thoughtSignature", "thought_signature")
 }
 
 // asides are the fields in which OpenAI's chat completions say what was thought, beside the content.
 var asides = [...]string{"reasoning_content", "reasoning", "reasoning_text"}
 
-// Aside returns what a message says was thought beside its content, and the field that says so; "" = none does.
-func Aside(message []byte) (text, field string) {
-	for _, name := range asides {
-		if s := rawjson.Text(rawjson.Field(message, name)); s != "" {
-			return s, name
+// aside returns the thinking beside the content of a message, and the name of its field; nil = there is none.
+func (f *fields) aside() (text []byte, field string) {
+	for i, val := range f.asides {
+		if rawjson.IsString(val) && len(val) > 2 {
+			return val, asides[i]
 		}
 	}
-	return "", ""
+	return nil, ""
 }
 
-// Asides are the names of the fields that Aside looks at.
+// Asides returns the names of the fields beside the content in which a message has thinking.
 func Asides() []string { return asides[:] }

@@ -192,7 +192,7 @@ func (w *pieceMaker) message(p *rolloutPiece) {
 	w.room = appendContent(w.room, content)
 	switch {
 	case role != "user":
-		p.Name, p.Told = "codex."+role, role == "developer" && marked(content, preludeTags)
+		p.Name, p.Told = "codex."+role, role == "developer" && isPrelude(content)
 	case contextual(content, rawjson.Field(rawjson.Field(p.Payload, "internal_chat_message_metadata_passthrough"),
 		"content_item_kinds")):
 		p.Name, p.Told = "codex.context", true

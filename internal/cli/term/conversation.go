@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/message"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -95,16 +96,19 @@ func (v *Conversation) body(b *strings.Builder, style Style, text string, most i
 	}
 }
 
-func (v *Conversation) message(b *strings.Builder, e transcript.Entry, m transcript.Message) {
-	shape, apart := transcript.Inspect(m.Raw), message.Parse(m.Raw)
-	who := Speaker(e.Type, shape.Role)
-	if len(shape.Results) > 0 && len(shape.Calls) == 0 && !speaks(apart) {
-		v.result(b, e, apart, shape)
-		v.attached(b, apart.Blocks)
+func (v *Conversation) message(b *strings.Builder, e transcript.Entry, raw transcript.Message) {
+	shape, m := transcript.Inspect(raw.Raw), message.Decode(raw.Raw)
+	var kinds [message.Command + 1]int
+	for _, block := range m.Blocks {
+		kinds[block.Kind]++
+	}
+	if kinds[message.Result] > 0 && kinds[message.Call]+kinds[message.Text] == 0 {
+		v.result(b, e, &m, shape.Text)
+		v.attached(b, m.Blocks)
 		return
 	}
-	v.head(b, e, who)
-	thought := apart.Thoughts("\n")
+	v.head(b, e, Speaker(e.Type, shape.Role))
+	thought := thoughts(m.Blocks)
 	silent := shape.Text == "" && len(shape.Calls) == 0
 	if most := resultLines; thought != "" && (v.o.Full || silent) {
 		if v.o.Full {
@@ -115,68 +119,81 @@ func (v *Conversation) message(b *strings.Builder, e transcript.Entry, m transcr
 	if shape.Text != "" {
 		v.body(b, Plain, shape.Text, 0, indent)
 	}
-	for _, c := range calls(apart, shape) {
-		text := Line(c.name + " " + c.arg)
+	for i := range m.Blocks {
+		name := m.Blocks[i].Called()
+		if name == "" {
+			continue
+		}
+		text := Line(name + " " + argument(m.Blocks[i].ArgumentText()))
 		if w := v.s.Width(); w > 0 && !v.o.Full {
 			text = Cut(text, min(w, textMost)-len(indent)-2)
 		}
 		b.WriteString(indent + v.s.Paint(Blue, "→ "+text) + "\n")
 	}
-	told := v.attached(b, apart.Blocks)
-	if apart.Stopped != "" {
-		b.WriteString(indent + v.s.Paint(Red, "✗ "+Line(apart.Stopped)) + "\n")
-		told = true
+	shown := v.attached(b, m.Blocks)
+	if stopped := rawjson.Text(m.Stopped()); stopped != "" {
+		b.WriteString(indent + v.s.Paint(Red, "✗ "+Line(stopped)) + "\n")
+		shown = true
 	}
-	if silent && thought == "" && !told {
+	if silent && thought == "" && !shown {
 		v.unknown(b, m.Raw)
 	}
 }
 
-// speaks reports whether a message has text besides the results that it holds.
-func speaks(m message.Parts) bool {
-	results, words := false, false
-	for _, p := range m.Blocks {
-		_, is := p.Result()
-		_, says := p.Speech()
-		results, words = results || is, words || says
+// thoughts returns what a model thought.
+func thoughts(blocks []message.Block) string {
+	var list []string
+	for i := range blocks {
+		if b := &blocks[i]; b.Kind == message.Thinking && b.Thought().Text != "" {
+			list = append(list, b.Thought().Text)
+		}
 	}
-	return results && words
+	return strings.Join(list, "\n")
 }
 
 // attached writes a line for each image and document, also for those in results within the message.
 // It reports whether there was one.
 func (v *Conversation) attached(b *strings.Builder, blocks []message.Block) (any bool) {
-	for _, p := range blocks {
-		if r, ok := p.Result(); ok {
-			any = v.attached(b, r.Blocks) || any
-			continue
+	for i := range blocks {
+		block := &blocks[i]
+		if block.Kind == message.Attached {
+			v.attachment(b, block.Media())
+			any = true
 		}
-		f, ok := p.File()
-		if !ok {
-			continue
-		}
-		var told []string
-		for _, s := range []string{f.Name, f.Mime} {
-			if s != "" {
-				told = append(told, Line(s))
+		for c := block.Content(); block.Kind == message.Result && c.Next(); {
+			if c.Block.Kind == message.Attached {
+				v.attachment(b, c.Block.Media())
+				any = true
 			}
 		}
-		if f.Size >= 0 {
-			told = append(told, Size(f.Size))
-		}
-		b.WriteString(indent + v.s.Paint(Dim, "attached: "+strings.Join(told, "  ")) + "\n")
-		any = true
 	}
 	return any
 }
 
-// result writes the result of a tool: its first lines, or all with Full.
-func (v *Conversation) result(b *strings.Builder, e transcript.Entry, m message.Parts, shape transcript.Shape) {
-	mark, style := "← ", Dim
-	if m.Failed {
-		mark, style = "✗ ", Red
+func (v *Conversation) attachment(b *strings.Builder, m message.Media) {
+	var words []string
+	for _, s := range []string{m.Name, m.Mime} {
+		if s != "" {
+			words = append(words, Line(s))
+		}
 	}
-	name := m.Tool
+	if m.Size >= 0 {
+		words = append(words, Size(m.Size))
+	}
+	b.WriteString(indent + v.s.Paint(Dim, "attached: "+strings.Join(words, "  ")) + "\n")
+}
+
+// result writes the result of a tool: its first lines, or all with Full.
+func (v *Conversation) result(b *strings.Builder, e transcript.Entry, m *message.Message, text string) {
+	mark, style, name := "← ", Dim, ""
+	for _, block := range m.Blocks {
+		if block.Failed {
+			mark, style = "✗ ", Red
+		}
+		if name == "" {
+			name = rawjson.Text(block.Name)
+		}
+	}
 	if name == "" {
 		name = "result"
 	}
@@ -186,7 +203,7 @@ func (v *Conversation) result(b *strings.Builder, e transcript.Entry, m message.
 	if v.o.Full {
 		most = 0
 	}
-	if text := strings.Trim(shape.Text, "\n"); text != "" {
+	if text = strings.Trim(text, "\n"); text != "" {
 		v.body(b, Dim, text, most, indent+indent)
 	}
 }
@@ -232,7 +249,7 @@ func (v *Conversation) other(b *strings.Builder, e transcript.Entry) {
 		v.body(b, Plain, f.Summary, 0, indent)
 	case "custom_message":
 		v.head(b, e, "note")
-		text := transcript.Inspect(message.Wrap("custom", f.Content)).Text
+		text := message.ContentText(f.Content)
 		v.body(b, Plain, text, 0, indent)
 	case "model_change":
 		v.remark(b, "model "+f.Provider+"/"+f.Model)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -191,20 +190,30 @@ func TestCalls(t *testing.T) {
 		"openai":    `{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]}`,
 		"gemini":    `{"role":"model","parts":[{"functionCall":{"name":"bash","args":{"command":"ls"}}}]}`,
 	} {
-		got := calls(message.Parse(json.RawMessage(raw)), transcript.Inspect(json.RawMessage(raw)))
-		if len(got) != 1 || got[0] != (call{"bash", "ls"}) {
-			t.Errorf("%s: %v", name, got)
+		if got := shown(t, raw); strings.Count(got, "→") != 1 || !strings.Contains(got, "→ bash ls\n") {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
-	odd := json.RawMessage(`{"role":"assistant","content":[{"type":"toolCall","id":"1","name":"odd"}]}`)
-	if got := calls(message.Parse(odd), transcript.Inspect(odd)); len(got) != 1 || got[0].name != "odd" {
-		t.Errorf("without arguments: %v", got)
+	odd := `{"role":"assistant","content":[{"type":"toolCall","id":"1","name":"odd"}]}`
+	if got := shown(t, odd); !strings.Contains(got, "→ odd") {
+		t.Errorf("without arguments: %s", got)
 	}
-	for raw, want := range map[string]string{`{}`: "", `{"x":1}`: `{"x":1}`, `[1]`: `[1]`, `"text"`: ""} {
-		if got := argument(json.RawMessage(raw)); got != want {
+	for raw, want := range map[string]string{`{}`: "", `{"x":1}`: `{"x":1}`, `[1]`: `[1]`, `text`: ""} {
+		if got := argument(raw); got != want {
 			t.Errorf("argument(%s) = %q, want %q", raw, got, want)
 		}
 	}
+}
+
+// shown returns a message as a conversation shows it.
+func shown(t *testing.T, raw string) string {
+	t.Helper()
+	var b bytes.Buffer
+	e := transcript.Entry{ID: "1", Type: "message", Raw: json.RawMessage(`{"message":` + raw + `}`)}
+	if err := NewConversation(New(&b, unset), ConversationOptions{}).Add(e); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // Old values are those that were there when their change came, though places in lists shift.

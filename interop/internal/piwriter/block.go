@@ -8,11 +8,6 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// toolResult is the result of a tool, wherever it was. content is a list of pi's blocks.
-type toolResult struct {
-	id, name, content, isError []byte
-}
-
 // blocksFine reports a list of pi's blocks of these types.
 func blocksFine(list []byte, types ...string) bool {
 	if len(list) == 0 || list[0] != '[' {
@@ -26,96 +21,75 @@ func blocksFine(list []byte, types ...string) bool {
 	return true
 }
 
-func blockFine(block []byte, types ...string) bool {
-	var typ, args []byte
-	var text, thinking, data, mime, id, name bool
-	for m := rawjson.Walk(block); m.Closing == '}' && m.Next(); {
-		switch string(m.Key) {
-		case "type":
-			typ = m.Val
-		case "text":
-			text = rawjson.IsString(m.Val)
-		case "thinking":
-			thinking = rawjson.IsString(m.Val)
-		case "data":
-			data = rawjson.IsString(m.Val)
-		case "mimeType":
-			mime = rawjson.IsString(m.Val)
-		case "id":
-			id = rawjson.IsString(m.Val)
-		case "name":
-			name = rawjson.IsString(m.Val)
-		case "arguments":
-			args = m.Val
-		}
-	}
-	if !rawjson.IsString(typ) || !isOneOf(typ[1:len(typ)-1], types) {
-		return false
-	}
-	switch string(typ) {
-	case `"text"`:
-		return text
-	case `"thinking"`:
-		return thinking
-	case `"image"`:
-		return data && mime
-	case `"toolCall"`:
-		return id && name && len(args) > 0 && args[0] == '{'
-	}
-	return true // a type of the target's own
+// ownBlocks are the fields that pi needs in its blocks.
+var ownBlocks = map[string][]requiredField{
+	"text":     {{"text", '"', ""}},
+	"thinking": {{"thinking", '"', ""}},
+	"image":    {{"data", '"', ""}, {"mimeType", '"', ""}},
+	"toolCall": {{"id", '"', ""}, {"name", '"', ""}, {"arguments", '{', ""}},
 }
 
-func isOneOf(typ []byte, types []string) bool {
-	return slices.Contains(types, string(typ))
+// blockFine reports a block of one of these types, which may be of the target's own.
+func blockFine(block []byte, types ...string) bool {
+	typ := rawjson.Field(block, "type")
+	if !rawjson.IsString(typ) || !slices.Contains(types, string(typ[1:len(typ)-1])) {
+		return false
+	}
+	return holdsAll(block, ownBlocks[string(typ[1:len(typ)-1])])
+}
+
+// holdsAll reports whether an object has these fields, each of its kind.
+func holdsAll(object []byte, want []requiredField) bool {
+	found := 0
+	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
+		for i, f := range want {
+			if string(m.Key) != f.name {
+				continue
+			}
+			if found &^= 1 << i; f.holds(m.Val) {
+				found |= 1 << i
+			}
+		}
+	}
+	return found == 1<<len(want)-1
 }
 
 func textBlock(literal []byte) []byte {
 	return append(append([]byte(`{"type":"text","text":`), literal...), '}')
 }
 
-// block returns pi's block for any provider's, or the result of a tool that it is.
-func (n *normaliser) block(b []byte) ([]byte, *toolResult) {
-	if rawjson.IsString(b) {
-		return textBlock(b), nil
-	}
-	if (blockFine(b, n.shown...) || blockFine(b, n.said...) || blockFine(b, "image")) && !anthropicThinking(b) {
-		return b, nil
-	}
-	if inner := innerOf(b, "functionCall", "function_call", "toolUse", "function", "custom"); inner != nil {
-		return n.call(b, inner), nil
-	}
-	if inner := innerOf(b, "functionResponse", "function_response", "toolResult"); inner != nil {
-		return nil, n.toolResult(inner)
-	}
-	if thinking := Thinking(b); thinking != nil {
-		return thinking, nil
-	}
-	switch typ := rawjson.Text(rawjson.Field(b, "type")); {
-	case typ == "toolCall", typ == "tool_call", typ == "function_call", typ == "custom_tool_call",
-		strings.HasSuffix(typ, "tool_use"):
-		return n.call(b, b), nil
-	case strings.HasSuffix(typ, "tool_result"):
-		return nil, n.toolResult(b)
-	case typ == "text", typ == "input_text", typ == "output_text", typ == "refusal", typ == "":
-		if t := first(b, "text", "content", "refusal"); t != nil || message.GeminiSignature(b) != nil {
-			return rawjson.Object("type", []byte(`"text"`), "text", stringOr(t, ""),
-				"textSignature", message.GeminiSignature(b)), nil
+// block returns a block as pi's of one of these types; nil = of any. What has no such form is text.
+func (n *normaliser) block(b *message.Block, types []string) []byte {
+	out := n.own(b)
+	if out == nil || types != nil && !blockFine(out, types...) {
+		n.lose(LostBlock)
+		if out == nil {
+			out = b.Raw
 		}
-		if v := rawjson.Field(b, "json"); v != nil { // Bedrock's results
-			return textBlock(rawjson.AppendString(nil, v)), nil
-		}
+		return textBlock(rawjson.AppendString(nil, blockText(out)))
 	}
-	if img := image(b); img != nil {
-		return img, nil
-	}
-	n.lose(LostBlock)
-	return textBlock(rawjson.AppendString(nil, blockText(b))), nil
+	return out
 }
 
-func innerOf(b []byte, names ...string) []byte {
-	for _, name := range names {
-		if v := rawjson.Field(b, name); len(v) > 0 && v[0] == '{' {
-			return v
+// own returns pi's block for any provider's; nil = there is none.
+func (n *normaliser) own(b *message.Block) []byte {
+	signature := message.GeminiSignature(b.Raw)
+	switch {
+	case rawjson.IsString(b.Raw) && b.Kind == message.Text:
+		return textBlock(b.Raw)
+	case (blockFine(b.Raw, n.shown...) || blockFine(b.Raw, n.said...) || blockFine(b.Raw, "image")) &&
+		!anthropicThinking(b.Raw):
+		return b.Raw
+	case b.Kind == message.Call:
+		return callBlock(b)
+	case b.Kind == message.Thinking:
+		return thinking(b)
+	case b.Kind == message.Text, b.Type == "" && signature != nil:
+		return rawjson.Object("type", []byte(`"text"`), "text", stringOr(b.Text, ""), "textSignature", signature)
+	case b.Kind == message.Attached:
+		if m := b.Media(); m.Image() {
+			return rawjson.Object("type", []byte(`"image"`), "data", rawjson.AppendString(nil, m.Data),
+				"mimeType", rawjson.AppendString(nil, m.Mime))
 		}
 	}
 	return nil
@@ -123,72 +97,79 @@ func innerOf(b []byte, names ...string) []byte {
 
 // anthropicThinking reports whether thinking is Anthropic's, and not pi's, which has another name for the signature.
 func anthropicThinking(b []byte) bool {
-	return rawjson.IsString(rawjson.Field(b, "signature")) && string(rawjson.Field(b, "type")) == `"thinking"` &&
+	return string(rawjson.Field(b, "type")) == `"thinking"` && rawjson.IsString(rawjson.Field(b, "signature")) &&
 		rawjson.Field(b, "thinkingSignature") == nil
 }
 
-// call returns pi's block of a call. The id may stand on either level.
-func (n *normaliser) call(outer, inner []byte) []byte {
-	id := first(outer, "call_id", "id", "toolUseId")
-	if v := first(inner, "call_id", "id", "toolUseId"); id == nil {
-		id = v
+// Thinking returns pi's block for any provider's block of thinking; nil = it is of another kind.
+func Thinking(raw []byte) []byte {
+	c := message.Content(listOf(raw))
+	if !c.Next() || c.Block.Kind != message.Thinking {
+		return nil
 	}
-	name := first(inner, "name")
-	if id == nil {
-		id = name
+	return thinking(&c.Block)
+}
+
+// thinking returns pi's block for thinking. Its signature is what pi sends back to the provider: of OpenAI's items the
+// whole item, of a field beside the content the name of the field.
+func thinking(b *message.Block) []byte {
+	t := b.Thought()
+	switch {
+	case t.Item:
+		t.Signature = rawjson.AppendString(nil, b.Raw)
+	case rawjson.IsString(b.Raw):
+		t.Signature = rawjson.AppendString(nil, b.Type)
 	}
-	var args []byte
-	for _, field := range []string{"arguments", "input", "args"} {
-		if v := rawjson.Field(inner, field); v != nil {
-			args = v
-			break
-		}
+	var redacted []byte
+	if t.Redacted {
+		redacted = []byte("true")
 	}
-	if s := rawjson.Text(args); s != "" && rawjson.IsString(args) {
-		if end, err := rawjson.ValueEnd([]byte(s), 0, rawjson.MaxDepth-8); err == nil &&
-			end == len(strings.TrimRight(s, " \n\r\t")) && strings.HasPrefix(s, "{") {
-			args = []byte(compact(s))
-		} else {
+	return rawjson.Object("type", []byte(`"thinking"`), "thinking", rawjson.AppendString(nil, t.Text),
+		"thinkingSignature", t.Signature, "redacted", redacted)
+}
+
+// lineFeeds takes line feeds out of JSON text: a line holds none.
+var lineFeeds = strings.NewReplacer("\n", " ", "\r", " ")
+
+// callBlock returns pi's block of a call.
+func callBlock(b *message.Block) []byte {
+	args := b.Body
+	if rawjson.IsString(args) {
+		if inner := message.Arguments(args); inner[0] == '{' {
+			args = []byte(lineFeeds.Replace(string(inner)))
+		} else if len(args) > 2 {
 			args = rawjson.Object("input", args)
 		}
 	}
 	if len(args) == 0 || args[0] != '{' {
 		args = []byte("{}")
 	}
-	return rawjson.Object("type", []byte(`"toolCall"`), "id", stringOr(id, "unknown"),
-		"name", stringOr(name, "unknown"), "arguments", args, "thoughtSignature", message.GeminiSignature(outer))
+	return rawjson.Object("type", []byte(`"toolCall"`), "id", stringOr(b.Key(), "unknown"),
+		"name", stringOr(b.Name, "unknown"), "arguments", args, "thoughtSignature", message.GeminiSignature(b.Raw))
 }
 
-// compact takes line feeds out of JSON text: a line holds none.
-func compact(s string) string {
-	return strings.NewReplacer("\n", " ", "\r", " ").Replace(s)
-}
+// maxShown bounds the text that replaces a block.
+const maxShown = 16 << 10
 
-func (n *normaliser) toolResult(b []byte) *toolResult {
-	r := &toolResult{
-		id: first(b, "tool_use_id", "toolUseId", "toolCallId", "id"), name: first(b, "name", "toolName"),
-		isError: rawjson.Field(b, "is_error"),
+// blockText says in words what a block was.
+func blockText(b []byte) string {
+	if t := message.ContentText(listOf(b)); t != "" {
+		return t
 	}
-	if r.id == nil {
-		r.id = r.name
+	typ := rawjson.Text(rawjson.Field(b, "type"))
+	if typ == "" {
+		typ = "block"
 	}
-	if string(rawjson.Field(b, "status")) == `"error"` {
-		r.isError = []byte("true")
+	if inner := message.Object(b, "image_url"); inner != nil {
+		b = inner
 	}
-	content := rawjson.Field(b, "content")
-	if resp := rawjson.Field(b, "response"); content == nil && resp != nil {
-		var failed bool
-		if content, failed = message.FunctionResponse(resp); failed {
-			r.isError = []byte("true")
+	for _, name := range []string{"url", "path", "name", "title"} {
+		if s := rawjson.Text(rawjson.Field(b, name)); s != "" {
+			return "[" + typ + ": " + s[:min(len(s), maxShown)] + "]"
 		}
 	}
-	r.content = []byte("[]")
-	for _, list := range [][]byte{content, rawjson.Field(b, "parts")} {
-		for _, part := range n.runs(list) {
-			if part.result == nil {
-				r.content = joined(r.content, part.content)
-			}
-		}
+	if len(b) <= maxShown && len(b) > 0 {
+		return "[" + typ + "] " + string(b)
 	}
-	return r
+	return "[" + typ + "]"
 }

@@ -3,6 +3,7 @@ package piwriter
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coppice-go/coppice/internal/message"
@@ -44,9 +45,9 @@ func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Par
 		return []Part{{Type: "message", Message: raw}}
 	}
 	n := normaliser{
-		raw: raw, at: millis(at), lose: lose,
-		said:  append([]string{"text", "thinking", "toolCall"}, d.Blocks...),
-		shown: append([]string{"text", "image"}, d.Blocks...),
+		raw: raw, at: millis(at), lose: lose, m: message.Decode(raw),
+		said:  slices.Concat([]string{"text", "thinking", "toolCall"}, d.Blocks),
+		shown: slices.Concat([]string{"text", "image"}, d.Blocks),
 	}
 	if parts := n.known(role); parts != nil {
 		lose(LostShape)
@@ -67,19 +68,20 @@ func (n *normaliser) known(role string) []Part {
 	switch role {
 	case "user", "human":
 		return n.user("user")
-	case "toolResult", "tool", "function":
-		return n.results()
 	case "bashExecution":
-		return n.rebuilt(role, "command", `""`, "output", `""`, "cancelled", "false", "truncated", "false")
+		out, _ := fitFields(n.keep(role), messageFields[role])
+		return []Part{{Type: "message", Message: out}}
 	case "system":
 		return n.user(role)
 	case "custom", "hookMessage":
 		return n.custom()
 	case "":
-		switch rawjson.Text(rawjson.Field(n.raw, "type")) {
-		case "function_call_output", "custom_tool_call_output":
-			return n.results()
+		if n.m.Type != "function_call_output" && n.m.Type != "custom_tool_call_output" {
+			return nil // an item of a tool of OpenAI's own
 		}
+	}
+	if n.m.Speaker == message.Tool || role == "function" {
+		return n.results()
 	}
 	return nil
 }
@@ -90,107 +92,66 @@ func Content(val []byte, lose func(kind string)) []byte {
 		return val
 	}
 	n := normaliser{raw: []byte("{}"), lose: lose, shown: []string{"text", "image"}}
-	out := []byte("[]")
-	for _, r := range n.runs(val) {
-		if r.result != nil {
-			r.content = r.result.content
+	var list [][]byte
+	for c := message.Content(val); c.Next(); {
+		in := &c.Block
+		if in.Kind != message.Result {
+			list = append(list, n.block(in, n.shown))
+			continue
 		}
-		out = joined(out, n.only(r.content, "text", "image"))
-	}
-	return out
-}
-
-// messageHead are the fields of a message that say whether a target can load it.
-type messageHead struct {
-	content, usage, stop                        []byte
-	timed, api, provider, model, call, tool     bool
-	command, output, custom                     bool
-	isError, cancelled, truncated, displayKnown bool
-}
-
-func readMessageHead(raw []byte) (l messageHead) {
-	for m := rawjson.Walk(raw); m.Closing == '}' && m.Next(); {
-		switch string(m.Key) {
-		case "timestamp":
-			l.timed = rawjson.IsNumber(m.Val)
-		case "content":
-			l.content = m.Val
-		case "usage":
-			l.usage = m.Val
-		case "stopReason":
-			l.stop = m.Val
-		case "api":
-			l.api = rawjson.IsString(m.Val)
-		case "provider":
-			l.provider = rawjson.IsString(m.Val)
-		case "model":
-			l.model = rawjson.IsString(m.Val)
-		case "toolCallId":
-			l.call = rawjson.IsString(m.Val)
-		case "toolName":
-			l.tool = rawjson.IsString(m.Val)
-		case "isError":
-			l.isError = isBool(m.Val)
-		case "command":
-			l.command = rawjson.IsString(m.Val)
-		case "output":
-			l.output = rawjson.IsString(m.Val)
-		case "cancelled":
-			l.cancelled = isBool(m.Val)
-		case "truncated":
-			l.truncated = isBool(m.Val)
-		case "customType":
-			l.custom = rawjson.IsString(m.Val)
-		case "display":
-			l.displayKnown = isBool(m.Val)
+		for out := in.Content(); out.Next(); {
+			list = append(list, n.block(&out.Block, n.shown))
 		}
 	}
-	return l
+	return rawjson.List(list)
+}
+
+// messageFields are the fields that a target needs in a message of each role, beside its content.
+var messageFields = map[string][]requiredField{
+	"user":       {{"timestamp", '0', ""}},
+	"system":     {{"timestamp", '0', ""}},
+	"assistant":  {{"timestamp", '0', ""}, {"api", '"', ""}, {"provider", '"', ""}, {"model", '"', ""}},
+	"toolResult": {{"timestamp", '0', ""}, {"toolCallId", '"', ""}, {"toolName", '"', ""}, {"isError", 't', ""}},
+	"bashExecution": {
+		{"timestamp", '0', ""}, {"command", '"', `""`}, {"output", '"', `""`}, {"cancelled", 't', "false"},
+		{"truncated", 't', "false"},
+	},
+	"custom": {{"timestamp", '0', ""}, {"customType", '"', ""}, {"display", 't', ""}},
 }
 
 // fine reports whether the target can load the message as it is.
 func (d Dialect) fine(role string, raw []byte) bool {
-	l := readMessageHead(raw)
-	if !l.timed {
+	want := messageFields[role]
+	if want == nil || !holdsAll(raw, want) {
 		return false
 	}
+	content := rawjson.Field(raw, "content")
 	switch role {
 	case "user", "system":
-		return rawjson.IsString(l.content) || d.blocks(l.content, "text", "image")
+		return rawjson.IsString(content) || d.blocks(content, "text", "image")
 	case "assistant":
-		return l.api && l.provider && l.model && usageFine(l.usage) && message.IsStop(l.stop) &&
-			d.blocks(l.content, "text", "thinking", "toolCall")
+		return usageFine(rawjson.Field(raw, "usage")) && message.IsStop(rawjson.Field(raw, "stopReason")) &&
+			d.blocks(content, "text", "thinking", "toolCall")
 	case "toolResult":
-		return l.call && l.tool && l.isError && blocksFine(l.content, "text", "image")
-	case "bashExecution":
-		return l.command && l.output && l.cancelled && l.truncated
+		return blocksFine(content, "text", "image")
 	case "custom":
-		return l.custom && l.displayKnown && (rawjson.IsString(l.content) || blocksFine(l.content, "text", "image"))
+		return rawjson.IsString(content) || blocksFine(content, "text", "image")
 	}
-	return false
+	return true
 }
 
 // blocks reports a list of blocks of these types or the target's own.
 func (d Dialect) blocks(list []byte, types ...string) bool {
-	if len(d.Blocks) > 0 {
-		types = append(types[:len(types):len(types)], d.Blocks...)
-	}
-	return blocksFine(list, types...)
+	return blocksFine(list, slices.Concat(types, d.Blocks)...)
+}
+
+// usageFields are the fields that a target needs in a usage; the cost has a total too.
+var usageFields = []requiredField{
+	{"input", '0', ""}, {"output", '0', ""}, {"cacheRead", '0', ""}, {"cacheWrite", '0', ""}, {"cost", '{', ""},
 }
 
 func usageFine(val []byte) bool {
-	n, total := 0, false
-	for m := rawjson.Walk(val); m.Closing == '}' && m.Next(); {
-		switch string(m.Key) {
-		case "input", "output", "cacheRead", "cacheWrite":
-			if rawjson.IsNumber(m.Val) {
-				n++
-			}
-		case "cost":
-			total = rawjson.IsNumber(rawjson.Field(m.Val, "total"))
-		}
-	}
-	return n == 4 && total
+	return holdsAll(val, usageFields) && rawjson.IsNumber(rawjson.Field(rawjson.Field(val, "cost"), "total"))
 }
 
 func isBool(val []byte) bool { return string(val) == "true" || string(val) == "false" }
@@ -198,6 +159,7 @@ func isBool(val []byte) bool { return string(val) == "true" || string(val) == "f
 // normaliser rewrites one message.
 type normaliser struct {
 	raw, at []byte
+	m       message.Message
 	lose    func(kind string)
 	said    []string // blocks that a message of the model may have
 	shown   []string // those that one of the user may have
@@ -206,36 +168,20 @@ type normaliser struct {
 // keep returns the message without the fields that are written anew, its role and its time in front.
 func (n *normaliser) keep(role string, without ...string) []byte {
 	out := rawjson.Object("role", rawjson.AppendString(nil, role))
-	at := rawjson.Field(n.raw, "timestamp")
-	if !rawjson.IsNumber(at) {
-		at = n.at
-	}
-next:
 	for m := rawjson.Walk(n.raw); m.Closing == '}' && m.Next(); {
-		if string(m.Key) == "role" || string(m.Key) == "timestamp" {
-			continue
+		if key := string(m.Key); key != "role" && key != "timestamp" && !slices.Contains(without, key) {
+			out = AddField(out, key, m.Val)
 		}
-		for _, name := range without {
-			if string(m.Key) == name {
-				continue next
-			}
-		}
-		out = AddField(out, string(m.Key), m.Val)
 	}
-	return AddField(out, "timestamp", at)
+	return AddField(out, "timestamp", n.time())
 }
 
-// rebuilt returns a message that has these fields, with a default where one is not of its default's type.
-func (n *normaliser) rebuilt(role string, fields ...string) []Part {
-	out := n.keep(role)
-	for i := 0; i+1 < len(fields); i += 2 {
-		val := rawjson.Field(n.raw, fields[i])
-		if len(val) == 0 || (fields[i+1][0] == '"') != rawjson.IsString(val) ||
-			fields[i+1][0] != '"' && !isBool(val) {
-			out = rawjson.WithField(out, fields[i], []byte(fields[i+1]))
-		}
+// time returns the time of the message, or that of its entry.
+func (n *normaliser) time() []byte {
+	if at := rawjson.Field(n.raw, "timestamp"); rawjson.IsNumber(at) {
+		return at
 	}
-	return []Part{{Type: "message", Message: out}}
+	return n.at
 }
 
 func (n *normaliser) custom() []Part {
@@ -257,8 +203,8 @@ func (n *normaliser) other(role string) []Part {
 	if s := rawjson.Text(rawjson.Field(n.raw, "summary")); text == "" {
 		text = s
 	}
-	if files := rawjson.Field(n.raw, "files"); text == "" && files != nil {
-		text = filesText(files)
+	if files := message.Files(n.raw); text == "" && files != nil {
+		text = strings.Join(files, "\n") + "\n"
 	}
 	if text == "" {
 		text = "[" + role + "]"
@@ -269,17 +215,6 @@ func (n *normaliser) other(role string) []Part {
 	}
 	return []Part{{Type: "custom_message", Body: rawjson.Object("customType", rawjson.AppendString(nil, role),
 		"content", rawjson.AppendString(nil, text), "display", []byte("true"), "details", details)}}
-}
-
-// filesText returns the text of omp's mentions of files.
-func filesText(files []byte) string {
-	var text []byte
-	for m := rawjson.Walk(files); m.Closing == ']' && m.Next(); {
-		text = append(append(append(text, rawjson.Text(rawjson.Field(m.Val, "path"))...), '\n'),
-			rawjson.Text(rawjson.Field(m.Val, "content"))...)
-		text = append(text, '\n')
-	}
-	return string(text)
 }
 
 func stringOr(val []byte, def string) []byte {
@@ -307,17 +242,6 @@ func AddField(object []byte, name string, val []byte) []byte {
 		object = append(object, ',')
 	}
 	return append(append(append(rawjson.AppendString(object, name), ':'), val...), '}')
-}
-
-// joined returns one list of two.
-func joined(a, b []byte) []byte {
-	switch {
-	case len(b) <= 2:
-		return a
-	case len(a) <= 2:
-		return b
-	}
-	return append(append(append([]byte{}, a[:len(a)-1]...), ','), b[1:]...)
 }
 
 // millis is the Unix time in milliseconds, 0 for no time.

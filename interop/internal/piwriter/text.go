@@ -2,54 +2,15 @@ package piwriter
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// toolRun is a run of blocks, or a result of a tool between two.
-type toolRun struct {
-	content []byte
-	result  *toolResult
-}
-
-// runs returns content as pi's blocks, cut at results of tools; never none.
-func (n *normaliser) runs(content []byte) []toolRun {
-	var out []toolRun
-	blocks := []byte("[")
-	end := func() {
-		if len(blocks) > 1 {
-			out = append(out, toolRun{content: append(blocks, ']')})
-			blocks = []byte("[")
-		}
-	}
-	put := func(b []byte) {
-		if len(blocks) > 1 {
-			blocks = append(blocks, ',')
-		}
-		blocks = append(blocks, b...)
-	}
-	if rawjson.IsString(content) && len(content) > 2 {
-		put(textBlock(content))
-	}
-	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
-		b, res := n.block(m.Val)
-		if res != nil {
-			end()
-			out = append(out, toolRun{result: res})
-			continue
-		}
-		put(b)
-	}
-	end()
-	if len(out) == 0 {
-		out = []toolRun{{content: []byte("[]")}}
-	}
-	return out
-}
-
+// content returns the content of the message; nil = it has none.
 func (n *normaliser) content() []byte {
-	for _, name := range []string{"content", "parts", "contents"} {
+	for _, name := range message.Contents() {
 		if c := rawjson.Field(n.raw, name); len(c) > 0 && c[0] != 'n' {
 			return c
 		}
@@ -59,91 +20,59 @@ func (n *normaliser) content() []byte {
 
 // user returns a user's message, and one for each result in it.
 func (n *normaliser) user(role string) []Part {
-	content := n.content()
-	if rawjson.IsString(content) {
-		return []Part{{Type: "message", Message: AddField(n.keep(role, "content", "parts", "contents"), "content",
-			content)}}
+	without := message.Contents()
+	put := func(parts []Part, content []byte) []Part {
+		return append(parts, Part{Type: "message", Message: AddField(n.keep(role, without...), "content", content)})
+	}
+	if content := n.content(); rawjson.IsString(content) {
+		return put(nil, content)
 	}
 	var parts []Part
-	without := []string{"content", "parts", "contents"}
-	for _, r := range n.runs(content) {
-		if r.result != nil {
-			parts = append(parts, Part{Type: "message", Message: n.resultMessage(r.result)})
+	var run [][]byte
+	for i := range n.m.Blocks {
+		b := &n.m.Blocks[i]
+		if b.Kind != message.Result {
+			run = append(run, n.block(b, n.shown))
 			continue
 		}
-		r.content = n.only(r.content, n.shown...)
-		parts = append(parts, Part{Type: "message", Message: AddField(n.keep(role, without...), "content", r.content)})
-		without = append(without, message.Bearers()...) // what was counted, was once
+		if run != nil {
+			parts = put(parts, rawjson.List(run))
+			without = slices.Concat(without, message.Bearers()) // what was counted, was once
+		}
+		run = nil
+		parts = append(parts, n.result(b))
+	}
+	if run != nil || parts == nil {
+		parts = put(parts, rawjson.List(run))
 	}
 	return parts
 }
 
-// only turns blocks of other types than these into text.
-func (n *normaliser) only(blocks []byte, types ...string) []byte {
-	if blocksFine(blocks, types...) {
-		return blocks
-	}
-	out := []byte("[")
-	for m := rawjson.Walk(blocks); m.Closing == ']' && m.Next(); {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		b := m.Val
-		if !blockFine(b, types...) {
-			n.lose(LostBlock)
-			b = textBlock(rawjson.AppendString(nil, blockText(b)))
-		}
-		out = append(out, b...)
-	}
-	return append(out, ']')
-}
-
 func (n *normaliser) assistant() []Part {
-	var content []byte
-	calls := false
-	take := func(blocks []byte) {
-		for _, r := range n.runs(blocks) {
-			if r.result != nil { // of a tool that the provider ran itself
-				n.lose(LostBlock)
-				r.content = append(append([]byte("["),
-					textBlock(rawjson.AppendString(nil, blockText(r.result.content)))...), ']')
-			}
-			if content == nil {
-				content = r.content
-			} else {
-				content = joined(content, r.content)
-			}
+	var content [][]byte
+	without := slices.Concat([]string{
+		"tool_calls", "function_call", "stop_reason", "finish_reason", "finishReason", "stopReason", "api", "provider",
+	}, message.Contents(), message.Models(), message.Bearers())
+	for i := range n.m.Blocks {
+		b := &n.m.Blocks[i]
+		switch {
+		case b.Kind == message.Result: // of a tool that the provider ran itself
+			n.lose(LostBlock)
+			content = append(content, textBlock(rawjson.AppendString(nil, blockText(n.output(b, nil)))))
+			continue
+		case b.Kind == message.Thinking && rawjson.IsString(b.Raw):
+			without = slices.Concat(without, message.Asides())
 		}
-	}
-	without := []string{
-		"content", "parts", "contents", "tool_calls", "function_call", "stop_reason", "finish_reason", "finishReason",
-		"stopReason", "api", "provider",
-	}
-	without = slices.Concat(without, message.Models(), message.Bearers())
-	if b := beside(n.raw); b != nil {
-		take(listOf(b))
-		without = append(without, message.Asides()...)
-	}
-	take(n.content())
-	if list := rawjson.Field(n.raw, "tool_calls"); list != nil {
-		take(list)
-	}
-	if call := innerOf(n.raw, "function_call"); call != nil {
-		take(listOf(rawjson.WithField(call, "type", []byte(`"function_call"`))))
+		content = append(content, n.block(b, n.said))
 	}
 	if message.IsItem(n.raw) {
-		take(listOf(n.raw))
 		without = append(without, "type", "call_id", "name", "arguments", "input", "summary", "encrypted_content")
 	}
-	content = n.only(content, n.said...)
-	for m := rawjson.Walk(content); m.Next(); {
-		calls = calls || string(rawjson.Field(m.Val, "type")) == `"toolCall"`
-	}
-	out := AddField(n.keep("assistant", without...), "content", content)
+	out := AddField(n.keep("assistant", without...), "content", rawjson.List(content))
 	out = AddField(out, "api", stringOr(rawjson.Field(n.raw, "api"), "unknown"))
 	out = AddField(out, "provider", stringOr(rawjson.Field(n.raw, "provider"), message.Unknown))
 	out = AddField(out, "model", stringOr(message.Model(n.raw), message.Unknown))
-	word, raw, _ := message.Stop(n.raw, calls)
+	word, raw, _ := message.Stop(n.raw, n.m.Calls())
 	out = AddField(AddField(out, "usage", Usage(n.raw)), "stopReason", rawjson.AppendString(nil, word))
 	if raw != "" && rawjson.Field(out, "rawStopReason") == nil {
 		out = AddField(out, "rawStopReason", rawjson.AppendString(nil, raw))
@@ -151,69 +80,44 @@ func (n *normaliser) assistant() []Part {
 	return []Part{{Type: "message", Message: out}}
 }
 
-func listOf(block []byte) []byte { return append(append([]byte("["), block...), ']') }
-
 // results returns the messages of a result of a tool, or of several.
-func (n *normaliser) results() []Part {
-	var parts []Part
-	plain := &toolResult{
-		id:   first(n.raw, "toolCallId", "tool_call_id", "call_id"),
-		name: first(n.raw, "toolName", "tool_name", "name"), content: []byte("[]"),
-		isError: rawjson.Field(n.raw, "isError"),
-	}
-	if plain.id == nil {
-		plain.id = plain.name
-	}
-	content := n.content()
-	if content == nil {
-		content = rawjson.Field(n.raw, "output")
-	}
-	for _, r := range n.runs(content) {
-		if r.result != nil {
-			parts = append(parts, Part{Type: "message", Message: n.resultMessage(r.result)})
-		} else {
-			plain.content = joined(plain.content, r.content)
+func (n *normaliser) results() (parts []Part) {
+	for i := range n.m.Blocks {
+		if b := &n.m.Blocks[i]; b.Kind == message.Result {
+			parts = append(parts, n.result(b))
 		}
-	}
-	if len(parts) == 0 || len(plain.content) > 2 {
-		keep := n.keep("toolResult", "content", "parts", "contents", "tool_call_id", "call_id", "toolCallId",
-			"toolName", "tool_name", "name", "isError", "output", "type")
-		parts = append([]Part{{Type: "message", Message: n.resultFields(keep, plain)}}, parts...)
 	}
 	return parts
 }
 
-func first(object []byte, names ...string) []byte {
-	for _, name := range names {
-		if v := rawjson.Field(object, name); rawjson.IsString(v) {
-			return v
+// result returns the message of a result. Of one that is the message as a whole it keeps the other fields.
+func (n *normaliser) result(b *message.Block) Part {
+	out := rawjson.Object("role", []byte(`"toolResult"`), "timestamp", n.time())
+	if &b.Raw[0] == &n.raw[0] {
+		out = n.keep("toolResult", slices.Concat(message.Contents(), []string{
+			"tool_call_id", "call_id", "toolCallId", "toolName", "tool_name", "name", "isError", "output", "type",
+		})...)
+	}
+	out = AddField(out, "toolCallId", stringOr(b.Key(), "unknown"))
+	out = AddField(out, "toolName", stringOr(b.Name, "unknown"))
+	out = AddField(out, "content", n.output(b, []string{"text", "image"}))
+	return Part{Type: "message", Message: AddField(out, "isError", strconv.AppendBool(nil, b.Failed))}
+}
+
+// output returns the content of a result as a list of pi's blocks of these types; nil = of all.
+func (n *normaliser) output(b *message.Block, types []string) []byte {
+	var list [][]byte
+	for c := b.Content(); c.Next(); {
+		if c.Block.Kind != message.Result {
+			list = append(list, n.block(&c.Block, types))
 		}
 	}
-	return nil
+	return rawjson.List(list)
 }
 
-func (n *normaliser) resultMessage(r *toolResult) []byte {
-	at := rawjson.Field(n.raw, "timestamp")
-	if !rawjson.IsNumber(at) {
-		at = n.at
-	}
-	return n.resultFields(rawjson.Object("role", []byte(`"toolResult"`), "timestamp", at), r)
-}
+// listOf returns a list of one block.
+func listOf(block []byte) []byte { return rawjson.List([][]byte{block}) }
 
-func (n *normaliser) resultFields(out []byte, r *toolResult) []byte {
-	isError := []byte("false")
-	if rawjson.IsTrue(r.isError) {
-		isError = r.isError
-	}
-	content := r.content
-	if len(content) == 0 || content[0] != '[' {
-		content = n.runs(content)[0].content
-	}
-	if content == nil {
-		content = []byte("[]")
-	}
-	out = AddField(out, "toolCallId", stringOr(r.id, "unknown"))
-	out = AddField(out, "toolName", stringOr(r.name, "unknown"))
-	out = AddField(out, "content", n.only(content, "text", "image"))
-	return AddField(out, "isError", isError)
-}
+func innerOf(object []byte, names ...string) []byte { return message.Object(object, names...) }
+
+func first(object []byte, names ...string) []byte { return message.First(object, names...) }

@@ -1,0 +1,316 @@
+// Package message reads messages of models in the shapes of pi, Anthropic, OpenAI (chat completions and responses),
+// Gemini and Bedrock.
+//
+// It is the one table of these shapes. Scan reads a message without allocating anything for its blocks; Decode returns
+// all of them. Usage, stop reasons, models and thinking have functions of their own.
+//
+// It is pure, goes to a fixed depth (I15), and never fails: a field of another type than expected counts as absent.
+package message
+
+import (
+	"bytes"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// Speaker is who a message is of, whatever its provider calls the role.
+type Speaker uint8
+
+// The speakers.
+const (
+	Other     Speaker = iota // a role that is not in the table
+	User                     // a person, or what a provider has under that role
+	Assistant                // a model
+	Tool                     // the result of a call is the message as a whole
+	System                   // instructions
+	Program                  // a message that an extension or a hook wrote
+	Summary                  // of a compaction, or of a branch
+)
+
+// Message is a message of any provider. Values are bytes of Raw.
+type Message struct {
+	Raw     []byte
+	Role    string // as written; "" = none, as in OpenAI's items
+	Type    string // as written; "" = none
+	Speaker Speaker
+	Failed  bool    // the answer failed: an error, a refusal, or it was aborted; of a tool, the call failed
+	Error   []byte  // a string that explains the failure; nil = none
+	Blocks  []Block // empty in what Scan returns
+	stop    []byte
+}
+
+// Decode returns a message with its blocks. Results within the content of a tool's message are blocks of the message.
+func Decode(raw []byte) Message {
+	var c Cursor
+	m := Scan(raw, &c)
+	for c.Next() {
+		m.Blocks = append(m.Blocks, c.Block)
+	}
+	if m.Speaker != Tool || len(m.Blocks) != 1 {
+		return m
+	}
+	own := &m.Blocks[0]
+	var results []Block
+	var rest [][]byte
+	named := own.ID == nil
+	for c := own.Content(); c.Next(); {
+		if c.Block.Kind != Result {
+			rest = append(rest, c.Block.Raw)
+			continue
+		}
+		results = append(results, c.Block)
+		named = named || bytes.Equal(c.Block.ID, own.ID)
+	}
+	switch {
+	case results == nil:
+	case rest == nil && named:
+		m.Blocks = results
+	default:
+		own.Body = rawjson.List(rest)
+		m.Blocks = append(m.Blocks, results...)
+	}
+	return m
+}
+
+// fields are the fields of a message that say what its blocks are.
+type fields struct {
+	role, typ, text, refusal, summary, calls, call []byte
+	id, name, output, command, exit                []byte
+	content                                        [len(contents)][]byte
+	asides                                         [len(asides)][]byte
+}
+
+// contents are the fields that hold the blocks of a message. The first that is not null counts.
+var contents = [...]string{"content", "parts", "contents"}
+
+// Contents returns the names of the fields that hold the blocks of a message.
+func Contents() []string { return contents[:] }
+
+// Scan returns a message without its blocks, and sets a new cursor to them.
+func Scan(raw []byte, c *Cursor) (m Message) {
+	m.Raw = raw
+	var f fields
+	f.read(&m)
+	m.Role, m.Type = Word(f.role), Word(f.typ)
+	content := f.text
+	for i := len(f.content) - 1; i >= 0; i-- {
+		if val := f.content[i]; val != nil {
+			content = val
+		}
+	}
+	item := isItem(m.Role, m.Type, content)
+	if m.Speaker = speakerOf(m.Role, f.content[1] != nil); item {
+		m.Speaker = itemSpeaker(m.Type)
+	}
+	m.Failed = m.Failed || m.Speaker == Assistant && failedStop(m.stop)
+	switch {
+	case item:
+		c.add(raw, "")
+		return m
+	case m.Speaker == Tool:
+		if content == nil {
+			content = f.output
+		}
+		c.begin(Block{Kind: Result, Raw: raw, Inner: raw, ID: f.id, Name: f.name, Body: content, Failed: m.Failed})
+		return m
+	case m.Role == "bashExecution", m.Role == "pythonExecution":
+		failed := rawjson.IsNumber(f.exit) && string(f.exit) != "0"
+		c.begin(Block{Kind: Command, Raw: raw, Text: f.command, Body: str(f.output), Failed: failed})
+		return m
+	case m.Speaker == Assistant:
+		if text, field := f.aside(); text != nil {
+			c.begin(Block{Kind: Thinking, Raw: text, Type: field, Text: text})
+		}
+	}
+	c.add(content, "")
+	if m.Speaker == Summary {
+		c.add(f.summary, "")
+	}
+	c.add(f.refusal, "refusal")
+	c.add(f.calls, "")
+	c.add(f.call, "function_call")
+	return m
+}
+
+// read reads the fields of a message.
+func (f *fields) read(m *Message) {
+	for w := rawjson.Walk(m.Raw); w.Closing == '}' && w.Next(); {
+		switch string(w.Key) {
+		case "role":
+			f.role = w.Val
+		case "type":
+			f.typ = w.Val
+		case "content":
+			f.content[0] = blocks(w.Val)
+		case "parts":
+			f.content[1] = blocks(w.Val)
+		case "contents":
+			f.content[2] = blocks(w.Val)
+		case "text":
+			f.text = str(w.Val)
+		case "refusal":
+			f.refusal = str(w.Val)
+		case "summary":
+			f.summary = str(w.Val)
+		case "tool_calls":
+			f.calls = list(w.Val)
+		case "function_call":
+			f.call = object(w.Val)
+		case "toolCallId", "tool_call_id", "call_id":
+			choose(&f.id, w.Val)
+		case "toolName", "tool_name", "name":
+			choose(&f.name, w.Val)
+		case "command", "code":
+			choose(&f.command, w.Val)
+		case "output":
+			f.output = w.Val
+		case "exitCode":
+			f.exit = w.Val
+		case "reasoning_content":
+			f.asides[0] = w.Val
+		case "reasoning":
+			f.asides[1] = w.Val
+		case "reasoning_text":
+			f.asides[2] = w.Val
+		case "isError", "is_error":
+			m.Failed = rawjson.IsTrue(w.Val)
+		case "stopReason", "stop_reason", "finish_reason", "finishReason":
+			if !IsStop(m.stop) || IsStop(w.Val) {
+				choose(&m.stop, w.Val)
+			}
+		case "errorMessage":
+			m.Error = str(w.Val)
+		}
+	}
+}
+
+// speakerOf returns who a message of a role is of. parts: it has Gemini's, whose role "function" is a user's.
+func speakerOf(role string, parts bool) Speaker {
+	switch role {
+	case "user", "human", "bashExecution", "pythonExecution":
+		return User
+	case "assistant", "model", "ai":
+		return Assistant
+	case "function":
+		if parts {
+			return User
+		}
+		return Tool
+	case "toolResult", "tool":
+		return Tool
+	case "system", "developer":
+		return System
+	case "custom", "hookMessage":
+		return Program
+	case "compactionSummary", "branchSummary":
+		return Summary
+	}
+	return Other
+}
+
+// isItem reports whether a message is one of OpenAI's items that are one block. They have a type in place of a role.
+func isItem(role, typ string, content []byte) bool {
+	return role == "" && typ != "" && typ != "message" && (content == nil || kindOf(typ) != Unread)
+}
+
+// itemSpeaker returns who an item is of.
+func itemSpeaker(typ string) Speaker {
+	switch kind := kindOf(typ); {
+	case kind == Result:
+		return Tool
+	case kind == Text && typ != "output_text" && typ != "refusal", kind == Attached:
+		return User
+	}
+	return Assistant // a tool that OpenAI runs has a type of its own
+}
+
+// Stopped returns the error of an answer that failed, or the word for why it stopped, a string; nil = it did not fail.
+func (m *Message) Stopped() []byte {
+	switch {
+	case !m.Failed || m.Speaker != Assistant:
+		return nil
+	case len(m.Error) > 2:
+		return m.Error
+	case failedStop(m.stop):
+		return m.stop
+	}
+	return []byte(`"error"`)
+}
+
+// Calls reports whether a message calls tools.
+func (m *Message) Calls() bool {
+	for _, b := range m.Blocks {
+		if b.Kind == Call {
+			return true
+		}
+	}
+	return false
+}
+
+// Files returns the texts of the files that a message of omp's user mentions, each with its path above it.
+func Files(message []byte) (texts []string) {
+	for w := rawjson.Walk(rawjson.Field(message, "files")); w.Closing == ']' && w.Next(); {
+		path, content := rawjson.Field(w.Val, "path"), rawjson.Field(w.Val, "content")
+		texts = append(texts, rawjson.Text(path)+"\n"+rawjson.Text(content))
+	}
+	return texts
+}
+
+// choose sets a field that has several names: of these, the last that is a string with something in it.
+func choose(field *[]byte, val []byte) {
+	if rawjson.IsString(val) && (len(val) > 2 || *field == nil) {
+		*field = val
+	}
+}
+
+// blocks returns a value that can hold blocks, a text or a list; nil = it is of another type.
+func blocks(val []byte) []byte {
+	if len(val) > 0 && (val[0] == '[' || val[0] == '"') {
+		return val
+	}
+	return nil
+}
+
+// str returns a value that is a string; nil = it is of another type.
+func str(val []byte) []byte {
+	if rawjson.IsString(val) {
+		return val
+	}
+	return nil
+}
+
+// list returns a value that is a list; nil = it is of another type.
+func list(val []byte) []byte {
+	if len(val) > 0 && val[0] == '[' {
+		return val
+	}
+	return nil
+}
+
+// object returns a value that is an object; nil = it is of another type.
+func object(val []byte) []byte {
+	if len(val) > 0 && val[0] == '{' {
+		return val
+	}
+	return nil
+}
+
+// First returns the first of these fields of an object that is a string; nil = none is.
+func First(object []byte, names ...string) []byte {
+	for _, name := range names {
+		if v := rawjson.Field(object, name); rawjson.IsString(v) {
+			return v
+		}
+	}
+	return nil
+}
+
+// Object returns the first of these fields of an object that is an object; nil = none is.
+func Object(raw []byte, names ...string) []byte {
+	for _, name := range names {
+		if v := object(rawjson.Field(raw, name)); v != nil {
+			return v
+		}
+	}
+	return nil
+}
