@@ -28,8 +28,8 @@ var (
 	ErrInDoubt       = errors.New("coppice: an earlier commit of this handle is in doubt")
 	ErrDeleted       = errors.New("coppice: session was deleted") // fs.ErrNotExist too
 
-	// ErrDeleteUnfinished is of Delete and DeleteAt: the session is deleted, but not all of its objects are removed, or,
-	// if it is ErrCommitUnknown too, it is unknown whether the session is deleted.
+	// ErrDeleteUnfinished is of Delete and DeleteAt: the session is deleted, but not all of its objects are removed,
+	// or, if it is ErrCommitUnknown too, it is unknown whether the session is deleted.
 	ErrDeleteUnfinished = errors.New("coppice: the deletion was not finished")
 )
 

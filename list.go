@@ -11,25 +11,31 @@ import (
 	"github.com/coppice-go/coppice/internal/session"
 )
 
-// List yields sessions, newest activity first, by the time that their summaries show. A summary, its documents
-// included, has every commit that was acknowledged before the call, by whichever handle, and List chooses and orders
-// by it. After is the last id of the previous page; one that is unknown, or was deleted meanwhile, is fs.ErrNotExist,
-// and a page reads again what the pages before it had.
+// List yields sessions: newest activity first, by the time that their summaries show, or in another Order. A summary,
+// its documents included, has every commit that was acknowledged before the call, by whichever handle, and List chooses
+// and orders by it.
 //
-// It costs two listings side by side, of checkpoints and of session folders, and one read of at most 4 KiB for each
+// ByCreated and ByID are complete while others write: page by page, every session that exists from the first page to
+// the last is yielded exactly once. By activity a commit moves its session to the front: one that becomes active
+// between two pages is missed by those that follow, or was yielded before, and if all are active no end is certain.
+//
+// ByActivity costs two listings at once, of checkpoints and of session folders, and one read of at most 4 KiB for each
 // session that is looked at: those that were written later than the last result, among them old ones that were imported
-// or moved since. On a store that appends it also costs a listing of the segments of every session, about one for each
-// MiB of its log; and for each session that is looked at and whose log has more than its checkpoint, at most three
-// reads more: the checkpoint, at most 8 MiB, and twice the end of the log, as Open reads it, which is usually below
-// 256 KiB. Those are sessions that a handle has written since its last checkpoint, or that one left behind in a
-// crash, and those whose checkpoint an earlier release wrote.
+// or moved since, and those of the pages before. ByID lists from After on, in runs of 1,000 sessions if there is a
+// Limit, and reads the sessions of the page. ByCreated costs two listings and reads every session, then those of the
+// page once more; it keeps a name and a time of each. Deleted sessions are read too.
 //
-// A session is there as long as its checkpoint or a segment is. One without a checkpoint costs one listing more, and
-// on a disk its log is read. A session whose summary cannot be read or rebuilt is listed with only its id and its
-// last activity (Head.Commit is ""): opening it returns the reason. With Docs that goes for one whose checkpoint cannot
-// be decoded as a whole, and each session that is yielded, or passed over before After, costs one read of its whole
-// checkpoint, beside the short one where Cwd, Parent or Meta choose. Results are yielded as they are read, sixteen
-// ahead; Progress receives the counts.
+// On a store that appends a listing of the segments of every session is added, about one request for each MiB of its
+// log (ByID and ByCreated: of the sessions of the page); and for each session that is looked at and whose log has more
+// than its checkpoint, at most three reads: the checkpoint, at most 8 MiB, and twice the end of the log, as Open reads
+// it, which is usually below 256 KiB. Those are sessions that a handle has written since its last checkpoint, or that
+// one left behind in a crash, and those whose checkpoint an earlier release wrote.
+//
+// A session is there as long as its checkpoint or a segment is. One without a checkpoint costs one listing more, and on
+// a disk its log is read. A session whose summary cannot be read or rebuilt is listed with only its id and its last
+// activity (Head.Commit is ""; ByCreated it is the last): opening it returns the reason. With Docs that goes for one
+// whose checkpoint cannot be decoded as a whole, and each session that is looked at costs one read of its whole
+// checkpoint and the short one where Cwd, Parent or Meta choose. Results are yielded as they are read, sixteen ahead.
 func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Summary, error] {
 	return func(yield func(checkpoint.Summary, error) bool) {
 		if o.Limit < 0 {
@@ -45,7 +51,7 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Su
 			return s.rebuilt(ctx, id, o.Docs)
 		}
 		for sum, err := range listing.Sessions(ctx, s.b, listing.Options(o), rebuilt) {
-			if !yield(sum, fail("list", "", err)) {
+			if !yield(readableInfo(sum), fail("list", "", err)) {
 				return
 			}
 		}

@@ -353,8 +353,8 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 
 // DeleteAt is Delete of a session whose newest commit is the one that is named. If the session has another one, also
 // one that a writer of another process commits meanwhile, it stays as it is: ErrConflict. A session that does not exist
-// is fs.ErrNotExist. Of a session that was deleted before it removes what is left, whichever commit is named: ErrDeleted
-// if nothing is.
+// is fs.ErrNotExist. Of a session that was deleted before it removes what is left, whichever commit is named:
+// ErrDeleted if nothing is.
 func (s *Store) DeleteAt(ctx context.Context, id, commit string) error {
 	h, err := s.session(id, nil)
 	if err != nil {

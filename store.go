@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/listing"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -98,21 +99,31 @@ type Hooks struct {
 	Opened, Closing func(s *Store)
 }
 
-// ListOptions narrow a listing.
+// The orders of List.
+const (
+	ByActivity = listing.ByActivity // newest first, by the last commit
+	ByCreated  = listing.ByCreated  // newest first, by the first commit
+	// by the stored names of the ids, byte by byte: "_" is stored as "__", and "A" as "_a", so "B" comes before "a"
+	ByID = listing.ByID
+)
+
+// ListOptions narrow and order a listing.
 type ListOptions struct {
 	Cwd    string            // only sessions of this working directory; "" = all
 	Parent string            // only sessions that this one started, its forks included; "" = all
 	Meta   map[string]string // only sessions with each of these; nil = all
-	After  string            // the last id of the page before; "" = from the newest
-	Limit  int               // at most so many; 0 = all
+
+	Order string // "" = ByActivity
+	After string // Cursor of the last session of the page before, in the same order; "" = from the start
+	Limit int    // at most so many; 0 = all
 
 	// Docs are names of documents (Turn.Docs) that come with each session, in Summary.Docs; at most 64. The first 4 KiB
 	// do not hold them: the whole checkpoint of a session that is listed is read, at most 8 MiB.
 	Docs []string
 
-	// Progress receives how many sessions were looked at so far and how many there are in all, those of other
-	// directories and of pages before included: once when the total is known, then before each session that
-	// is yielded or passed over. Deleted ones leave the total when they are come upon. nil = no one asks.
+	// Progress receives how many sessions were looked at so far and how many there are in all, those that are not
+	// wanted included: once when the total is known, then after each session that was read. Deleted ones leave the
+	// total when they are found. Only ByActivity calls it; may be nil.
 	Progress func(looked, total int)
 }
 

@@ -123,6 +123,10 @@ type Summary struct {
 	// what is beyond was committed since. Only a checkpoint as it is stored has them; "" = not known.
 	LogName  string
 	LogBytes int64
+
+	// Cursor is ListOptions.After for the page that follows this session in a listing, which alone sets it. It is
+	// opaque, good in a URL as it is, and names a position: it stays valid when the session changes or is deleted.
+	Cursor string
 }
 
 // Name returns what a person knows the session by: its title, else what was asked first, else the end of its

@@ -79,7 +79,7 @@ func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (T
 	}
 	err = st.DeleteAt(ctx, id, commit)
 	switch {
-	case err == nil, errors.Is(err, coppice.ErrDeleted): // by someone else just now
+	case err == nil, errors.Is(err, coppice.ErrDeleted): // by another caller just now
 		return item, nil
 	case errors.Is(err, coppice.ErrDeleteUnfinished):
 		return item, fmt.Errorf("trash session %s: %w", id, err)
@@ -87,7 +87,7 @@ func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (T
 	return TrashItem{}, errors.Join(fmt.Errorf("trash session %s: %w", id, err), t.remove(item.Name))
 }
 
-// finish goes on with a Put that left objects of the session. One of which no copy is there was not deleted by Put.
+// finish completes a Put that left objects of the session. Without a copy in the trash, Put did not delete it.
 func (t *Trash) finish(
 	ctx context.Context, st *coppice.Store, id, store string, deleted error,
 ) (TrashItem, error) {
@@ -154,7 +154,7 @@ func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, comm
 	return r, info.Commit, err
 }
 
-// place gives a filled folder its name, durably. It returns the name with an error if only that is not durable.
+// place moves a filled folder to its name, durably. It returns the name with an error if only that is not durable.
 func (t *Trash) place(dir string, item TrashItem) (string, error) {
 	if err := syncDir(dir); err != nil {
 		return "", err

@@ -167,8 +167,8 @@ func TestACopyThatCannotBeMadeDeletesNothing(t *testing.T) {
 	}
 }
 
-// A deletion that was refused leaves the session and no copy. One that was not finished leaves the copy, and is finished
-// by the next Put, with the same item.
+// A deletion that was refused leaves the session and no copy. One that was not finished leaves the copy, and is
+// finished by the next Put, with the same item.
 func TestPutThatFails(t *testing.T) {
 	faulty := fault.New(memory.NewAppender(), 1)
 	st := testutil.Must(coppice.New(faulty, nil))(t)
@@ -179,7 +179,8 @@ func TestPutThatFails(t *testing.T) {
 		return fault.Rule{When: fault.On(op, ""), Count: -1, Outcome: backend.NotApplied, Err: syscall.ENOSPC}
 	}
 	faulty.Add(full("append"))
-	if _, err := tr.Put(bg, st, "s", "mem:"); !errors.Is(err, syscall.ENOSPC) || backend.OutcomeOf(err) != backend.NotApplied {
+	_, err := tr.Put(bg, st, "s", "mem:")
+	if !errors.Is(err, syscall.ENOSPC) || backend.OutcomeOf(err) != backend.NotApplied {
 		t.Errorf("the log is full: %v", err)
 	}
 	if items := testutil.Must(tr.List())(t); len(items) != 0 {
@@ -187,7 +188,8 @@ func TestPutThatFails(t *testing.T) {
 	}
 	faulty.Clear()
 	faulty.Add(full("delete"))
-	item, err := tr.Put(bg, st, "s", "mem:")
+	var item manager.TrashItem
+	item, err = tr.Put(bg, st, "s", "mem:")
 	if !errors.Is(err, coppice.ErrDeleteUnfinished) {
 		t.Errorf("objects cannot be removed: %v", err)
 	}

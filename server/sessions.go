@@ -51,7 +51,8 @@ func (s *Server) describeSessions() {
 	})
 	handle[listQuery, sessionList](s, operation{
 		method: "GET", path: "/v1/sessions", id: "listSessions", needs: rightRead, meta: true,
-		summary: "Sessions, newest activity first", types: []string{"application/x-ndjson"}, text: textOfLists,
+		summary: "Sessions, newest activity first or in another order", text: textOfLists,
+		types: []string{"application/x-ndjson"},
 	}, s.list)
 	handle[createQuery, api.Created](s, operation{
 		method: "PUT", path: "/v1/sessions/{id}", id: "createSession", needs: rightWrite, summary: "Create a session",
@@ -92,7 +93,8 @@ type listQuery struct {
 	Parent string `query:"parent" doc:"only sessions that this one started"`
 	Top    bool   `query:"top" doc:"only sessions that no other one started: those without a parent, and forks"`
 	Q      string `query:"q" doc:"only sessions whose title, first prompt or preview contains all these words"`
-	After  string `query:"after" doc:"next of the page before"`
+	Order  string `query:"order" enum:"activity,created,id" default:"activity" doc:"newest first, or by stored name"`
+	After  string `query:"after" doc:"next of the page before, in the same order"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
 }
 
@@ -111,7 +113,9 @@ func (s *Server) list(ctx context.Context, q *listQuery) (answer, error) {
 func sessions(
 	ctx context.Context, q *listQuery, show func(checkpoint.Summary) (any, error),
 ) (answer, error) {
-	o := coppice.ListOptions{Cwd: q.Cwd, Parent: q.Parent, After: q.After, Meta: map[string]string{}}
+	o := coppice.ListOptions{
+		Cwd: q.Cwd, Parent: q.Parent, Order: q.Order, After: q.After, Meta: map[string]string{},
+	}
 	for name, values := range q.r.URL.Query() {
 		if key, ok := strings.CutPrefix(name, "meta."); ok {
 			o.Meta[key] = values[0]
@@ -125,6 +129,9 @@ func sessions(
 		n := 0
 		for sum, err := range q.on.Store.List(ctx, o) {
 			switch {
+			case err != nil && api.Describe(err).Status == http.StatusBadRequest:
+				yield(nil, badInput("after", err))
+				return
 			case err != nil:
 				yield(nil, err)
 				return
@@ -135,7 +142,7 @@ func sessions(
 				return
 			}
 			n++
-			last = sum.ID
+			last = sum.Cursor
 			doc, err := show(sum)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue

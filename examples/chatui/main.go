@@ -67,14 +67,14 @@ func handler(store *coppice.Store) http.Handler {
 }
 
 func list(w http.ResponseWriter, r *http.Request, store *coppice.Store) {
-	type item struct{ ID, Title, Preview string }
+	type item struct{ ID, Title, Preview, Cursor string }
 	var items []item
 	for sum, err := range store.List(r.Context(), coppice.ListOptions{Limit: 50, After: r.FormValue("after")}) {
 		if err != nil {
 			fail(w, err)
 			return
 		}
-		items = append(items, item{sum.ID, sum.Title, sum.Preview})
+		items = append(items, item{sum.ID, sum.Title, sum.Preview, sum.Cursor})
 	}
 	reply(w, items)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func (c *cli) listCommand() *cobra.Command {
 	var o coppice.ListOptions
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List sessions, newest activity first",
+		Short:   "List sessions, newest activity first or in another order",
 		Example: "  coppice list --cwd . --limit 20",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context(), o) },
@@ -26,6 +27,8 @@ func (c *cli) listCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "only sessions in this working directory")
 	cmd.Flags().StringVar(&o.Parent, "parent", "", "only sessions that this session started, forks included")
 	cmd.Flags().StringToStringVar(&o.Meta, "meta", nil, "only sessions with this metadata: KEY=VALUE,...")
+	cmd.Flags().StringVar(&o.Order, "order", coppice.ByActivity,
+		"activity, created (newest first), or id (by its stored form: B before a)")
 	cmd.Flags().IntVar(&o.Limit, "limit", 0, "maximum number of sessions; 0 = all")
 	return cmd
 }
@@ -33,6 +36,9 @@ func (c *cli) listCommand() *cobra.Command {
 func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 	if o.Limit < 0 {
 		return usageError("--limit %d: want 0 or more", o.Limit)
+	}
+	if orders := []string{coppice.ByActivity, coppice.ByCreated, coppice.ByID}; !slices.Contains(orders, o.Order) {
+		return usageError("--order %q: want one of %s", o.Order, strings.Join(orders, ", "))
 	}
 	var err error
 	if o.Cwd, err = absolutePath(o.Cwd); err != nil {

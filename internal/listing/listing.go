@@ -1,29 +1,27 @@
-// Package listing guarantees that sessions come newest activity first, by the time that their summaries show, in an
-// order that pages agree on, and as they were no earlier than when the listing began. It costs two listings, of
-// checkpoints and of session folders, and one short read for each session that is looked at. A session that lost its
-// checkpoint is there as long as one of its segments is: it costs one listing more.
+// Package listing guarantees that a listing has the sessions as they were no earlier than when it began, in one of
+// three orders, on which its pages agree. A session that lost its checkpoint is there as long as one of its segments
+// is.
 //
-// On a store that appends, checkpoint_latest lags after the log. So there the segments of every session are listed too,
-// and a session whose log ends elsewhere than its checkpoint says is read as a resume reads it: the whole
-// checkpoint, and what the log has after it. Those are the ones written since their last checkpoint, which are few.
+// On a store that appends, checkpoint_latest lags after the log. So there the segments of a session are listed too, and
+// one whose log ends elsewhere than its checkpoint says is read as a resume reads it: the whole checkpoint, and what
+// the log has after it. Those are the ones written since their last checkpoint, which are few.
 //
-// Sessions are read in the order in which checkpoint or log were written last. A session is yielded once none that is
-// unread can have been active later: neither is written before its last commit. So the newest of a store in use cost
-// no more reads than there are results, and an import of old sessions, which were written today, has to be read to be
-// passed over. A writer with a clock ahead of the store's has its sessions listed no earlier than the store's clock
-// allows.
+// By activity: two listings, of checkpoints and of session folders, and sessions are read in the order in which
+// checkpoint or log were written last. A session is yielded once none that is unread can have been active later:
+// neither is written before its last commit. So the newest of a store in use cost no more reads than there are results,
+// and an import of old sessions, which were written today, has to be read to be passed over. A writer with a clock
+// ahead of the store's has its sessions listed by the time at which the store wrote them. A commit moves its session to
+// the front, so this order alone is not complete while others write.
+//
+// By id: the names of checkpoints and folders from the cursor on, and the sessions of the page alone are read.
+//
+// By creation: every session is read for its time, then those of the page.
 package listing
 
 import (
-	"cmp"
 	"container/heap"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,50 +42,90 @@ type Options struct {
 	Parent string            // only sessions with this parent; "" = all
 	Meta   map[string]string // only sessions whose metadata has each of these; nil = all
 
-	After string // the last id of the page before; "" = from the newest. One that is not there: fs.ErrNotExist
+	Order string // one of the orders; "" = ByActivity
+	After string // Summary.Cursor of the last session of the page before; "" = from the start
 	Limit int    // at most so many; 0 = all
 
 	Docs []string // names of documents that come with each summary
 
-	// Progress receives how many sessions were looked at and how many there are, those of pages before
-	// included; nil = no one asks. Deleted ones leave the total when they are come upon.
+	// Progress receives how many sessions were looked at and how many there are, by activity alone; may be nil.
+	// Deleted ones leave the total when they are found.
 	Progress func(looked, total int)
 }
 
-// progress counts for Options.Progress.
-type progress struct {
-	tell          func(looked, total int)
-	looked, total int
-	quiet         bool // pages before this one are read
-}
-
-// step counts n more that were looked at, or, where they are gone, no longer counts them.
-func (p *progress) step(n int, gone bool) {
-	if gone {
-		p.total -= n
-	} else {
-		p.looked += n
-	}
-	if p.tell != nil && !p.quiet {
-		p.tell(p.looked, p.total)
-	}
-}
-
-// found is a checkpoint and what its summary says.
-type found struct {
-	info backend.Info
-	sum  checkpoint.Summary
-}
-
-// Rebuild returns the summary of a session that has no checkpoint, from its log.
+// Rebuild returns the summary of a session from its log.
 type Rebuild func(ctx context.Context, id string) (checkpoint.Summary, error)
+
+// Sessions yields the summaries of the sessions of b. One whose summary can neither be read nor rebuilt has its id and
+// its last activity alone.
+func Sessions(
+	ctx context.Context, b backend.Backend, o Options, rebuild Rebuild,
+) iter.Seq2[checkpoint.Summary, error] {
+	return func(yield func(checkpoint.Summary, error) bool) {
+		after, err := parseCursor(o.Order, o.After)
+		if err != nil {
+			yield(checkpoint.Summary{}, err)
+			return
+		}
+		_, appends := b.(backend.Appender)
+		l := &lister{b: b, appends: appends, rebuild: rebuild, o: o, after: after, left: o.Limit, yield: yield}
+		switch o.Order {
+		case ByID:
+			err = l.inTurn(ctx, l.names(ctx, after.name))
+		case ByCreated:
+			err = l.inTurn(ctx, l.byCreated(ctx))
+		default:
+			err = l.byActivity(ctx)
+		}
+		if err != nil {
+			yield(checkpoint.Summary{}, err)
+		}
+	}
+}
+
+// lister is one listing.
+type lister struct {
+	b       backend.Backend
+	appends bool // the log may be ahead of the checkpoint
+	rebuild Rebuild
+	o       Options
+	after   position // the page begins after it; zero = at the start
+	run     int      // tests: in place of runSize
+	yield   func(checkpoint.Summary, error) bool
+
+	looked, total int     // for Progress
+	waiting       waiting // by activity: read, and not yielded yet
+	left          int     // results that are still wanted; 0 with a limit = none
+	done          bool
+}
+
+// session is one that was found by the name of its checkpoint or of its folder.
+type session struct {
+	info backend.Info // of its checkpoint; ModTime is when checkpoint or log were written last
+	lost bool         // the checkpoint is not there
+	bare bool         // there is no folder, and so no log
+	log  *logEnd      // set by follow; nil = the log does not matter, or there is none
+}
+
+// name is the stored form of the id.
+func (s *session) name() string { return s.info.Key[len(layout.Checkpoints):] }
+
+// found is a session and its summary.
+type found struct {
+	session
+
+	sum checkpoint.Summary
+}
+
+// gone reports whether the session was deleted, or never was one.
+func (f *found) gone() bool { return f.sum.Tombstone || f.sum.ID == "" }
 
 // waiting are the sessions that were read and not yielded yet: a heap, the newest activity first.
 type waiting []found
 
 func (w waiting) Len() int           { return len(w) }
 func (w waiting) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-func (w waiting) Less(i, j int) bool { return compare(w[i], w[j]) < 0 }
+func (w waiting) Less(i, j int) bool { return w[i].position("").compare(w[j].position("")) < 0 }
 func (w *waiting) Push(x any)        { *w = append(*w, x.(found)) }
 
 func (w *waiting) Pop() any {
@@ -97,75 +135,23 @@ func (w *waiting) Pop() any {
 	return f
 }
 
-// compare orders sessions: newest activity first, then as they were written, then by id.
-func compare(a, b found) int {
-	return cmp.Or(b.sum.Updated.Compare(a.sum.Updated), byWriting(a.info, b.info))
-}
-
-// byWriting orders checkpoints, newest first.
-func byWriting(a, b backend.Info) int {
-	return cmp.Or(b.ModTime.Compare(a.ModTime), strings.Compare(b.Key, a.Key))
-}
-
-// Sessions yields the summaries of the sessions of b. One whose summary can neither be read nor rebuilt has its id and
-// its last activity alone. A page reads again what the pages before it had.
-func Sessions(
-	ctx context.Context, b backend.Backend, o Options, rebuild Rebuild,
-) iter.Seq2[checkpoint.Summary, error] {
-	return func(yield func(checkpoint.Summary, error) bool) {
-		l := &lister{
-			b: b, rebuild: rebuild, o: o, after: o.After, left: o.Limit,
-			p: progress{tell: o.Progress, quiet: o.After != ""}, yield: yield,
-		}
-		if err := l.run(ctx); err != nil {
-			yield(checkpoint.Summary{}, err)
-		}
-	}
-}
-
-// lister is one listing.
-type lister struct {
-	b       backend.Backend
-	rebuild Rebuild
-	lost    map[string]bool   // the keys of checkpoints that are not there
-	logs    map[string]logEnd // by the key of the checkpoint, on a store that appends
-
-	o     Options
-	p     progress
-	yield func(checkpoint.Summary, error) bool
-
-	waiting waiting
-	after   string // the session after which the page begins; "" = it has begun
-	left    int    // results that are still wanted; 0 with a limit = none
-	done    bool
-}
-
-func (l *lister) run(ctx context.Context) error {
-	all, err := l.sessions(ctx)
+// byActivity reads sessions in the order in which they were written, and yields them in that of their activity.
+func (l *lister) byActivity(ctx context.Context) error {
+	all, err := l.written(ctx)
 	if err != nil {
 		return err
 	}
-	if l.after != "" && !slices.ContainsFunc(all, func(i backend.Info) bool {
-		return i.Key == layout.CheckpointKey(l.after)
-	}) {
-		return fmt.Errorf("session %q: %w", l.after, fs.ErrNotExist)
-	}
-	l.p.total = len(all)
-	l.p.step(0, false)
+	l.total = len(all)
+	l.report()
 	for len(all) > 0 && !l.done {
-		page := make([]found, l.ahead(len(all)))
-		err := parallel.Each(ctx, len(page), func(i int) (err error) {
-			page[i].info = all[i]
-			page[i].sum, err = l.summary(ctx, all[i])
-			return err
-		})
+		page, err := l.read(ctx, all[:l.ahead(len(all))])
 		if err != nil {
 			return err
 		}
 		for i, f := range page {
 			l.take(f)
 			if i+1 < len(all) {
-				l.flush(latest(all[i+1]))
+				l.flush(latest(all[i+1].info))
 			}
 			if l.done {
 				return nil
@@ -174,23 +160,31 @@ func (l *lister) run(ctx context.Context) error {
 		all = all[len(page):]
 	}
 	l.flush(time.Time{})
-	if l.after != "" && !l.done { // deleted: its place is not known
-		return fmt.Errorf("session %q: %w", l.after, fs.ErrNotExist)
-	}
 	return nil
 }
 
-// ahead returns how many of so many checkpoints are read at once.
+// read reads the summaries of sessions.
+func (l *lister) read(ctx context.Context, list []session) ([]found, error) {
+	page := make([]found, len(list))
+	err := parallel.Each(ctx, len(page), func(i int) (err error) {
+		page[i].session = list[i]
+		page[i].sum, err = l.summary(ctx, &list[i])
+		return err
+	})
+	return page, err
+}
+
+// ahead returns how many of so many sessions are read at once.
 func (l *lister) ahead(unread int) int {
 	n := min(unread, pageSize)
-	if l.left > 0 && !l.o.chooses() && l.after == "" {
+	if l.left > 0 && !l.o.chooses() && l.o.After == "" {
 		n = min(n, max(1, l.left-len(l.waiting)))
 	}
 	return n
 }
 
-// latest returns the latest activity that the summary of a checkpoint can show: summaries tell times to the
-// millisecond, and object stores tell the time of writing to the second.
+// latest returns the latest activity that the summary of a checkpoint can show: summaries have times to the
+// millisecond, and object stores have the time of writing to the second.
 func latest(info backend.Info) time.Time {
 	if info.ModTime.Nanosecond() == 0 {
 		return info.ModTime.Add(time.Second - time.Millisecond)
@@ -200,32 +194,74 @@ func latest(info backend.Info) time.Time {
 
 // take keeps a session until it is known what comes before it.
 func (l *lister) take(f found) {
-	gone := f.sum.Tombstone || f.sum.ID == ""
-	l.p.step(1, gone)
-	if !gone && (f.sum.ID == l.after || l.o.wants(&f.sum)) {
+	if f.gone() {
+		l.total--
+	} else if l.looked++; l.follows(f.position("")) && l.o.wants(&f.sum) {
 		heap.Push(&l.waiting, f)
+	}
+	l.report()
+}
+
+// follows reports whether a position is after the cursor.
+func (l *lister) follows(p position) bool { return l.o.After == "" || l.after.compare(p) < 0 }
+
+// flush yields the sessions that were active after a time; zero = all.
+func (l *lister) flush(until time.Time) {
+	for len(l.waiting) > 0 && !l.done &&
+		(until.IsZero() || l.waiting[0].position("").ms > until.UnixMilli()) {
+		f := heap.Pop(&l.waiting).(found)
+		l.give(&f)
 	}
 }
 
-// flush yields the sessions that were active no earlier than a time.
-func (l *lister) flush(until time.Time) {
-	for len(l.waiting) > 0 && !l.done && (until.IsZero() || !l.waiting[0].sum.Updated.Before(until)) {
-		f := heap.Pop(&l.waiting).(found)
-		if l.after != "" {
-			if f.sum.ID == l.after {
-				l.after, l.p.quiet = "", false
-				l.p.step(0, false)
-			}
+// give yields a session.
+func (l *lister) give(f *found) {
+	f.sum.Cursor = f.position(l.o.Order).cursor(l.o.Order)
+	l.left--
+	l.done = !l.yield(f.sum, nil) || l.left == 0
+}
+
+// report calls Progress.
+func (l *lister) report() {
+	if l.o.Progress != nil {
+		l.o.Progress(l.looked, l.total)
+	}
+}
+
+// inTurn reads sessions, and yields them, in the order in which they come.
+func (l *lister) inTurn(ctx context.Context, sessions iter.Seq2[session, error]) error {
+	var next []session
+	for s, err := range sessions {
+		if err != nil {
+			return err
+		}
+		size := pageSize
+		if l.left > 0 && !l.o.chooses() {
+			size = min(size, l.left)
+		}
+		if next = append(next, s); len(next) < size {
 			continue
 		}
-		if !l.yield(f.sum, nil) {
-			l.done = true
-			return
+		if err := l.giveWanted(ctx, next); err != nil || l.done {
+			return err
 		}
-		if l.left--; l.left == 0 {
-			l.done = true
+		next = next[:0]
+	}
+	return l.giveWanted(ctx, next)
+}
+
+// giveWanted reads sessions as they are now, and yields those that are wanted.
+func (l *lister) giveWanted(ctx context.Context, list []session) error {
+	if err := l.followAll(ctx, list); err != nil {
+		return err
+	}
+	page, err := l.read(ctx, list)
+	for _, f := range page {
+		if err == nil && !l.done && !f.gone() && l.o.wants(&f.sum) {
+			l.give(&f)
 		}
 	}
+	return err
 }
 
 // chooses reports whether not every session is wanted.
@@ -246,174 +282,4 @@ func sameCwd(have, want string) bool {
 		return strings.HasPrefix(want, cut)
 	}
 	return have == want
-}
-
-// sessions lists checkpoint_latest, newest first by when checkpoint or log were written last, and in the same order the
-// sessions that have none. On a store that appends the log may be ahead of the checkpoint, so the segments of each
-// session are listed; elsewhere those of sessions without a checkpoint alone.
-func (l *lister) sessions(ctx context.Context) ([]backend.Info, error) {
-	var all []backend.Info
-	var folders []string
-	err := parallel.Each(ctx, 2, func(i int) (err error) {
-		if i == 0 {
-			all, err = checkpoints(ctx, l.b)
-		} else {
-			folders, err = names(ctx, l.b)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	have := make(map[string]int, len(all)) // places in all
-	for i, info := range all {
-		have[info.Key] = i
-	}
-	_, appends := l.b.(backend.Appender)
-	if !appends {
-		folders = slices.DeleteFunc(folders, func(id string) bool {
-			_, there := have[layout.CheckpointKey(id)]
-			return there
-		})
-	}
-	ends, err := logsOf(ctx, l.b, folders)
-	if err != nil {
-		return nil, err
-	}
-	l.lost, l.logs = map[string]bool{}, make(map[string]logEnd, len(ends))
-	for n, end := range ends {
-		key := layout.CheckpointKey(folders[n])
-		switch i, there := have[key]; {
-		case there:
-			l.logs[key] = end
-			if end.written.After(all[i].ModTime) {
-				all[i].ModTime = end.written
-			}
-		case end.name != "":
-			l.lost[key] = true
-			all = append(all, backend.Info{Key: key, ModTime: end.written})
-		}
-	}
-	slices.SortFunc(all, byWriting)
-	return all, nil
-}
-
-// checkpoints lists checkpoint_latest.
-func checkpoints(ctx context.Context, b backend.Backend) ([]backend.Info, error) {
-	var all []backend.Info
-	for info, err := range b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
-		if err != nil {
-			return nil, err
-		}
-		if _, ours := layout.Unescape(info.Key[len(layout.Checkpoints):]); ours {
-			all = append(all, info)
-		}
-	}
-	return all, nil
-}
-
-// names lists the ids of all sessions that have a folder.
-func names(ctx context.Context, b backend.Backend) (ids []string, err error) {
-	for info, err := range b.List(ctx, backend.ListOptions{Prefix: layout.Sessions, Delimiter: "/"}) {
-		if err != nil {
-			return nil, err
-		}
-		id, ours := layout.Unescape(strings.TrimSuffix(info.Key[len(layout.Sessions):], "/"))
-		if ours && info.Prefix {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
-}
-
-// IDs returns the ids of all sessions, ascending, deleted ones among them: two listings, and no object is read.
-func IDs(ctx context.Context, b backend.Backend) ([]string, error) {
-	all, err := checkpoints(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	ids, err := names(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	for _, info := range all {
-		id, _ := layout.Unescape(info.Key[len(layout.Checkpoints):])
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids), nil
-}
-
-// stored reads the summary of a checkpoint. That of one which is gone is empty, and of one that cannot be decoded it is
-// only.
-func (l *lister) stored(
-	ctx context.Context, info backend.Info, only checkpoint.Summary,
-) (checkpoint.Summary, error) {
-	if len(l.o.Docs) > 0 && !l.o.chooses() {
-		return l.whole(ctx, info, only, only)
-	}
-	prefix, _, err := l.b.Get(ctx, info.Key, backend.Bytes(0, min(info.Size, summaryBytes)))
-	if errors.Is(err, backend.ErrRange) { // replaced by a smaller one
-		prefix, _, err = l.b.Get(ctx, info.Key, backend.Range{})
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return checkpoint.Summary{}, nil
-	case err != nil:
-		return checkpoint.Summary{}, err
-	}
-	sum, err := checkpoint.DecodeSummary(prefix)
-	if err != nil || sum.ID != only.ID || sum.Snapshot != "" {
-		return only, nil
-	}
-	switch {
-	case len(l.o.Docs) > 0 && (sum.MetaElsewhere || l.o.wants(&sum)):
-		return l.whole(ctx, info, only, only)
-	case sum.MetaElsewhere:
-		return l.whole(ctx, info, only, sum)
-	}
-	return sum, nil
-}
-
-// whole reads a checkpoint for what its summary does not hold: documents, and metadata that is too long for it. Where
-// it cannot be decoded the summary is the one given: opening the session says what is wrong.
-func (l *lister) whole(
-	ctx context.Context, info backend.Info, only, otherwise checkpoint.Summary,
-) (checkpoint.Summary, error) {
-	p, _, err := l.b.Get(ctx, info.Key, backend.Range{})
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return checkpoint.Summary{}, nil
-	case err != nil:
-		return otherwise, err
-	}
-	o, err := checkpoint.DecodeObject(p)
-	if err != nil {
-		return otherwise, nil //nolint:nilerr // see above
-	}
-	sum := o.Summary
-	if sum.ID != only.ID || sum.Snapshot != "" {
-		return only, nil
-	}
-	if len(l.o.Docs) > 0 {
-		doc, err := checkpoint.DecodeDocument(o.Document)
-		if err != nil {
-			return only, nil //nolint:nilerr // see above
-		}
-		sum.Docs = Chosen(doc.Docs, l.o.Docs)
-	}
-	return sum, nil
-}
-
-// Chosen returns documents by their names; nil where none of them is there.
-func Chosen(docs map[string]json.RawMessage, names []string) (chosen map[string]json.RawMessage) {
-	for _, name := range names {
-		if p, ok := docs[name]; ok {
-			if chosen == nil {
-				chosen = map[string]json.RawMessage{}
-			}
-			chosen[name] = p
-		}
-	}
-	return chosen
 }

@@ -2,9 +2,7 @@ package listing
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"slices"
 	"strings"
@@ -58,13 +56,14 @@ func (b timed) Get(ctx context.Context, key string, r backend.Range) ([]byte, ba
 // paged returns the ids of n sessions in the order of a listing, page by page; fewer where a page is empty.
 func paged(t *testing.T, b backend.Backend, limit, n int) (ids []string) {
 	t.Helper()
-	for after := ""; len(ids) < n; after = ids[len(ids)-1] {
+	for after := ""; len(ids) < n; {
 		had := len(ids)
 		for sum, err := range Sessions(t.Context(), b, Options{Limit: limit, After: after}, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			ids = append(ids, sum.ID)
+			after = sum.Cursor
 		}
 		if len(ids) == had {
 			break
@@ -145,11 +144,6 @@ func TestOrderWithinASecond(t *testing.T) {
 		got := paged(t, b, limit, len(want))
 		if strings.Join(got, " ") != all {
 			t.Errorf("pages of %d: got %v, want %s", limit, got, all)
-		}
-	}
-	for _, err := range Sessions(t.Context(), b, Options{After: "nosuch"}, nil) {
-		if !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("got %v", err)
 		}
 	}
 }

@@ -374,10 +374,11 @@ class AsyncStore(_Threads):
 
     def sessions(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
-        limit: int | None = None, meta: dict[str, str] | None = None,
+        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
+        meta: dict[str, str] | None = None,
     ) -> AsyncIterator[SessionInfo]:
-        """Sessions, newest activity first."""
-        return self._items(self._sync.sessions(q, cwd=cwd, parent=parent, top=top, limit=limit, meta=meta))
+        """Sessions, newest activity first or in another order."""
+        return self._items(self._sync.sessions(q, cwd=cwd, parent=parent, top=top, order=order, limit=limit, meta=meta))
 
     async def create(
         self, id: str = "", *, cwd: str | None = None, meta: dict[str, str] | None = None, parent: str | None = None,
@@ -389,7 +390,7 @@ class AsyncStore(_Threads):
 
     def usages(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
-        limit: int | None = None,
+        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
     ) -> AsyncIterator[SessionUsage]:
         """Tokens and cost of sessions, each with all branches."""
-        return self._items(self._sync.usages(q, cwd=cwd, parent=parent, top=top, limit=limit))
+        return self._items(self._sync.usages(q, cwd=cwd, parent=parent, top=top, order=order, limit=limit))

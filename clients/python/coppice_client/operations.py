@@ -116,18 +116,20 @@ class StoreOperations(Resource):
 
     def sessions(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
-        limit: int | None = None, meta: dict[str, str] | None = None,
+        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
+        meta: dict[str, str] | None = None,
     ) -> Iterator[SessionInfo]:
-        """Sessions, newest activity first. meta.KEY=VALUE, for any key and more than once: only sessions with this
-        metadata.
+        """Sessions, newest activity first or in another order. meta.KEY=VALUE, for any key and more than once: only
+        sessions with this metadata.
 
         cwd: only sessions of this working directory
         parent: only sessions that this one started
         top: only sessions that no other one started: those without a parent, and forks
         q: only sessions whose title, first prompt or preview contains all these words
+        order: newest first, or by stored name
         """
         return self._pages(
-            "sessions", "sessions", cwd=cwd, parent=parent, top=top, q=q, limit=limit,
+            "sessions", "sessions", cwd=cwd, parent=parent, top=top, q=q, order=order, limit=limit,
             **{f"meta.{key}": value for key, value in (meta or {}).items()},
         )
 
@@ -142,7 +144,7 @@ class StoreOperations(Resource):
 
     def usages(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
-        limit: int | None = None,
+        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
     ) -> Iterator[SessionUsage]:
         """Tokens and cost of sessions, each with all branches. Reads every entry of a session that was changed since
         it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
@@ -151,8 +153,9 @@ class StoreOperations(Resource):
         parent: only sessions that this one started
         top: only sessions that no other one started: those without a parent, and forks
         q: only sessions whose title, first prompt or preview contains all these words
+        order: newest first, or by stored name
         """
-        return self._pages("sessions", "usage", cwd=cwd, parent=parent, top=top, q=q, limit=limit)
+        return self._pages("sessions", "usage", cwd=cwd, parent=parent, top=top, q=q, order=order, limit=limit)
 
     def session(self, id: str) -> Session:
         raise NotImplementedError

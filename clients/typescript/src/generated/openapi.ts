@@ -134,7 +134,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sessions, newest activity first
+         * Sessions, newest activity first or in another order
          * @description meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
          */
         get: operations["listSessions"];
@@ -2325,7 +2325,9 @@ export interface operations {
                 top?: boolean;
                 /** @description only sessions whose title, first prompt or preview contains all these words */
                 q?: string;
-                /** @description next of the page before */
+                /** @description newest first, or by stored name */
+                order?: "activity" | "created" | "id";
+                /** @description next of the page before, in the same order */
                 after?: string;
                 limit?: number;
             };
@@ -7199,7 +7201,9 @@ export interface operations {
                 top?: boolean;
                 /** @description only sessions whose title, first prompt or preview contains all these words */
                 q?: string;
-                /** @description next of the page before */
+                /** @description newest first, or by stored name */
+                order?: "activity" | "created" | "id";
+                /** @description next of the page before, in the same order */
                 after?: string;
                 limit?: number;
             };

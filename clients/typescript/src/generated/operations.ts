@@ -114,7 +114,7 @@ export abstract class StoreOperations extends Requests {
   prompts(query: Query<"prompts"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["PromptList"]["prompts"][number]> { return this.pages("prompts", ["prompts"], query, o); }
   /** Entries of all sessions and branches that contain words. */
   search(query: Query<"search"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["MatchList"]["matches"][number]> { return this.pages("matches", ["search"], query, o); }
-  /** Sessions, newest activity first. */
+  /** Sessions, newest activity first or in another order. */
   sessions(query: Query<"listSessions"> & ByMeta = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["SessionList"]["sessions"][number]> { return this.pages("sessions", ["sessions"], query, o); }
   /** Tokens and cost of sessions, each with all branches. */
   usage(query: Query<"allUsage"> & ByMeta = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["UsageList"]["sessions"][number]> { return this.pages("sessions", ["usage"], query, o); }
