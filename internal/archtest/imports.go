@@ -51,7 +51,10 @@ var table = []edge{
 	{dir: "internal/testutil"},
 	{dir: "internal/trace", ours: []string{"backend"}},
 	{dir: "internal/vfs", ext: []string{xSys}},
-	{dir: "transcript", ours: []string{"codec", "internal/message", "internal/rawjson", "internal/shortid"}, ext: []string{uuid}},
+	{
+		dir: "transcript", ours: []string{"codec", "internal/message", "internal/rawjson", "internal/shortid"},
+		ext: []string{uuid},
+	},
 	{dir: "internal/rows", ours: []string{"transcript"}},
 	{dir: "transcript/view", ours: []string{"transcript", "internal/rows"}},
 	{dir: "entry", ours: []string{"internal/rawjson", "transcript"}},
