@@ -266,10 +266,32 @@ func TestStreamOfALostClient(t *testing.T) {
 	running.Wait()
 }
 
+// lateConn is a connection whose deadline for writing passes when the test says so.
+type lateConn struct {
+	net.Conn
+	mu  sync.Mutex
+	due time.Time // as the server set it; zero = it waits for ever
+}
+
+func (c *lateConn) SetWriteDeadline(at time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.due = at
+	return nil
+}
+
+// expire lets the time for the piece pass that is being written; false = the server has set no limit for it.
+func (c *lateConn) expire() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.Conn.SetWriteDeadline(time.Unix(1, 0))
+	return !c.due.IsZero()
+}
+
 // A client that does not read its answer is left: no request of it is under way any more. One that reads slowly has time
 // by the length of the answer.
 func TestAnswerOfALostClient(t *testing.T) {
-	s := newSite(t, "mem:", func(o *server.Options) { o.WriteTimeout = 20 * time.Millisecond })
+	s := newSite(t, "mem:")
 	s.create("s")
 	long := strings.Repeat("x", 500_000)
 	s.do("POST", commits, `{"entries":[{"role":"user","content":"`+long+`"}],"state":"`+long+`"}`, "If-Match: *").want(t, 200)
@@ -283,12 +305,16 @@ func TestAnswerOfALostClient(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { _ = h.Serve(l) })
 		client, conn := net.Pipe()
-		l <- conn
+		late := &lateConn{Conn: conn}
+		l <- late
 		if _, err := io.WriteString(client, "GET /v1/sessions/s/"+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		if resp, err := http.ReadResponse(bufio.NewReader(client), nil); err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %v, %v", path, resp, err)
+		}
+		if !late.expire() {
+			t.Errorf("%s: the client may take for ever", path)
 		}
 		<-ended
 		close(l)
