@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import unittest
-from typing import Any
+from typing import Any, Literal
 
 from coppice_client import Conflict, Deleted, Exists, Fenced, KeyReused, Limits, NotFound, OutcomeUnknown, Raw, Store
 from tests.served import Case, Proxy, said
@@ -187,6 +187,20 @@ class CommitTest(Case):
                 thread.join()
             self.assertEqual(sorted(map(int, said(session))), list(range(12)))
             self.assertEqual(session.seq, 12)
+
+    def test_what_a_list_yields_may_be_deleted(self) -> None:
+        with Store(self.serve().url) as store:
+            orders: tuple[Literal["activity", "created", "id"], ...] = ("activity", "created", "id")
+            for order in orders:
+                ids = [store.create(f"{order}{n}").id for n in range(25)]
+                deleted = []
+                for listed in store.sessions(limit=10, order=order):
+                    session = store.session(listed["id"])
+                    session.resume()
+                    session.delete()
+                    deleted.append(session.id)
+                self.assertEqual(sorted(deleted), sorted(ids))
+                self.assertEqual(list(store.sessions()), [])
 
     def test_known_ids(self) -> None:
         with Store(self.serve().url) as store:
