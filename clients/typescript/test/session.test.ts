@@ -207,6 +207,18 @@ test("of partials the newest is sent, one at a time, and a commit comes after th
   assert.equal(await store.session("none").partial("x"), false);
 });
 
+test("each session that sessions() yields can be deleted", async (t) => {
+  const service = await Service.start(t), own = new Store(service.url, quick);
+  await Promise.all(Array.from({ length: 120 }, (_, i) => own.create(`s${i}`)));
+  const deleted: string[] = [];
+  for await (const { id } of own.sessions()) {
+    await own.session(id).delete({ base: "*" });
+    deleted.push(id);
+  }
+  assert.equal(new Set(deleted).size, 120);
+  assert.deepEqual(await all(own.sessions()), []);
+});
+
 test("a server that is read-only refuses writes", async (t) => {
   const service = await Service.start(t, ["--read-only"]);
   const s = new Store(service.url, quick);
