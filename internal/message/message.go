@@ -2,7 +2,8 @@
 // Gemini and Bedrock.
 //
 // It is the one table of these shapes. Scan reads a message without allocating anything for its blocks; Decode returns
-// all of them. Usage, stop reasons, models and thinking have functions of their own.
+// all of them. Usage, stop reasons, models and thinking have functions of their own. The viewer has the same table in
+// web/model/message.ts; testdata/vectors.json, which "go test -run Vectors -update" writes, keeps the two equal.
 //
 // It is pure, goes to a fixed depth (I15), and never fails: a field of another type than expected counts as absent.
 package message

@@ -100,7 +100,9 @@ func partsOf(m *message.Message, b *message.Block) []part {
 		p.Kind, p.Text = "thinking", b.Thought().Text
 	case message.Call:
 		p.Kind, p.ID, p.Name = "call", rawjson.Text(b.Key()), rawjson.Text(b.Name)
-		p.Args = message.Arguments(b.Body)
+		if p.Args = message.Arguments(b.Body); p.Args == nil || string(p.Args) == "null" {
+			p.Args = []byte("{}") // as it is shown
+		}
 	case message.Result:
 		p = resultOf(b)
 	case message.Attached:

@@ -1,4 +1,5 @@
-// What a message says, in the shapes of pi, Anthropic, OpenAI and Gemini. What is not known stays JSON. Pure.
+// What a message holds, in the shapes of pi, Anthropic, OpenAI, Gemini and Bedrock: the table of internal/message, with
+// which web/test/message.test.ts compares it. What is not in the table stays JSON. Pure.
 import type { Entry } from "../api/client.ts";
 import { digits, exact } from "./exact.ts";
 
@@ -24,12 +25,16 @@ export type Part =
 
 export interface Message {
   role: string;
+  speaker: Speaker;
   parts: Part[];
   model: string;
-  tokens: number; // that the answer took, with what the model read and caches, 0 = not said
+  tokens: number; // that the answer took, with what the model read and caches, 0 = not known
   cost: number;
-  failed: string; // the error that the message reports, "" = none
+  failed: string; // why the answer failed, "" = it did not
 }
+
+/** A Speaker is who a message is of, whatever its provider calls the role. */
+type Speaker = "user" | "assistant" | "tool" | "system" | "program" | "summary" | "other";
 
 type Json = Record<string, unknown>;
 
@@ -41,47 +46,126 @@ function str(x: unknown): string {
   return typeof x === "string" ? x : "";
 }
 
+/** field returns the first of these fields that is a string with something in it. */
+function field(x: Json, ...names: string[]): string {
+  return names.map((name) => str(x[name])).find(Boolean) ?? "";
+}
+
+/** object returns the first of these fields that is an object. */
+function object(x: Json, ...names: string[]): Json | undefined {
+  return names.map((name) => x[name]).find(isObject);
+}
+
 /** messageOf returns the message of an entry; null for an entry that has none. */
 export function messageOf(e: Entry): Message | null {
   if (e.type === "custom_message") {
-    return { ...none, role: str(e.customType) || "custom", parts: partsOf(e.content) };
+    return {
+      role: str(e.customType) || "custom", speaker: "program", parts: partsOf(e.content), model: "", tokens: 0, cost: 0, failed: "",
+    };
   }
   return e.type === "message" && isObject(e.message) ? read(e.message) : null;
 }
 
-const none = { model: "", tokens: 0, cost: 0, failed: "" };
+const speakers: Record<string, Speaker> = {
+  user: "user", human: "user", bashExecution: "user", pythonExecution: "user",
+  assistant: "assistant", model: "assistant", ai: "assistant",
+  toolResult: "tool", tool: "tool", function: "tool", system: "system", developer: "system",
+  custom: "program", hookMessage: "program", compactionSummary: "summary", branchSummary: "summary",
+};
 
-/** read returns what a provider's message object says. */
+/** read returns a provider's message object. */
 export function read(m: Json): Message {
-  const usage = isObject(m.usage) ? m.usage : {};
+  const content = [m.content, m.parts, m.contents].find(holdsBlocks) ?? (typeof m.text === "string" ? m.text : undefined);
+  const item = isItem(m, content);
+  const speaker = item ? itemSpeaker(str(m.type)) : m.role === "function" && m.parts ? "user" : speakers[str(m.role)] ?? "other";
+  const parts = item ? [part(m)] : speaker === "tool" ? results(m, content) : isCommand(m) ? command(m) : said(m, speaker, content);
+  const usage = object(m, "usage", "usageMetadata", "usage_metadata") ?? {};
   const price = isObject(usage.cost) ? usage.cost : {};
-  const role = str(m.role) || "message";
-  let parts = partsOf(m.content ?? m.parts ?? m.output);
-  if (Array.isArray(m.tool_calls)) parts = parts.concat(m.tool_calls.map(call));
-  if (role === "toolResult" || role === "tool") {
-    parts = [{
-      kind: "result", id: str(m.toolCallId) || str(m.tool_call_id), name: str(m.toolName) || str(m.name),
-      text: textOf(parts), failed: m.isError === true, exit: exitOf(m.details),
-      agent: agentOf(m.details), parts: parts.filter((p) => p.kind === "image"),
-    }];
-  }
-  if (role === "bashExecution") {
-    const failed = typeof m.exitCode === "number" && m.exitCode !== 0;
-    parts = [{ kind: "call", id: "", name: "bash", args: { command: m.command } },
-      { kind: "result", id: "", name: "bash", text: str(m.output), failed, exit: exitOf(m), agent: "", parts: [] }];
-  }
+  const of: Record<string, string> = { call: "assistant", result: "tool" };
   return {
-    role, parts, model: str(m.model), tokens: tokensOf(usage),
-    cost: num(price.total), failed: m.stopReason === "error" ? str(m.errorMessage) || "failed" : "",
+    role: str(m.role) || (item && of[parts[0]!.kind]) || "message", speaker, parts, model: str(m.model), tokens: tokensOf(usage),
+    cost: num(price.total), failed: speaker === "assistant" ? failureOf(m) : "",
   };
 }
 
-/** parts of a usage that make its total where it says none, in the names of pi and Anthropic, and of OpenAI. */
+function holdsBlocks(x: unknown): boolean {
+  return typeof x === "string" || Array.isArray(x);
+}
+
+/** isItem reports whether a message is one of OpenAI's items that are one block. They have a type in place of a role. */
+function isItem(m: Json, content: unknown): boolean {
+  const type = str(m.type);
+  return !str(m.role) && type !== "" && type !== "message" && (content === undefined || kindOf(type) !== "other");
+}
+
+function itemSpeaker(type: string): Speaker {
+  const kind = kindOf(type);
+  if (kind === "result") return "tool";
+  return kind === "media" || (kind === "text" && type !== "output_text" && type !== "refusal") ? "user" : "assistant";
+}
+
+/** said returns the parts of a message that is more than a result. */
+function said(m: Json, speaker: Speaker, content: unknown): Part[] {
+  const thought = speaker === "assistant" ? field(m, "reasoning_content", "reasoning", "reasoning_text") : "";
+  return [
+    ...(thought ? [{ kind: "thinking", text: thought } as const] : []),
+    ...partsOf(content),
+    ...(speaker === "summary" ? partsOf(m.summary) : []),
+    ...partsOf(str(m.refusal)),
+    ...(Array.isArray(m.tool_calls) ? partsOf(m.tool_calls) : []),
+    ...(isObject(m.function_call) ? [part(m.function_call, "function_call")] : []),
+  ];
+}
+
+/** results returns the result that a message is as a whole, and those in its content. */
+function results(m: Json, content: unknown): Part[] {
+  const inner = partsOf(content ?? m.output);
+  const others = inner.filter((p) => p.kind === "result");
+  const own: Result = {
+    ...resultOf(inner.filter((p) => p.kind !== "result")),
+    id: field(m, "toolCallId", "tool_call_id", "call_id"), name: field(m, "toolName", "tool_name", "name"),
+    failed: m.isError === true, exit: exitOf(m.details), agent: agentOf(m.details),
+  };
+  const named = !own.id || others.some((p) => p.id === own.id);
+  if (!own.id) own.id = own.name;
+  return others.length > 0 && others.length === inner.length && named ? others : [own, ...others];
+}
+
+function isCommand(m: Json): boolean {
+  return m.role === "bashExecution" || m.role === "pythonExecution";
+}
+
+/** command returns what the user ran as a call with its result. */
+function command(m: Json): Part[] {
+  const name = str(m.role).replace("Execution", "");
+  const failed = num(m.exitCode) !== 0;
+  return [{ kind: "call", id: "", name, args: { command: m.command ?? m.code } },
+    { ...resultOf([]), name, text: str(m.output), failed, exit: exitOf(m) }];
+}
+
+/** failures are the words of providers for an answer that failed, was held back, or was aborted, in lower case. */
+const failures = new Set([
+  "error", "malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature",
+  "malformed_response", "malformed_model_output", "malformed_tool_use", "other", "aborted",
+  "refusal", "content_filter", "content_filtered", "guardrail_intervened", "sensitive", "safety", "recitation", "blocklist",
+  "prohibited_content", "spii", "language", "image_safety", "image_prohibited_content", "image_recitation",
+]);
+
+function failureOf(m: Json): string {
+  const stop = field(m, "stopReason", "stop_reason", "finish_reason", "finishReason");
+  if (!failures.has(stop.toLowerCase()) && m.isError !== true) return "";
+  return str(m.errorMessage) || (failures.has(stop.toLowerCase()) ? stop : "error");
+}
+
+/** partsOfTotal are the counts of a usage that make its total where it has none: of pi, Anthropic, OpenAI, Bedrock, Gemini. */
 const partsOfTotal = ["input", "output", "cacheRead", "cacheWrite", "input_tokens", "output_tokens",
-  "cache_read_input_tokens", "cache_creation_input_tokens", "prompt_tokens", "completion_tokens"];
+  "cache_read_input_tokens", "cache_creation_input_tokens", "prompt_tokens", "completion_tokens",
+  "inputTokens", "outputTokens", "cacheReadInputTokens", "cacheWriteInputTokens",
+  "promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "toolUsePromptTokenCount"];
 
 function tokensOf(usage: Json): number {
-  return num(usage.totalTokens) || num(usage.total_tokens) || partsOfTotal.reduce((sum, name) => sum + num(usage[name]), 0);
+  return num(usage.totalTokens) || num(usage.total_tokens) || num(usage.totalTokenCount) || num(usage.total_token_count) ||
+    partsOfTotal.reduce((sum, name) => sum + num(usage[name]), 0);
 }
 
 /** exitOf returns the exit code that a tool reports beside its text; null = none. */
@@ -108,35 +192,62 @@ export function textOf(parts: readonly Part[]): string {
 
 function partsOf(content: unknown): Part[] {
   if (typeof content === "string") return content ? [{ kind: "text", text: content }] : [];
-  return Array.isArray(content) ? content.map(part) : content == null ? [] : [{ kind: "other", value: content }];
+  if (Array.isArray(content)) return content.map((x) => part(x)).filter((p) => p.kind !== "text" || p.text !== "");
+  return content == null ? [] : [{ kind: "other", value: content }];
 }
 
-function part(x: unknown): Part {
+type Kind = Part["kind"] | "media";
+
+const kinds: Record<string, Kind> = {
+  text: "text", input_text: "text", output_text: "text", refusal: "text",
+  thinking: "thinking", reasoning: "thinking", redactedThinking: "thinking", redacted_thinking: "thinking",
+  toolCall: "call", function: "call",
+  image: "media", image_url: "media", input_image: "media", document: "media", file: "media", input_file: "media",
+};
+
+/** kindOf returns the kind of the blocks of a type. Of blocks without a type the fields decide. */
+function kindOf(type: string): Kind {
+  return kinds[type] ?? (/tool_use$|_call$/.test(type) ? "call" : /tool_result$|_output$|_response$/.test(type) ? "result" : "other");
+}
+
+/** part returns a block. type is its type if it does not name one. */
+function part(x: unknown, type = ""): Part {
   if (typeof x === "string") return { kind: "text", text: x };
   if (!isObject(x)) return { kind: "other", value: x };
-  switch (x.type) {
-    case "text": case "input_text": case "output_text":
-      return { kind: "text", text: str(x.text) };
-    case "thinking": case "reasoning":
-      return { kind: "thinking", text: str(x.thinking) || str(x.text) };
-    case "toolCall": case "tool_use": case "function_call": case "function":
-      return call(x);
-    case "tool_result": case "function_call_output":
-      return result(x);
-    case "image": case "image_url": case "input_image":
-      return image(x);
+  if ("type" in x) type = str(x.type);
+  const kind = kindOf(type);
+  if (kind === "thinking" || isObject(x.reasoningContent)) return { kind: "thinking", text: thought(x) };
+  const called = object(x, "function", "custom", "functionCall", "function_call", "toolUse");
+  if (called) return call(x, called);
+  const answered = object(x, "functionResponse", "function_response", "toolResult");
+  if (answered) return result(answered);
+  if (!type && x.thought === true) return { kind: "thinking", text: str(x.text) };
+  if (kind === "text" || !type) {
+    const text = [field(x, "text", "refusal"), x.text, x.content].find((t) => typeof t === "string" && (t || t === x.text));
+    if (typeof text === "string") return { kind: "text", text };
+    if (!type && x.json !== undefined) return { kind: "text", text: JSON.stringify(x.json) };
   }
-  if (typeof x.text === "string") return { kind: x.thought === true ? "thinking" : "text", text: x.text };
-  if (isObject(x.functionCall)) return call(x.functionCall);
-  if (isObject(x.functionResponse)) return result(x.functionResponse);
-  if (isObject(x.inlineData)) return { kind: "image", type: str(x.inlineData.mimeType), data: str(x.inlineData.data) };
-  return { kind: "other", value: x };
+  if (kind === "call" && (!type.endsWith("_call") || x.call_id || callTypes.has(type))) return call(x, x, type);
+  if (kind === "result") return result(x);
+  return image(x) ?? { kind: "other", value: x };
 }
 
-function call(x: unknown): Part {
-  if (!isObject(x)) return { kind: "other", value: x };
-  const f = isObject(x.function) ? x.function : x;
-  let args: unknown = f.arguments ?? f.input ?? f.args ?? {};
+/** callTypes are the types of calls that may have no call_id. Others without one are of tools that the provider runs. */
+const callTypes = new Set(["tool_call", "function_call", "custom_tool_call"]);
+
+function thought(x: Json): string {
+  if (x.type === "reasoning") return texts(x.summary, "\n\n") || texts(x.content, "\n\n") || field(x, "thinking", "text");
+  if (x.type === "thinking") return texts(x.thinking, "");
+  return str(object(object(x, "reasoningContent") ?? {}, "reasoningText")?.text);
+}
+
+function texts(x: unknown, separator: string): string {
+  return Array.isArray(x) ? x.map((b) => (isObject(b) ? str(b.text) : "")).filter(Boolean).join(separator) : str(x);
+}
+
+/** call returns a call. Its id may be in the block, or in the object within it. */
+function call(outer: Json, inner: Json, type = ""): Part {
+  let args: unknown = inner.arguments ?? inner.input ?? inner.args ?? inner.action ?? inner.operation ?? {};
   if (typeof args === "string") {
     try {
       args = exact(args);
@@ -144,26 +255,46 @@ function call(x: unknown): Part {
       // shown as the text it is
     }
   }
-  return { kind: "call", id: str(x.id) || str(x.call_id), name: str(f.name), args };
+  const own = type.endsWith("_call") && !callTypes.has(type) ? type.slice(0, -"_call".length) : "";
+  const name = str(inner.name) || own;
+  const id = field(outer, "call_id", "id", "toolUseId") || field(inner, "call_id", "id", "toolUseId");
+  return { kind: "call", id: id || name, name, args };
 }
 
 function result(x: Json): Part {
-  const inner = partsOf(x.content ?? x.output ?? x.response);
+  let content = x.content ?? x.output ?? x.response;
+  let failed = x.is_error === true || x.isError === true || x.status === "error";
+  if (isObject(content)) {
+    const [only, ...more] = Object.keys(content);
+    if (more.length === 0 && only === "error") failed = true;
+    const inner = more.length === 0 && /^(output|result|error)$/.test(only ?? "") ? content[only!] : content;
+    content = typeof inner === "string" ? inner : JSON.stringify(inner);
+  }
+  const name = field(x, "name", "toolName");
+  const id = field(x, "tool_use_id", "toolCallId", "tool_call_id", "call_id", "id", "toolUseId") || name;
+  return { ...resultOf([...partsOf(content), ...(Array.isArray(x.parts) ? partsOf(x.parts) : [])]), id, name, failed };
+}
+
+/** resultOf returns a result with this content. What is not in the table is part of its text. */
+function resultOf(content: readonly Part[]): Result {
+  const text = textOf(content) || content.filter((p) => p.kind === "other").map((p) => JSON.stringify(p.value)).join("\n");
   return {
-    kind: "result", id: str(x.tool_use_id) || str(x.call_id) || str(x.id), name: str(x.name),
-    text: textOf(inner) || inner.filter((p) => p.kind === "other").map((p) => JSON.stringify(p.value)).join("\n"),
-    failed: x.is_error === true, exit: null, agent: "", parts: inner.filter((p) => p.kind === "image"),
+    kind: "result", id: "", name: "", text, failed: false, exit: null, agent: "", parts: content.filter((p) => p.kind === "image"),
   };
 }
 
-/** image returns an image by its base64 data, or by its reference "coppice-blob:sha256:HEX:BYTES". */
-function image(x: Json): Part {
-  const source = isObject(x.source) ? x.source : {};
-  const url = isObject(x.image_url) ? str(x.image_url.url) : str(x.image_url);
-  const inline = /^data:([^;,]*);base64,(.*)$/s.exec(url);
-  if (inline) return { kind: "image", type: inline[1]!, data: inline[2]! };
+/** image returns an image by its base64 data, or by its reference "coppice-blob:sha256:HEX:BYTES"; null = it is none. */
+function image(x: Json): Part | null {
+  const inline = object(x, "inlineData", "inline_data") ?? object(x, "source") ?? x;
+  const bedrock = object(x, "image");
+  const url = isObject(x.image_url) ? str(x.image_url.url) : str(x.image_url) || str(x.url);
+  const coded = /^data:([^;,]*);base64,(.*)$/s.exec(url);
+  let type = field(inline, "mimeType", "mime_type", "media_type", "mediaType");
+  let data = str(inline.data);
+  if (bedrock) [type, data] = ["image/" + str(bedrock.format), str(object(bedrock, "source")?.bytes)];
+  if (coded) [type, data] = [coded[1]!, coded[2]!];
   if (url.startsWith("coppice-blob:")) return { kind: "image", type: "", data: url };
-  return { kind: "image", type: str(x.mimeType) || str(source.media_type), data: str(x.data) || str(source.data) };
+  return data && type.startsWith("image/") ? { kind: "image", type, data } : null;
 }
 
 /** firstWords returns one line of what a message says, at most so many characters. */
