@@ -145,10 +145,27 @@ func TestCursors(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ order, cursor string }{
-		{"", "s"}, {"", "a"}, {"", "a1"}, {"", "a1.0"}, {"", "a1.0."}, {"", "a1.s"}, {"", "a1.0.b/c"},
-		{"", "a01.0.s"}, {"", "a+1.0.s"}, {"", "a1.00.s"}, {"", "a99999999999999999999.0.s"}, {"", " a1.0.s"},
-		{"", "c1.0.s"}, {ByCreated, "a1.0.s"}, {ByID, "c1.0.s"}, {ByID, "s"}, {"size", ""}, {"ID", ""},
-		{"", "\xff1.0.s"}, {"", "a1.0.\xff"}, {"", strings.Repeat("a", 1000)},
+		{"", "s"},
+		{"", "a"},
+		{"", "a1"},
+		{"", "a1.0"},
+		{"", "a1.0."},
+		{"", "a1.s"},
+		{"", "a1.0.b/c"},
+		{"", "a01.0.s"},
+		{"", "a+1.0.s"},
+		{"", "a1.00.s"},
+		{"", "a99999999999999999999.0.s"},
+		{"", " a1.0.s"},
+		{"", "c1.0.s"},
+		{ByCreated, "a1.0.s"},
+		{ByID, "c1.0.s"},
+		{ByID, "s"},
+		{"size", ""},
+		{"ID", ""},
+		{"", "\xff1.0.s"},
+		{"", "a1.0.\xff"},
+		{"", strings.Repeat("a", 1000)},
 	} {
 		n := 0
 		for _, err := range Sessions(t.Context(), memory.New(), Options{Order: c.order, After: c.cursor}, nil) {
