@@ -33,6 +33,8 @@
 //     that committed nothing. A new session exists from its first commit.
 //   - Messages are the provider's own JSON objects, kept byte for byte. State is any value that
 //     encoding/json takes; nil means unchanged, json.RawMessage("null") clears.
+//   - Text is UTF-8. Other bytes are refused before anything is written (codec.ErrText, with the name of the text and
+//     the offset). Those that earlier releases stored stay, and are read as U+FFFD.
 //   - nil options are the defaults. Iterators yield an error last and once.
 //
 // A store is opened by URL; the program imports the driver:

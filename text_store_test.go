@@ -24,6 +24,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/export"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/provider"
 	"github.com/coppice-go/coppice/server"
 	"github.com/coppice-go/coppice/transcript"
@@ -75,6 +76,7 @@ var latinFile = strings.Join([]string{
 // Sessions that hold bytes which are not UTF-8 are read with U+FFFD in their place, by everything that reads them;
 // the stored bytes stay, verify finds nothing, and the sessions go on.
 func TestStoredTextThatIsNotUTF8(t *testing.T) {
+	testutil.SkipSizes(t)
 	for kind, openBackend := range latinKinds {
 		t.Run(kind, func(t *testing.T) {
 			b := openBackend(t)

@@ -46,23 +46,26 @@ func checkStrings(what string, v reflect.Value, levels int) error {
 	if own, text := ownText(v); own {
 		return CheckText(what, text)
 	}
-	switch v.Kind() {
-	case reflect.String:
+	switch k := v.Kind(); {
+	case k == reflect.String:
 		return CheckText(what, v.String())
-	case reflect.Pointer:
+	case k == reflect.Pointer:
 		return checkStrings(what, v.Elem(), levels-1)
-	case reflect.Slice, reflect.Array:
-		if k := v.Type().Elem().Kind(); k != reflect.Uint8 {
-			for i := range v.Len() {
-				if err := checkStrings(fmt.Sprintf("%s[%d]", what, i), v.Index(i), levels-1); err != nil {
-					return err
-				}
-			}
-		}
-	case reflect.Map:
+	case (k == reflect.Slice || k == reflect.Array) && v.Type().Elem().Kind() != reflect.Uint8:
+		return checkList(what, v, levels)
+	case k == reflect.Map:
 		return checkMap(what, v, levels)
-	case reflect.Struct:
+	case k == reflect.Struct:
 		return checkFields(what, v, levels)
+	}
+	return nil
+}
+
+func checkList(what string, v reflect.Value, levels int) error {
+	for i := range v.Len() {
+		if err := checkStrings(fmt.Sprintf("%s[%d]", what, i), v.Index(i), levels-1); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -100,10 +103,7 @@ func checkFields(what string, v reflect.Value, levels int) error {
 	return nil
 }
 
-var (
-	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
-	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
-)
+var jsonMarshaler = reflect.TypeFor[json.Marshaler]()
 
 // ownText reports whether package json calls a method of the value to encode it. text is the result, if it is no JSON.
 func ownText(v reflect.Value) (own bool, text []byte) {
@@ -115,10 +115,11 @@ func ownText(v reflect.Value) (own bool, text []byte) {
 		return false, nil // an embedded struct that is not exported
 	case v.Type().Implements(jsonMarshaler):
 		return true, nil
-	case !v.Type().Implements(textMarshaler):
+	}
+	m, ok := reflect.TypeAssert[encoding.TextMarshaler](v)
+	if !ok {
 		return false, nil
 	}
-	m, _ := v.Interface().(encoding.TextMarshaler)
 	text, err := m.MarshalText()
 	if err != nil {
 		return true, nil // package json has called it before, without one

@@ -56,7 +56,7 @@ func (f *Finder) Next() (Object, bool) {
 func (f *Finder) first() (Object, bool) {
 	if n := f.line.Bad; n > 0 {
 		detail := fmt.Sprintf("bytes that are not valid UTF-8 became U+FFFD: %d, the first is byte %d", n, f.line.BadAt)
-		f.note(transcript.DiagConverted, detail, 0)
+		f.note(detail)
 	}
 	if f.line.Part() {
 		o := f.at(0)
@@ -69,7 +69,7 @@ func (f *Finder) first() (Object, bool) {
 	}
 	o, ok := f.object(clean, at)
 	if ok && !f.line.Ended && !f.Exact {
-		f.note(transcript.DiagConverted, "the last line has no newline", 0)
+		f.note("the last line has no newline")
 	}
 	return o, ok
 }
@@ -87,7 +87,7 @@ func (f *Finder) object(piece []byte, at int) (Object, bool) {
 	if rest := bytes.Trim(piece[end:], blanks); len(rest) > 0 {
 		f.rest = rest
 		f.restAt = at + bytes.Index(piece[end:], rest[:1]) + end
-		f.note(transcript.DiagConverted, "more than one object on the line", 0)
+		f.note("more than one object on the line")
 	}
 	o := f.at(at)
 	o.Raw = piece[:end]
@@ -176,7 +176,7 @@ func (f *Finder) salvage(piece []byte, at int, cause error) (Object, bool) {
 	if f.Noun != "" {
 		noun = f.Noun
 	}
-	f.note(transcript.DiagConverted, "an "+noun+" was found behind the damage, on the same line", 0)
+	f.note("an " + noun + " was found behind the damage, on the same line")
 	o := f.at(at + len(piece) - len(object))
 	o.Raw = object
 	return o, true
@@ -250,8 +250,9 @@ func Clean(number int, line []byte, exact bool, note func(Remark)) (clean []byte
 // Trim returns a piece of a line without white space and NULs around it.
 func Trim(piece []byte) []byte { return bytes.Trim(piece, blanks) }
 
-func (f *Finder) note(kind, detail string, bad int) {
-	f.report(Remark{Number: f.line.Number, Kind: kind, Detail: detail, Bad: bad})
+// note reports a change that lost nothing of the line.
+func (f *Finder) note(detail string) {
+	f.report(Remark{Number: f.line.Number, Kind: transcript.DiagConverted, Detail: detail})
 }
 
 func (f *Finder) report(r Remark) {
