@@ -20,6 +20,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/internal/proof"
+	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/server"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -40,6 +41,7 @@ type followers struct {
 	ctx   context.Context // ends with the first violation
 	stop  context.CancelFunc
 	total atomic.Uint64 // commits there will be; 0 = not known yet
+	below trace.Backend // of the first server
 
 	mu   sync.Mutex
 	cuts int
@@ -63,6 +65,7 @@ func TestProofServeFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.close()
+	let := f.hold()
 	var all sync.WaitGroup
 	for i := range pick(t, 3, 4, 8, 8) {
 		all.Go(func() { f.follow(rand.New(rand.NewPCG(f.seed, uint64(i)))) })
@@ -70,12 +73,54 @@ func TestProofServeFollow(t *testing.T) {
 	total := f.write(pick(t, 100, 200, 5000, 0))
 	f.total.Store(total)
 	f.last() // those who have seen all but the last commit learn that it is over
-	// One who comes when all is over reads what the feeds do not have any more.
-	all.Go(func() { f.follow(rand.New(rand.NewPCG(f.seed, 1<<20))) })
 	all.Wait()
+	f.late(total)
+	let()
 	f.check(first)
 	r.Figure("commits", int(total))
 	r.Figure("cuts", f.cuts)
+}
+
+// hold follows at both servers and is never cut, so that their feeds last until let is called.
+func (f *followers) hold() (let func()) {
+	var holding sync.WaitGroup
+	var conns []net.Conn
+	for _, addr := range f.addrs {
+		conn, err := (&net.Dialer{Timeout: patience}).DialContext(f.ctx, "tcp", addr)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		conns = append(conns, conn)
+		if _, err := fmt.Fprintf(conn, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: localhost\r\n\r\n", followed); err != nil {
+			f.t.Fatal(err)
+		}
+		in := bufio.NewReader(conn)
+		if _, err := in.ReadString('\n'); err != nil { // the answer begins after the feed did
+			f.t.Fatal(err)
+		}
+		holding.Go(func() { _, _ = io.Copy(io.Discard, in) })
+	}
+	return func() {
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+		holding.Wait()
+	}
+}
+
+// late follows from the beginning, when all is over, at a server whose feed has had every commit, and sees them all. Those
+// that the feed has forgotten are read from the store: that costs more reads than what the feed still has.
+func (f *followers) late(total uint64) {
+	reads := func(last uint64) int {
+		before := f.below.IO().Get
+		if got, err := f.connection(f.addrs[0], last, 1<<30); err != nil || got != total {
+			f.broken("who comes late has seen %d of %d: %v", got, total, err)
+		}
+		return f.below.IO().Get - before
+	}
+	if remembered, all := reads(total-1), reads(0); all <= remembered {
+		f.broken("the feed has forgotten nothing: %d reads for the last commit, %d for all %d", remembered, all, total)
+	}
 }
 
 func (f *followers) broken(format string, args ...any) {
@@ -90,7 +135,11 @@ func (f *followers) serve(dir string) *coppice.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := coppice.New(b, &coppice.Options{Poll: 2 * time.Millisecond})
+	seen := trace.New(b)
+	if f.below == nil {
+		f.below = seen
+	}
+	st, err := coppice.New(seen, &coppice.Options{Poll: 2 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
