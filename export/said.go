@@ -104,7 +104,7 @@ func who(s *said, m *message.Message) string {
 		return "user"
 	case m.Speaker == message.Tool:
 		return "tool"
-	case m.Role == "" && s.has(kindCall):
+	case m.Role == "" && m.Speaker == message.Assistant && s.has(kindCall):
 		return "assistant" // one of OpenAI's items
 	case s.has(kindResult) && !s.has(kindWords) && !s.has(kindCall) && m.Role != "assistant":
 		return "tool"

@@ -47,14 +47,14 @@ type contextBuilder struct {
 // link is how a message hangs together with others.
 type link struct {
 	ordinal uint64
-	Calls   []callParts
-	Results []string // ids of the calls that it answers
-	only    bool     // it says nothing but results
+	Calls   []ToolCall // with their arguments as written
+	Results []string   // ids of the calls that it answers
+	only    bool       // it says nothing but results
 }
 
 func linkOf(m Message, ordinal uint64) link {
 	p := readParts(m.Raw)
-	return link{ordinal: ordinal, Calls: p.Calls, Results: p.Results, only: p.OnlyResults()}
+	return link{ordinal: ordinal, Calls: p.ToolCalls(), Results: texts(p.Results), only: p.OnlyResults()}
 }
 
 // build is BuildContext for a path whose beginning may be missing: base are the settings in force before

@@ -3,6 +3,7 @@ package transcript
 import (
 	"strconv"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -41,9 +42,8 @@ func (b *contextBuilder) pair(w *Window) []ToolCall {
 			}
 			b.report(i, DiagOpenCall, "call "+strconv.Quote(c.ID)+" of "+strconv.Quote(c.Name)+" has no result")
 			if !failedTurn(b.messages[i]) { // the provider never ran those
-				open = append(open, ToolCall{
-					Entry: b.messages[i].Entry, ID: c.ID, Name: c.Name, Arguments: c.arguments(),
-				})
+				c.Entry, c.Arguments = b.messages[i].Entry, message.Arguments(c.Arguments)
+				open = append(open, c)
 			}
 		}
 	}

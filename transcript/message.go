@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -45,18 +46,6 @@ func (m Message) Calls() []ToolCall {
 	return calls
 }
 
-// arguments returns the arguments of a call as JSON. They may share their bytes with the message.
-func (c callParts) arguments() json.RawMessage {
-	if !rawjson.IsString(c.Args) {
-		return c.Args
-	}
-	inner := rawjson.AppendText(nil, c.Args)
-	if end, err := rawjson.ValueEnd(inner, 0, rawjson.MaxDepth); err != nil || rawjson.Space(inner, end) < len(inner) {
-		return c.Args
-	}
-	return inner
-}
-
 // Shape is what could be found in a message, whatever provider it comes from.
 type Shape struct {
 	Role    string     // as the message says it; "" = none
@@ -68,27 +57,15 @@ type Shape struct {
 // Inspect finds role, text, calls and results of a message in the shapes of pi, Anthropic, OpenAI (chat
 // completions and responses), Gemini and Bedrock. Of any other message it finds the role, or nothing: it
 // stays opaque and still works. It never fails; what is no JSON has an empty shape.
-func Inspect(message json.RawMessage) Shape {
-	if end, err := rawjson.ValueEnd(message, 0, rawjson.MaxDepth); err != nil ||
-		rawjson.Space(message, end) < len(message) {
+func Inspect(raw json.RawMessage) Shape {
+	if end, err := rawjson.ValueEnd(raw, 0, rawjson.MaxDepth); err != nil || rawjson.Space(raw, end) < len(raw) {
 		return Shape{}
 	}
-	p := readParts(message)
-	s := Shape{Role: p.Role, Results: p.Results}
-	for _, c := range p.Calls {
-		s.Calls = append(s.Calls, ToolCall{ID: c.ID, Name: c.Name, Arguments: c.arguments()})
+	p := readParts(raw)
+	s := Shape{Role: p.Role, Calls: p.ToolCalls(), Results: texts(p.Results)}
+	for i := range s.Calls {
+		s.Calls[i].Arguments = message.Arguments(s.Calls[i].Arguments)
 	}
-	var b strings.Builder
-	for _, lit := range p.Speech() {
-		t := rawjson.Text(lit)
-		if t == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(t)
-	}
-	s.Text = b.String()
+	s.Text = strings.Join(texts(p.Speech()), "\n")
 	return s
 }

@@ -10,7 +10,7 @@ type messageParts struct {
 	Role        string
 	Texts       [][]byte // strings
 	Calls       []callParts
-	Results     []string // ids of calls
+	Results     [][]byte // strings: ids of calls
 	ResultTexts [][]byte // strings inside results, of a message that is not a result as a whole
 	Failed      bool     // the answer or a result
 	ErrorText   []byte   // a string
@@ -19,7 +19,7 @@ type messageParts struct {
 
 // callParts is one call of a tool.
 type callParts struct {
-	ID, Name string
+	ID, Name []byte // strings
 	Args     []byte // an object, or a string that holds one
 }
 
@@ -36,6 +36,22 @@ func (p *messageParts) OnlyResults() bool {
 	return p.Tool || len(p.Results) > 0 && len(p.Texts) == 0 && len(p.Calls) == 0
 }
 
+// ToolCalls returns the calls, with their arguments as the message has them.
+func (p *messageParts) ToolCalls() (calls []ToolCall) {
+	for _, c := range p.Calls {
+		calls = append(calls, ToolCall{ID: rawjson.Text(c.ID), Name: rawjson.Text(c.Name), Arguments: c.Args})
+	}
+	return calls
+}
+
+// texts returns what JSON strings hold.
+func texts(literals [][]byte) (list []string) {
+	for _, lit := range literals {
+		list = append(list, rawjson.Text(lit))
+	}
+	return list
+}
+
 // readParts reads a message of any known shape.
 func readParts(raw []byte) (p messageParts) {
 	var c message.Cursor
@@ -48,19 +64,18 @@ func readParts(raw []byte) (p messageParts) {
 		case message.Command:
 			p.Texts = addText(addText(p.Texts, b.Text), b.Body)
 		case message.Call:
-			if p.Role == "" {
+			if p.Role == "" && m.Speaker == message.Assistant {
 				p.Role = "assistant" // one of OpenAI's items
 			}
 			if key := b.Key(); key != nil {
-				p.Calls = append(p.Calls, callParts{
-					ID: rawjson.Text(key), Name: rawjson.Text(b.Name), Args: b.Body,
-				})
+				p.Calls = append(p.Calls, callParts{ID: key, Name: b.Name, Args: b.Body})
 			}
 		case message.Result:
-			if p.Role == "" {
+			if p.Role == "" && p.Tool {
 				p.Role = "tool"
 			}
 			p.result(b)
+		case message.Unread, message.Thinking, message.Attached:
 		}
 	}
 	return p
@@ -95,7 +110,7 @@ func (p *messageParts) answer(b *message.Block) {
 		id = b.Name // Gemini names the function only
 	}
 	if len(id) > 2 {
-		p.Results = append(p.Results, rawjson.Text(id))
+		p.Results = append(p.Results, id)
 	}
 	p.Failed = p.Failed || b.Failed
 }

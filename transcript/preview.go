@@ -140,7 +140,7 @@ func (v *preview) Call(c callParts) {
 	if !v.Empty() {
 		v.Add(", ")
 	}
-	v.Add(c.Name)
+	v.Literal(c.Name, false)
 	v.Add("(")
 	v.argument(c.Args)
 	v.Add(")")

@@ -37,7 +37,7 @@ func addMessage(b *strings.Builder, raw []byte) {
 	addLiterals(b, p.Texts...)
 	addLiterals(b, p.ResultTexts...)
 	for _, c := range p.Calls {
-		b.WriteString("\n" + c.Name)
+		b.WriteString("\n" + rawjson.Text(c.Name))
 		addArguments(b, c.Args)
 	}
 	addLiterals(b, p.ErrorText)

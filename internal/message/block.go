@@ -347,7 +347,7 @@ func Arguments(val []byte) []byte {
 		return val
 	}
 	inner := rawjson.AppendText(nil, val)
-	const depth = rawjson.MaxDepth - 8 // it is put into a message
+	const depth = rawjson.MaxDepth - 8 // it may be put into a message
 	if end, err := rawjson.ValueEnd(inner, 0, depth); err != nil || rawjson.Space(inner, end) < len(inner) {
 		return val
 	}

@@ -264,37 +264,18 @@ func choose(field *[]byte, val []byte) {
 	}
 }
 
-// blocks returns a value that can hold blocks, a text or a list; nil = it is of another type.
-func blocks(val []byte) []byte {
-	if len(val) > 0 && (val[0] == '[' || val[0] == '"') {
+// typed returns a value that begins with one of two bytes; nil = it is of another type.
+func typed(val []byte, a, b byte) []byte {
+	if len(val) > 0 && (val[0] == a || val[0] == b) {
 		return val
 	}
 	return nil
 }
 
-// str returns a value that is a string; nil = it is of another type.
-func str(val []byte) []byte {
-	if rawjson.IsString(val) {
-		return val
-	}
-	return nil
-}
-
-// list returns a value that is a list; nil = it is of another type.
-func list(val []byte) []byte {
-	if len(val) > 0 && val[0] == '[' {
-		return val
-	}
-	return nil
-}
-
-// object returns a value that is an object; nil = it is of another type.
-func object(val []byte) []byte {
-	if len(val) > 0 && val[0] == '{' {
-		return val
-	}
-	return nil
-}
+func str(val []byte) []byte    { return typed(val, '"', '"') }
+func list(val []byte) []byte   { return typed(val, '[', '[') }
+func object(val []byte) []byte { return typed(val, '{', '{') }
+func blocks(val []byte) []byte { return typed(val, '[', '"') } // what can hold blocks
 
 // First returns the first of these fields of an object that is a string; nil = none is.
 func First(object []byte, names ...string) []byte {

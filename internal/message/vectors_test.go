@@ -125,13 +125,11 @@ func resultOf(b *message.Block) part {
 	p := part{Kind: "result", ID: rawjson.Text(b.Key()), Name: rawjson.Text(b.Name), Failed: b.Failed}
 	var texts []string
 	for c := b.Content(); c.Next(); {
-		switch c.Block.Kind {
-		case message.Text:
+		if c.Block.Kind == message.Text {
 			texts = append(texts, rawjson.Text(c.Block.Text))
-		case message.Attached:
-			if media := c.Block.Media(); media.Image() {
-				p.Parts = append(p.Parts, part{Kind: "image", Type: media.Mime, Data: media.Data})
-			}
+		}
+		if media := c.Block.Media(); c.Block.Kind == message.Attached && media.Image() {
+			p.Parts = append(p.Parts, part{Kind: "image", Type: media.Mime, Data: media.Data})
 		}
 	}
 	p.Text = strings.Join(texts, "\n")

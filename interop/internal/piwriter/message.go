@@ -113,7 +113,10 @@ var messageFields = map[string][]requiredField{
 	"assistant":  {{"timestamp", '0', ""}, {"api", '"', ""}, {"provider", '"', ""}, {"model", '"', ""}},
 	"toolResult": {{"timestamp", '0', ""}, {"toolCallId", '"', ""}, {"toolName", '"', ""}, {"isError", 't', ""}},
 	"bashExecution": {
-		{"timestamp", '0', ""}, {"command", '"', `""`}, {"output", '"', `""`}, {"cancelled", 't', "false"},
+		{"timestamp", '0', ""},
+		{"command", '"', `""`},
+		{"output", '"', `""`},
+		{"cancelled", 't', "false"},
 		{"truncated", 't', "false"},
 	},
 	"custom": {{"timestamp", '0', ""}, {"customType", '"', ""}, {"display", 't', ""}},
