@@ -181,7 +181,7 @@ func (l *compatLife) imports() {
 	r := claudecode.NewReader(interop.Source{
 		Name: "20000000-0000-4000-8000-000000000001.jsonl",
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(compatClaude)), nil },
-	}, interop.Options{Now: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Rand: rand.NewChaCha8([32]byte{99})})
+	}, interop.Options{Now: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)})
 	h := must(r.Header())(l.t)
 	s = must(l.store.Import(bg, func(yield func(transcript.Draft, error) bool) {
 		if !yield(entry.Line(h.Raw), nil) {

@@ -1,13 +1,17 @@
 package coppice_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // fileOf is a file of messages, each behind the one before, told apart by how they begin.
@@ -63,5 +67,52 @@ func TestGrow(t *testing.T) {
 		}
 		same(t, "told", told, 2)
 		same(t, "head", open(t, store, "s").Head().Entry, "m4")
+	})
+}
+
+// A session whose entries have ids that an earlier release drew at random grows without a doubled entry, and what is
+// new hangs on the ids that it has.
+func TestGrowRandomIDs(t *testing.T) {
+	v1 := func(n int) []byte {
+		raw := []byte(`{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n")
+		for i := range n {
+			raw = fmt.Appendf(raw, `{"type":"message","timestamp":"2026-01-01T00:00:0%d.000Z",`+
+				`"message":{"role":"user","content":"say %d","timestamp":1}}`+"\n", i, i)
+		}
+		return raw
+	}
+	onEachBackend(t, func(t *testing.T, b backend.Backend) {
+		store := newStore(t, b, nil)
+		lines, o := fileLines(v1(3))
+		o.ID = "s"
+		drawn := map[string]string{}
+		must(store.Import(bg, func(yield func(transcript.Draft, error) bool) {
+			for d, err := range lines {
+				raw := string(d.Raw)
+				if l := must(transcript.ParseLine(bytes.TrimSpace(d.Raw)))(t); l.Type != "session" {
+					drawn[l.ID] = fmt.Sprintf("%s000-8000-%012d", l.ID[:15], len(drawn))
+				}
+				for made, id := range drawn {
+					raw = strings.ReplaceAll(raw, made, id)
+				}
+				if !yield(entry.Line([]byte(raw)), err) {
+					return
+				}
+			}
+		}, o))(t)
+		lines, o = fileLines(v1(5))
+		o.ID = "s"
+		s, added, err := store.Grow(bg, lines, o)
+		if err != nil || added != 2 {
+			t.Fatalf("%d entries added, %v", added, err)
+		}
+		up := ""
+		for e, err := range s.Entries(bg) {
+			if err != nil || e.ParentID != up {
+				t.Errorf("entry %s hangs on %q, not on %q: %v", e.ID, e.ParentID, up, err)
+			}
+			up = e.ID
+		}
+		same(t, "entries", int(s.Info().Entries), 5)
 	})
 }

@@ -46,7 +46,7 @@ func sessionFile(t testing.TB, f interop.Format) []byte {
 	}
 	src := importer.FromBytes("session.jsonl", p)
 	read := func() (interop.Reader, interop.Header) {
-		r := must(formats.Open(src, interop.Pi, interop.Options{Now: time.Unix(0, 0), Rand: rand.NewChaCha8([32]byte{1})}))(t)
+		r := must(formats.Open(src, interop.Pi, interop.Options{Now: time.Unix(0, 0)}))(t)
 		return r, must(r.Header())(t)
 	}
 	r, h := read()
@@ -98,7 +98,7 @@ func useSession(t testing.TB, kind string, f interop.Format) used {
 	store := newStore(t, b, rereading())
 	u := used{original: sessionFile(t, f), apart: f != interop.Pi}
 	res := must(importer.Import(bg, store, importer.FromBytes("session.jsonl", u.original),
-		importer.Options{Session: "s", Now: time.Unix(1e9, 0), Rand: rand.NewChaCha8([32]byte{2})}))(t)
+		importer.Options{Session: "s", Now: time.Unix(1e9, 0)}))(t)
 	u.imported = res.Entries
 	s := open(t, store, "s")
 	for i := range 8 {

@@ -24,7 +24,7 @@ import (
 
 // fileLines reads a session file as an importer does.
 func fileLines(raw []byte) (iter.Seq2[transcript.Draft, error], *coppice.SessionOptions) {
-	f := pi.NewReader(bytes.NewReader(raw), clock()(), strings.NewReader(strings.Repeat("0123456789abcdef", 1<<16)))
+	f := pi.NewReader(bytes.NewReader(raw), clock()())
 	o := &coppice.SessionOptions{Original: func() (io.Reader, error) {
 		if f.Verbatim() {
 			return nil, nil

@@ -21,7 +21,7 @@ func Example() {
 	}}
 	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 
-	var r interop.Reader = pi.Open(src, interop.Options{Now: now, Rand: strings.NewReader(strings.Repeat("x", 64))})
+	var r interop.Reader = pi.Open(src, interop.Options{Now: now})
 	defer r.Close()
 	h, err := r.Header()
 	if err != nil {

@@ -71,10 +71,10 @@ type Source struct {
 	List func(dir string) ([]string, error)
 }
 
-// Options of a reader. Equal input, clock and randomness give equal output.
+// Options of a reader. Equal input and clock give equal output: ids that have to be made are hashes of what is in the
+// file.
 type Options struct {
-	Now  time.Time // stamps what the file has no time for
-	Rand io.Reader // for ids that have to be made
+	Now time.Time // stamps what the file has no time for
 }
 
 // Reader reads one session. It is not safe for concurrent use.

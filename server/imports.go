@@ -63,7 +63,7 @@ func (s *Server) importFile(ctx context.Context, q *importQuery) (a answer, err 
 	src := interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(f.Name()) }}
 	r, err := importer.Import(ctx, q.on.Store, src, importer.Options{
 		Session: q.Session, Format: interop.Format(q.Format), Again: q.Again, Grow: q.Grow && !q.Again,
-		Now: s.o.Now(), Rand: s.o.Rand,
+		Now: s.o.Now(),
 	})
 	if err != nil {
 		return answer{}, orDeleted(ctx, q.on.Store, q.Session, err)

@@ -16,10 +16,8 @@
 package server
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"path"
@@ -68,7 +66,6 @@ type Options struct {
 	Origins []string
 
 	Now    func() time.Time // default time.Now
-	Rand   io.Reader        // of ids; default crypto/rand
 	Logger *slog.Logger     // one line for each request, without its query, its body and its answer; default silent
 
 	// Idle is how long a session stays open for writing after its last request. Default 1 minute.
@@ -126,9 +123,6 @@ func (o Options) withDefaults() Options {
 	or(&o.ReadTimeout, 30*time.Second)
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // the default
-	}
-	if o.Rand == nil {
-		o.Rand = rand.Reader //nolint:forbidigo // the default
 	}
 	if o.MaxBody == 0 {
 		o.MaxBody = 64 << 20

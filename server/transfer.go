@@ -108,7 +108,7 @@ func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
 	case "html":
 		kind, ext = "text/html; charset=utf-8", ".html"
 	}
-	x := exporter.Exporter{Store: q.on.Store, Now: s.o.Now(), Rand: s.o.Rand, Line: q.Line}
+	x := exporter.Exporter{Store: q.on.Store, Now: s.o.Now(), Line: q.Line}
 	h := q.w.Header()
 	h.Set("Trailer", lossesTrailer)
 	return file(kind, q.id+ext, func(w io.Writer) error {

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -216,7 +215,7 @@ func (d *demo) importSession(ctx context.Context) error {
 	var res importer.Result
 	err := d.step("Import a session of a coding agent, unchanged", "import", func() (err error) {
 		src := importer.FromBytes("the bundled session", session.JSONL)
-		o := importer.Options{Again: true, Now: d.c.now(), Rand: rand.Reader}
+		o := importer.Options{Again: true, Now: d.c.now()}
 		res, err = importer.Import(ctx, d.st.Store, src, o)
 		return err
 	})

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -180,5 +179,5 @@ func writeSynced(f *os.File, write func(io.Writer) error) (int64, error) {
 
 // exporter returns what writes the sessions of a store as files.
 func (c *cli) exporter(st *countedStore) exporter.Exporter {
-	return exporter.Exporter{Store: st.Store, Now: c.now(), Rand: rand.Reader}
+	return exporter.Exporter{Store: st.Store, Now: c.now()}
 }

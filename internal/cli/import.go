@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -224,7 +223,7 @@ type stopError struct{ error }
 // stopError.
 func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result, error) {
 	o := importer.Options{
-		Session: r.o.session, Format: r.format, Again: r.o.again, Grow: r.o.grow, Now: r.c.now(), Rand: rand.Reader,
+		Session: r.o.session, Format: r.format, Again: r.o.again, Grow: r.o.grow, Now: r.c.now(),
 	}
 	if r.bar != nil {
 		o.Read = r.bar.Add

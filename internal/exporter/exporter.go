@@ -26,11 +26,10 @@ import (
 // HasLines reports whether a format can be written of one line alone.
 func HasLines(format string) bool { return format == "markdown" || format == "html" }
 
-// Exporter writes the sessions of a store. Safe for concurrent use if Rand is.
+// Exporter writes the sessions of a store. Safe for concurrent use.
 type Exporter struct {
 	Store *coppice.Store
 	Now   time.Time // of what has no time of its own
-	Rand  io.Reader // of ids that a format needs
 
 	// Line is an entry: of markdown and html only the path to it is written. "" = every branch.
 	Line string
@@ -201,7 +200,7 @@ func (x Exporter) AsPi(
 	}
 	defer lines.remove()
 	src := lines.source(id)
-	r, err := formats.Open(src, interop.Pi, interop.Options{Now: x.Now, Rand: x.Rand})
+	r, err := formats.Open(src, interop.Pi, interop.Options{Now: x.Now})
 	if err != nil {
 		return err
 	}
@@ -220,7 +219,7 @@ func (x Exporter) AsPi(
 // it.
 func (x Exporter) Entries(src interop.Source, head string) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
-		r, err := formats.Open(src, interop.Pi, interop.Options{Now: x.Now, Rand: x.Rand})
+		r, err := formats.Open(src, interop.Pi, interop.Options{Now: x.Now})
 		if err != nil {
 			yield(transcript.Draft{}, err)
 			return

@@ -25,7 +25,6 @@ type Options struct {
 	Session string         // the id to import under; "" = that of the file if it is free, else a new one
 	Format  interop.Format // "" = detected by the content
 	Now     time.Time
-	Rand    io.Reader
 	Again   bool          // import again what the store has already, under a new id
 	Grow    bool          // append to its session what was added to a file
 	Read    func(n int64) // called with the number of bytes read; may be nil
@@ -85,7 +84,7 @@ func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Option
 	}
 	var tried attempts
 	for { // at most twice for each of maxApart sessions
-		r, err := formats.Open(counted, o.Format, interop.Options{Now: o.Now, Rand: o.Rand})
+		r, err := formats.Open(counted, o.Format, interop.Options{Now: o.Now})
 		if err != nil {
 			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
 		}

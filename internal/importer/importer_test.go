@@ -2,7 +2,6 @@ package importer
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -104,7 +103,7 @@ func TestFindEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func options() Options { return Options{Now: time.Unix(1_700_000_000, 0), Rand: rand.Reader} }
+func options() Options { return Options{Now: time.Unix(1_700_000_000, 0)} }
 
 func newStore(t *testing.T) *coppice.Store {
 	t.Helper()

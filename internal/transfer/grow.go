@@ -144,17 +144,49 @@ func (ld *loader) same(d transcript.Draft, l state.Line) error {
 	if err != nil {
 		return err
 	}
-	// Earlier releases stored bytes that are not valid UTF-8, for which a reader now has U+FFFD.
-	if stored, _ := blob.Externalise(raw); !bytes.Equal(stored, rawjson.ValidText(l.Raw)) {
-		return errOther
-	}
 	head, err := transcript.ParseLine(l.Raw)
 	if err != nil {
 		return err
 	}
+	// Earlier releases stored bytes that are not valid UTF-8, for which a reader now has U+FFFD.
+	stored, _ := blob.Externalise(ld.renamed(raw))
+	if !bytes.Equal(stored, rawjson.ValidText(l.Raw)) && !ld.rename(stored, head) {
+		return errOther
+	}
 	ld.hold(head)
 	ld.ords = append(ld.ords, l.Ord)
 	return ld.lines.add(nil)
+}
+
+// rename reports whether a line is the stored one but for an id that a conversion made: earlier releases drew it at
+// random. It remembers the id, for the lines that refer to it.
+func (ld *loader) rename(raw []byte, stored transcript.Line) bool {
+	const timed = 15 // characters of a UUIDv7 that its time decides, and its version
+	made := rawjson.Text(rawjson.Field(raw, "id"))
+	if len(made) != len(stored.ID) || len(made) < timed || made[:timed] != stored.ID[:timed] || made[timed-1] != '7' {
+		return false
+	}
+	if !bytes.Equal(rawjson.WithField(raw, "id", rawjson.AppendString(nil, stored.ID)), rawjson.ValidText(stored.Raw)) {
+		return false
+	}
+	if ld.renames == nil {
+		ld.renames = map[string]string{}
+	}
+	ld.renames[made] = stored.ID
+	return true
+}
+
+// renamed returns a line that refers to stored ids where it refers to made ones.
+func (ld *loader) renamed(raw []byte) []byte {
+	if len(ld.renames) == 0 {
+		return raw
+	}
+	for _, field := range []string{"parentId", "targetId", "firstKeptEntryId", "fromId"} {
+		if id, ok := ld.renames[rawjson.Text(rawjson.Field(raw, field))]; ok {
+			raw = rawjson.WithField(raw, field, rawjson.AppendString(nil, id))
+		}
+	}
+	return raw
 }
 
 // rest is what has not come yet.

@@ -130,7 +130,9 @@ type loader struct {
 	lines spool
 	small []blob.Blob // the newest images that can ride in the checkpoint
 	dated time.Time   // what is brought in is as old as it says, and no older than this; zero = it is new
-	leaf  []byte      // of the last entry, if it is a leaf entry: where it moves the head, as JSON
+	// ids that a conversion made, and those that the session has in their place
+	renames map[string]string
+	leaf    []byte // of the last entry, if it is a leaf entry: where it moves the head, as JSON
 }
 
 // gather takes all lines in; images are stored at once.
@@ -191,7 +193,7 @@ func (ld *loader) take(ctx context.Context, d transcript.Draft) error {
 	if err != nil {
 		return err
 	}
-	stored, blobs := blob.Externalise(raw)
+	stored, blobs := blob.Externalise(ld.renamed(raw))
 	if len(stored) > session.EntryMax {
 		return session.LimitError("entry", session.EntryMax, len(stored))
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +18,7 @@ func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 
 func open(data []byte) *Reader {
 	src := interop.Source{Name: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
-	return NewReader(src, interop.Options{Now: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Rand: rand.NewChaCha8([32]byte{1})})
+	return NewReader(src, interop.Options{Now: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)})
 }
 
 func readAll(r *Reader) (h interop.Header, entries []transcript.Entry, err error) {

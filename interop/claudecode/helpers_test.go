@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
@@ -20,7 +19,7 @@ import (
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func options() interop.Options {
-	return interop.Options{Now: now, Rand: rand.NewChaCha8([32]byte{1})}
+	return interop.Options{Now: now}
 }
 
 func source(name string, files map[string]string) interop.Source {

@@ -84,10 +84,11 @@ func (r *Reader) begin() error {
 		stamp = r.o.Now
 	}
 	if h.ID == "" {
-		if h.ID, err = transcript.NewID(stamp, r.o.Rand); err != nil {
-			return err
+		var first lineKey
+		if len(x.Rows) > 0 {
+			first = x.Rows[0].Key
 		}
-		h.Made = true
+		h.ID, h.Made = jsonl.MadeID(stamp, first[:], 0), true
 	}
 	h.Raw = headerLine(h, jsonl.AppendTime(nil, stamp), x.AgentID)
 	r.header, r.x, r.spare = h, x, make(chan *batch, 2*scanLanes+1)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
@@ -142,7 +141,7 @@ func TestBase(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			src := source(tt.text)
 			src.List, src.Beside = tt.around.list, tt.around.open
-			r := NewReader(src, interop.Options{Now: now, Rand: rand.NewChaCha8([32]byte{1})})
+			r := NewReader(src, interop.Options{Now: now})
 			s := collect(t, r)
 			if got := s.talk(""); got != tt.want {
 				t.Errorf("context\n got %s\nwant %s", got, tt.want)

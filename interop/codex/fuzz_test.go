@@ -38,7 +38,7 @@ func check(t *testing.T, text string) {
 	src := source(text)
 	around := folder{"rollout-1-0198aaaa-0000-7000-8000-000000000009.jsonl": text} // what a seed goes on from
 	src.List, src.Beside = around.list, around.open
-	r := NewReader(src, interop.Options{Now: now, Rand: rand.NewChaCha8([32]byte{1})})
+	r := NewReader(src, interop.Options{Now: now})
 	defer func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

@@ -31,11 +31,7 @@ func (r *Reader) setHeader(l rolloutLine) error {
 	}
 	r.last = stamp
 	if h.ID == "" {
-		id, err := transcript.NewID(stamp, r.o.Rand)
-		if err != nil {
-			return err
-		}
-		h.ID = id
+		h.ID = jsonl.MadeID(stamp, append(bytes.Clone(l.Payload), l.Ordinal...), 0)
 	} else {
 		if err := r.title(&h); err != nil {
 			r.diag.Add("", 0, transcript.DiagNoted, err.Error())

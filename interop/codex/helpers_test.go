@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,7 @@ func source(text string) interop.Source {
 }
 
 func reader(text string) *Reader {
-	return NewReader(source(text), interop.Options{Now: now, Rand: rand.NewChaCha8([32]byte{1})})
+	return NewReader(source(text), interop.Options{Now: now})
 }
 
 type session struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ import (
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func options() interop.Options {
-	return interop.Options{Now: testNow, Rand: rand.NewChaCha8([32]byte{1})}
+	return interop.Options{Now: testNow}
 }
 
 func source(name string, data []byte) interop.Source {

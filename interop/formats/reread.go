@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 )
 
 // Reread reads an imported file once more: the header line, then every entry as the import of these bytes stored it.
-// It is for coppice.Options.Reread. A line for which an import makes up an id or a time comes without Raw, since no
-// second import makes up the same; so does one for which it asks for another file, which is not at hand any more. open
+// It is for coppice.Options.Reread. A line for which an import makes up a time comes without Raw, since no second
+// import makes up the same; so does one for which it asks for another file, which is not at hand any more. open
 // is called for each reading; the file is read twice at the same time.
 func Reread(open func() (io.ReadCloser, error)) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
@@ -45,8 +44,7 @@ func reread(open func() (io.ReadCloser, error), yield func(transcript.Draft, err
 	var readers [2]interop.Reader
 	var headers [2]interop.Header
 	for i := range readers {
-		// two clocks and two sources of ids: what differs was not in the file
-		o := interop.Options{Now: time.Unix(int64(i+1)*1e9, 0), Rand: rand.NewChaCha8([32]byte{byte(i + 1)})}
+		o := interop.Options{Now: time.Unix(int64(i+1)*1e9, 0)} // two clocks: what differs was not in the file
 		if readers[i], err = Open(srcs[i], format, o); err != nil {
 			return err
 		}

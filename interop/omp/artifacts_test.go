@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func openAt(name, data string, at folder) *Reader {
 		Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(data)), nil },
 		Beside: at.open, List: at.list,
 	}
-	return NewReader(src, interop.Options{Now: testNow, Rand: rand.NewChaCha8([32]byte{1})})
+	return NewReader(src, interop.Options{Now: testNow})
 }
 
 // What lies in the folder beside a session comes with the entry that is the first to name it; of what nobody names, or

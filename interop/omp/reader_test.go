@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +36,7 @@ func (f folder) open(name string) (io.ReadCloser, error) {
 
 func open(data []byte, beside func(string) (io.ReadCloser, error)) *Reader {
 	src := interop.Source{Name: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, Beside: beside}
-	return NewReader(src, interop.Options{Now: testNow, Rand: rand.NewChaCha8([32]byte{1})})
+	return NewReader(src, interop.Options{Now: testNow})
 }
 
 func readAll(r *Reader) (h interop.Header, lines []transcript.Line, err error) {

@@ -97,7 +97,7 @@ func TestAheadEnds(t *testing.T) {
 	for _, n := range []int{0, 1, calmLines, calmLines + 1, 200, 1000, all} {
 		synctest.Test(t, func(t *testing.T) {
 			g := &guarded{Reader: io.MultiReader(strings.NewReader(data), failing{broken}), t: t}
-			r := NewReader(interop.Source{Open: func() (io.ReadCloser, error) { return g, nil }}, interop.Options{Now: testNow, Rand: rand.NewChaCha8([32]byte{})})
+			r := NewReader(interop.Source{Open: func() (io.ReadCloser, error) { return g, nil }}, interop.Options{Now: testNow})
 			var err error
 			for i := 0; i < n && err == nil; i++ {
 				_, err = r.Next()

@@ -252,10 +252,7 @@ func (r *Reader) id(o jsonl.Entry) (string, error) {
 	if o.ID != "" {
 		return o.ID, nil
 	}
-	id, err := transcript.NewID(r.stamp(o), r.o.Rand)
-	if err != nil {
-		return "", err
-	}
+	id := jsonl.MadeID(r.stamp(o), o.Raw, o.Number)
 	if !r.old {
 		r.in.Note(o, transcript.DiagConverted, "an entry without an id: one was made")
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,7 @@ func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 
 func open(data []byte) *Reader {
 	src := interop.Source{Name: "x.jsonl", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
-	return NewReader(src, interop.Options{Now: testNow, Rand: rand.NewChaCha8([32]byte{1})})
+	return NewReader(src, interop.Options{Now: testNow})
 }
 
 func readAll(r *Reader) (h interop.Header, lines []transcript.Line, err error) {

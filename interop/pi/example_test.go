@@ -18,7 +18,7 @@ func ExampleReader() {
 	file := `{"type":"session","id":"s1","timestamp":"2025-01-02T03:04:05.000Z","cwd":"/home/me"}
 {"type":"message","timestamp":"2025-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}
 `
-	r := pi.NewReader(strings.NewReader(file), time.Time{}, strings.NewReader(strings.Repeat("x", 64)))
+	r := pi.NewReader(strings.NewReader(file), time.Time{})
 	defer r.Close()
 	h, err := r.Header()
 	if err != nil {

@@ -33,11 +33,7 @@ func (f *Reader) convert(l jsonl.Entry) ([]byte, error) {
 	}
 	id := l.ID
 	if id == "" {
-		made, err := transcript.NewID(f.stamp(l), f.rand)
-		if err != nil {
-			return nil, err
-		}
-		id = made
+		id = jsonl.MadeID(f.stamp(l), l.Raw, l.Number)
 	}
 	switch {
 	case f.header.Version < oldestWithTree:

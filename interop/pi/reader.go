@@ -49,7 +49,6 @@ type Reader struct {
 	dialect Dialect
 	in      *jsonl.EntryScanner
 	now     time.Time
-	rand    io.Reader
 	header  interop.Header
 	started bool
 	err     error // sticky
@@ -67,11 +66,10 @@ const (
 	currentVersion = 3
 )
 
-// NewReader reads from r. now stamps what the file has no time for; ids that have to be made come from
-// it, the entries' own times and rand: equal input, clock and randomness give equal output.
-func NewReader(r io.Reader, now time.Time, rand io.Reader) *Reader {
+// NewReader reads from r. now stamps what the file has no time for: equal input and clock give equal output.
+func NewReader(r io.Reader, now time.Time) *Reader {
 	src := interop.Source{Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
-	return Open(src, interop.Options{Now: now, Rand: rand})
+	return Open(src, interop.Options{Now: now})
 }
 
 // Open reads from a source, which is opened when the header is asked for.
@@ -79,7 +77,7 @@ func Open(src interop.Source, o interop.Options) *Reader { return OpenDialect(sr
 
 // OpenDialect is Open for another program of the family.
 func OpenDialect(src interop.Source, o interop.Options, d Dialect) *Reader {
-	return &Reader{src: src, now: o.Now, rand: o.Rand, dialect: d}
+	return &Reader{src: src, now: o.Now, dialect: d}
 }
 
 // Header reads the file's header. Without one, if entries follow, one is made and reported. A file that

@@ -146,7 +146,7 @@ func TestFileHeader(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f := NewReader(strings.NewReader(lf(tt.first)), testNow, testRand())
+			f := NewReader(strings.NewReader(lf(tt.first)), testNow)
 			got, err := f.Header()
 			if err != nil {
 				t.Fatal(err)
@@ -302,7 +302,7 @@ func TestOversizeEntry(t *testing.T) {
 // TestReadErrors: an error of the reader below is passed on, once there and for ever.
 func TestReadErrors(t *testing.T) {
 	broken := errors.New("disk on fire")
-	f := NewReader(io.MultiReader(strings.NewReader(lf(fileHeaderLine, lineA)+"{"), &failing{broken}), testNow, testRand())
+	f := NewReader(io.MultiReader(strings.NewReader(lf(fileHeaderLine, lineA)+"{"), &failing{broken}), testNow)
 	if _, err := f.Next(); err != nil {
 		t.Fatal(err)
 	}
@@ -310,10 +310,6 @@ func TestReadErrors(t *testing.T) {
 		if _, err := f.Next(); !errors.Is(err, broken) || f.Verbatim() {
 			t.Fatalf("error %v, verbatim %v", err, f.Verbatim())
 		}
-	}
-	f = NewReader(strings.NewReader(lf(`{"type":"session","id":"s"}`, `{"type":"custom"}`)), testNow, &failing{broken})
-	if _, err := f.Next(); !errors.Is(err, broken) {
-		t.Fatalf("no randomness: %v", err)
 	}
 }
 
@@ -324,7 +320,7 @@ func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 // TestNoiseIsGivenUp: a file of noise is not read to its end for a header.
 func TestNoiseIsGivenUp(t *testing.T) {
 	r := strings.NewReader(strings.Repeat("noise\n", 1_000_000))
-	f := NewReader(r, testNow, testRand())
+	f := NewReader(r, testNow)
 	_, err := f.Header()
 	if !errors.Is(err, ErrNotSession) || r.Len() < 5_000_000 {
 		t.Errorf("error %v with %d bytes left", err, r.Len())

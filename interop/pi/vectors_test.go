@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +19,6 @@ import (
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // testRand gives the same bytes in every run.
-func testRand() io.Reader { return rand.NewChaCha8([32]byte{1}) }
 
 // sessionFile is a whole file as it was read.
 type sessionFile struct {
@@ -41,7 +39,7 @@ func readFile(t testing.TB, data []byte) sessionFile {
 }
 
 func tryReadFile(r io.Reader) (sessionFile, error) {
-	f := sessionFile{reader: NewReader(r, testNow, testRand())}
+	f := sessionFile{reader: NewReader(r, testNow)}
 	var err error
 	if f.header, err = f.reader.Header(); err != nil {
 		return f, err

@@ -189,7 +189,7 @@ func (l *life) begin(source string) {
 		return
 	}
 	format, file := fileOf(source)
-	o := importer.Options{Session: sid, Format: format, Now: clock, Rand: rand.NewChaCha8([32]byte{7})}
+	o := importer.Options{Session: sid, Format: format, Now: clock}
 	testutil.Must(importer.Import(ctx, l.store, importer.FromBytes("f", file), o))(l.t)
 	l.s = testutil.Must(l.store.Open(ctx, sid, nil))(l.t)
 	l.made = int(l.s.Head().Seq) + 1

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
@@ -25,8 +24,7 @@ type End struct {
 
 // ReadEnd reads a file to its end.
 func ReadEnd(src interop.Source) (end *End, err error) {
-	zeros := strings.NewReader(strings.Repeat("0", 1<<10)) // an id that is made of them is used nowhere
-	r := NewReader(src, interop.Options{Rand: zeros})
+	r := NewReader(src, interop.Options{})
 	defer func() { err = errors.Join(err, r.Close()) }()
 	h, err := r.Header()
 	if err != nil {

@@ -109,11 +109,7 @@ func (r *Reader) setHeader(raw []byte) error {
 		r.last, h.Created = t, t
 	}
 	if h.ID == "" {
-		id, err := transcript.NewID(r.last, r.o.Rand)
-		if err != nil {
-			return err
-		}
-		h.ID = id
+		h.ID = jsonl.MadeID(r.last, raw, 0)
 	}
 	var parent, metadata []byte
 	if h.Parent != "" {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,7 @@ import (
 )
 
 func options() interop.Options {
-	return interop.Options{Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Rand: rand.NewChaCha8([32]byte{1})}
+	return interop.Options{Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 }
 
 func source(data []byte) interop.Source {

@@ -1,0 +1,23 @@
+package jsonl
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// MadeID returns an id for what a file names none for: a UUIDv7 of its time, of which the rest is a hash of its
+// content and of its number in the file. So a second import of the same bytes makes the same ids.
+func MadeID(at time.Time, content []byte, number int) string {
+	h := sha256.New()
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(number)))
+	h.Write(content)
+	id, err := transcript.NewID(at, bytes.NewReader(h.Sum(nil)))
+	if err != nil {
+		panic(err) // a hash is longer than what NewID reads
+	}
+	return id
+}
