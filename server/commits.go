@@ -42,8 +42,9 @@ func (s *Server) describeCommits() {
 		summary: "What an agent needs to continue: state, context, head. One read of the store",
 	}, s.resume)
 	handle[stateQuery, any](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/state", id: "state", needs: rightRead, names: true, statuses: []int{304},
-		summary: "The agent's state, now or at any time",
+		method: "GET", path: "/v1/sessions/{id}/state", id: "state", needs: rightRead, names: true,
+		statuses: []int{304},
+		summary:  "The agent's state, now or at any time",
 	}, s.state)
 	handle[diffQuery, api.Diff](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/diff", id: "diff", needs: rightRead, names: true,
@@ -51,7 +52,7 @@ func (s *Server) describeCommits() {
 	}, s.diff)
 }
 
-// turn returns what a body says.
+// turn returns the turn of a body.
 func (b newCommit) turn() (t coppice.Turn, err error) {
 	t = coppice.Turn{Reason: b.Reason, Docs: map[string]any{}}
 	for i, line := range b.Entries {
@@ -222,8 +223,8 @@ func committed(r coppice.Receipt) api.Committed {
 	return c
 }
 
-// write runs f on the handle of a session, in a context that the client cannot cancel. f returns whether the handle must
-// be replaced.
+// write runs f on the handle of a session, in a context that the client cannot cancel. f returns whether the handle
+// must be replaced.
 func (s *Server) write(
 	ctx context.Context, q *request, f func(context.Context, *coppice.Session) (spent bool, err error),
 ) error {
@@ -244,7 +245,8 @@ func (s *Server) detached(ctx context.Context) (context.Context, context.CancelF
 // over or deleted the session. Then the next request opens it anew, and finds what became of the commit.
 func spent(err error) bool {
 	return errors.Is(err, coppice.ErrCommitUnknown) || errors.Is(err, coppice.ErrInDoubt) ||
-		errors.Is(err, coppice.ErrFenced) || errors.Is(err, coppice.ErrDeleted) || errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, fs.ErrClosed)
+		errors.Is(err, coppice.ErrFenced) || errors.Is(err, coppice.ErrDeleted) ||
+		errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, fs.ErrClosed)
 }
 
 // commitOn commits a turn that was made on a commit; "*" = on whatever is newest.
@@ -271,8 +273,8 @@ func commitOn(ctx context.Context, h *coppice.Session, t coppice.Turn, made stri
 	}
 }
 
-// absentBase returns the error of a commit that names something which does not exist: a conflict if that is the commit of
-// If-Match, and else the error itself, which is about an entry of the body.
+// absentBase returns the error of a commit that names something which does not exist: a conflict if that is the commit
+// of If-Match, and else the error itself, which is about an entry of the body.
 func absentBase(ctx context.Context, h *coppice.Session, made string, err error) error {
 	if made == "*" {
 		return err

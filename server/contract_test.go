@@ -259,7 +259,8 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 	case http.StatusGone:
 		if *w.gone == "" {
 			*w.gone = w.subject().id
-			w.send(w.d.operation(w.t, "deleteSession"), call{id: *w.gone, token: "writer", headers: []string{"If-Match: *"}})
+			deletion := call{id: *w.gone, token: "writer", headers: []string{"If-Match: *"}}
+			w.send(w.d.operation(w.t, "deleteSession"), deletion)
 		}
 		switch op.OperationID {
 		case "rows", "map":
@@ -385,7 +386,7 @@ func (w *world) conflict(op *described, c call, s subject) (reply, bool) {
 	case "import":
 		c.query = "session=" + s.id
 		return w.send(op, c), true
-	case "claim", "snapshot":
+	case "claim", "snapshot", "deleteSession":
 		claim := w.d.operation(w.t, "claim")
 		w.send(claim, valid(claim, s))
 		c.headers = []string{"If-Match: " + s.first}
@@ -449,8 +450,10 @@ func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok boo
 // codes are the codes of the problems of a status, as docs/http.md and docs/cli-json.md have them.
 var codes = map[int][]string{
 	400: {"usage"}, 401: {"unauthorized"}, 403: {"permission"}, 404: {"not-found"}, 408: {"slow-body"},
-	409: {"fenced", "exists"}, 410: {"gone", "deleted"}, 412: {"conflict", "exists"}, 413: {"too-large"}, 415: {"usage", "not-a-session"},
-	416: {"usage"}, 421: {"host"}, 422: {"key-reused", "nothing-to-compact", "no-entry"}, 428: {"no-condition"}, 500: {"failed"},
+	409: {"fenced", "exists"}, 410: {"gone", "deleted"}, 412: {"conflict", "exists"}, 413: {"too-large"},
+	415: {"usage", "not-a-session"},
+	416: {"usage"}, 421: {"host"}, 422: {"key-reused", "nothing-to-compact", "no-entry"}, 428: {"no-condition"},
+	500: {"failed"},
 	503: {"interrupted", "busy"}, 507: {"no-space"},
 }
 

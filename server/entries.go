@@ -65,8 +65,9 @@ type versions struct {
 
 func (s *Server) describeEntries() {
 	handle[entriesQuery, entryList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/entries", id: "listEntries", needs: rightRead, names: true, statuses: []int{304},
-		summary: "Entries of a path or of all branches, in either direction", types: []string{"application/x-ndjson"},
+		method: "GET", path: "/v1/sessions/{id}/entries", id: "listEntries", needs: rightRead, names: true,
+		statuses: []int{304},
+		summary:  "Entries of a path or of all branches, in either direction", types: []string{"application/x-ndjson"},
 		text: "With images=ref the base64 text of an image of more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of " +
 			"which blobs/HEX has the bytes; other text that begins so has =: after the colon.",
 	}, s.entries)

@@ -77,7 +77,8 @@ func TestKeyInFlight(t *testing.T) {
 	})
 	<-s.begun
 	again, err := s.try(t.Context(), "POST", commits, hello("slow"), "If-Match: *", "Idempotency-Key: k")
-	elsewhere, oerr := s.try(t.Context(), "POST", "/v1/sessions/other/commits", hello("x"), "If-Match: *", "Idempotency-Key: k")
+	elsewhere, oerr := s.try(t.Context(), "POST", "/v1/sessions/other/commits", hello("x"), "If-Match: *",
+		"Idempotency-Key: k")
 	close(s.goOn)
 	wg.Wait()
 	if err != nil || oerr != nil {

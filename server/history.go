@@ -59,8 +59,9 @@ type labelList struct {
 
 func (s *Server) describeHistory() {
 	handle[commitsQuery, commitList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/commits", id: "listCommits", needs: rightRead, names: true, statuses: []int{304},
-		summary: "Commits, newest first", types: []string{"application/x-ndjson"},
+		method: "GET", path: "/v1/sessions/{id}/commits", id: "listCommits", needs: rightRead, names: true,
+		statuses: []int{304},
+		summary:  "Commits, newest first", types: []string{"application/x-ndjson"},
 		text: "With at, the first one is the commit in force at a target: that of an entry is the one with the state " +
 			"that the agent had there. after and before lead on from there in both directions.",
 	}, s.commits)
@@ -69,8 +70,9 @@ func (s *Server) describeHistory() {
 		summary: "One commit, which never changes",
 	}, s.oneCommit)
 	handle[contextQuery, api.Context](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/context", id: "context", needs: rightRead, names: true, statuses: []int{304},
-		summary: "What the model saw, now or at any time, complete",
+		method: "GET", path: "/v1/sessions/{id}/context", id: "context", needs: rightRead, names: true,
+		statuses: []int{304},
+		summary:  "What the model saw, now or at any time, complete",
 	}, s.context)
 	handle[sessionPath, branchList](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/branches", id: "branches", needs: rightRead, statuses: []int{304},
@@ -84,8 +86,9 @@ func (s *Server) describeHistory() {
 		summary: "Labels of entries",
 	}, s.labels)
 	handle[usageQuery, api.Usage](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/usage", id: "usage", needs: rightRead, names: true, statuses: []int{304},
-		summary: "Tokens and cost of all branches, or of one path. Reads every entry of them",
+		method: "GET", path: "/v1/sessions/{id}/usage", id: "usage", needs: rightRead, names: true,
+		statuses: []int{304},
+		summary:  "Tokens and cost of all branches, or of one path. Reads every entry of them",
 	}, s.usage)
 }
 

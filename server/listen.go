@@ -16,10 +16,10 @@ import (
 	"github.com/coppice-go/coppice/internal/api"
 )
 
-// Listen returns a listener for h.Serve, and changes h so that it answers problem documents where Go's HTTP server would
-// refuse a request in plain text without calling a handler: malformed requests, headers that are too long, transfer
-// encodings and expectations that it does not implement. Call it once, before h serves. With HTTP/2 such requests are
-// errors of its frames, and headers that are too long are 431 with a page of Go's.
+// Listen returns a listener for h.Serve, and changes h so that it answers problem documents where Go's HTTP server
+// would refuse a request in plain text without calling a handler: malformed requests, headers that are too long,
+// transfer encodings and expectations that it does not implement. Call it once, before h serves. With HTTP/2 such
+// requests are errors of its frames, and headers that are too long are 431 with a page of Go's.
 //
 // config is for TLS, with h.Serve and not h.ServeTLS, over which clients choose HTTP/1.1 or HTTP/2; nil = no TLS.
 func Listen(h *http.Server, l net.Listener, config *tls.Config) net.Listener {

@@ -56,14 +56,14 @@ var refusals = []struct {
 	{"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n", "", 400},
 	{"GET /v1/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", "", 400},
 	{"POST /v1/import HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", "", 400},
-	{"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 20<<10) + "\r\n\r\n", "headers", 431},
+	{"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 20<<10) + "\r\n\r\n", "headers", 431},
 	{"POST /v1/import HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n", "transfer encoding", 501},
 	{"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nExpect: more\r\n\r\n", "expectation", 417},
 	{"GET /v1/health HTTP/9.9\r\nHost: localhost\r\n\r\n", "unsupported protocol version", 505},
 }
 
-// What Go's HTTP server refuses by itself, before any handler is called, is a problem document too: as the first request
-// of a connection, after another one, and sent together with another one.
+// What Go's HTTP server refuses before a handler is called is a problem document too: as the first request
+// of a connection, after another one, and in one packet with another one.
 func TestRefusalsAreProblems(t *testing.T) {
 	s := newSite(t, "mem:")
 	address := listening(t, s.srv)
@@ -95,8 +95,9 @@ func TestRefusalsAreProblems(t *testing.T) {
 			resp, raw := answered(t, in)
 			var p server.Problem
 			err := json.Unmarshal([]byte(raw), &p)
-			if kind := resp.Header.Get("Content-Type"); err != nil || kind != "application/problem+json" || !resp.Close ||
-				resp.StatusCode != c.status || p.Status != c.status || p.Code != "request" || p.Type != "about:blank" ||
+			kind := resp.Header.Get("Content-Type")
+			if err != nil || kind != "application/problem+json" || !resp.Close || resp.StatusCode != c.status ||
+				p.Status != c.status || p.Code != "request" || p.Type != "about:blank" ||
 				p.Title != http.StatusText(c.status) || !strings.Contains(p.Detail, c.detail) {
 				t.Errorf("%.80q after %s: %d, %q, %v: %s", c.request, before, resp.StatusCode, kind, err, raw)
 				continue // the connection may stay open
@@ -124,7 +125,8 @@ func answered(t *testing.T, in *bufio.Reader) (*http.Response, string) {
 
 // What a handler writes passes byte for byte, also if it is what Go's server would write, in a piece of its own.
 func TestAnswersPassAsTheyAre(t *testing.T) {
-	const refusal = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
+	const refusal = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" +
+		"400 Bad Request"
 	address := listening(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(2*len(refusal)))
 		for range 2 {

@@ -65,7 +65,9 @@ func TestNoEntry(t *testing.T) {
 				t.Errorf("%s %s: %s", c.method, c.path, r.body)
 			}
 		}
-		for _, path := range []string{"/entries/nobody", "/versions/nobody", "/commits/99", "/blobs/" + strings.Repeat("0", 64)} {
+		for _, path := range []string{
+			"/entries/nobody", "/versions/nobody", "/commits/99", "/blobs/" + strings.Repeat("0", 64),
+		} {
 			if p := s.do("GET", "/v1/sessions/s"+path, "").want(t, 404); p["code"] != "not-found" {
 				t.Errorf("%s: %v", path, p)
 			}
@@ -112,17 +114,16 @@ func TestDeletedIsGone(t *testing.T) {
 				continue
 			}
 			c := valid(op, subject{id: "s", fresh: "s", entries: []string{entry, entry, entry, entry, entry, entry}})
-			path := strings.NewReplacer("{id}", "s", "{entry}", entry, "{seq}", "1", "{sha256}", strings.Repeat("0", 64)).
-				Replace(op.path)
+			path := strings.NewReplacer("{id}", "s", "{entry}", entry, "{seq}", "1", "{sha256}", "0").Replace(op.path)
 			if c.query != "" {
 				path += "?" + c.query
 			}
-			headers := append(c.headers, "If-None-Match: *")
+			c.headers = append(c.headers, "If-None-Match: *")
 			for name, on := range map[string]*site{"the server that deleted it": s, "another one": other} {
 				if on == other && op.OperationID == "partial" { // it asks no store: until the session is closed there
 					continue
 				}
-				r := on.do(op.method, path, c.body, headers...)
+				r := on.do(op.method, path, c.body, c.headers...)
 				if p := r.want(t, http.StatusGone); p["code"] != "deleted" {
 					t.Errorf("%s on %s: %s", op.OperationID, name, r.body)
 				}

@@ -12,12 +12,12 @@ import (
 	"github.com/coppice-go/coppice/manager"
 )
 
-// switchBody says where to switch to.
+// switchBody is the place to switch to.
 type switchBody struct {
 	To string `json:"to" minLength:"1" doc:"a branch, or an entry: then the newest leaf below it"`
 }
 
-// branchBody says where a branch begins.
+// branchBody is the place where a branch begins.
 type branchBody struct {
 	Entry   string `json:"entry" doc:"the entry after which to go on; empty = before the first"`
 	Name    string `json:"name,omitempty" doc:"of the new branch"`
@@ -46,7 +46,7 @@ type snapshotBody struct {
 	Tag string `json:"tag,omitempty"`
 }
 
-// compactBody says what becomes of the context.
+// compactBody is a summary of the context, and what of it is kept.
 type compactBody struct {
 	Summary string `json:"summary" minLength:"1" doc:"text of the summary"`
 	From    string `json:"from,omitempty" doc:"first entry that is kept; default by keep"`

@@ -5,8 +5,8 @@
 //
 //   - The head is the ETag of a session: the id of its newest commit. A write names the commit that it was made on
 //     (If-Match), and one that lost to another writer is 412, with the winner; nothing was stored.
-//   - A commit with an Idempotency-Key is stored once, however often and through whichever server it is sent, as long as
-//     the session remembers the key: those of its last 1,024 commits with a key.
+//   - A commit with an Idempotency-Key is stored once, however often and through whichever server it is sent, as long
+//     as the session remembers the key: those of its last 1,024 commits with a key.
 //   - A GET is never older than the store was when the request arrived, and changes no byte of it.
 //   - The server holds nothing that the store does not have: two servers on one store are two writers.
 //   - A client that disconnects affects no other request. A commit that has begun is finished.

@@ -37,7 +37,7 @@ type keyedWrite struct {
 	request
 	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
 	IfMatch string `header:"If-Match" doc:"the commit that this was made on, or * = the newest; without it 428"`
-	Key     string `header:"Idempotency-Key" maxLength:"256" doc:"stored once however often it is sent; 1,024 are known"`
+	Key     string `header:"Idempotency-Key" maxLength:"256" doc:"stored once however often sent; 1,024 are known"`
 }
 
 func (s *Server) describeSessions() {

@@ -266,7 +266,7 @@ func TestStreamOfALostClient(t *testing.T) {
 	running.Wait()
 }
 
-// lateConn is a connection whose deadline for writing passes when the test says so.
+// lateConn is a connection whose deadline for writing passes when the test calls expire.
 type lateConn struct {
 	net.Conn
 	mu  sync.Mutex

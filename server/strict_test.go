@@ -76,7 +76,8 @@ func TestBodyIsUTF8(t *testing.T) {
 		at := strings.IndexFunc(c.body, func(r rune) bool { return r == '\ufffd' })
 		r := s.do(c.method, "/v1/sessions/s"+c.path, c.body, "If-Match: *")
 		p := r.want(t, 400)
-		if detail, _ := p["detail"].(string); p["code"] != "usage" || !strings.Contains(detail, fmt.Sprintf("byte %d ", at)) {
+		detail, _ := p["detail"].(string)
+		if p["code"] != "usage" || !strings.Contains(detail, fmt.Sprintf("byte %d ", at)) {
 			t.Errorf("%s %q, want byte %d: %s", c.path, c.body, at, r.body)
 		}
 	}

@@ -91,7 +91,8 @@ func (f *followers) hold() (let func()) {
 			f.t.Fatal(err)
 		}
 		conns = append(conns, conn)
-		if _, err := fmt.Fprintf(conn, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: localhost\r\n\r\n", followed); err != nil {
+		_, err = io.WriteString(conn, "GET /v1/sessions/"+followed+"/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if err != nil {
 			f.t.Fatal(err)
 		}
 		in := bufio.NewReader(conn)
@@ -108,8 +109,8 @@ func (f *followers) hold() (let func()) {
 	}
 }
 
-// late follows from the beginning, when all is over, at a server whose feed has had every commit, and sees them all. Those
-// that the feed has forgotten are read from the store: that costs more reads than what the feed still has.
+// late follows from the beginning, when all is over, at a server whose feed has had every commit, and sees them all.
+// Those that the feed has forgotten are read from the store: that costs more reads than what the feed still has.
 func (f *followers) late(total uint64) {
 	reads := func(last uint64) int {
 		before := f.below.IO().Get
@@ -118,8 +119,8 @@ func (f *followers) late(total uint64) {
 		}
 		return f.below.IO().Get - before
 	}
-	if remembered, all := reads(total-1), reads(0); all <= remembered {
-		f.broken("the feed has forgotten nothing: %d reads for the last commit, %d for all %d", remembered, all, total)
+	if one, all := reads(total-1), reads(0); all <= one {
+		f.broken("the feed has forgotten nothing: %d reads for the last commit, %d for all %d", one, all, total)
 	}
 }
 

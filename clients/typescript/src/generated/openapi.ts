@@ -3241,7 +3241,7 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
-                /** @description stored once however often it is sent; 1,024 are known */
+                /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3804,7 +3804,7 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
-                /** @description stored once however often it is sent; 1,024 are known */
+                /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4485,7 +4485,7 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
-                /** @description stored once however often it is sent; 1,024 are known */
+                /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6000,7 +6000,7 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
-                /** @description stored once however often it is sent; 1,024 are known */
+                /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6674,7 +6674,7 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
-                /** @description stored once however often it is sent; 1,024 are known */
+                /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
             };
             path: {
