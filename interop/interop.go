@@ -51,12 +51,12 @@ type Header struct {
 // Source is what a session is read from. A reader may open it more than once; each opening begins at the
 // first byte. Name is a path, or what replaces one in messages.
 //
-// What Open and Beside give may be read from another goroutine than the one that opened it, one at a time; the
+// What Open and Beside return may be read from another goroutine than the one that opened it, one at a time; the
 // reader's Close waits for it.
 type Source struct {
 	Name string
 	Open func() (io.ReadCloser, error)
-	// Beside opens a file that the session's names by a path relative to its folder, or that List gave
+	// Beside opens a file that the session's names by a path relative to its folder, or that List returned
 	// (a blob, the transcript of an agent that it started, a tool's output). nil, or fs.ErrNotExist =
 	// there is none. Readers check names: nothing outside of that folder is asked for but omp's images,
 	// "../../blobs/<sha256>" or "../blobs/<sha256>", and of Codex's "../../../YYYY/MM/DD/rollout-*" and

@@ -96,7 +96,8 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
 
 // writeThere writes the file of a program, under a name that no file has.
 func (c *cli) writeThere(
-	p *interop.Program, s *coppice.Session, entries iter.Seq2[transcript.Draft, error], h interop.Header, out *handedOff,
+	p *interop.Program, s *coppice.Session, entries iter.Seq2[transcript.Draft, error], h interop.Header,
+	out *handedOff,
 ) error {
 	if out.Cwd == "" {
 		out.Cwd = h.Cwd

@@ -15,7 +15,8 @@ import (
 func TestImportFromAStoreThatCannotBeRead(t *testing.T) {
 	omp := `{"type":"title","v":1,"title":"T","updatedAt":"2026-01-01T00:00:00.000Z","pad":""}` + "\n" +
 		`{"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n" +
-		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi"}}` + "\n"
+		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z",` +
+		`"message":{"role":"user","content":"hi"}}` + "\n"
 	away := errors.New("the store is away")
 	for name, file := range map[string]string{"verbatim": string(session.JSONL), "with an original": omp} {
 		for skip := range 40 {

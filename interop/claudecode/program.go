@@ -54,7 +54,7 @@ func cwdName(cwd string) (string, error) {
 	}
 	name := notAlphanumeric.ReplaceAllString(cwd, "-")
 	if len(name) > maxCwdName {
-		return "", fmt.Errorf("Claude Code shortens names of folders over %d characters in a way of its own: "+
+		return "", fmt.Errorf("names of folders over %d characters are shortened by Claude Code in a way of its own: "+
 			"choose a shorter one with --cwd", maxCwdName)
 	}
 	return name, nil

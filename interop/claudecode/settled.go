@@ -8,10 +8,10 @@ import (
 // tail finds the lines of a message of which more may come.
 type tail struct {
 	jsonl.Holds
-	begun   bool            // something was said: the session's first entry is known
+	begun   bool            // a message came: the session's first entry is known
 	message string          // the newest message
 	calls   map[string]bool // of it, without a result
-	between bool            // something was said between the results of its calls
+	between bool            // a message came between the results of its calls
 }
 
 // maxOpenCalls bounds the calls of one message that are followed.

@@ -94,7 +94,9 @@ func All() []Format {
 }
 
 // opener returns the function of a row for one that returns a reader of its own type.
-func opener[R interop.Reader](open func(interop.Source, interop.Options) R) func(interop.Source, interop.Options) interop.Reader {
+func opener[R interop.Reader](
+	open func(interop.Source, interop.Options) R,
+) func(interop.Source, interop.Options) interop.Reader {
 	return func(src interop.Source, o interop.Options) interop.Reader { return open(src, o) }
 }
 

@@ -13,10 +13,7 @@ const foreignPrefix = "operator."
 
 // convert returns the lines of an entry.
 func (r *Reader) convert(o jsonl.Entry) ([][]byte, error) {
-	id, err := r.id(o)
-	if err != nil {
-		return nil, err
-	}
+	id := r.id(o)
 	s := &r.sheet
 	if s.Read(o); s.Message.Over {
 		return nil, errSpread
@@ -89,10 +86,7 @@ func (p place) open(dst []byte) []byte {
 // oldMessage returns the lines of a message of the older form: each hangs on the one before.
 func (r *Reader) oldMessage(o jsonl.Entry) ([][]byte, error) {
 	o.ID = ""
-	id, err := r.id(o)
-	if err != nil {
-		return nil, err
-	}
+	id := r.id(o)
 	at := rawjson.Field(o.Raw, "timestamp")
 	if at == nil {
 		at = isoOf(r.stamp(o))

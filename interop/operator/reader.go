@@ -221,10 +221,7 @@ func longest(lines [][]byte) (n int) {
 
 // large returns what replaces a line over the limit of one, of which only the beginning is there.
 func (r *Reader) large(o jsonl.Entry) ([][]byte, error) {
-	id, err := r.id(o)
-	if err != nil {
-		return nil, err
-	}
+	id := r.id(o)
 	o.ID = id
 	var parent []byte
 	for m := rawjson.Walk(o.Raw); m.Closing == '}' && m.Next(); {
@@ -248,15 +245,15 @@ func (r *Reader) plain(o jsonl.Entry) bool {
 	return !r.old && !o.Part && len(o.Raw) <= maxPlain && o.ID != "" && len(o.ID) <= maxID && isKnownType(o.Type)
 }
 
-func (r *Reader) id(o jsonl.Entry) (string, error) {
+func (r *Reader) id(o jsonl.Entry) string {
 	if o.ID != "" {
-		return o.ID, nil
+		return o.ID
 	}
 	id := jsonl.MadeID(r.stamp(o), o.Raw, o.Number)
 	if !r.old {
 		r.in.Note(o, transcript.DiagConverted, "an entry without an id: one was made")
 	}
-	return id, nil
+	return id
 }
 
 // stamp is the line's own time, or now.

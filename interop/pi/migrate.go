@@ -12,16 +12,16 @@ import (
 )
 
 // convert makes a version 3 line of an object of the file. nil = there is none.
-func (f *Reader) convert(l jsonl.Entry) ([]byte, error) {
+func (f *Reader) convert(l jsonl.Entry) []byte {
 	if l.Type == "session" {
 		f.in.Note(l, transcript.DiagBadLine, "another session header: skipped")
 		f.index("")
-		return nil, nil
+		return nil
 	}
 	if isSlot(l) && f.dialect.Slots {
 		f.index("")
 		f.in.Change()
-		return nil, nil
+		return nil
 	}
 	raw := l.Raw
 	if l.Part {
@@ -49,9 +49,9 @@ func (f *Reader) convert(l jsonl.Entry) ([]byte, error) {
 		}
 	}
 	if f.dialect.Entry == nil {
-		return bytes.Clone(raw), nil
+		return bytes.Clone(raw)
 	}
-	return f.spoken(l, id, raw), nil
+	return f.spoken(l, id, raw)
 }
 
 // spoken returns the line that the dialect has for an entry.

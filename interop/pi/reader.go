@@ -153,12 +153,7 @@ func (f *Reader) Next() (transcript.Draft, error) {
 			f.err = err
 			break
 		}
-		raw, err := f.convert(l)
-		if err != nil {
-			f.err = err
-			break
-		}
-		if raw != nil {
+		if raw := f.convert(l); raw != nil {
 			return transcript.Draft{Raw: raw}, nil
 		}
 	}

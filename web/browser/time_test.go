@@ -157,7 +157,7 @@ func TestEarlierCommit(t *testing.T) {
 	if got := branch(); !strings.HasPrefix(got, "conflict-") {
 		t.Errorf("the branch of a turn that lost is called %q", got)
 	}
-	p.navigate("/s/" + demostore.Main + "?seq=178&pane=state") // the commit after the losing turn keeps the state of before
+	p.navigate("/s/" + demostore.Main + "?seq=178&pane=state") // the commit after it keeps the state
 	p.see(".state-changed|This commit changed no value")
 	p.navigate("/s/" + demostore.Main + "?seq=177")
 	p.see(".talk .edge|on another line") // then it stays where it is

@@ -175,7 +175,8 @@ func (d *builder) commit(ctx context.Context, h *coppice.Session, s step) (err e
 		entries = append(entries, d.bundled[id])
 	}
 	done, err := h.Commit(ctx, coppice.Turn{
-		Entries: entries, State: json.RawMessage(state), Reason: s.Reason, Base: d.commits[s.Base], KeepBoth: s.KeepBoth,
+		Entries: entries, State: json.RawMessage(state), Reason: s.Reason,
+		Base: d.commits[s.Base], KeepBoth: s.KeepBoth,
 	})
 	if err == nil {
 		d.commits[done.Entry] = done.Commit
