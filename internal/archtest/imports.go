@@ -121,7 +121,7 @@ var table = []edge{
 		ext: []string{huma, zstd, uuid, "github.com/VictoriaMetrics/metrics"},
 	},
 	{dir: "internal/cli", ours: anywhere, ext: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", uuid}},
-	{dir: "internal/cli/demostore", ours: join(pure, "", "backend", "examples/...")},
+	{dir: "internal/cli/demostore", ours: join(pure, "", "backend", "examples/..."), ext: []string{zstd}},
 	{
 		dir:  "internal/exporter",
 		ours: join(pure, "", "export", "internal/rawjson", "internal/segment", "interop/..."),

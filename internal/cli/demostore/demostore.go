@@ -1,6 +1,6 @@
 // Package demostore makes the store that `coppice serve --demo` shows: sessions of a small team that works on
-// tideline, a command that predicts tides. Its content is data: steps.jsonl lists what the writers of the demo did,
-// and Build does it again. So the store has what a viewer can show, in the format of this release: patches of the
+// tideline, a command that predicts tides. Its content is data: steps.jsonl.zst lists what the writers of the demo did,
+// a step a line, and Build does it again. So the store has what a viewer can show, in the format of this release: patches of the
 // state, snapshots, a rollback and the line that it left, versions of messages, a turn that lost against another
 // writer and was kept, agents that were started by agents, a compaction, labels, an image, cost.
 //
@@ -11,13 +11,15 @@ package demostore
 import (
 	"bytes"
 	"context"
-	_ "embed" // steps.jsonl
+	_ "embed" // steps.jsonl.zst
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
@@ -45,10 +47,10 @@ const cwd = "/home/mara/src/tideline"
 // snapshots are taken where they mean something, not by count.
 var snapshots = snapshot.Policy{Every: -1, BeforeCompaction: true}
 
-//go:embed steps.jsonl
-var steps []byte
+//go:embed steps.jsonl.zst
+var steps []byte // unpack and pack it with zstd to change it
 
-// step is a line of steps.jsonl.
+// step is a line of steps.jsonl.zst.
 type step struct {
 	Do   string    // create, open, fork, commit, edit, branch, rollback or snapshot
 	As   string    // the handle that does it
@@ -104,7 +106,11 @@ func Build(ctx context.Context, b backend.Backend) (err error) {
 		}
 		d.bundled[line.ID] = entry.Line(raw)
 	}
-	for i, text := range bytes.Split(bytes.TrimSpace(steps), []byte("\n")) {
+	lines, err := unpack()
+	if err != nil {
+		return fmt.Errorf("the steps of the demo: %w", err)
+	}
+	for i, text := range bytes.Split(bytes.TrimSpace(lines), []byte("\n")) {
 		var s step
 		if err := json.Unmarshal(text, &s); err != nil {
 			return fmt.Errorf("step %d of the demo: %w", i+1, err)
@@ -115,6 +121,16 @@ func Build(ctx context.Context, b backend.Backend) (err error) {
 		}
 	}
 	return nil
+}
+
+// unpack returns the steps.
+func unpack() ([]byte, error) {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return z.DecodeAll(steps, nil)
 }
 
 func (d *builder) do(ctx context.Context, s step) (err error) {
