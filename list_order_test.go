@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/internal/trace"
-	"pgregory.net/rapid"
 )
 
 // orders are those that are complete while others write.

@@ -103,7 +103,7 @@ type Hooks struct {
 const (
 	ByActivity = listing.ByActivity // newest first, by the last commit
 	ByCreated  = listing.ByCreated  // newest first, by the first commit
-	// by the stored names of the ids, byte by byte: "_" is stored as "__", and "A" as "_a", so "B" comes before "a"
+	// by the stored names of the ids, byte by byte: "_" is stored as "__", and "A" as "_a", so "B" comes before "a".
 	ByID = listing.ByID
 )
 

@@ -1,12 +1,15 @@
 package server_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	_ "github.com/coppice-go/coppice/backend/memory"
@@ -45,6 +48,33 @@ func ExampleNew() {
 	// 201
 	// 200
 	// <nil>
+}
+
+// A request that Go's HTTP server refuses without calling a handler is answered with a problem document, too.
+func ExampleListen() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	h := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
+	served := make(chan error)
+	go func() { served <- h.Serve(server.Listen(h, l, nil)) }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		panic(err)
+	}
+	_, _ = fmt.Fprint(c, "GET /v1/sessions HTTP/1.1\r\n\r\n") // without a Host
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(answer.StatusCode, answer.Header.Get("Content-Type"))
+	_ = answer.Body.Close()
+	_ = h.Close()
+	fmt.Println(<-served)
+	// Output:
+	// 400 application/problem+json
+	// http: Server closed
 }
 
 // The description of the API is what clients are generated from.

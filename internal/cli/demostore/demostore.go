@@ -1,8 +1,8 @@
 // Package demostore makes the store that `coppice serve --demo` shows: sessions of a small team that works on
 // tideline, a command that predicts tides. Its content is data: steps.jsonl.zst lists what the writers of the demo did,
-// a step a line, and Build does it again. So the store has what a viewer can show, in the format of this release: patches of the
-// state, snapshots, a rollback and the line that it left, versions of messages, a turn that lost against another
-// writer and was kept, agents that were started by agents, a compaction, labels, an image, cost.
+// a step a line, and Build does it again. So the store has what a viewer can show, in the format of this release:
+// patches of the state, snapshots, a rollback and the line that it left, versions of messages, a turn that lost against
+// another writer and was kept, agents that were started by agents, a compaction, labels, an image, cost.
 //
 // A child session names the call that started it: its relation is "agent", and its metadata has the id of the tool
 // call under "call" and a name under "agent". The result of that call has the session's id in details.session.
