@@ -1,6 +1,9 @@
 package interop
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // Program is where a program keeps its session files on a machine, and how it continues a session. Files are only
 // named: they need not exist.
@@ -24,6 +27,8 @@ type Program struct {
 	Agent func(file string) bool
 	// Owner returns the file with which one of an agent is read; "" = it is read alone. nil = so are all.
 	Owner func(file string) string
+	// Open opens a file that may be packed, and unpacks it. nil = files are never packed.
+	Open func(src Source) (io.ReadCloser, error)
 	// Settled returns what finds the lines that later ones can change. nil = a line that is complete is settled.
 	Settled func() Settler
 }

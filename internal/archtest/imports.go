@@ -128,7 +128,7 @@ var table = []edge{
 	},
 	{
 		dir: "internal/importer", ours: join(pure, "", "internal/journal", "internal/layout", "interop/..."),
-		ext: []string{uuid},
+		ext: []string{uuid, zstd},
 	},
 	{
 		dir: "internal/cli/term", ours: join(pure, "internal/message", "internal/rawjson", "internal/rows",

@@ -32,7 +32,7 @@ func storedOf(t *testing.T, st *coppice.Store, r Result, part bool) (is stored) 
 			t.Fatal(err)
 		case part && (sum.ID == r.Session || sum.Parent == r.Session):
 		case sum.ID == r.Session:
-			is.Session = showAs(t, st, sum.ID, profile(interop.Format(r.Format)))
+			is.Session = showAs(t, st, sum.ID, row(interop.Format(r.Format)).Profile)
 		case sum.Parent == r.Session:
 			is.Children = append(is.Children, show(t, st, sum.ID))
 		default:

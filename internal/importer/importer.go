@@ -166,7 +166,7 @@ func read(
 	}
 	is := place{id: o.Session}
 	if o.Session == "" {
-		if is, err = find(ctx, st, h, src, o, tried.apart); err != nil {
+		if is, err = find(ctx, st, h, file{src, row(o.Format).Program}, o, tried.apart); err != nil {
 			return Result{}, err
 		}
 	}
@@ -179,7 +179,7 @@ func read(
 	}
 	if !is.unchanged {
 		err = importSession(ctx, st, r, h, &res, &coppice.SessionOptions{
-			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: profile(o.Format),
+			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: row(o.Format).Profile,
 			Original: func() (io.Reader, error) {
 				if r.Verbatim() && is.id != tried.original {
 					return nil, nil
@@ -200,13 +200,13 @@ func read(
 	return res, err
 }
 
-// profile returns the rules by which the program of a format builds contexts; "" = pi's.
-func profile(f interop.Format) transcript.Profile {
+// row returns what is known of a format; "" = pi's.
+func row(f interop.Format) formats.Format {
 	row, err := formats.Of(cmp.Or(f, interop.Pi))
 	if err != nil {
-		return transcript.Coppice
+		return formats.Format{Profile: transcript.Coppice}
 	}
-	return row.Profile
+	return row
 }
 
 // importSession imports the entries that a reader returns.

@@ -43,12 +43,12 @@ type place struct {
 // once, whatever its id, and again when its bytes have changed. apart are sessions to which the file
 // cannot be appended although it begins with their bytes.
 func find(
-	ctx context.Context, st *coppice.Store, h interop.Header, src interop.Source, o Options, apart []string,
+	ctx context.Context, st *coppice.Store, h interop.Header, f file, o Options, apart []string,
 ) (is place, err error) {
 	free, named := "", !h.Made && layout.ValidID(h.ID) == nil
 	if named {
-		if is, free, err = findNamed(ctx, st, h.ID, src, o, apart); err == nil && is.isNew() && o.Grow {
-			is.stale, err = unnamed(ctx, st, src)
+		if is, free, err = findNamed(ctx, st, h.ID, f, o, apart); err == nil && is.isNew() && o.Grow {
+			is.stale, err = unnamed(ctx, st, f)
 		}
 		if err != nil || is.id != "" {
 			return is, err
@@ -57,21 +57,21 @@ func find(
 	if o.Again {
 		return is, nil
 	}
-	id, err := ownID(src)
+	id, err := ownID(f)
 	if err != nil {
 		return is, err
 	}
-	has, entries, err := before(ctx, st, id, src)
+	has, entries, err := before(ctx, st, id, f)
 	switch {
 	case err != nil:
 		return is, err
 	case has == whole:
 		return place{id: id, unchanged: true, entries: entries}, nil
 	case o.Grow && !named:
-		if id, err = firstLineID(src); err != nil {
+		if id, err = firstLineID(f); err != nil {
 			return is, err
 		}
-		if is, free, err = findNamed(ctx, st, id, src, o, apart); is.id == "" {
+		if is, free, err = findNamed(ctx, st, id, f, o, apart); is.id == "" {
 			is.id, is.taken = free, ""
 		}
 		return is, err
@@ -86,11 +86,11 @@ func find(
 // findNamed finds the place among the sessions of files with the same id. If the file is none of
 // these the place has no id, and free is the first unused id for a file with this id.
 func findNamed(
-	ctx context.Context, st *coppice.Store, id string, src interop.Source, o Options, apart []string,
+	ctx context.Context, st *coppice.Store, id string, f file, o Options, apart []string,
 ) (is place, free string, err error) {
 	for k := range maxApart {
 		at := apartFrom(id, k)
-		has, entries, err := before(ctx, st, at, src)
+		has, entries, err := before(ctx, st, at, f)
 		switch {
 		case err != nil:
 			return is, "", err
@@ -120,14 +120,14 @@ func (is place) isNew() bool { return is.id != "" && !is.unchanged && !is.grows 
 
 // unnamed returns the sessions that were imported from the beginning of a file when it did not say its
 // id yet.
-func unnamed(ctx context.Context, st *coppice.Store, src interop.Source) (stale []string, err error) {
-	id, err := firstLineID(src)
+func unnamed(ctx context.Context, st *coppice.Store, f file) (stale []string, err error) {
+	id, err := firstLineID(f)
 	if errors.Is(err, interop.ErrNotSession) {
 		return nil, nil
 	}
 	for k := 0; err == nil && k < maxApart; k++ {
 		var has earlier
-		if has, _, err = before(ctx, st, apartFrom(id, k), src); has == nothing {
+		if has, _, err = before(ctx, st, apartFrom(id, k), f); has == nothing {
 			break
 		}
 		if has == beginning || has == whole {
@@ -142,14 +142,14 @@ const maxFirstLine = 64 << 10
 
 // firstLineID derives an id from the first line of a file. A file that ends within it holds no session
 // yet.
-func firstLineID(src interop.Source) (string, error) {
-	f, err := src.Open()
+func firstLineID(f file) (string, error) {
+	r, err := f.open()
 	if err != nil {
 		return "", err
 	}
-	in := bufio.NewReaderSize(f, maxFirstLine)
+	in := bufio.NewReaderSize(r, maxFirstLine)
 	line, err := in.ReadSlice('\n')
-	if err = errors.Join(f.Close(), err); errors.Is(err, io.EOF) && !json.Valid(line) {
+	if err = errors.Join(r.Close(), err); errors.Is(err, io.EOF) && !json.Valid(line) {
 		return "", fmt.Errorf("%w: its first line is not complete", interop.ErrNotSession)
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
@@ -168,14 +168,14 @@ func apartFrom(id string, k int) string {
 }
 
 // ownID derives an id from the bytes of a file.
-func ownID(src interop.Source) (string, error) {
-	f, err := src.Open()
+func ownID(f file) (string, error) {
+	r, err := f.open()
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return derived(sum.Sum(nil)), errors.Join(err, f.Close())
+	_, err = io.Copy(sum, r)
+	return derived(sum.Sum(nil)), errors.Join(err, r.Close())
 }
 
 // derived returns a UUID of version 8, a hash of its argument.
@@ -208,7 +208,7 @@ func (has earlier) of(id string) string {
 // entries of that session. A session that cannot be read is an error: importing the file as another session would
 // double it.
 func before(
-	ctx context.Context, st *coppice.Store, id string, src interop.Source,
+	ctx context.Context, st *coppice.Store, id string, f file,
 ) (has earlier, entries int, err error) {
 	defer func() {
 		if err != nil {
@@ -219,23 +219,102 @@ func before(
 	if has == nothing || err != nil || info == nil {
 		return has, 0, err
 	}
-	f, err := src.Open()
+	has, err = f.compare(exported(ctx, st, id), asIs)
+	if has == another && err == nil && f.program != nil && f.program.Open != nil { // one of them may be packed
+		has, err = f.compare(exported(ctx, st, id), f.program.Open)
+	}
+	return has, int(info.Entries), err
+}
+
+// file is a file that is imported.
+type file struct {
+	interop.Source
+	program *interop.Program // that wrote it; nil = unknown
+}
+
+func asIs(src interop.Source) (io.ReadCloser, error) { return src.Open() }
+
+// open opens the file, unpacked where it is packed: packed or not, it is one session.
+func (f file) open() (io.ReadCloser, error) {
+	if f.program == nil || f.program.Open == nil {
+		return f.Source.Open()
+	}
+	return f.program.Open(f.Source)
+}
+
+// compare reports what an existing session is of the file, by the bytes from which it was imported. Damage of a packed
+// file makes it another one; an error is that of the store, or of opening the file.
+func (f file) compare(x *export, open func(interop.Source) (io.ReadCloser, error)) (earlier, error) {
+	then, err := open(interop.Source{Name: "the import", Open: func() (io.ReadCloser, error) { return x, nil }})
 	if err != nil {
-		return another, 0, err
+		return another, errors.Join(err, x.Close())
 	}
-	file := bufio.NewReaderSize(f, 1<<16)
-	switch err = st.Export(ctx, id, &same{file: file}); {
-	case errors.Is(err, errShorter):
-		has, err = longer, nil
-	case errors.Is(err, errDiffers):
-		err = nil
-	case err == nil:
-		has = beginning
-		if _, err = file.Peek(1); errors.Is(err, io.EOF) {
-			has, err = whole, nil
+	now, err := open(f.Source)
+	if err != nil {
+		return another, errors.Join(err, then.Close())
+	}
+	has := compare(now, then)
+	err = errors.Join(now.Close(), then.Close())
+	if x.err != nil && !errors.Is(x.err, io.ErrClosedPipe) {
+		return another, errors.Join(x.err, err)
+	}
+	return has, err
+}
+
+// export is the bytes from which a session was imported. Close ends the reading of the store, and waits for its end.
+type export struct {
+	*io.PipeReader
+	done chan struct{}
+	err  error // of the store; set once done is closed
+}
+
+// exported reads the bytes from which a session was imported.
+func exported(ctx context.Context, st *coppice.Store, id string) *export {
+	r, w := io.Pipe()
+	x := &export{PipeReader: r, done: make(chan struct{})}
+	go func() {
+		defer close(x.done)
+		x.err = st.Export(ctx, id, w)
+		_ = w.CloseWithError(x.err) // always nil
+	}()
+	return x
+}
+
+// Close ends the reading.
+func (x *export) Close() error {
+	err := x.PipeReader.Close()
+	<-x.done
+	return err
+}
+
+// compare reports what the bytes of an import are of a file. What cannot be read differs.
+func compare(now, then io.Reader) earlier {
+	have, want := make([]byte, 1<<16), make([]byte, 1<<16)
+	for {
+		n, err := io.ReadFull(then, want)
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
+			return another
 		}
+		m, err := io.ReadFull(now, have[:n])
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return another
+		}
+		switch {
+		case !bytes.Equal(have[:m], want[:m]):
+			return another
+		case m < n:
+			return longer
+		case !end:
+			continue
+		}
+		if _, err = io.ReadFull(now, have[:1]); errors.Is(err, io.EOF) {
+			return whole
+		} else if err != nil {
+			return another
+		}
+		return beginning
 	}
-	return has, int(info.Entries), errors.Join(err, f.Close())
 }
 
 // found is an existing session.
@@ -271,31 +350,4 @@ func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found
 		}
 	}
 	return &is, another, s.Close()
-}
-
-// These stop an export where the file differs, and where it ends.
-var (
-	errDiffers = errors.New("the file differs")
-	errShorter = errors.New("the file ends before")
-)
-
-// same is a writer that fails if what is written differs from a file, or is longer.
-type same struct {
-	file *bufio.Reader
-	buf  []byte
-}
-
-func (s *same) Write(p []byte) (int, error) {
-	s.buf = append(s.buf[:0], p...)
-	n, err := io.ReadFull(s.file, s.buf)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return 0, err
-	}
-	if !bytes.Equal(s.buf[:n], p[:n]) {
-		return 0, errDiffers
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return 0, errShorter
-	}
-	return len(p), nil
 }

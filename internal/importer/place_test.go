@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/examples/session"
@@ -335,5 +337,41 @@ func TestCallOfAnAgent(t *testing.T) {
 		if err != nil || sum.ID != got.Children[0] || sum.Relation != "agent" {
 			t.Errorf("%+v, %v", sum, err)
 		}
+	}
+}
+
+// A rollout of Codex that is packed, and unpacked again, is one session, which grows.
+func TestPackedRollout(t *testing.T) {
+	plain, err := os.ReadFile("../../interop/codex/testdata/older.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pack := func(p []byte) []byte {
+		w, err := zstd.NewWriter(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		return w.EncodeAll(p, nil)
+	}
+	lines := bytes.SplitAfter(bytes.TrimSpace(plain), []byte("\n"))
+	less := bytes.Join(lines[:len(lines)-4], nil)
+	st, session := newStore(t), ""
+	for i, file := range [][]byte{less, pack(less), less, plain, pack(plain), plain} {
+		o := options()
+		o.Grow = true
+		r, err := Import(t.Context(), st, FromBytes("f", file), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if session == "" {
+			session = r.Session
+		}
+		if r.Session != session || r.Unchanged != (i != 0 && i != 3) || r.Grew != (i == 3) {
+			t.Errorf("import %d: session %s, unchanged %v, grew %v", i, r.Session, r.Unchanged, r.Grew)
+		}
+	}
+	if n := sessions(t, st); n != 1 {
+		t.Errorf("%d sessions", n)
 	}
 }

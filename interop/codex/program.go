@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"io"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -37,6 +38,7 @@ var Program = interop.Program{
 		return dayFolder().MatchString(path.Dir(file)) || slices.Contains(indexes, file)
 	},
 	ListsBeside: func(dir string) bool { return dayFolder().MatchString(dir) },
+	Open:        func(src interop.Source) (io.ReadCloser, error) { return openRollout(src) },
 	Settled:     func() interop.Settler { return newTail() },
 }
 
