@@ -70,6 +70,7 @@ func (r *reader) list() {
 		case x.Commit == "":
 			r.out.answers["list "+x.ID] = answer{err: fmt.Errorf("%w: listed without its summary", errDiagnosed)}
 		default:
+			x.Cursor = "" // it has the time at which the store wrote the checkpoint
 			r.out.answers["list "+x.ID] = answer{text: fmt.Sprintf("%+v", x)}
 		}
 	}

@@ -505,7 +505,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "list-without-the-lost", broken: "a listing shows only the sessions that have a checkpoint",
-		edits: []edit{{"internal/listing/listing.go", "\t\tcase end.name != \"\":\n", "\t\tcase end.name == \"\":\n"}},
+		edits: []edit{{"internal/listing/names.go", "s.lost && end.name == \"\"", "s.lost"}},
 		suite: "proof repair", pkg: "internal/proof/damage", run1: "TestProofRepair", want: "repair: not listed",
 	},
 	{
