@@ -159,7 +159,7 @@ func (k *keyring) advice(source string) string {
 	case source == config.CredentialsSourceName:
 		return "they come from the environment, which cannot change: restart with new ones, or use a file or a role"
 	case shared:
-		return fmt.Sprintf("write new ones to %s: the next request reads the file, without a restart", file)
+		return fmt.Sprintf("write new ones to %s: requests read the file again, without a restart", file)
 	}
 	return fmt.Sprintf("their source has no others (%s): renew them there, without a restart", source)
 }
@@ -176,6 +176,7 @@ var outdated = map[string]string{
 	"InvalidAccessKeyId":          "the access key is unknown or was revoked",
 	"InvalidClientTokenId":        "the access key is unknown or was revoked",
 	"UnrecognizedClientException": "the access key is unknown or was revoked",
+	"XAdminUserNotFound":          "the access key is unknown or was revoked", // versitygw, with 404
 	"InvalidSecurity":             "the credentials are not valid",
 	"Unauthorized":                "the credentials are not valid",
 	"SignatureDoesNotMatch":       "the secret key does not belong to the access key",

@@ -143,6 +143,7 @@ func Open(ctx context.Context, bucket string, o *Options) (*Backend, error) {
 	}
 	b.client = s3.NewFromConfig(cfg, func(so *s3.Options) {
 		so.HTTPClient = sender
+		so.HTTPSignerV4 = &signer{}
 		so.Retryer = aws.NopRetryer{}
 		so.UsePathStyle = b.o.PathStyle
 		if b.o.Endpoint != "" {
