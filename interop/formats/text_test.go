@@ -96,6 +96,11 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	if err != nil || len(files) < 5 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
+	harness, err := filepath.Glob("../pi/harness/testdata/*.jsonl")
+	if err != nil || len(harness) == 0 {
+		t.Fatalf("%d files of pi's harness, %v", len(harness), err)
+	}
+	files = append(files, harness...)
 	formats := map[interop.Format]int{}
 	for _, from := range written {
 		files = append(files, string(from))

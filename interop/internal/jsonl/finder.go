@@ -54,9 +54,8 @@ func (f *Finder) Next() (Object, bool) {
 }
 
 func (f *Finder) first() (Object, bool) {
-	if n := f.line.Bad; n > 0 {
-		detail := fmt.Sprintf("bytes that are not valid UTF-8 became U+FFFD: %d, the first is byte %d", n, f.line.BadAt)
-		f.note(detail)
+	if f.line.Bad > 0 {
+		f.note(f.line.BadText())
 	}
 	if f.line.Part() {
 		o := f.at(0)

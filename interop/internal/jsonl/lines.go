@@ -35,6 +35,11 @@ type Line struct {
 // Part reports whether only the beginning of a line is there.
 func (l Line) Part() bool { return l.Size > MaxLine }
 
+// BadText returns what a diagnostic reports of a line with bytes that are not valid UTF-8.
+func (l Line) BadText() string {
+	return fmt.Sprintf("bytes that are not valid UTF-8 became U+FFFD: %d, the first is byte %d", l.Bad, l.BadAt)
+}
+
 // repair replaces the bytes that are not valid UTF-8.
 func (l *Line) repair() {
 	text, bad := errors.AsType[*codec.TextError](rawjson.CheckText("line", l.Bytes))

@@ -19,6 +19,9 @@ func (r *Reader) nextLine() error {
 	if l.Part() {
 		return nil
 	}
+	if l.Bad > 0 {
+		r.note(transcript.DiagConverted, l.BadText(), 0)
+	}
 	p := l.Bytes
 	if n := len(p); l.Number > 1 && n > 0 && p[0] > ' ' && p[n-1] > ' ' {
 		r.rest = p // the usual case
