@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/internal/trace"
@@ -119,6 +120,19 @@ func closeAfter(used io.Closer, err error) error {
 	return cerr
 }
 
+// endSession closes a session after a command. What the command has committed is stored, whatever the closing fails on:
+// to repeat the command would do it twice. An outcome that is unknown is an error.
+func (c *cli) endSession(used io.Closer, err error) error {
+	err = closeAfter(used, err)
+	failed, ok := errors.AsType[*coppice.Error](err)
+	if !ok || failed.Op != "close" || errors.Is(err, coppice.ErrCommitUnknown) {
+		return err
+	}
+	c.notef("done, but the session could not be tidied up, which the next command tries again: %s",
+		term.Line(err.Error()))
+	return nil
+}
+
 // withSession runs f on a session, by its id or a prefix of it.
 func (c *cli) withSession(
 	ctx context.Context, id string, o *coppice.SessionOptions, f func(st *countedStore, s *coppice.Session) error,
@@ -128,7 +142,7 @@ func (c *cli) withSession(
 		if err != nil {
 			return err
 		}
-		return closeAfter(s, f(st, s))
+		return c.endSession(s, f(st, s))
 	})
 }
 
@@ -144,7 +158,7 @@ func (c *cli) withManager(ctx context.Context, id string, f func(m *manager.Mana
 			return err
 		}
 		err = f(m)
-		return closeAfter(m.Session(), err)
+		return c.endSession(m.Session(), err)
 	})
 }
 

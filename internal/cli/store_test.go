@@ -1,8 +1,14 @@
 package cli
 
 import (
+	"errors"
+	"io"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+
+	coppice "github.com/coppice-go/coppice"
 )
 
 func TestStoreURL(t *testing.T) {
@@ -25,5 +31,32 @@ func TestStoreURL(t *testing.T) {
 	c.storeFlag, env = "", nil
 	if _, err := c.storeURL(); err == nil {
 		t.Error("a store without a home folder")
+	}
+}
+
+type closing struct {
+	io.Closer
+	err error
+}
+
+func (c closing) Close() error { return c.err }
+
+// A command whose work is stored succeeds, also where closing the session meets a full disk: its error would ask to do
+// it again. Errors of the work, and unknown outcomes, stay.
+func TestEndOfASession(t *testing.T) {
+	full := &coppice.Error{Op: "close", Session: "s", Err: syscall.ENOSPC}
+	lost := &coppice.Error{Op: "close", Session: "s", Err: coppice.ErrCommitUnknown}
+	work := errors.New("the work")
+	for _, tt := range []struct{ work, close, want error }{
+		{nil, nil, nil}, {nil, full, nil}, {nil, lost, lost}, {work, full, work},
+		{nil, io.ErrUnexpectedEOF, io.ErrUnexpectedEOF},
+	} {
+		c, _, stderr := bare()
+		if err := c.endSession(closing{err: tt.close}, tt.work); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+			t.Errorf("%v, then %v: %v", tt.work, tt.close, err)
+		}
+		if told := strings.Contains(stderr.String(), "no space left"); told != (tt.close == full && tt.work == nil) {
+			t.Errorf("%v, then %v: %q", tt.work, tt.close, stderr)
+		}
 	}
 }
