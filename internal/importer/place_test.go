@@ -24,6 +24,7 @@ func TestImportAgain(t *testing.T) {
 		`{"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n" +
 		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}` + "\n"
 	line := `{"type":"custom","id":"z","parentId":null,"timestamp":"2026-01-01T00:00:02.000Z","customType":"x"}` + "\n"
+	const bare = `{"type":"session","cwd":"/w"}` + "\n" + `{"type":"message","message":{"role":"user","content":"hi"}}` + "\n"
 	for _, c := range []struct {
 		name, first, second string
 		again, added, grow  bool
@@ -35,6 +36,7 @@ func TestImportAgain(t *testing.T) {
 		{name: "added to since", first: string(session.JSONL), second: string(session.JSONL), added: true, unchanged: true},
 		{name: "with an original", first: omp, second: omp, unchanged: true},
 		{name: "with an original, added to since", first: omp, second: omp, added: true, unchanged: true},
+		{name: "without ids and times", first: bare, second: bare, unchanged: true},
 		{name: "asked for", first: omp, second: omp, again: true, detail: "was imported from this file: imported"},
 		{name: "grown", first: omp, second: omp + line, detail: "when it was shorter"},
 		{name: "grown, and may", first: omp, second: omp + line, grow: true, grows: 1},

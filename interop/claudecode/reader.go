@@ -88,7 +88,7 @@ func (r *Reader) begin() error {
 		if len(x.Rows) > 0 {
 			first = x.Rows[0].Key
 		}
-		h.ID, h.Made = jsonl.MadeID(stamp, first[:], 0), true
+		h.ID, h.Made = jsonl.MadeID(x.Created, first[:], 0), true
 	}
 	h.Raw = headerLine(h, jsonl.AppendTime(nil, stamp), x.AgentID)
 	r.header, r.x, r.spare = h, x, make(chan *batch, 2*scanLanes+1)

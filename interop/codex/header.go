@@ -31,7 +31,7 @@ func (r *Reader) setHeader(l rolloutLine) error {
 	}
 	r.last = stamp
 	if h.ID == "" {
-		h.ID = jsonl.MadeID(stamp, append(bytes.Clone(l.Payload), l.Ordinal...), 0)
+		h.ID = jsonl.MadeID(h.Created, append(bytes.Clone(l.Payload), l.Ordinal...), 0)
 	} else {
 		if err := r.title(&h); err != nil {
 			r.diag.Add("", 0, transcript.DiagNoted, err.Error())

@@ -39,7 +39,7 @@ func TestHeader(t *testing.T) {
 		{"behind much else", bad + old, `{"type":"session","version":3,"id":"s1","timestamp":"2025-06-01T00:00:00.000Z","cwd":""}`},
 		{"without an id", session(`{}`), `{"type":"session","version":3,"id":"019b76da-bb88-7000-9bf2-cdb8cad05b13","timestamp":"2026-01-01T00:00:05.000Z","cwd":""}`},
 		{"none", user("q"), `{"type":"session","version":3,"id":"019b76da-abe8-7000-af55-70f5a1810b7a","timestamp":"2026-01-01T00:00:01.000Z","cwd":""}`},
-		{"none, and no time", `{"type":"message","role":"user","content":"q"}` + "\n", `{"type":"session","version":3,"id":"019ca945-0a00-7000-af55-70f5a1810b7a","timestamp":"2026-03-01T12:00:00.000Z","cwd":""}`},
+		{"none, and no time", `{"type":"message","role":"user","content":"q"}` + "\n", `{"type":"session","version":3,"id":"00000000-0000-7000-af55-70f5a1810b7a","timestamp":"2026-03-01T12:00:00.000Z","cwd":""}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

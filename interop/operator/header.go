@@ -80,7 +80,7 @@ func (r *Reader) makeHeader(o jsonl.Entry) error {
 func (r *Reader) begun(o jsonl.Entry, raw []byte) error {
 	h := &r.header
 	if h.ID == "" {
-		id := jsonl.MadeID(r.stamp(o), o.Raw, 0)
+		id := jsonl.MadeID(o.Time, o.Raw, 0)
 		if h.ID, raw = id, rawjson.WithField(raw, "id", rawjson.AppendString(nil, id)); !h.Made {
 			r.in.Note(o, transcript.DiagConverted, "the header has no id: one was made")
 		}

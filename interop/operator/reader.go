@@ -249,7 +249,7 @@ func (r *Reader) id(o jsonl.Entry) string {
 	if o.ID != "" {
 		return o.ID
 	}
-	id := jsonl.MadeID(r.stamp(o), o.Raw, o.Number)
+	id := jsonl.MadeID(o.Time, o.Raw, o.Number)
 	if !r.old {
 		r.in.Note(o, transcript.DiagConverted, "an entry without an id: one was made")
 	}

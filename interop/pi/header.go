@@ -38,7 +38,7 @@ func (f *Reader) setHeader(l jsonl.Entry) error {
 		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", ErrNotSession, l.Size, jsonl.MaxLine)
 	}
 	if h.ID == "" {
-		id := jsonl.MadeID(f.stamp(l), l.Raw, 0)
+		id := jsonl.MadeID(l.Time, l.Raw, 0)
 		h.ID, h.Raw = id, rawjson.WithField(h.Raw, "id", rawjson.AppendString(nil, id))
 		f.in.Note(l, transcript.DiagConverted, "the header has no id: one was made")
 	}
@@ -55,7 +55,7 @@ func (f *Reader) setHeader(l jsonl.Entry) error {
 // makeHeader makes a header for a file that has none.
 func (f *Reader) makeHeader(l jsonl.Entry) error {
 	at := f.stamp(l)
-	id := jsonl.MadeID(at, l.Raw, 0)
+	id := jsonl.MadeID(l.Time, l.Raw, 0)
 	version := currentVersion
 	if l.ID == "" {
 		version = 1

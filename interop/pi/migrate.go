@@ -33,7 +33,7 @@ func (f *Reader) convert(l jsonl.Entry) []byte {
 	}
 	id := l.ID
 	if id == "" {
-		id = jsonl.MadeID(f.stamp(l), l.Raw, l.Number)
+		id = jsonl.MadeID(l.Time, l.Raw, l.Number)
 	}
 	switch {
 	case f.header.Version < oldestWithTree:

@@ -12,6 +12,9 @@ func TestMadeID(t *testing.T) {
 	if id != "019b7ca9-8c8e-7000-93c7-c338ed75f4da" {
 		t.Errorf("id %s", id)
 	}
+	if id := MadeID(time.Time{}, []byte("line"), 1); id[:14] != "00000000-0000-" {
+		t.Errorf("without a time: %s", id)
+	}
 	if again := MadeID(at, []byte("line"), 1); again != id {
 		t.Errorf("%s, then %s", id, again)
 	}

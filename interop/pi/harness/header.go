@@ -109,7 +109,7 @@ func (r *Reader) setHeader(raw []byte) error {
 		r.last, h.Created = t, t
 	}
 	if h.ID == "" {
-		h.ID = jsonl.MadeID(r.last, raw, 0)
+		h.ID = jsonl.MadeID(h.Created, raw, 0)
 	}
 	var parent, metadata []byte
 	if h.Parent != "" {
