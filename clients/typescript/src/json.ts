@@ -73,12 +73,25 @@ class Encoder {
   }
 }
 
-/** Parses an object, and checks that it has the members that its type promises. */
-export function object<T>(text: string, required: readonly string[]): T {
-  const doc: unknown = JSON.parse(text);
+/** What members are where a document has them. */
+const members: Record<string, (value: unknown) => boolean> = {
+  branch: (value) => typeof value === "string" && value !== "",
+  commit: (value) => typeof value === "string" && value !== "",
+  deleted: (value) => value === true,
+  entries: (value) => Array.isArray(value) || Number.isSafeInteger(value), // or their number
+  seq: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+  session: (value) => typeof value === "string" && value !== "",
+};
+
+/** Parses an object, and checks that it has the members that its type promises; session = the one that it has to name. */
+export function object<T>(text: string, required: readonly string[], session?: string): T {
+  const doc = JSON.parse(text) as Record<string, unknown> | null;
   if (typeof doc !== "object" || doc === null || Array.isArray(doc)) throw new Error("it is not an object");
-  const missing = required.find((name) => !Object.hasOwn(doc, name));
-  if (missing !== undefined) throw new Error(`it has no member ${missing}`);
+  for (const name of required) {
+    if (!Object.hasOwn(doc, name)) throw new Error(`it has no member ${name}`);
+    if (members[name]?.(doc[name]) === false) throw new Error(`its ${name} is ${JSON.stringify(doc[name]).slice(0, 100)}`);
+    if (name === "session" && session !== undefined && doc[name] !== session) throw new Error("it is of another session");
+  }
   return doc as T;
 }
 

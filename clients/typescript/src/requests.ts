@@ -25,7 +25,7 @@ export abstract class Requests {
   }
   /** Reads an object with the members that its type promises. */
   protected get<T>(required: Path, path: Path, query: Query, o: ReadOptions): Promise<T> {
-    return this.read(path, query, o, (text) => object<T>(text, required));
+    return this.read(path, query, o, (text) => object<T>(text, required, this.path[1]));
   }
   /** Reads JSON as its text. */
   protected raw(path: Path, query: Query, o: ReadOptions): Promise<RawJSON> {

@@ -27,7 +27,7 @@ export class Session extends SessionOperations {
 
   /** Reads what an agent needs to continue: one request, one read of the store. */
   async resume(o: ReadOptions = {}): Promise<Resumed> {
-    const [text, doc] = await this.read(["resume"], {}, o, (text) => [text, object<Resumed>(text, required.Resume)] as const);
+    const [text, doc] = await this.read(["resume"], {}, o, (text) => [text, object<Resumed>(text, required.Resume, this.id)] as const);
     this.base = doc.commit;
     const raw = (name: string) => rawMembers(text).get(name)!;
     return Object.defineProperties(doc, { rawState: { get: () => raw("state") }, rawContext: { get: () => rawItems(raw("context")) } });
@@ -41,7 +41,8 @@ export class Session extends SessionOperations {
     signal?.throwIfAborted();
     const turn = encode({ entries, ...content });
     const body = (policy: string | undefined) => (policy ? `${turn.slice(0, -1)},"onConflict":${encode(policy)}}` : turn);
-    const request = { ...this.write({ method: "POST", path: ["commits"] }, base), body: body(onConflict), key, read: receiptOf };
+    const read = (text: string) => object<Receipt>(text, required.Committed);
+    const request = { ...this.write({ method: "POST", path: ["commits"] }, base), body: body(onConflict), key, read };
     this.latest = undefined;
     await this.partials; // one that came after the commit would be shown for ever
     const send = async (r: Request<Receipt>): Promise<Receipt> => {
@@ -114,7 +115,7 @@ export class Session extends SessionOperations {
   async fork(fork: Schemas["ForkBody"] = {}, o: WriteOptions = {}): Promise<Session> {
     const id = fork.id ?? uuidv7();
     const request = this.write({ method: "POST", path: ["fork"], body: { ...fork, id } }, o.base);
-    const read = (text: string) => object(text, required.Fork);
+    const read = (text: string) => object(text, required.Fork, id);
     try {
       const { etag } = await this.transport.send({ ...request, signal: o.signal, status: 201, etag: true, read });
       return new Session(this.transport, id, etag);
@@ -133,7 +134,7 @@ export class Session extends SessionOperations {
       repeat: keyed || deletes, // another write could be made twice
       signal: o.signal,
       etag: !deletes,
-      read: (text: string) => object<T>(text, members),
+      read: (text: string) => object<T>(text, members, this.id),
     };
     try {
       const { etag, value } = await this.transport.send(request);
@@ -152,11 +153,4 @@ export class Session extends SessionOperations {
     const headers = { "If-Match": base === "*" ? base : `"${base}"` };
     return { method, path: [...this.path, ...path], query, headers, ...(body && { body: encode(body) }) };
   }
-}
-
-/** Reads the receipt of a commit. */
-function receiptOf(text: string): Receipt {
-  const receipt = object<Receipt>(text, required.Committed);
-  if (typeof receipt.commit !== "string" || !receipt.commit || !Number.isSafeInteger(receipt.seq)) throw new Error("it names no commit");
-  return receipt;
 }

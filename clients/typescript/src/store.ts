@@ -28,7 +28,7 @@ export class Store extends StoreOperations {
       signal,
       status: 201,
       etag: true,
-      read: (text) => object(text, required.Created),
+      read: (text) => object(text, required.Created, id),
     });
     return new Session(this.transport, id, etag);
   }

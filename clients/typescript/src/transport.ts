@@ -170,9 +170,9 @@ export class Transport {
 async function received<T>(r: Request<T>, url: URL, response: Response, heard: () => void): Promise<Try<T>> {
   const { status, headers } = response;
   const wait = 1000 * (Number(headers.get("Retry-After")) || 0);
-  if (status >= 400) {
+  const ours = mediaType(response) === "application/problem+json"; // else it is a proxy's page
+  if (status >= 400 && (ours || transient({ status }))) {
     const text = (await textOf(response, heard)) ?? "";
-    const ours = mediaType(response) === "application/problem+json"; // else it is a proxy's page
     const problem = ours ? (JSON.parse(text) as Problem) : { title: response.statusText };
     return { problem: { ...problem, status }, wait };
   }
@@ -199,7 +199,7 @@ async function received<T>(r: Request<T>, url: URL, response: Response, heard: (
 /** Why the head of an answer is not one that the service sends. */
 function strange(r: Request<unknown>, url: URL, response: Response): string | undefined {
   const { status, redirected, headers } = response;
-  if (status >= 300 || response.type === "opaqueredirect") {
+  if ((status >= 300 && status < 400) || response.type === "opaqueredirect") {
     return `a redirect to ${(headers.get("Location") ?? "an address that is hidden").slice(0, 200)}, which is not followed`;
   }
   const write = (r.method ?? "GET") !== "GET";

@@ -53,6 +53,35 @@ test("an answer of another program is an error after a read, and leaves a write 
   }
 });
 
+test("a page of a proxy with a status of 4xx is no answer of the service", async () => {
+  for (const status of [400, 401, 403, 404, 409, 412, 413, 422]) {
+    const page = () => new Response("<html>Blocked</html>", { status, headers: { "Content-Type": "text/html" } });
+    for (const [name, call] of Object.entries(writes)) {
+      const n = network([page()]);
+      const e = await call(n.session, {}, n.store).then(() => assert.fail(name), (e: unknown) => e);
+      assert.ok(e instanceof OutcomeUnknown && e.status !== 200 && n.sent.length === 1, `${name} ${status}: ${e}`);
+    }
+    for (const [name, call] of Object.entries(reads)) {
+      await assert.rejects(call(network([page()]).session, {}, network([page()]).store), { code: "answer", outcome: "not-applied" }, name);
+    }
+  }
+});
+
+test("a receipt of another session, or with values that the service never sends, counts for nothing", async () => {
+  const moved = { head: null, branch: "main", seq: 2 };
+  const tag = { etag: "c9" };
+  const wrong: [keyof typeof writes, object, object?][] = [
+    ["delete", { deleted: false, session: "s" }], ["delete", { deleted: true, session: "other" }],
+    ["create", { session: null }, { status: 201, ...tag }], ["create", { session: "other" }, { status: 201, ...tag }],
+    ["fork", { session: "other" }, { status: 201, ...tag }], ["switch", { ...moved, branch: null }, tag], ["label", { ...moved, seq: null }, tag],
+    ["claim", { ...moved, seq: -1 }, tag], ["commit", { entries: null, seq: 1, commit: "c", io: {} }], ["commit", { entries: [], seq: -13, commit: "c", io: {} }],
+  ];
+  for (const [name, doc, init] of wrong) {
+    const n = network([json(doc, init)]);
+    await assert.rejects(writes[name]!(n.session, {}, n.store), OutcomeUnknown, `${name} ${JSON.stringify(doc)}`);
+  }
+});
+
 test("a creation, a fork and a move need the ETag that the next write is made on", async () => {
   const doc = { session: "new", head: "e", branch: "main", seq: 2, state: null };
   for (const [name, status] of [["create", 201], ["fork", 201], ["switch", 200], ["rollback", 200], ["label", 200]] as const) {
