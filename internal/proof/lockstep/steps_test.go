@@ -256,6 +256,7 @@ func (m *member) again(s step, meanwhile func() error) (string, error) {
 func (m *member) listed() (*checkpoint.Summary, error) {
 	for sum, err := range m.store.List(ctx, coppice.ListOptions{}) {
 		if err != nil || sum.ID == m.id {
+			sum.Cursor = "" // a place in the list, which a handle does not have
 			return &sum, err
 		}
 	}
