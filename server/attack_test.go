@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,6 +46,66 @@ func newFaulty(t *testing.T, below backend.Backend) (*site, fault.Backend) {
 		_ = b.Close()
 	})
 	return &site{t, h.URL, st, srv}, b
+}
+
+// On a full disk the answer is an error only where the new session, or what was added to it, is not stored. Only
+// that the session could not be tidied up is no failure of the request.
+func TestStoredOnAFullDisk(t *testing.T) {
+	line := func(i int) string {
+		return fmt.Sprintf(`{"type":"message","id":"m%d","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z",`+
+			`"message":{"role":"user","content":"x"}}`+"\n", i)
+	}
+	file := `{"type":"session","version":3,"id":"f","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}` + "\n" + line(0)
+	grown := file + line(1) + line(2)
+	stream := "Content-Type: application/octet-stream"
+	type test struct {
+		before        string // imported before
+		path, body    string
+		header        string
+		status        int
+		made          string // session
+		entries, full int    // of it; full: requests that succeed on a full disk
+	}
+	for name, tt := range map[string]*test{
+		"import": {"", "/v1/import", grown, stream, 200, "f", 3, 0},
+		"grow":   {file, "/v1/import", grown, stream, 200, "f", 3, 0},
+		"fork":   {grown, "/v1/sessions/f/fork", `{"id":"k"}`, "If-Match: *", 201, "k", 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := range 20 { // writes that succeed
+				s, b := newFaulty(t, memory.NewAppender())
+				if tt.before != "" {
+					s.do("POST", "/v1/import", tt.before, stream).want(t, 200)
+				}
+				b.Add(fault.Rule{
+					When: func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" },
+					Skip: n, Count: -1, Outcome: backend.NotApplied, Err: syscall.ENOSPC,
+				})
+				r := s.do("POST", tt.path, tt.body, tt.header)
+				faults := len(b.Faults())
+				b.Clear()
+				var list struct{ Entries []json.RawMessage }
+				now := s.do("GET", "/v1/sessions/"+tt.made+"/entries?path=all", "")
+				if now.StatusCode == 200 {
+					if err := json.Unmarshal(now.body, &list); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if stored := len(list.Entries) == tt.entries; stored != (r.StatusCode == tt.status) {
+					t.Errorf("write %d: %d entries are stored, %d %s", n, len(list.Entries), r.StatusCode, r.body)
+				}
+				if faults == 0 {
+					break
+				}
+				if r.StatusCode == tt.status {
+					tt.full++
+				}
+			}
+			if tt.full == 0 {
+				t.Error("no request succeeds on a full disk")
+			}
+		})
+	}
 }
 
 // A commit whose answer was lost is 503, with the advice to send it again; sent again it is stored once. Other requests

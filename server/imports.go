@@ -63,7 +63,7 @@ func (s *Server) importFile(ctx context.Context, q *importQuery) (a answer, err 
 	src := interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(f.Name()) }}
 	r, err := importer.Import(ctx, q.on.Store, src, importer.Options{
 		Session: q.Session, Format: interop.Format(q.Format), Again: q.Again, Grow: q.Grow && !q.Again,
-		Now: s.o.Now(),
+		Now: s.o.Now(), Closed: func(err error) { s.untidy(ctx, err) },
 	})
 	if err != nil {
 		return answer{}, orDeleted(ctx, q.on.Store, q.Session, err)
@@ -71,4 +71,10 @@ func (s *Server) importFile(ctx context.Context, q *importQuery) (a answer, err 
 	doc := api.Import{Imported: []api.Imported{api.ImportedOf(name, r)}}
 	doc.Total.Add(r)
 	return answer{doc: doc}, nil
+}
+
+// untidy logs the error of closing a session whose entries are stored: it is no failure of the request.
+func (s *Server) untidy(ctx context.Context, err error) {
+	s.o.Logger.WarnContext(ctx, "a session is stored, but could not be tidied up: the next commit tries again",
+		"error", err.Error())
 }

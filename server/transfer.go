@@ -15,6 +15,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/exporter"
+	"github.com/coppice-go/coppice/internal/importer"
 )
 
 // exportQuery is the parameters of an export.
@@ -162,7 +163,12 @@ func (s *Server) fork(ctx context.Context, q *write) (answer, error) {
 			return coppice.Receipt{}, nil, orDeleted(ctx, q.on.Store, b.ID, err)
 		}
 		id = f.ID()
-		return coppice.Receipt{Head: f.Head()}, api.Fork{Session: id}, f.Close()
+		r := coppice.Receipt{Head: f.Head()}
+		if err = f.Close(); importer.OnlyClosing(err) {
+			s.untidy(ctx, err)
+			err = nil
+		}
+		return r, api.Fork{Session: id}, err
 	})
 	if err == nil {
 		a.status, a.location = http.StatusCreated, strings.TrimSuffix(q.r.URL.Path, q.id+"/fork")+id

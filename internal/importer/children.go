@@ -17,14 +17,14 @@ import (
 
 // children imports the sessions that a file holds besides its own, each as a child of its session.
 // If the file was imported before, it imports those that are missing because that import was
-// interrupted, and those that have grown: with grow they are appended to their sessions, provided
+// interrupted, and those that have grown: with o.Grow they are appended to their sessions, provided
 // that nothing else was appended to these.
-func children(ctx context.Context, st *coppice.Store, f interop.Family, grow bool, res *Result) error {
+func children(ctx context.Context, st *coppice.Store, f interop.Family, o Options, res *Result) error {
 	if !res.Unchanged && !res.Grew {
-		_, err := importChildren(ctx, st, f, nil, res)
+		_, err := importChildren(ctx, st, f, nil, o, res)
 		return err
 	}
-	places, err := placesOf(ctx, st, f, grow, res)
+	places, err := placesOf(ctx, st, f, o.Grow, res)
 	if err != nil {
 		return fmt.Errorf("sessions in the file: %w", err)
 	}
@@ -32,7 +32,7 @@ func children(ctx context.Context, st *coppice.Store, f interop.Family, grow boo
 		if !slices.ContainsFunc(places, func(is place) bool { return !is.unchanged }) {
 			return nil
 		}
-		if places, err = importChildren(ctx, st, f, places, res); err != nil {
+		if places, err = importChildren(ctx, st, f, places, o, res); err != nil {
 			return err
 		}
 	}
@@ -43,7 +43,7 @@ func children(ctx context.Context, st *coppice.Store, f interop.Family, grow boo
 // returns the places of the children that are left, because they do not match the sessions that
 // they were to be appended to.
 func importChildren(
-	ctx context.Context, st *coppice.Store, f interop.Family, places []place, res *Result,
+	ctx context.Context, st *coppice.Store, f interop.Family, places []place, o Options, res *Result,
 ) (left []place, err error) {
 	i := 0
 	for child, err := range f.Children() {
@@ -59,7 +59,7 @@ func importChildren(
 		i++
 		stays := place{unchanged: true}
 		if err == nil && !is.unchanged {
-			err = importChild(ctx, st, child, is, res)
+			err = importChild(ctx, st, child, is, o, res)
 		}
 		if _, other := errors.AsType[*otherError](err); other {
 			stays, err = place{id: is.apart, stale: []string{is.id}}, nil
@@ -165,7 +165,9 @@ func childIDs(id, parent string, n int) iter.Seq[string] {
 }
 
 // importChild imports a child at its place.
-func importChild(ctx context.Context, st *coppice.Store, child interop.Child, is place, res *Result) error {
+func importChild(
+	ctx context.Context, st *coppice.Store, child interop.Child, is place, o Options, res *Result,
+) error {
 	next, stop := iter.Pull2(child.Entries)
 	defer stop()
 	h, n := child.Header, 0
@@ -191,5 +193,5 @@ func importChild(ctx context.Context, st *coppice.Store, child interop.Child, is
 	if added > 0 {
 		res.Children = append(res.Children, s.ID())
 	}
-	return s.Close()
+	return o.end(s)
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -270,6 +271,79 @@ func breakOff(t *testing.T, on backend.Backend, n int, short, whole []byte) (fau
 		t.Fatalf("call %d: %d lines, head %s", n, len(got.Lines), got.Head)
 	}
 	return faults
+}
+
+// An import fails only where entries are missing: closing a session whose checkpoint cannot be written loses nothing,
+// and is reported apart.
+func TestImportIsStoredWhereClosingFails(t *testing.T) {
+	entries := func(id string, n int) (lines []byte) {
+		lines = fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`+"\n", id)
+		for i := range n {
+			lines = fmt.Appendf(lines, `{"type":"message","id":"e%d","parentId":null,"timestamp":"2026-01-01T00:00:0%d.000Z","message":{"role":"user","content":"x"}}`+"\n", i, i)
+		}
+		return lines
+	}
+	for _, before := range []int{0, 2} {
+		reported := 0
+		for n := range 20 { // writes that succeed
+			b := fault.New(memory.NewAppender(), 1)
+			st := storeOn(t, b)
+			if before > 0 {
+				if _, err := Import(t.Context(), st, FromBytes("f", entries("s", before)), growing()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.Add(fault.Rule{
+				When: func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" },
+				Skip: n, Count: -1, Outcome: backend.NotApplied, Err: syscall.ENOSPC,
+			})
+			o := growing()
+			var closed error
+			o.Closed = func(err error) { closed = err }
+			res, err := Import(t.Context(), st, FromBytes("f", entries("s", 5)), o)
+			faults := len(b.Faults())
+			b.Clear()
+			stored := uint64(0)
+			if s, oerr := st.Open(t.Context(), "s", &coppice.SessionOptions{ReadOnly: true}); oerr == nil {
+				stored = s.Info().Entries
+				_ = s.Close()
+			}
+			if (stored == 5) != (err == nil) || err == nil && res.Entries != 5 {
+				t.Errorf("%d before, write %d: %d are stored, %+v, %v", before, n, stored, res, err)
+			}
+			if closed != nil {
+				reported++
+				if !errors.Is(closed, syscall.ENOSPC) {
+					t.Errorf("%d before, write %d: closing: %v", before, n, closed)
+				}
+			}
+			if faults == 0 {
+				break
+			}
+		}
+		if reported == 0 {
+			t.Errorf("%d before: no closing failed", before)
+		}
+	}
+}
+
+// An outcome that is unknown stays an error, and so does what is not an error of closing.
+func TestOnlyClosing(t *testing.T) {
+	full := &coppice.Error{Op: "close", Session: "s", Err: syscall.ENOSPC}
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false},
+		{full, true},
+		{&coppice.Error{Op: "close", Session: "s", Err: coppice.ErrCommitUnknown}, false},
+		{&coppice.Error{Op: "commit", Session: "s", Err: syscall.ENOSPC}, false},
+		{syscall.ENOSPC, false},
+	} {
+		if got := OnlyClosing(tt.err); got != tt.want {
+			t.Errorf("%v: %v", tt.err, got)
+		}
+	}
 }
 
 // A session that was used stays as it is, and the file becomes another one; a session whose entries are others by now

@@ -28,6 +28,7 @@ type Options struct {
 	Again   bool          // import again what the store has already, under a new id
 	Grow    bool          // append to its session what was added to a file
 	Read    func(n int64) // called with the number of bytes read; may be nil
+	Closed  func(error)   // called with errors of closing sessions whose entries are stored; may be nil
 }
 
 // Diagnostic is something unusual in a file: where it was seen while reading, by the line's number
@@ -178,7 +179,7 @@ func read(
 		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: idTaken, Detail: is.taken})
 	}
 	if !is.unchanged {
-		err = importSession(ctx, st, r, h, &res, &coppice.SessionOptions{
+		err = importSession(ctx, st, r, h, &res, o, &coppice.SessionOptions{
 			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: row(o.Format).Profile,
 			Original: func() (io.Reader, error) {
 				if r.Verbatim() && is.id != tried.original {
@@ -192,7 +193,7 @@ func read(
 		return res, err
 	}
 	if family, ok := r.(interop.Family); ok {
-		err = children(ctx, st, family, o.Grow, &res)
+		err = children(ctx, st, family, o, &res)
 	}
 	if err == nil {
 		tried.apart = append(tried.apart, is.stale...)
@@ -209,9 +210,29 @@ func row(f interop.Format) formats.Format {
 	return row
 }
 
+// OnlyClosing reports whether the error of closing a session means that what was committed is stored, but the session
+// could not be tidied up: its checkpoint could not be written, say. The next handle does that. To repeat the work would
+// do it twice.
+func OnlyClosing(err error) bool {
+	failed, ok := errors.AsType[*coppice.Error](err)
+	return ok && failed.Op == "close" && !errors.Is(err, coppice.ErrCommitUnknown)
+}
+
+// end closes a session whose entries are stored.
+func (o Options) end(s *coppice.Session) error {
+	err := s.Close()
+	if !OnlyClosing(err) {
+		return err
+	}
+	if o.Closed != nil {
+		o.Closed(err)
+	}
+	return nil
+}
+
 // importSession imports the entries that a reader returns.
 func importSession(
-	ctx context.Context, st *coppice.Store, r interop.Reader, h interop.Header, res *Result,
+	ctx context.Context, st *coppice.Store, r interop.Reader, h interop.Header, res *Result, o Options,
 	opts *coppice.SessionOptions,
 ) (err error) {
 	res.Entries = 0
@@ -225,7 +246,7 @@ func importSession(
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() { err = errors.Join(err, o.end(s)) }()
 	res.Session, res.BadLines = s.ID(), r.BadLines()
 	for _, d := range r.Diagnostics() {
 		res.Diagnostics = append(res.Diagnostics, Diagnostic{

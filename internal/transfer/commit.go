@@ -52,9 +52,20 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 		}
 		ld.lines.drop(at, end)
 		if at = end; at == len(ld.heads) {
-			return ld.j.Settle(ctx)
+			return ld.settle(ctx)
 		}
 	}
+}
+
+// settle settles a session whose entries are all committed. A failure of that alone fails nothing: the entries are
+// stored, and later commits and the closing of the session do what is left. Where the outcome of a write is unknown,
+// or ctx is done, it is an error.
+func (ld *loader) settle(ctx context.Context) error {
+	err := ld.j.Settle(ctx)
+	if ctx.Err() != nil || ld.j.Broken() != nil {
+		return err
+	}
+	return nil
 }
 
 // entries makes the entries of a chunk.
