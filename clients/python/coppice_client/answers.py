@@ -2,11 +2,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
-from .errors import (
-    Conflict, CoppiceError, Deleted, Exists, Fenced, Forbidden, KeyReused, NotFound, Unauthorized,
-)
+from . import schema
+from .errors import Conflict, CoppiceError, Deleted, Exists, Fenced, Forbidden, KeyReused, NotFound, Unauthorized
 from .rawjson import parse, text_of
 from .transport import Headers
 
@@ -16,6 +15,13 @@ TEXTS = (*JSON, "application/x-ndjson", "text/markdown", "text/html")
 _KINDS: dict[str | int, type[CoppiceError]] = {
     "conflict": Conflict, "deleted": Deleted, "exists": Exists, "fenced": Fenced, "key-reused": KeyReused,
     401: Unauthorized, 403: Forbidden, 404: NotFound,
+}
+# What the required members are that a caller, or the next write, relies on.
+_MEMBERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "commit": ("an id", lambda v: isinstance(v, str) and v != ""),
+    "seq": ("a number of a commit", lambda v: type(v) is int and v >= 0),
+    "deleted": ("true", lambda v: v is True),
+    **dict.fromkeys(("context", "openCalls", "commits"), ("a list", lambda v: isinstance(v, list))),
 }
 
 
@@ -35,18 +41,19 @@ class Want:
     kind: Any = object  # of a JSON body: its TypedDict; dict = any object; object = any value. bytes: not looked into
     types: tuple[str, ...] = JSON  # media types of the body; () = 204 without a body
     tag: bool = False  # whether an ETag is needed
+    session: str = ""  # the session that a receipt has to name; "" = any
 
     def read(self, request: str, status: int, headers: Headers, body: bytes) -> Answer:
         """Return the answer if it is what was wanted. CoppiceError: an error, or (code "answer") something else."""
         if status >= 400:
-            raise error_of(status, headers, body)
+            raise error_of(request, status, headers, body)
         tag = headers.get("etag", "").removeprefix("W/").strip('"')
         wrong = self._wrong_header(status, headers) or ("no ETag" if self.tag and not tag else "")
         value = None
         if not wrong and self.kind is not bytes:
             try:
                 value = parse(text_of(body))
-                wrong = self._wrong_value(value)
+                wrong = "" if self.kind is object else wrong_member(self.kind, value, self.session)
             except ValueError as e:
                 wrong = str(e)
         if wrong:
@@ -64,20 +71,23 @@ class Want:
             return "a page, not an export"
         return ""
 
-    def _wrong_value(self, value: Any) -> str:
-        """Return what is wrong with a JSON body; "" = nothing."""
-        if self.kind is object:
-            return ""
-        if not isinstance(value, dict):
-            return "the body is no JSON object"
-        required: frozenset[str] = getattr(self.kind, "__required_keys__", frozenset())
-        missing = sorted(required - value.keys())
-        if missing:
-            return "the body has no " + ", ".join(missing)
-        for name, kind in (("commit", str), ("seq", int)):  # what the next write is made on
-            if name in required and not isinstance(value[name], kind):
-                return f"{name} is no {kind.__name__}"
-        return ""
+
+def wrong_member(kind: Any, value: Any, session: str = "") -> str:
+    """Return what is wrong with the members of a document of a session ("" = any); "" = nothing."""
+    if not isinstance(value, dict):
+        return "it is no JSON object"
+    required: frozenset[str] = getattr(kind, "__required_keys__", frozenset())
+    if missing := sorted(required - value.keys()):
+        return "it has no " + ", ".join(missing)
+    for name, (wanted, right) in _MEMBERS.items():
+        if name in required and not right(value[name]):
+            return f"{name} is not {wanted}"
+    if kind is schema.Committed and not isinstance(value["entries"], list):  # elsewhere it is a number
+        return "entries is not a list"
+    name = "id" if kind is schema.Session else "session"
+    if session and name in required and value[name] != session:
+        return "it names another session"
+    return ""
 
 
 def media_type(headers: Headers) -> str:
@@ -90,7 +100,7 @@ def no_answer(request: str, wrong: str, status: int = 200) -> CoppiceError:
     return CoppiceError(f"{request}: this is not an answer of the service: {wrong}", "answer", status)
 
 
-def error_of(status: int, headers: Headers, body: bytes) -> CoppiceError:
+def error_of(request: str, status: int, headers: Headers, body: bytes) -> CoppiceError:
     """Return the error that an answer reports: one of the service, or of a proxy before it."""
     pause = headers.get("retry-after", "")
     wait = float(pause) if pause.isdecimal() else 0.0
@@ -98,17 +108,11 @@ def error_of(status: int, headers: Headers, body: bytes) -> CoppiceError:
         problem = parse(text_of(body)) if media_type(headers) == "application/problem+json" else {}
         code, detail = str(problem["code"]), str(problem["detail"])
     except (ValueError, KeyError, TypeError):
-        return _proxy_error(status, wait)
+        if status < 500 and status not in (408, 429):
+            return no_answer(request, f"HTTP status {status}", status)
+        code, detail, problem = "proxy", f"HTTP status {status}", {}
     kind = _KINDS.get(code) or _KINDS.get(status) or CoppiceError
     failed = kind(detail, code, status, problem, wait)
-    failed.outcome = "not-applied" if status < 500 or code in ("busy", "in-doubt", "no-space") else "unknown"
-    return failed
-
-
-def _proxy_error(status: int, wait: float) -> CoppiceError:
-    """Return an error that the service did not report: it may have seen the request."""
-    may_pass = {401: Unauthorized, 403: Forbidden}  # what a proxy knows; of sessions it knows nothing
-    kind: type[CoppiceError] = may_pass.get(status, CoppiceError)
-    failed = kind(f"HTTP status {status}", "proxy" if status >= 500 else "failed", status, None, wait)
-    failed.outcome = "unknown"
+    refused = status < 500 and code != "proxy"  # a proxy may have passed the request on
+    failed.outcome = "not-applied" if refused or code in ("busy", "in-doubt", "no-space") else "unknown"
     return failed

@@ -98,7 +98,7 @@ class Follow(Iterator[Followed]):
             self._socket = conn.sock
             header = header_of(answer)
             if answer.status >= 400:
-                raise error_of(answer.status, header, answer.read())
+                raise error_of(f"GET {path}", answer.status, header, answer.read())
             if answer.status != 200 or media_type(header) != "text/event-stream":
                 raise no_answer(f"GET {path}", f"HTTP status {answer.status}, content type {media_type(header)}")
             fields: dict[str, str] = {}

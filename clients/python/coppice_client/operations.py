@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal
 
-from .answers import Want
+from .answers import Want, wrong_member
 from .errors import OutcomeUnknown, Unavailable
 from .rawjson import UNSET, Raw, split
 from .requests import Resource, new_id
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 class Resumed:
     """What an agent needs to continue. raw has each member as JSON text: raw["state"] has all digits."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, session: str) -> None:
         members = split(text)
         found = {name: value for name, value, _ in members}
-        missing = sorted(Resume.__required_keys__ - found.keys())
-        if missing:
-            raise ValueError("the body has no " + ", ".join(missing))
+        if wrong := wrong_member(Resume, found, session):
+            raise ValueError(wrong)
         self.raw = {name: raw for name, _, raw in members}
         self.branch: str = found["branch"]
         self.commit: str = found["commit"]
@@ -265,10 +264,11 @@ class SessionOperations(Resource):
         return self._json(Commit, "commits", str(seq))
 
     def compact(self, summary: str, *, from_: str | None = None, keep: int | None = None) -> Moved:
-        """Replace the older part of the context with a summary."""
+        """Replace the older part of the context with a summary. After a lost answer it is found again only by from_:
+        without it, OutcomeUnknown; resume, and look."""
 
         def made(e: Event, f: dict[str, Any]) -> Any:
-            return f.get("summary") == summary
+            return from_ and (f.get("summary"), f.get("firstKeptEntryId")) == (summary, from_)
 
         found: Moved = self._move(
             Compacted, "compact", {"summary": summary, "from": from_, "keep": keep}, reason="compaction", made=made,
@@ -350,7 +350,7 @@ class SessionOperations(Resource):
 
     def fork(self, to: str | None = None, *, id: str = "", title: str | None = None) -> Fork:
         """A new session of the path to a target. The base of the handle stays."""
-        found: Fork = self._move(Fork, "fork", {"id": id or new_id(), "title": title, "to": to})
+        found: Fork = self._move(Fork, "fork", {"id": id, "title": title, "to": to})
         return found
 
     def label(self, entry: str, label: str) -> Moved:

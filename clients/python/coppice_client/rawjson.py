@@ -140,6 +140,8 @@ def split(text: str) -> list[tuple[str, Any, Raw]]:
             value, end = _decoder.raw_decode(text, at)
             found.append((name, value, _raw(text[at:end])))
             at = _after_space(text, end)
+        if text[at + 1:].strip():
+            raise ValueError("text follows the JSON")
     except (IndexError, RecursionError):
         raise ValueError("the JSON text ends early, or is nested too deeply") from None
     return found

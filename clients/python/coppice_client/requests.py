@@ -54,6 +54,8 @@ def check_header(name: str, value: str) -> None:
 class Resource:
     """A path of the API, with the operations below it. shared is what a store shares with its sessions."""
 
+    _named = ""  # the session that the answers name
+
     def __init__(self, shared: tuple[HTTP, dict[str, str], Limits, threading.Event], below: str) -> None:
         self._shared, self._below = shared, below
         self._transport, self._headers, self._limits, self._closing = shared
@@ -124,7 +126,7 @@ class Resource:
         return self._read(Want(bytes, types), *parts, **query).body
 
     def _json(self, kind: type[T], *parts: str, **query: Any) -> T:
-        value: T = self._read(Want(kind), *parts, **query).value
+        value: T = self._read(Want(kind, session=self._named), *parts, **query).value
         return value
 
     def _read(self, want: Want, *parts: str, **query: Any) -> Answer:

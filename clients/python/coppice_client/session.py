@@ -7,8 +7,8 @@ import threading
 from typing import Any, Callable, Mapping
 from urllib.parse import unquote
 
-from .answers import Want, no_answer
-from .errors import Conflict, CoppiceError, Deleted, Exists, InvalidArgument, NotFound, OutcomeUnknown
+from .answers import Want, no_answer, wrong_member
+from .errors import Conflict, CoppiceError, Deleted, Exists, Fenced, InvalidArgument, NotFound, OutcomeUnknown
 from .follow import Follow
 from .operations import Resumed, SessionOperations
 from .rawjson import Raw, parse
@@ -25,11 +25,12 @@ class Session(SessionOperations):
 
     def __init__(self, shared: Any, path: str) -> None:
         super().__init__(shared, path)
-        self.id, self.base, self.seq, self._lock = unquote(path.rsplit("/", 1)[1]), "", -1, threading.RLock()
+        self.id = self._named = unquote(path.rsplit("/", 1)[1])
+        self.base, self.seq, self._lock = "", -1, threading.RLock()
 
     def _create(self, body: dict[str, Any]) -> None:
         headers = {"If-None-Match": "*", "Idempotency-Key": secrets.token_hex(16)}
-        self.base = self._send("PUT", self._path(), Want(Created, tag=True), body, headers).tag
+        self.base = self._send("PUT", self._path(), Want(Created, tag=True, session=self.id), body, headers).tag
         self.seq = 0
 
     def resume(self, *, create: bool = False) -> Resumed:
@@ -43,7 +44,7 @@ class Session(SessionOperations):
                 self._create({})
             return self.resume()
         try:
-            r = Resumed(text)
+            r = Resumed(text, self.id)
         except ValueError as e:
             raise no_answer("GET " + self._path("resume"), str(e)) from None
         self.base, self.seq = r.commit, r.seq
@@ -76,6 +77,10 @@ class Session(SessionOperations):
         """Make a write that has no key. After a lost answer, look in the log whether it was made."""
         path = self._path(op, **query) if method == "POST" else self._path(**query)
         moves_base = op not in ("fork", "snapshot", "delete")
+        own = not query.get("trash")  # whether what is there after a lost answer is known to be of this write
+        if op == "fork":
+            own, body = not body["id"], {**body, "id": body["id"] or new_id()}
+        want = Want(kind, tag=moves_base, session=body["id"] if op == "fork" else self.id)
         again = self._attempts()
         lost = False
         with self._lock:
@@ -83,14 +88,14 @@ class Session(SessionOperations):
             while True:
                 try:
                     headers = {"If-Match": f'"{base}"'}
-                    answer = self._send(method, path, Want(kind, tag=moves_base), body, headers, once=True)
+                    answer = self._send(method, path, want, body, headers, once=True)
                     if moves_base:
                         self.base, self.seq = answer.tag, answer.value["seq"]
                     return answer.value
                 except CoppiceError as e:
                     failed = e
                 lost = lost or isinstance(failed, OutcomeUnknown)
-                if lost:
+                if lost and own:
                     try:
                         found = self._found(op, body, failed, reason, made)
                     except CoppiceError as e:
@@ -98,6 +103,9 @@ class Session(SessionOperations):
                     if found:
                         return found
                 if not failed.passing:
+                    was_first = isinstance(failed, (Conflict, Fenced)) and op not in ("fork", "snapshot")
+                    if lost and not was_first:  # the lost attempt may have been made, or may arrive yet
+                        raise failed.as_kind(OutcomeUnknown) from failed
                     raise failed
                 again(failed.as_kind(OutcomeUnknown) if lost else failed)
 
@@ -106,12 +114,14 @@ class Session(SessionOperations):
         if op == "delete":
             gone = isinstance(failed, (NotFound, Deleted))
             return {"deleted": True, "session": self.id} if gone else None
-        if op == "fork":  # its id is new
+        if op == "fork":
             return {"session": body["id"]} if isinstance(failed, Exists) else None
         if op == "snapshot":
             return next((s for s in self.snapshots()["snapshots"]
                          if s["commit"] == self.base and s.get("tag") == body["tag"]), None)
         events: list[Event] = self._json(Events, "events", after=self.seq, wait=1)["commits"]
+        if wrong := next(filter(None, (wrong_member(Event, e) for e in events)), ""):
+            raise no_answer("GET " + self._path("events"), wrong)
         mine = [e for e in events if e["reason"] == reason]
         for e in mine:
             if made and made(e, (e["entries"] or [{}])[0]):

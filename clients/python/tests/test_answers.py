@@ -6,7 +6,7 @@ from http.client import HTTPConnection
 from typing import Any, Callable
 
 from coppice_client import (
-    CoppiceError, Deleted, Forbidden, InvalidArgument, Limits, NotFound, OutcomeUnknown, Raw, Session, Store,
+    Conflict, CoppiceError, Deleted, Exists, InvalidArgument, Limits, NotFound, OutcomeUnknown, Raw, Session, Store,
 )
 from coppice_client.transport import HTTP
 from tests.served import Case, Reply
@@ -52,6 +52,8 @@ READS: dict[str, Callable[[Session], Any]] = {
     "health": lambda s: Store(transport=s._transport, limits=s._limits).health(),
 }
 PAGE = (200, {"content-type": "text/html"}, b"<html>Welcome</html>")
+EVENT = {"seq": 1, "commit": "c1", "head": None, "branch": "main", "epoch": 0, "snapshot": None, "time": "",
+         "writer": "w", "state": []}
 NOT_THE_SERVICE: dict[str, Any] = {
     "other JSON": (200, {"etag": '"c1"'}, {"up": True}),
     "an empty object": (200, {"etag": '"c1"'}, {}),
@@ -104,6 +106,86 @@ class AnswersTest(Case):
         session.commit()
         self.assertEqual(session.base, "c2", "a receipt has the commit too")
 
+    def test_the_values_of_a_receipt_are_checked(self) -> None:
+        commit: list[dict[str, Any]] = [{"commit": ""}, {"commit": None}, {"commit": 1}, {"seq": -1}, {"seq": True},
+                                        {"seq": 1.0}, {"seq": "1"}, {"entries": None}, {"entries": {}}]
+        move = {"head": None, "branch": "main", "seq": 1}
+        other = {"session": "other"}
+        wrong: list[tuple[str, dict[str, Any]]] = [
+            *(("commit", {**RECEIPT, **change}) for change in commit), ("label", {**move, "seq": -1}),
+            ("switch", {**move, "seq": False}), ("create", other), ("create", {"session": None}), ("fork", other),
+            ("fork", {"session": None}), ("delete", {"deleted": True, **other}),
+            *(("delete", {"deleted": deleted, "session": "s"}) for deleted in (False, None, 1, "true")),
+        ]
+        for op, doc in wrong:
+            with self.subTest(op, doc=doc):
+                session = self.session((200, {"etag": '"c1"'}, doc))
+                with self.assertRaises(OutcomeUnknown):
+                    WRITES[op](session)
+                self.assertEqual((session.base, session.seq), ("c0", 0))
+
+    def test_the_values_of_a_session_that_is_read_are_checked(self) -> None:
+        resume = {"session": "s", "seq": 1, "commit": "c1", "head": None, "branch": "main", "state": None,
+                  "context": [], "window": {}, "openCalls": [], "io": {}}
+        info = {"id": "s", "title": "", "cwd": "", "created": "", "updated": "", "entries": 0, "bytes": 0, "seq": 0,
+                "branch": "main", "preview": ""}
+        self.assertEqual(self.session((200, {}, resume)).resume().commit, "c1")
+        self.assertEqual(self.session((200, {}, info)).info()["id"], "s")
+        wrong: list[tuple[str, dict[str, Any]]] = [
+            *(("resume", {**resume, **change}) for change in (
+                {"session": "other"}, {"seq": -1}, {"seq": True}, {"commit": ""}, {"commit": None}, {"context": None},
+                {"openCalls": None})),
+            ("info", {**info, "id": "other"}), ("info", {**info, "seq": -1}),
+        ]
+        kind = {"content-type": "application/json"}
+        for op, reply in [*((op, (200, {}, doc)) for op, doc in wrong),
+                          ("resume", (200, kind, json.dumps(resume).encode() + b"<html>"))]:
+            with self.subTest(op, reply=reply):
+                session = self.session(reply)
+                with self.assertRaises(CoppiceError) as caught:
+                    READS[op](session)
+                self.assertEqual((caught.exception.code, caught.exception.outcome), ("answer", "not-applied"))
+                self.assertEqual((session.base, session.seq), ("c0", 0))
+
+    def test_a_fork_is_only_its_own_where_its_id_is(self) -> None:
+        taken = problem(409, "exists")
+        for lost in (ConnectionResetError(), (502, {}, b"<html>")):
+            self.assertRaises(OutcomeUnknown, self.session(lost, taken).fork, id="theirs")
+            made = self.session(lost, taken).fork()
+            first, second = (json.loads(body or b"") for *_, body in self.script.sent)
+            self.assertEqual((first, made), (second, {"session": first["id"]}), "an id of its own")
+        with self.assertRaises(Exists) as caught:
+            self.session(taken).fork(id="theirs")
+        self.assertEqual(caught.exception.outcome, "not-applied")
+
+    def test_a_refusal_after_a_lost_answer_leaves_the_outcome_unknown(self) -> None:
+        refusals = ((400, "usage"), (401, "unauthorized"), (403, "read-only"), (413, "too-large"), (507, "no-space"))
+        log = 200, {}, {"commits": [], "next": "0"}
+        for status, code in refusals:
+            refusal = problem(status, code)
+            for op, replies in (("fork", (refusal,)), ("delete", (refusal,)), ("label", (log, refusal, log))):
+                with self.subTest(op, code=code):
+                    with self.assertRaises(OutcomeUnknown) as caught:
+                        WRITES[op](self.session(ConnectionResetError(), *replies))
+                    self.assertEqual((caught.exception.code, caught.exception.status), (code, status))
+                    with self.assertRaises(CoppiceError) as caught_first:
+                        WRITES[op](self.session(refusal))
+                    self.assertEqual(caught_first.exception.outcome, "not-applied")
+        self.assertRaises(OutcomeUnknown, self.session(ConnectionResetError(), problem(412, "conflict")).fork)
+        self.assertRaises(Conflict, self.session(ConnectionResetError(), problem(412, "conflict")).delete)
+
+    def test_what_another_client_may_have_made_is_not_its_own(self) -> None:
+        event = {**EVENT, "reason": "compaction", "entries": [{"summary": "S", "firstKeptEntryId": "e2"}]}
+        log = 200, {}, {"commits": [event], "next": "1"}
+        self.assertEqual(self.session(ConnectionResetError(), log).compact("S", from_="e2")["seq"], 1)
+        for more in ({"from_": "e1"}, {"keep": 1}, {}):
+            session = self.session(ConnectionResetError(), log)
+            self.assertRaises(OutcomeUnknown, session.compact, "S", **more)
+            self.assertEqual((session.base, len(self.script.sent)), ("c0", 2), more)
+        for gone in (problem(404, "not-found"), problem(410, "deleted")):
+            session = self.session(ConnectionResetError(), gone)
+            self.assertRaises(OutcomeUnknown, session.delete, trash=True)
+
     def test_a_commit_without_a_receipt_is_sent_again_as_it_was(self) -> None:
         session = self.session(PAGE, (200, {"etag": '"c1"'}, RECEIPT))
         with self.assertRaises(OutcomeUnknown) as caught:
@@ -114,11 +196,14 @@ class AnswersTest(Case):
         self.assertEqual(session.base, "c1")
 
     def test_a_move_without_a_receipt_is_looked_for_in_the_log(self) -> None:
-        event = {"seq": 1, "commit": "c1", "reason": "label", "head": None, "branch": "main",
-                 "entries": [{"targetId": "e", "label": "here"}]}
+        event = {**EVENT, "reason": "label", "entries": [{"targetId": "e", "label": "here"}]}
         session = self.session(PAGE, (200, {}, {"commits": [event], "next": "1"}))
         self.assertEqual(session.label("e", "here")["seq"], 1)
         self.assertEqual(session.base, "c1")
+        for wrong in (None, {**event, "commit": ""}, {**event, "seq": True}, {"seq": 1}):
+            session = self.session(PAGE, (200, {}, {"commits": [wrong], "next": "1"}))
+            self.assertRaises(OutcomeUnknown, session.label, "e", "here")
+            self.assertEqual((session.base, session.seq), ("c0", 0))
         session = self.session(PAGE)
         with self.assertRaises(OutcomeUnknown) as caught:
             session.label("e", "here")
@@ -152,12 +237,22 @@ class AnswersTest(Case):
     def test_a_proxy_does_not_know_what_is_stored(self) -> None:
         page = {"content-type": "text/html"}
         other = json.dumps({"code": "not-found", "detail": "no such route"}).encode()
-        for status in (404, 410, 412, 413):
+        for status in (400, 401, 403, 404, 409, 410, 412, 413, 431):
             for reply in ((status, page, b"<html>"), (status, {"content-type": "application/json"}, other)):
-                with self.subTest(status), self.assertRaises(CoppiceError) as caught:
-                    self.session(reply).commit()
-                self.assertEqual((type(caught.exception), caught.exception.outcome), (CoppiceError, "unknown"))
-        self.assertRaises(Forbidden, self.session((403, page, b"<html>")).commit)
+                with self.subTest(status):
+                    for op, write in WRITES.items():
+                        with self.assertRaises(OutcomeUnknown, msg=op):
+                            write(self.session(reply))
+                    with self.assertRaises(OutcomeUnknown) as unknown:
+                        self.session(reply, (200, {"etag": '"c1"'}, RECEIPT)).commit()
+                    self.assertEqual((unknown.exception.code, unknown.exception.status), ("answer", status))
+                    self.assertEqual(unknown.exception.again(), RECEIPT)
+                    self.assertEqual(self.script.sent[0], self.script.sent[1])
+                    with self.assertRaises(CoppiceError) as caught:
+                        self.session(reply).resume()
+                    error = caught.exception
+                    self.assertEqual((type(error), error.code, error.outcome), (CoppiceError, "answer", "not-applied"))
+                    self.assertFalse(self.session(reply).partial({"role": "assistant"}))
         session = self.session((404, page, b"<html>"))
         self.assertRaises(CoppiceError, session.resume, create=True)
         self.assertEqual([method for method, *_ in self.script.sent], ["GET"], "nothing is created")

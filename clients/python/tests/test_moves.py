@@ -58,7 +58,7 @@ class MovesTest(Case):
         "edit with text": lambda s, ids: s.edit(ids[5], Raw('{"role":"user","content":"x","cost":1.10}')),
         "rollback": lambda s, ids: s.rollback("seq:0"),
         "label": lambda s, ids: s.label(ids[1], "here"),
-        "compact": lambda s, ids: s.compact("what was said", keep=100),
+        "compact": lambda s, ids: s.compact("what was said", from_=ids[4]),
         "set_info": lambda s, ids: s.set_info(title="New", meta={"k": "v"}),
     }
 

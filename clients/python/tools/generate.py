@@ -37,6 +37,7 @@ NOTES = {
               "manager. base is the handle's, and the key, of at most 250 characters, is made here, unless they are "
               "given; base=\"*\" commits on whatever is newest.",
     "partial": "None: nothing any more. It is sent once: False says that it failed.",
+    "compact": "After a lost answer it is found again only by from_: without it, OutcomeUnknown; resume, and look.",
     "edit": "The entry has an id from here, by which it is found again after a lost answer.",
     "fork": "The base of the handle stays.",
     "import": "With again it is sent once: after a lost answer it may be there (OutcomeUnknown).",
@@ -55,7 +56,7 @@ EFFECTS = {
                               'and all(n.get("meta", {}).get(k) == v for k, v in (meta or {}).items())'),
     "claim": ("claim", "False"),
     "label": ("label", 'f.get("targetId") == entry and f.get("label", "") == label'),
-    "compact": ("compaction", 'f.get("summary") == summary'),
+    "compact": ("compaction", 'from_ and (f.get("summary"), f.get("firstKeptEntryId")) == (summary, from_)'),
     "rollback": ("rollback", 'self.context_at(to)["leaf"] == e["head"] and '
                              'self.text("state", at=to) == self.text("state", at="commit:" + e["commit"])'),
 }
@@ -222,7 +223,7 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
         for key, value in {**fields(schema, True), **fields(schema, False)}.items():
             arg, kind = snake(key), python_type(value)
             if op["operationId"] in ("fork", "createSession") and key == "id":
-                items.append('"id": id or new_id()')
+                items.append('"id": id')
                 options.append('id: str = ""')
                 continue
             items.append(f'"{key}": {arg}')
@@ -301,11 +302,10 @@ def resumed(schema: dict[str, Any]) -> str:
     """Return the class of the answer to resume: its members as attributes, and as text."""
     out = ('\n\nclass Resumed:\n    """What an agent needs to continue. raw has each member as JSON text: '
            'raw["state"] has all digits."""\n\n')
-    lines = ["    def __init__(self, text: str) -> None:", "        members = split(text)",
+    lines = ["    def __init__(self, text: str, session: str) -> None:", "        members = split(text)",
              "        found = {name: value for name, value, _ in members}",
-             "        missing = sorted(Resume.__required_keys__ - found.keys())",
-             "        if missing:",
-             '            raise ValueError("the body has no " + ", ".join(missing))',
+             "        if wrong := wrong_member(Resume, found, session):",
+             "            raise ValueError(wrong)",
              "        self.raw = {name: raw for name, _, raw in members}"]
     for required in (True, False):
         for key, value in fields(schema, required).items():
@@ -337,7 +337,7 @@ def operations_module(description: dict[str, Any]) -> str:
     out = HEADER % ("The operations of the API that only have to be sent.", "docs/openapi.json")
     out += "import contextlib\n"
     out += "from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal\n\n"
-    out += "from .answers import Want\nfrom .errors import OutcomeUnknown, Unavailable\n"
+    out += "from .answers import Want, wrong_member\nfrom .errors import OutcomeUnknown, Unavailable\n"
     out += "from .rawjson import UNSET, Raw, split\n"
     out += "from .requests import Resource, new_id\n" + imports
     out += "\nif TYPE_CHECKING:\n    from .session import Session\n"
