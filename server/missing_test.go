@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -21,6 +22,8 @@ func TestNoEntry(t *testing.T) {
 			`"message":{"role":"user","content":"a"}}`
 		for _, c := range []struct{ method, path, body string }{
 			{"POST", "/commits", `{"entries":[` + orphan + `]}`},
+			{"POST", "/commits", `{"entries":[{"type":"message","parentId":"nobody","message":{"role":"user"}}]}`},
+			{"POST", "/commits", `{"entries":[{"type":"message","id":"x2","parentId":"x2","message":{"role":"user"}}]}`},
 			{"POST", "/switch", `{"to":"nobody"}`},
 			{"POST", "/branch", `{"entry":"nobody"}`},
 			{"POST", "/edit", `{"entry":"nobody","message":{"role":"user","content":"b"}}`},
@@ -81,6 +84,51 @@ func TestNoEntry(t *testing.T) {
 			t.Errorf("the head is %s, was %s", now, tag)
 		}
 	})
+}
+
+// An entry without an id, or without a parentId, has the parent that its parentId names: an entry of the session or of
+// the same commit. Without one, or with null, that is the head.
+func TestParentOfAnEntryWithoutID(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	said := func(head string) string {
+		return `{` + head + `"type":"message","message":{"role":"user","content":"x"}}`
+	}
+	type receipt struct{ Entries []string }
+	var first, second receipt
+	send := func(into *receipt, entries string) {
+		t.Helper()
+		r := s.do("POST", commits, `{"entries":[`+entries+`]}`, "If-Match: *")
+		r.want(t, 200)
+		if err := json.Unmarshal(r.body, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(&first, said("")+","+said(""))
+	a, b := first.Entries[0], first.Entries[1]
+	send(&second, said(`"id":"c","parentId":"`+a+`",`)+","+said(`"parentId":"`+b+`",`)+","+said(`"parentId":"c",`)+","+
+		said(`"parentId":null,`)+","+said(""))
+	ids := append(first.Entries, second.Entries...)
+	var list struct {
+		Entries []struct{ ID, ParentID string }
+	}
+	if err := json.Unmarshal(s.do("GET", "/v1/sessions/s/entries?path=all", "").body, &list); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"", a, a, b, "c", ids[4], ids[5]}
+	if len(list.Entries) != len(want) {
+		t.Fatalf("%d entries", len(list.Entries))
+	}
+	for i, e := range list.Entries {
+		if e.ID != ids[i] || e.ParentID != want[i] {
+			t.Errorf("entry %d is %s below %s, want %s below %s", i, e.ID, e.ParentID, ids[i], want[i])
+		}
+	}
+	for _, head := range []string{`"parentId":5,`, `"id":"d","parentId":[],`, `"ParentId":"c",`, `"id":"e","id":"d",`} {
+		if p := s.do("POST", commits, `{"entries":[`+said(head)+`]}`, "If-Match: *").want(t, 400); p["code"] != "usage" {
+			t.Errorf("%s: %v", head, p)
+		}
+	}
 }
 
 // An entry that another server has committed since is a parent like any other, whatever If-Match is.

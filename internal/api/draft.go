@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -61,18 +62,24 @@ func Drafts(jsonl []byte) ([]transcript.Draft, error) {
 }
 
 // Draft returns the entry that a JSON object says: a whole entry with type, id and parentId, whose bytes are kept; an
-// entry of a known type without id or parentId, which is appended at the head; or else a message in the format of any
-// provider. Of what is no JSON object it returns ErrEntry. The bytes are copied.
+// entry of a known type without id or parentId, which is appended below its parentId, or at the head if that is absent
+// or null; or else a message in the format of any provider. Of what is no JSON object, and of an entry with a member of
+// its place that is ambiguous, it returns ErrEntry. The bytes are copied.
 func Draft(line json.RawMessage) (transcript.Draft, error) {
 	line = bytes.TrimSpace(line)
 	var fields map[string]json.RawMessage
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &fields) != nil {
 		return transcript.Draft{}, ErrEntry
 	}
+	if _, speaks := fields["role"]; speaks {
+		return entry.Message(line), nil
+	}
+	if err := checkMembers(line, fields); err != nil {
+		return transcript.Draft{}, err
+	}
 	_, placed := fields["parentId"]
-	_, speaks := fields["role"]
-	var typ, id string
-	if json.Unmarshal(fields["type"], &typ) != nil || typ == "" || speaks {
+	var typ, id, parent string
+	if json.Unmarshal(fields["type"], &typ) != nil || typ == "" {
 		return entry.Message(line), nil
 	}
 	if json.Unmarshal(fields["id"], &id) == nil && id != "" && placed {
@@ -81,11 +88,79 @@ func Draft(line json.RawMessage) (transcript.Draft, error) {
 	if needs, known := needed(typ); !known || needs != "" && fields[needs] == nil {
 		return entry.Message(line), nil
 	}
+	if placed {
+		parent = rawjson.Text(fields["parentId"])
+	}
 	body, err := without(line, "type", "id", "parentId", "timestamp")
 	if err != nil {
 		return transcript.Draft{}, fmt.Errorf("%w: %w", ErrEntry, err)
 	}
-	return transcript.Draft{Type: typ, ID: id, Body: body}, nil
+	return transcript.Draft{Type: typ, ID: id, Parent: parent, Body: body}, nil
+}
+
+// memberError is an ErrEntry about one member of an entry.
+type memberError struct{ text string }
+
+func (e memberError) Error() string        { return e.text }
+func (e memberError) Is(target error) bool { return target == ErrEntry }
+
+// ownMembers are the members of an entry that have a meaning here. All others are the caller's.
+var ownMembers = [...]string{"type", "id", "parentId", "timestamp", "message"}
+
+// checkMembers returns an error if an object is an entry, and one of ownMembers occurs twice, in another case, or as a
+// place that is no text: what the caller gave would be ignored. An object is an entry if it is one with any of the
+// values that its members have, whatever their case. A message of a provider may have any members.
+func checkMembers(object []byte, fields map[string]json.RawMessage) error {
+	var seen [len(ownMembers)]bool
+	var types []string
+	var odd error
+	named, placed := false, false
+	for m := rawjson.Walk(object); m.Next(); {
+		i := slices.IndexFunc(ownMembers[:], func(name string) bool { return strings.EqualFold(name, string(m.Key)) })
+		if i < 0 {
+			continue
+		}
+		name, text := ownMembers[i], rawjson.IsString(m.Val)
+		switch {
+		case odd != nil:
+		case string(m.Key) != name:
+			odd = memberError{fmt.Sprintf("the member %.80q of the entry: want %q", m.Key, name)}
+		case seen[i]:
+			odd = memberError{fmt.Sprintf("the member %q of the entry occurs twice", name)}
+		case (name == "id" || name == "parentId") && !text && string(m.Val) != "null":
+			odd = memberError{fmt.Sprintf("the member %q of the entry is neither a string nor null", name)}
+		}
+		seen[i] = true
+		switch {
+		case name == "type" && text:
+			types = append(types, rawjson.Text(m.Val))
+		case name == "id":
+			named = named || text && len(m.Val) > len(`""`)
+		case name == "parentId":
+			placed = true
+		}
+	}
+	if odd != nil && slices.ContainsFunc(types, func(t string) bool { return isEntry(t, named && placed, fields) }) {
+		return odd
+	}
+	return nil
+}
+
+// isEntry reports whether an object with a type is an entry, if the case of its members does not count.
+func isEntry(typ string, whole bool, fields map[string]json.RawMessage) bool {
+	if whole {
+		return typ != ""
+	}
+	needs, known := needed(typ)
+	if !known || needs == "" {
+		return known
+	}
+	for name := range fields {
+		if strings.EqualFold(name, needs) {
+			return true
+		}
+	}
+	return false
 }
 
 // needed returns the field that an entry without id and parentId must have by its type; "" = none. false: such an entry

@@ -21,12 +21,15 @@ func TestDraft(t *testing.T) {
 		{` {"content":"x"} `, transcript.Draft{Type: "message", Body: json.RawMessage(`{"message":{"content":"x"}}`)}},
 		{whole, transcript.Draft{Raw: []byte(whole)}},
 		{`{"type":"label","id":"l","b":1.0,"targetId":"m","a":2}`, transcript.Draft{Type: "label", ID: "l", Body: json.RawMessage(`{"b":1.0,"targetId":"m","a":2}`)}},
-		{`{"type":"session_info","timestamp":"x","parentId":"p"}`, transcript.Draft{Type: "session_info", Body: json.RawMessage(`{}`)}},
+		{`{"type":"session_info","timestamp":"x","parentId":"p"}`, transcript.Draft{Type: "session_info", Parent: "p", Body: json.RawMessage(`{}`)}},
+		{`{"type":"message","id":"m","parentId":null,"ID":1,"message":{"role":"user"},"role":"user"}`, transcript.Draft{Type: "message", Body: json.RawMessage(`{"message":{"type":"message","id":"m","parentId":null,"ID":1,"message":{"role":"user"},"role":"user"}}`)}},
+		{`{"type":"message","parentId":null,"message":{"id":1,"id":2,"Role":"x"},"n":1,"n":2,"N":3}`, transcript.Draft{Type: "message", Body: json.RawMessage(`{"message":{"id":1,"id":2,"Role":"x"},"n":1,"n":2,"N":3}`)}},
 		{`{"type":"label"}`, transcript.Draft{Type: "message", Body: json.RawMessage(`{"message":{"type":"label"}}`)}},
 		{`{"type":"text","text":"x"}`, transcript.Draft{Type: "message", Body: json.RawMessage(`{"message":{"type":"text","text":"x"}}`)}},
 	} {
 		got, err := api.Draft(json.RawMessage(tt.line))
 		if err != nil || got.Type != tt.want.Type || got.ID != tt.want.ID || string(got.Body) != string(tt.want.Body) ||
+			got.Parent != tt.want.Parent ||
 			string(got.Raw) != string(tt.want.Raw) || got.Err != nil {
 			t.Errorf("%s: %+v, %v; want %+v", tt.line, got, err, tt.want)
 		}
@@ -34,6 +37,31 @@ func TestDraft(t *testing.T) {
 	for _, line := range []string{"", " ", "x", "[1]", "null", "{", `{"a":1}{"b":2}`, `"x"`} {
 		if d, err := api.Draft(json.RawMessage(line)); !errors.Is(err, api.ErrEntry) {
 			t.Errorf("%q: %+v, %v", line, d, err)
+		}
+	}
+}
+
+// The members that place an entry, and its message, each occur at most once, in their own case, and are of their type:
+// otherwise one that the caller gave would be ignored.
+func TestDraftRefusesMembers(t *testing.T) {
+	for _, tt := range []struct{ line, names string }{
+		{`{"type":"message","parentId":5,"message":{}}`, "parentId"},
+		{`{"type":"message","id":"a","parentId":{},"message":{}}`, "parentId"},
+		{`{"type":"message","id":5,"message":{}}`, "id"},
+		{`{"type":"message","id":"a","ParentId":"p","message":{}}`, "ParentId"},
+		{`{"type":"message","ID":"a","parentId":null,"message":{}}`, "ID"},
+		{`{"Type":"message","message":{}}`, "Type"},
+		{`{"type":"message","Message":{}}`, "Message"},
+		{`{"type":"label","targetId":"x","Timestamp":"y"}`, "Timestamp"},
+		{`{"type":"message","id":"a","id":"b","message":{}}`, "id"},
+		{`{"type":"message","id":"a","\u0069d":"b","parentId":null,"message":{}}`, "id"},
+		{`{"type":"message","message":{},"message":{}}`, "message"},
+		{`{"type":"message","type":"text","message":{}}`, "type"},
+		{`{"type":"own","id":"a","parentId":null,"parentId":"p"}`, "parentId"},
+	} {
+		d, err := api.Draft(json.RawMessage(tt.line))
+		if !errors.Is(err, api.ErrEntry) || !strings.Contains(err.Error(), `"`+tt.names+`"`) || api.Describe(err).Status != 400 {
+			t.Errorf("%s: %+v, %v", tt.line, d, err)
 		}
 	}
 }
