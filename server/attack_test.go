@@ -86,7 +86,7 @@ func TestStoredOnAFullDisk(t *testing.T) {
 				b.Clear()
 				var list struct{ Entries []json.RawMessage }
 				now := s.do("GET", "/v1/sessions/"+tt.made+"/entries?path=all", "")
-				if now.StatusCode == 200 {
+				if now.StatusCode == http.StatusOK {
 					if err := json.Unmarshal(now.body, &list); err != nil {
 						t.Fatal(err)
 					}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -108,7 +109,7 @@ func TestParentOfAnEntryWithoutID(t *testing.T) {
 	a, b := first.Entries[0], first.Entries[1]
 	send(&second, said(`"id":"c","parentId":"`+a+`",`)+","+said(`"parentId":"`+b+`",`)+","+said(`"parentId":"c",`)+","+
 		said(`"parentId":null,`)+","+said(""))
-	ids := append(first.Entries, second.Entries...)
+	ids := slices.Concat(first.Entries, second.Entries)
 	var list struct {
 		Entries []struct{ ID, ParentID string }
 	}
