@@ -24,7 +24,7 @@ func TestNoEntry(t *testing.T) {
 		for _, c := range []struct{ method, path, body string }{
 			{"POST", "/commits", `{"entries":[` + orphan + `]}`},
 			{"POST", "/commits", `{"entries":[{"type":"message","parentId":"nobody","message":{"role":"user"}}]}`},
-			{"POST", "/commits", `{"entries":[{"type":"message","id":"x2","parentId":"x2","message":{"role":"user"}}]}`},
+			{"POST", "/commits", `{"entries":[{"type":"message","id":"x","parentId":"x","message":{"role":"user"}}]}`},
 			{"POST", "/switch", `{"to":"nobody"}`},
 			{"POST", "/branch", `{"entry":"nobody"}`},
 			{"POST", "/edit", `{"entry":"nobody","message":{"role":"user","content":"b"}}`},
@@ -126,7 +126,8 @@ func TestParentOfAnEntryWithoutID(t *testing.T) {
 		}
 	}
 	for _, head := range []string{`"parentId":5,`, `"id":"d","parentId":[],`, `"ParentId":"c",`, `"id":"e","id":"d",`} {
-		if p := s.do("POST", commits, `{"entries":[`+said(head)+`]}`, "If-Match: *").want(t, 400); p["code"] != "usage" {
+		body := `{"entries":[` + said(head) + `]}`
+		if p := s.do("POST", commits, body, "If-Match: *").want(t, 400); p["code"] != "usage" {
 			t.Errorf("%s: %v", head, p)
 		}
 	}

@@ -21,9 +21,16 @@ func TestDraft(t *testing.T) {
 		{` {"content":"x"} `, transcript.Draft{Type: "message", Body: json.RawMessage(`{"message":{"content":"x"}}`)}},
 		{whole, transcript.Draft{Raw: []byte(whole)}},
 		{`{"type":"label","id":"l","b":1.0,"targetId":"m","a":2}`, transcript.Draft{Type: "label", ID: "l", Body: json.RawMessage(`{"b":1.0,"targetId":"m","a":2}`)}},
-		{`{"type":"session_info","timestamp":"x","parentId":"p"}`, transcript.Draft{Type: "session_info", Parent: "p", Body: json.RawMessage(`{}`)}},
-		{`{"type":"message","id":"m","parentId":null,"ID":1,"message":{"role":"user"},"role":"user"}`, transcript.Draft{Type: "message", Body: json.RawMessage(`{"message":{"type":"message","id":"m","parentId":null,"ID":1,"message":{"role":"user"},"role":"user"}}`)}},
-		{`{"type":"message","parentId":null,"message":{"id":1,"id":2,"Role":"x"},"n":1,"n":2,"N":3}`, transcript.Draft{Type: "message", Body: json.RawMessage(`{"message":{"id":1,"id":2,"Role":"x"},"n":1,"n":2,"N":3}`)}},
+		{`{"type":"session_info","timestamp":"x","parentId":"p"}`, transcript.Draft{
+			Type: "session_info", Parent: "p", Body: json.RawMessage(`{}`),
+		}},
+		{`{"type":"message","id":"m","parentId":null,"ID":1,"message":{"role":"user"},"role":"user"}`, transcript.Draft{
+			Type: "message", Body: json.RawMessage(
+				`{"message":{"type":"message","id":"m","parentId":null,"ID":1,"message":{"role":"user"},"role":"user"}}`),
+		}},
+		{`{"type":"message","parentId":null,"message":{"id":1,"id":2,"Role":"x"},"n":1,"n":2,"N":3}`, transcript.Draft{
+			Type: "message", Body: json.RawMessage(`{"message":{"id":1,"id":2,"Role":"x"},"n":1,"n":2,"N":3}`),
+		}},
 		{`{"type":"label"}`, transcript.Draft{Type: "message", Body: json.RawMessage(`{"message":{"type":"label"}}`)}},
 		{`{"type":"text","text":"x"}`, transcript.Draft{Type: "message", Body: json.RawMessage(`{"message":{"type":"text","text":"x"}}`)}},
 	} {
@@ -60,7 +67,8 @@ func TestDraftRefusesMembers(t *testing.T) {
 		{`{"type":"own","id":"a","parentId":null,"parentId":"p"}`, "parentId"},
 	} {
 		d, err := api.Draft(json.RawMessage(tt.line))
-		if !errors.Is(err, api.ErrEntry) || !strings.Contains(err.Error(), `"`+tt.names+`"`) || api.Describe(err).Status != 400 {
+		named := err != nil && strings.Contains(err.Error(), `"`+tt.names+`"`)
+		if !errors.Is(err, api.ErrEntry) || !named || api.Describe(err).Status != 400 {
 			t.Errorf("%s: %+v, %v", tt.line, d, err)
 		}
 	}

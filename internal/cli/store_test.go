@@ -48,14 +48,19 @@ func TestEndOfASession(t *testing.T) {
 	lost := &coppice.Error{Op: "close", Session: "s", Err: coppice.ErrCommitUnknown}
 	work := errors.New("the work")
 	for _, tt := range []struct{ work, close, want error }{
-		{nil, nil, nil}, {nil, full, nil}, {nil, lost, lost}, {work, full, work},
+		{nil, nil, nil},
+		{nil, full, nil},
+		{nil, lost, lost},
+		{work, full, work},
 		{nil, io.ErrUnexpectedEOF, io.ErrUnexpectedEOF},
 	} {
 		c, _, stderr := bare()
-		if err := c.endSession(closing{err: tt.close}, tt.work); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+		err := c.endSession(closing{err: tt.close}, tt.work)
+		if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
 			t.Errorf("%v, then %v: %v", tt.work, tt.close, err)
 		}
-		if told := strings.Contains(stderr.String(), "no space left"); told != (tt.close == full && tt.work == nil) {
+		remark := errors.Is(tt.close, syscall.ENOSPC) && tt.work == nil
+		if strings.Contains(stderr.String(), "no space left") != remark {
 			t.Errorf("%v, then %v: %q", tt.work, tt.close, stderr)
 		}
 	}

@@ -277,9 +277,11 @@ func breakOff(t *testing.T, on backend.Backend, n int, short, whole []byte) (fau
 // and is reported apart.
 func TestImportIsStoredWhereClosingFails(t *testing.T) {
 	entries := func(id string, n int) (lines []byte) {
-		lines = fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`+"\n", id)
+		const day = "2026-01-01T00:00:0"
+		lines = fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"%s0.000Z"}`+"\n", id, day)
 		for i := range n {
-			lines = fmt.Appendf(lines, `{"type":"message","id":"e%d","parentId":null,"timestamp":"2026-01-01T00:00:0%d.000Z","message":{"role":"user","content":"x"}}`+"\n", i, i)
+			lines = fmt.Appendf(lines, `{"type":"message","id":"e%d","parentId":null,"timestamp":"%s%d.000Z",`+
+				`"message":{"role":"user","content":"x"}}`+"\n", i, day, i)
 		}
 		return lines
 	}

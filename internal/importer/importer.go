@@ -211,7 +211,7 @@ func row(f interop.Format) formats.Format {
 }
 
 // OnlyClosing reports whether the error of closing a session means that what was committed is stored, but the session
-// could not be tidied up: its checkpoint could not be written, say. The next handle does that. To repeat the work would
+// could not be tidied up: its checkpoint cannot be written. The next handle does that. To repeat the work would
 // do it twice.
 func OnlyClosing(err error) bool {
 	failed, ok := errors.AsType[*coppice.Error](err)

@@ -24,7 +24,8 @@ func TestImportAgain(t *testing.T) {
 		`{"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n" +
 		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}` + "\n"
 	line := `{"type":"custom","id":"z","parentId":null,"timestamp":"2026-01-01T00:00:02.000Z","customType":"x"}` + "\n"
-	const bare = `{"type":"session","cwd":"/w"}` + "\n" + `{"type":"message","message":{"role":"user","content":"hi"}}` + "\n"
+	const bare = `{"type":"session","cwd":"/w"}` + "\n" +
+		`{"type":"message","message":{"role":"user","content":"hi"}}` + "\n"
 	for _, c := range []struct {
 		name, first, second string
 		again, added, grow  bool
