@@ -18,7 +18,7 @@ var (
 	// notVerbs begin a sentence that is no request.
 	notVerbs = strings.Fields("a an the this that these those it what who when where how no some all one every each")
 	// plainVerbs are imperatives that look like another form of a verb.
-	plainVerbs = strings.Fields("alias bias bring embed exceed feed need proceed seed shed speed string")
+	plainVerbs = strings.Fields("alias bias bring embed exceed feed need proceed seed shed speed string succeed")
 )
 
 // checkSubject returns what is wrong with the subject of a commit, "" if nothing is.
