@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/internal/session"
 )
 
-// What went wrong, found by errors.Is, beside fs.ErrNotExist, fs.ErrExist, fs.ErrClosed, codec.ErrText,
+// What went wrong, found by errors.Is, as are fs.ErrNotExist, fs.ErrExist, fs.ErrClosed, codec.ErrText,
 // backend.ErrTooLarge and backend.ErrNoCAS. Commit says what each of them means for the turn. With any other
 // error nothing was applied: what was appended is pending, State is as it was, and Commit may be called again.
 var (

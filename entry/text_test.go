@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Text that is not valid UTF-8 is refused with its place, whichever way it comes in. It was stored as U+FFFD where it
+// Text that is not valid UTF-8 is refused with its offset, in every kind of draft. It was stored as U+FFFD where it
 // was a Go string, and as it is where it was JSON.
 func TestTextIsUTF8(t *testing.T) {
 	const bad = "caf\xe9"

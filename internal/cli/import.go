@@ -224,6 +224,7 @@ type stopError struct{ error }
 func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result, error) {
 	o := importer.Options{
 		Session: r.o.session, Format: r.format, Again: r.o.again, Grow: r.o.grow, Now: r.c.now(),
+		Closed: r.c.untidy,
 	}
 	if r.bar != nil {
 		o.Read = r.bar.Add

@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/importer"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/internal/trace"
@@ -123,14 +124,17 @@ func closeAfter(used io.Closer, err error) error {
 // endSession closes a session after a command. What the command has committed is stored, whatever the closing fails on:
 // to repeat the command would do it twice. An outcome that is unknown is an error.
 func (c *cli) endSession(used io.Closer, err error) error {
-	err = closeAfter(used, err)
-	failed, ok := errors.AsType[*coppice.Error](err)
-	if !ok || failed.Op != "close" || errors.Is(err, coppice.ErrCommitUnknown) {
+	if err = closeAfter(used, err); !importer.OnlyClosing(err) {
 		return err
 	}
+	c.untidy(err)
+	return nil
+}
+
+// untidy reports the error of closing a session whose commits are stored.
+func (c *cli) untidy(err error) {
 	c.notef("done, but the session could not be tidied up, which the next command tries again: %s",
 		term.Line(err.Error()))
-	return nil
 }
 
 // withSession runs f on a session, by its id or a prefix of it.

@@ -106,10 +106,9 @@ func continuePi(
 	w io.Writer, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error],
 	head string,
 ) (interop.Losses, error) {
-	in := bufio.NewReaderSize(original, headBytes)
-	start, err := in.Peek(headBytes)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read the original: %w", err)
+	in, start, err := begin(original)
+	if err != nil {
+		return nil, err
 	}
 	if !harness.Detect(start) {
 		return after(pi.Extend)(w, in, h, known, entries, head)

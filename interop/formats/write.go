@@ -99,10 +99,9 @@ func after(extend extender) continuer {
 		w io.Writer, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error],
 		head string,
 	) (interop.Losses, error) {
-		in := bufio.NewReaderSize(original, headBytes)
-		start, err := in.Peek(headBytes)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("read the original: %w", err)
+		in, start, err := begin(original)
+		if err != nil {
+			return nil, err
 		}
 		if !hasIDs(start) {
 			return nil, fmt.Errorf("%w: its entries have no ids", ErrNoAppend)
@@ -111,6 +110,16 @@ func after(extend extender) continuer {
 			return extend(w, h, known, entries, head)
 		})
 	}
+}
+
+// begin returns the beginning of an original, and what reads all of it.
+func begin(original io.Reader) (in *bufio.Reader, start []byte, err error) {
+	in = bufio.NewReaderSize(original, headBytes)
+	start, err = in.Peek(headBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, fmt.Errorf("read the original: %w", err)
+	}
+	return in, start, nil
 }
 
 // appendTo copies an original, and then what extend writes, on a line of its own.

@@ -14,7 +14,7 @@ export class CoppiceError extends Error {
   /** For programs: a code of docs/http.md, or one of the client: "unreachable", "no-base", "answer" (what
    * answered is not the service). */
   get code(): string { return this.problem.code ?? "answer"; }
-  /** What to do, if there is more to do than the message says. */
+  /** What to do next, where the message does not contain it. */
   get hint(): string | undefined { return this.problem.hint; }
 }
 /** No such session, tenant or path; or the view of rows is gone. */

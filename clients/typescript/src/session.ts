@@ -8,7 +8,7 @@ import { begin, type Turn, type TurnChange, type TurnOptions } from "./turn.js";
 
 /** What an agent needs to continue, and the text of the state and of each message, with all digits of numbers. */
 export interface Resumed extends Readonly<Schemas["Resume"]> { readonly rawState: string; readonly rawContext: string[] }
-/** What a commit stores beside its entries: see NewCommit of docs/openapi.json. Values may be RawJSON. */
+/** What a commit stores in addition to its entries: see NewCommit of docs/openapi.json. Values may be RawJSON. */
 export interface CommitOptions extends KeyedOptions, Omit<Schemas["NewCommit"], "entries"> {}
 /** A write that move makes. */
 export interface Move { method: "POST" | "PATCH" | "DELETE"; path: string[]; query?: Request<unknown>["query"]; body?: object }
