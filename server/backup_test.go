@@ -42,6 +42,9 @@ func commitsUntilStopped(s *site) *writing {
 		id := fmt.Sprintf("s%d", i)
 		s.create(id)
 		w.acked[id] = map[uint64]string{}
+	}
+	for i := range backupSessions {
+		id := fmt.Sprintf("s%d", i)
 		w.all.Go(func() {
 			for n := 0; ; n++ {
 				select {
