@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/internal/fold"
 )
 
 // Query is what is searched for. The zero Query matches everything.
@@ -32,7 +34,7 @@ func ParseQuery(text string) (Query, error) {
 		q.pattern = re
 		return q, nil
 	}
-	for i, part := range strings.Split(strings.ToLower(text), `"`) {
+	for i, part := range strings.Split(fold.Text(text), `"`) {
 		if i%2 == 0 {
 			q.words = append(q.words, strings.Fields(part)...)
 		} else if phrase := strings.Join(strings.Fields(part), " "); phrase != "" {
@@ -52,18 +54,18 @@ func (q Query) Score(text string) (int, bool) {
 		}
 		return at[0], true
 	}
-	low := strings.ToLower(text)
+	low := fold.Text(text)
 	flat := strings.Join(strings.Fields(low), " ")
 	score := 0
 	for _, p := range q.phrases {
-		at := strings.Index(flat, p)
+		at := fold.Index(flat, p)
 		if at < 0 {
 			return 0, false
 		}
 		score += at
 	}
 	for _, w := range q.words {
-		if at := strings.Index(low, w); at >= 0 {
+		if at := fold.Index(low, w); at >= 0 {
 			score += at
 			continue
 		}

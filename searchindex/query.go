@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/internal/fold"
 )
 
 // ErrQuery is wrapped by the error about an expression after "re:" that is none.
@@ -25,13 +27,14 @@ const (
 
 // Query is what to search for. The zero Query matches everything.
 type Query struct {
-	terms   []string // folded; all must be there
+	terms   []string // folded, see internal/fold; all must be there
 	pattern *regexp.Regexp
 }
 
 // Parse parses a query as people type it: words that must all occur, in any order and case, also as parts of
 // words; "words in quotes" in this order with any white space between; or re: and a regular expression (RE2,
-// any case). The only possible error is an invalid expression.
+// any case). The accents of words do not count, nor does the Unicode normal form; an expression sees the text as
+// it was written. The only possible error is an invalid expression.
 func Parse(text string) (Query, error) {
 	text = strings.TrimSpace(cut(clean(text), maxQuery))
 	if expr, ok := strings.CutPrefix(text, "re:"); ok {
@@ -66,7 +69,7 @@ func parsePattern(expr string) (Query, error) {
 func Words(words ...string) Query {
 	var q Query
 	for _, w := range words {
-		w = fold(cut(clean(w), maxQuery))
+		w = folded(cut(clean(w), maxQuery))
 		if w != "" && !slices.Contains(q.terms, w) && len(q.terms) < maxTerms {
 			q.terms = append(q.terms, w)
 		}
@@ -76,7 +79,7 @@ func Words(words ...string) Query {
 
 // prefix returns the query that matches texts with this beginning, and the beginning as Fold returns it.
 func prefix(start string) (Query, string) {
-	start = fold(clean(cut(start, maxQuery)))
+	start = folded(clean(cut(start, maxQuery)))
 	return Words(start), start
 }
 
@@ -100,9 +103,9 @@ func (q Query) Find(text string) (snippet string, mark [2]int, ok bool) {
 		return snippet, mark, true
 	}
 	text = oneLine(text)
-	low := strings.ToLower(text)
+	low := fold.Text(text)
 	for i, term := range q.terms {
-		where := strings.Index(low, term)
+		where := fold.Index(low, term)
 		if where < 0 {
 			return "", mark, false
 		}
@@ -111,7 +114,8 @@ func (q Query) Find(text string) (snippet string, mark [2]int, ok bool) {
 			end = at + len(term)
 		}
 	}
-	snippet, mark = around(text, unfolded(text, at), unfolded(text, end))
+	at, end = fold.Span(text, at, end)
+	snippet, mark = around(text, at, end)
 	return snippet, mark, true
 }
 
@@ -125,32 +129,20 @@ func (q Query) densest(low string, first int) int {
 		near := low[max(0, at-snippetBytes/2):min(len(low), at+snippetBytes/2)]
 		beside := 0
 		for _, term := range q.terms[1:] {
-			if strings.Contains(near, term) {
+			if fold.Index(near, term) >= 0 {
 				beside++
 			}
 		}
 		if beside > most {
 			best, most = at, beside
 		}
-		next := strings.Index(low[at+1:], q.terms[0])
+		next := fold.Index(low[at+1:], q.terms[0])
 		if next < 0 || most == len(q.terms)-1 {
 			break
 		}
 		at += 1 + next
 	}
 	return best
-}
-
-// unfolded returns the place in a text of a place in it in lower case: case may change the length.
-func unfolded(text string, at int) int {
-	low := 0
-	for i, r := range text {
-		if low >= at {
-			return i
-		}
-		low += utf8.RuneLen(unicode.ToLower(r))
-	}
-	return len(text)
 }
 
 const snippetBytes = 160
@@ -198,6 +190,9 @@ func match(q Query) (expr string, exact bool) {
 			exact = false
 			continue
 		}
+		if last, _ := utf8.DecodeLastRuneInString(t); fold.Continues(last) {
+			exact = false // the index does not see where a letter ends
+		}
 		if n > maxToken {
 			t, exact = string([]rune(t)[:maxToken]), false
 		}
@@ -209,33 +204,16 @@ func match(q Query) (expr string, exact bool) {
 	return b.String(), exact && b.Len() > 0
 }
 
-// like returns patterns of LIKE that let everything through that the query's words find, for words that are
-// too short for the full-text index. LIKE knows the case of ASCII letters alone.
-func like(q Query) []string {
+// short returns the words of a query that are too short for the full-text index.
+func short(q Query) []string {
 	var out []string
 	for _, t := range q.terms {
-		if utf8.RuneCountInString(t) >= tokenRunes {
-			continue
+		if utf8.RuneCountInString(t) < tokenRunes {
+			out = append(out, t)
 		}
-		var b strings.Builder
-		for _, r := range t {
-			switch {
-			case r == ' ':
-				b.WriteByte('%')
-			case r == '%' || r == '_' || r == '\\':
-				b.WriteString(`\` + string(r))
-			case r == 'k' || r == 'i', r > unicode.MaxASCII && hasCase(r): // K (U+212A) and İ are theirs too
-				b.WriteByte('_')
-			default:
-				b.WriteRune(r)
-			}
-		}
-		out = append(out, "%"+b.String()+"%")
 	}
 	return out
 }
-
-func hasCase(r rune) bool { return unicode.SimpleFold(r) != r || unicode.ToUpper(r) != r }
 
 // literals returns texts that everything that an expression finds must hold, folded.
 func literals(re *regexp.Regexp) []string {
@@ -249,7 +227,7 @@ func literals(re *regexp.Regexp) []string {
 		switch x.Op {
 		case syntax.OpLiteral:
 			for _, part := range strings.FieldsFunc(string(x.Rune), treacherous) {
-				out = append(out, strings.ToLower(part))
+				out = append(out, fold.Text(part))
 			}
 		case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
 			for _, sub := range x.Sub {
@@ -272,9 +250,9 @@ func treacherous(r rune) bool {
 	if unicode.IsSpace(r) {
 		return true
 	}
-	low := unicode.ToLower(r)
+	text := fold.Text(string(r))
 	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		if unicode.ToLower(f) != low {
+		if fold.Text(string(f)) != text {
 			return true
 		}
 	}

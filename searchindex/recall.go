@@ -49,7 +49,7 @@ func (x *Index) Recall(ctx context.Context, text string, o *RecallOptions) (list
 	}
 	fits := func(text string) bool {
 		if o.Prefix {
-			return strings.HasPrefix(fold(text), start)
+			return strings.HasPrefix(folded(text), start)
 		}
 		_, _, ok := q.Find(text)
 		return ok

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/coppice-go/coppice/internal/fold"
 	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -157,5 +158,5 @@ func cut(text string, most int) string {
 // oneLine makes single spaces of all white space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// fold makes texts comparable whatever their case and white space.
-func fold(text string) string { return strings.ToLower(oneLine(text)) }
+// folded returns a text as it is compared, whatever its case, its Unicode normal form and its white space.
+func folded(text string) string { return fold.Text(oneLine(text)) }

@@ -3,20 +3,25 @@ package searchindex
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync"
 
 	"modernc.org/sqlite" // the driver, pure Go
+
+	"github.com/coppice-go/coppice/internal/fold"
 )
 
 // The file says whose it is and of which version: an index of another version is made anew.
 const (
 	applicationID = 0x636f7069 // "copi"
-	version       = 3          // 1: what agents said to sessions of their own were prompts; 2: other names of sessions
+	version       = 4          // 1: what agents said to sessions of their own were prompts; 2: other names of sessions;
+	// 3: letters with marks were apart from those without, and deleted text was kept
 )
 
-// schema of the index. words holds no text of its own: rowid = entry.n, and what it indexes is fold of
-// the entry's text. The tokenizer's tokens are any three runes, so that a query finds parts of words as
+// schema of the index. words holds no text of its own: rowid = entry.n, and what it indexes is the
+// entry's text, folded. The tokenizer's tokens are any three runes, so that a query finds parts of words as
 // reading does, in languages without spaces too.
 //
 // A run is a row of entries each of which has the one before it as its parent; it is named by its first
@@ -42,6 +47,20 @@ CREATE TABLE branch(session INTEGER NOT NULL, name TEXT NOT NULL, head INTEGER N
 	PRIMARY KEY(session, name)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize='trigram case_sensitive 1');
 `
+
+// holdsWord is the function of SQL that reports whether a text holds a folded word. It looks for those that are too
+// short for the full-text index.
+const holdsWord = "holds_word"
+
+// register makes the function known to the driver.
+var register = sync.OnceValue(func() error {
+	return sqlite.RegisterDeterministicScalarFunction(holdsWord, 2,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			text, _ := args[0].(string)
+			word, _ := args[1].(string)
+			return fold.Index(folded(text), word) >= 0, nil
+		})
+})
 
 // tables in the order in which they can go.
 var tables = []string{"words", "branch", "run", "prompt", "entry", "session"}

@@ -104,8 +104,8 @@ func candidates(ctx context.Context, db *sql.DB, q Query, o *SearchOptions) (lis
 	if o.Cwd != "" {
 		and("s.cwd = ?", o.Cwd)
 	}
-	for _, pattern := range like(q) {
-		and(`e.text LIKE ? ESCAPE '\'`, pattern)
+	for _, word := range short(q) {
+		and(holdsWord+"(e.text, ?)", word)
 	}
 	if where.Len() == 0 {
 		and("?", 1)

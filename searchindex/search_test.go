@@ -15,6 +15,8 @@ import (
 // What queries find, whatever is typed.
 func TestQueries(t *testing.T) {
 	t.Parallel()
+	const jamo = "\u1112\u1161\u11a8\u110c\u1165\u11b7\u110b\u1175\u11ab\u110c\u1165\u11bc \uff26\uff55ll"
+	const hangul = "\ud559\uc810\uc778\uc815"
 	st, x := store(t, coppice.Hooks{}), index(t)
 	create(
 		t, st, "s", "/srv/a",
@@ -26,6 +28,8 @@ func TestQueries(t *testing.T) {
 		"go on",
 		"\"quoted\" AND (NEAR x) * ^y col:z -w",
 		"Straße ÉCOLE me\u017f\u017fage",
+		jamo,
+		hangul,
 	)
 	update(t, x, st)
 	for _, c := range []struct{ query, want string }{
@@ -45,7 +49,16 @@ func TestQueries(t *testing.T) {
 		{"k", "]0;title ESCAPED, degrees \u212a and \u0130stanbul | It is in clock_test.go: the timezone is read from the host. | Where is the flaky timezone test?"},
 		{"k\u00a0 \u0130st", "]0;title ESCAPED, degrees \u212a and \u0130stanbul"},
 		{"istanbul", "]0;title ESCAPED, degrees \u212a and \u0130stanbul"},
-		{"école STRASSE", ""},
+		{"école STRASSE", "Straße ÉCOLE me\u017f\u017fage"},
+		{"e\u0301cole", "Straße ÉCOLE me\u017f\u017fage"},
+		{"ecole", "Straße ÉCOLE me\u017f\u017fage"},
+		{"ss \u00e9c", "Straße ÉCOLE me\u017f\u017fage"},
+		{hangul, hangul + " | " + jamo},
+		{"\u1112\u1161\u11a8", hangul + " | " + jamo},
+		{"\ud558", ""},
+		{"\u30c6\u30b9\uff84", "修复时区测试。日本語のテスト"},
+		{"\u30c7", ""},
+		{"full", jamo},
 		{"éc straße", "Straße ÉCOLE me\u017f\u017fage"},
 		{"re:message", "Straße ÉCOLE me\u017f\u017fage"}, // as Unicode folds
 		{"(NEAR", `"quoted" AND (NEAR x) * ^y col:z -w`},

@@ -168,7 +168,7 @@ func (w *writer) writeRows(ctx context.Context, tx *sql.Tx, session int64) (err 
 		if err != nil {
 			return err
 		}
-		if _, err := words.ExecContext(ctx, n, fold(r.text)); err != nil {
+		if _, err := words.ExecContext(ctx, n, folded(r.text)); err != nil {
 			return err
 		}
 		if !r.prompt {

@@ -447,10 +447,12 @@ func TestListIsNow(t *testing.T) {
 		for _, id := range []string{"a", "b"} {
 			s.create(id)
 		}
-		s.do("POST", "/v1/sessions/a/commits", hello("hello"), "If-Match: *").want(t, 200)
+		s.do("POST", "/v1/sessions/a/commits", hello("hello cafe\u0301"), "If-Match: *").want(t, 200)
 		s.do("PATCH", "/v1/sessions/a", `{"title":"renamed","meta":{"k":"v"}}`, "If-Match: *").want(t, 200)
 		for name, on := range map[string]*site{"the same": s, "another": other} {
-			for query, want := range map[string]string{"": "a b", "?q=renamed": "a", "?q=hello": "a", "?meta.k=v": "a", "?limit=1": "a"} {
+			for query, want := range map[string]string{
+				"": "a b", "?q=renamed": "a", "?q=hello": "a", "?q=caf%C3%A9": "a", "?meta.k=v": "a", "?limit=1": "a",
+			} {
 				var ids []string
 				doc := on.do("GET", "/v1/sessions"+query, "").want(t, 200)
 				for _, item := range doc["sessions"].([]any) {

@@ -16,6 +16,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/fold"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -162,9 +163,9 @@ func sessions(
 
 // contains reports whether a session is called by all words of a query.
 func contains(s checkpoint.Summary, query string) bool {
-	text := strings.ToLower(s.Title + "\n" + s.First + "\n" + s.Preview + "\n" + s.Cwd)
-	for word := range strings.FieldsSeq(strings.ToLower(query)) {
-		if !strings.Contains(text, word) {
+	text := fold.Text(s.Title + "\n" + s.First + "\n" + s.Preview + "\n" + s.Cwd)
+	for word := range strings.FieldsSeq(fold.Text(query)) {
+		if fold.Index(text, word) < 0 {
 			return false
 		}
 	}

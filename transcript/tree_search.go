@@ -4,9 +4,9 @@ import (
 	"iter"
 )
 
-// Search returns the entries that hold every word of text, whatever the case, in what the tree knows of them:
-// preview and label, or the name of the role, or of a type that is no message. Parents first. No words: every
-// entry. A preview is at most 80 bytes; SearchIn looks at all that an entry shows.
+// Search returns the entries that hold every word of text in what the tree knows of them: preview and label, or the
+// name of the role, or of a type that is no message. Case, accents and the Unicode normal form do not count. Parents
+// first. No words: every entry. A preview is at most 80 bytes; SearchIn looks at all that an entry shows.
 func (t *Tree) Search(text string) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		t.ready()

@@ -3,28 +3,30 @@ package transcript
 import (
 	"strings"
 	"unicode"
+
+	"github.com/coppice-go/coppice/internal/fold"
 )
 
 // query is what a search looks for: words, all of which an entry must hold.
 type query struct{ words []string }
 
 // newQuery takes the words of a search apart.
-func newQuery(text string) query { return query{strings.Fields(strings.ToLower(text))} }
+func newQuery(text string) query { return query{strings.Fields(fold.Text(text))} }
 
-// holds reports whether each word is somewhere in one of the texts, whatever the case, or names the type or the role.
+// holds reports whether each word is somewhere in one of the texts, both folded, or names the type or the role.
 // A query without words holds always.
 func (q query) holds(typ, role string, texts ...string) bool {
 	if len(q.words) == 0 {
 		return true
 	}
-	lower := make([]string, 0, 4)
+	folded := make([]string, 0, 4)
 	for _, t := range texts {
 		if t != "" {
-			lower = append(lower, strings.ToLower(t))
+			folded = append(folded, fold.Text(t))
 		}
 	}
 	for _, w := range q.words {
-		if !within(w, lower) && !namesKind(w, typ, role) {
+		if !within(w, folded) && !namesKind(w, typ, role) {
 			return false
 		}
 	}
@@ -33,7 +35,7 @@ func (q query) holds(typ, role string, texts ...string) bool {
 
 func within(word string, texts []string) bool {
 	for _, t := range texts {
-		if strings.Contains(t, word) {
+		if fold.Index(t, word) >= 0 {
 			return true
 		}
 	}

@@ -90,6 +90,27 @@ func TestSearchIn(t *testing.T) {
 	}
 }
 
+// The Unicode normal form, accents and width do not count: in previews, in labels and in what follows a preview.
+func TestSearchInAllForms(t *testing.T) {
+	long := strings.Repeat("x", 89)
+	tree, all := grown(t,
+		`{"type":"message","id":"u1","message":{"role":"user","content":
+			"Cafe\u0301 \u1112\u1161\u11a8\u110c\u1165\u11b7"}}`,
+		`{"type":"message","id":"u2","message":{"role":"user","content":
+			"`+long+` \uff26\uff35\uff2c\uff2c Stra\u00dfe \u304b\u3099"}}`,
+		`{"type":"label","id":"l1","targetId":"u2","label":"E\u0301t\u00e9"}`,
+	)
+	for text, want := range map[string]string{
+		"caf\u00e9": "u1", "CAFE": "u1", "\ud559\uc810": "u1", "full STRASSE": "u2", "\u304c": "u2", "\u304b": "",
+		"\u00e9te\u0301": "u2 l1",
+	} {
+		read := 0
+		if got := found(t, tree.SearchIn(text, whole(all, nil, &read))); got != want {
+			t.Errorf("%q: found %q, want %q", text, got, want)
+		}
+	}
+}
+
 // An error comes alone, and entries that the tree does not have are passed by.
 func TestSearchInAllOrNothing(t *testing.T) {
 	tree, all := grown(t, `{"type":"message","id":"u1","message":{"role":"user","content":"needle"}}`)

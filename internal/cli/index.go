@@ -106,21 +106,9 @@ func unreadable(r searchindex.Report) error {
 	return fmt.Errorf("some sessions could not be read: %w", errors.Join(r.Problems...))
 }
 
-// parseQuery makes a query of arguments. An argument with spaces is a phrase, as the shell's quotes
-// say.
+// parseQuery makes a query of arguments, which are read as one text.
 func parseQuery(args []string) (searchindex.Query, error) {
-	text := strings.Join(args, " ")
-	if !strings.HasPrefix(text, "re:") {
-		parts := make([]string, 0, len(args))
-		for _, arg := range args {
-			if strings.ContainsAny(strings.TrimSpace(arg), " \t\n") && !strings.Contains(arg, `"`) {
-				arg = `"` + arg + `"`
-			}
-			parts = append(parts, arg)
-		}
-		text = strings.Join(parts, " ")
-	}
-	q, err := searchindex.Parse(text)
+	q, err := searchindex.Parse(strings.Join(args, " "))
 	if err != nil {
 		return q, usageError("%w", err)
 	}

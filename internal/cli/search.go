@@ -110,14 +110,15 @@ func (c *cli) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search TEXT",
 		Short: "Search the text of entries in all sessions and branches",
-		Long: `Find entries whose text contains every word of TEXT, also as a part of longer words; case is ignored.
-Words in quotes must be adjacent. re: starts a regular expression. The best matches come first.
+		Long: `Find entries whose text contains every word of TEXT, also as a part of longer words. Case and accents
+are ignored. Words in quotes, which the shell must not take away, are adjacent: '"like these"'. re: starts
+a regular expression, which sees the text as it was written. The best matches come first.
 
 The command uses an index in your cache folder ($COPPICE_HISTORY names another file), which it updates
 first; the first search reads everything. The index covers the first 256 KiB of the text of an entry.
 With --no-index the transcripts are read completely instead, sessions with the newest activity first.`,
 		Example: `  coppice search flaky timezone
-  coppice search --cwd . 'database migration'
+  coppice search --cwd . '"database migration"'
   coppice search 're:panic.*nil map'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

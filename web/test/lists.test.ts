@@ -68,6 +68,14 @@ test("hits are where the words are", () => {
   assert.deepEqual(split("Tide and time", "TI  an").filter((s) => s.hit).map((s) => s.text), ["Ti", "an", "ti"]);
   assert.equal(split("anything", "").map((s) => s.text).join(""), "anything");
   for (const text of ["İstanbul ti", "ti ti", "x"]) assert.equal(split(text, "ti").map((s) => s.text).join(""), text);
+  for (const [text, search, want] of [
+    ["a cafe\u0301 there", "caf\u00e9", "cafe\u0301"], ["\u1112\u1161\u11a8\u110c", "\ud559", "\u1112\u1161\u11a8"],
+    ["Stra\u00dfe", "RAS", "ra\u00df"], ["\u0130STANBUL", "istanbul", "\u0130STANBUL"], ["\uff26\uff35\uff2c\uff2c", "ful", "\uff26\uff35\uff2c"],
+    ["\ud83c\udf0a tide \u6f6e\u6c50\u8868", "\u6c50", "\u6c50"],
+  ] as const) {
+    assert.deepEqual(split(text, search).filter((s) => s.hit).map((s) => s.text), [want]);
+    assert.equal(split(text, search).map((s) => s.text).join(""), text);
+  }
 });
 
 test("the tokens of a message are all that it took, whoever counted them", () => {
