@@ -3,6 +3,7 @@ package claudecode
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,8 +39,42 @@ func (c *converter) unit(u *unit) {
 	case waited:
 		c.note("", c.x.Rows[u.row].Line, transcript.DiagConverted,
 			"too much waits for its parent: lines before this one come before theirs")
+	case amending:
+		c.amend(u)
 	default:
 		c.entries(u)
+	}
+}
+
+// amend makes amendments of the entries that a message in its newer form becomes.
+func (c *converter) amend(u *unit) {
+	r := &c.x.Rows[u.row]
+	from := len(c.out)
+	c.entries(&unit{row: c.x.Rows[r.parent].Unit, pieces: u.pieces, at: u.at})
+	made := slices.DeleteFunc(slices.Clone(c.out[from:]), func(raw []byte) bool {
+		return bytes.HasPrefix(raw, []byte(`{"type":"model_change"`)) // the model is the same
+	})
+	c.out = c.out[:from]
+	id := c.x.AppendID(nil, u.row)
+	p := place{id: id, parent: rootIDJSON, stamp: jsonl.AppendTime(nil, time.UnixMilli(u.at)), at: u.at, row: r}
+	if r.Up != noRow {
+		p.parent = c.x.AppendID(nil, r.Up)
+	}
+	for k, raw := range made {
+		var d transcript.Draft
+		l, err := transcript.ParseLine(raw)
+		if e := l.Entry(0); err == nil {
+			d, err = e.Amend(e.Body(), false)
+		}
+		if p.id = id; k < len(made)-1 {
+			p.id = extendID(id, "."+strconv.Itoa(k))
+		}
+		if err != nil {
+			c.custom(p, raw)
+		} else {
+			c.put(p, append(append(append(c.open(p, "custom"), ','), d.Body[1:len(d.Body)-1]...), '}'))
+		}
+		p.parent = p.id
 	}
 }
 

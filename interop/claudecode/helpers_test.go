@@ -102,11 +102,27 @@ func (s *session) path(t testing.TB, id string) []transcript.Entry {
 	return out
 }
 
+// amended returns entries as later lines of the file amend them, without the amendments.
+func (s *session) amended(list []transcript.Entry) (out []transcript.Entry) {
+	newest := map[string]transcript.Amendment{}
+	for _, e := range s.entries {
+		if a, ok := e.Amendment(); ok {
+			newest[a.Target] = a
+		}
+	}
+	for _, e := range list {
+		if _, ok := e.Amendment(); !ok {
+			out = append(out, e.Amended(newest[e.ID]))
+		}
+	}
+	return out
+}
+
 // talk writes the context at an id: a word for each message.
 func (s *session) talk(t testing.TB, id string) string {
 	t.Helper()
 	var words []string
-	for _, m := range transcript.BuildContext(s.path(t, id), transcript.Coppice).Messages {
+	for _, m := range transcript.BuildContext(s.amended(s.path(t, id)), transcript.Coppice).Messages {
 		sh := transcript.Inspect(m.Raw)
 		w := map[string]string{"user": "u", "assistant": "a", "toolResult": "r", "custom": "m", "compactionSummary": "C"}[m.Role]
 		w += ":" + strings.ReplaceAll(sh.Text, "\n", "|")

@@ -17,7 +17,10 @@ type lineKind uint8
 const (
 	kindNone      lineKind = iota // custom entry: no part of the file's tree
 	kindTitle                     // likewise, and names the session from there on
+	kindAgain                     // likewise: an earlier line once more
+	kindNewer                     // amendment: an earlier line once more, with other fields
 	kindOther                     // custom entry: part of the file's tree, but nothing is said
+	kindPlace                     // likewise, at the place that it names: it is damaged, or the user went back
 	kindUser                      // user message, tool results, or both
 	kindQueued                    // what the user typed while the model worked
 	kindMeta                      // what the program says in the user's name
@@ -51,14 +54,14 @@ type lineRow struct {
 	Child  int32 // 0 = the session itself
 	Model  int32 // the one in force, numbered in Models; 0 = none
 	Held   int32 // results that it holds
-	parent int32 // the one that it names; noRow = it is not there
+	parent int32 // the one that it names, or of which it is a repetition; noRow = it is not there
 	Kind   lineKind
 	Flags  uint8
 	names  lineKey // the key of the one that it names
 	sum    uint64
 	msg    int32 // number of the provider's message, from 1; 0 = none
 	call   int32 // the last row whose call it answers
-	link   int32 // the row that speaks before it; for one that does not speak, where climbing through it leads
+	link   int32 // the row that speaks before it; for one that does not speak, the row that it continues from
 	head   int32 // the first row of what becomes one entry with it
 	end    int32 // of a message with calls: the last row that answers one
 	tail   int32 // the last line hung on it that does not speak
@@ -115,6 +118,8 @@ type index struct {
 	byKey    map[lineKey]int32
 	odd      map[lineKey]string    // ids that are no UUIDs
 	unmet    map[int32][]lineKey   // by row: calls that are answered and were not met before
+	newer    map[int32]int32       // by row: the last later line that amends it
+	ended    int32                 // the last boundary of a compaction so far
 	msgs     map[lineKey]int32     // numbers of the provider's messages
 	kept     map[int32]keptSegment // by a compaction's boundary: what it keeps of the rows before it
 	goesOn   map[int32]int32       // by the message that is the end of what a compaction keeps: the compaction
@@ -195,7 +200,7 @@ func (x *index) ID(i int32) string { return rawjson.Text(x.AppendID(nil, i)) }
 // AppendID appends the same as a JSON string.
 func (x *index) AppendID(dst []byte, i int32) []byte {
 	r := &x.Rows[i]
-	if r.Key == (lineKey{}) || r.Kind == kindNone {
+	if r.Key == (lineKey{}) || r.Kind == kindNone || r.Kind == kindAgain || r.Kind == kindNewer {
 		dst = strconv.AppendInt(append(dst, `"cc-`...), int64(r.Line), 10)
 		if r.At > 0 {
 			dst = strconv.AppendInt(append(dst, '.'), int64(r.At), 10)

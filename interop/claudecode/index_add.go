@@ -33,11 +33,13 @@ func (x *index) add(o *jsonl.Object, f *lineFacts) error {
 		x.refused++
 	}
 	x.keep(r.names, f.parent)
-	if !f.named || x.identify(r, f.uuid, i) {
+	if f.named {
+		x.identify(f, i)
+	}
+	if r.Kind == kindNewer {
+		x.renew(f)
+	} else if r.Kind != kindAgain {
 		x.connect(f, i)
-	} else {
-		r.Kind, r.Held = kindNone, 0
-		r.Flags &^= flagSystem | flagText
 	}
 	if r.Kind >= kindOther {
 		x.about(f)
@@ -64,7 +66,7 @@ func (x *index) link() {
 	x.Rows = slices.Concat(x.pieces...)
 	x.pieces = nil
 	for i := range x.Rows {
-		if r := &x.Rows[i]; r.Flags&flagNamed != 0 {
+		if r := &x.Rows[i]; r.Flags&flagNamed != 0 && r.Kind != kindAgain && r.Kind != kindNewer {
 			if p, ok := x.byKey[r.names]; ok {
 				r.parent = p
 			}
@@ -72,22 +74,59 @@ func (x *index) link() {
 	}
 }
 
-// identify enters a row under its id. The same line again says nothing new (false); another line of the same
-// id answers to it from then on.
-func (x *index) identify(r *lineRow, odd []byte, i int32) bool {
-	x.keep(r.Key, odd)
-	if at, ok := x.byKey[r.Key]; ok {
-		before := x.early(at)
-		if before.sum == r.sum {
-			x.Note(r.Line, transcript.DiagDuplicateID, fmt.Sprintf("line %d again", before.Line))
-			return false
-		}
+// identify enters a row under its id. The same line again adds nothing; with other fields it amends the first
+// one, unless it has another place in the conversation or is another kind of line: then it has the id from there on.
+func (x *index) identify(f *lineFacts, i int32) {
+	r := &f.row
+	x.keep(r.Key, f.uuid)
+	at, ok := x.byKey[r.Key]
+	if !ok {
+		x.byKey[r.Key] = i
+		return
+	}
+	before := x.early(at)
+	switch {
+	case before.sum == r.sum:
+		x.Note(r.Line, transcript.DiagDuplicateID, fmt.Sprintf("line %d again", before.Line))
+		r.Kind = kindAgain
+	case x.amends(before, f, at):
+		x.Note(r.Line, transcript.DiagDuplicateID, fmt.Sprintf("line %d again, with other fields: it amends that",
+			before.Line))
+		before.sum = r.sum
+		x.newer[at] = i
+		r.Kind = kindNewer
+	default:
 		x.Note(r.Line, transcript.DiagDuplicateID,
 			fmt.Sprintf("line %d has the same id: this one answers to it", before.Line))
 		before.Flags |= flagPast
+		x.byKey[r.Key] = i
+		return
 	}
-	x.byKey[r.Key] = i
-	return true
+	r.parent, r.Held = at, 0
+	r.Flags &^= flagSystem | flagText
+}
+
+// amends reports whether a line is the one of row at, with other fields. A compaction writes what it keeps once more
+// after itself, with another parent: that is another place.
+func (x *index) amends(before *lineRow, f *lineFacts, at int32) bool {
+	r := &f.row
+	msg := int32(0)
+	if f.sent {
+		msg = x.msgs[f.msg]
+	}
+	const same = flagSide | flagText | flagPart
+	return r.Kind == before.Kind && r.Kind != kindBoundary && r.Kind != kindSummary &&
+		(r.names == before.names || at > x.ended) && r.Held == before.Held && r.Flags&same == before.Flags&same &&
+		msg == before.msg && x.Models.of(f.model) == before.Model
+}
+
+// renew notes calls and agents of a line that amends another.
+func (x *index) renew(f *lineFacts) {
+	for _, c := range f.calls {
+		x.Calls[c.id] = toolCall{f.row.parent, x.Tools.of(c.tool)}
+	}
+	x.mention(f.mention, &x.Agents, "")
+	x.mention(f.run, &x.Runs, workflowPrefix)
 }
 
 // keep remembers an id that is no UUID.
@@ -128,8 +167,12 @@ func (x *index) connect(f *lineFacts, i int32) {
 	}
 	x.mention(f.mention, &x.Agents, "")
 	x.mention(f.run, &x.Runs, workflowPrefix)
+	if r.Kind == kindOther && r.names == x.explicit && r.names != (lineKey{}) {
+		r.Kind = kindPlace // the user went back there
+	}
 	switch {
 	case r.Kind == kindBoundary:
+		x.ended = i
 		x.preserved(f.compacted, i)
 	case f.forked != nil:
 		x.forked = keyOf(f.forked)

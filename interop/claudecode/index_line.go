@@ -115,8 +115,15 @@ func (rd *reading) sort(f *lineFacts, h *lineHead) {
 		rd.assistant(f, h)
 	case `"system"`:
 		f.row.Flags |= flagSystem
-		if string(h.Subtype) == `"compact_boundary"` {
+		switch string(h.Subtype) {
+		case `"compact_boundary"`:
 			f.row.Kind, f.compacted = kindBoundary, h.Compacted
+		case `"local_command"`:
+			f.row.Kind = kindPlace
+		case `"informational"`:
+			if string(h.Content) == `"`+wentBack+`"` {
+				f.row.Kind = kindPlace
+			}
 		}
 	case `"attachment"`:
 		f.queued(h.Attachment)

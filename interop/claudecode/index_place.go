@@ -115,7 +115,7 @@ func (x *index) place() {
 func (x *index) pointed() {
 	seen := make([]bool, x.Children+1)
 	if i, ok := x.byKey[x.explicit]; ok && x.Rows[i].Child == 0 {
-		if at := x.climb(i); at >= 0 {
+		if at := x.speaker(i); at != noRow {
 			x.Tips[0], seen[0] = x.placeOf(at), true
 		}
 	}
@@ -128,11 +128,11 @@ func (x *index) pointed() {
 		if r.Flags&flagSystem == 0 {
 			continue
 		}
-		at := x.climb(int32(i))
-		if at >= 0 && r.names != x.explicit {
+		at := x.speaker(int32(i))
+		if at != noRow && r.names != x.explicit {
 			at = x.onward(at, int32(i))
 		}
-		if at >= 0 && x.placeOf(at) != x.Tips[r.Child] {
+		if at != noRow && x.placeOf(at) != x.Tips[r.Child] {
 			x.Tips[r.Child] = x.placeOf(at)
 		}
 	}

@@ -8,18 +8,14 @@ const (
 	maxJoinedSize    = 3 << 20
 )
 
-// Marks in the field link of a row that says nothing, until it is known where it leads.
-const (
-	linkUnknown  = int32(-2)
-	linkVisiting = int32(-3)
-	linkFresh    = int32(-4) // to nothing: it begins afresh
-)
+// visiting marks in the field Child of a row that a way leads through it.
+const visiting = int32(-3)
 
 // resolve turns the file's links into those of a conversation.
 //
-// The tree of parentUuid is not the conversation: it runs through lines that say nothing, a message is in pieces, the
-// results of parallel calls hang on different pieces, and a compaction starts a root. So: links are followed
-// through what says nothing; pieces are joined; the results of a message's calls follow it, one after
+// The tree of parentUuid is not the conversation: it forks at lines without content, a message is in pieces, the
+// results of parallel calls hang on different pieces, and a compaction starts a root. So: a turn is one line,
+// whatever its lines name; pieces are joined; the results of a message's calls follow it, one after
 // the other, and what continued from any of them continues from the last; a compaction hangs on what was last
 // before it. What is left are branches that the user made.
 func (x *index) resolve() {
@@ -57,13 +53,14 @@ func (x *index) sidechains() {
 		trail = trail[:0]
 		j, child := int32(i), int32(0)
 		for {
-			x.Rows[j].Child = linkVisiting
+			x.Rows[j].Child = visiting
 			trail = append(trail, j)
-			p, ok := x.parentOf(j)
+			p := x.Rows[j].parent
+			ok := p != noRow
 			if !ok && x.Rows[j].Flags&flagNamed != 0 && last != noRow {
 				child = x.Rows[last].Child // its parent is not there: it continues with what came before
 			}
-			if !ok || x.Rows[p].Flags&flagSide == 0 || x.Rows[p].Child == linkVisiting {
+			if !ok || x.Rows[p].Flags&flagSide == 0 || x.Rows[p].Child == visiting {
 				break
 			}
 			if child = x.Rows[p].Child; child > 0 {
@@ -97,102 +94,12 @@ func (x *index) agentFile(own bool) {
 	}
 }
 
-func (x *index) parentOf(i int32) (p int32, ok bool) {
-	p = x.Rows[i].parent
-	return p, p != noRow
-}
-
-// follow finds for each row that speaks the one that speaks before it.
-func (x *index) follow() {
-	last := x.perChild()
-	for i := range x.Rows {
-		r := &x.Rows[i]
-		p, ok := x.parentOf(int32(i))
-		switch {
-		case r.Kind == kindAssistant && r.Flags&flagNamed == 0 && last[r.Child] != noRow:
-			x.flat = true
-			fallthrough
-		case r.Kind.Speaks():
-			last[r.Child] = int32(i)
-		case r.Kind == kindOther && ok && x.Rows[p].Child == r.Child:
-			r.link = linkUnknown
-		case r.Kind == kindOther && r.Flags&flagNamed == 0:
-			r.link = linkFresh
-		default:
-			r.link = last[r.Child] // where the file was when it was written
-		}
-	}
-	last = x.perChild()
-	for i := range x.Rows {
-		r := &x.Rows[i]
-		if !r.Kind.Speaks() {
-			continue
-		}
-		before := last[r.Child]
-		last[r.Child] = int32(i)
-		if r.link = x.follows(int32(i)); r.link >= 0 {
-			continue
-		}
-		p, ok := x.parentOf(int32(i))
-		if r.Kind == kindBoundary && p > int32(i) {
-			ok = false // what follows it continues from it
-		}
-		switch {
-		case r.Flags&flagNamed == 0:
-			r.link = linkFresh
-		case ok && x.Rows[p].Child == r.Child && p != int32(i):
-			r.link = x.climb(p)
-		case r.names == x.forked:
-			r.link = before
-		case r.Flags&flagNamed != 0 && !(ok && r.Child != 0):
-			x.Note(r.Line, transcript.DiagOrphan,
-				"its parent is not in the file, or not before it: it goes on from the "+
-					"line before it")
-			fallthrough
-		default:
-			r.link = before
-		}
-		switch {
-		case r.Child != 0 && ok && x.Rows[p].Child != r.Child:
-			r.link = noRow
-		case r.link == linkFresh && r.Kind == kindUser && r.Held == 0 && !x.flat:
-			r.link = noRow // only a question begins afresh
-		case r.link == linkFresh:
-			r.link = before
-		}
-	}
-}
-
 func (x *index) perChild() []int32 {
 	list := make([]int32, x.Children+1)
 	for i := range list {
 		list[i] = noRow
 	}
 	return list
-}
-
-// climb goes up from a row to the nearest one that speaks. Each row is passed once, whatever the file says.
-func (x *index) climb(i int32) int32 {
-	from := i
-	for i != noRow && !x.Rows[i].Kind.Speaks() && x.Rows[i].link == linkUnknown {
-		x.Rows[i].link = linkVisiting
-		i, _ = x.parentOf(i)
-	}
-	found := i
-	switch {
-	case i == noRow || x.Rows[i].Kind.Speaks():
-	case x.Rows[i].link == linkVisiting:
-		x.Note(x.Rows[i].Line, transcript.DiagCycle, "parents lead back to this line")
-		found = noRow
-	default:
-		found = x.Rows[i].link
-	}
-	for i = from; i != noRow && !x.Rows[i].Kind.Speaks() && x.Rows[i].link == linkVisiting; {
-		next, _ := x.parentOf(i)
-		x.Rows[i].link = found
-		i = next
-	}
-	return found
 }
 
 // join makes one entry of the pieces of a message, and of a compaction's boundary and summary.

@@ -25,7 +25,7 @@ func scanFile(src interop.Source) (x *index, err error) {
 	x = &index{
 		byKey: map[lineKey]int32{}, Calls: map[lineKey]toolCall{}, msgs: map[lineKey]int32{},
 		agent: map[string]bool{}, kept: map[int32]keptSegment{}, goesOn: map[int32]int32{},
-		unmet: map[int32][]lineKey{},
+		unmet: map[int32][]lineKey{}, newer: map[int32]int32{}, ended: noRow,
 	}
 	count, err := x.enter(in)
 	if err != nil {

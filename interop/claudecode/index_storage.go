@@ -57,7 +57,7 @@ func (x *index) follows(i int32) int32 {
 	if !ok || s.last == noRow || x.Rows[s.last].Child != r.Child {
 		return noRow
 	}
-	at := x.climb(s.last)
+	at := x.speaker(s.last)
 	for at >= 0 && x.Rows[at].Flags&flagPast != 0 && x.byKey[x.Rows[at].Key] > i {
 		next := x.Rows[at].link // at is written again after the boundary, and hangs there by itself
 		if next >= at {

@@ -14,7 +14,7 @@ const (
 type lineHead struct {
 	Type, UUID, Parent, Logical, Session, Stamp, Side, Meta, Compact []byte
 	Agent, Message, Subtype, Cwd, Leaf, Title, Data, Used, Compacted []byte
-	Attachment, Explicit, Forked                                     []byte
+	Attachment, Explicit, Forked, Content                            []byte
 }
 
 // readLineHead reads the head of an object.
@@ -75,6 +75,8 @@ func (h *lineHead) Take(key, val []byte) {
 		h.Forked = val
 	case "data":
 		h.Data = val
+	case "content":
+		h.Content = val
 	case "toolUseResult":
 		h.Used = val
 	}

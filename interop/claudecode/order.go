@@ -35,6 +35,7 @@ const (
 	ofRow     uint8 = iota
 	beginning       // the entry on which everything hangs
 	ending          // where the conversation continues
+	amending        // the row's line amends what became of earlier pieces, which have its line in place of their own
 	waited          // too much waits for its parent, and that is to be said
 )
 
@@ -51,7 +52,9 @@ type order struct {
 	parts       map[int32][]piece // by the last row of a message: its pieces so far
 	waits       map[int32][]unit  // by row: what hangs on it
 	held        int
-	given       int32 // the row that was given last
+	given       int32             // the row that was given last
+	amended     map[int32][]piece // by last row of a message: its pieces, while later lines may amend them
+	amendedSize int
 	one         [1]piece
 	out         []unit
 	at          int
@@ -61,7 +64,7 @@ type order struct {
 func newOrder(x *index, child int32, now time.Time, fetch func(int32) ([]byte, error)) *order {
 	o := &order{
 		x: x, child: child, rows: x.List(child), fetch: fetch, tip: x.Tips[child], last: now.UnixMilli(),
-		parts: map[int32][]piece{}, waits: map[int32][]unit{}, given: noRow,
+		parts: map[int32][]piece{}, waits: map[int32][]unit{}, given: noRow, amended: map[int32][]piece{},
 	}
 	if !x.Created.IsZero() {
 		o.last = x.Created.UnixMilli()
@@ -113,14 +116,18 @@ func (o *order) step(i int32, raw []byte) {
 		return
 	}
 	u := unit{row: i}
-	if len(o.parts) > 0 {
+	if r.Kind == kindNewer {
+		u.what, u.pieces = o.amend(i, raw)
+	} else if len(o.parts) > 0 {
 		u.pieces = o.parts[i]
 		delete(o.parts, i)
 	}
 	if u.pieces == nil {
 		u.pieces = o.one[:0]
 	}
-	u.pieces = append(u.pieces, piece{i, raw})
+	if u.what != amending {
+		u.pieces = append(u.pieces, piece{i, raw})
+	}
 	if r.Up == noRow || o.x.Done[r.Up] {
 		o.give(u)
 		return
@@ -137,7 +144,13 @@ func (o *order) step(i int32, raw []byte) {
 // give hands out a unit, and what waited for it.
 func (o *order) give(u unit) {
 	for todo := []unit(nil); ; u, todo = todo[0], todo[1:] {
-		if first := &o.x.Rows[u.pieces[0].row]; first.Flags&flagTimed != 0 {
+		first := &o.x.Rows[u.pieces[0].row]
+		if u.what == amending {
+			first = &o.x.Rows[u.row]
+		} else if len(o.x.newer) > 0 {
+			o.remember(&u)
+		}
+		if first.Flags&flagTimed != 0 {
 			o.last = first.Time
 		}
 		u.at = o.last
@@ -156,6 +169,51 @@ func (o *order) give(u unit) {
 			return
 		}
 	}
+}
+
+// remember keeps the pieces of a unit that later lines amend, within the bound of what is held.
+func (o *order) remember(u *unit) {
+	last, size := noRow, 0
+	for _, p := range u.pieces {
+		size += len(p.raw)
+		if j, ok := o.x.newer[p.row]; ok {
+			last = max(last, j)
+		}
+	}
+	if last == noRow || o.amendedSize+size > maxHeld {
+		return
+	}
+	o.amendedSize += size
+	kept := slices.Clone(u.pieces)
+	for k := range kept {
+		kept[k].raw = bytes.Clone(kept[k].raw)
+	}
+	o.amended[u.row] = kept
+}
+
+// amend returns the pieces of a message with a later line in place of the one that it amends. Of a message that is not
+// complete yet the piece is replaced, and the line is kept as it is, as it is where the pieces are not held.
+func (o *order) amend(i int32, raw []byte) (what uint8, pieces []piece) {
+	old := o.x.Rows[i].parent
+	at := o.x.Rows[old].Unit
+	is := func(p piece) bool { return p.row == old }
+	if k := slices.IndexFunc(o.parts[at], is); k >= 0 {
+		o.parts[at][k].raw = bytes.Clone(raw)
+	}
+	kept := o.amended[at]
+	k := slices.IndexFunc(kept, is)
+	if k < 0 {
+		return ofRow, nil
+	}
+	o.amendedSize += len(raw) - len(kept[k].raw)
+	kept[k].raw = bytes.Clone(raw)
+	if !slices.ContainsFunc(kept, func(p piece) bool { return o.x.newer[p.row] > i }) {
+		delete(o.amended, at)
+		for _, p := range kept {
+			o.amendedSize -= len(p.raw)
+		}
+	}
+	return amending, slices.Clone(kept)
 }
 
 // flush returns what waits, in the order of the file, whatever it waits for.

@@ -53,10 +53,14 @@ func (w *world) noise(at string) string {
 }
 
 // turn writes a question and an answer, with calls or without, behind the line at.
-func (w *world) turn(at, said string) (last, talk string) {
+// A question of a user who goes back names the place itself: a line without content does not lead back.
+func (w *world) turn(at, said string, back bool) (last, talk string) {
 	q := w.id()
 	talk = strings.TrimSpace(said + " u:" + q)
-	at = w.noise(w.add(node{id: q, parent: w.noise(at), typ: "user"}))
+	if up := w.noise(at); !back {
+		at = up
+	}
+	at = w.noise(w.add(node{id: q, parent: at, typ: "user"}))
 	for round := rapid.IntRange(0, 2).Draw(w.t, "rounds"); round >= 0; round-- {
 		msg := "msg" + w.id()
 		text := w.add(node{id: w.id(), parent: at, typ: "assistant", msg: msg})
@@ -88,12 +92,13 @@ func generate(t *rapid.T) *world {
 	var places []string
 	at, said := "", ""
 	for turns := rapid.IntRange(1, 6).Draw(t, "turns"); turns > 0; turns-- {
-		if len(places) > 0 && w.odds(3) { // somebody goes back
+		back := len(places) > 0 && w.odds(3)
+		if back {
 			at = rapid.SampledFrom(append(places, "")).Draw(t, "back to")
 			said = w.talk[at]
 		}
 		delete(w.tips, at)
-		at, said = w.turn(at, said)
+		at, said = w.turn(at, said, back)
 		places = append(places, at)
 		w.tips[at] = said
 	}
@@ -138,6 +143,9 @@ func TestSameConversation(t *testing.T) {
 func drafts(s *session) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		for _, e := range s.entries {
+			if _, ok := e.Amendment(); !ok {
+				e = s.amended([]transcript.Entry{e})[0]
+			}
 			if !yield(transcript.Draft{Raw: e.Raw}, nil) {
 				return
 			}

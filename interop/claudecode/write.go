@@ -57,7 +57,7 @@ func writeEntries(
 	out := &writer{
 		w: bufio.NewWriter(w), losses: interop.Losses{}, session: SessionID(header),
 		places: map[string]string{}, firsts: map[string]string{}, ids: piwriter.CallIDs{},
-		ways:  map[string]*pathStep{},
+		ways: map[string]*pathStep{}, asides: map[string]string{},
 		calls: map[[8]byte]bool{}, results: map[[8]byte]bool{}, sent: map[[8]byte]bool{},
 	}
 	out.env = envelope{
@@ -120,6 +120,8 @@ type writer struct {
 	calls   map[[8]byte]bool     // ids of calls that were written,
 	results map[[8]byte]bool     // of those that have a result,
 	sent    map[[8]byte]bool     // and of messages of the provider
+	asides  map[string]string    // by written line without content: the one with content before it
+	spoke   string               // the line with content that was written last
 	opens   string               // the line of the tree at which the file continues: the one written last,
 	named   string               // or this one, which the file says outright; "" = it does not
 	// the line at which it is to continue: that of the last entry, unless another is asked for
@@ -316,9 +318,16 @@ func (w *writer) custom(it sourceEntry) {
 	case strings.HasPrefix(it.ID, "cc-"):
 		w.skip(it, "") // the same line again
 	default:
-		data = rawjson.WithField(data, "parentUuid", piwriter.OrNull(w.place(it.ParentID)))
-		data = rawjson.WithField(data, "uuid", rawjson.AppendString(nil, w.place(it.ID)))
-		w.tree(w.place(it.ID), data)
+		id, up, opens := w.place(it.ID), w.place(it.ParentID), w.opens
+		data = rawjson.WithField(data, "parentUuid", piwriter.OrNull(up))
+		w.tree(id, rawjson.WithField(data, "uuid", rawjson.AppendString(nil, id)))
+		said, aside := w.asides[up]
+		if !aside {
+			said = up
+		}
+		if w.asides[id] = said; said != w.spoke {
+			w.opens = opens // such a line leads nowhere
+		}
 	}
 }
 
@@ -345,8 +354,8 @@ func (w *writer) compaction(it sourceEntry) {
 		meta = rawjson.WithField(meta, "preservedSegment", rawjson.Object("headUuid", piwriter.OrNull(first),
 			"anchorUuid", piwriter.OrNull(w.place(it.ID)), "tailUuid", piwriter.OrNull(w.place(it.ParentID))))
 	}
-	parent := w.place(it.ParentID)
-	w.tree(boundary, w.envelope(it, boundary, "", `"system"`, "logicalParentUuid", piwriter.OrNull(parent),
+	parent := w.upFrom(w.place(it.ParentID))
+	w.speak(boundary, w.envelope(it, boundary, "", `"system"`, "logicalParentUuid", piwriter.OrNull(parent),
 		"subtype", []byte(`"compact_boundary"`),
 		"content", []byte(`"Conversation compacted"`), "isMeta", []byte("false"), "level", []byte(`"info"`),
 		"compactMetadata", meta))
@@ -354,14 +363,14 @@ func (w *writer) compaction(it sourceEntry) {
 	if !rawjson.IsString(summary) {
 		summary = []byte(`""`)
 	}
-	w.tree(w.place(it.ID), w.envelope(it, w.place(it.ID), boundary, `"user"`,
+	w.speak(w.place(it.ID), w.envelope(it, w.place(it.ID), boundary, `"user"`,
 		"message", rawjson.Object("role", []byte(`"user"`), "content", summary),
 		"isVisibleInTranscriptOnly", []byte("true"), "isCompactSummary", []byte("true")))
 }
 
 // envelope makes a line of the tree.
 func (w *writer) envelope(it sourceEntry, id, parent, typ string, fields ...any) []byte {
-	out := append([]byte(`{"parentUuid":`), piwriter.OrNull(parent)...)
+	out := append([]byte(`{"parentUuid":`), piwriter.OrNull(w.upFrom(parent))...)
 	if w.agent != "" {
 		out = rawjson.AppendString(append(out, `,"isSidechain":true,"agentId":`...), w.agent)
 	} else {
@@ -390,6 +399,21 @@ func (w *writer) envelope(it sourceEntry, id, parent, typ string, fields ...any)
 		}
 	}
 	return append(out, '}')
+}
+
+// upFrom returns the line that is to be named in place of another: of one without content, unless the file
+// continues there, the one with content before it.
+func (w *writer) upFrom(parent string) string {
+	if said, aside := w.asides[parent]; aside && said != w.spoke {
+		return said
+	}
+	return parent
+}
+
+// speak writes a line of the tree that has content.
+func (w *writer) speak(id string, line []byte) {
+	w.spoke = id
+	w.tree(id, line)
 }
 
 func (w *writer) tree(id string, line []byte) {

@@ -11,6 +11,9 @@ import (
 // lostStart is the kind of loss of a head before the first message.
 const lostStart = "the place where the session stands: before the first message, and Claude Code goes on at one"
 
+// wentBack is the text of the system line that leads to the head.
+const wentBack = "Continued from here"
+
 // pointed notes that a line of the file names the one at which it continues, whatever follows it.
 func (w *writer) pointed(it sourceEntry) {
 	data := rawjson.Field(it.Raw, "data")
@@ -31,6 +34,7 @@ func (w *writer) pointed(it sourceEntry) {
 // go by the last line. entries is how many the session has: an id that is made with it is in no file of
 // fewer.
 func (w *writer) pointAtHead(entries int) {
+	w.head = w.upFrom(w.head)
 	if w.head == "" && w.opens != "" {
 		w.lose(lostStart)
 	}
@@ -47,6 +51,6 @@ func (w *writer) pointAtHead(entries int) {
 	it := sourceEntry{at: jsonl.AppendTime(nil, w.last)}
 	id := derivedUUID("head", w.head+" "+strconv.Itoa(entries))
 	w.tree(id, w.envelope(it, id, w.head, `"system"`, "subtype", []byte(`"informational"`),
-		"content", []byte(`"Continued from here"`),
+		"content", []byte(`"`+wentBack+`"`),
 		"isMeta", []byte("false"), "level", []byte(`"info"`)))
 }

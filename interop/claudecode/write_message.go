@@ -64,7 +64,7 @@ func (w *writer) put(it sourceEntry, lines []fileLine) {
 		if i == 0 && len(lines) > 1 {
 			w.firsts[it.ID] = id
 		}
-		w.tree(id, w.envelope(it, id, parent, `"`+l.typ+`"`, append([]any{"message", l.message}, l.flags...)...))
+		w.speak(id, w.envelope(it, id, parent, `"`+l.typ+`"`, append([]any{"message", l.message}, l.flags...)...))
 		parent = id
 	}
 }
@@ -95,7 +95,7 @@ func (w *writer) program(content []byte) []fileLine {
 	return w.said(content, true)
 }
 
-// said returns the line of what is said to the model; none for what is empty, which cannot be sent.
+// speaker returns the line of what is said to the model; none for what is empty, which cannot be sent.
 func (w *writer) said(content []byte, meta bool) []fileLine {
 	if !rawjson.IsString(content) {
 		content = w.blocks(content)
