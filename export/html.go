@@ -349,6 +349,10 @@ func (p *page) part(x *part) {
 	switch x.Kind {
 	case kindWords:
 		p.words(x)
+	case kindInserted:
+		p.print(`<details><summary>inserted</summary>`)
+		p.words(x)
+		p.print("</details>")
 	case kindThoughts:
 		p.print(`<details><summary>thoughts</summary><div class="thoughts">`)
 		p.words(x)

@@ -81,7 +81,7 @@ func (m *markdown) step(st step, e transcript.Entry) error {
 	}
 	m.k.printf("\n")
 	for i, p := range s.Parts {
-		if i > 0 && p.Kind == kindWords && (s.Parts[i-1].Kind == kindWords || s.Parts[i-1].Kind == kindThoughts) {
+		if i > 0 && p.Kind == kindWords && isQuoted(s.Parts[i-1].Kind) {
 			m.k.printf("\n*said*\n") // some readers make one quotation of two
 		}
 		m.part(p)
@@ -89,12 +89,15 @@ func (m *markdown) step(st step, e transcript.Entry) error {
 	return m.k.err
 }
 
+// isQuoted reports whether parts of a kind are written as quotations.
+func isQuoted(k kind) bool { return k == kindWords || k == kindThoughts || k == kindInserted }
+
 func (m *markdown) part(p part) {
 	switch p.Kind {
 	case kindWords:
 		m.k.printf("\n%s\n", quote(p.Text))
-	case kindThoughts:
-		m.k.printf("\n*thoughts*\n\n%s\n", quote(p.Text))
+	case kindThoughts, kindInserted:
+		m.k.printf("\n*%s*\n\n%s\n", p.Kind, quote(p.Text))
 	case kindCall:
 		m.k.printf("\n→ %s\n", code(p.Name))
 		language := ""

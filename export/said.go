@@ -34,6 +34,7 @@ type kind string
 
 const (
 	kindWords    kind = "words"
+	kindInserted kind = "inserted" // of a user's message: a program wrote it
 	kindThoughts kind = "thoughts"
 	kindCall     kind = "call"
 	kindResult   kind = "result"
@@ -92,7 +93,7 @@ func (r *reader) of(e transcript.Entry) said {
 		s.add(part{Kind: kindRaw, Text: plain(string(m.Raw))})
 	}
 	for i := range s.Parts {
-		s.Parts[i].Source = s.Who == "user"
+		s.Parts[i].Source = s.Who == "user" || m.Speaker == message.Program
 	}
 	return s
 }
@@ -102,6 +103,8 @@ func who(s *said, m *message.Message) string {
 	switch {
 	case m.Role == "bashExecution", m.Role == "pythonExecution":
 		return "user"
+	case m.Speaker == message.Program && m.Role == "user":
+		return "note"
 	case m.Speaker == message.Tool:
 		return "tool"
 	case m.Role == "" && m.Speaker == message.Assistant && s.has(kindCall):
@@ -147,8 +150,14 @@ func (s *said) has(k kind) bool {
 func (r *reader) block(s *said, m *message.Message, b *message.Block) {
 	switch b.Kind {
 	case message.Text:
-		if text := rawjson.Text(b.Text); text != "" {
-			s.add(part{Kind: kindWords, Text: plain(text)})
+		for _, p := range m.Pieces(b.Text) {
+			kind := kindWords
+			if p.Inserted && m.Speaker == message.User {
+				kind = kindInserted
+			}
+			if p.Text != "" {
+				s.add(part{Kind: kind, Text: plain(p.Text)})
+			}
 		}
 	case message.Thinking:
 		if t := b.Thought(); t.Text != "" {

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -96,9 +97,9 @@ func Before(ctx context.Context, s *coppice.Session, message string) (e transcri
 // message. false: it is none.
 func Prompt(e transcript.Entry) (text string, ok bool) {
 	if m, is := e.Message(); is {
-		shape := transcript.Inspect(m.Raw)
+		shape, decoded := transcript.Inspect(m.Raw), message.Decode(m.Raw)
 		ok = shape.Role == "user" && (len(shape.Results) == 0 || speaksToo(e))
-		return shape.Text, ok
+		return cmp.Or(decoded.TypedText(), shape.Text), ok
 	}
 	if e.Type != "custom_message" {
 		return "", false

@@ -29,11 +29,13 @@ func Said(e transcript.Entry) (text, role string) {
 func said(e transcript.Entry) (text, role string, results bool) {
 	if m, ok := e.Message(); ok {
 		shape := transcript.Inspect(m.Raw)
-		text = shape.Text
+		text, role = shape.Text, shape.Role
 		if len(shape.Calls) > 0 {
 			text += arguments(m.Raw)
+		} else if role == "user" {
+			text, role = typed(m.Raw, text)
 		}
-		return clean(text), shape.Role, len(shape.Results) > 0
+		return clean(text), role, len(shape.Results) > 0
 	}
 	if name, ok := e.Title(); ok {
 		return clean(name), "", false
@@ -58,6 +60,19 @@ func said(e transcript.Entry) (text, role string, results bool) {
 		return clean(message.ContentText(f.Content)), "", false
 	}
 	return clean(textOf(f.Summary)), "", false
+}
+
+// typed returns the part of a user's text that a person wrote, and the role; that of a text of programs alone is
+// custom.
+func typed(raw json.RawMessage, text string) (own, role string) {
+	m := message.Decode(raw)
+	if m.Speaker == message.Program {
+		return text, "custom"
+	}
+	if own = m.TypedText(); own == "" {
+		own = text
+	}
+	return own, "user"
 }
 
 func textOf(raw json.RawMessage) string {

@@ -50,11 +50,14 @@ type link struct {
 	Calls   []ToolCall // with their arguments as written
 	Results []string   // ids of the calls that it answers
 	only    bool       // it says nothing but results
+	broken  bool       // it is an answer that failed or was aborted
 }
 
 func linkOf(m Message, ordinal uint64) link {
 	p := readParts(m.Raw)
-	return link{ordinal: ordinal, Calls: p.ToolCalls(), Results: texts(p.Results), only: p.OnlyResults()}
+	return link{
+		ordinal: ordinal, Calls: p.ToolCalls(), Results: texts(p.Results), only: p.OnlyResults(), broken: p.Broken,
+	}
 }
 
 // build is BuildContext for a path whose beginning may be missing: base are the settings in force before
@@ -81,6 +84,9 @@ func (b *contextBuilder) build(path []Entry, base Settings, omitted int) Context
 	}
 	b.collect(path, sel)
 	c.OpenCalls = b.pair(&c.Window)
+	if b.rules.unbroken {
+		b.dropBroken()
+	}
 	if b.rules.healthy {
 		b.dropUnanswered()
 		b.dropFailed()

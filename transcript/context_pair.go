@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/message"
@@ -85,6 +86,26 @@ func failedTurn(m Message) bool {
 	}
 	stop := string(rawjson.Field(m.Raw, "stopReason"))
 	return stop == `"error"` || stop == `"aborted"`
+}
+
+// dropBroken leaves out answers that failed or were aborted: they are no words of the model's to go on from. One for
+// which tools have run stays, with their results.
+func (b *contextBuilder) dropBroken() {
+	ran := map[string]bool{}
+	for _, p := range b.links {
+		for _, id := range p.Results {
+			ran[id] = true
+		}
+	}
+	kept := 0
+	for i, p := range b.links {
+		if p.broken && !slices.ContainsFunc(p.Calls, func(c ToolCall) bool { return ran[c.ID] }) {
+			continue
+		}
+		b.messages[kept], b.links[kept] = b.messages[i], p
+		kept++
+	}
+	b.truncate(kept)
 }
 
 // dropUnanswered takes calls without any result out of assistants' messages, as omp does. A message that is

@@ -216,8 +216,39 @@ func TestOpenCalls(t *testing.T) {
 	if diff := cmp.Diff([]string{"orphan-result g 6", "open-call a 0", "open-call e 4", "open-call f 5"}, got); diff != "" {
 		t.Errorf("diagnostics (-want +got):\n%s", diff)
 	}
-	if len(c.Messages) != len(path) {
-		t.Errorf("%d messages: nothing may be repaired unasked", len(c.Messages))
+	if len(c.Messages) != len(path)-1 {
+		t.Errorf("%d messages: nothing but the answer that failed is left out unasked", len(c.Messages))
+	}
+}
+
+// TestBrokenAnswers: an answer that failed or was aborted is no part of the context, in the shape of any provider, but
+// where tools have run for it.
+func TestBrokenAnswers(t *testing.T) {
+	const call = `[{"type":"toolCall","id":"k","name":"n"}]`
+	var lines []string
+	for _, message := range []string{
+		`u","parentId":%P,"message":{"role":"user","content":"go"`,
+		`a","parentId":%P,"message":{"role":"assistant","stopReason":"error","errorMessage":"529","content":[]`,
+		`b","parentId":%P,"message":{"role":"assistant","stopReason":"aborted","content":"half"`,
+		`c","parentId":%P,"message":{"role":"assistant","finish_reason":"content_filter","content":"half"`,
+		`d","parentId":%P,"message":{"role":"assistant","stopReason":"error","content":` + call,
+		`e","parentId":%P,"message":{"role":"toolResult","toolCallId":"k","isError":true,"content":[]`,
+		`f","parentId":%P,"message":{"role":"assistant","stopReason":"stop","content":"done"`,
+	} {
+		lines = append(lines, `{"type":"message","id":"`+message+`}}`)
+	}
+	path := chainOf(t, lines...)
+	for _, tt := range []struct {
+		profile Profile
+		want    string
+	}{{Coppice, "u d e f"}, {Pi, "u a b c d e f"}, {OMP, "u c f"}} {
+		var got []string
+		for _, m := range BuildContext(path, tt.profile).Messages {
+			got = append(got, m.Entry)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("profile %q: %v, want %s", tt.profile, got, tt.want)
+		}
 	}
 }
 

@@ -15,6 +15,9 @@ type messageParts struct {
 	Failed      bool     // the answer or a result
 	ErrorText   []byte   // a string
 	Tool        bool     // the message is a result as a whole
+	Broken      bool     // the message is an answer that failed or was aborted
+	Typed       bool     // of a user's message: a person wrote some of it
+	Attached    bool     // it has an image or a document
 }
 
 // callParts is one call of a tool.
@@ -57,8 +60,11 @@ func readParts(raw []byte) (p messageParts) {
 	var c message.Cursor
 	m := message.Scan(raw, &c)
 	p.Role, p.Failed, p.ErrorText, p.Tool = m.Role, m.Failed, m.Error, m.Speaker == message.Tool
+	p.Broken = m.Failed && m.Speaker == message.Assistant
 	for c.Next() {
-		switch b := &c.Block; b.Kind {
+		b := &c.Block
+		p.Typed = p.Typed || m.Typed(b)
+		switch b.Kind {
 		case message.Text:
 			p.Texts = addText(p.Texts, b.Text)
 		case message.Command:
@@ -75,7 +81,9 @@ func readParts(raw []byte) (p messageParts) {
 				p.Role = "tool"
 			}
 			p.result(b)
-		case message.Unread, message.Thinking, message.Attached:
+		case message.Attached:
+			p.Attached = true
+		case message.Unread, message.Thinking:
 		}
 	}
 	return p

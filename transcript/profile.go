@@ -14,7 +14,8 @@ type Profile string
 // the entries that it keeps and those after it; branch summaries and custom messages are messages too;
 // everything else is silent. What sets each apart:.
 const (
-	// Coppice is pi's rules; a leaf entry at the end of the path moves the head to its target.
+	// Coppice is pi's rules; a leaf entry at the end of the path moves the head to its target, and answers that failed
+	// or were aborted are left out, unless tools have run for them.
 	Coppice Profile = ""
 	// Pi: a later assistant message overrides a model_change; context_edit entries rewrite or hide messages.
 	Pi Profile = "pi"
@@ -45,6 +46,7 @@ type rules struct {
 	explicit     bool // an explicit default model_change is not overridden by assistant messages
 	changesOnly  bool // assistant messages do not name the model at all
 	resets       bool // reset_boundary entries count
+	unbroken     bool // answers that failed are left out, unless tools have run for them
 	healthy      bool // failed turns and unanswered calls are left out of the messages
 	verbatimOnly bool // only verbatim-lines compactions count; kept entries are flattened
 	emptyBranch  bool // branch summaries without text are messages as well
@@ -64,7 +66,7 @@ func rulesOf(p Profile) rules {
 		return rules{moves: true, changesOnly: true, emptyBranch: true, snake: true}
 	case Coppice:
 	}
-	return rules{moves: true, edits: true}
+	return rules{moves: true, edits: true, unbroken: true}
 }
 
 // value returns a field of an entry's body: by its camel case name, else, where the profile knows snake case,

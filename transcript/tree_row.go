@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -11,8 +12,9 @@ import (
 // the ordinal of the entry's parent, codec.NoParent for a root; the caller that commits the line has resolved it.
 // FlagCommit, FlagOrphan and FlagDiagnosed are the caller's to set: a line does not know them.
 //
-// Role is the message's own, except that a user's message of nothing but results of tools has the role
-// "toolResult". Preview is one line of at most 80 bytes, cut at a rune with "…". The target of a root that names a
+// Role is the message's own, except that a user's message of nothing but results of tools has the role "toolResult",
+// and one of nothing but texts that a program inserted has the role "custom". Preview is without such texts where a
+// person wrote the rest, and is one line of at most 80 bytes, cut at a rune with "…". The target of a root that names a
 // parent is that parent, unless it is a label: so that it can be told why the parent is not above it.
 //
 // The row of an amendment has FlagAmend, the amended entry as its target, and role, preview and flags of what that
@@ -62,11 +64,15 @@ func amendmentRow(r *codec.Row, v *preview, a Amendment) {
 	r.Target = a.Target
 }
 
-func messageRow(r *codec.Row, v *preview, message []byte) {
-	p := readParts(message)
+func messageRow(r *codec.Row, v *preview, raw []byte) {
+	p := readParts(raw)
 	r.Role = p.Role
-	if p.Role == "user" && p.OnlyResults() {
+	switch {
+	case p.Role != "user" || p.Typed:
+	case len(p.Results) > 0:
 		r.Role = "toolResult"
+	case len(p.Texts) > 0 && !p.Attached:
+		r.Role = "custom"
 	}
 	if len(p.Texts) > 0 {
 		r.Flags |= codec.FlagText
@@ -83,6 +89,9 @@ func messageRow(r *codec.Row, v *preview, message []byte) {
 			break
 		}
 		v.Rune(' ')
+		if p.Typed {
+			lit = message.Typed(lit)
+		}
 		v.Literal(lit, firstLine)
 	}
 	if v.Empty() {

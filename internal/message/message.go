@@ -36,6 +36,7 @@ type Message struct {
 	Speaker Speaker
 	Failed  bool    // the answer failed: an error, a refusal, or it was aborted; of a tool, the call failed
 	Error   []byte  // a string that explains the failure; nil = none
+	aside   bool    // omp wrote it in the user's name
 	Blocks  []Block // empty in what Scan returns
 	stop    []byte
 }
@@ -46,6 +47,9 @@ func Decode(raw []byte) Message {
 	m := Scan(raw, &c)
 	for c.Next() {
 		m.Blocks = append(m.Blocks, c.Block)
+	}
+	if m.Speaker == User && m.Inserted(m.Blocks) {
+		m.Speaker = Program
 	}
 	if m.Speaker != Tool || len(m.Blocks) != 1 {
 		return m
@@ -71,6 +75,20 @@ func Decode(raw []byte) Message {
 		m.Blocks = append(m.Blocks, results...)
 	}
 	return m
+}
+
+// Inserted reports whether a program wrote all of a message in the user's name. blocks are those of the message.
+func (m *Message) Inserted(blocks []Block) bool {
+	inserted := false
+	for i := range blocks {
+		switch b := &blocks[i]; {
+		case b.Inserted():
+			inserted = true
+		case b.Kind != Text || len(b.Text) > 2:
+			return m.aside
+		}
+	}
+	return inserted || m.aside
 }
 
 // fields are the fields of a message that say what its blocks are.
@@ -181,6 +199,8 @@ func (f *fields) read(m *Message) {
 			}
 		case "errorMessage":
 			m.Error = str(w.Val)
+		case "synthetic":
+			m.aside = rawjson.IsTrue(w.Val)
 		}
 	}
 }

@@ -2,7 +2,9 @@ package claudecode
 
 import (
 	"strconv"
+	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -17,8 +19,8 @@ type joinedMessage struct {
 }
 
 // take adds a piece. A call that came twice is kept once.
-func (a *joinedMessage) take(message []byte) {
-	for m := rawjson.Walk(message); m.Closing == '}' && m.Next(); {
+func (a *joinedMessage) take(raw []byte) {
+	for m := rawjson.Walk(raw); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
 		case "content":
 			a.blocks(m.Val)
@@ -70,9 +72,15 @@ func (a *joinedMessage) blocks(content []byte) {
 	}
 }
 
+// synthetic is the model of what Claude Code itself writes in place of an answer: an error, or that none was wanted.
+const synthetic = `"<synthetic>"`
+
 // stopReason says in pi's words why the model stopped. Pieces often do not say it.
 func (a *joinedMessage) stopReason(failed bool) string {
-	if failed {
+	switch {
+	case failed && strings.Contains(string(a.content), `"No response requested."`):
+		return "aborted"
+	case failed:
 		return "error"
 	}
 	switch string(a.stop) {
@@ -104,12 +112,17 @@ func (c *converter) assistant(p place, pieces []piece) {
 		a.take(rawjson.Field(piece.raw, "message"))
 	}
 	a.take(c.field("message"))
-	failed := rawjson.IsTrue(c.field("isApiErrorMessage"))
+	failed := rawjson.IsTrue(c.field("isApiErrorMessage")) || string(a.model) == synthetic
 	out := append(c.open(p, "message"), `,"message":{"role":"assistant","content":`...)
 	a.content = append(a.content, ']')
-	out = append(append(out, a.content...), `,"api":"anthropic-messages","provider":"anthropic","model":`...)
+	if failed && isText(a.content) {
+		out = append(out, "[]"...) // they are the error's text, not the model's
+	} else {
+		out = append(out, a.content...)
+	}
+	out = append(out, `,"api":"anthropic-messages","provider":"anthropic","model":`...)
 	out = rawjson.AppendString(out, c.x.Models.Text(p.row.Model))
-	if string(a.model) == `"<synthetic>"` {
+	if string(a.model) == synthetic {
 		out = append(append(out, `,"responseModel":`...), a.model...)
 	}
 	if rawjson.IsString(a.id) {
@@ -129,6 +142,16 @@ func (c *converter) assistant(p place, pieces []piece) {
 	}
 	c.put(p, append(c.x.Env.AppendRest(out, c.line, false, a.more), '}'))
 	c.block = a.content
+}
+
+// isText reports whether blocks are texts.
+func isText(blocks []byte) bool {
+	for c := message.Content(blocks); c.Next(); {
+		if c.Block.Kind != message.Text {
+			return false
+		}
+	}
+	return true
 }
 
 // appendUsage appends what was counted, in pi's words. Costs are not in the file.

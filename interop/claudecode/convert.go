@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
@@ -224,9 +225,7 @@ func (c *converter) said() (content []byte) {
 func (c *converter) user(p place) {
 	content := c.said()
 	if p.row.Held == 0 {
-		out := append(c.open(p, "message"), `,"message":{"role":"user","content":`...)
-		out = append(p.millis(appendContent(out, content)), '}')
-		c.put(p, append(c.x.Env.AppendRest(out, c.line, false, nil), '}'))
+		c.words(p, content, false)
 		return
 	}
 	last := p.row.Held
@@ -240,7 +239,10 @@ func (c *converter) user(p place) {
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
 		b := readBlock(m.Val)
 		if string(b.typ) != `"tool_result"` {
-			said = b.append(said)
+			if len(said) > 1 {
+				said = append(said, ',')
+			}
+			said = append(said, m.Val...)
 			continue
 		}
 		if p.id = own; n < last {
@@ -260,11 +262,40 @@ func (c *converter) user(p place) {
 	}
 	if p.row.Flags&flagText != 0 {
 		p.id = own
-		out := append(append(c.open(p, "message"), `,"message":{"role":"user","content":`...), said...)
-		out = append(p.millis(append(out, ']')), '}')
-		c.put(p, append(c.x.Env.AppendRest(out, c.line, used, nil), '}'))
+		said = append(said, ']')
+		c.words(p, said, used)
 	}
 	c.block = said
+}
+
+// words makes the entry of a content with role user: a message of the user's, or one that the program inserted, which
+// the model sees too.
+func (c *converter) words(p place, content []byte, used bool) {
+	if !c.typed(content) {
+		c.told(p, content, used)
+		return
+	}
+	out := append(c.open(p, "message"), `,"message":{"role":"user","content":`...)
+	out = append(p.millis(appendContent(out, content)), '}')
+	c.put(p, append(c.x.Env.AppendRest(out, c.line, used, nil), '}'))
+}
+
+// typed reports whether a person wrote a content of the line at hand, by the line's fields and by the texts.
+func (c *converter) typed(content []byte) bool {
+	from := c.field("origin")
+	if string(c.field("type")) == `"attachment"` {
+		from = nil // the index has looked at it
+	}
+	return !rawjson.IsTrue(c.field("isMeta")) && isTyped(from) && !message.Inserted("claude-code", "user", content)
+}
+
+// isTyped reports whether the origin of a line is a person. Others are tasks, other agents, and channels to programs.
+func isTyped(origin []byte) bool {
+	switch string(rawjson.Field(origin, "kind")) {
+	case "", `"human"`, `"unclassified"`:
+		return true
+	}
+	return false
 }
 
 // result begins the entry of a tool's result.
@@ -286,11 +317,25 @@ func (c *converter) result(p place, b *block) []byte {
 
 // meta makes a message of the program's own: the model sees it, the user's words they are not.
 func (c *converter) meta(p place) {
-	content := c.said()
-	out := append(c.open(p, "custom_message"), `,"customType":"claude-code.meta","content":`...)
-	out = append(appendContent(out, content), `,"display":false`...)
-	c.put(p, append(c.x.Env.AppendRest(out, c.line, false, nil), '}'))
+	c.told(p, c.said(), false)
 }
+
+// told makes such a message of a content. Its type is that of the line: one without the mark is written so again.
+func (c *converter) told(p place, content []byte, used bool) {
+	kind := typeInserted
+	if p.row.Kind == kindMeta || rawjson.IsTrue(c.field("isMeta")) {
+		kind = typeMeta
+	}
+	out := append(append(c.open(p, "custom_message"), `,"customType":"`...), kind...)
+	out = appendContent(append(out, `","content":`...), content)
+	c.put(p, append(c.x.Env.AppendRest(append(out, `,"display":false`...), c.line, used, nil), '}'))
+}
+
+// Types of messages that the program inserted: on lines that are marked as meta, and on others.
+const (
+	typeMeta     = "claude-code.meta"
+	typeInserted = "claude-code.inserted"
+)
 
 // compaction makes one entry of a boundary and the summary after it, or of either alone.
 func (c *converter) compaction(p place, pieces []piece) {

@@ -155,11 +155,8 @@ func (f *lineFacts) queued(attachment []byte) {
 	f.row.Kind = kindMeta // of the program, or of another agent: a task has ended
 	switch string(rawjson.Field(attachment, "commandMode")) {
 	case "", `"prompt"`, `"bash"`:
-		switch string(rawjson.Field(rawjson.Field(attachment, "origin"), "kind")) {
-		case "", `"human"`, `"channel"`, `"unclassified"`:
-			if !rawjson.IsTrue(rawjson.Field(attachment, "isMeta")) {
-				f.row.Kind = kindQueued
-			}
+		if isTyped(rawjson.Field(attachment, "origin")) && !rawjson.IsTrue(rawjson.Field(attachment, "isMeta")) {
+			f.row.Kind = kindQueued
 		}
 	}
 }
@@ -225,7 +222,7 @@ func (rd *reading) assistant(f *lineFacts, h *lineHead) {
 		return
 	}
 	f.row.Kind = kindAssistant
-	if string(model) != `"<synthetic>"` {
+	if string(model) != synthetic {
 		f.model = stringBytes(model)
 	}
 	if len(stringBytes(id)) > 0 {

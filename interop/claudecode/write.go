@@ -256,10 +256,11 @@ func (w *writer) entry(it sourceEntry) {
 	case "message":
 		w.message(it)
 	case "custom_message":
-		if rawjson.Text(rawjson.Field(it.Raw, "customType")) != "claude-code.meta" {
+		kind := rawjson.Text(rawjson.Field(it.Raw, "customType"))
+		if kind != typeMeta && kind != typeInserted {
 			w.lose("messages of programs: written as the program's own, without their kind")
 		}
-		w.put(it, w.program(rawjson.Field(it.Raw, "content")))
+		w.put(it, w.program(rawjson.Field(it.Raw, "content"), kind != typeInserted))
 	case "compaction":
 		w.compaction(it)
 	case "branch_summary":

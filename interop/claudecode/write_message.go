@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
@@ -23,10 +24,10 @@ func (w *writer) message(it sourceEntry) {
 	switch role := rawjson.Text(rawjson.Field(it.message, "role")); role {
 	case "custom", "hookMessage", "developer", "system":
 		w.lose("messages of role " + role + ": written as the program's own")
-		lines = w.program(rawjson.Field(it.message, "content"))
+		lines = w.program(rawjson.Field(it.message, "content"), true)
 	case "branchSummary", "compactionSummary":
 		w.lose("messages of role " + role + ": written as the program's own")
-		lines = w.program(rawjson.Field(it.message, "summary"))
+		lines = w.program(rawjson.Field(it.message, "summary"), true)
 	case "bashExecution", "pythonExecution":
 		w.lose("commands of the user: written as text")
 		text := "$ " + rawjson.Text(rawjson.Field(it.message, "command")) +
@@ -73,7 +74,7 @@ func (w *writer) put(it sourceEntry, lines []fileLine) {
 func (w *writer) part(it sourceEntry, p piwriter.Part) []fileLine {
 	switch {
 	case p.Type == "custom_message":
-		return w.program(rawjson.Field(p.Body, "content"))
+		return w.program(rawjson.Field(p.Body, "content"), true)
 	case p.Type != "message":
 		return nil
 	}
@@ -87,12 +88,12 @@ func (w *writer) part(it sourceEntry, p piwriter.Part) []fileLine {
 	return w.user(content)
 }
 
-// program returns the line of what a program says to the model.
-func (w *writer) program(content []byte) []fileLine {
+// program returns the line of what a program says to the model. meta: it is marked as such.
+func (w *writer) program(content []byte, meta bool) []fileLine {
 	if !rawjson.IsString(content) && !nativeBlocks("user", content) {
 		content = piwriter.Content(content, w.lose)
 	}
-	return w.said(content, true)
+	return w.said(content, meta)
 }
 
 // speaker returns the line of what is said to the model; none for what is empty, which cannot be sent.
@@ -183,16 +184,16 @@ func (w *writer) result(message, content []byte) []fileLine {
 }
 
 // assistant returns the line of a message of the model.
-func (w *writer) assistant(it sourceEntry, message, content []byte) []fileLine {
-	said := writtenAnswer{signed: bySigner(message)}
+func (w *writer) assistant(it sourceEntry, raw, content []byte) []fileLine {
+	said := writtenAnswer{signed: bySigner(raw)}
 	if rawjson.IsString(content) {
 		said.put(w.block(content))
 	}
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
 		w.sayBlock(it, &said, m.Val)
 	}
-	failed := string(rawjson.Field(message, "stopReason")) == `"error"`
-	if fault := rawjson.Field(message, "errorMessage"); failed && rawjson.IsString(fault) && len(fault) > 2 {
+	failed := failedAnswer(it.message, raw)
+	if fault := rawjson.Field(raw, "errorMessage"); failed && rawjson.IsString(fault) && len(fault) > 2 {
 		if len(said.list) == 0 {
 			said.put(w.block(fault))
 		} else if it.more == nil && !strings.Contains(string(rawjson.List(said.list)),
@@ -203,13 +204,34 @@ func (w *writer) assistant(it sourceEntry, message, content []byte) []fileLine {
 	if len(said.list) == 0 {
 		return nil
 	}
-	var flags []any
-	if failed && (it.more == nil || rawjson.Field(it.more, "isApiErrorMessage") == nil) {
-		flags = []any{"isApiErrorMessage", []byte("true")}
+	made, model := w.provider(it, raw, &said)
+	if !failed || said.calls != nil { // tools may have run for it
+		w.pass(pathStep{calls: said.calls, model: model})
+		return []fileLine{{"assistant", made, nil}}
 	}
-	made, model := w.provider(it, message, &said)
-	w.pass(pathStep{calls: said.calls, model: model})
-	return []fileLine{{"assistant", made, flags}}
+	isError := string(rawjson.Field(raw, "stopReason")) == `"error"`
+	if string(model) != synthetic { // Claude Code does not send an error to the model
+		isError, made = true, rawjson.WithField(made, "model", []byte(synthetic))
+		w.lose("answers that failed: written as an error of Claude Code's")
+	}
+	if isError && rawjson.Field(it.more, "isApiErrorMessage") == nil {
+		return []fileLine{{"assistant", made, []any{"isApiErrorMessage", []byte("true")}}}
+	}
+	return []fileLine{{"assistant", made, nil}}
+}
+
+// failedAnswer reports whether an answer ended in an error or was aborted; own is the message in its provider's shape.
+// One that was refused is the model's.
+func failedAnswer(own, raw []byte) bool {
+	_, _, refused := message.Stop(own, false)
+	if refused || string(rawjson.Field(own, "rawStopReason")) == `"refusal"` {
+		return false
+	}
+	switch string(rawjson.Field(raw, "stopReason")) {
+	case `"error"`, `"aborted"`:
+		return true
+	}
+	return false
 }
 
 // writtenAnswer is the content of a message of the model, while it is put together.

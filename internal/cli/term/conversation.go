@@ -96,6 +96,22 @@ func (v *Conversation) body(b *strings.Builder, style Style, text string, most i
 	}
 }
 
+// words writes the texts of a user's message; what a program put to them is dim.
+func (v *Conversation) words(b *strings.Builder, m *message.Message) {
+	for i := range m.Blocks {
+		if m.Blocks[i].Kind != message.Text {
+			continue
+		}
+		for _, p := range m.Pieces(m.Blocks[i].Text) {
+			style, most := Plain, 0
+			if p.Inserted {
+				style, most = Dim, resultLines
+			}
+			v.body(b, style, strings.Trim(p.Text, "\n"), most, indent)
+		}
+	}
+}
+
 func (v *Conversation) message(b *strings.Builder, e transcript.Entry, raw transcript.Message) {
 	shape, m := transcript.Inspect(raw.Raw), message.Decode(raw.Raw)
 	var kinds [message.Command + 1]int
@@ -107,7 +123,11 @@ func (v *Conversation) message(b *strings.Builder, e transcript.Entry, raw trans
 		v.attached(b, m.Blocks)
 		return
 	}
-	v.head(b, e, Speaker(e.Type, shape.Role))
+	who := Speaker(e.Type, shape.Role)
+	if m.Speaker == message.Program {
+		who = "note"
+	}
+	v.head(b, e, who)
 	thought := thoughts(m.Blocks)
 	silent := shape.Text == "" && len(shape.Calls) == 0
 	if most := resultLines; thought != "" && (v.o.Full || silent) {
@@ -116,7 +136,10 @@ func (v *Conversation) message(b *strings.Builder, e transcript.Entry, raw trans
 		}
 		v.body(b, Dim, thought, most, indent)
 	}
-	if shape.Text != "" {
+	switch {
+	case m.Speaker == message.User && kinds[message.Text] > 0:
+		v.words(b, &m)
+	case shape.Text != "":
 		v.body(b, Plain, shape.Text, 0, indent)
 	}
 	for i := range m.Blocks {

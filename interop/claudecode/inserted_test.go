@@ -1,0 +1,111 @@
+package claudecode
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// TestInserted: texts that Claude Code inserts are not the user's, and the model sees them.
+func TestInserted(t *testing.T) {
+	text := func(s string) string { return fmt.Sprintf("%q", s) }
+	blocks := func(texts ...string) string {
+		var list []string
+		for _, s := range texts {
+			list = append(list, fmt.Sprintf(`{"type":"text","text":%q}`, s))
+		}
+		return "[" + strings.Join(list, ",") + "]"
+	}
+	const reminder = "<system-reminder>be brief</system-reminder>"
+	const opened = "<ide_opened_file>The user opened a.go.</ide_opened_file>"
+	origin := func(kind string) string { return `,"origin":{"kind":"` + kind + `"}` }
+	for _, tt := range []struct {
+		name, content, extra string
+		want                 string // what a tree shows, after the user's role; "" = it is not the user's
+	}{
+		{"typed", text("chart the reef"), "", "chart the reef"},
+		{"typed, with an origin", text("chart the reef"), origin("human"), "chart the reef"},
+		{"of a task", text("a task has ended"), origin("task-notification"), ""},
+		{"of another agent", text("hello"), origin("peer"), ""},
+		{"of a channel", text("hello"), origin("channel"), ""},
+		{"a task, by its text", text("<task-notification>\n<task-id>b</task-id>\n</task-notification>"), "", ""},
+		{"a command", text("<command-name>/clear</command-name>\n  <command-args></command-args>"), "", ""},
+		{"its output", text("<local-command-stdout></local-command-stdout>"), "", ""},
+		{"a command of the shell", text("<bash-input>ls</bash-input>"), "", ""},
+		{"an interruption", blocks("[Request interrupted by user for tool use]"), "", ""},
+		{"a reminder", blocks(reminder), "", ""},
+		{"marked as meta", text("read this"), `,"isMeta":true`, ""},
+		{"a reminder and words", blocks(reminder, "chart the reef"), "", "chart the reef"},
+		{"both in one text", text(opened + "\nchart the reef\n\n" + reminder), "", "chart the reef"},
+		{"a reminder and an image", `[{"type":"image","source":{}},` + blocks(reminder)[1:], "", reminder},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, _ := read(t, file(node{id: "u", typ: "user", content: tt.content, extra: tt.extra}))
+			path := s.path(t, "")
+			row := transcript.RowOf(lineOf(t, path[len(path)-1]), codec.NoParent)
+			if got := row.Role == "user"; got != (tt.want != "") || got && row.Preview != tt.want {
+				t.Errorf("role %q, preview %q, want %q", row.Role, row.Preview, tt.want)
+			}
+			if n := len(transcript.BuildContext(path, transcript.Coppice).Messages); n != 1 {
+				t.Errorf("the model sees %d messages", n)
+			}
+		})
+	}
+}
+
+// TestInsertedWithResults: a reminder on the line of a result is not the user's.
+func TestInsertedWithResults(t *testing.T) {
+	content := `[{"type":"tool_result","tool_use_id":"c","content":"done"},` +
+		`{"type":"text","text":"<system-reminder>be brief</system-reminder>"}]`
+	s, _ := read(t, file(
+		node{id: "u", typ: "user"}, node{id: "a", parent: "u", typ: "assistant", content: call("c")},
+		node{id: "r", parent: "a", typ: "user", content: content}))
+	if got, want := s.talk(t, ""), "u:u a:+c r:done=c m:<system-reminder>be brief</system-reminder>"; got != want {
+		t.Errorf("context %s, want %s", got, want)
+	}
+}
+
+// TestSynthetic: what Claude Code writes in place of an answer is a failure and no words of the model.
+func TestSynthetic(t *testing.T) {
+	for _, tt := range []struct{ text, extra, stop string }{
+		{"API Error: 529", `,"isApiErrorMessage":true`, "error"},
+		{"Prompt is too long", "", "error"},
+		{"No response requested.", `,"isApiErrorMessage":false`, "aborted"},
+	} {
+		line := node{
+			id: "a", parent: "u", typ: "assistant", extra: tt.extra,
+			content: fmt.Sprintf(`[{"type":"text","text":%q}]`, tt.text),
+		}.line()
+		text := file(node{id: "u", typ: "user"}) + strings.ReplaceAll(line, "claude-x", "<synthetic>") + "\n"
+		s, _ := read(t, text)
+		path := s.path(t, "")
+		raw := rawjson.Field(path[len(path)-1].Raw, "message")
+		for name, want := range map[string]string{
+			"content": "[]", "errorMessage": fmt.Sprintf("%q", tt.text), "stopReason": `"` + tt.stop + `"`,
+		} {
+			if got := string(rawjson.Field(raw, name)); got != want {
+				t.Errorf("%s: %s is %s, want %s", tt.text, name, got, want)
+			}
+		}
+		if got := s.talk(t, ""); got != "u:u" {
+			t.Errorf("%s: context %s", tt.text, got)
+		}
+		row := transcript.RowOf(lineOf(t, path[len(path)-1]), codec.NoParent)
+		if row.Flags&codec.FlagFailed == 0 || row.Preview != tt.text {
+			t.Errorf("%s: preview %q, flags %d", tt.text, row.Preview, row.Flags)
+		}
+	}
+}
+
+func lineOf(t *testing.T, e transcript.Entry) transcript.Line {
+	t.Helper()
+	l, err := transcript.ParseLine(e.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
