@@ -17,5 +17,5 @@
 //	st, err := coppice.Open(ctx, url, &coppice.Options{Hooks: r.Hooks(coppice.Hooks{})})
 //
 // All branches are in it. It holds the words of transcripts: the file is readable by its owner alone, and
-// what was deleted from the store is in it until the next Update.
+// what was deleted from the store is in it until Erase or the next Update, which leave no byte of it.
 package searchindex

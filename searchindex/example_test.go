@@ -67,11 +67,21 @@ func ExampleIndex_Search() {
 
 	report, err = x.Rebuild(ctx, st, nil)
 	fmt.Println("made anew of", report.Entries, "entries", err)
+
+	if err := st.Delete(ctx, "weather"); err != nil {
+		panic(err)
+	}
+	if err := x.Erase(ctx, "weather"); err != nil { // at once; the next update does it as well
+		panic(err)
+	}
+	hits, _, err = x.Search(ctx, q, nil)
+	fmt.Println("after the deletion:", len(hits), err)
 	// Output:
 	// read 4 entries of 2 sessions
 	// weather, assistant: Not before high water in Brest. true
 	// more: false
 	// made anew of 4 entries <nil>
+	// after the deletion: 0 <nil>
 }
 
 // What users typed is indexed while the program commits, and found again as a shell finds its history.

@@ -82,7 +82,7 @@ func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 	}
 	// Another process may be writing: wait for it. A crash may cost the last transactions, never the file.
 	source += fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"+
-		"&_txlock=immediate", x.wait.Milliseconds())
+		"&_pragma=secure_delete(1)&_txlock=immediate", x.wait.Milliseconds())
 	if err := register(); err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}

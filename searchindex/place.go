@@ -65,24 +65,26 @@ func (x *Index) write(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return x.with(func(db *sql.DB) error { return inTx(ctx, db, f) })
 }
 
-// remove takes a session out of the index.
+// remove takes a session out of the index, to read it again.
 func (x *Index) remove(ctx context.Context, id string) error {
-	return x.write(ctx, func(tx *sql.Tx) error {
-		at, err := placeOf(ctx, tx, id)
-		if err != nil || at.n == 0 {
-			return err
+	return x.write(ctx, func(tx *sql.Tx) error { return removeFrom(ctx, tx, id) })
+}
+
+func removeFrom(ctx context.Context, tx *sql.Tx, id string) error {
+	at, err := placeOf(ctx, tx, id)
+	if err != nil || at.n == 0 {
+		return err
+	}
+	for _, q := range []string{
+		"DELETE FROM words WHERE rowid IN (SELECT n FROM entry WHERE session=?)",
+		"DELETE FROM prompt WHERE session=?", "DELETE FROM entry WHERE session=?",
+		"DELETE FROM run WHERE session=?", "DELETE FROM branch WHERE session=?", "DELETE FROM session WHERE n=?",
+	} {
+		if _, err := tx.ExecContext(ctx, q, at.n); err != nil {
+			return fmt.Errorf("remove session %s: %w", id, err)
 		}
-		for _, q := range []string{
-			"DELETE FROM words WHERE rowid IN (SELECT n FROM entry WHERE session=?)",
-			"DELETE FROM prompt WHERE session=?", "DELETE FROM entry WHERE session=?",
-			"DELETE FROM run WHERE session=?", "DELETE FROM branch WHERE session=?", "DELETE FROM session WHERE n=?",
-		} {
-			if _, err := tx.ExecContext(ctx, q, at.n); err != nil {
-				return fmt.Errorf("remove session %s: %w", id, err)
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // noteSeen notes that a session is up to date although its summary is another one.

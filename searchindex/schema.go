@@ -26,6 +26,8 @@ const (
 //
 // A run is a row of entries each of which has the one before it as its parent; it is named by its first
 // entry, and parent is that one's (-1 = a root). What a branch reaches follows from its runs.
+//
+// purge has a row for each erased session of which words may still hold something; see Index.purge.
 const schema = `
 CREATE TABLE session(
 	n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, cwd TEXT NOT NULL, bytes INTEGER NOT NULL,
@@ -45,6 +47,7 @@ CREATE TABLE run(session INTEGER NOT NULL, first INTEGER NOT NULL, parent INTEGE
 	PRIMARY KEY(session, first)) WITHOUT ROWID;
 CREATE TABLE branch(session INTEGER NOT NULL, name TEXT NOT NULL, head INTEGER NOT NULL,
 	PRIMARY KEY(session, name)) WITHOUT ROWID;
+CREATE TABLE purge(n INTEGER PRIMARY KEY, begun INTEGER NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize='trigram case_sensitive 1');
 `
 
@@ -63,7 +66,7 @@ var register = sync.OnceValue(func() error {
 })
 
 // tables in the order in which they can go.
-var tables = []string{"words", "branch", "run", "prompt", "entry", "session"}
+var tables = []string{"words", "purge", "branch", "run", "prompt", "entry", "session"}
 
 // setUp makes the tables where there are none. errOther: the file is an index of another version, or none.
 func setUp(ctx context.Context, db *sql.DB) error {

@@ -76,10 +76,13 @@ func (x *Index) update(ctx context.Context, st *coppice.Store, o *UpdateOptions)
 		if here[id] || o.Session != "" {
 			continue
 		}
-		if err := x.remove(ctx, id); err != nil {
+		if err := x.erase(ctx, id); err != nil {
 			return r, err
 		}
 		r.Removed++
+	}
+	if err := x.purge(ctx); err != nil {
+		return r, err
 	}
 	for _, sum := range sums {
 		at, ok := known[sum.ID]
@@ -134,7 +137,7 @@ func (u *updater) session(ctx context.Context, id, listed string, at place) (int
 	}
 	s, err := u.st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile
-		return 0, u.x.remove(ctx, id)
+		return 0, u.x.Erase(ctx, id)
 	}
 	if err != nil {
 		return 0, &unreadableError{err}

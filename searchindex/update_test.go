@@ -1,8 +1,11 @@
 package searchindex
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -179,6 +182,70 @@ func TestGoneAndPutBack(t *testing.T) {
 	fresh := index(t)
 	update(t, fresh, back)
 	same(t, "the index", dump(t, x), dump(t, fresh))
+}
+
+// Nothing of a deleted session is in the files of the index, neither its text nor the words of the full-text index, not
+// in free pages and not in the log, while the index is open, and also if an erasure ended before its time.
+func TestErased(t *testing.T) {
+	t.Parallel()
+	for name, erase := range map[string]func(t *testing.T, x *Index, st *coppice.Store){
+		"by an update": func(t *testing.T, x *Index, st *coppice.Store) { update(t, x, st) },
+		"at once":      func(t *testing.T, x *Index, _ *coppice.Store) { testutil.OK(t, x.Erase(t.Context(), "gone")) },
+		"of one": func(t *testing.T, x *Index, st *coppice.Store) {
+			testutil.Must(x.Update(t.Context(), st, &UpdateOptions{Session: "gone"}))(t)
+		},
+		"in two steps": func(t *testing.T, x *Index, st *coppice.Store) {
+			testutil.OK(t, x.erase(t.Context(), "gone"))
+			testutil.Must(x.merge(t.Context()))(t)
+			testutil.OK(t, x.erase(t.Context(), "too"))
+			update(t, x, st)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st, x := store(t, coppice.Hooks{}), index(t)
+			create(t, st, "keep", "/a", "> kept words")
+			create(t, st, "too", "/a", "> more words")
+			s := create(t, st, "gone", "/a/zorbalonquist", "> zorbalonquist", strings.Repeat("zorbalonquist ", 400))
+			for range 3 {
+				say(t, s, "zorbalonquist again")
+				update(t, x, st)
+			}
+			testutil.OK(t, s.Close())
+			testutil.OK(t, st.Delete(t.Context(), "gone"))
+			erase(t, x, st)
+			for _, suffix := range []string{"", "-wal", "-journal"} {
+				raw, err := os.ReadFile(x.path + suffix)
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+				if n := bytes.Count(raw, []byte("zorbalonquist")); n > 0 {
+					t.Errorf("%d times in the file%s", n, suffix)
+				}
+			}
+			same(t, "words in the index", terms(t, x, "onq", "kep"), "kep")
+			same(t, "found", snippets(find(t, x, "kept", nil)), "kept words")
+		})
+	}
+}
+
+// terms returns those of the tokens that the full-text index holds, whether a row of theirs is deleted or not.
+func terms(t testing.TB, x *Index, tokens ...string) string {
+	t.Helper()
+	var pages []byte
+	testutil.OK(t, eachRow(t.Context(), x.db, func(scan func(...any) error) error {
+		var page []byte
+		err := scan(&page)
+		pages = append(pages, page...)
+		return err
+	}, "SELECT block FROM words_data"))
+	var out []string
+	for _, token := range tokens {
+		if bytes.Contains(pages, []byte(token)) || bytes.Contains(pages, []byte(token[1:])) {
+			out = append(out, token)
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 func must2[T any](v T, _ bool, err error) func(t testing.TB) T { return testutil.Must(v, err) }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
@@ -212,6 +214,30 @@ func (xs *indexes) use(ctx context.Context, st *coppice.Store, tenant string, f 
 	}
 	defer xs.using.Done()
 	return f(x)
+}
+
+// eraseWithin bounds the time that a deletion waits for the index. The next search does the rest.
+const eraseWithin = 2 * time.Second
+
+// erase takes a deleted session out of the index of its store, if there is one.
+func (xs *indexes) erase(ctx context.Context, st *coppice.Store, tenant, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eraseWithin)
+	defer cancel()
+	xs.mu.Lock()
+	there := xs.open[st] != nil
+	xs.mu.Unlock()
+	if !there && xs.s.o.Index.File != nil {
+		file := xs.s.o.Index.File(tenant)
+		_, err := os.Stat(file)
+		there = file != "" && err == nil
+	}
+	if !there {
+		return
+	}
+	if err := xs.use(ctx, st, tenant, func(x *index) error { return x.Erase(ctx, id) }); err != nil {
+		xs.s.o.Logger.WarnContext(ctx, "the index still holds a deleted session: the next search erases it",
+			"session", id, "error", err.Error())
+	}
 }
 
 func (xs *indexes) acquire(ctx context.Context, st *coppice.Store, tenant string) (*index, error) {

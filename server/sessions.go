@@ -374,12 +374,18 @@ func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
 // delete deletes a session whose newest commit is the one that is named, or what is left of one that was deleted.
 func (s *Server) delete(ctx context.Context, q *deleteQuery, commit string) (api.Deleted, error) {
 	doc := api.Deleted{Session: q.id, Deleted: true}
-	if !q.Trash {
-		return doc, q.on.Store.DeleteAt(ctx, q.id, commit)
-	}
 	tenant := q.r.PathValue("tenant")
-	t := manager.Trash{Path: filepath.Join(s.o.Trash, tenant), Now: s.o.Now}
-	item, err := t.Put(ctx, q.on.Store, q.id, tenant)
-	doc.Trash = item.Name
+	var err error
+	if q.Trash {
+		t := manager.Trash{Path: filepath.Join(s.o.Trash, tenant), Now: s.o.Now}
+		var item manager.TrashItem
+		item, err = t.Put(ctx, q.on.Store, q.id, tenant)
+		doc.Trash = item.Name
+	} else {
+		err = q.on.Store.DeleteAt(ctx, q.id, commit)
+	}
+	if err == nil {
+		s.indexes.erase(ctx, q.on.Store, tenant, q.id)
+	}
 	return doc, err
 }

@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -128,6 +130,49 @@ func TestSearch(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A deletion leaves nothing in the index, before the next search, also one that moves the session to the trash, and
+// also where the server did not search since it started.
+func TestDeletedFromTheIndex(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "index.db")
+	open := func(o *server.Options) {
+		o.Index = server.Index{File: func(string) string { return file }}
+		o.Trash = t.TempDir()
+	}
+	s := newSite(t, "file://"+t.TempDir(), open)
+	for _, id := range []string{"a", "b", "c"} {
+		s.create(id)
+		s.do("POST", "/v1/sessions/"+id+"/commits", hello("zorbalonquist"), "If-Match: *").want(t, 200)
+	}
+	holds := func(want bool) {
+		t.Helper()
+		for _, suffix := range []string{"", "-wal"} {
+			raw, err := os.ReadFile(file + suffix)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if bytes.Contains(raw, []byte("zorbalonquist")) {
+				if !want {
+					t.Errorf("index.db%s holds it", suffix)
+				}
+				return
+			}
+		}
+		if want {
+			t.Error("it is not in the index")
+		}
+	}
+	s.do("DELETE", "/v1/sessions/c", "", "If-Match: *").want(t, 200)
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a deletion made an index")
+	}
+	s.do("GET", "/v1/search?q=zorbalonquist", "").want(t, 200)
+	holds(true)
+	again := siteOn(t, s.st, open)
+	again.do("DELETE", "/v1/sessions/a", "", "If-Match: *").want(t, 200)
+	again.do("DELETE", "/v1/sessions/b?trash=true", "", "If-Match: *").want(t, 200)
+	holds(false)
 }
 
 // pagesOf returns a member of each item of all pages, of which none has an item of another.

@@ -28,13 +28,17 @@ func (c *cli) deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete SESSION",
 		Short: "Delete a session permanently, or move it to the trash",
-		Long: `Delete a session with all its branches, snapshots and images. Its id cannot be used again. On a
-terminal the command asks for confirmation, unless --yes or --trash is given. Elsewhere a prefix of the
-id is not enough without --yes or --trash.`,
+		Long: `Delete a session with all its branches, snapshots and images, and erase it in the search index. Its id
+cannot be used again. On a terminal the command asks for confirmation, unless --yes or --trash is given. Elsewhere a
+prefix of the id is not enough without --yes or --trash.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withStore(cmd.Context(), func(st *countedStore) error {
-				return c.delete(cmd.Context(), st, args[0], o)
+				id, err := c.delete(cmd.Context(), st, args[0], o)
+				if err == nil {
+					c.erase(cmd.Context(), st, id)
+				}
+				return err
 			})
 		},
 	}
@@ -44,21 +48,22 @@ id is not enough without --yes or --trash.`,
 	return cmd
 }
 
-func (c *cli) delete(ctx context.Context, st *countedStore, word string, o deleteOptions) error {
+// delete returns the id of the session that it deleted.
+func (c *cli) delete(ctx context.Context, st *countedStore, word string, o deleteOptions) (string, error) {
 	id, err := st.resolve(ctx, word)
 	if id != word && layout.ValidID(word) == nil { // the id of a deleted session is not the prefix of another one
 		err := c.finishDelete(ctx, st, word, o)
 		if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, coppice.ErrDeleted) {
-			return err
+			return word, err
 		}
 	}
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case o.trash:
-		return c.deleteToTrash(ctx, st, id, o.trashDir)
+		return id, c.deleteToTrash(ctx, st, id, o.trashDir)
 	}
-	return c.deleteForGood(ctx, st, id, word, o.yes)
+	return id, c.deleteForGood(ctx, st, id, word, o.yes)
 }
 
 // finishDelete removes what an earlier deletion left: coppice.ErrDeleted if nothing is, fs.ErrNotExist if there was no

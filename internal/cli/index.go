@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -44,6 +45,21 @@ func (c *cli) remember(ctx context.Context, st *coppice.Store, r *searchindex.Re
 	defer cancel()
 	r.Start(ctx, st)
 	_ = r.Close(ctx) // the command has succeeded
+}
+
+// erase takes a deleted session out of the index, if there is one.
+func (c *cli) erase(ctx context.Context, st *countedStore, id string) {
+	file := c.indexFile(st.url)
+	if _, err := os.Stat(file); file == "" || err != nil {
+		return
+	}
+	x, err := searchindex.Open(ctx, file)
+	if err == nil {
+		err = closeAfter(x, x.Erase(ctx, id))
+	}
+	if err != nil {
+		c.notef("the search index may still hold the session; the next search erases it: %s", term.Line(err.Error()))
+	}
 }
 
 // withIndex runs f on the index of a store. If its file cannot be used the index is built in
