@@ -152,7 +152,7 @@ func (r *reader) block(s *said, m *message.Message, b *message.Block) {
 	case message.Text:
 		for _, p := range m.Pieces(b.Text) {
 			kind := kindWords
-			if p.Inserted && m.Speaker == message.User {
+			if p.Inserted {
 				kind = kindInserted
 			}
 			if p.Text != "" {

@@ -142,10 +142,7 @@ type Piece struct {
 // Pieces returns the parts of a text of a message that Decode returned, in their order.
 func (m *Message) Pieces(text []byte) (list []Piece) {
 	all := rawjson.Text(text)
-	switch {
-	case m.Speaker == Program:
-		return []Piece{{all, true}}
-	case m.Speaker != User || !maybeSpans(text):
+	if m.Speaker != User || !maybeSpans(text) {
 		return []Piece{{all, false}}
 	}
 	before, typed, after := Apart(all)

@@ -36,6 +36,7 @@ type part struct {
 	Name   string          `json:"name,omitempty"`
 	Args   json.RawMessage `json:"args,omitempty"`
 	Failed bool            `json:"failed,omitempty"`
+	Insert bool            `json:"inserted,omitempty"`
 	Type   string          `json:"type,omitempty"`  // of an image
 	Data   string          `json:"data,omitempty"`  // of an image
 	Parts  []part          `json:"parts,omitempty"` // images of a result
@@ -93,9 +94,13 @@ func partsOf(m *message.Message, b *message.Block) []part {
 	p := part{Kind: "other"}
 	switch b.Kind {
 	case message.Text:
-		if p.Kind, p.Text = "text", rawjson.Text(b.Text); p.Text == "" {
-			return nil
+		var list []part
+		for _, piece := range m.Pieces(b.Text) {
+			if piece.Text != "" {
+				list = append(list, part{Kind: "text", Text: piece.Text, Insert: piece.Inserted})
+			}
 		}
+		return list
 	case message.Thinking:
 		p.Kind, p.Text = "thinking", b.Thought().Text
 	case message.Call:

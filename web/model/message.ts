@@ -2,6 +2,7 @@
 // which web/test/message.test.ts compares it. What is not in the table stays JSON. Pure.
 import type { Entry } from "../api/client.ts";
 import { digits, exact } from "./exact.ts";
+import { apart } from "./inserted.ts";
 
 /** A Result is what came back of a call. agent is the session that the call started; "" = it does not say so. */
 interface Result {
@@ -16,7 +17,7 @@ interface Result {
 }
 
 export type Part =
-  | { kind: "text"; text: string }
+  | { kind: "text"; text: string; inserted?: boolean } // of a user's message: a program wrote it
   | { kind: "thinking"; text: string }
   | { kind: "call"; id: string; name: string; args: unknown }
   | Result
@@ -79,6 +80,7 @@ export function read(m: Json): Message {
   const item = isItem(m, content);
   const speaker = item ? itemSpeaker(str(m.type)) : m.role === "function" && m.parts ? "user" : speakers[str(m.role)] ?? "other";
   const parts = item ? [part(m)] : speaker === "tool" ? results(m, content) : isCommand(m) ? command(m) : said(m, speaker, content);
+  if (speaker === "user") return asked(m, parts);
   const usage = object(m, "usage", "usageMetadata", "usage_metadata") ?? {};
   const price = isObject(usage.cost) ? usage.cost : {};
   const of: Record<string, string> = { call: "assistant", result: "tool" };
@@ -86,6 +88,24 @@ export function read(m: Json): Message {
     role: str(m.role) || (item && of[parts[0]!.kind]) || "message", speaker, parts, model: str(m.model), tokens: tokensOf(usage),
     cost: num(price.total), failed: speaker === "assistant" ? failureOf(m) : "",
   };
+}
+
+/** asked returns a message of the user's, or one that a program wrote in the user's name. */
+function asked(m: Json, parts: Part[]): Message {
+  const pieces = parts.flatMap((p) => (p.kind === "text" ? piecesOf(p.text) : [p]));
+  const inserted = pieces.length > 0 && pieces.every((p) => p.kind === "text" && p.inserted);
+  const rest = { model: str(m.model), tokens: 0, cost: 0, failed: "" };
+  if (inserted || m.synthetic === true) return { role: "custom", speaker: "program", parts, ...rest };
+  return { role: str(m.role) || "message", speaker: "user", parts: pieces, ...rest };
+}
+
+/** piecesOf returns what a person wrote of a text, and what programs put to it. */
+function piecesOf(all: string): Part[] {
+  const { before, typed, after } = apart(all);
+  const pieces: Part[] = [
+    { kind: "text", text: before, inserted: true }, { kind: "text", text: typed }, { kind: "text", text: after, inserted: true },
+  ];
+  return pieces.filter((p) => p.kind === "text" && p.text !== "");
 }
 
 function holdsBlocks(x: unknown): boolean {
@@ -300,7 +320,7 @@ function image(x: Json): Part | null {
 /** firstWords returns one line of what a message says, at most so many characters. */
 export function firstWords(m: Message, most = 80): string {
   for (const p of m.parts) {
-    if (p.kind === "text" && p.text.trim()) {
+    if (p.kind === "text" && p.text.trim() && !p.inserted) {
       const line = p.text.trim().split("\n")[0]!;
       return line.length > most ? line.slice(0, most - 1) + "…" : line;
     }

@@ -84,7 +84,7 @@ function onKey(close: () => void) {
 }
 
 function Edit({ item, close }: { item: Item; close: () => void }): JSX.Element {
-  const said = item.parts.filter((p) => p.kind === "text").map((p) => p.text).join("\n\n");
+  const said = item.parts.flatMap((p) => (p.kind === "text" && !p.inserted ? [p.text] : [])).join("\n\n");
   const images = item.parts.filter((p) => p.kind === "image").length;
   const [text, setText] = useState(drafts.get(item.entry.id) ?? said);
   const [opened] = useState(head.peek()!.seq);

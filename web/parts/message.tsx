@@ -39,7 +39,8 @@ interface PartProps {
 function PartView({ part, item, id, agents }: PartProps): JSX.Element | null {
   switch (part.kind) {
     case "text":
-      return <Markdown text={part.text} />;
+      if (!part.inserted) return <Markdown text={part.text} />;
+      return <Fold kind="thinking" id={id} head="inserted by the program" body={() => <Plain text={part.text.trim()} />} />;
     case "thinking":
       if (!part.text) return <p class="quiet">thinking, which the provider did not return</p>;
       return (
