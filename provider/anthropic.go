@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -13,7 +14,8 @@ type anthropic struct{}
 func (anthropic) rules() rules {
 	return rules{
 		adjacent: true, userFirst: true, noSystem: true, global: true, maxID: 64, maxName: 128, maxMarks: 4,
-		signer: "anthropic", vendor: "anthropic", stored: "anthropic-messages", thinkingFirst: true,
+		signer: "anthropic", vendor: "anthropic", stored: "anthropic-messages", thinkingFirst: true, family: "claude",
+		images: message.AnthropicImages, secure: true,
 	}
 }
 
@@ -53,7 +55,7 @@ func (anthropic) own(c *converter, t *turn, b *block) bool {
 	case result:
 		return b.typ == "tool_result" && t.who == user && fits(b.result.id, c.rules.maxID) && anthropicResult(c, t, b)
 	case image:
-		return t.who == user && anthropicImage(b)
+		return t.who == user && rawjson.Field(b.raw, "source") != nil
 	case other:
 	}
 	switch {
@@ -68,23 +70,10 @@ func (anthropic) own(c *converter, t *turn, b *block) bool {
 
 func anthropicThought(b *block) bool {
 	if b.typ == "redacted_thinking" {
-		return first(b.raw, "data") != nil
+		return message.IsSignature(rawjson.Field(b.raw, "data"))
 	}
-	return b.typ == "thinking" && first(b.raw, "signature") != nil &&
+	return b.typ == "thinking" && message.IsSignature(rawjson.Field(b.raw, "signature")) &&
 		rawjson.IsString(rawjson.Field(b.raw, "thinking")) && only(b.raw, "type", "thinking", "signature")
-}
-
-func anthropicImage(b *block) bool {
-	src := rawjson.Field(b.raw, "source")
-	switch rawjson.Text(rawjson.Field(src, "type")) {
-	case "base64":
-		return photo(rawjson.Text(rawjson.Field(src, "media_type"))) && first(src, "data") != nil
-	case "url":
-		return first(src, "url") != nil
-	case "file":
-		return first(src, "file_id") != nil
-	}
-	return false
 }
 
 // anthropicResult reports content that Anthropic takes as that of a result; of one that is an error only text.
@@ -107,13 +96,14 @@ func anthropicResult(c *converter, t *turn, b *block) bool {
 }
 
 func (anthropic) takes(c *converter, t *turn, b *block) bool {
-	return t.who == model && len(b.thought.Signature) > 2 && !b.thought.Item && b.field == "" && c.signed(t)
+	return t.who == model && message.IsSignature(b.thought.Signature) && !b.thought.Item && b.field == "" &&
+		c.signed(t)
 }
 
 func (anthropic) instructions(blocks []*block) json.RawMessage {
 	var list [][]byte
 	for _, b := range blocks {
-		if b.text != "" {
+		if !b.blank() {
 			list = append(list, textOf("text", b))
 		}
 	}
@@ -253,7 +243,7 @@ func (anthropic) image(c *converter, t *turn, b *block) []byte {
 	case b.image.url != "":
 		return rawjson.Object("type", []byte(`"image"`), "source",
 			rawjson.Object("type", []byte(`"url"`), "url", str(b.image.url)))
-	case photo(b.image.mime):
+	default:
 		return rawjson.Object("type", []byte(`"image"`), "source", rawjson.Object("type", []byte(`"base64"`),
 			"media_type", str(b.image.mime), "data", str(b.image.data)))
 	}

@@ -18,6 +18,7 @@ type object = map[string]any
 var (
 	anthropicID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	name128     = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	geminiName  = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`)
 	name64      = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 )
 
@@ -45,6 +46,7 @@ func check(r provider.Request) (wrong string) {
 	case provider.Gemini:
 		checkGemini(list)
 	}
+	checkValues(r)
 	return ""
 }
 
@@ -292,6 +294,8 @@ func checkResponses(list []object) {
 					responsesPart(b, where, "input_text")
 				}
 			}
+		case "image_generation_call":
+			must(m["result"] == nil || sealed.MatchString(m["result"].(string)), "%s: result %v", where, m["result"])
 		case "web_search_call", "compaction", "item_reference":
 		default:
 			must(false, "%s: type %q", where, typ)
@@ -366,7 +370,7 @@ func checkGemini(list []object) {
 				must(p["thought"] == nil || role == "model", "%s: thought of %v", where, role)
 			}
 			if c, ok := p["functionCall"].(object); ok {
-				must(role == "model" && name64.MatchString(c["name"].(string)), "%s: call %v", where, c)
+				must(role == "model" && geminiName.MatchString(c["name"].(string)), "%s: call %v", where, c)
 				calls = append(calls, c["name"].(string))
 			}
 			if c, ok := p["functionResponse"].(object); ok {

@@ -292,13 +292,13 @@ lost 0 e0 start`,
 		},
 		"an image in an error": {
 			provider.Anthropic, nil,
-			[]string{hi, call("a"), `{"role":"toolResult","toolCallId":"a","toolName":"ls","isError":true,"content":[{"type":"text","text":"no"},{"type":"image","data":"AQID","mimeType":"image/png"}]}`},
-			hi + "\n" + call("a") + "\n" + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"no"},{"type":"text","text":"(image after the results)"}],"is_error":true},{"type":"text","text":"Image of the failed call a:"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQID"}}]}`,
+			[]string{hi, call("a"), `{"role":"toolResult","toolCallId":"a","toolName":"ls","isError":true,"content":[{"type":"text","text":"no"},{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ","mimeType":"image/png"}]}`},
+			hi + "\n" + call("a") + "\n" + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"no"},{"type":"text","text":"(image after the results)"}],"is_error":true},{"type":"text","text":"Image of the failed call a:"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}}]}`,
 		},
 		"an image in an error of Anthropic's own shape": {
 			provider.Anthropic, nil,
-			[]string{hi, call("a"), `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQID"}}]}]}`},
-			hi + "\n" + call("a") + "\n" + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"(image after the results)"}],"is_error":true},{"type":"text","text":"Image of the failed call a:"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQID"}}]}`,
+			[]string{hi, call("a"), `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}}]}]}`},
+			hi + "\n" + call("a") + "\n" + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"(image after the results)"}],"is_error":true},{"type":"text","text":"Image of the failed call a:"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}}]}`,
 		},
 		"calls in a message each, chat": {
 			provider.OpenAIChat, nil,
@@ -315,13 +315,13 @@ lost 0 e0 start`,
 			provider.Gemini, &provider.Options{Model: "gemini-3-pro"},
 			[]string{
 				hi, `{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"f","arguments":{}},{"type":"toolCall","id":"b","name":"g","arguments":{}}]}`,
-				`{"role":"toolResult","toolCallId":"a","content":[{"type":"image","data":"AQID","mimeType":"image/png"}],"isError":true}`,
+				`{"role":"toolResult","toolCallId":"a","content":[{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ","mimeType":"image/png"}],"isError":true}`,
 				`{"role":"toolResult","toolCallId":"b","content":"x"}`, `{"role":"user","content":"and?"}`,
 			},
 			`{"role":"user","parts":[{"text":"hi"}]}
 {"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"name":"g","args":{}}}]}
 {"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"(see attached image)"}}},{"functionResponse":{"name":"g","response":{"output":"x"}}}]}
-{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"AQID"}}]}
+{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}}]}
 {"role":"user","parts":[{"text":"and?"}]}`,
 		},
 		"a result that names another tool": {
@@ -368,10 +368,10 @@ lost 0 e0 start`,
 		},
 		"an image of a tool, chat": {
 			provider.OpenAIChat, nil,
-			[]string{hi, piRun, `{"role":"toolResult","toolCallId":"c1","toolName":"bash","isError":true,"content":[{"type":"image","data":"AQID","mimeType":"image/png"}]}`, `{"role":"user","content":"and?"}`},
+			[]string{hi, piRun, `{"role":"toolResult","toolCallId":"c1","toolName":"bash","isError":true,"content":[{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ","mimeType":"image/png"}]}`, `{"role":"user","content":"and?"}`},
 			hi + "\n" + `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{\"n\":12345678901234567890,\"f\":1.0,\"s\":\"\\u00e9\\/\\ud83c\\udf33\"}"}}]}
 {"role":"tool","tool_call_id":"c1","content":"(see attached image)"}
-{"role":"user","content":[{"type":"text","text":"Attached image(s) from tool result:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AQID"}}]}
+{"role":"user","content":[{"type":"text","text":"Attached image(s) from tool result:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}}]}
 {"role":"user","content":"and?"}
 lost 2 e2 error-flag`,
 		},
@@ -395,8 +395,10 @@ lost 0 e0 cache-mark`,
 		},
 		"a document for another": {
 			provider.Gemini, nil,
-			[]string{`{"role":"user","content":[{"type":"document","title":"plan","source":{"type":"base64","media_type":"application/pdf","data":"AQID"}},{"type":"image","data":"AQID","mimeType":"image/tiff"}]}`},
-			`{"role":"user","parts":[{"text":"[document, plan, application/pdf]"},{"text":"[image]"}]}` + "\nlost 0 e0 block\nlost 0 e0 image",
+			[]string{`{"role":"user","content":[{"type":"document","title":"plan","source":{"type":"base64","media_type":"application/pdf","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}},{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ","mimeType":"image/tiff"}]}`},
+			`{"role":"user","parts":[{"text":"[document, plan, application/pdf]"},` +
+				`{"text":"[image left out: it is image/png, and declared as \"image/tiff\"]"}]}` +
+				"\nlost 0 e0 image\nlost 0 e0 block",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -412,8 +414,8 @@ func TestThinking(t *testing.T) {
 	pi := func(api, vendor, model, block string) string {
 		return `{"role":"assistant","content":[` + block + `,{"type":"text","text":"so"}],"api":"` + api + `","provider":"` + vendor + `","model":"` + model + `"}`
 	}
-	signed := `{"type":"thinking","thinking":"hm","thinkingSignature":"S=="}`
-	rs := `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"g"}`
+	signed := `{"type":"thinking","thinking":"hm","thinkingSignature":"Uw=="}`
+	rs := `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"gAAA"}`
 	itself := `{"type":"thinking","thinking":"hm","thinkingSignature":` + quote(rs) + `}`
 	for name, tt := range map[string]struct {
 		api     provider.API
@@ -421,9 +423,9 @@ func TestThinking(t *testing.T) {
 		message string
 		want    string // of the message, after the user's; "" = thinking is lost
 	}{
-		"anthropic":               {provider.Anthropic, "m", pi("anthropic-messages", "anthropic", "m", signed), `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"S=="},{"type":"text","text":"so"}]}`},
-		"redacted":                {provider.Anthropic, "m", pi("anthropic-messages", "anthropic", "m", `{"type":"thinking","thinking":"","thinkingSignature":"D","redacted":true}`), `{"role":"assistant","content":[{"type":"redacted_thinking","data":"D"},{"type":"text","text":"so"}]}`},
-		"any model":               {provider.Anthropic, "", pi("anthropic-messages", "anthropic", "m", signed), `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"S=="},{"type":"text","text":"so"}]}`},
+		"anthropic":               {provider.Anthropic, "m", pi("anthropic-messages", "anthropic", "m", signed), `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"Uw=="},{"type":"text","text":"so"}]}`},
+		"redacted":                {provider.Anthropic, "m", pi("anthropic-messages", "anthropic", "m", `{"type":"thinking","thinking":"","thinkingSignature":"RA==","redacted":true}`), `{"role":"assistant","content":[{"type":"redacted_thinking","data":"RA=="},{"type":"text","text":"so"}]}`},
+		"any model":               {provider.Anthropic, "", pi("anthropic-messages", "anthropic", "m", signed), `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"Uw=="},{"type":"text","text":"so"}]}`},
 		"another model":           {provider.Anthropic, "n", pi("anthropic-messages", "anthropic", "m", signed), ""},
 		"another API":             {provider.Anthropic, "m", pi("openai-responses", "openai", "m", itself), ""},
 		"without a signature":     {provider.Anthropic, "m", pi("anthropic-messages", "anthropic", "m", `{"type":"thinking","thinking":"hm"}`), ""},
@@ -434,7 +436,7 @@ func TestThinking(t *testing.T) {
 		"an item that is broken":  {provider.OpenAIResponses, "m", pi("openai-responses", "openai", "m", `{"type":"thinking","thinking":"hm","thinkingSignature":"{\"type\":"}`), ""},
 		"the name of a field":     {provider.OpenAIChat, "m", pi("openai-completions", "deepseek", "m", `{"type":"thinking","thinking":"hm","thinkingSignature":"reasoning_content"}`), `{"role":"assistant","content":"so","reasoning_content":"hm"}`},
 		"no name of a field":      {provider.OpenAIChat, "m", pi("openai-completions", "deepseek", "m", signed), ""},
-		"gemini":                  {provider.Gemini, "m", pi("google-generative-ai", "google", "m", signed), `{"role":"model","parts":[{"text":"hm","thought":true,"thoughtSignature":"S=="},{"text":"so"}]}`},
+		"gemini":                  {provider.Gemini, "m", pi("google-generative-ai", "google", "m", signed), `{"role":"model","parts":[{"text":"hm","thought":true,"thoughtSignature":"Uw=="},{"text":"so"}]}`},
 		"gemini of another model": {provider.Gemini, "n", pi("google-generative-ai", "google", "m", signed), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -469,7 +471,7 @@ func TestGeminiSignatures(t *testing.T) {
 // What OpenAI's items were paired with is not named once it is left out.
 func TestItemsLoseTheirIDs(t *testing.T) {
 	messages := []string{
-		hi, `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"g","model":"m"}`,
+		hi, `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA","model":"m"}`,
 		`{"type":"function_call","id":"fc_1","call_id":"c","name":"ls","arguments":"{}","model":"m"}`,
 		`{"type":"function_call_output","call_id":"c","output":"x"}`,
 	}
@@ -487,7 +489,10 @@ lost 1 e1 message`
 // Images that the context only refers to are read, within bounds.
 func TestImages(t *testing.T) {
 	sum, gone, broken := strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("c", 64)
-	data := []byte("the bytes of an image")
+	data, err := base64.StdEncoding.DecodeString(onePixel)
+	if err != nil {
+		t.Fatal(err)
+	}
 	blob := func(_ context.Context, s string) ([]byte, error) {
 		switch s {
 		case sum:
@@ -506,14 +511,14 @@ func TestImages(t *testing.T) {
 		options *provider.Options
 		want    string // "" = named in words
 	}{
-		"ours":           {"coppice-blob:sha256:" + sum + ":21", &provider.Options{Blob: blob}, b64},
+		"ours":           {"coppice-blob:sha256:" + sum + ":33", &provider.Options{Blob: blob}, b64},
 		"omp's":          {"blob:sha256:" + sum, &provider.Options{Blob: blob}, b64},
 		"gone":           {"blob:sha256:" + gone, &provider.Options{Blob: blob}, ""},
 		"no one to ask":  {"blob:sha256:" + sum, nil, ""},
-		"too large":      {"blob:sha256:" + sum, &provider.Options{Blob: blob, MaxImage: 20}, ""},
-		"all too large":  {"blob:sha256:" + sum, &provider.Options{Blob: blob, MaxImages: 20}, ""},
-		"just as large":  {"blob:sha256:" + sum, &provider.Options{Blob: blob, MaxImage: 21, MaxImages: 21}, b64},
-		"here all along": {"AQID", &provider.Options{Blob: blob}, "AQID"},
+		"too large":      {"blob:sha256:" + sum, &provider.Options{Blob: blob, MaxImage: 32}, ""},
+		"all too large":  {"blob:sha256:" + sum, &provider.Options{Blob: blob, MaxImages: 32}, ""},
+		"just as large":  {"blob:sha256:" + sum, &provider.Options{Blob: blob, MaxImage: 33, MaxImages: 33}, b64},
+		"here all along": {onePixel, &provider.Options{Blob: blob}, onePixel},
 	} {
 		for _, api := range provider.APIs() {
 			got := shown(t, api, tt.options, image(tt.ref))
@@ -523,13 +528,13 @@ func TestImages(t *testing.T) {
 			}
 		}
 	}
-	_, err := provider.Convert(t.Context(), contextOf(image("blob:sha256:"+broken)), provider.Anthropic, &provider.Options{Blob: blob})
+	_, err = provider.Convert(t.Context(), contextOf(image("blob:sha256:"+broken)), provider.Anthropic, &provider.Options{Blob: blob})
 	if !errors.Is(err, provider.ErrImage) || !strings.Contains(err.Error(), "on fire") {
 		t.Errorf("a store that fails: %v", err)
 	}
 	// Of several only those that fit together are read.
 	r, err := provider.Convert(t.Context(), contextOf(image("blob:sha256:"+sum), image("blob:sha256:"+sum)), provider.Anthropic,
-		&provider.Options{Blob: blob, MaxImages: 41})
+		&provider.Options{Blob: blob, MaxImages: 65})
 	if err != nil || strings.Count(string(r.Body()), b64) != 1 || len(r.Lost) != 1 || r.Lost[0].Message != 1 {
 		t.Errorf("%v, lost %v: %s", err, r.Lost, r.Body())
 	}

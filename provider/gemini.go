@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/message"
@@ -12,8 +13,9 @@ type gemini struct{}
 
 func (gemini) rules() rules {
 	return rules{
-		adjacent: true, userFirst: true, noSystem: true, maxName: 64, onlyThinking: true,
-		signer: "google", vendor: "google", stored: "google-generative-ai",
+		adjacent: true, userFirst: true, noSystem: true, maxName: 64, wordFirst: true, onlyThinking: true,
+		signer: "google", vendor: "google", stored: "google-generative-ai", family: "gemini",
+		images: message.GeminiImages, noAddress: true,
 	}
 }
 
@@ -26,23 +28,24 @@ func (gemini) whole(t *turn, raw []byte) json.RawMessage {
 	return keep(raw, "role", "parts")
 }
 
-func (gemini) own(c *converter, t *turn, b *block) bool {
+func (g gemini) own(c *converter, t *turn, b *block) bool {
 	if b.raw == nil || !t.whole || rawjson.Field(b.raw, "type") != nil {
 		return false
 	}
 	switch b.kind {
 	case text:
-		return !b.blank() && only(b.raw, "text", "thoughtSignature") && (b.mark == nil || c.native(t) && t.who == model)
+		return !b.blank() && only(b.raw, "text", "thoughtSignature") && g.ownMark(c, t, b)
 	case thinking:
-		return t.who == model && c.native(t)
+		return t.who == model && c.native(t) && g.ownMark(c, t, b)
 	case call:
 		inner := message.Object(b.raw, "functionCall")
 		args := rawjson.Field(inner, "args")
-		return t.who == model && fits(b.call.name, c.rules.maxName) && (braced(args) || args == nil && inner != nil) &&
-			(b.mark == nil || c.native(t))
+		return t.who == model && b.call.name == c.nameOf(b.call) && (braced(args) || args == nil && inner != nil) &&
+			g.ownMark(c, t, b)
 	case result:
 		inner := message.Object(b.raw, "functionResponse")
-		return t.who == user && fits(b.result.name, c.rules.maxName) && braced(rawjson.Field(inner, "response"))
+		return t.who == user && braced(rawjson.Field(inner, "response")) &&
+			!slices.ContainsFunc(b.result.content, func(in *block) bool { return in.kind != text && in.raw == nil })
 	case image:
 		return t.who == user && message.Object(b.raw, "inlineData") != nil
 	case other:
@@ -55,15 +58,30 @@ func (gemini) own(c *converter, t *turn, b *block) bool {
 	return t.who == model && message.Object(b.raw, "executableCode", "codeExecutionResult") != nil
 }
 
+// ownMark reports whether the signature of a part, if it has one, goes back to the API.
+func (gemini) ownMark(c *converter, t *turn, b *block) bool {
+	mark := message.GeminiSignature(b.raw)
+	return mark == nil || t.who == model && c.native(t) && message.IsSignature(mark)
+}
+
+// mark returns the signature of a text or a call that is written anew; nil = none.
+func (gemini) mark(c *converter, t *turn, b *block) []byte {
+	if !c.signed(t) || !message.IsSignature(b.mark) {
+		return nil
+	}
+	return b.mark
+}
+
 func (gemini) takes(c *converter, t *turn, b *block) bool {
+	sign := b.thought.Signature
 	return t.who == model && c.signed(t) && !b.thought.Item && !b.thought.Redacted && b.field == "" &&
-		(b.thought.Text != "" || len(b.thought.Signature) > 2)
+		(message.IsSignature(sign) || sign == nil && b.thought.Text != "")
 }
 
 func (gemini) instructions(blocks []*block) json.RawMessage {
 	var list [][]byte
 	for _, b := range blocks {
-		if b.text != "" {
+		if !b.blank() {
 			list = append(list, rawjson.Object("text", str(b.text)))
 		}
 	}
@@ -133,16 +151,14 @@ func (g gemini) answer(c *converter, turns []*turn) (list [][]byte) {
 				list = append(list, rawjson.Object("text", str(b.thought.Text),
 					"thought", []byte("true"), "thoughtSignature", b.thought.Signature))
 			case b.kind == call:
-				mark := b.mark
-				if mark == nil || !c.signed(t) {
-					if mark = nil; calls == 1 && strings.HasPrefix(c.opts.Model, "gemini-3") {
-						mark = []byte(unsigned)
-					}
+				mark := g.mark(c, t, b)
+				if mark == nil && calls == 1 && strings.HasPrefix(c.opts.Model, "gemini-3") {
+					mark = []byte(unsigned)
 				}
 				list = append(list, rawjson.Object("functionCall", rawjson.Object(
 					"name", str(c.toolName(b.call)), "args", c.arguments(b.call)),
 					"thoughtSignature", mark))
-			case b.kind == text && b.mark != nil && c.signed(t):
+			case b.kind == text && g.mark(c, t, b) != nil:
 				list = append(list, rawjson.Object("text", str(b.text), "thoughtSignature", b.mark))
 			case b.kind == text && strings.TrimSpace(b.text) == "":
 			default:
@@ -160,7 +176,7 @@ func (gemini) part(c *converter, t *turn, b *block) []byte {
 	switch {
 	case b.asIs && b.raw != nil:
 		return b.raw
-	case b.kind == image && t.who == user && b.image.url == "" && photo(b.image.mime):
+	case b.kind == image && t.who == user:
 		return rawjson.Object("inlineData", rawjson.Object("mimeType", str(b.image.mime),
 			"data", str(b.image.data)))
 	}
@@ -174,7 +190,7 @@ func (g gemini) result(c *converter, t *turn, b *block) (made []byte, images [][
 	}
 	var texts []string
 	for _, in := range b.result.content {
-		if in.kind == image && in.image.url == "" && photo(in.image.mime) {
+		if in.kind == image {
 			images = append(images, g.part(c, t, in))
 			continue
 		}
@@ -188,17 +204,10 @@ func (g gemini) result(c *converter, t *turn, b *block) (made []byte, images [][
 	if b.result.failed {
 		field = "error"
 	}
-	k := b.result.call
-	name, id := k.name, []byte(nil)
-	if !fits(name, c.rules.maxName) {
-		name = replaced(name)
-		if name = name[:min(len(name), c.rules.maxName)]; name == "" {
-			name = "unknown"
-		}
-	}
+	k, id := b.result.call, []byte(nil)
 	if k.sentID != "" {
 		id = str(k.sentID)
 	}
-	return rawjson.Object("functionResponse", rawjson.Object("id", id, "name", str(name),
+	return rawjson.Object("functionResponse", rawjson.Object("id", id, "name", str(c.nameOf(k)),
 		"response", rawjson.Object(field, str(all)))), images
 }

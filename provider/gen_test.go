@@ -29,15 +29,23 @@ var (
 	item       = `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"gAAA"}`
 	someMarks  = []string{"sig", "", item, "reasoning_content", "msg_1", `{"v":1,"id":"msg_2"}`, `{"broken`}
 	someImages = []string{
-		`{"type":"image","data":"AQID","mimeType":"image/png"}`, `{"type":"image","data":"AQID","mimeType":"image/svg+xml"}`,
+		`{"type":"image","data":"` + onePixel + `","mimeType":"image/png"}`,
+		`{"type":"image","data":"` + onePixel + `","mimeType":"image/svg+xml"}`,
 		`{"type":"image","data":"coppice-blob:sha256:` + strings.Repeat("a", 64) + `:5","mimeType":"image/png"}`,
 		`{"type":"image","data":"blob:sha256:` + strings.Repeat("b", 64) + `","mimeType":"image/png"}`,
-		`{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"AQID"}}`,
+		`{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"` + onePixel + `"}}`,
 		`{"type":"image","source":{"type":"url","url":"https://x.example/a.png"}}`,
-		`{"type":"image_url","image_url":{"url":"data:image/png;base64,AQID"}}`, `{"type":"input_image","image_url":"data:image/png;base64,AQID"}`,
-		`{"inlineData":{"mimeType":"image/png","data":"AQID"}}`, `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"}}`,
-		`{"type":"input_file","file_id":"f1"}`, `{"type":"file","file":{"file_id":"f1"}}`, `{"fileData":{"fileUri":"u","mimeType":"application/pdf"}}`,
-		`{"image":{"format":"png","source":{"bytes":"AQID"}}}`, `{"type":"video"}`, `{"type":5}`, `null`, `7`, `{}`,
+		`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + onePixel + `"}}`,
+		`{"type":"input_image","image_url":"data:image/png;base64,` + onePixel + `"}`,
+		`{"inlineData":{"mimeType":"image/png","data":"` + onePixel + `"}}`,
+		`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"}}`,
+		`{"type":"input_file","file_id":"f1"}`,
+		`{"type":"file","file":{"file_id":"f1"}}`,
+		`{"fileData":{"fileUri":"u","mimeType":"application/pdf"}}`,
+		`{"image":{"format":"png","source":{"bytes":"` + onePixel + `"}}}`,
+		`{"type":"video"}`,
+		`{"type":5}`,
+		`null`, `7`, `{}`,
 	}
 )
 

@@ -82,7 +82,7 @@ func (c *converter) settleName(k *toolCall) {
 	}
 	a := k.answer
 	inner := message.Object(a.raw, "functionResponse")
-	if a.asIs && (a.result.name != k.name || rawjson.Text(first(inner, "id")) != k.sentID) {
+	if a.asIs && (a.result.name != c.nameOf(k) || rawjson.Text(first(inner, "id")) != k.sentID) {
 		a.asIs = false
 		a.result.turn.touch()
 	}
@@ -129,15 +129,23 @@ func fits(s string, most int) bool { return s != "" && len(s) <= most && s == re
 
 // toolName returns the name under which a call is sent.
 func (c *converter) toolName(k *toolCall) string {
-	if fits(k.name, c.rules.maxName) {
-		return k.name
+	name := c.nameOf(k)
+	if name != k.name {
+		c.lose(k.turn, LostName, fmt.Sprintf("tool %q: sent as %q", k.name, name))
 	}
-	name := replaced(k.name)
-	if name = name[:min(len(name), c.rules.maxName)]; name == "" {
-		name = "unknown"
-	}
-	c.lose(k.turn, LostName, fmt.Sprintf("tool %q: sent as %q", k.name, name))
 	return name
+}
+
+// nameOf returns a name of a tool that the API takes: its own, or one made of it.
+func (c *converter) nameOf(k *toolCall) string {
+	name := replaced(k.name)
+	switch {
+	case name == "":
+		return "unknown"
+	case c.rules.wordFirst && (name[0] == '-' || name[0] >= '0' && name[0] <= '9'):
+		name = "_" + name
+	}
+	return name[:min(len(name), c.rules.maxName)]
 }
 
 // arguments returns the arguments of a call, an object.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -30,7 +32,7 @@ func refSum(data string) string {
 	return rest[:hexDigits]
 }
 
-// restore puts back the images of a turn that the context only refers to; what cannot be had is in words.
+// restore puts back the images of a turn that the context only refers to. What the API does not take is in words.
 func (c *converter) restore(ctx context.Context, t *turn, blocks []*block) error {
 	for _, b := range blocks {
 		if b.result != nil {
@@ -41,23 +43,105 @@ func (c *converter) restore(ctx context.Context, t *turn, blocks []*block) error
 		if b.kind != image {
 			continue
 		}
-		sum := refSum(b.image.data)
-		if sum == "" {
+		why := ""
+		if sum := refSum(b.image.data); sum != "" {
+			data, gone, err := c.blob(ctx, sum)
+			if err != nil {
+				return err
+			}
+			b.raw, why = nil, gone
+			b.image = &picture{mime: b.image.mime, data: base64.StdEncoding.EncodeToString(data)}
+		}
+		if why == "" {
+			why = c.fault(b.image)
+		}
+		if why != "" {
+			c.leaveOut(t, b, why)
 			continue
 		}
-		data, why, err := c.blob(ctx, sum)
-		if err != nil {
-			return err
-		}
-		b.raw = nil
-		if data == nil {
-			b.kind, b.text, b.image = other, "[image, "+b.image.mime+": "+why+"]", nil
-			c.lose(t, LostImage, sum+": "+why)
-			continue
-		}
-		b.image = &picture{mime: b.image.mime, data: base64.StdEncoding.EncodeToString(data)}
+		c.size -= len(b.image.data)
 	}
 	return nil
+}
+
+// fault returns why the API does not take an image; "" = it does.
+func (c *converter) fault(p *picture) (why string) {
+	switch {
+	case p.url == "":
+		p.size, why = c.rules.images.Fault(p.mime, p.data)
+	case c.rules.noAddress:
+		why = "at an address, where the API takes only bytes"
+	case c.rules.secure && !strings.HasPrefix(p.url, "https://"):
+		why = "at an address that is not https"
+	}
+	return why
+}
+
+// leaveOut names an image in words.
+func (c *converter) leaveOut(t *turn, b *block, why string) {
+	b.kind, b.raw, b.typ, b.asIs, b.text, b.image = other, nil, "", false, "[image left out: "+why+"]", nil
+	c.lose(t, LostImage, why)
+}
+
+// fitImages leaves out the images past those that a request may hold: those that are too large for a request of many,
+// and of the others the oldest.
+func (c *converter) fitImages() {
+	const slack = 1 << 20 // for what the caller adds: instructions and tools
+	limits := c.rules.images
+	var kept []*shownImage
+	room := limits.Request - slack - c.size
+	for _, in := range slices.Backward(c.shownImages()) {
+		switch room -= len(in.block.image.data); {
+		case len(kept) == limits.Count:
+			c.drop(in, "more than "+strconv.Itoa(limits.Count)+" in a request")
+		case room < 0 && in.block.image.data != "":
+			room += len(in.block.image.data)
+			c.drop(in, "the request would be over its limit of bytes")
+		default:
+			kept = append(kept, in)
+		}
+	}
+	n := len(kept)
+	for _, in := range slices.Backward(kept) {
+		if over := in.block.image.size.Over(limits.ManySide); over != "" && limits.Many > 0 && n > limits.Many {
+			c.drop(in, over+" in a request of more than "+strconv.Itoa(limits.Many)+" images")
+			n--
+		}
+	}
+}
+
+// shownImage is an image that is to be sent, and the result that it is in; nil = none.
+type shownImage struct {
+	turn          *turn
+	result, block *block
+}
+
+func (c *converter) drop(in *shownImage, why string) {
+	in.turn.touch()
+	if in.result != nil {
+		in.result.asIs = false
+	}
+	c.leaveOut(in.turn, in.block, why)
+}
+
+// shownImages returns the images of all turns in their order.
+func (c *converter) shownImages() (list []*shownImage) {
+	for _, t := range c.turns {
+		for _, b := range t.blocks {
+			if b.kind == image {
+				list = append(list, &shownImage{turn: t, block: b})
+			}
+			if b.kind != result {
+				continue
+			}
+			for _, in := range b.result.content {
+				if in.kind == image {
+					list = append(list, &shownImage{turn: t, result: b, block: in})
+				}
+			}
+		}
+	}
+	return list
 }
 
 // blob reads an image; nil = it is to be named in words, and why.
@@ -90,16 +174,7 @@ func (c *converter) blob(ctx context.Context, sum string) (data []byte, why stri
 	return data, "", nil
 }
 
-// photo reports a kind of image that every one of the APIs takes.
-func photo(mime string) bool {
-	switch mime {
-	case "image/jpeg", "image/png", "image/gif", "image/webp":
-		return true
-	}
-	return false
-}
-
-// dataURL returns an image as an address, which is how OpenAI has it.
+// address returns an image as an address, which is how OpenAI has it.
 func (p *picture) address() string {
 	if p.url != "" {
 		return p.url

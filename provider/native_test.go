@@ -53,7 +53,7 @@ func (k *talk) anthropic() {
 	for range rapid.IntRange(1, 6).Draw(k.t, "turns") {
 		var blocks []string
 		for _, id := range open {
-			blocks = append(blocks, fmt.Sprintf(`{"tool_use_id":%q,"type":"tool_result","content":%s}`, id, pick(k.t, []string{`"x"`, `""`, `[]`, `[{"type":"text","text":"ok"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQID"}}]`})))
+			blocks = append(blocks, fmt.Sprintf(`{"tool_use_id":%q,"type":"tool_result","content":%s}`, id, pick(k.t, []string{`"x"`, `""`, `[]`, `[{"type":"text","text":"ok"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}}]`})))
 		}
 		if rapid.Bool().Draw(k.t, "") || len(open) == 0 {
 			blocks = append(blocks, fmt.Sprintf(`{"type":"text","text":%s}`, k.word()), `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"},"title":"t"}`)
@@ -66,7 +66,7 @@ func (k *talk) anthropic() {
 		open = nil
 		var out []string
 		for range rapid.IntRange(0, 2).Draw(k.t, "thoughts") {
-			out = append(out, pick(k.t, []string{`{"type":"thinking","thinking":"a\u003cb","signature":"EqQ/+=="}`, `{"type":"redacted_thinking","data":"abc"}`, `{"type":"thinking","thinking":"","signature":"E"}`}))
+			out = append(out, pick(k.t, []string{`{"type":"thinking","thinking":"a\u003cb","signature":"EqQ/+w=="}`, `{"type":"redacted_thinking","data":"abc"}`, `{"type":"thinking","thinking":"","signature":"RQ=="}`}))
 		}
 		out = append(out, fmt.Sprintf(`{"type":"text","text":%s,"citations":null}`, k.word()))
 		for range rapid.IntRange(0, 3).Draw(k.t, "calls") {
@@ -97,7 +97,7 @@ func (k *talk) chat() {
 	for range rapid.IntRange(1, 6).Draw(k.t, "turns") {
 		k.say(pick(k.t, []string{
 			`{"role":"user","content":` + k.word() + `}`, `{"role":"user","name":"ann","content":"hi"}`,
-			`{"content":[{"type":"text","text":` + k.word() + `},{"type":"image_url","image_url":{"url":"data:image/png;base64,AQID","detail":"low"}}],"role":"user"}`,
+			`{"content":[{"type":"text","text":` + k.word() + `},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ","detail":"low"}}],"role":"user"}`,
 		}))
 		for range rapid.IntRange(0, 2).Draw(k.t, "rounds") {
 			var calls, ids []string
@@ -127,7 +127,7 @@ func (k *talk) responses() {
 	for range rapid.IntRange(1, 6).Draw(k.t, "turns") {
 		k.say(pick(k.t, []string{
 			`{"role":"user","content":` + k.word() + `}`, `{"type":"message","role":"developer","content":[{"type":"input_text","text":"be brief"}]}`,
-			`{"content":[{"type":"input_text","text":` + k.word() + `},{"type":"input_image","image_url":"data:image/png;base64,AQID"},{"type":"input_file","file_id":"f"}],"role":"user"}`,
+			`{"content":[{"type":"input_text","text":` + k.word() + `},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"},{"type":"input_file","file_id":"f"}],"role":"user"}`,
 		}))
 		for range rapid.IntRange(0, 2).Draw(k.t, "rounds") {
 			var items, outputs []string
@@ -137,7 +137,7 @@ func (k *talk) responses() {
 				switch rapid.IntRange(0, 2).Draw(k.t, "") {
 				case 0:
 					items = append(items, fmt.Sprintf(`{"id":"fc_1","type":"function_call","status":"completed","arguments":%s,"call_id":%q,"name":"bash"}`, quote(k.args()), id))
-					outputs = append(outputs, fmt.Sprintf(`{"type":"function_call_output","call_id":%q,"output":%s}`, id, pick(k.t, []string{`""`, k.word(), `[{"type":"input_image","image_url":"data:image/png;base64,AQID","detail":"auto"}]`})))
+					outputs = append(outputs, fmt.Sprintf(`{"type":"function_call_output","call_id":%q,"output":%s}`, id, pick(k.t, []string{`""`, k.word(), `[{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ","detail":"auto"}]`})))
 				case 1:
 					items = append(items, fmt.Sprintf(`{"type":"custom_tool_call","id":"ctc_1","call_id":%q,"name":"patch","input":"*** Begin\n"}`, id))
 					outputs = append(outputs, fmt.Sprintf(`{"call_id":%q,"type":"custom_tool_call_output","output":"done"}`, id))
@@ -165,7 +165,7 @@ func (k *talk) gemini() {
 	for range rapid.IntRange(1, 6).Draw(k.t, "turns") {
 		k.say(pick(k.t, []string{
 			`{"role":"user","parts":[{"text":` + k.word() + `}]}`,
-			`{"parts":[{"inlineData":{"mimeType":"image/png","data":"AQID"}},{"text":"see"},{"fileData":{"mimeType":"application/pdf","fileUri":"u"}}],"role":"user"}`,
+			`{"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}},{"text":"see"},{"fileData":{"mimeType":"application/pdf","fileUri":"u"}}],"role":"user"}`,
 		}))
 		for range rapid.IntRange(0, 2).Draw(k.t, "rounds") {
 			parts, results := []string{`{"text":"hm","thought":true}`}, []string{}

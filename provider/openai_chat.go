@@ -15,15 +15,21 @@ func (chat) rules() rules {
 	return rules{
 		adjacent: true, anyID: true, maxID: 40, maxName: 64,
 		signer: "openai-completions", vendor: "openai", stored: "openai-completions",
+		unsigned: true, images: message.OpenAIImages,
 	}
 }
 
-// beside are the fields that are stored with a message of OpenAI's or of Gemini's, and that their APIs do not take.
+// chatFields are the fields of messages: of OpenAI, and those in which others that speak this API have thinking.
+var chatFields = append([]string{
+	"role", "content", "name", "refusal", "audio", "annotations", "tool_calls", "tool_call_id", "reasoning_details",
+}, message.Asides()...)
+
+// beside are the fields that are stored with an item of OpenAI's, and that the API does not take.
 var beside = []string{
 	"api", "provider", "model", "usage", "stopReason", "finish_reason", "responseId", "timestamp", "errorMessage",
 }
 
-// bare returns a message without what is stored beside it.
+// bare returns an item without what is stored with it.
 func bare(raw []byte) []byte {
 	for _, name := range beside {
 		if rawjson.Field(raw, name) != nil {
@@ -63,7 +69,7 @@ func (chat) whole(t *turn, raw []byte) json.RawMessage {
 	default:
 		return nil
 	}
-	return bare(raw)
+	return keep(raw, chatFields...)
 }
 
 func (chat) own(c *converter, t *turn, b *block) bool {
@@ -80,14 +86,14 @@ func (chat) own(c *converter, t *turn, b *block) bool {
 		inner := message.Object(b.raw, b.typ)
 		k := b.call
 		return t.who == model && k.id != "" && len(k.id) <= c.rules.maxID && fits(k.name, c.rules.maxName) &&
-			(b.typ == "function" && rawjson.IsString(rawjson.Field(inner, "arguments")) ||
+			(b.typ == "function" && rawjson.IsString(rawjson.Field(inner, "arguments")) && braced(k.args) ||
 				b.typ == "custom" && rawjson.IsString(rawjson.Field(inner, "input")))
 	case result:
 		plain := func(in *block) bool { return in.kind == text && (in.raw == nil || c.api.own(c, t, in)) }
 		return rawjson.Field(b.raw, "tool_call_id") != nil && b.result.id != "" && len(b.result.id) <= c.rules.maxID &&
 			!slices.ContainsFunc(b.result.content, func(in *block) bool { return !plain(in) })
 	case image:
-		return t.who == user && b.typ == "image_url"
+		return t.who == user && b.typ == "image_url" && message.Object(b.raw, "image_url") != nil
 	case other:
 	}
 	return t.who == user && (b.typ == "file" && message.Object(b.raw, "file") != nil ||
@@ -224,7 +230,7 @@ func (chat) part(c *converter, t *turn, b *block) []byte {
 	switch {
 	case b.asIs && b.raw != nil:
 		return b.raw
-	case b.kind == image && t.who == user && (b.image.url != "" || photo(b.image.mime)):
+	case b.kind == image && t.who == user:
 		return rawjson.Object("type", []byte(`"image_url"`), "image_url",
 			rawjson.Object("url", str(b.image.address())))
 	}
@@ -235,7 +241,7 @@ func (chat) part(c *converter, t *turn, b *block) []byte {
 func (k chat) result(c *converter, t *turn, b *block) (made json.RawMessage, images [][]byte) {
 	var texts []string
 	for _, in := range b.result.content {
-		if in.kind == image && (in.image.url != "" || photo(in.image.mime)) {
+		if in.kind == image {
 			images = append(images, k.part(c, t, in))
 			continue
 		}

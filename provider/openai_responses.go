@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -14,6 +15,7 @@ func (responses) rules() rules {
 	return rules{
 		global: true, maxID: 64, maxName: 64, thinkingFirst: true,
 		signer: "-responses", vendor: "openai", stored: "openai-responses",
+		images: message.OpenAIImages,
 	}
 }
 
@@ -26,7 +28,7 @@ func (responses) whole(t *turn, raw []byte) json.RawMessage {
 			!strings.HasSuffix(typ, "_response") {
 			return nil
 		}
-		return bare(raw)
+		return identified(typ, raw)
 	case "user", "system", "developer", "assistant":
 		if typ != "" && typ != "message" || !rawjson.IsString(content) && (len(content) < 3 || content[0] != '[') {
 			return nil
@@ -41,10 +43,27 @@ func (responses) whole(t *turn, raw []byte) json.RawMessage {
 			return nil
 		}
 	}
+	return identified(typ, raw)
+}
+
+// identified is bare, without an id that the API does not take.
+func identified(typ string, raw []byte) []byte {
+	if id := rawjson.Field(raw, "id"); id != nil && string(id) != "null" && !isItemID(typ, rawjson.Text(id)) {
+		raw = rawjson.WithField(raw, "id", nil)
+	}
 	return bare(raw)
 }
 
-func (responses) own(c *converter, t *turn, b *block) bool {
+func (r responses) own(c *converter, t *turn, b *block) bool {
+	ok := r.ownBlock(c, t, b)
+	isPart := b.kind == text || b.kind == image || b.kind == other && !hosted(b.typ, b.raw)
+	if !isPart && rawjson.Field(t.raw, "role") != nil {
+		t.touch() // an item is not a part of a message
+	}
+	return ok
+}
+
+func (responses) ownBlock(c *converter, t *turn, b *block) bool {
 	switch b.kind {
 	case text:
 		if b.raw == nil || b.blank() {
@@ -55,37 +74,41 @@ func (responses) own(c *converter, t *turn, b *block) bool {
 		}
 		return b.typ == "output_text" || b.typ == "refusal"
 	case thinking:
-		return b.thought.Item && c.native(t)
+		return isReasoning(b.raw) && c.native(t)
 	case call:
 		if !fits(b.call.id, c.rules.maxID) || first(b.raw, "call_id") == nil || t.who != model {
 			return false
 		}
 		switch b.typ {
 		case "function_call":
-			return fits(b.call.name, c.rules.maxName) && rawjson.IsString(rawjson.Field(b.raw, "arguments"))
+			return fits(b.call.name, c.rules.maxName) && rawjson.IsString(rawjson.Field(b.raw, "arguments")) &&
+				braced(b.call.args)
 		case "custom_tool_call":
 			return fits(b.call.name, c.rules.maxName) && rawjson.IsString(rawjson.Field(b.raw, "input"))
 		}
-		return true
+		return hosted(b.typ, b.raw)
 	case result:
 		return strings.HasSuffix(b.typ, "_call_output") && fits(b.result.id, c.rules.maxID) && responsesOutput(c, t, b)
 	case image:
-		return t.who == user && b.typ == "input_image"
+		return t.who == user && b.typ == "input_image" && first(b.raw, "image_url") != nil
 	case other:
 	}
 	if b.typ == "input_file" || b.typ == "input_audio" {
 		return t.who == user
 	}
-	return t.who == model && hosted(b.typ) // an item of a tool that OpenAI runs
+	return t.who == model && hosted(b.typ, b.raw)
 }
 
-// hosted reports the type of an item that is no message and no call of the caller's tools.
-func hosted(typ string) bool {
+// hosted reports an item of a tool of OpenAI's, or another that is no message and no call of the caller's tools.
+func hosted(typ string, item []byte) bool {
 	switch typ {
-	case "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request", "tool_search_output":
+	case "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request", "tool_search_output",
+		"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "computer_call", "local_shell_call",
+		"shell_call", "apply_patch_call", "tool_search_call":
 		return true
 	}
-	return strings.HasSuffix(typ, "_call")
+	made := rawjson.Field(item, "result")
+	return typ == "image_generation_call" && (string(made) == "null" || message.IsBase64(rawjson.Text(made)))
 }
 
 // responsesOutput reports an output that is a text or a list of what OpenAI takes in one; that of a tool of its own is
@@ -106,12 +129,30 @@ func responsesOutput(c *converter, t *turn, b *block) bool {
 func (responses) takes(c *converter, t *turn, b *block) bool {
 	item := []byte(rawjson.Text(b.thought.Signature))
 	end, err := rawjson.ValueEnd(item, 0, rawjson.MaxDepth/2)
-	if err != nil || end != len(item) || string(rawjson.Field(item, "type")) != `"reasoning"` || t.who != model ||
-		!c.signed(t) {
+	if err != nil || end != len(item) || !isReasoning(item) || t.who != model || !c.signed(t) {
 		return false
 	}
-	b.raw, b.asIs, b.thought.Item = rawjson.AppendCompact(nil, item), true, true
+	b.raw, _ = rawjson.Whole(rawjson.AppendCompact(nil, item))
+	b.asIs, b.thought.Item = true, true
 	return true
+}
+
+// isReasoning reports whether an item is one that OpenAI takes back as what its model thought.
+func isReasoning(item []byte) bool {
+	sealed := rawjson.OrNull(rawjson.Field(item, "encrypted_content"))
+	return string(rawjson.Field(item, "type")) == `"reasoning"` && listed(rawjson.Field(item, "summary")) &&
+		isItemID("reasoning", rawjson.Text(rawjson.Field(item, "id"))) &&
+		(string(sealed) == "null" || message.IsSignature(sealed))
+}
+
+// itemIDs are the beginnings of the ids of items, by type.
+var itemIDs = map[string]string{
+	"": "msg", "message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs",
+}
+
+// isItemID reports whether an item of a type can have an id.
+func isItemID(typ, id string) bool {
+	return strings.HasPrefix(id, itemIDs[typ]) && fits(id, 64)
 }
 
 func (responses) instructions([]*block) json.RawMessage { return nil }
@@ -140,7 +181,7 @@ func (r responses) answer(c *converter, t *turn, thought bool) (out []json.RawMe
 	for _, b := range t.blocks {
 		switch {
 		case b.kind == thinking, b.kind == other && b.asIs, b.kind == call && b.asIs:
-			out = append(out, bare(b.raw))
+			out = append(out, identified(b.typ, b.raw))
 		case b.kind == call:
 			out = append(out, r.call(c, t, b, thought))
 		case !b.blank():
@@ -218,7 +259,7 @@ func (responses) part(c *converter, t *turn, b *block) []byte {
 	switch {
 	case b.asIs && b.raw != nil:
 		return b.raw
-	case b.kind == image && t.who == user && (b.image.url != "" || photo(b.image.mime)):
+	case b.kind == image && t.who == user:
 		return rawjson.Object("type", []byte(`"input_image"`), "detail", []byte(`"auto"`),
 			"image_url", str(b.image.address()))
 	}
@@ -229,7 +270,7 @@ func (r responses) result(c *converter, t *turn, b *block) json.RawMessage {
 	var texts []string
 	var images [][]byte
 	for _, in := range b.result.content {
-		if in.kind == image && (in.image.url != "" || photo(in.image.mime)) {
+		if in.kind == image {
 			images = append(images, r.part(c, t, in))
 			continue
 		}

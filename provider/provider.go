@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -63,7 +64,10 @@ const (
 type Options struct {
 	// Model is the id of the model that the request is for, as responses name it. Signed thinking of another model is
 	// not sent to it. "" = every model of the provider takes it.
-	Model       string
+	Model string
+	// Provider is who runs the API, as messages name it in their field "provider": thinking that another one signed is
+	// not sent. "" = the company whose API it is.
+	Provider    string
 	OpenCalls   OpenCalls
 	Thinking    Thinking
 	Interrupted string // the text of results that Answer makes; "" = the constant of this name
@@ -116,7 +120,8 @@ type LossKind string
 // The kinds of losses.
 const (
 	LostThinking  LossKind = "thinking"      // thinking that the API does not accept: left out, or text now
-	LostImage     LossKind = "image"         // an image in words: its bytes are not there, or not in a form for it
+	LostText      LossKind = "text"          // halves of surrogate pairs, or bytes that are not UTF-8: U+FFFD now
+	LostImage     LossKind = "image"         // an image that the API does not take, or whose bytes are not there: words
 	LostBlock     LossKind = "block"         // a block that the API has no form for: words, or left out
 	LostMessage   LossKind = "message"       // a message that says nothing that can be sent: left out
 	LostFailed    LossKind = "failed-turn"   // an answer of the model that failed or was aborted: left out
@@ -164,6 +169,7 @@ func Convert(ctx context.Context, c transcript.Context, to API, o *Options) (Req
 	w.place()
 	w.settleIDs()
 	w.begin()
+	w.fitImages()
 	w.trimMarks()
 	r := Request{API: to, Messages: []json.RawMessage{}}
 	w.render(&r)
@@ -211,10 +217,16 @@ type rules struct {
 	anyID     bool   // of whatever characters
 	maxID     int    // bytes; 0 = the API needs no ids
 	maxName   int    // bytes
+	wordFirst bool   // names begin with a letter or "_"
 	maxMarks  int    // of blocks whose prefix is to be cached; 0 = there are none
 	signer    string // is in the field "api" of a message whose thinking is this API's
-	vendor    string // the field "provider" of such a message that has no field "api"
+	vendor    string // begins the field "provider" of such a message
+	family    string // is in the names of the models of this API; "" = they have any names
+	unsigned  bool   // thinking has no signature, and goes to whoever runs the API
 	stored    string // the field "api" of the messages that ReadReply returns
+	images    message.ImageLimits
+	secure    bool // addresses of images are https
+	noAddress bool // and there are none
 	// thinking may be the whole of an answer; it is never after what else the answer says
 	onlyThinking, thinkingFirst bool
 }
@@ -229,6 +241,7 @@ type converter struct {
 	lost     []Loss
 	more     int
 	images   int  // bytes read
+	size     int  // bytes of the messages without their images
 	unpaired bool // an item of OpenAI's that was thought was left out: those after it must not name it
 }
 

@@ -30,7 +30,7 @@ func (c *converter) read(ctx context.Context, at int, m transcript.Message) erro
 		c.lose(t, LostMessage, "not a JSON object")
 		return nil
 	}
-	raw = rawjson.AppendCompact(nil, raw)
+	raw, broken := rawjson.Whole(rawjson.AppendCompact(nil, raw))
 	if rawjson.IsTrue(rawjson.Field(raw, "excludeFromContext")) {
 		return nil
 	}
@@ -38,6 +38,15 @@ func (c *converter) read(ctx context.Context, at int, m transcript.Message) erro
 	t.model = rawjson.Text(message.Model(raw))
 	parsed := message.Decode(raw)
 	c.blocks(t, &parsed)
+	for _, b := range t.blocks {
+		if b.call != nil {
+			broken += b.call.broken
+		}
+	}
+	if broken > 0 {
+		c.lose(t, LostText, "halves of surrogate pairs, or bytes that are not UTF-8: sent as U+FFFD")
+	}
+	c.size += len(raw)
 	if len(t.blocks) == 0 {
 		c.lose(t, LostMessage, "it says nothing")
 		return nil
@@ -149,18 +158,23 @@ func (c *converter) settleThinking(t *turn) {
 	t.blocks = kept
 }
 
-// signed reports whether what a turn thought is this API's, and of the model that the request is for.
+// signed reports whether what a turn thought is of this API, and of the provider and the model of the request.
 func (c *converter) signed(t *turn) bool {
-	if t.api == "" {
-		return t.vendor == c.rules.vendor && c.sameModel(t)
+	if t.api == "" && t.vendor == "" || t.api != "" && !strings.Contains(t.api, c.rules.signer) || !c.sameModel(t) {
+		return false
 	}
-	return strings.Contains(t.api, c.rules.signer) && c.sameModel(t)
+	anyone := t.vendor == "" || c.rules.unsigned && t.api != ""
+	return anyone || t.vendor == c.opts.Provider ||
+		c.opts.Provider == "" && strings.HasPrefix(t.vendor, c.rules.vendor)
 }
 
 // native reports whether thinking in the API's own shape, in a message that may not say which API it is of, is of the
 // model that the request is for.
 func (c *converter) native(t *turn) bool {
-	return t.api == "" && t.vendor == "" && c.sameModel(t) || c.signed(t)
+	if t.api == "" && t.vendor == "" {
+		return c.sameModel(t) && (t.model == "" || strings.Contains(strings.ToLower(t.model), c.rules.family))
+	}
+	return c.signed(t)
 }
 
 func (c *converter) sameModel(t *turn) bool {
@@ -209,7 +223,7 @@ func apart(t *turn) []*turn {
 func (c *converter) worded(t *turn, b *block) *block {
 	switch {
 	case b.kind == image:
-		c.lose(t, LostImage, "of type "+b.image.mime+", where the API takes none like it: named in words")
+		c.lose(t, LostImage, "where the API takes none: named in words")
 	case b.kind == other && b.raw != nil:
 		c.lose(t, LostBlock, "of type "+b.typ+": named in words")
 	}

@@ -26,23 +26,32 @@ func blockOf(m *message.Block) *block {
 		return b
 	case m.Kind == message.Call && !m.Hosted:
 		b.kind, b.call, b.mark = call, callOf(m), first(b.raw, "thoughtSignature", "thought_signature")
+		if b.call.broken > 0 { // in a text that is JSON
+			b.raw = nil
+		}
 		return b
 	case m.Kind == message.Result && !m.Hosted:
 		b.kind, b.result = result, resultOf(m)
 		return b
 	case m.Kind == message.Attached:
-		if p := pictureOf(m); p != nil {
-			b.kind, b.image, b.text = image, p, "[image]"
+		if b.image = pictureOf(m); b.image != nil {
+			if b.kind, b.text = image, "[image]"; b.image.mime == "image/jpg" { // no API knows this name
+				b.image.mime, b.raw = "image/jpeg", nil
+			}
 			return b
 		}
 	}
 	b.kind, b.text = other, words(m)
+	if data := m.Media().Data; m.Kind == message.Attached && data != "" && !message.IsBase64(data) {
+		b.typ, b.raw = "", []byte("{}") // no API takes it
+	}
 	return b
 }
 
 // callOf returns a call.
 func callOf(m *message.Block) *toolCall {
-	c := &toolCall{id: rawjson.Text(m.ID), name: rawjson.Text(m.Name), args: argumentsOf(m.Body)}
+	c := &toolCall{id: rawjson.Text(m.ID), name: rawjson.Text(m.Name)}
+	c.args, c.broken = rawjson.Whole(argumentsOf(m.Body))
 	if rawjson.Field(m.Raw, "call_id") != nil {
 		c.item = rawjson.Text(rawjson.Field(m.Raw, "id"))
 	}
@@ -74,17 +83,20 @@ func resultOf(m *message.Block) *toolResult {
 	return r
 }
 
-// pictureOf returns the image that a block is; nil = it is none, or its bytes cannot be had.
+// pictureOf returns the image that a block is; nil = it is none.
 func pictureOf(m *message.Block) *picture {
 	media := m.Media()
-	switch {
-	case media.Image():
-		return &picture{mime: media.Mime, data: media.Data}
-	case m.Type != "image" && m.Type != "image_url" && m.Type != "input_image":
-	case strings.HasPrefix(media.URL, "https://"), strings.HasPrefix(media.URL, "http://"):
+	switch m.Type {
+	case "image", "image_url", "input_image":
+	default:
+		if !strings.HasPrefix(media.Mime, "image/") || media.URL != "" {
+			return nil
+		}
+	}
+	if strings.HasPrefix(media.URL, "https://") || strings.HasPrefix(media.URL, "http://") {
 		return &picture{url: media.URL}
 	}
-	return nil
+	return &picture{mime: media.Mime, data: media.Data}
 }
 
 // maxShown bounds the words for a block that are its JSON, in bytes.

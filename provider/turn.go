@@ -82,6 +82,7 @@ type toolCall struct {
 	item   string // the id of OpenAI's item, beside that of the call
 	name   string
 	args   []byte // JSON
+	broken int    // characters of the arguments that were replaced
 	answer *block // the result; nil = none yet
 	sentID string
 }
@@ -105,7 +106,10 @@ type toolResult struct {
 }
 
 // picture is an image: its bytes in base64 or where they are.
-type picture struct{ mime, data, url string }
+type picture struct {
+	mime, data, url string
+	size            message.ImageSize // of bytes
+}
 
 // said returns a block of text.
 func said(s string) *block { return &block{kind: text, text: s} }

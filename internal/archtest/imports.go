@@ -113,7 +113,7 @@ var table = []edge{
 	{dir: "interop/internal/jsonl", ours: reading},
 	{dir: "interop/internal/piwriter", ours: join(reading, "interop", "internal/message")},
 	{dir: "interop/internal/homes", ours: []string{"interop"}},
-	{dir: "interop/formats", ours: join(parsing, "interop/...")},
+	{dir: "interop/formats", ours: join(parsing, "interop/...", "internal/message")},
 	{ // a reader and writer of one program's files
 		dir:  "interop/...",
 		ours: join(parsing, "interop/pi", "internal/message", "internal/parallel"), ext: []string{uuid, zstd},

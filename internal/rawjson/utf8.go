@@ -1,6 +1,8 @@
 package rawjson
 
 import (
+	"bytes"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/codec"
@@ -41,4 +43,50 @@ func ValidText(text []byte) []byte {
 		out, text = utf8.AppendRune(out, r), text[size:]
 	}
 	return out
+}
+
+// Whole returns JSON in which U+FFFD replaces each byte that is not valid UTF-8 and each escape of half a surrogate
+// pair, as "\ud83d" alone, and how many it replaced. No provider takes them, and package json reads them so. Where
+// there are none, it returns val itself.
+func Whole(val []byte) (out []byte, n int) {
+	out = ValidText(val)
+	n = (len(out) - len(val)) / 2 // three bytes in place of one
+	if !bytes.Contains(out, []byte(`\ud`)) && !bytes.Contains(out, []byte(`\uD`)) {
+		return out, n
+	}
+	own := n > 0
+	for i := 0; ; {
+		next := bytes.IndexByte(out[i:], '\\')
+		if i += next; next < 0 || i+len(`\u0000`) > len(out) {
+			return out, n
+		}
+		size := escapeSize(out[i:])
+		if size > 0 {
+			i += size
+			continue
+		}
+		if !own {
+			out, own = bytes.Clone(out), true
+		}
+		copy(out[i:], `\ufffd`)
+		n++
+	}
+}
+
+// escapeSize returns the length of the escape, or of the pair of escapes, at the beginning of a text of at least six
+// bytes; 0 = it is half a surrogate pair.
+func escapeSize(p []byte) int {
+	const size = len(`\u0000`)
+	if p[1] != 'u' {
+		return len(`\n`)
+	}
+	r := digits(p[2:])
+	if !utf16.IsSurrogate(r) {
+		return size
+	}
+	if len(p) >= 2*size && p[size] == '\\' && p[size+1] == 'u' &&
+		utf16.DecodeRune(r, digits(p[size+2:])) != utf8.RuneError {
+		return 2 * size
+	}
+	return 0
 }

@@ -3,6 +3,7 @@ package rawjson_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/coppice-go/coppice/codec"
@@ -36,6 +37,30 @@ func TestValidText(t *testing.T) {
 		}
 		if got := rawjson.ValidText([]byte(text)); string(got) != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Halves of surrogate pairs are replaced, and nothing else: package json reads the same from both.
+func TestWhole(t *testing.T) {
+	for val, want := range map[string]struct {
+		text string
+		n    int
+	}{
+		`"a"`: {`"a"`, 0}, `"\ud83d\ude42 \n\\ud83d"`: {`"\ud83d\ude42 \n\\ud83d"`, 0}, `"\ud83d"`: {`"\ufffd"`, 1},
+		`"\ude42\ud83d"`: {`"\ufffd\ufffd"`, 2}, `"\ud83d\ud83d\ude42x"`: {`"\ufffd\ud83d\ude42x"`, 1},
+		`"\\\uD83D\u00e9"`: {`"\\\ufffd\u00e9"`, 1}, `{"\udbff":"\ud83d\\"}`: {`{"\ufffd":"\ufffd\\"}`, 2},
+		"\"\xed\xa0\x80\\ud800\"": {"\"\ufffd\ufffd\ufffd\\ufffd\"", 4}, `"\ufffd"`: {`"\ufffd"`, 0},
+	} {
+		was := []byte(val)
+		got, n := rawjson.Whole(was)
+		if string(got) != want.text || n != want.n || string(was) != val {
+			t.Errorf("%s: %s, %d replaced; it was changed in place: %v", val, got, n, string(was) != val)
+		}
+		var a, b any
+		err := errors.Join(json.Unmarshal(was, &a), json.Unmarshal(got, &b))
+		if err != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%s: package json reads %v, and %v of %s, %v", val, a, b, got, err)
 		}
 	}
 }

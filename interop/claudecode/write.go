@@ -424,6 +424,9 @@ func (w *writer) tree(id string, line []byte) {
 
 func (w *writer) line(line []byte) {
 	if w.err == nil {
-		_, w.err = w.w.Write(append(line, '\n'))
+		_, w.err = w.w.Write(line) // it may be a part of the caller's entry: nothing is appended to it
+	}
+	if w.err == nil {
+		w.err = w.w.WriteByte('\n')
 	}
 }

@@ -25,7 +25,7 @@ const (
 var (
 	piMessages = []string{
 		`{"role":"user","content":"plain text é \u00e9",` + stamp + `}`,
-		`{"role":"user","content":[{"type":"text","text":"blocks","textSignature":"s"},{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}],` + stamp + `,"unknown":{"a":[1.50,null]}}`,
+		`{"role":"user","content":[{"type":"text","text":"blocks","textSignature":"s"},{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ","mimeType":"image/png"}],` + stamp + `,"unknown":{"a":[1.50,null]}}`,
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","thinkingSignature":"sig","redacted":false},{"type":"text","text":"said"},{"type":"toolCall","id":"%c","name":"read","arguments":{"path":"a\nb"},"thoughtSignature":"t","namespace":"n","partialJson":"{"}],"api":"a","provider":"prov","model":"mod","usage":` + usagePi + `,"stopReason":"toolUse","responseModel":"m2","responseId":"r","diagnostics":[],"rawStopReason":"x","endTurn":true,"durationMs":5,` + stamp + `}`,
 		`{"role":"assistant","content":[],"api":"a","provider":"prov","model":"mod","usage":` + usagePi + `,"stopReason":"error","errorMessage":"no",` + stamp + `}`,
 		`{"role":"assistant","content":[{"type":"text","text":"cut"}],"api":"a","provider":"prov","model":"mod","usage":` + usagePi + `,"stopReason":"aborted",` + stamp + `}`,
@@ -52,7 +52,7 @@ var piTypes = []schema{
 	{"branch_summary", []string{`fromId=%k`, `summary="BRANCH"`, `details?={}`, `fromHook?=false`, `usage?=` + usagePi}},
 	{"custom", []string{`customType="ext"`, `data?={"n":1.0,"deep":[[{}]]}`}},
 	{"custom_message", []string{`customType="ext"`, `content="injected"`, `display=false`, `details?=[1]`}},
-	{"custom_message", []string{`customType="ext"`, `content=[{"type":"text","text":"i"},{"type":"image","data":"AAAA","mimeType":"image/gif"}]`, `display=true`}},
+	{"custom_message", []string{`customType="ext"`, `content=[{"type":"text","text":"i"},{"type":"image","data":"R0lGODlhAQABAAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==","mimeType":"image/gif"}]`, `display=true`}},
 	{"label", []string{`targetId=%k`, `label?="here"`}},
 	{"session_info", []string{`name?="A name"`}},
 	{"usage", []string{`kind="title"`, `provider="p"`, `model="m"`, `usage=` + usagePi, `note?="n"`}},
@@ -104,14 +104,14 @@ var operatorTypes = []schema{
 	{"leaf", []string{`target_id?=%k`}},
 	{"leaf", []string{`target_id=null`}},
 	{"custom", []string{`custom_type="x"`, `data?={"k":[1.5]}`}},
-	{"custom_message", []string{`custom_type="x"`, `content=[{"type":"text","content":"seen"},{"type":"image","images":["iVBORw0KGgo="]}]`, `display=true`, `details?=null`}},
+	{"custom_message", []string{`custom_type="x"`, `content=[{"type":"text","content":"seen"},{"type":"image","images":["iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"]}]`, `display=true`, `details?=null`}},
 	{"session_info", []string{`name?="N"`}},
 	{"channel", []string{`name="telegram"`, `chat_id?="1"`, `user_id?=null`}},
 	{"later_type", []string{`some_field=1`}},
 }
 
 var operatorMessages = []string{
-	`{"contents":[{"type":"text","content":"hi"},{"type":"image","images":["https://x/y.png","R0lGODlh"]},{"type":"audio","audio":["AAAA"]}],"id":"u-1","timestamp":%t,"role":"user"}`,
+	`{"contents":[{"type":"text","content":"hi"},{"type":"image","images":["https://x/y.png","R0lGODlhAQABAAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="]},{"type":"audio","audio":["AAAA"]}],"id":"u-1","timestamp":%t,"role":"user"}`,
 	`{"contents":[{"type":"thinking","content":"hm","signature":""},{"type":"text","content":"ok"},{"type":"tool_call","id":"%c","name":"read","kind":"read","args":{"p":1},"metadata":{}}],"id":"a-1","timestamp":%t,"role":"assistant","usage":{"input_tokens":5,"output_tokens":6,"cache_read_tokens":1,"cache_write_tokens":0,"cost":{"input":0.5,"output":0.0,"cache_read":0.0,"cache_write":0.0,"total":0.5}},"stop_reason":"tool_calls","error":""}`,
 	`{"contents":[{"type":"tool_result","id":"%c","content":"done","is_error":false,"metadata":{},"terminate":false,"terminate_message":null}],"id":"t-1","timestamp":%t,"role":"tool"}`,
 	`{"contents":[{"type":"tool_result","id":"%c","content":"one","is_error":false,"metadata":{"a":1},"terminate":true,"terminate_message":"bye"},{"type":"tool_result","id":"%c2","content":"two","is_error":true,"metadata":{},"terminate":false,"terminate_message":null}],"id":"t-2","timestamp":%t,"role":"tool"}`,

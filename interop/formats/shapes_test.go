@@ -16,7 +16,7 @@ import (
 func TestProvidersShapes(t *testing.T) {
 	tests := []struct{ name, message, want string }{
 		{
-			"anthropic user", `{"role":"user","content":[{"type":"text","text":"q"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}`,
+			"anthropic user", `{"role":"user","content":[{"type":"text","text":"q"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}}]}`,
 			`user[text:q image]`,
 		},
 		{

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -39,7 +38,8 @@ var ErrNoAppend = errors.New("nothing can be added to a file of this format")
 // Write writes a session as a file of a format that opens at head, "" = before the first entry. entries, pi v3
 // lines in the session's order, is walked three times, five where entries are amended, and must yield the same each
 // time. The file has what the newest amendment of an entry says under the entry's id, and neither amendments nor what
-// they hide. The losses are what the format cannot express, by kind.
+// they hide. Every line is valid UTF-8 without half a surrogate pair, and images that the program's API refuses are
+// named in words. The losses are what the format cannot express, by kind.
 func Write(
 	w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -51,7 +51,10 @@ func Write(
 	if err != nil {
 		return nil, err
 	}
-	return t.write(w, h, entries, head)
+	c := newChecker(t, 0)
+	h.Raw, _ = rawjson.Whole(h.Raw)
+	losses, err := t.write(w, h, c.lines(entries), head)
+	return plus(losses, c.losses), err
 }
 
 // Continue writes the bytes of an imported file as they are, and after them what was added since as
@@ -67,7 +70,7 @@ func Write(
 func Continue(
 	w io.Writer, f interop.Format, original io.Reader, h interop.Header,
 	known int, entries iter.Seq2[transcript.Draft, error], head string,
-) (losses interop.Losses, err error) {
+) (interop.Losses, error) {
 	t, err := Of(f)
 	if err != nil {
 		return nil, err
@@ -76,21 +79,16 @@ func Continue(
 	if err != nil {
 		return nil, err
 	}
-	if lost > 0 {
-		defer func() {
-			if err == nil {
-				losses = maps.Clone(losses)
-				if losses == nil {
-					losses = interop.Losses{}
-				}
-				losses[lostAmendment] += lost
-			}
-		}()
-	}
 	if t.extend == nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoAppend, f)
 	}
-	return t.extend(w, original, h, known, entries, head)
+	c := newChecker(t, known)
+	losses, err := t.extend(w, original, h, known, c.lines(entries), head)
+	if err != nil {
+		return nil, err
+	}
+	c.count(lostAmendment, lost)
+	return plus(losses, c.losses), nil
 }
 
 // after continues files whose additions come after what they have.
