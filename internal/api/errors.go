@@ -135,7 +135,7 @@ var kinds = []struct {
 		"use another store: on this one two writers can overwrite each other; --single-writer allows it",
 		"the service needs another store: on this one two writers can overwrite each other",
 	},
-	{interop.ErrNotSession, "not-a-session", "a session file is JSONL with a header line, as pi writes it", ""},
+	{interop.ErrNotSession, "not-a-session", "want a file of pi, omp, atomic, operator, Claude Code or Codex", ""},
 	{syscall.ENOSPC, "no-space", "free some space and repeat it; what was stored before is intact", ""},
 	{syscall.EDQUOT, "no-space", "free some space and repeat it; what was stored before is intact", ""},
 }

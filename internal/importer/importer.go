@@ -98,13 +98,23 @@ func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Option
 		case err == nil:
 			return res, nil
 		case !ok:
-			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+			return Result{}, refused(src, o.Format, err)
 		case other.id != tried.original: // the original of before may be all that is in the way
 			tried.original = other.id
 		default:
 			tried.apart, tried.original = append(tried.apart, other.id), ""
 		}
 	}
+}
+
+// refused makes the error of a file. Of one that is no session it reports what the file is.
+func refused(src interop.Source, f interop.Format, err error) error {
+	if errors.Is(err, interop.ErrNotSession) {
+		if is := formats.Strange(src, f); is != "" {
+			err = fmt.Errorf("%w: %s", interop.ErrNotSession, is)
+		}
+	}
+	return fmt.Errorf("%s: %w", src.Name, err)
 }
 
 // attempts is what was found out about the sessions of a file that cannot grow.

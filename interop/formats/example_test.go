@@ -20,12 +20,17 @@ func ExampleDetect() {
 		`{"level":"info","msg":"started"}`,
 	} {
 		fmt.Printf("%q\n", formats.Detect([]byte(head), ""))
+		src := interop.Source{Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(head)), nil }}
+		if is := formats.Strange(src, ""); is != "" {
+			fmt.Println(is)
+		}
 	}
 	// Output:
 	// "pi"
 	// "codex"
 	// "claude-code"
 	// ""
+	// its lines are JSON objects with level, msg, and none is an entry of a session
 }
 
 // A file of one program is written as a file of another.
