@@ -21,6 +21,23 @@ func (t *Tree) Siblings(id string) (versions []Node, at int) {
 	return versions, slices.IndexFunc(versions, func(n Node) bool { return n.Ordinal == uint64(i) })
 }
 
+// Messages returns how many messages, summaries and the like (FilterDefault) are on the way from the head to its root,
+// and how many are elsewhere.
+func (t *Tree) Messages() (path, elsewhere int) {
+	t.ready()
+	t.pathOnce.Do(t.markPath)
+	for i := range t.n {
+		switch {
+		case t.class(i)&(classHidden|classCommit) != 0 || t.unsaid(i):
+		case t.isOnPath(i):
+			path++
+		default:
+			elsewhere++
+		}
+	}
+	return path, elsewhere
+}
+
 // Newest returns the leaf below an entry that came last, the entry itself if nothing grows on it: where
 // Switch goes. Labels and leaf entries speak about the tree and are no leaves. "" = of the whole tree.
 func (t *Tree) Newest(id string) (leaf Node, ok bool) {

@@ -28,6 +28,8 @@ type Imported struct {
 	Unchanged   bool               `json:"unchanged,omitempty" doc:"imported before: nothing was written"`
 	Grew        bool               `json:"grew,omitempty" doc:"entries were added to the session of an earlier import"`
 	Added       int                `json:"added,omitempty" doc:"number of entries that were added"`
+	Messages    int                `json:"messages,omitempty" doc:"messages on the lines of what was imported"`
+	Branches    int                `json:"branches,omitempty" doc:"messages on its branches"`
 	BadLines    *int               `json:"badLines,omitempty" doc:"number of lines that were skipped"`
 	Diagnostics []ImportDiagnostic `json:"diagnostics,omitzero"`
 	Children    []string           `json:"children,omitempty" doc:"other sessions that were in the file"`
@@ -48,7 +50,8 @@ type ImportDiagnostic struct {
 func ImportedOf(file string, r importer.Result) Imported {
 	return Imported{
 		File: file, Format: r.Format, Session: r.Session, Entries: &r.Entries, Unchanged: r.Unchanged, Grew: r.Grew,
-		Added: r.Added, BadLines: &r.BadLines, Children: r.Children, Replaced: r.Replaced,
+		Added: r.Added, Messages: r.Messages, Branches: r.Branches, BadLines: &r.BadLines, Children: r.Children,
+		Replaced: r.Replaced,
 		Diagnostics: convert(r.Diagnostics, func(d importer.Diagnostic) ImportDiagnostic {
 			return ImportDiagnostic(d)
 		}),
@@ -63,14 +66,23 @@ type ImportTotal struct {
 	Unchanged int `json:"unchanged"`
 	Failed    int `json:"failed"`
 	Entries   int `json:"entries" doc:"number of entries that were added"`
+
+	Sessions    int `json:"sessions" doc:"sessions that are new or have grown, those of agents too"`
+	Messages    int `json:"messages" doc:"number of messages on their current lines"`
+	Branches    int `json:"branches" doc:"number of messages on their branches"`
+	Diagnostics int `json:"diagnostics"`
 }
 
 // Add counts the result of one file.
 func (t *ImportTotal) Add(r importer.Result) {
 	t.Files++
+	t.Sessions += len(r.Children)
+	t.Messages, t.Branches = t.Messages+r.Messages, t.Branches+r.Branches
+	t.Diagnostics += r.Remarks()
 	switch {
 	case r.Unchanged:
 		t.Unchanged++
+		return
 	case r.Grew:
 		t.Grown++
 		t.Entries += r.Added
@@ -78,6 +90,7 @@ func (t *ImportTotal) Add(r importer.Result) {
 		t.New++
 		t.Entries += r.Entries
 	}
+	t.Sessions++
 }
 
 // Fail counts a file that was not imported.

@@ -23,6 +23,7 @@ type importOptions struct {
 	format, session string
 	again, grow     bool
 	watch, poll     bool
+	check           bool
 }
 
 func (c *cli) importCommand() *cobra.Command {
@@ -52,7 +53,10 @@ always becomes a second session.
 
 --watch continues until it is interrupted or terminated, and imports what is added to the files
 within two seconds. Lines whose meaning a later line can still change (an unfinished line, an
-unfinished answer) are imported when the file has been silent for 10 seconds, and at the end.`,
+unfinished answer) are imported when the file has been silent for 10 seconds, and at the end.
+
+--check stores nothing. It prints what an import would report of each file, line by line: the lines
+that were not understood, and how many messages are on the current line and on branches.`,
 		Example: `  coppice import
   coppice import ~/.pi/agent/sessions
   coppice import --watch ~/.claude/projects
@@ -73,6 +77,7 @@ unfinished answer) are imported when the file has been silent for 10 seconds, an
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "continue to import what is added to the files")
 	cmd.Flags().BoolVar(&o.poll, "poll", false,
 		"with --watch: look at the files once a second, without notification by the system")
+	cmd.Flags().BoolVar(&o.check, "check", false, "store nothing, and print which lines were not understood")
 	completeFlag(cmd, "format", importFormats()...)
 	return cmd
 }
@@ -92,6 +97,8 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		return usageError("unknown format %q: want one of %s", o.format, strings.Join(importFormats(), ", "))
 	case o.watch && (o.again || !o.grow || o.session != ""):
 		return usageError("--watch cannot be used with --again, --grow=false or --session")
+	case o.check && (o.again || o.watch || o.session != ""):
+		return usageError("--check cannot be used with --again, --watch or --session")
 	case o.poll && !o.watch:
 		return usageError("--poll needs --watch")
 	}
@@ -117,7 +124,11 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		run.several = len(files) > 1
 	}
 	defer collectOften()()
-	return c.withStore(ctx, func(st *countedStore) error {
+	with := c.withStore
+	if o.check {
+		with = c.withScratch
+	}
+	return with(ctx, func(st *countedStore) error {
 		run.st = st
 		if o.watch {
 			return run.watch(ctx, paths)
@@ -254,7 +265,7 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 		if r.bar != nil {
 			r.bar.Close()
 		}
-		said = r.c.importText(f.Path, res, err, r.several)
+		said = r.c.importText(f.Path, res, err, r.several, r.o.check)
 	}
 	if said != nil {
 		return nil, &stopError{said}
@@ -268,17 +279,27 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 // sum says what became of all files.
 func (r *importRun) sum() error {
 	r.out.after = map[string]any{"total": r.total}
-	if r.c.json || !r.several && r.found == nil {
+	if r.c.json {
 		return nil
 	}
 	t := r.total
-	failed := ""
-	if t.Failed > 0 {
-		failed = fmt.Sprintf(", %d failed", t.Failed)
+	if r.several || r.found != nil {
+		failed := ""
+		if t.Failed > 0 {
+			failed = fmt.Sprintf(", %d failed", t.Failed)
+		}
+		if err := r.c.textf("total: %s: %d new, %d grown, %d unchanged%s; %s added",
+			term.Count(t.Files, "file", "files"), t.New,
+			t.Grown, t.Unchanged, failed, term.Count(t.Entries, "entry", "entries")); err != nil {
+			return err
+		}
 	}
-	return r.c.textf("total: %s: %d new, %d grown, %d unchanged%s; %s added",
-		term.Count(t.Files, "file", "files"), t.New,
-		t.Grown, t.Unchanged, failed, term.Count(t.Entries, "entry", "entries"))
+	if t.Sessions == 0 {
+		return nil
+	}
+	return r.c.textf("%s: %s on the current lines, %s on branches, %s", term.Count(t.Sessions, "session", "sessions"),
+		term.Count(t.Messages, "message", "messages"), term.Number(uint64(t.Branches)),
+		term.Count(t.Diagnostics, "diagnostic", "diagnostics"))
 }
 
 // gcPercent is the GOGC of an import. The usual 100 makes the process a third larger, and an import
@@ -339,7 +360,7 @@ func importedFile(path string, res importer.Result, err error) api.Imported {
 }
 
 // importText reports one file. The error of a single file is the error of the command.
-func (c *cli) importText(path string, f importer.Result, err error, several bool) error {
+func (c *cli) importText(path string, f importer.Result, err error, several, check bool) error {
 	if err != nil {
 		if several {
 			c.failed(api.Describe(err).Message)
@@ -366,7 +387,19 @@ func (c *cli) importText(path string, f importer.Result, err error, several bool
 		c.stdout.Paint(term.Dim, term.Line(path))); err != nil {
 		return err
 	}
-	return c.diagnostics(f.Diagnostics)
+	if !check {
+		return c.diagnostics(f.Diagnostics)
+	}
+	for i := range f.Diagnostics {
+		if err := c.diagnostics(f.Diagnostics[i : i+1]); err != nil {
+			return err
+		}
+	}
+	if !several {
+		return nil // the summary counts its messages
+	}
+	return c.textf("  %s on the current lines, %s on branches", term.Count(f.Messages, "message", "messages"),
+		term.Number(uint64(f.Branches)))
 }
 
 // maxDiagnostics bounds the kinds of diagnostics that are shown of one file.

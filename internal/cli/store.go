@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -193,6 +194,24 @@ func (c *cli) openStore(ctx context.Context) (*countedStore, error) {
 		return nil, errors.Join(err, b.Close())
 	}
 	return st, nil
+}
+
+// withScratch runs f on an empty store for as long as that takes.
+func (c *cli) withScratch(ctx context.Context, f func(st *countedStore) error) (err error) {
+	dir, err := os.MkdirTemp("", "coppice-check-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	b, err := backend.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	st := &countedStore{url: dir, b: trace.New(b)}
+	if st.Store, err = coppice.New(st.b, &coppice.Options{Now: c.now, Reread: formats.Reread}); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	return closeAfter(st, f(st))
 }
 
 // io returns the requests to the backend so far.

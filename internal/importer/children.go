@@ -192,6 +192,10 @@ func importChild(
 	}
 	if added > 0 {
 		res.Children = append(res.Children, s.ID())
+		var tree *transcript.Tree
+		if tree, err = s.Tree(ctx); err == nil {
+			res.count(tree)
+		}
 	}
-	return o.end(s)
+	return errors.Join(err, o.end(s))
 }

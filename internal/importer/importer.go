@@ -50,6 +50,8 @@ type Result struct {
 	Unchanged   bool         `json:"unchanged,omitempty"` // an earlier import of these bytes: nothing was done
 	Grew        bool         `json:"grew,omitempty"`      // an earlier import of the file, which was shorter
 	Added       int          `json:"added,omitempty"`     // entries that were added to it
+	Messages    int          `json:"messages"`            // on the current lines of what was imported now
+	Branches    int          `json:"branches"`            // messages on branches of it
 	BadLines    int          `json:"badLines"`
 	Diagnostics []Diagnostic `json:"diagnostics"`
 	Children    []string     `json:"children,omitempty"` // sessions within the file: sidechains, agents
@@ -267,12 +269,31 @@ func importSession(
 	if err != nil {
 		return fmt.Errorf("imported as %s: %w", s.ID(), err)
 	}
+	res.count(tree)
 	for _, d := range tree.Diagnostics() {
 		res.Diagnostics = append(res.Diagnostics, Diagnostic{
 			Kind: d.Kind, Entry: d.Entry, Ordinal: d.Ordinal, Detail: d.Detail,
 		})
 	}
 	return nil
+}
+
+// count adds the messages of a session.
+func (r *Result) count(t *transcript.Tree) {
+	path, elsewhere := t.Messages()
+	r.Messages, r.Branches = r.Messages+path, r.Branches+elsewhere
+}
+
+// Remarks returns the number of diagnostics, with those that are counted only.
+func (r *Result) Remarks() (n int) {
+	for _, d := range r.Diagnostics {
+		more := 1
+		if d.Kind == transcript.DiagMore {
+			_, _ = fmt.Sscanf(d.Detail, "%d more", &more)
+		}
+		n += more
+	}
+	return n
 }
 
 // otherError reports that a session does not match the beginning of a file, so that the file cannot

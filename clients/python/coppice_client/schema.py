@@ -473,12 +473,19 @@ class ImportDiagnostic(_ImportDiagnostic, total=False):
 class ImportTotal(TypedDict):
     """ImportTotal of the API."""
 
+    branches: int
+    """number of messages on their branches"""
+    diagnostics: int
     entries: int
     """number of entries that were added"""
     failed: int
     files: int
     grown: int
+    messages: int
+    """number of messages on their current lines"""
     new: int
+    sessions: int
+    """sessions that are new or have grown, those of agents too"""
     unchanged: int
 
 
@@ -495,6 +502,8 @@ class Imported(_Imported, total=False):
     """number of entries that were added"""
     badLines: int
     """number of lines that were skipped"""
+    branches: int
+    """messages on its branches"""
     children: list[str]
     """other sessions that were in the file"""
     diagnostics: list[ImportDiagnostic]
@@ -504,6 +513,8 @@ class Imported(_Imported, total=False):
     format: str
     grew: bool
     """entries were added to the session of an earlier import"""
+    messages: int
+    """messages on the lines of what was imported"""
     replaced: list[str]
     """sessions that were deleted for this one"""
     session: str

@@ -1123,6 +1123,13 @@ export interface components {
         ImportTotal: {
             /**
              * Format: int64
+             * @description number of messages on their branches
+             */
+            branches: number;
+            /** Format: int64 */
+            diagnostics: number;
+            /**
+             * Format: int64
              * @description number of entries that were added
              */
             entries: number;
@@ -1132,8 +1139,18 @@ export interface components {
             files: number;
             /** Format: int64 */
             grown: number;
+            /**
+             * Format: int64
+             * @description number of messages on their current lines
+             */
+            messages: number;
             /** Format: int64 */
             new: number;
+            /**
+             * Format: int64
+             * @description sessions that are new or have grown, those of agents too
+             */
+            sessions: number;
             /** Format: int64 */
             unchanged: number;
         };
@@ -1148,6 +1165,11 @@ export interface components {
              * @description number of lines that were skipped
              */
             badLines?: number;
+            /**
+             * Format: int64
+             * @description messages on its branches
+             */
+            branches?: number;
             /** @description other sessions that were in the file */
             children?: string[];
             diagnostics?: components["schemas"]["ImportDiagnostic"][];
@@ -1161,6 +1183,11 @@ export interface components {
             format?: string;
             /** @description entries were added to the session of an earlier import */
             grew?: boolean;
+            /**
+             * Format: int64
+             * @description messages on the lines of what was imported
+             */
+            messages?: number;
             /** @description sessions that were deleted for this one */
             replaced?: string[];
             session?: string;
