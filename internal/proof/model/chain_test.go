@@ -66,12 +66,12 @@ type chainModel struct {
 	opens, crashes, rolls, cks, gcs, repairs, flips, lostPower uint8
 }
 
-func (m *chainModel) space() *space[chainState] {
+func (m *chainModel) space() *space[chainState, key] {
 	s := chainState{named: 1}
 	s.s[0] = seg{plain: true, epoch: 1}
 	l := &s.left
 	l.opens, l.crashes, l.rolls, l.cks, l.gcs, l.repairs, l.flips, l.powers = m.opens, m.crashes, m.rolls, m.cks, m.gcs, m.repairs, m.flips, m.lostPower
-	return &space[chainState]{begin: s, pack: m.pack, open: m.unpack, next: m.next, wrong: m.wrong}
+	return &space[chainState, key]{begin: s, pack: m.pack, open: m.unpack, next: m.next, wrong: m.wrong}
 }
 
 // log is the chain as a reader finds it.

@@ -1,15 +1,28 @@
-// Package model holds models of the two commit protocols, small enough that every order of events within
+// Package model holds models of the commit protocols, small enough that every order of events within
 // stated bounds can be tried, and the search that tries them.
 //
-// A model is not the code: it is the protocol as docs/design.md and the code state it, with commits, segments
-// and writers as numbers. What the search finds in it is a fault of the protocol, whatever the code that
-// carries it out; the crash explorer and the simulation hold the code itself. Each model has switches that
-// take one rule away. The search then has to find what goes wrong: a rule whose loss it does not notice is a
-// rule that it does not check.
+// A model is not the code: it is the protocol as the documentation states it, with commits, segments and writers as
+// numbers. What the search finds in it is a fault of the protocol, whatever the code that carries it out; the crash
+// explorer and the simulation hold the code itself. Each model has switches that leave one rule out or break it. The
+// search then has to find what fails: a rule whose loss it does not notice is a rule that it does not check.
 //
-// All of it is test code: the replace files model the strategy of stores that replace whole objects, the chain
-// files the segments of stores that append, the torn files the bytes after the last commit of one segment (see
-// docs/design.md, The protocol); search_test.go tries every order of events, and rows_test.go says within which bounds.
-// COPPICE_MODEL=text searches only the rows whose name holds the text; -v prints the shortest way to each
-// violation.
+// All of it is test code. There are four models:
+//
+//   - turn: one handle that writes one turn at a time under one lock (ADR 0036). Its state is the lines of the log, how
+//     far they are durable, one delayed request, the handle (view, tip, buffer, own claims, lock, doubt), the phase and
+//     the answer of each call, and what each caller was last shown. Two callers use the handle; another writer keeps
+//     all rules and does each of its requests in one step. Both strategies have the same rules and differ in how a
+//     request fails.
+//   - replace: what stores that replace whole objects do with segments, snapshots, images, deletion and collection.
+//   - chain: the segments of a log.
+//   - torn: the bytes after the last commit of one segment.
+//
+// The turn model is split into scenarios: which operations the callers have, and how often the other writer commits and
+// the store or the process fails, usually once each. A scenario has at most 6 operations and 8 lines, 3 of them in a
+// request; the search tries every order. Random walks then mix two scenarios at twice these sizes.
+//
+// search_test.go tries every order of events; rows_test.go and turn_scenarios_test.go list bounds and broken rules.
+// `go test` searches the small rows, COPPICE_PROOF=ci (make proof) all that each change has to pass, and
+// COPPICE_PROOF=nightly the largest. COPPICE_MODEL=text searches only the rows whose name holds the text; -v prints the
+// shortest way to each violation.
 package model

@@ -22,7 +22,9 @@ type row struct {
 // statesMax bounds any search, at some 7 GB: it is never reached, and a run that reaches it fails.
 const statesMax = 100_000_000
 
-var kinds = map[string]map[uint8]string{"replace": replaceEvents, "torn": tornEvents, "chain": chainEvents}
+var kinds = map[string]map[uint8]string{
+	"turn": turnEvents, "replace": replaceEvents, "torn": tornEvents, "chain": chainEvents,
+}
 
 func replacing(name string, from proof.Size, rules replaceRules, b replaceBounds, wrong string) row {
 	m := &replaceModel{rules, b}
@@ -43,7 +45,7 @@ func TestProofModel(t *testing.T) {
 	size := proof.Asked(t)
 	rep := proof.Begin(t, "model")
 	seen := map[string]uint64{}
-	for _, r := range holds() {
+	for _, r := range append(holds(), turnRows()...) {
 		if r.from > size || !wanted(r.name) {
 			continue
 		}
@@ -59,6 +61,9 @@ func TestProofModel(t *testing.T) {
 		}
 	}
 	withoutRules(t, rep, size, seen)
+	if wanted("walk") {
+		walks(t, rep, proof.Pick(t, 300, 10_000, 300_000))
+	}
 	if size == proof.Quick || os.Getenv(onlyEnv) != "" {
 		return // too small for all that there is
 	}
@@ -74,7 +79,7 @@ func TestProofModel(t *testing.T) {
 // withoutRules searches the variants that must fail, each with one worker, so that the number of states until
 // the violation is always the same.
 func withoutRules(t *testing.T, rep *proof.Report, size proof.Size, seen map[string]uint64) {
-	rows := fails()
+	rows := append(fails(), turnMutants()...)
 	results := make([]result, len(rows))
 	var wg sync.WaitGroup
 	room := make(chan struct{}, 2)

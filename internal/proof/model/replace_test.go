@@ -142,12 +142,12 @@ type replaceModel struct {
 	replaceBounds
 }
 
-func (m *replaceModel) space() *space[replaceState] {
+func (m *replaceModel) space() *space[replaceState, key] {
 	b := &m.replaceBounds
 	s := replaceState{left: replaceBudget{
 		b.opens, b.crashes, b.hidden, b.busy, b.rebases, b.rolls, b.snapshots, b.drops, b.blobs, b.deletes, b.gcs,
 	}}
-	return &space[replaceState]{begin: s, pack: m.pack, open: m.unpack, next: m.next, wrong: m.wrong}
+	return &space[replaceState, key]{begin: s, pack: m.pack, open: m.unpack, next: m.next, wrong: m.wrong}
 }
 
 // lineage is the set of the newest n commits from id back; 0 = all.

@@ -1,7 +1,7 @@
 package model
 
 import (
-	"math/bits"
+	"hash/maphash"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -17,11 +17,11 @@ type event struct {
 	a, b uint8
 }
 
-// space is a model as the search sees it.
-type space[S any] struct {
+// space is a model as the search sees it: K is how it keeps a state.
+type space[S any, K comparable] struct {
 	begin S
-	pack  func(s *S) key
-	open  func(k key) S
+	pack  func(s *S) K
+	open  func(k K) S
 	next  func(s *S, emit func(t *S, e event))
 	wrong func(s *S) string // "" = every invariant holds
 }
@@ -42,25 +42,17 @@ const (
 )
 
 // shard is a part of the set of states that were seen: an open hash table of numbers into a list.
-type shard struct {
+type shard[K comparable] struct {
 	mu    sync.Mutex
+	seed  maphash.Seed
 	table []uint64 // 1 + the place in keys, and 32 bits of the hash above it; 0 = free
-	keys  []key
+	keys  []K
 	from  []uint32 // where each was first reached from: place<<shardBits | shard
 	_     [64]byte // a cache line between neighbours
 }
 
-func hash(k *key) uint64 {
-	const m1, m2, m3 = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93, 0xa0761d6478bd642f
-	h1, l1 := bits.Mul64(k[0]^m1, k[1]^m2)
-	h2, l2 := bits.Mul64(k[2]^m2, k[3]^m3)
-	h3, l3 := bits.Mul64(k[4]^m3, k[5]^m1)
-	h, l := bits.Mul64(h1^l2^bits.RotateLeft64(h3, 17)^m1, l1^h2^bits.RotateLeft64(l3, 31)^m3)
-	return h ^ l
-}
-
 // add puts a key in; false where it was there.
-func (s *shard) add(k *key, h uint64, from uint32) bool {
+func (s *shard[K]) add(k *K, h uint64, from uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if 4*(len(s.keys)+1) > 3*len(s.table) {
@@ -80,11 +72,11 @@ func (s *shard) add(k *key, h uint64, from uint32) bool {
 	}
 }
 
-func (s *shard) grow() {
+func (s *shard[K]) grow() {
 	s.table = make([]uint64, max(64, 2*len(s.table)))
 	mask := uint64(len(s.table) - 1)
 	for n := range s.keys {
-		h := hash(&s.keys[n])
+		h := maphash.Comparable(s.seed, s.keys[n])
 		i := h >> shardBits & mask
 		for s.table[i] != 0 {
 			i = (i + 1) & mask
@@ -94,15 +86,18 @@ func (s *shard) grow() {
 }
 
 // search visits every state that the model reaches, level by level, so that the first violation is one that
-// takes the fewest events. workers 0 = one for each core; with one the number of states until a violation is
-// always the same. limit bounds the states.
-func search[S any](sp *space[S], workers int, limit int64) result {
+// takes the fewest events. workers 0 = one for each core. limit bounds the states. The counts are those of whole
+// levels, so that they are the same in each run.
+func search[S any, K comparable](sp *space[S, K], workers int, limit int64) result {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	x := &running[S]{space: sp, limit: limit}
+	x := &running[S, K]{space: sp, seed: maphash.MakeSeed(), limit: limit}
+	for i := range x.seen {
+		x.seen[i].seed = x.seed
+	}
 	first := sp.pack(&sp.begin)
-	h := hash(&first)
+	h := maphash.Comparable(x.seed, first)
 	x.seen[h%shards].add(&first, h, 0)
 	x.states.Store(1)
 	var lo, hi [shards]int
@@ -112,7 +107,9 @@ func search[S any](sp *space[S], workers int, limit int64) result {
 			lo[i], hi[i] = hi[i], len(x.seen[i].keys)
 			more = more || hi[i] > lo[i]
 		}
-		r.states, r.edges, r.events = x.states.Load(), x.edges.Load(), x.events.Load()
+		if x.found == nil {
+			r.states, r.edges, r.events = x.states.Load(), x.edges.Load(), x.events.Load()
+		}
 		if !more || x.found != nil || r.states >= limit {
 			r.whole = !more && x.found == nil
 			if x.found != nil {
@@ -125,28 +122,29 @@ func search[S any](sp *space[S], workers int, limit int64) result {
 }
 
 // running is a search under way.
-type running[S any] struct {
-	*space[S]
-	seen          [shards]shard
+type running[S any, K comparable] struct {
+	*space[S, K]
+	seed          maphash.Seed
+	seen          [shards]shard[K]
 	states, edges atomic.Int64
 	events        atomic.Uint64
 	limit         int64
 
 	mu    sync.Mutex
-	found *violation
+	found *violation[K]
 	over  atomic.Bool
 }
 
 // violation is a state in which an invariant does not hold.
-type violation struct {
+type violation[K comparable] struct {
 	wrong string
-	last  key
+	last  K
 	from  uint32
 	by    event
 }
 
 // level expands the states that were added at the level before: keys lo to hi of each shard.
-func (x *running[S]) level(lo, hi *[shards]int, workers int) {
+func (x *running[S, K]) level(lo, hi *[shards]int, workers int) {
 	const chunk = 512
 	type job struct{ shard, lo, hi int }
 	var jobs []job
@@ -155,7 +153,7 @@ func (x *running[S]) level(lo, hi *[shards]int, workers int) {
 			jobs = append(jobs, job{i, at, min(at+chunk, hi[i])})
 		}
 	}
-	var lists [shards][]key // what is there by now never changes; a shard's list may move when it grows
+	var lists [shards][]K // what is there by now never changes; a shard's list may move when it grows
 	for i := range x.seen {
 		lists[i] = x.seen[i].keys[:hi[i]]
 	}
@@ -179,20 +177,20 @@ func (x *running[S]) level(lo, hi *[shards]int, workers int) {
 }
 
 // expand adds what follows one state.
-func (x *running[S]) expand(k key, place uint32) {
+func (x *running[S, K]) expand(k K, place uint32) {
 	s := x.open(k)
 	edges, added, events := int64(0), int64(0), uint64(0)
 	x.next(&s, func(t *S, e event) {
 		edges++
 		events |= 1 << e.what
 		tk := x.pack(t)
-		h := hash(&tk)
+		h := maphash.Comparable(x.seed, tk)
 		if x.over.Load() || !x.seen[h%shards].add(&tk, h, place) {
 			return
 		}
 		added++
 		if wrong := x.wrong(t); wrong != "" {
-			x.stop(&violation{wrong, tk, place, e})
+			x.stop(&violation[K]{wrong, tk, place, e})
 		}
 	})
 	x.edges.Add(edges)
@@ -202,7 +200,7 @@ func (x *running[S]) expand(k key, place uint32) {
 	}
 }
 
-func (x *running[S]) stop(v *violation) {
+func (x *running[S, K]) stop(v *violation[K]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.found == nil {
@@ -212,7 +210,7 @@ func (x *running[S]) stop(v *violation) {
 }
 
 // trace goes back from the violation to the beginning, and finds the events on the way by doing them again.
-func (x *running[S]) trace(first key) []event {
+func (x *running[S, K]) trace(first K) []event {
 	out := []event{x.found.by}
 	place := x.found.from
 	for {

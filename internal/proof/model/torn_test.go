@@ -71,10 +71,10 @@ type tornModel struct {
 	opens, kills, shorts, syncs, powers uint8
 }
 
-func (m *tornModel) space() *space[tornState] {
+func (m *tornModel) space() *space[tornState, key] {
 	var s tornState
 	s.left.opens, s.left.kills, s.left.shorts, s.left.syncs, s.left.powers = m.opens, m.kills, m.shorts, m.syncs, m.powers
-	return &space[tornState]{begin: s, pack: m.pack, open: m.unpack, next: m.next, wrong: m.wrong}
+	return &space[tornState, key]{begin: s, pack: m.pack, open: m.unpack, next: m.next, wrong: m.wrong}
 }
 
 // recovered is what a reader makes of the log.
