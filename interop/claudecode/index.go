@@ -105,6 +105,7 @@ type index struct {
 	Env    envelope
 
 	Session, Cwd string
+	Begun        string // session of the first line: another one in the file of a session that was resumed from it
 	AgentID      string // of an agent's transcript; "" = the file is a session's
 	Created      time.Time
 	Bad          int                       // lines of which bytes were passed over

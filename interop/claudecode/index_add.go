@@ -236,7 +236,9 @@ func (x *index) about(f *lineFacts) {
 	}
 	if id := stringBytes(f.session); len(id) > 0 && len(id) <= maxNameSize && (x.Session == "" || !f.side) &&
 		string(id) != x.Session {
-		x.Session = string(id)
+		if x.Session = string(id); x.Begun == "" {
+			x.Begun = x.Session
+		}
 	}
 	if x.AgentID == "" && f.side {
 		x.AgentID = agentName(rawjson.Text(f.agent))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
@@ -199,6 +200,20 @@ func TestInternal(t *testing.T) {
 		s, _ := read(t, text)
 		if got := of(s.header); got != want || s.header.Parent != "s1" {
 			t.Errorf("a transcript by itself is %q's, want %s: %s", got, want, s.header.Raw)
+		}
+	}
+}
+
+// TestResumed: a file that begins with lines of another session is a fork of that one.
+func TestResumed(t *testing.T) {
+	first := file(node{id: "u1", typ: "user"}, node{id: "a1", parent: "u1", typ: "assistant"})
+	second := file(node{id: "u2", parent: "a1", typ: "user"})
+	second = strings.ReplaceAll(second, `"sessionId":"s1"`, `"sessionId":"s2"`)
+	for text, want := range map[string]string{first + second: "s2 s1 fork", first: "s1  "} {
+		s, _ := read(t, text)
+		relation, _ := checkpoint.About(s.header.Raw)
+		if got := s.header.ID + " " + s.header.Parent + " " + relation; got != want {
+			t.Errorf("%s, want %s: %s", got, want, s.header.Raw)
 		}
 	}
 }

@@ -78,6 +78,8 @@ func (r *Reader) begin() error {
 	h := interop.Header{ID: x.Session, Cwd: x.Cwd, Title: x.Title(), Created: x.Created, Version: 1}
 	if x.AgentID != "" {
 		h.ID, h.Parent = "agent-"+strings.TrimPrefix(x.AgentID, "agent-"), x.Session
+	} else if x.Begun != x.Session {
+		h.Parent = x.Begun // whose lines a resumed session begins with
 	}
 	stamp := x.Created
 	if stamp.IsZero() {
@@ -97,9 +99,11 @@ func (r *Reader) begin() error {
 
 // headerLine makes the header. A session of an agent ("" = none) is internal: users do not continue with it.
 func headerLine(h interop.Header, stamp []byte, agent string) []byte {
-	var internal []byte
+	var internal, relation []byte
 	if agent != "" {
 		internal = []byte("true")
+	} else if h.Parent != "" {
+		relation = []byte(`{"relation":"fork"}`)
 	}
 	text := func(s string) []byte {
 		if s == "" {
@@ -109,7 +113,7 @@ func headerLine(h interop.Header, stamp []byte, agent string) []byte {
 	}
 	return rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", text(h.ID), "timestamp", stamp,
 		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent), "internal",
-		internal, "agent", text(agent))
+		internal, "agent", text(agent), "coppice", relation)
 }
 
 // Next returns the next entry, parents first.

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -15,14 +16,9 @@ func (r *Reader) setHeader(l rolloutLine) error {
 	p := l.Payload
 	h := interop.Header{ID: textField(p, "id"), Cwd: textField(p, "cwd"), Version: 1, Made: p == nil}
 	agent, spawn := begunBy(p)
-	for _, parent := range []string{
-		textField(p, "forked_from_id"), textField(p, "parent_thread_id"),
-		textField(spawn, "parent_thread_id"),
-	} {
-		if h.Parent == "" {
-			h.Parent = parent
-		}
-	}
+	forked := textField(p, "forked_from_id")
+	h.Parent = cmp.Or(forked, textField(p, "parent_thread_id"), textField(spawn, "parent_thread_id"))
+	r.costs.before = forked != "" // its first count includes answers of the parent that were not copied
 	stamp := r.o.Now
 	for _, val := range [][]byte{l.Stamp, rawjson.Field(p, "timestamp")} {
 		if t, ok := jsonl.Stamp(val); ok {
@@ -48,10 +44,14 @@ func (r *Reader) setHeader(l rolloutLine) error {
 	if r.agent = agent != ""; r.agent {
 		internal = []byte("true")
 	}
+	var relation []byte
+	if forked != "" && !r.agent {
+		relation = []byte(`{"relation":"fork"}`)
+	}
 	h.Raw = rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", text(h.ID),
 		"timestamp", jsonl.AppendTime(nil, stamp),
 		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent), "internal",
-		internal, "agent", text(agent))
+		internal, "agent", text(agent), "coppice", relation)
 	r.header = h
 	if r.provider = textField(p, "model_provider"); r.provider == "" {
 		r.provider = "openai"

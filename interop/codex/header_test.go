@@ -22,7 +22,7 @@ func TestHeader(t *testing.T) {
 	bad := strings.Repeat("{}\n", maxRefused-1)
 	tests := []struct{ name, text, want string }{
 		{"all of it", session(`{"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`), `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`},
-		{"a fork", session(`{"id":"s1","forked_from_id":"f","source":"cli","thread_source":"user","agent_nickname":"x"}`), begun + `,"parentSession":"f"}`},
+		{"a fork", session(`{"id":"s1","forked_from_id":"f","source":"cli","thread_source":"user","agent_nickname":"x"}`), begun + `,"parentSession":"f","coppice":{"relation":"fork"}}`},
 		{"of an agent's", session(`{"id":"s1","parent_thread_id":"p"}`), begun + `,"parentSession":"p","internal":true,"agent":"s1"}`},
 		{"of an agent's, with what was said before", session(`{"id":"s1","forked_from_id":"p","parent_thread_id":"p"}`), begun + `,"parentSession":"p","internal":true,"agent":"s1"}`},
 		{"by its nickname", session(`{"id":"s1","thread_source":"subagent","agent_nickname":"Ada","agent_role":"explorer"}`), begun + `,"internal":true,"agent":"Ada"}`},

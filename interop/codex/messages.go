@@ -146,19 +146,20 @@ func (r *Reader) flush(stop string) {
 	out = rawjson.AppendString(append(rawjson.AppendString(out, r.provider), `,"model":`...), r.model)
 	cost := w.cost
 	if o := r.costs.owed; o.known {
-		cost.add(o.tokenUsage, o.at)
+		cost.add(o.tokenUsage, o.at, o.of)
 		r.costs.owed = spent{}
 	}
 	d := dueCount{open: !cost.known, at: len(r.out), from: len(out) + len(`,"usage":`)}
 	out = cost.Append(append(out, `,"usage":`...))
 	d.to = len(out)
+	out = append(out, cost.of...)
 	out = append(append(append(out, `,"stopReason":"`...), stop...), '"')
 	if whole := r.close(w.at, append(out, r.millis()...)); whole {
 		r.costs.due = d
 	} else if cost.known && rawjson.Field(rawjson.Field(r.out[d.at].Raw, "message"), "usage") == nil {
 		// the answer's stub has no usage
 		cost.at.N++
-		r.spend(cost.at, cost.tokenUsage)
+		r.spend(cost.at, cost.tokenUsage, cost.of)
 	}
 	held, room := w.held, w.blocks
 	const keep = 1 << 20 // bytes of room for the next one

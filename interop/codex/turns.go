@@ -8,8 +8,10 @@ import (
 
 // started notes the beginning of a turn. Versions before 2026 do not name it, and say it in the middle of things.
 func (r *Reader) started(p *rolloutPiece) {
+	id := rawjson.Field(p.Payload, "turn_id")
+	r.costs.turn = rawjson.Text(id)
 	switch {
-	case rawjson.IsString(rawjson.Field(p.Payload, "turn_id")):
+	case rawjson.IsString(id):
 		r.flush("")
 		r.line.Begin(r.place())
 	case !r.answer.open:
