@@ -58,7 +58,14 @@ func receiptOf(r journal.Result) Receipt {
 func (s *Session) ID() string { return s.id }
 
 // Info returns the summary of the last acknowledged commit.
-func (s *Session) Info() checkpoint.Summary { return readableInfo(s.h.State().Summary) }
+func (s *Session) Info() checkpoint.Summary {
+	st := s.h.State()
+	sum := readableInfo(st.Summary)
+	if id := rawjson.Text(rawjson.Field(st.Header, "id")); id != s.id {
+		sum.Source = id
+	}
+	return sum
+}
 
 // Head returns seq, commit and epoch of the last acknowledged commit, and entry and branch with what is
 // pending.

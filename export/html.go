@@ -38,7 +38,7 @@ func HTML(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) erro
 	if err != nil {
 		return err
 	}
-	p := &page{k: sink{w: b}, ends: f.names.ends, models: map[string]manager.Usage{}}
+	p := &page{k: sink{w: b}, ends: f.names.ends}
 	p.contents, p.more = f.contents(t)
 	if err := write(ctx, s, f.nested, p); err != nil {
 		return err
@@ -57,8 +57,7 @@ type page struct {
 	contents []transcript.Node // what users said on the current line
 	more     int               // that the contents leave out
 	held     []*article
-	total    manager.Usage
-	models   map[string]manager.Usage
+	used     manager.UsageSum
 }
 
 // article is an entry that is to be written.
@@ -211,11 +210,8 @@ func (p *page) step(st step, e transcript.Entry) error {
 func (p *page) take(a *article) {
 	if u, ok := manager.UsageOf(a.entry); ok {
 		a.usage = usageText(u)
-		p.total.Add(u)
-		sum := p.models[a.said.Model]
-		sum.Add(u)
-		p.models[a.said.Model] = sum
 	}
+	p.used.Add(a.entry)
 	if p.joins(a) {
 		return
 	}
@@ -431,11 +427,12 @@ func (p *page) usage() {
 				escape.Replace(model), escape.Replace(text))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.models)) {
-		add(first(name, "model not said"), p.models[name])
+	all := p.used.Totals()
+	for _, name := range slices.Sorted(maps.Keys(all.Models)) {
+		add(first(name, "model not said"), all.Models[name])
 	}
-	if len(p.models) > 1 {
-		add("all", p.total)
+	if len(all.Models) > 1 {
+		add("all", all.Usage)
 	}
 	if list.Len() > 0 {
 		p.print("<footer>\n<h2>Usage</h2>\n<ul>\n%s</ul>\n</footer>\n", markup(list.String()))

@@ -206,6 +206,47 @@ func ExampleSumUsage() {
 	// anthropic/claude-x
 }
 
+// What a fork cost: an answer counts in the session that received it.
+func ExampleUsageReader() {
+	ctx := context.Background()
+	store, _, s := exampleManager(ctx, nil)
+	defer store.Close()
+	answer := `{"role":"assistant","content":"Noon.","usage":{"input":90,"output":10,"totalTokens":100}}`
+	if _, err := s.Append(ctx, entry.Message(json.RawMessage(answer))); err != nil {
+		panic(err)
+	}
+	if _, err := s.Commit(ctx, coppice.Turn{}); err != nil {
+		panic(err)
+	}
+	fork, err := s.Fork(ctx, coppice.Target{}, "fork", nil)
+	if err != nil {
+		panic(err)
+	}
+	reader := manager.NewUsageReader(store, nil)
+	used, err := reader.Session(ctx, fork)
+	fmt.Println("own:", used.Total, "copied:", used.Inherited.Total, err)
+	path, err := reader.Path(ctx, fork, fork.Path(ctx, ""))
+	fmt.Println("of its path:", path.Total, "copied:", path.Inherited.Total, err)
+	growth, err := reader.Growth(ctx, s)
+	if err != nil {
+		panic(err)
+	}
+	var sum manager.UsageSum
+	var cost float64
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			panic(err)
+		}
+		sum.Add(e)
+		cost += growth(e)
+	}
+	fmt.Println("of the original:", sum.Totals().Total, "cost:", cost)
+	// Output:
+	// own: 0 copied: 100 <nil>
+	// of its path: 0 copied: 100 <nil>
+	// of the original: 100 cost: 0
+}
+
 // When the store is gone, what the handle holds still becomes a file.
 func ExampleRescue() {
 	ctx := context.Background()

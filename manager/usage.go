@@ -3,10 +3,13 @@ package manager
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"strconv"
+	"time"
 
 	"github.com/coppice-go/coppice/internal/message"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -34,39 +37,130 @@ func (u *Usage) Add(o Usage) {
 	u.Cost += o.Cost
 }
 
-// UsageTotals are sums over entries.
-type UsageTotals struct {
-	Usage
-	Entries int              `json:"entries"` // that were looked at
-	Models  map[string]Usage `json:"models"`  // by "provider/id", "" = it is not said
+func (u *Usage) subtract(o Usage) {
+	u.Answers -= o.Answers
+	u.Input -= o.Input
+	u.Output -= o.Output
+	u.CacheRead -= o.CacheRead
+	u.CacheWrite -= o.CacheWrite
+	u.Reasoning -= o.Reasoning
+	u.Total -= o.Total
+	u.Cost -= o.Cost
 }
 
-// SumUsage adds up entries: those of a session, of a path, or of a branch, in any provider's shape. It keeps only
-// numbers and names of each entry, and never fails on what it reads: a field of another type counts as absent.
+// UsageTotals are sums over entries. Each response of a provider is in one of Usage and Inherited, once: several
+// entries may hold one response, and the most complete of them counts.
+type UsageTotals struct {
+	Usage
+	Inherited Usage            `json:"inherited"` // of responses that other sessions received
+	Entries   int              `json:"entries"`   // that were looked at
+	Models    map[string]Usage `json:"models"`    // parts of Usage by "provider/id", "" = unknown
+	Days      map[string]Usage `json:"days"`      // parts of Usage by UTC date of the answer, as 2006-01-02
+}
+
+// UsageSum adds up the usage of entries that come one by one. The zero value is ready.
+type UsageSum struct{ l ledger }
+
+// Add adds an entry.
+func (s *UsageSum) Add(e transcript.Entry) { s.l.read(e) }
+
+// Totals returns the sums of the entries that were added.
+func (s *UsageSum) Totals() UsageTotals { return s.l.totals(nil) }
+
+// SumUsage adds up entries: those of a session, of a path, or of a branch, in any provider's shape. It keeps about 200
+// bytes of each answer, and never fails on what it reads: a field of another type counts as absent. Entries of one
+// session do not show which answers are copies of other sessions', unless an import marked them: see UsageReader.
 func SumUsage(entries iter.Seq2[transcript.Entry, error]) (UsageTotals, error) {
-	t := UsageTotals{Models: map[string]Usage{}}
-	for e, err := range entries {
-		if err != nil {
-			return t, fmt.Errorf("sum the usage: %w", err)
-		}
-		t.Entries++
-		u, model, ok := usageOf(e)
-		if !ok {
-			continue
-		}
-		t.Add(u)
-		m := t.Models[model]
-		m.Add(u)
-		t.Models[model] = m
-	}
-	return t, nil
+	l, err := readLedger(entries)
+	return l.totals(nil), err
 }
 
 // UsageOf returns the usage of one entry: an answer of a model, with or without numbers, or a summary, a tool result
-// or an entry of the ledger that has a usage. false: it has none.
+// or an entry of the ledger that has a usage. false: it has none. Several entries may be of one response: SumUsage
+// counts it once.
 func UsageOf(e transcript.Entry) (Usage, bool) {
-	u, _, ok := usageOf(e)
-	return u, ok
+	r, ok := responseOf(e)
+	return r.Usage, ok
+}
+
+// response is what one response of a provider used. key is a hash of its identity.
+type response struct {
+	Usage
+	key       uint64
+	inherited bool
+	model     string
+	time      time.Time
+}
+
+// ledger holds the responses of some entries, each once.
+type ledger struct {
+	entries int
+	list    []response
+	at      map[uint64]int
+}
+
+// readLedger reads entries. With an error it returns those before.
+func readLedger(entries iter.Seq2[transcript.Entry, error]) (*ledger, error) {
+	l := &ledger{}
+	for e, err := range entries {
+		if err != nil {
+			return l, fmt.Errorf("sum the usage: %w", err)
+		}
+		l.read(e)
+	}
+	return l, nil
+}
+
+// read takes an entry.
+func (l *ledger) read(e transcript.Entry) {
+	l.entries++
+	if r, ok := responseOf(e); ok {
+		l.add(r)
+	}
+}
+
+// add takes what an entry reports of a response, and returns the usage that is new.
+func (l *ledger) add(r response) (more Usage) {
+	i, ok := l.at[r.key]
+	if !ok {
+		if l.at == nil {
+			l.at = map[uint64]int{}
+		}
+		l.at[r.key] = len(l.list)
+		l.list = append(l.list, r)
+		return r.Usage
+	}
+	old := &l.list[i]
+	old.inherited = old.inherited && r.inherited
+	if r.Total < old.Total || r.Total == old.Total && r.Cost < old.Cost {
+		return Usage{}
+	}
+	more = r.Usage
+	more.subtract(old.Usage)
+	old.Usage, old.model = r.Usage, r.model
+	return more
+}
+
+// totals sums up. inherited reports responses that other sessions received; may be nil.
+func (l *ledger) totals(inherited func(key uint64) bool) UsageTotals {
+	t := UsageTotals{Entries: l.entries, Models: map[string]Usage{}, Days: map[string]Usage{}}
+	sum := func(in map[string]Usage, key string, u Usage) {
+		s := in[key]
+		s.Add(u)
+		in[key] = s
+	}
+	for _, r := range l.list {
+		if r.inherited || inherited != nil && inherited(r.key) {
+			t.Inherited.Add(r.Usage)
+			continue
+		}
+		t.Add(r.Usage)
+		sum(t.Models, r.model, r.Usage)
+		if !r.time.IsZero() {
+			sum(t.Days, r.time.UTC().Format(time.DateOnly), r.Usage)
+		}
+	}
+	return t
 }
 
 // usageBearer returns what may have a usage of its own: an entry, the message in it, or what an export made a custom
@@ -95,21 +189,38 @@ func usageBearer(e transcript.Entry) (raw []byte, answer bool) {
 // usageField begins the names of all fields that hold a usage.
 var usageField = []byte(`"usage`)
 
-func usageOf(e transcript.Entry) (Usage, string, bool) {
+// requestField is in the lines of Claude Code, which have an id of the request beside the message.
+var requestField = []byte(`"requestId"`)
+
+// responseSeed is that of the keys of responses, which are not stored.
+var responseSeed = maphash.MakeSeed()
+
+// responseOf returns what an entry reports of a response. false: nothing.
+func responseOf(e transcript.Entry) (response, bool) {
 	raw, answer := usageBearer(e)
 	var c message.Usage
 	if answer || bytes.Contains(raw, usageField) {
 		c = message.UsageOf(raw)
 	}
 	if !answer && c.Nothing() {
-		return Usage{}, "", false
+		return response{}, false
 	}
 	cost, err := strconv.ParseFloat(string(c.Cost), 64)
 	if err != nil {
-		cost = 0 // it is not said
+		cost = 0 // unknown
 	}
-	return Usage{
-		Answers: 1, Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite,
-		Reasoning: c.Reasoning, Total: c.Total, Cost: cost,
-	}, message.Name(raw), true
+	of := message.ResponseOf(raw)
+	if of.ID == "" && bytes.Contains(e.Raw, requestField) {
+		of.ID = rawjson.Text(rawjson.Field(rawjson.Field(e.Raw, "claudeCode"), "requestId"))
+	}
+	if of.ID == "" { // copies of the entry have its id and time
+		of.ID = "entry:" + e.ID + ":" + e.Time.UTC().Format(time.RFC3339Nano) + ":" + string(c.Raw)
+	}
+	return response{
+		Usage: Usage{
+			Answers: 1, Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite,
+			Reasoning: c.Reasoning, Total: c.Total, Cost: cost,
+		},
+		key: maphash.String(responseSeed, of.ID), inherited: of.Inherited, model: message.Name(raw), time: e.Time,
+	}, true
 }

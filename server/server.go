@@ -28,6 +28,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/manager"
 )
 
 // Options of a Server. The zero value of each field is its default.
@@ -168,7 +169,8 @@ type Server struct {
 	streams  *streams
 	tenants  tenants
 	indexes  indexes
-	usages   usages
+	usages   manager.UsageCache
+	growths  growths
 	imports  chan struct{} // a token for each import that is under way
 	metrics  *metrics
 	blamed   int           // commits that one request for the history of a value looks at

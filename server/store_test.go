@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -245,6 +246,56 @@ func TestUsageOfAll(t *testing.T) {
 		t.Errorf("%d sessions", n)
 	}
 	s.do("GET", "/v1/usage?limit=0", "").want(t, 400)
+}
+
+// The usages of all sessions add up to what was used: an answer counts in the session that received it, on its own day.
+func TestUsageOfCopies(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("a")
+	spend := func(id string) {
+		s.do("POST", "/v1/sessions/"+id+"/commits", `{"entries":[{"role":"assistant","content":[],"model":"m",`+
+			`"usage":{"input":1,"output":1,"totalTokens":2,"cost":{"total":0.5}}}]}`, "If-Match: *").want(t, 200)
+	}
+	spend("a")
+	s.do("POST", "/v1/sessions/a/fork", `{"id":"b"}`, "If-Match: *").want(t, 201)
+	spend("b")
+	type usage struct {
+		Session   string
+		Usage     struct{ Cost float64 }
+		Inherited struct{ Cost float64 }
+		Days      []struct {
+			Day   string
+			Usage struct{ Cost float64 }
+		}
+		Points []struct{ Cost float64 }
+	}
+	var all struct{ Sessions []usage }
+	decodeInto(t, s.do("GET", "/v1/usage", "").body, &all)
+	for _, u := range all.Sessions {
+		var one usage
+		decodeInto(t, s.do("GET", "/v1/sessions/"+u.Session+"/usage?points=true", "").body, &one)
+		copied := map[string]float64{"b": 0.5}[u.Session]
+		if n := len(one.Points); n != 1 || one.Points[0].Cost != 0.5 {
+			t.Errorf("points %+v", one.Points)
+		}
+		one.Points = nil
+		if !reflect.DeepEqual(u, one) || u.Usage.Cost != 0.5 || u.Inherited.Cost != copied ||
+			len(u.Days) != 1 || u.Days[0].Usage.Cost != 0.5 {
+			t.Errorf("%+v, alone %+v", u, one)
+		}
+	}
+	var path usage
+	decodeInto(t, s.do("GET", "/v1/sessions/b/usage?at=head", "").body, &path)
+	if path.Usage.Cost != 0.5 || path.Inherited.Cost != 0.5 {
+		t.Errorf("path %+v", path)
+	}
+	tag := s.do("GET", "/v1/sessions/b/usage", "").Header.Get("ETag")
+	s.do("GET", "/v1/sessions/b/usage", "", "If-None-Match: "+tag).want(t, 304)
+	s.do("DELETE", "/v1/sessions/a", "", "If-Match: *").want(t, 200)
+	u := s.do("GET", "/v1/sessions/b/usage", "", "If-None-Match: "+tag).want(t, 200)
+	if u["usage"].(map[string]any)["cost"] != 1.0 || u["inherited"] != nil {
+		t.Errorf("without the original %v", u)
+	}
 }
 
 // Of one path only what it has is summed: not what was spent on a branch that was left, nor what came after.

@@ -3,16 +3,18 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/manager"
 )
 
-// maxUsages bounds the sessions whose usage is remembered, each about 1 KiB; 9 KiB with its points.
-const maxUsages = 4096
+// maxGrowths bounds the sessions of which it is remembered how their cost grew, each at most 8 KiB.
+const maxGrowths = 4096
 
 // sessionUsage is what the answers of models in a session report.
 type sessionUsage struct {
@@ -37,54 +39,59 @@ func (s *Server) describeUsage() {
 		method: "GET", path: "/v1/usage", id: "allUsage", needs: rightRead, meta: true,
 		types:   []string{"application/x-ndjson"},
 		summary: "Tokens and cost of sessions, each with all branches",
-		text:    "Reads every entry of a session that was changed since it was asked for last. " + textOfLists,
+		text: "Each response of a provider counts in one session: the one that received it. Reads every entry of a " +
+			"session that was changed since it was asked for last. " + textOfLists,
 	}, s.allUsage)
 }
 
-// usages are the usages of sessions at a commit.
-type usages struct {
+// growths are how the costs of sessions grew.
+type growths struct {
 	mu sync.Mutex
-	of map[writerKey]usageAt
+	of map[writerKey]growth
 }
 
-type usageAt struct {
+// growth is how a cost grew up to a commit; while the cost is the same, the points are.
+type growth struct {
 	commit string
-	api.Usage
+	cost   float64
+	points []api.CostAt
 }
 
-func (u *usages) get(key writerKey, commit string) (api.Usage, bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	at, ok := u.of[key]
-	return at.Usage, ok && at.commit == commit
+func (g *growths) get(key writerKey, commit string, cost float64) ([]api.CostAt, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	is, ok := g.of[key]
+	return is.points, ok && is.commit == commit && is.cost == cost
 }
 
-func (u *usages) put(key writerKey, commit string, is api.Usage) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.of == nil {
-		u.of = map[writerKey]usageAt{}
+func (g *growths) put(key writerKey, is growth) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.of == nil {
+		g.of = map[writerKey]growth{}
 	}
-	for old := range u.of { // any: each is made anew when it is asked for
-		if len(u.of) < maxUsages {
+	for old := range g.of { // any: each is read again when it is asked for
+		if len(g.of) < maxGrowths {
 			break
 		}
-		delete(u.of, old)
+		delete(g.of, old)
 	}
-	u.of[key] = usageAt{commit, is}
+	g.of[key] = is
 }
 
-// usageOf returns the usage of a session, by what is remembered of its newest commit or by reading it.
-func (s *Server) usageOf(ctx context.Context, st *coppice.Store, h *coppice.Session) (api.Usage, error) {
+// pointsOf returns how the cost of a session grew.
+func (s *Server) pointsOf(
+	ctx context.Context, st *coppice.Store, r *manager.UsageReader, h *coppice.Session, cost float64,
+) ([]api.CostAt, error) {
 	key, commit := writerKey{st, h.ID()}, h.Head().Commit
-	if is, ok := s.usages.get(key, commit); ok {
-		return is, nil
+	if points, ok := s.growths.get(key, commit, cost); ok {
+		return points, nil
 	}
-	is, err := api.UsageOfSession(ctx, h)
+	points, err := api.CostOverTime(ctx, r, h)
 	if err == nil {
-		s.usages.put(key, commit, is)
+		s.growths.put(key, growth{commit, cost, points})
 	}
-	return is, err
+	return points, err
 }
 
 // usageQuery is the parameters of a session's usage.
@@ -100,20 +107,23 @@ func (s *Server) usage(ctx context.Context, q *usageQuery) (answer, error) {
 		return s.usageOfPath(ctx, q)
 	}
 	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
-		doc, err := s.usageOf(ctx, q.on.Store, h)
-		switch {
-		case err != nil:
-			return answer{}, err
-		case !q.Points:
-			doc.Points = nil
-		case doc.Points == nil:
-			if doc.Points, err = api.CostOverTime(ctx, h); err != nil {
-				return answer{}, err
-			}
-			s.usages.put(writerKey{q.on.Store, h.ID()}, h.Head().Commit, doc)
+		r := s.usageReader(q.on.Store)
+		doc, err := api.UsageOfSession(ctx, r, h)
+		if err == nil && q.Points {
+			doc.Points, err = s.pointsOf(ctx, q.on.Store, r, h, doc.Usage.Cost)
 		}
-		return answer{etag: h.Head().Commit, doc: doc}, nil
+		return answer{etag: usageTag(h.Head().Commit, doc), doc: doc}, err
 	})
+}
+
+// usageReader returns a reader for one request.
+func (s *Server) usageReader(st *coppice.Store) *manager.UsageReader {
+	return manager.NewUsageReader(st, &s.usages)
+}
+
+// usageTag returns the ETag of a usage, which changes with the session and where another one has its answers.
+func usageTag(commit string, doc api.Usage) string {
+	return fmt.Sprintf("%s.%d", commit, doc.Inherited.Answers)
 }
 
 // usageOfPath answers with the usage of the path to a target.
@@ -125,32 +135,42 @@ func (s *Server) usageOfPath(ctx context.Context, q *usageQuery) (answer, error)
 	if err != nil {
 		return answer{}, err
 	}
-	return s.view(ctx, &q.request, at, func(v *coppice.View) (any, error) {
-		return api.UsageOfView(ctx, q.ID, v)
-	}, fixed(at))
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		v, err := h.At(ctx, at)
+		if err != nil {
+			return answer{}, err
+		}
+		doc, err := api.UsageOfView(ctx, s.usageReader(q.on.Store), h, v)
+		return answer{etag: usageTag(v.Commit().Commit, doc), doc: doc}, err
+	})
 }
 
 func (s *Server) allUsage(ctx context.Context, q *listQuery) (answer, error) {
+	r := s.usageReader(q.on.Store)
 	return sessions(ctx, q, func(sum checkpoint.Summary) (any, error) {
-		is, err := s.usageOfListed(ctx, q.on.Store, sum.ID)
+		is, err := usageOfListed(ctx, q.on.Store, r, sum.ID)
 		damaged := errors.Is(err, coppice.ErrCorrupt) // one session does not hide the others
 		if damaged {
-			is, err = api.Usage{Session: sum.ID, Scope: "session", Models: []api.ModelUsage{}}, nil
+			is = api.Usage{
+				Session: sum.ID, Scope: "session", Models: []api.ModelUsage{}, Days: []api.DayUsage{},
+			}
+			err = nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		is.Points = nil
 		return sessionUsage{is, sum.Title, sum.Cwd, sum.Parent, sum.Relation, sum.Created, sum.Updated, damaged}, nil
 	})
 }
 
 // usageOfListed returns the usage of a session of the list.
-func (s *Server) usageOfListed(ctx context.Context, st *coppice.Store, id string) (api.Usage, error) {
+func usageOfListed(
+	ctx context.Context, st *coppice.Store, r *manager.UsageReader, id string,
+) (api.Usage, error) {
 	h, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {
 		return api.Usage{}, err
 	}
 	defer func() { _ = h.Close() }() // it wrote nothing
-	return s.usageOf(ctx, st, h)
+	return api.UsageOfSession(ctx, r, h)
 }

@@ -84,18 +84,16 @@ func Leaf(ctx context.Context, s *coppice.Session, word string) (string, error) 
 	return word, nil
 }
 
-// UsageOfSession returns the usage of all branches of a session: what was spent, whatever amendments say. It reads
-// every entry.
-func UsageOfSession(ctx context.Context, s *coppice.Session) (Usage, error) {
-	return usageOf(s.ID(), "session", s.Originals(coppice.ImageRefs(ctx)))
-}
-
 // maxPoints bounds the points of CostOverTime.
 const maxPoints = 512
 
 // CostOverTime returns what a session had cost at those of its commits that cost something, oldest first. Of more than
 // maxPoints stretches of commits of one length, each has the last one. It reads every entry and every commit.
-func CostOverTime(ctx context.Context, s *coppice.Session) ([]CostAt, error) {
+func CostOverTime(ctx context.Context, r *manager.UsageReader, s *coppice.Session) ([]CostAt, error) {
+	growth, err := r.Growth(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	head := s.Head().Seq
 	made := make([]int, head+1) // entries, by commit: they are stored in this order
 	for c, err := range s.Log(ctx, coppice.Target{}) {
@@ -118,11 +116,11 @@ func CostOverTime(ctx context.Context, s *coppice.Session) ([]CostAt, error) {
 			seq++
 		}
 		made[seq]--
-		u, _ := manager.UsageOf(e)
-		if u.Cost == 0 {
+		more := growth(e)
+		if more == 0 {
 			continue
 		}
-		sum += u.Cost
+		sum += more
 		if n := len(points); n > 0 && points[n-1].Seq/stretch == seq/stretch {
 			points[n-1] = CostAt{seq, sum}
 		} else {
@@ -132,29 +130,43 @@ func CostOverTime(ctx context.Context, s *coppice.Session) ([]CostAt, error) {
 	return points, nil
 }
 
+// UsageOfSession returns the usage of all branches of a session.
+func UsageOfSession(ctx context.Context, r *manager.UsageReader, s *coppice.Session) (Usage, error) {
+	t, err := r.Session(ctx, s)
+	return usageOf(s, "session", t), err
+}
+
 // UsageOfPath returns the usage of the path that ends at a leaf; "" = of none. It reads the entries of the path.
-func UsageOfPath(ctx context.Context, s *coppice.Session, leaf string) (Usage, error) {
+func UsageOfPath(ctx context.Context, r *manager.UsageReader, s *coppice.Session, leaf string) (Usage, error) {
 	if leaf == "" {
-		return usageOf(s.ID(), "path", func(func(transcript.Entry, error) bool) {})
+		return usageOf(s, "path", manager.UsageTotals{}), nil
 	}
-	return usageOf(s.ID(), "path", s.Path(coppice.ImageRefs(ctx), leaf))
+	t, err := r.Path(ctx, s, s.Path(coppice.ImageRefs(ctx), leaf))
+	return usageOf(s, "path", t), err
 }
 
 // UsageOfView returns the usage of the path of a view. It reads the entries of the path.
-func UsageOfView(ctx context.Context, session string, v *coppice.View) (Usage, error) {
-	return usageOf(session, "path", v.Path(coppice.ImageRefs(ctx)))
+func UsageOfView(ctx context.Context, r *manager.UsageReader, s *coppice.Session, v *coppice.View) (Usage, error) {
+	t, err := r.Path(ctx, s, v.Path(coppice.ImageRefs(ctx)))
+	return usageOf(s, "path", t), err
 }
 
-func usageOf(session, scope string, entries iter.Seq2[transcript.Entry, error]) (Usage, error) {
-	t, err := manager.SumUsage(entries)
-	if err != nil {
-		return Usage{}, err
+// maxDays bounds the days of a Usage: the newest are kept.
+const maxDays = 1024
+
+func usageOf(s *coppice.Session, scope string, t manager.UsageTotals) Usage {
+	out := Usage{
+		Session: s.ID(), Scope: scope, Entries: t.Entries, Usage: Tokens(t.Usage), Inherited: Tokens(t.Inherited),
+		Models: []ModelUsage{}, Days: []DayUsage{},
 	}
-	out := Usage{Session: session, Scope: scope, Entries: t.Entries, Usage: Tokens(t.Usage), Models: []ModelUsage{}}
 	for _, name := range slices.Sorted(maps.Keys(t.Models)) {
 		out.Models = append(out.Models, ModelUsage{null(name), Tokens(t.Models[name])})
 	}
-	return out, nil
+	for _, day := range slices.Sorted(maps.Keys(t.Days)) {
+		out.Days = append(out.Days, DayUsage{day, Tokens(t.Days[day])})
+	}
+	out.Days = out.Days[max(0, len(out.Days)-maxDays):]
+	return out
 }
 
 // SettingsAt returns the settings at a leaf, by the rules of a profile; the leaf "" has none but the defaults. It reads

@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/rows"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/searchindex"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -33,6 +34,13 @@ func (b *busy) Get(ctx context.Context, key string, r backend.Range) ([]byte, ba
 
 func sessionIn(t *testing.T, b backend.Backend) *coppice.Session {
 	t.Helper()
+	s, _ := sessionOf(t, b)
+	return s
+}
+
+// sessionOf is sessionIn with the store.
+func sessionOf(t *testing.T, b backend.Backend) (*coppice.Session, *coppice.Store) {
+	t.Helper()
 	st, err := coppice.New(b, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +50,7 @@ func sessionIn(t *testing.T, b backend.Backend) *coppice.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return s, st
 }
 
 // reopened returns the session on another handle, which has no image in memory.
@@ -127,7 +135,7 @@ const usageOfOne = `{"role":"assistant","provider":"p","model":"m","content":[],
 
 // The usage of a session counts all branches, that of a path only its own, and that of no path is zero.
 func TestUsageAddsUp(t *testing.T) {
-	s := sessionIn(t, memory.New())
+	s, st := sessionOf(t, memory.New())
 	answer := entry.Message(json.RawMessage(usageOfOne))
 	commit(t, s, nil, entry.User("q"))
 	question := s.Head().Entry
@@ -140,9 +148,10 @@ func TestUsageAddsUp(t *testing.T) {
 	if err != nil || leaf != s.Head().Entry {
 		t.Fatalf("%s, %v", leaf, err)
 	}
-	all, err1 := api.UsageOfSession(t.Context(), s)
-	path, err2 := api.UsageOfPath(t.Context(), s, leaf)
-	none, err3 := api.UsageOfPath(t.Context(), s, "")
+	r := manager.NewUsageReader(st, nil)
+	all, err1 := api.UsageOfSession(t.Context(), r, s)
+	path, err2 := api.UsageOfPath(t.Context(), r, s, leaf)
+	none, err3 := api.UsageOfPath(t.Context(), r, s, "")
 	for i, tt := range []struct {
 		got            api.Usage
 		err            error

@@ -164,14 +164,23 @@ func PromptOf(p searchindex.Prompt) Prompt {
 	}
 }
 
-// Usage is what the answers of models in a session report.
+// Usage is what the answers of models in a session report. A response of a provider counts once, in one session of the
+// store.
 type Usage struct {
-	Session string       `json:"session"`
-	Scope   string       `json:"scope" enum:"session,path" doc:"session: all branches; path: one path"`
-	Entries int          `json:"entries" doc:"number of entries that were read"`
-	Usage   Tokens       `json:"usage"`
-	Models  []ModelUsage `json:"models" doc:"by model, in the order of their names"`
-	Points  []CostAt     `json:"points,omitempty" doc:"how the cost grew, oldest first, at most 512; only if asked for"`
+	Session   string       `json:"session"`
+	Scope     string       `json:"scope" enum:"session,path" doc:"session: all branches; path: one path"`
+	Entries   int          `json:"entries" doc:"number of entries that were read"`
+	Usage     Tokens       `json:"usage" doc:"of the answers that this session received"`
+	Inherited Tokens       `json:"inherited,omitzero" doc:"of copies of answers that other sessions received"`
+	Models    []ModelUsage `json:"models" doc:"of usage, by model, in the order of their names"`
+	Days      []DayUsage   `json:"days" doc:"of usage, by day of the answer, oldest first, at most the newest 1,024"`
+	Points    []CostAt     `json:"points,omitempty" doc:"how the cost grew, oldest first, at most 512; only on request"`
+}
+
+// DayUsage is the usage of one day.
+type DayUsage struct {
+	Day   string `json:"day" doc:"in UTC, as 2006-01-02"`
+	Usage Tokens `json:"usage"`
 }
 
 // CostAt is what a session had cost at a commit.
@@ -188,7 +197,7 @@ type ModelUsage struct {
 
 // Tokens are numbers of tokens, and their cost.
 type Tokens struct {
-	Answers    int     `json:"answers" doc:"number of answers"`
+	Answers    int     `json:"answers" doc:"number of responses of providers"`
 	Input      int64   `json:"input" doc:"without tokens read from or written to a cache"`
 	Output     int64   `json:"output" doc:"including reasoning"`
 	CacheRead  int64   `json:"cacheRead"`

@@ -102,7 +102,7 @@ var table = []edge{
 		dir:  "export",
 		ours: join(pure, "", "internal/message", "internal/rawjson", "manager"), ext: []string{goldmark, humane},
 	},
-	{dir: "manager", ours: join(pure, "", "internal/fold", "internal/message", "internal/rawjson",
+	{dir: "manager", ours: join(pure, "", "internal/fold", "internal/layout", "internal/message", "internal/rawjson",
 		"internal/shortid")},
 	{dir: "provider", ours: []string{"transcript", "internal/message", "internal/rawjson"}},
 	{

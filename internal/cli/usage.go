@@ -9,6 +9,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/manager"
 )
 
 func (c *cli) usageCommand() *cobra.Command {
@@ -19,8 +20,9 @@ func (c *cli) usageCommand() *cobra.Command {
 		Short: "Sum up the tokens and the cost of a session or of one path",
 		Long: `Sum up the tokens and the cost that answers of models report, in total and by model: of the whole
 session with all branches, with --path of the current path, or with --to of the path to an entry or a
-branch. The formats of pi, Anthropic, OpenAI, Bedrock and Gemini are supported. An answer that reports
-no usage counts as an answer.`,
+branch. A response of a provider counts once, in the session that received it: what forks, resumed
+copies and agents hold of other sessions is listed apart. The formats of pi, Anthropic, OpenAI, Bedrock
+and Gemini are supported. An answer that reports no usage counts as an answer.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.usage(cmd.Context(), args[0], to, path || to != "")
@@ -32,8 +34,8 @@ no usage counts as an answer.`,
 }
 
 func (c *cli) usage(ctx context.Context, id, to string, path bool) error {
-	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
-		out, err := usageOf(ctx, s, to, path)
+	return c.withSession(ctx, id, readOnly(), func(st *countedStore, s *coppice.Session) error {
+		out, err := usageOf(ctx, manager.NewUsageReader(st.Store, nil), s, to, path)
 		if err != nil {
 			return err
 		}
@@ -45,15 +47,17 @@ func (c *cli) usage(ctx context.Context, id, to string, path bool) error {
 }
 
 // usageOf returns the usage of a session, or of the path to an entry or a branch.
-func usageOf(ctx context.Context, s *coppice.Session, to string, path bool) (api.Usage, error) {
+func usageOf(
+	ctx context.Context, r *manager.UsageReader, s *coppice.Session, to string, path bool,
+) (api.Usage, error) {
 	if !path {
-		return api.UsageOfSession(ctx, s)
+		return api.UsageOfSession(ctx, r, s)
 	}
 	leaf, err := api.Leaf(ctx, s, to)
 	if err != nil {
 		return api.Usage{}, err
 	}
-	return api.UsageOfPath(ctx, s, leaf)
+	return api.UsageOfPath(ctx, r, s, leaf)
 }
 
 func (c *cli) usageText(out api.Usage) error {
@@ -82,6 +86,9 @@ func (c *cli) usageText(out api.Usage) error {
 		rows = append(rows, row(name, m.Usage))
 	}
 	rows = append(rows, row("total of the "+out.Scope, out.Usage))
+	if out.Inherited != (api.Tokens{}) {
+		rows = append(rows, row("copied from other sessions", out.Inherited))
+	}
 	return c.stdout.Table([]term.Column{
 		{Head: "MODEL", Flex: true},
 		{Head: "ANSWERS", Right: true},

@@ -7,7 +7,7 @@ import { said } from "./line.ts";
 import { session } from "./nav.ts";
 import { change, head, summary } from "./session.ts";
 import { isNew, markSeen, readSeen, writeSeen } from "./seen.ts";
-import { byDay, rollUp, type Spent } from "./spend.ts";
+import { byDay, rollUp, spend, type Spent } from "./spend.ts";
 
 export const sessions = signal<Session[]>([]);
 export const more = signal<string | null>(null);
@@ -128,10 +128,8 @@ export function start(): void {
       pending = undefined;
       void readAgain(id);
     }, settles);
-    const more = c.entries.reduce((sum, e) => sum + (said(e)?.cost ?? 0), 0);
-    if (more > 0) {
-      spent.value = spent.peek().map((s) => (s.session === id ? { ...s, usage: { ...s.usage, cost: s.usage.cost + more } } : s));
-    }
+    const answers = c.entries.map((e) => ({ time: e.timestamp, cost: said(e)?.cost ?? 0 })).filter((a) => a.cost > 0);
+    if (answers.length > 0) spent.value = spend(spent.peek(), id, answers);
   });
   document.addEventListener("pointerdown", touched, { passive: true });
   document.addEventListener("keydown", touched, { passive: true });

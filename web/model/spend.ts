@@ -1,12 +1,12 @@
 // What sessions cost, with and without the agents that they started. Pure.
 
-/** A Spent is what one session used, all of its branches. */
+/** A Spent is what one session used, all of its branches: answers that it received itself, and no copies. */
 export interface Spent {
   session: string;
   parent?: string;
   relation?: string;
-  updated?: string;
   usage: { total: number; cost: number; output: number };
+  days?: { day: string; usage: { cost: number } }[]; // parts of usage by the UTC date of the answer
   damaged?: boolean; // what it used is not known
 }
 
@@ -19,10 +19,7 @@ export interface Sum {
   damaged: boolean;
 }
 
-/**
- * rollUp returns the sums of each session. Forks are not agents: what they share with their parent is not counted twice,
- * because they are not counted for it at all. A chain of parents that leads back to itself ends there.
- */
+/** rollUp returns the sums of each session. Forks are not agents. A chain of parents that leads back to itself ends there. */
 export function rollUp(list: Spent[]): Map<string, Sum> {
   const sums = new Map<string, Sum>();
   const byID = new Map(list.map((s) => [s.session, s]));
@@ -46,7 +43,7 @@ export function rollUp(list: Spent[]): Map<string, Sum> {
   return sums;
 }
 
-/** A Day is what the sessions whose newest activity was on a day cost together. time is its start, seconds since 1970. */
+/** A Day is what the answers of a day cost, in all sessions. time is its start, seconds since 1970. */
 export interface Day {
   time: number;
   cost: number;
@@ -55,14 +52,28 @@ export interface Day {
 /** maxDays bounds the days of a chart: the newest are kept. */
 const maxDays = 366;
 
-/** byDay returns the days on which there was activity, oldest first. Days are those of UTC. */
+/** byDay returns the days on which there were answers, oldest first. Days are those of UTC. */
 export function byDay(list: Spent[]): Day[] {
   const days = new Map<number, number>();
-  for (const s of list) {
-    const t = Date.parse(s.updated ?? "");
-    if (Number.isNaN(t)) continue;
-    const day = Math.floor(t / 86_400_000) * 86_400;
-    days.set(day, (days.get(day) ?? 0) + s.usage.cost);
+  for (const { day, usage } of list.flatMap((s) => s.days ?? [])) {
+    const t = Date.parse(day) / 1000;
+    if (!Number.isNaN(t)) days.set(t, (days.get(t) ?? 0) + usage.cost);
   }
   return [...days].map(([time, cost]) => ({ time, cost })).sort((a, b) => a.time - b.time).slice(-maxDays);
+}
+
+/** spend returns the list after a session received answers. Of an answer without a time the day stays unknown. */
+export function spend(list: Spent[], session: string, answers: { time?: string | undefined; cost: number }[]): Spent[] {
+  return list.map((s) => {
+    if (s.session !== session) return s;
+    const days = new Map((s.days ?? []).map((d) => [d.day, d.usage.cost]));
+    let cost = s.usage.cost;
+    for (const a of answers) {
+      cost += a.cost;
+      const t = Date.parse(a.time ?? "");
+      const day = Number.isNaN(t) ? "" : new Date(t).toISOString().slice(0, 10);
+      if (day) days.set(day, (days.get(day) ?? 0) + a.cost);
+    }
+    return { ...s, usage: { ...s.usage, cost }, days: [...days].map(([day, cost]) => ({ day, usage: { cost } })) };
+  });
 }

@@ -9,15 +9,20 @@ export interface Side {
   cost: number;
 }
 
-/** sideOf sums the entries that only one side has. */
+/** sideOf sums the entries that only one side has. Several may be of one response of a provider, which counts once. */
 export function sideOf(entries: Entry[]): Side {
   const s = { messages: 0, tokens: 0, cost: 0 };
+  const counted = new Map<unknown, { tokens: number; cost: number }>();
   for (const e of entries) {
     const m = messageOf(e);
     if (!m) continue;
     s.messages++;
-    s.tokens += m.tokens;
-    s.cost += m.cost;
+    const id = (e.message as { responseId?: unknown } | undefined)?.responseId || e.id;
+    const before = counted.get(id) ?? { tokens: 0, cost: 0 };
+    if (m.tokens < before.tokens) continue;
+    s.tokens += m.tokens - before.tokens;
+    s.cost += m.cost - before.cost;
+    counted.set(id, m);
   }
   return s;
 }

@@ -27,6 +27,10 @@ export function UsagePane(): JSX.Element {
     <section class="usage" aria-label="Usage">
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       {u && <Table u={u} />}
+      {u?.inherited && (
+        <p>Copied from other sessions, and counted there: {answers(u.inherited.answers)}, {count(u.inherited.total)} tokens
+          {u.inherited.cost > 0 && ", " + cost(u.inherited.cost)}.</p>
+      )}
       {sum && sum.agents > 0 && (
         <p>With its {sum.agents === 1 ? "agent" : sum.agents + " agents, those of agents included"}: {cost(sum.all)}, {count(sum.allTokens)} tokens.</p>
       )}
@@ -34,6 +38,10 @@ export function UsagePane(): JSX.Element {
       <OverTime />
     </section>
   );
+}
+
+function answers(n: number): string {
+  return n === 1 ? "1 answer" : count(n) + " answers";
 }
 
 function Table({ u }: { u: Schemas["Usage"] }): JSX.Element {
@@ -55,7 +63,7 @@ function Table({ u }: { u: Schemas["Usage"] }): JSX.Element {
   );
 }
 
-/** OverTime shows what the sessions of the list cost, by the day of their newest activity. */
+/** OverTime shows what the sessions of the list cost, by the day of the answer. */
 export function OverTime(): JSX.Element | null {
   const host = useRef<HTMLDivElement>(null);
   const days = overTime.value;

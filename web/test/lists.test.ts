@@ -6,7 +6,7 @@ import { commonStart, pointOf } from "../model/compare.ts";
 import { pretty } from "../model/pretty.ts";
 import { split } from "../model/search.ts";
 import { isNew, markSeen } from "../model/seen.ts";
-import { byDay, rollUp, type Spent } from "../model/spend.ts";
+import { byDay, rollUp, spend, type Spent } from "../model/spend.ts";
 import { sideOf, verdict } from "../model/verdict.ts";
 
 Object.assign(globalThis, { localStorage: { getItem: () => null } });
@@ -32,10 +32,22 @@ test("sessions are below their parents, also when parents lead in a circle", () 
   assert.deepEqual(top[0]!.children.map((n) => [n.session.id, n.children.map((m) => m.session.id)]), [["b", ["c"]]]);
 });
 
-test("days are summed and in order", () => {
-  const at = (updated: string, cost: number) => ({ ...spent("s", cost), updated });
-  assert.deepEqual(byDay([at("2026-03-02T23:59:59Z", 1), at("2026-03-01T00:00:00Z", 2), at("2026-03-02T00:00:00Z", 3), at("?", 9)]),
-    [{ time: 1772323200, cost: 2 }, { time: 1772409600, cost: 4 }]);
+test("what was spent belongs to the day of the answer, in order, whenever the session was active last", () => {
+  const on = (session: string, ...days: [string, number][]): Spent =>
+    ({ ...spent(session, 10), days: days.map(([day, cost]) => ({ day, usage: { cost } })) });
+  const list = [on("a", ["2026-03-01", 2], ["2026-03-02", 1]), on("b", ["2026-03-02", 3], ["?", 9]), spent("old server", 9)];
+  assert.deepEqual(byDay(list), [{ time: 1772323200, cost: 2 }, { time: 1772409600, cost: 4 }]);
+  const more = spend(list, "a", [{ time: "2026-03-01T23:59:59.000Z", cost: 4 }, { time: undefined, cost: 1 }]);
+  assert.deepEqual(byDay(more), [{ time: 1772323200, cost: 6 }, { time: 1772409600, cost: 4 }]);
+  assert.deepEqual(more.map((s) => s.usage.cost), [15, 10, 9]);
+});
+
+test("a response that is several entries is one message each, and one sum", () => {
+  const part = (id: string, responseId: string, output: number) => ({
+    type: "message", id, parentId: null,
+    message: { role: "assistant", content: "x", responseId, usage: { totalTokens: output, cost: { total: output } } },
+  });
+  assert.deepEqual(sideOf([part("a", "r1", 2), part("b", "r1", 5), part("c", "r1", 4), part("d", "r2", 1)]), { messages: 4, tokens: 6, cost: 6 });
 });
 
 test("a session is new once it has more commits than were shown, and what was shown first is forgotten first", () => {

@@ -145,8 +145,9 @@ class StoreOperations(Resource):
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
         order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
     ) -> Iterator[SessionUsage]:
-        """Tokens and cost of sessions, each with all branches. Reads every entry of a session that was changed since
-        it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
+        """Tokens and cost of sessions, each with all branches. Each response of a provider counts in one session: the
+        one that received it. Reads every entry of a session that was changed since it was asked for last.
+        meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
 
         cwd: only sessions of this working directory
         parent: only sessions that this one started

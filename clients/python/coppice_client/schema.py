@@ -283,6 +283,14 @@ class Damage(_Damage, total=False):
     session: str
 
 
+class DayUsage(TypedDict):
+    """DayUsage of the API."""
+
+    day: str
+    """in UTC, as 2006-01-02"""
+    usage: Tokens
+
+
 class _Deleted(TypedDict):
     """What each Deleted has."""
 
@@ -993,16 +1001,19 @@ class _SessionUsage(TypedDict):
 
     created: str
     cwd: str
+    days: list[DayUsage]
+    """of usage, by day of the answer, oldest first, at most the newest 1,024"""
     entries: int
     """number of entries that were read"""
     models: list[ModelUsage]
-    """by model, in the order of their names"""
+    """of usage, by model, in the order of their names"""
     scope: Literal["session", "path"]
     """session: all branches; path: one path"""
     session: str
     title: str
     updated: str
     usage: Tokens
+    """of the answers that this session received"""
 
 
 class SessionUsage(_SessionUsage, total=False):
@@ -1010,10 +1021,12 @@ class SessionUsage(_SessionUsage, total=False):
 
     damaged: bool
     """not all of it can be read, so what it used is not known"""
+    inherited: Tokens
+    """of copies of answers that other sessions received"""
     parent: str
     """the session that started this one"""
     points: list[CostAt]
-    """how the cost grew, oldest first, at most 512; only if asked for"""
+    """how the cost grew, oldest first, at most 512; only on request"""
     relation: str
     """what it is to its parent, such as agent or fork"""
 
@@ -1069,7 +1082,7 @@ class Tokens(TypedDict):
     """Tokens of the API."""
 
     answers: int
-    """number of answers"""
+    """number of responses of providers"""
     cacheRead: int
     cacheWrite: int
     cost: float
@@ -1103,21 +1116,26 @@ class TreeMap(_TreeMap, total=False):
 class _Usage(TypedDict):
     """What each Usage has."""
 
+    days: list[DayUsage]
+    """of usage, by day of the answer, oldest first, at most the newest 1,024"""
     entries: int
     """number of entries that were read"""
     models: list[ModelUsage]
-    """by model, in the order of their names"""
+    """of usage, by model, in the order of their names"""
     scope: Literal["session", "path"]
     """session: all branches; path: one path"""
     session: str
     usage: Tokens
+    """of the answers that this session received"""
 
 
 class Usage(_Usage, total=False):
     """Usage of the API."""
 
+    inherited: Tokens
+    """of copies of answers that other sessions received"""
     points: list[CostAt]
-    """how the cost grew, oldest first, at most 512; only if asked for"""
+    """how the cost grew, oldest first, at most 512; only on request"""
 
 
 class _UsageList(TypedDict):

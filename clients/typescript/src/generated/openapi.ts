@@ -736,7 +736,7 @@ export interface paths {
         };
         /**
          * Tokens and cost of sessions, each with all branches
-         * @description Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
+         * @description Each response of a provider counts in one session: the one that received it. Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
          */
         get: operations["allUsage"];
         put?: never;
@@ -989,6 +989,11 @@ export interface components {
              */
             offset: number;
             session?: string;
+        };
+        DayUsage: {
+            /** @description in UTC, as 2006-01-02 */
+            day: string;
+            usage: components["schemas"]["Tokens"];
         };
         Deleted: {
             deleted: boolean;
@@ -1636,16 +1641,20 @@ export interface components {
             cwd: string;
             /** @description not all of it can be read, so what it used is not known */
             damaged?: boolean;
+            /** @description of usage, by day of the answer, oldest first, at most the newest 1,024 */
+            days: components["schemas"]["DayUsage"][];
             /**
              * Format: int64
              * @description number of entries that were read
              */
             entries: number;
-            /** @description by model, in the order of their names */
+            /** @description of copies of answers that other sessions received */
+            inherited?: components["schemas"]["Tokens"];
+            /** @description of usage, by model, in the order of their names */
             models: components["schemas"]["ModelUsage"][];
             /** @description the session that started this one */
             parent?: string;
-            /** @description how the cost grew, oldest first, at most 512; only if asked for */
+            /** @description how the cost grew, oldest first, at most 512; only on request */
             points?: components["schemas"]["CostAt"][];
             /** @description what it is to its parent, such as agent or fork */
             relation?: string;
@@ -1658,6 +1667,7 @@ export interface components {
             title: string;
             /** Format: date-time */
             updated: string;
+            /** @description of the answers that this session received */
             usage: components["schemas"]["Tokens"];
         };
         Snapshot: {
@@ -1693,7 +1703,7 @@ export interface components {
         Tokens: {
             /**
              * Format: int64
-             * @description number of answers
+             * @description number of responses of providers
              */
             answers: number;
             /** Format: int64 */
@@ -1738,14 +1748,18 @@ export interface components {
             view: string;
         };
         Usage: {
+            /** @description of usage, by day of the answer, oldest first, at most the newest 1,024 */
+            days: components["schemas"]["DayUsage"][];
             /**
              * Format: int64
              * @description number of entries that were read
              */
             entries: number;
-            /** @description by model, in the order of their names */
+            /** @description of copies of answers that other sessions received */
+            inherited?: components["schemas"]["Tokens"];
+            /** @description of usage, by model, in the order of their names */
             models: components["schemas"]["ModelUsage"][];
-            /** @description how the cost grew, oldest first, at most 512; only if asked for */
+            /** @description how the cost grew, oldest first, at most 512; only on request */
             points?: components["schemas"]["CostAt"][];
             /**
              * @description session: all branches; path: one path
@@ -1753,6 +1767,7 @@ export interface components {
              */
             scope: "session" | "path";
             session: string;
+            /** @description of the answers that this session received */
             usage: components["schemas"]["Tokens"];
         };
         UsageList: {

@@ -38,7 +38,7 @@ export const required = {
   Snapshot: ["id", "seq", "tag", "time", "bytes", "reason", "commit"],
   SnapshotList: ["snapshots"],
   TreeMap: ["view", "total", "buckets"],
-  Usage: ["session", "scope", "entries", "usage", "models"],
+  Usage: ["session", "scope", "entries", "usage", "models", "days"],
   Versions: ["versions", "at"],
 } satisfies { [name in keyof Schemas]?: string[] };
 

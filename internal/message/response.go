@@ -1,0 +1,50 @@
+package message
+
+import (
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// Response is the provider's response that a message is of.
+type Response struct {
+	ID        string // "" = the message has none
+	Inherited bool   // a copy: another session received it
+}
+
+// ResponseOf returns the response of a message, or of another object that has a usage. Its id is the provider's
+// (responseId, or id in a provider's own message), else the one that an import made ("origin"). Of several messages
+// with one id each reports the usage of the whole response, as far as it was known.
+func ResponseOf(message []byte) (r Response) {
+	var own, origin string
+	for m := rawjson.Walk(message); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
+		case "responseId", "response_id":
+			r.ID = rawjson.Text(m.Val)
+		case "id":
+			own = rawjson.Text(m.Val)
+		case "origin":
+			origin = rawjson.Text(m.Val)
+		case "inherited":
+			r.Inherited = rawjson.IsTrue(m.Val)
+		}
+	}
+	if r.ID == "" && isResponseID(own) {
+		r.ID = own
+	}
+	if r.ID == "" {
+		r.ID = origin
+	}
+	return r
+}
+
+// isResponseID reports an id in the form of a provider's. Ids of other forms are the program's that stored the
+// message, and may repeat.
+func isResponseID(id string) bool {
+	for _, prefix := range []string{"msg_", "resp_", "chatcmpl-"} {
+		if strings.HasPrefix(id, prefix) {
+			return true
+		}
+	}
+	return false
+}
