@@ -65,7 +65,7 @@ func (anthropic) own(c *converter, t *turn, b *block) bool {
 		b.typ != "tool_result" && strings.HasSuffix(b.typ, "_tool_result"):
 		return t.who == model
 	}
-	return b.typ == "tool_reference"
+	return b.typ == "tool_reference" && first(b.raw, "tool_name") != nil
 }
 
 func anthropicThought(b *block) bool {

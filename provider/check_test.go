@@ -172,6 +172,8 @@ func anthropicResult(b object, where string) {
 			anthropicImage(in, where)
 		case "document", "search_result":
 			must(b["is_error"] != true, "%s: document in an error", where)
+		case "tool_reference":
+			must(b["is_error"] != true && !blank(in["tool_name"]), "%s: %v", where, in)
 		default:
 			must(false, "%s: %v in a result", where, in)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,8 +94,11 @@ func importFile(name string, data []byte) (in imported, err error) {
 	return in, nil
 }
 
+// tally counts, by API or program, what it takes, and the losses of each kind.
+type tally map[string]int
+
 // requests returns what is wrong with the requests of a session; "" = each API takes its own.
-func (in imported) requests(t *testing.T) (wrong string) {
+func (in imported) requests(t *testing.T, n tally) (wrong string) {
 	c := transcript.BuildContext(in.path, in.format.Profile)
 	for _, api := range provider.APIs() {
 		r, err := provider.Convert(t.Context(), c, api, nil)
@@ -103,6 +107,11 @@ func (in imported) requests(t *testing.T) (wrong string) {
 		}
 		if fault := check(r); fault != "" {
 			wrong += fmt.Sprintf("%s: %.500s\n", api, fault)
+			continue
+		}
+		n[string(api)]++
+		for _, l := range r.Lost {
+			n[string(api)+" lost "+string(l.Kind)]++
 		}
 	}
 	return wrong
@@ -157,7 +166,7 @@ func TestMutatedSessions(t *testing.T) {
 			return // its header or its format is not known any more
 		}
 		to := formats.All()[rapid.IntRange(0, len(formats.All())-1).Draw(rt, "to")]
-		if wrong := in.requests(t) + in.files(to); wrong != "" {
+		if wrong := in.requests(t, tally{}) + in.files(to); wrong != "" {
 			rt.Fatalf("%s", wrong)
 		}
 	})
@@ -168,6 +177,7 @@ func TestFilesOfAFolder(t *testing.T) {
 	if *folder == "" {
 		t.Skip("no -files")
 	}
+	n := tally{}
 	err := filepath.WalkDir(*folder, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(name) != ".jsonl" {
 			return err
@@ -182,11 +192,15 @@ func TestFilesOfAFolder(t *testing.T) {
 			return nil
 		}
 		t.Logf("%s: %s, %d entries, %d on the path", name, in.format.Name, len(in.drafts), len(in.path))
-		if wrong := in.requests(t) + in.files(formats.All()...); wrong != "" {
+		n["files"]++
+		if wrong := in.requests(t, n) + in.files(formats.All()...); wrong != "" {
 			t.Errorf("%s: %s", name, wrong)
 		}
 		return nil
 	})
+	for _, what := range slices.Sorted(maps.Keys(n)) {
+		t.Logf("%6d %s", n[what], what)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

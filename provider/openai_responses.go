@@ -132,8 +132,7 @@ func (responses) takes(c *converter, t *turn, b *block) bool {
 	if err != nil || end != len(item) || !isReasoning(item) || t.who != model || !c.signed(t) {
 		return false
 	}
-	b.raw, _ = rawjson.Whole(rawjson.AppendCompact(nil, item))
-	b.asIs, b.thought.Item = true, true
+	b.raw, b.asIs, b.thought.Item = rawjson.AppendCompact(nil, item), true, true
 	return true
 }
 

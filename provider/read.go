@@ -30,7 +30,7 @@ func (c *converter) read(ctx context.Context, at int, m transcript.Message) erro
 		c.lose(t, LostMessage, "not a JSON object")
 		return nil
 	}
-	raw, broken := rawjson.Whole(rawjson.AppendCompact(nil, raw))
+	raw, broken := message.Whole(rawjson.AppendCompact(nil, raw))
 	if rawjson.IsTrue(rawjson.Field(raw, "excludeFromContext")) {
 		return nil
 	}
@@ -38,11 +38,6 @@ func (c *converter) read(ctx context.Context, at int, m transcript.Message) erro
 	t.model = rawjson.Text(message.Model(raw))
 	parsed := message.Decode(raw)
 	c.blocks(t, &parsed)
-	for _, b := range t.blocks {
-		if b.call != nil {
-			broken += b.call.broken
-		}
-	}
 	if broken > 0 {
 		c.lose(t, LostText, "halves of surrogate pairs, or bytes that are not UTF-8: sent as U+FFFD")
 	}

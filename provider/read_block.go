@@ -26,9 +26,6 @@ func blockOf(m *message.Block) *block {
 		return b
 	case m.Kind == message.Call && !m.Hosted:
 		b.kind, b.call, b.mark = call, callOf(m), first(b.raw, "thoughtSignature", "thought_signature")
-		if b.call.broken > 0 { // in a text that is JSON
-			b.raw = nil
-		}
 		return b
 	case m.Kind == message.Result && !m.Hosted:
 		b.kind, b.result = result, resultOf(m)
@@ -50,8 +47,7 @@ func blockOf(m *message.Block) *block {
 
 // callOf returns a call.
 func callOf(m *message.Block) *toolCall {
-	c := &toolCall{id: rawjson.Text(m.ID), name: rawjson.Text(m.Name)}
-	c.args, c.broken = rawjson.Whole(argumentsOf(m.Body))
+	c := &toolCall{id: rawjson.Text(m.ID), name: rawjson.Text(m.Name), args: argumentsOf(m.Body)}
 	if rawjson.Field(m.Raw, "call_id") != nil {
 		c.item = rawjson.Text(rawjson.Field(m.Raw, "id"))
 	}

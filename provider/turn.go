@@ -82,7 +82,6 @@ type toolCall struct {
 	item   string // the id of OpenAI's item, beside that of the call
 	name   string
 	args   []byte // JSON
-	broken int    // characters of the arguments that were replaced
 	answer *block // the result; nil = none yet
 	sentID string
 }

@@ -57,7 +57,7 @@ func (c *checker) lines(entries lines) lines {
 
 // line returns one entry with its values replaced.
 func (c *checker) line(raw []byte) []byte {
-	raw, n := rawjson.Whole(raw)
+	raw, n := message.Whole(raw)
 	c.count(lostText, n)
 	if !bytes.Contains(raw, []byte("image")) {
 		return raw
