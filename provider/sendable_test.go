@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/provider"
 )
 
@@ -49,6 +50,7 @@ func TestHalvesOfPairs(t *testing.T) {
 
 // An image that the API refuses is named in words in its place, with the reason, and is a loss.
 func TestImagesThatAreRefused(t *testing.T) {
+	testutil.SkipSizes(t)
 	every := provider.APIs()
 	anthropic, gemini := every[:1], every[3:]
 	noImage := strings.Repeat("AAAA", 20)
@@ -95,6 +97,7 @@ func TestImagesThatAreRefused(t *testing.T) {
 // Of images that fit alone, those are left out that do not fit together: the oldest over the number that a request may
 // hold, and those that are too large for a request of many.
 func TestImagesThatDoNotFitTogether(t *testing.T) {
+	testutil.SkipSizes(t)
 	of := func(n int, data string) (list []string) {
 		for range n {
 			list = append(list, userOf(imageOf("image/png", data)))
