@@ -50,7 +50,7 @@ type link struct {
 	Calls   []ToolCall // with their arguments as written
 	Results []string   // ids of the calls that it answers
 	only    bool       // it says nothing but results
-	broken  bool       // it is an answer that failed or was aborted
+	broken  bool       // it is an answer that failed, or was aborted, without a word or a call
 }
 
 func linkOf(m Message, ordinal uint64) link {

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/message"
@@ -88,18 +87,11 @@ func failedTurn(m Message) bool {
 	return stop == `"error"` || stop == `"aborted"`
 }
 
-// dropBroken leaves out answers that failed or were aborted: they are no words of the model's to go on from. One for
-// which tools have run stays, with their results.
+// dropBroken leaves out answers that failed without a text or a call. An answer that failed after one stays.
 func (b *contextBuilder) dropBroken() {
-	ran := map[string]bool{}
-	for _, p := range b.links {
-		for _, id := range p.Results {
-			ran[id] = true
-		}
-	}
 	kept := 0
 	for i, p := range b.links {
-		if p.broken && !slices.ContainsFunc(p.Calls, func(c ToolCall) bool { return ran[c.ID] }) {
+		if p.broken {
 			continue
 		}
 		b.messages[kept], b.links[kept] = b.messages[i], p

@@ -216,13 +216,12 @@ func TestOpenCalls(t *testing.T) {
 	if diff := cmp.Diff([]string{"orphan-result g 6", "open-call a 0", "open-call e 4", "open-call f 5"}, got); diff != "" {
 		t.Errorf("diagnostics (-want +got):\n%s", diff)
 	}
-	if len(c.Messages) != len(path)-1 {
-		t.Errorf("%d messages: nothing but the answer that failed is left out unasked", len(c.Messages))
+	if len(c.Messages) != len(path) {
+		t.Errorf("%d messages: nothing may be repaired unasked", len(c.Messages))
 	}
 }
 
-// TestBrokenAnswers: an answer that failed or was aborted is no part of the context, in the shape of any provider, but
-// where tools have run for it.
+// TestBrokenAnswers: an answer that failed without a text or a call is no part of the context; another one is.
 func TestBrokenAnswers(t *testing.T) {
 	const call = `[{"type":"toolCall","id":"k","name":"n"}]`
 	var lines []string
@@ -241,7 +240,7 @@ func TestBrokenAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		profile Profile
 		want    string
-	}{{Coppice, "u d e f"}, {Pi, "u a b c d e f"}, {OMP, "u c f"}} {
+	}{{Coppice, "u b c d e f"}, {Pi, "u a b c d e f"}, {OMP, "u c f"}} {
 		var got []string
 		for _, m := range BuildContext(path, tt.profile).Messages {
 			got = append(got, m.Entry)

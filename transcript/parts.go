@@ -15,7 +15,7 @@ type messageParts struct {
 	Failed      bool     // the answer or a result
 	ErrorText   []byte   // a string
 	Tool        bool     // the message is a result as a whole
-	Broken      bool     // the message is an answer that failed or was aborted
+	Broken      bool     // the message is an answer that failed, or was aborted, without a word or a call
 	Typed       bool     // of a user's message: a person wrote some of it
 	Attached    bool     // it has an image or a document
 }
@@ -60,7 +60,6 @@ func readParts(raw []byte) (p messageParts) {
 	var c message.Cursor
 	m := message.Scan(raw, &c)
 	p.Role, p.Failed, p.ErrorText, p.Tool = m.Role, m.Failed, m.Error, m.Speaker == message.Tool
-	p.Broken = m.Failed && m.Speaker == message.Assistant
 	for c.Next() {
 		b := &c.Block
 		p.Typed = p.Typed || m.Typed(b)
@@ -86,6 +85,7 @@ func readParts(raw []byte) (p messageParts) {
 		case message.Unread, message.Thinking:
 		}
 	}
+	p.Broken = m.Failed && m.Speaker == message.Assistant && len(p.Texts)+len(p.Calls) == 0
 	return p
 }
 

@@ -15,7 +15,7 @@ type Profile string
 // everything else is silent. What sets each apart:.
 const (
 	// Coppice is pi's rules; a leaf entry at the end of the path moves the head to its target, and answers that failed
-	// or were aborted are left out, unless tools have run for them.
+	// without a text or a call are left out.
 	Coppice Profile = ""
 	// Pi: a later assistant message overrides a model_change; context_edit entries rewrite or hide messages.
 	Pi Profile = "pi"
@@ -46,7 +46,7 @@ type rules struct {
 	explicit     bool // an explicit default model_change is not overridden by assistant messages
 	changesOnly  bool // assistant messages do not name the model at all
 	resets       bool // reset_boundary entries count
-	unbroken     bool // answers that failed are left out, unless tools have run for them
+	unbroken     bool // answers that failed without a text or a call are left out
 	healthy      bool // failed turns and unanswered calls are left out of the messages
 	verbatimOnly bool // only verbatim-lines compactions count; kept entries are flattened
 	emptyBranch  bool // branch summaries without text are messages as well

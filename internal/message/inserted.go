@@ -4,86 +4,95 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// table has, by program and role, the texts that a program inserts: how each begins, how it ends, and a version of
-// the program in whose files it was seen. The viewer reads the same file.
+// table has the texts that programs insert, by program and the version in whose files they were seen: the tags of
+// elements, the beginning and the end of other texts, those that are all of a part of a message, and those of a
+// developer. The viewer reads the same file.
 //
 //go:embed inserted.json
 var table []byte
 
-// mark is the beginning of a text that a program inserts, and its end where the beginning may be a person's too.
-type mark struct{ begin, end string }
+// insertions are the table. Keys are a program and a version.
+type insertions struct {
+	Tags      map[string][]string
+	Texts     map[string][][2]string
+	Whole     map[string][][2]string
+	Developer map[string][][2]string
 
-// marks are the table, by program and role.
-var marks = sync.OnceValue(func() map[string]map[string][]mark {
-	var rows map[string]map[string][][3]string
-	if err := json.Unmarshal(table, &rows); err != nil {
+	names map[string]bool // all tags
+}
+
+// opened are the tags of Codex that older versions did not always close.
+const opened = "codex 0.40"
+
+var inserted = sync.OnceValue(func() *insertions {
+	t := &insertions{names: map[string]bool{}}
+	if err := json.Unmarshal(table, t); err != nil {
 		panic(err) // it is part of the program
 	}
-	all := map[string]map[string][]mark{}
-	for program, roles := range rows {
-		all[program] = map[string][]mark{}
-		for role, list := range roles {
-			for _, row := range list {
-				all[program][role] = append(all[program][role], mark{row[0], row[1]})
+	for of, list := range t.Tags {
+		for _, name := range list {
+			t.names[name] = true
+			if of == opened {
+				t.Whole[of] = append(t.Whole[of], [2]string{"<" + name + ">"})
 			}
 		}
 	}
-	return all
+	return t
 })
 
-// spans are the marks of all programs in messages of a user whose end is known: a tag without one ends with its
-// closing tag.
-var spans = sync.OnceValue(func() (list []mark) {
-	for _, roles := range marks() {
-		for _, m := range roles["user"] {
-			if name, isTag := strings.CutPrefix(m.begin, "<"); m.end == "" && isTag && strings.HasSuffix(name, ">") {
-				m.end = "</" + name
-			}
-			if len(m.end) > 1 || m.begin[0] == '[' {
-				list = append(list, m)
-			}
+// knows reports whether the table has a program.
+func (t *insertions) knows(program string) bool {
+	for of := range t.Tags {
+		if name, _, _ := strings.Cut(of, " "); name == program {
+			return true
 		}
 	}
-	slices.SortFunc(list, func(a, b mark) int { return strings.Compare(a.begin+a.end, b.begin+b.end) })
-	return list
-})
+	return false
+}
 
 // Inserted reports whether a program wrote a content of a role, and not a person. program is the name of its format. Of
 // Codex one such text is enough, as it is for Codex itself; of others all of them are.
 func Inserted(program, role string, content []byte) bool {
-	list := marks()[program][role]
-	if list == nil {
+	t := inserted()
+	by := t.Whole
+	if role == "developer" {
+		by = t.Developer
+	} else if role != "user" || !t.knows(program) {
 		return false
 	}
-	any, all := false, true
+	some, all := false, true
 	for c := Content(content); c.Next(); {
 		switch {
-		case c.Block.Kind == Text && isMarked(c.Block.Text, list), c.Block.Inserted():
-			any = true
+		case c.Block.Kind == Text && isMarked(c.Block.Text, program, by), role == "user" && c.Block.Inserted():
+			some = true
 		case c.Block.Kind != Text || len(c.Block.Text) > 2:
 			all = false
 		}
 	}
-	return any && (all || program == "codex")
+	return some && (all || program == "codex")
 }
 
-// isMarked looks at the ends of a text, if it begins as marks do, or with what may be white space.
-func isMarked(val []byte, by []mark) bool {
-	if len(val) < 2 || val[1] > ' ' && val[1] < 0x80 && bytes.IndexByte([]byte(`<#[CTwW\`), val[1]) < 0 {
+// isMarked looks at the ends of a text, if it begins as those of the table do, or with what may be white space.
+func isMarked(val []byte, program string, by map[string][][2]string) bool {
+	if len(val) < 2 || val[1] > ' ' && val[1] < 0x80 && bytes.IndexByte([]byte(`<#TwW\`), val[1]) < 0 {
 		return false
 	}
 	text := strings.TrimSpace(rawjson.Text(val))
-	for _, m := range by {
-		if len(text) >= len(m.begin)+len(m.end) && strings.EqualFold(text[:len(m.begin)], m.begin) &&
-			strings.EqualFold(text[len(text)-len(m.end):], m.end) {
-			return true
+	for of, list := range by {
+		if !strings.HasPrefix(of, program+" ") {
+			continue
+		}
+		for _, m := range list {
+			if len(text) >= len(m[0])+len(m[1]) && strings.EqualFold(text[:len(m[0])], m[0]) &&
+				strings.EqualFold(text[len(text)-len(m[1]):], m[1]) {
+				return true
+			}
 		}
 	}
 	return false
@@ -129,7 +138,7 @@ func maybeSpans(val []byte) bool {
 		return false
 	}
 	first, last := val[1], val[len(val)-2]
-	return first <= ' ' || first >= 0x80 || bytes.IndexByte([]byte(`<#[CW\`), first) >= 0 ||
+	return first <= ' ' || bytes.IndexByte([]byte(`<#[C\`), first) >= 0 ||
 		last <= ' ' || last == '>' || val[len(val)-3] == '\\'
 }
 
@@ -198,12 +207,24 @@ func Apart(text string) (before, typed, after string) {
 // there is none.
 func spanAt(text string) int {
 	rest := strings.TrimLeft(text, blank)
-	for _, m := range spans() {
-		if len(rest) < len(m.begin) || !strings.EqualFold(rest[:len(m.begin)], m.begin) {
-			continue
+	skipped := len(text) - len(rest)
+	if head, body, ok := strings.Cut(rest, ">"); ok && head != "" && head[0] == '<' {
+		name := head[1:]
+		if first, _, _ := strings.Cut(name, " "); !inserted().names[name] {
+			name = first
 		}
-		if i := strings.Index(rest[len(m.begin):], m.end); i >= 0 {
-			return len(text) - len(rest) + len(m.begin) + i + len(m.end)
+		if i := strings.Index(body, "</"+name+">"); i >= 0 && inserted().names[name] {
+			return skipped + len(head) + 1 + i + len(name) + len("</>")
+		}
+	}
+	for _, list := range inserted().Texts {
+		for _, m := range list {
+			if !strings.HasPrefix(rest, m[0]) {
+				continue
+			}
+			if i := strings.Index(rest[len(m[0]):], m[1]); i >= 0 {
+				return skipped + len(m[0]) + i + len(m[1])
+			}
 		}
 	}
 	return 0
@@ -211,19 +232,16 @@ func spanAt(text string) int {
 
 // cutSpans returns a text without the elements that programs put on lines of their own at its end.
 func cutSpans(text string) string {
-	for found := true; found; {
-		found = false
-		for _, m := range spans() {
-			rest := strings.TrimRight(text, blank)
-			if m.begin[0] != '<' || !strings.HasSuffix(rest, m.end) {
-				continue
-			}
-			i := strings.LastIndex(rest, m.begin)
-			if i == 0 || i > 0 && rest[i-1] == '\n' {
-				text, found = strings.TrimRight(text[:i], blank), true
-				break
-			}
+	for {
+		rest := strings.TrimRight(text, blank)
+		end := strings.LastIndex(rest, "</")
+		if end < 0 || rest[len(rest)-1] != '>' || !inserted().names[rest[end+2:len(rest)-1]] {
+			return text
 		}
+		begin := strings.LastIndex(rest[:end], "<"+rest[end+2:len(rest)-1])
+		if begin < 0 || begin > 0 && rest[begin-1] != '\n' {
+			return text
+		}
+		text = strings.TrimRight(rest[:begin], blank)
 	}
-	return text
 }

@@ -115,7 +115,7 @@ func (c *converter) assistant(p place, pieces []piece) {
 	failed := rawjson.IsTrue(c.field("isApiErrorMessage")) || string(a.model) == synthetic
 	out := append(c.open(p, "message"), `,"message":{"role":"assistant","content":`...)
 	a.content = append(a.content, ']')
-	if failed && isText(a.content) {
+	if string(a.model) == synthetic && isText(a.content) {
 		out = append(out, "[]"...) // they are the error's text, not the model's
 	} else {
 		out = append(out, a.content...)

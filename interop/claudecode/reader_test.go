@@ -120,7 +120,7 @@ func TestConversation(t *testing.T) {
 		{"a circle", []node{{id: "u1", parent: "a2", typ: "user"}, {id: "a2", parent: "u1", typ: "assistant"}, {id: "u2", parent: "a2", typ: "user"}}, "u:u1 a:a2 u:u2", "cycle"},
 		{"a circle of lines that say nothing", []node{{id: "u1", typ: "user"}, progress("p1", "p2"), progress("p2", "p1"), {id: "u2", parent: "p1", typ: "user"}}, "u:u1 u:u2", ""},
 		{"its own parent", []node{{id: "u1", typ: "user"}, {id: "u2", parent: "u2", typ: "user"}}, "u:u1 u:u2", "orphan"},
-		{"an error of the provider", []node{{id: "u1", typ: "user"}, {id: "a1", parent: "u1", typ: "assistant", extra: `,"isApiErrorMessage":true`}}, "u:u1", ""},
+		{"an error of the provider", []node{{id: "u1", typ: "user"}, {id: "a1", parent: "u1", typ: "assistant", extra: `,"isApiErrorMessage":true`}}, "u:u1 a:a1", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

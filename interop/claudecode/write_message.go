@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
@@ -192,12 +191,14 @@ func (w *writer) assistant(it sourceEntry, raw, content []byte) []fileLine {
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
 		w.sayBlock(it, &said, m.Val)
 	}
-	failed := failedAnswer(it.message, raw)
-	if fault := rawjson.Field(raw, "errorMessage"); failed && rawjson.IsString(fault) && len(fault) > 2 {
-		if len(said.list) == 0 {
+	failed := string(rawjson.Field(raw, "stopReason")) == `"error"`
+	silent := len(said.list) == 0
+	if fault := rawjson.Field(raw, "errorMessage"); rawjson.IsString(fault) && len(fault) > 2 {
+		switch {
+		case silent:
 			said.put(w.block(fault))
-		} else if it.more == nil && !strings.Contains(string(rawjson.List(said.list)),
-			string(fault[1:len(fault)-1])) {
+		case failed && it.more == nil && !strings.Contains(string(rawjson.List(said.list)),
+			string(fault[1:len(fault)-1])):
 			w.lose("errors of messages that have content too")
 		}
 	}
@@ -205,33 +206,16 @@ func (w *writer) assistant(it sourceEntry, raw, content []byte) []fileLine {
 		return nil
 	}
 	made, model := w.provider(it, raw, &said)
-	if !failed || said.calls != nil { // tools may have run for it
-		w.pass(pathStep{calls: said.calls, model: model})
-		return []fileLine{{"assistant", made, nil}}
+	if silent { // an error of Claude Code's own, which it does not send to the model
+		failed = failed || string(model) != synthetic
+		made, model = rawjson.WithField(made, "model", []byte(synthetic)), nil
 	}
-	isError := string(rawjson.Field(raw, "stopReason")) == `"error"`
-	if string(model) != synthetic { // Claude Code does not send an error to the model
-		isError, made = true, rawjson.WithField(made, "model", []byte(synthetic))
-		w.lose("answers that failed: written as an error of Claude Code's")
+	var flags []any
+	if failed && rawjson.Field(it.more, "isApiErrorMessage") == nil {
+		flags = []any{"isApiErrorMessage", []byte("true")}
 	}
-	if isError && rawjson.Field(it.more, "isApiErrorMessage") == nil {
-		return []fileLine{{"assistant", made, []any{"isApiErrorMessage", []byte("true")}}}
-	}
-	return []fileLine{{"assistant", made, nil}}
-}
-
-// failedAnswer reports whether an answer ended in an error or was aborted; own is the message in its provider's shape.
-// One that was refused is the model's.
-func failedAnswer(own, raw []byte) bool {
-	_, _, refused := message.Stop(own, false)
-	if refused || string(rawjson.Field(own, "rawStopReason")) == `"refusal"` {
-		return false
-	}
-	switch string(rawjson.Field(raw, "stopReason")) {
-	case `"error"`, `"aborted"`:
-		return true
-	}
-	return false
+	w.pass(pathStep{calls: said.calls, model: model})
+	return []fileLine{{"assistant", made, flags}}
 }
 
 // writtenAnswer is the content of a message of the model, while it is put together.

@@ -101,11 +101,7 @@ function asked(m: Json, parts: Part[]): Message {
 
 /** piecesOf returns what a person wrote of a text, and what programs put to it. */
 function piecesOf(all: string): Part[] {
-  const { before, typed, after } = apart(all);
-  const pieces: Part[] = [
-    { kind: "text", text: before, inserted: true }, { kind: "text", text: typed }, { kind: "text", text: after, inserted: true },
-  ];
-  return pieces.filter((p) => p.kind === "text" && p.text !== "");
+  return apart(all).map((text, i): Part => ({ kind: "text", text, inserted: i !== 1 })).filter((p) => p.kind === "text" && p.text);
 }
 
 function holdsBlocks(x: unknown): boolean {
