@@ -42,6 +42,7 @@ type Header struct {
 	Version int       // as the file says it; 1 if it does not
 	ID      string    // the session's id in its old home; a new one if the file has none
 	Cwd     string    // working directory; "" = not said
+	CwdWas  string    // that of the entries, where Cwd is to be another one; "" = it is theirs
 	Title   string    // "" = not said
 	Parent  string    // session or path that it was forked from; "" = none
 	Created time.Time // zero = not said

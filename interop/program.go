@@ -18,6 +18,9 @@ type Program struct {
 	Taken func(e Env, id string) []string
 	// Command returns the command that continues a session: a program and its arguments.
 	Command func(id, file string) []string
+	// Hides reports, by the beginning of a file, whether the program leaves its session out of the list of sessions.
+	// nil = none.
+	Hides func(head []byte) bool
 
 	Lists []string // names of files that are in its folders and hold no session
 	// Beside and ListsBeside report files, and folders to be listed, outside of a file's folder that the reader asks a

@@ -116,7 +116,8 @@ var table = []edge{
 	{dir: "interop/formats", ours: join(parsing, "interop/...", "internal/message")},
 	{ // a reader and writer of one program's files
 		dir:  "interop/...",
-		ours: join(parsing, "interop/pi", "internal/message", "internal/parallel"), ext: []string{uuid, zstd},
+		ours: join(parsing, "interop/pi", "internal/fold", "internal/message", "internal/parallel"),
+		ext:  []string{uuid, zstd},
 	},
 	{dir: "internal/api", ours: join(pure, "", "backend", "manager", "provider", "searchindex", "interop",
 		"internal/check", "internal/importer", "internal/layout", "internal/rawjson", "internal/rows")},

@@ -63,6 +63,7 @@ type handedOff struct {
 	Bytes   int64          `json:"bytes"`
 	Cwd     string         `json:"cwd"`
 	Command string         `json:"command"`
+	Hidden  bool           `json:"hidden,omitempty"` // the program does not list it
 	Losses  interop.Losses `json:"losses,omitempty"`
 }
 
@@ -111,7 +112,7 @@ func (c *cli) writeThere(
 	if h.Created.IsZero() {
 		h.Created = c.now()
 	}
-	h.ID, h.Cwd = freeID(p, c.env(), h.ID), out.Cwd
+	h.ID, h.Cwd, h.CwdWas = freeID(p, c.env(), h.ID), out.Cwd, h.Cwd
 	h.Raw = rawjson.WithField(h.Raw, "id", rawjson.AppendString(nil, h.ID))
 	h.Raw = rawjson.WithField(h.Raw, "cwd", rawjson.AppendString(nil, h.Cwd))
 	file, err := p.File(c.env(), h.ID, out.Cwd, h.Created)
@@ -130,12 +131,28 @@ func (c *cli) writeThere(
 	if f, ok := errors.AsType[*api.Failure](err); ok && f.Code == "exists" {
 		f.Hint = "run it again"
 	}
+	if err == nil && p.Hides != nil {
+		var head []byte
+		if head, err = headOf(file); err == nil {
+			out.Hidden = p.Hides(head)
+		}
+	}
 	command := p.Command(out.ID, out.File)
 	for i, word := range command {
 		command[i] = shellQuote(word)
 	}
 	out.Command = strings.Join(command, " ")
 	return err
+}
+
+// headOf returns the beginning of a file.
+func headOf(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	head, err := io.ReadAll(io.LimitReader(f, 256<<10))
+	return head, errors.Join(err, f.Close())
 }
 
 // env is what the places of programs' files depend on.
@@ -170,6 +187,9 @@ func (c *cli) reportHandoff(out handedOff) error {
 	}
 	c.notef("wrote %s, %s", term.ShortenHome(out.File, c.home()), term.Size(out.Bytes))
 	c.noteLosses(out.Losses)
+	if out.Hidden {
+		c.notef("it is the session of an agent: %s does not list such sessions", out.Program)
+	}
 	if _, err := os.Stat(out.Cwd); err != nil {
 		c.notef("%s is not a folder of this machine: --cwd chooses another", term.Line(out.Cwd))
 	}

@@ -143,14 +143,30 @@ func add(b []byte, r rune) []byte {
 	return utf8.AppendRune(b, r)
 }
 
+// eachLetter runs f on the letters of the table, each with what it is taken apart into.
+func eachLetter(f func(parts string, r rune)) {
+	for group := range strings.SplitSeq(strings.TrimSpace(letters), " ") {
+		at := 1 + strings.IndexByte(group[1:], '=')
+		for _, r := range group[at+1:] {
+			f(group[:at], r)
+		}
+	}
+}
+
 // table is what letters fold to that are not computed.
 var table = sync.OnceValue(func() map[rune]string {
 	t := map[rune]string{}
-	for group := range strings.FieldsSeq(letters) {
-		at := 1 + strings.IndexByte(group[1:], '=')
-		for _, r := range group[at+1:] {
-			t[r] = group[:at]
+	eachLetter(func(parts string, r rune) { t[r] = parts })
+	for r, parts := range t { // without marks, and down to the last part
+		var b strings.Builder
+		for _, p := range parts {
+			if to, more := t[p]; more {
+				b.WriteString(to)
+			} else if !dropped(p) {
+				b.WriteRune(p)
+			}
 		}
+		t[r] = b.String()
 	}
 	inTurn := func(first rune, all string) {
 		for _, to := range all {

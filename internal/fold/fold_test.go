@@ -44,6 +44,26 @@ func TestTextOfAllForms(t *testing.T) {
 	}
 }
 
+// A text that was taken apart comes together again, and one that is composed stays as it is.
+func TestComposed(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{"/Users/me/Cafe\u0301", "/Users/me/Caf\u00e9"},
+		{"E\u0302\u0301 I\u0307 J\u030c j\u030c", "\u1ebe \u0130 J\u030c \u01f0"},
+		{"\u1112\u1161\u11a8\u110c\u1165\u11b7\u1112\u1161", "\ud559\uc810\ud558"},
+		{"\u30c8\u3099\u30e9\u30a4\u30d5\u3099", "\u30c9\u30e9\u30a4\u30d6"},
+		{"a\u0316\u0301", "\u00e1\u0316"},
+		{"\u0438\u0306 \u03b1\u0301", "\u0439 \u03ac"},
+		{"\u0915\u093c", "\u0915\u093c"},
+		{"\u0301a", "\u0301a"},
+		{"plain", "plain"},
+	} {
+		if got := Composed(c[0]); got != c[1] || Composed(c[1]) != c[1] {
+			t.Errorf("%+q: %+q, want %+q", c[0], got, c[1])
+		}
+	}
+}
+
 // A word is not found where it is only the beginning of a letter.
 func TestIndexOfWholeLetters(t *testing.T) {
 	t.Parallel()

@@ -1,12 +1,15 @@
 package claudecode
 
 import (
-	"fmt"
+	"bytes"
 	"path/filepath"
-	"regexp"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 
+	"github.com/coppice-go/coppice/internal/fold"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/homes"
 )
@@ -23,8 +26,7 @@ var Program = interop.Program{
 	},
 	UUIDs: true,
 	File: func(e interop.Env, id, cwd string, _ time.Time) (string, error) {
-		name, err := cwdName(cwd)
-		return filepath.Join(homeDir(e), name, id+".jsonl"), err
+		return filepath.Join(homeDir(e), cwdName(cwd), id+".jsonl"), nil
 	},
 	Taken: func(e interop.Env, id string) []string {
 		return []string{filepath.Join(homeDir(e), "*", id+".jsonl"), filepath.Join(homeDir(e), "*", id)}
@@ -33,6 +35,7 @@ var Program = interop.Program{
 	Lists:   []string{"history.jsonl", "journal.jsonl"}, // what was typed, and the journal of a workflow
 	Agent:   func(file string) bool { return strings.HasPrefix(filepath.Base(file), "agent-") },
 	Owner:   owner,
+	Hides:   hides,
 	Settled: func() interop.Settler { return new(tail) },
 }
 
@@ -42,22 +45,38 @@ func homeDir(e interop.Env) string {
 	return homes.Join(homes.Folder(e, configDir, ".claude"), "projects")
 }
 
-// maxCwdName is the longest name of a folder that Claude Code does not shorten.
+// maxCwdName is the longest name of a folder that Claude Code does not shorten, in units of UTF-16.
 const maxCwdName = 200
 
-var notAlphanumeric = regexp.MustCompile(`[^a-zA-Z0-9]`)
-
-// cwdName returns the name of the folder for the sessions of a working directory.
-func cwdName(cwd string) (string, error) {
+// cwdName returns the name of the folder for the sessions of a working directory, as Claude Code 2.1 makes it: of the
+// composed path, each unit of UTF-16 that is no letter or digit of ASCII is a dash. Of a longer name the beginning is
+// left, and a hash of the path follows.
+func cwdName(cwd string) string {
 	if real, err := filepath.EvalSymlinks(cwd); err == nil { // as Claude Code sees it
 		cwd = real
 	}
-	name := notAlphanumeric.ReplaceAllString(cwd, "-")
-	if len(name) > maxCwdName {
-		return "", fmt.Errorf("names of folders over %d characters are shortened by Claude Code in a way of its own: "+
-			"choose a shorter one with --cwd", maxCwdName)
+	var name strings.Builder
+	var hash int32
+	for _, unit := range utf16.Encode([]rune(fold.Composed(cwd))) {
+		hash = 31*hash + int32(unit)
+		switch {
+		case name.Len() > maxCwdName: // it is too long already
+		case '0' <= unit && unit <= '9', 'A' <= unit && unit <= 'Z', 'a' <= unit && unit <= 'z':
+			name.WriteByte(byte(unit))
+		default:
+			name.WriteByte('-')
+		}
 	}
-	return name, nil
+	if name.Len() <= maxCwdName {
+		return name.String()
+	}
+	return name.String()[:maxCwdName] + "-" + strconv.FormatInt(max(int64(hash), -int64(hash)), 36)
+}
+
+// hides reports whether a file is one of an agent, which Claude Code's list of sessions does not show.
+func hides(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte{'\n'})
+	return rawjson.IsTrue(rawjson.Field(line, "isSidechain"))
 }
 
 // owner returns the file of the session to which a file in SESSION/subagents belongs; "" = it is in no such folder.

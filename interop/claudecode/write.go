@@ -60,6 +60,9 @@ func writeEntries(
 		ways: map[string]*pathStep{}, asides: map[string]string{},
 		calls: map[[8]byte]bool{}, results: map[[8]byte]bool{}, sent: map[[8]byte]bool{},
 	}
+	if header.CwdWas != header.Cwd {
+		out.cwd = [2]string{header.CwdWas, header.Cwd}
+	}
 	out.env = envelope{
 		{Key: []byte("userType"), Val: []byte(`"external"`)},
 		{Key: []byte("cwd"), Val: rawjson.AppendString(nil, header.Cwd)},
@@ -109,6 +112,7 @@ type writer struct {
 	session string
 	agent   string               // of an agent's transcript
 	env     envelope             // what every line says
+	cwd     [2]string            // working directories of lines become others: below the first, below the second
 	ours    bool                 // the session came from Claude Code
 	old     bool                 // the entry at hand is in the original file
 	added   bool                 // lines of the tree were written
@@ -242,7 +246,7 @@ func (w *writer) origin(it sourceEntry) {
 	w.env = w.env[:0:0]
 	for m := rawjson.Walk(env); m.Closing == '}' && m.Next(); {
 		if name := string(m.Key); name != "sessionId" && name != "agentId" {
-			w.env = append(w.env, member{Key: m.Key, Val: m.Val})
+			w.env = append(w.env, member{Key: m.Key, Val: w.moved(name, m.Val)})
 		}
 	}
 }
@@ -396,10 +400,22 @@ func (w *writer) envelope(it sourceEntry, id, parent, typ string, fields ...any)
 		case "message", "sessionId", "isSidechain", "agentId", "logicalParentUuid", "subtype", "compactMetadata",
 			"isVisibleInTranscriptOnly", "sourceToolAssistantUUID":
 		default:
-			out = appendMember(out, string(m.Key), m.Val)
+			out = appendMember(out, string(m.Key), w.moved(string(m.Key), m.Val))
 		}
 	}
 	return append(out, '}')
+}
+
+// moved returns the value of a field of a line: of a working directory, the one in the session's new one.
+func (w *writer) moved(name string, val []byte) []byte {
+	if name != "cwd" || w.cwd[0] == "" {
+		return val
+	}
+	below, ok := strings.CutPrefix(rawjson.Text(val), w.cwd[0])
+	if !ok || below != "" && below[0] != '/' && below[0] != '\\' {
+		return val
+	}
+	return rawjson.AppendString(nil, w.cwd[1]+below)
 }
 
 // upFrom returns the line that is to be named in place of another: of one without content, unless the file

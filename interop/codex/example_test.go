@@ -53,7 +53,7 @@ func entries(yield func(transcript.Draft, error) bool) {
 	}
 }
 
-// A session as a rollout, under the name by which `codex resume` finds it.
+// A session as a rollout, under the id by which `codex resume` finds it.
 func ExampleWrite() {
 	h := interop.Header{ID: "s1", Cwd: "/home/me", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	var file bytes.Buffer
@@ -62,8 +62,8 @@ func ExampleWrite() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(codex.FileName(h))
-	fmt.Println(strings.Contains(codex.FileName(h), codex.SessionID(h)), codex.Detect(file.Bytes()), losses)
+	fmt.Println(codex.SessionID(h), codex.Detect(file.Bytes()))
+	fmt.Println(losses)
 	for line := range strings.Lines(file.String()) {
 		var l struct {
 			Type    string
@@ -76,8 +76,8 @@ func ExampleWrite() {
 		fmt.Println(strings.TrimSpace(l.Type + " " + l.Payload.Type))
 	}
 	// Output:
-	// 2026/01/02/rollout-2026-01-02T03-04-05-f16f6328-e482-582d-bc5d-9eea9f686fef.jsonl
-	// true true map[messages that lack what the format needs, or are in another provider's shape: rewritten:2]
+	// f16f6328-e482-582d-bc5d-9eea9f686fef true
+	// map[messages that lack what the format needs, or are in another provider's shape: rewritten:2]
 	// session_meta
 	// event_msg task_started
 	// response_item message

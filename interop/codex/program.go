@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"io"
 	"path"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/homes"
 )
@@ -33,7 +35,11 @@ var Program = interop.Program{
 		}
 	},
 	Command: func(id, _ string) []string { return []string{"codex", "resume", id} },
-	Lists:   []string{"session_index.jsonl", "history.jsonl"}, // names of sessions, and what was typed
+	Hides: func(head []byte) bool { // its list has the sessions of users alone
+		line, _, _ := bytes.Cut(head, []byte{'\n'})
+		return rawjson.Field(rawjson.Field(rawjson.Field(line, "payload"), "source"), "subagent") != nil
+	},
+	Lists: []string{"session_index.jsonl", "history.jsonl"}, // names of sessions, and what was typed
 	Beside: func(file string) bool {
 		return dayFolder().MatchString(path.Dir(file)) || slices.Contains(indexes, file)
 	},

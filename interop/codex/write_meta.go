@@ -19,11 +19,6 @@ func SessionID(h interop.Header) string {
 	return derivedID("session", h.ID)
 }
 
-// FileName returns the name that Codex's file of a session has, below the folder of its sessions.
-func FileName(h interop.Header) string {
-	return creationTime(h).Format("2006/01/02/rollout-2006-01-02T15-04-05-") + SessionID(h) + ".jsonl"
-}
-
 func creationTime(h interop.Header) time.Time {
 	if y := h.Created.Year(); h.Created.IsZero() || y < 1970 || y > 9999 {
 		return time.Unix(0, 0).UTC()

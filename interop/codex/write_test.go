@@ -5,17 +5,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
+	"time"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -205,8 +206,12 @@ func TestWriteMeta(t *testing.T) {
 	if back, _ := taken(t, file); rawjson.Text(rawjson.Field(back.header.Raw, "agent")) != "scout" || back.header.Cwd != "/w" {
 		t.Errorf("%s", back.header.Raw)
 	}
-	if got, want := FileName(begun), "2026/01/01/rollout-2026-01-01T00-00-00-"+begun.ID+".jsonl"; got != want {
-		t.Errorf("%s, want %s", got, want)
+	env := interop.Env{Getenv: func(string) string { return "" }, Home: "/home/me"}
+	late := time.Date(2026, 1, 1, 23, 30, 0, 0, time.Local).UTC() // the name has the time of the place
+	name, err := Program.File(env, begun.ID, "/w", late)
+	want := filepath.FromSlash("/home/me/.codex/sessions/2026/01/01/rollout-2026-01-01T23-30-00-" + begun.ID + ".jsonl")
+	if err != nil || name != want {
+		t.Errorf("%s, want %s, %v", name, want, err)
 	}
 }
 
