@@ -192,6 +192,10 @@ var usageField = []byte(`"usage`)
 // requestField is in the lines of Claude Code, which have an id of the request beside the message.
 var requestField = []byte(`"requestId"`)
 
+// uniqueID is the length in bytes from which on an id of a response is taken for unique: those of Anthropic, OpenAI,
+// Google and OpenRouter are longer. Of a shorter one the entries with the same input are of one response.
+const uniqueID = 20
+
 // responseSeed is that of the keys of responses, which are not stored.
 var responseSeed = maphash.MakeSeed()
 
@@ -213,8 +217,11 @@ func responseOf(e transcript.Entry) (response, bool) {
 	if of.ID == "" && bytes.Contains(e.Raw, requestField) {
 		of.ID = rawjson.Text(rawjson.Field(rawjson.Field(e.Raw, "claudeCode"), "requestId"))
 	}
-	if of.ID == "" { // copies of the entry have its id and time
+	switch {
+	case of.ID == "": // copies of the entry have its id and time
 		of.ID = "entry:" + e.ID + ":" + e.Time.UTC().Format(time.RFC3339Nano) + ":" + string(c.Raw)
+	case len(of.ID) < uniqueID: // servers on one's own machine repeat ids such as chatcmpl-613
+		of.ID = fmt.Sprint(of.ID, ":", c.Input, ":", c.CacheRead, ":", c.CacheWrite)
 	}
 	return response{
 		Usage: Usage{

@@ -111,7 +111,8 @@ func TestResponseCountsOnce(t *testing.T) {
 		answer(`"model":"m","responseId":"r1","usage":{"input":10,"output":4}`),
 		answer(`"model":"m","id":"msg_1","usage":{"input_tokens":100,"output_tokens":1}`),
 		answer(`"model":"m","id":"msg_1","usage":{"input_tokens":100,"output_tokens":1}`),
-		answer(`"model":"m","id":"own","usage":{"input":1000}`), // an id of a program's, which may repeat
+		answer(`"model":"m","responseId":"r1","usage":{"input":0,"output":1000000}`), // a short id, with other input
+		answer(`"model":"m","id":"own","usage":{"input":1000}`),                      // not a provider's id
 		answer(`"model":"m","id":"own","usage":{"input":1000}`),
 		answer(`"model":"m","origin":"codex:t:1","usage":{"input":10000}`),
 		answer(`"model":"m","origin":"codex:t:1","usage":{"input":10000}`),
@@ -121,7 +122,8 @@ func TestResponseCountsOnce(t *testing.T) {
 	claude = strings.TrimSuffix(claude, "}") + `,"claudeCode":{"requestId":"req_1"}}`
 	list = append(list, path(t, claude, `{"type":"label"}`, claude)...)
 	u := testutil.Must(manager.SumUsage(sequence(list, nil)))(t)
-	if u.Total != 112120 || u.Answers != 6 || u.Output != 10 || u.Models["m"] != u.Usage || u.Inherited.Total != 5 {
+	if u.Total != 1112120 || u.Answers != 7 || u.Output != 1000010 ||
+		u.Models["m"] != u.Usage || u.Inherited.Total != 5 {
 		t.Errorf("%+v", u)
 	}
 }

@@ -12,12 +12,13 @@ export interface Side {
 /** sideOf sums the entries that only one side has. Several may be of one response of a provider, which counts once. */
 export function sideOf(entries: Entry[]): Side {
   const s = { messages: 0, tokens: 0, cost: 0 };
-  const counted = new Map<unknown, { tokens: number; cost: number }>();
+  const counted = new Map<string, { tokens: number; cost: number }>();
   for (const e of entries) {
     const m = messageOf(e);
     if (!m) continue;
     s.messages++;
-    const id = (e.message as { responseId?: unknown } | undefined)?.responseId || e.id;
+    const response = (e.message as { responseId?: unknown } | undefined)?.responseId;
+    const id = typeof response === "string" && response.length >= 20 ? response : e.id; // shorter ones may repeat
     const before = counted.get(id) ?? { tokens: 0, cost: 0 };
     if (m.tokens < before.tokens) continue;
     s.tokens += m.tokens - before.tokens;

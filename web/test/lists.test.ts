@@ -47,7 +47,9 @@ test("a response that is several entries is one message each, and one sum", () =
     type: "message", id, parentId: null,
     message: { role: "assistant", content: "x", responseId, usage: { totalTokens: output, cost: { total: output } } },
   });
-  assert.deepEqual(sideOf([part("a", "r1", 2), part("b", "r1", 5), part("c", "r1", 4), part("d", "r2", 1)]), { messages: 4, tokens: 6, cost: 6 });
+  const one = "msg_0123456789abcdefghij";
+  assert.deepEqual(sideOf([part("a", one, 2), part("b", one, 5), part("c", one, 4), part("d", "msg_01", 1), part("e", "msg_01", 1)]),
+    { messages: 5, tokens: 7, cost: 7 });
 });
 
 test("a session is new once it has more commits than were shown, and what was shown first is forgotten first", () => {
