@@ -278,6 +278,7 @@ func checkResponses(list []object) {
 			responsesMessage(m, where)
 		case "reasoning":
 			must(i+1 < len(list) && ofModel(list[i+1]), "%s: reasoning without its following item", where)
+			must(m["id"] == nil || strings.HasPrefix(m["id"].(string), "rs"), "%s: id %v", where, m["id"])
 		case "function_call", "custom_tool_call":
 			id := m["call_id"].(string)
 			must(name64.MatchString(id) && !used[id], "%s: call_id %q, used %v", where, id, used[id])

@@ -28,7 +28,7 @@ func (responses) whole(t *turn, raw []byte) json.RawMessage {
 			!strings.HasSuffix(typ, "_response") {
 			return nil
 		}
-		return identified(typ, raw)
+		return identified(raw)
 	case "user", "system", "developer", "assistant":
 		if typ != "" && typ != "message" || !rawjson.IsString(content) && (len(content) < 3 || content[0] != '[') {
 			return nil
@@ -43,13 +43,16 @@ func (responses) whole(t *turn, raw []byte) json.RawMessage {
 			return nil
 		}
 	}
-	return identified(typ, raw)
+	return identified(raw)
 }
 
 // identified is bare, without an id that the API does not take.
-func identified(typ string, raw []byte) []byte {
-	if id := rawjson.Field(raw, "id"); id != nil && string(id) != "null" && !isItemID(typ, rawjson.Text(id)) {
-		raw = rawjson.WithField(raw, "id", nil)
+func identified(raw []byte) []byte {
+	id, begin := rawjson.Field(raw, "id"), itemIDs[rawjson.Text(rawjson.Field(raw, "type"))]
+	if id != nil && string(id) != "null" {
+		if text := rawjson.Text(id); !strings.HasPrefix(text, begin) || !fits(text, 64) {
+			raw = rawjson.WithField(raw, "id", nil)
+		}
 	}
 	return bare(raw)
 }
@@ -125,11 +128,13 @@ func responsesOutput(c *converter, t *turn, b *block) bool {
 		!slices.ContainsFunc(b.result.content, func(in *block) bool { return in.raw == nil || !c.api.own(c, t, in) })
 }
 
-// takes reports thinking whose signature is the item that OpenAI gave, as pi has it.
+// takes reports thinking whose signature is the item that OpenAI returned, as pi has it: with its content, because
+// programs have OpenAI keep none.
 func (responses) takes(c *converter, t *turn, b *block) bool {
 	item := []byte(rawjson.Text(b.thought.Signature))
 	end, err := rawjson.ValueEnd(item, 0, rawjson.MaxDepth/2)
-	if err != nil || end != len(item) || !isReasoning(item) || t.who != model || !c.signed(t) {
+	if err != nil || end != len(item) || !isReasoning(item) || first(item, "encrypted_content") == nil ||
+		t.who != model || !c.signed(t) {
 		return false
 	}
 	b.raw, b.asIs, b.thought.Item = rawjson.AppendCompact(nil, item), true, true
@@ -140,18 +145,12 @@ func (responses) takes(c *converter, t *turn, b *block) bool {
 func isReasoning(item []byte) bool {
 	sealed := rawjson.OrNull(rawjson.Field(item, "encrypted_content"))
 	return string(rawjson.Field(item, "type")) == `"reasoning"` && listed(rawjson.Field(item, "summary")) &&
-		isItemID("reasoning", rawjson.Text(rawjson.Field(item, "id"))) &&
 		(string(sealed) == "null" || message.IsSignature(sealed))
 }
 
 // itemIDs are the beginnings of the ids of items, by type.
 var itemIDs = map[string]string{
 	"": "msg", "message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs",
-}
-
-// isItemID reports whether an item of a type can have an id.
-func isItemID(typ, id string) bool {
-	return strings.HasPrefix(id, itemIDs[typ]) && fits(id, 64)
 }
 
 func (responses) instructions([]*block) json.RawMessage { return nil }
@@ -180,7 +179,7 @@ func (r responses) answer(c *converter, t *turn, thought bool) (out []json.RawMe
 	for _, b := range t.blocks {
 		switch {
 		case b.kind == thinking, b.kind == other && b.asIs, b.kind == call && b.asIs:
-			out = append(out, identified(b.typ, b.raw))
+			out = append(out, identified(b.raw))
 		case b.kind == call:
 			out = append(out, r.call(c, t, b, thought))
 		case !b.blank():

@@ -39,10 +39,18 @@ func blockOf(m *message.Block) *block {
 		}
 	}
 	b.kind, b.text = other, words(m)
-	if data := m.Media().Data; m.Kind == message.Attached && data != "" && !message.IsBase64(data) {
+	if m.Kind == message.Attached && !readable(m) {
 		b.typ, b.raw = "", []byte("{}") // no API takes it
 	}
 	return b
+}
+
+// readable reports whether the bytes of a document, if it has them, are in base64.
+func readable(m *message.Block) bool {
+	data := m.Media().Data
+	source := rawjson.Text(rawjson.Field(rawjson.Field(m.Raw, "source"), "type"))
+	inside := source == "base64" || message.Object(m.Raw, "inlineData", "inline_data") != nil
+	return message.IsBase64(data) || data == "" && !inside
 }
 
 // callOf returns a call.

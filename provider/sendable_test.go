@@ -158,6 +158,8 @@ func TestSignatures(t *testing.T) {
 		"gemini, not base64": {provider.Gemini, `"api":"google-generative-ai"`, `"thinkingSignature":"{}"`, "", false},
 		"an item":            {provider.OpenAIResponses, `"api":"openai-responses"`, item + `\"gAAA\"}"`, "", true},
 		"an empty item":      {provider.OpenAIResponses, `"api":"openai-responses"`, item + `\"\"}"`, "", false},
+		"a stored item":      {provider.OpenAIResponses, `"api":"openai-responses"`, item + `null}"`, "", false},
+		"a text as content":  {provider.OpenAIResponses, `"api":"openai-responses"`, item + `\"I see it\"}"`, "", false},
 	} {
 		message := `{"role":"assistant","content":[{"type":"thinking","thinking":"hm",` + tt.block +
 			`},{"type":"text","text":"so"}],` + tt.fields + `}`
