@@ -11,8 +11,8 @@ import (
 )
 
 // table has the texts that programs insert, by program and the version in whose files they were seen: the tags of
-// elements, the beginning and the end of other texts, those that are all of a part of a message, and those of a
-// developer. The viewer reads the same file.
+// elements, the beginning and the end of other texts, those around an image, those that are all of a part of a message,
+// and those of a developer. The viewer reads the same file.
 //
 //go:embed inserted.json
 var table []byte
@@ -21,10 +21,12 @@ var table []byte
 type insertions struct {
 	Tags      map[string][]string
 	Texts     map[string][][2]string
+	Media     map[string][][2]string // around an image of the user's
 	Whole     map[string][][2]string
 	Developer map[string][][2]string
 
 	names map[string]bool // all tags
+	pairs [][2]string     // all texts, and those around images
 }
 
 // opened are the tags of Codex that older versions did not always close.
@@ -41,6 +43,11 @@ var inserted = sync.OnceValue(func() *insertions {
 			if of == opened {
 				t.Whole[of] = append(t.Whole[of], [2]string{"<" + name + ">"})
 			}
+		}
+	}
+	for _, by := range []map[string][][2]string{t.Texts, t.Media} {
+		for _, list := range by {
+			t.pairs = append(t.pairs, list...)
 		}
 	}
 	return t
@@ -69,6 +76,7 @@ func Inserted(program, role string, content []byte) bool {
 	some, all := false, true
 	for c := Content(content); c.Next(); {
 		switch {
+		case c.Block.Kind == Text && isMarked(c.Block.Text, program, t.Media):
 		case c.Block.Kind == Text && isMarked(c.Block.Text, program, by), role == "user" && c.Block.Inserted():
 			some = true
 		case c.Block.Kind != Text || len(c.Block.Text) > 2:
@@ -80,7 +88,7 @@ func Inserted(program, role string, content []byte) bool {
 
 // isMarked looks at the ends of a text, if it begins as those of the table do, or with what may be white space.
 func isMarked(val []byte, program string, by map[string][][2]string) bool {
-	if len(val) < 2 || val[1] > ' ' && val[1] < 0x80 && bytes.IndexByte([]byte(`<#TwW\`), val[1]) < 0 {
+	if len(val) < 2 || val[1] > ' ' && val[1] < 0x80 && bytes.IndexByte([]byte(`<#CTwW\`), val[1]) < 0 {
 		return false
 	}
 	text := strings.TrimSpace(rawjson.Text(val))
@@ -217,14 +225,12 @@ func spanAt(text string) int {
 			return skipped + len(head) + 1 + i + len(name) + len("</>")
 		}
 	}
-	for _, list := range inserted().Texts {
-		for _, m := range list {
-			if !strings.HasPrefix(rest, m[0]) {
-				continue
-			}
-			if i := strings.Index(rest[len(m[0]):], m[1]); i >= 0 {
-				return skipped + len(m[0]) + i + len(m[1])
-			}
+	for _, m := range inserted().pairs {
+		if !strings.HasPrefix(rest, m[0]) {
+			continue
+		}
+		if i := strings.Index(rest[len(m[0]):], m[1]); i >= 0 {
+			return skipped + len(m[0]) + i + len(m[1])
 		}
 	}
 	return 0

@@ -58,6 +58,8 @@ func TestInserted(t *testing.T) {
 		{"codex", `[` + environment + `,{"type":"input_text","text":"chart"}]`, true},
 		{"codex", `[{"type":"input_text","text":"chart"}]`, false},
 		{"codex", `"# Context from my IDE setup:\n## My request for Codex:\nchart"`, false},
+		{"codex", `[{"type":"input_text","text":"chart"},{"type":"input_text","text":"<image name=[Image #1]>"},` +
+			`{"type":"input_image"},{"type":"input_text","text":"</image>"}]`, false},
 		{"pi", `"<skill name=\"a\">do</skill>"`, true},
 		{"operator", `[` + reminder + `]`, false},
 	} {

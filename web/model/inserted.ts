@@ -1,9 +1,9 @@
 // What programs insert into messages of a user, by the table of internal/message, as message.Apart there. Pure.
-import { tags, texts } from "../../internal/message/inserted.json";
+import { media, tags, texts } from "../../internal/message/inserted.json";
 
 const quoted = (s: string) => s.replace(/[[\]()]/g, "\\$&");
 const names = `<(${Object.values(tags).flat().join("|")})(?: [^>]*)?>`;
-const pairs = Object.values(texts).flat().map((p) => p.map(quoted).join("[^]*?")).join("|");
+const pairs = Object.values({ ...texts, m: Object.values(media).flat() }).flat().map((p) => p.map(quoted).join("[^]*?")).join("|");
 const front = new RegExp(`^(?:[ \\t\\r\\n]*(?:${names}[^]*?</\\1>|${pairs}))+[ \\t\\r\\n]*`);
 const back = new RegExp(`(?:(?:^|[ \\t\\r\\n]*\\n)${names}(?:(?!<\\1)[^])*?</\\1>)+[ \\t\\r\\n]*$`);
 
