@@ -36,13 +36,14 @@ var (
 // Error is what every failed operation returns (errors.As); errors.Is finds the sentinel and the
 // backend's cause below it.
 type Error struct {
-	Op      string             // the method, in lower case
-	Session string             // "" = the store
-	Commit  string             // the id that was tried
-	Winner  *checkpoint.Commit // of ErrConflict and ErrFenced: the commit at the head
-	Object  string             // of ErrCorrupt; of limits: what is too large; of codec.ErrText: which text
-	Offset  int64              // of ErrCorrupt and codec.ErrText: byte offset in Object
-	Hint    string             // one sentence: what to do
+	Op      string                // the method, in lower case
+	Session string                // "" = the store
+	Commit  string                // the id that was tried
+	Winner  *checkpoint.Commit    // of ErrConflict and ErrFenced: the commit at the head
+	Gone    *checkpoint.Tombstone // of ErrDeleted, where it is known: when it was, and what was imported
+	Object  string                // of ErrCorrupt; of limits: what is too large; of codec.ErrText: which text
+	Offset  int64                 // of ErrCorrupt and codec.ErrText: byte offset in Object
+	Hint    string                // one sentence: what to do
 	Err     error
 }
 
@@ -135,7 +136,7 @@ func fail(op, id string, err error) error {
 	}
 	e := &Error{Op: op, Session: id, Err: err}
 	if f, ok := errors.AsType[*store.Failure](err); ok {
-		e.Winner, e.Commit, e.Object, e.Offset = f.Winner, f.Commit, f.Object, f.Offset
+		e.Winner, e.Gone, e.Commit, e.Object, e.Offset = f.Winner, f.Gone, f.Commit, f.Object, f.Offset
 	}
 	var is []error // a commit in doubt that met damage is both
 	for _, c := range causes {

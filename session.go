@@ -67,6 +67,10 @@ func (s *Session) Info() checkpoint.Summary {
 	return sum
 }
 
+// Source returns the file that the session was imported from, as of the last acknowledged commit; nil = it was not
+// imported, or an earlier release imported it. It must not be changed.
+func (s *Session) Source() *checkpoint.Source { return s.h.State().Source }
+
 // Head returns seq, commit and epoch of the last acknowledged commit, and entry and branch with what is
 // pending.
 func (s *Session) Head() checkpoint.Head {

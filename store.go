@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/listing"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
@@ -67,6 +68,10 @@ type SessionOptions struct {
 
 	ID string // of Import and Grow alone: the session's id; for Import "" = a new UUIDv7, taken = fs.ErrExist
 
+	// Source is asked by Import and Grow after the last line: the file that the lines are from, by which a later import
+	// knows it (Session.Source). With a source, an Import that fails in the middle leaves a session with a part of the
+	// lines, which Grow completes. A nil source, or a nil function, says that it is not known.
+	Source func() (*checkpoint.Source, error)
 	// Original is asked by Import and Grow after the last line: the bytes of the imported file, where its lines
 	// are not those bytes. A nil reader, or a nil function, says that they are.
 	Original func() (io.Reader, error)

@@ -19,8 +19,8 @@ import (
 // Import commits foreign lines unchanged as one new session; interop packages and entry.Line yield them. A first line
 // of type "session" is the header: it has the title and the working directory if o has not. Parents are resolved over
 // all lines: one may come after its child, and of lines with one id the last answers to it. So all are held until
-// the last has come: 16 MiB in memory, the rest in a temporary file. It takes commits of at most 4 MiB each, or leaves
-// none.
+// the last has come: 16 MiB in memory, the rest in a temporary file. It makes commits of at most 4 MiB each. If one
+// fails, no session remains, or, with o.Source, one that Grow completes.
 func (s *Store) Import(
 	ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions,
 ) (*Session, error) {
@@ -31,7 +31,7 @@ func (s *Store) Import(
 	if err != nil {
 		return nil, fail("import", "", err)
 	}
-	in.Screen = s.o.Hooks.BeforeAppend
+	in.Screen, in.Source = s.o.Hooks.BeforeAppend, o.Source
 	g, err := genesis(h.id, &h.o, s.o.Now())
 	if err != nil {
 		return nil, fail("import", "", err)
@@ -68,7 +68,7 @@ func (s *Store) Grow(
 	if err != nil {
 		return nil, 0, fail("grow", o.ID, err)
 	}
-	in.Screen = s.o.Hooks.BeforeAppend
+	in.Screen, in.Source = s.o.Hooks.BeforeAppend, o.Source
 	j, added, err := transfer.Grow(ctx, in, lines, o.Original)
 	if err != nil {
 		return nil, 0, fail("grow", o.ID, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +126,22 @@ func metaRecord() Record {
 	r := rulesRecord()
 	value := "blue \"1\"\n"
 	r.Base.Meta = MetaChange{"team": &value, "a.b": nil}
+	return r
+}
+
+// testSource is the file of an import.
+func testSource() *Source {
+	hash := strings.Repeat("0f", 32)
+	return &Source{
+		Program: "claude-code", Session: "s \"1\"", Bytes: 58_000_000, SHA256: hash, Head: hash, Tail: hash,
+		Size: 9_000, Changed: testTime,
+	}
+}
+
+// sourceRecord is the commit of an import, and the first of its segment.
+func sourceRecord() Record {
+	r := rulesRecord()
+	r.Source, r.Base.Source = testSource(), &Source{Program: "pi"}
 	return r
 }
 

@@ -40,6 +40,7 @@ type Object struct {
 	LastLine int64      // bytes of the last commit line with its newline; 0 = none in the active segment
 	Keys     []KeyRef   // the newest idempotency keys, oldest first
 	Meta     MetaChange // of the metadata since the header line; never empty, nil = none
+	Source   *Source    // of the newest import; a tombstone keeps it; nil = none
 
 	shown [][]byte // the lines of Window.Ords, which ascend, where Show set them; then Pool is nil
 

@@ -91,8 +91,10 @@ func TestObjectRoundTrip(t *testing.T) {
 		Summary: Summary{ID: "s", Parent: "p", Relation: "agent", Meta: map[string]string{"team": "blue", "a": "\n"}},
 		HeadOrd: -1,
 	}
+	imported, removed := testObject(), *gone
+	imported.Source, removed.Source = testSource(), &Source{Program: "pi", Session: "s"}
 	for name, o := range map[string]*Object{
-		"meta":       described,
+		"meta": described, "imported": imported, "tombstone-imported": &removed,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(), "meta-changed": changedObject(),
 		"ids": indexedObject(), "amended": amendedObject(), "logged": loggedObject(),

@@ -115,7 +115,7 @@ func (o *Object) pack() (body.Packed, error) {
 		Base:      [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode},
 		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
 		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
-		Keys: encodeKeys(o.Keys), Meta: encodeMeta(o.Meta),
+		Keys: encodeKeys(o.Keys), Meta: encodeMeta(o.Meta), Source: encodeSource(o.Source),
 	}
 	b.Branches, b.Plain = appendMaps(o.Branches), appendMaps(o.Plain)
 	for _, level := range o.Segments.Levels {
@@ -201,6 +201,9 @@ func (o *Object) fill(w *body.Body) error {
 		})
 	}
 	if o.Meta, err = decodeMeta(w.Meta); err != nil {
+		return err
+	}
+	if o.Source, err = decodeSource(w.Source); err != nil {
 		return err
 	}
 	if o.Branches, err = body.Unlist[BranchRef]("branches", w.Branches, MaxBranches); err != nil {

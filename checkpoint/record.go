@@ -37,6 +37,7 @@ type Record struct {
 	Next     string   // reason roll or repair: name of the segment that goes on
 	Original string   // object that holds the bytes that were imported
 	Claim    bool     // takes the session: older writers are fenced from here on
+	Source   *Source  // of the last commit of an import, and of the first; nil = as before
 	Base     *Base    // on the first commit of a segment
 	Outline  *Outline // where the head moves to a place that the entries of the commit do not describe
 
@@ -79,6 +80,7 @@ type Base struct {
 	Profile  string
 	MaxBytes int64
 	Meta     MetaChange // of the metadata since the header line; never empty, nil = none
+	Source   *Source    // the newest one; nil = none
 }
 
 // Outline is what a summary says of the conversation at a head: one line of the newest message on the way to
@@ -91,6 +93,8 @@ type BranchRef struct {
 	Head string `msgpack:"head,omitempty"` // "" = a new root comes next
 	Ord  int64  `msgpack:"ord"`            // of Head; -1 = none
 }
+
+const sourceField = `,"source":`
 
 const (
 	linePrefix = `{"type":"custom","id":`
@@ -195,6 +199,9 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 	if r.Outline != nil {
 		b = r.Outline.append(b)
 	}
+	if r.Source != nil {
+		b = r.Source.append(append(b, sourceField...))
+	}
 	if r.Base == nil {
 		return b, nil
 	}
@@ -228,6 +235,9 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 	}
 	if len(r.Base.Meta) > 0 {
 		b = r.Base.Meta.append(append(b, `,"meta":`...))
+	}
+	if r.Base.Source != nil {
+		b = r.Base.Source.append(append(b, sourceField...))
 	}
 	return append(b, '}'), err
 }
@@ -265,6 +275,9 @@ func (r Record) check() error {
 		if p.Index < 0 || p.Index >= r.Entries || i > 0 && p.Index <= r.Parents[i-1].Index {
 			return canon.Malformed("commit %s: parents are not in order within %d entries", r.ID, r.Entries)
 		}
+	}
+	if r.Source != nil && !r.Source.valid() || r.Base != nil && r.Base.Source != nil && !r.Base.Source.valid() {
+		return canon.Malformed("commit %s: source of an import", r.ID)
 	}
 	if r.Base != nil {
 		if r.Base.Bytes < 0 || r.Base.HeadOrd < -1 || !r.Base.Meta.Valid() {

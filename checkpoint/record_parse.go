@@ -75,6 +75,9 @@ func readRecord(c *canon.Cursor, r *Record) {
 	if o, ok := readOutline(c); ok {
 		r.Outline = &o
 	}
+	if c.Has(sourceField) {
+		r.Source = readSource(c)
+	}
 	if c.Has(`,"base":{"branches":[`) {
 		r.Base = readBase(c)
 	}
@@ -180,6 +183,9 @@ func readBaseOptions(c *canon.Cursor, b *Base) {
 	}
 	if c.Has(`,"meta":{`) {
 		b.Meta = readMetaChange(c)
+	}
+	if c.Has(sourceField) {
+		b.Source = readSource(c)
 	}
 }
 

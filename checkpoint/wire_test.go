@@ -15,6 +15,7 @@ func (o *Object) wire() (*body.Body, error) {
 		Base: [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode}, Ords: body.Differences(o.Window.Ords),
 		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
 		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
+		Source: encodeSource(o.Source),
 	}
 	commits := make([]body.Commit, len(o.Lineage))
 	for i, c := range o.Lineage {

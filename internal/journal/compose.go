@@ -110,7 +110,7 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 		Reason: reasonOf(step, entries), Key: step.Key, Digest: step.Digest, Kept: step.Kept, Claim: step.Claim &&
 			!kept,
 		Original: step.Original, Snapshot: step.Snapshot, Next: step.next, Entries: len(entries), Synced: c.Synced,
-		Torn: st.Pending,
+		Torn: st.Pending, Source: step.Source,
 	}
 	if st.Summary.Commit == "" {
 		rec.Seq = 0

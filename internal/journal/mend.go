@@ -159,7 +159,7 @@ func (j *Journal) look(ctx context.Context, op *operation) (plan, error) {
 		p.from = on
 	}
 	if now.Summary.Tombstone {
-		return p, fmt.Errorf("session %s: %w: %w", j.cfg.Session, store.ErrDeleted, fs.ErrNotExist)
+		return p, store.Deleted(j.cfg.Session, now.Object(false).Tombstone())
 	}
 	j.mu.Lock()
 	doubts := append([]*batch(nil), j.doubts...)

@@ -23,6 +23,7 @@ type known struct {
 	Branches []checkpoint.BranchRef
 	Claimed  uint64
 	Original string
+	Source   *checkpoint.Source
 	Keys     []checkpoint.KeyRef
 	Window   []uint64
 	Rules    state.Rules
@@ -31,7 +32,7 @@ type known struct {
 func knownOf(st *state.State) known {
 	k := known{
 		Summary: st.Summary, Document: string(st.DocJSON), Header: string(st.Header), HeadOrd: st.HeadOrd, Next: st.Next,
-		Branches: st.Branches, Claimed: st.Claimed, Original: st.Original, Keys: st.Keys,
+		Branches: st.Branches, Claimed: st.Claimed, Original: st.Original, Source: st.Source, Keys: st.Keys,
 		Rules: st.Rules(),
 	}
 	if st.Window != nil {
@@ -66,7 +67,7 @@ func TestRebuildLosesNothing(t *testing.T) {
 			cfg.Profile, cfg.MaxBytes = transcript.Atomic, 1<<21
 			j := Create(cfg, state.Genesis{Header: header("s1"), Title: "t", Cwd: "/w"})
 			w.closes(j)
-			w.commit(j, &Step{Reason: "import", Original: fmt.Sprintf("%064d", 7), Entries: []*Entry{say(j, "e", "x")}})
+			w.commit(j, &Step{Reason: "import", Original: fmt.Sprintf("%064d", 7), Source: &checkpoint.Source{Program: "pi"}, Entries: []*Entry{say(j, "e", "x")}})
 			title := say(j, "named", "")
 			title.Raw = fmt.Appendf(nil, `{"type":"session_info","id":"named","parentId":"e","timestamp":"2026-01-01T00:00:01.000Z","name":"a title"}`)
 			w.commit(j, &Step{Entries: []*Entry{title}})
@@ -104,7 +105,7 @@ func TestRebuildLosesNothing(t *testing.T) {
 					t.Fatalf("after %s (-with, +without a checkpoint):\n%s", id, diff)
 				}
 			}
-			if st := j.State(); st.Claimed == 0 || st.Original == "" || st.Summary.Title != "a title" || len(st.Branches) < 12 || len(st.Keys) != 6 {
+			if st := j.State(); st.Claimed == 0 || st.Original == "" || st.Source == nil || st.Summary.Title != "a title" || len(st.Branches) < 12 || len(st.Keys) != 6 {
 				t.Errorf("the session does not have what is compared: %+v", knownOf(st))
 			}
 		})

@@ -198,7 +198,7 @@ func (r *Remake) Adopt(o *checkpoint.Object) {
 	next := *r.st
 	next.Branches, next.Original, next.Claimed, next.CAS = o.Branches, o.Original, o.Claimed, o.CAS
 	next.Summary.Title, next.Summary.Cwd, next.Summary.Preview = o.Summary.Title, o.Summary.Cwd, o.Summary.Preview
-	next.Meta, next.Summary.Meta = o.Meta, o.Summary.Meta
+	next.Meta, next.Summary.Meta, next.Source = o.Meta, o.Summary.Meta, o.Source
 	next.Summary.Created, next.Summary.Parent, next.Blobs = o.Summary.Created, o.Summary.Parent, o.Blobs
 	if of, err := state.FromObject(o); err == nil && of.Window != nil {
 		next.Window = of.Window

@@ -38,7 +38,7 @@ func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
 	st, err := r.read(ctx)
 	switch {
 	case err == nil && st.Summary.Tombstone:
-		return nil, deleted(r.cfg.Session)
+		return nil, store.Deleted(r.cfg.Session, st.Object(false).Tombstone())
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, r.lost(ctx, err)
 	}

@@ -27,8 +27,10 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 		if err != nil {
 			return err
 		}
-		step := &journal.Step{Reason: reason, Entries: entries, Time: ld.age(at, end)}
-		if end == len(ld.heads) {
+		step := &journal.Step{Reason: reason, Entries: entries, Time: ld.age(at, end), Source: ld.source}
+		if end < len(ld.heads) {
+			step.Source = ld.source.Begun()
+		} else {
 			step.Blobs = map[string][]byte{}
 			for _, b := range ld.small {
 				step.Blobs[b.Sum] = b.Data

@@ -64,7 +64,11 @@ func (ld *loader) grow(
 		return 0, err
 	case sum == "" && st.Original != "":
 		return 0, errOther // the lines are the original now: that of before would stay in force
-	case had == len(ld.heads) && sum == st.Original:
+	}
+	if err := ld.identify(); err != nil {
+		return 0, err
+	}
+	if had == len(ld.heads) && sum == st.Original && ld.source.Equal(st.Source) {
 		return 0, nil
 	}
 	ld.dated = st.Summary.Updated

@@ -1,7 +1,7 @@
 // Package transfer brings whole histories into a new session and out of one: imports, forks, exports.
 //
 // Guarantees: lines go in and come out byte for byte; parents are resolved over all lines at once; if
-// an import fails, no session remains.
+// an import fails, no session remains, or, with Into.Source, one that Grow completes.
 package transfer
 
 import (
@@ -41,6 +41,9 @@ type Into struct {
 	Meta   checkpoint.MetaChange                                // in place of an import's header's; nil = that one
 	// bytes of lines that are held in memory at most; 0 = 16 MiB
 	Memory int64
+	// Source is asked after the last line for the file that the lines are from. With it an import that fails in the
+	// middle leaves what it committed, for Grow. nil, or a nil source = not known.
+	Source func() (*checkpoint.Source, error)
 }
 
 // Import brings lines in, and returns the journal of the session. g is what the session starts with where the lines say
@@ -50,10 +53,13 @@ func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, erro
 ) (*journal.Journal, error) {
 	ld := &loader{in: in, j: journal.Create(in.Config, state.Genesis{}), lines: newSpool(in.Memory)}
 	err := ld.bring(ctx, lines, g, original)
-	if err = errors.Join(err, ld.lines.close()); err != nil {
-		return nil, errors.Join(err, ld.discard(ctx))
+	if err = errors.Join(err, ld.lines.close()); err == nil {
+		return ld.j, nil
 	}
-	return ld.j, nil
+	if ld.source != nil && ld.j.State().Summary.Commit != "" { // Grow goes on there: a tombstone would take the id
+		return nil, errors.Join(err, ld.j.Close(context.WithoutCancel(ctx)))
+	}
+	return nil, errors.Join(err, ld.discard(ctx))
 }
 
 // bring gathers all lines and commits them to a new session.
@@ -73,6 +79,9 @@ func (ld *loader) bring(
 	}
 	sum, err := ld.original(ctx, original)
 	if err != nil {
+		return err
+	}
+	if err := ld.identify(); err != nil {
 		return err
 	}
 	ld.j = journal.Create(ld.in.Config, g)
@@ -132,7 +141,16 @@ type loader struct {
 	dated time.Time   // what is brought in is as old as it says, and no older than this; zero = it is new
 	// ids that a conversion made, and those that the session has in their place
 	renames map[string]string
-	leaf    []byte // of the last entry, if it is a leaf entry: where it moves the head, as JSON
+	leaf    []byte             // of the last entry, if it is a leaf entry: where it moves the head, as JSON
+	source  *checkpoint.Source // the file that is imported; nil = not known
+}
+
+// identify asks for the file that is imported.
+func (ld *loader) identify() (err error) {
+	if ld.in.Source != nil {
+		ld.source, err = ld.in.Source()
+	}
+	return err
 }
 
 // gather takes all lines in; images are stored at once.

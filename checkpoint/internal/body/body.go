@@ -50,8 +50,9 @@ type Body struct {
 	SinceKey int      `msgpack:"sinceKey"`
 	Opening  bool     `msgpack:"opening,omitempty"`
 	LastLine int64    `msgpack:"lastLine"`
-	Keys     []byte   `msgpack:"keys,omitempty"` // idempotency keys
-	Meta     []byte   `msgpack:"meta,omitempty"` // change of the metadata
+	Keys     []byte   `msgpack:"keys,omitempty"`   // idempotency keys
+	Meta     []byte   `msgpack:"meta,omitempty"`   // change of the metadata
+	Source   []byte   `msgpack:"source,omitempty"` // of an import, as JSON
 
 	Profile  string    `msgpack:"profile,omitempty"`
 	MaxBytes int       `msgpack:"window"`

@@ -100,6 +100,7 @@ func (p *packer) write() {
 	w.Int("lastLine", p.LastLine)
 	w.OptBytes("keys", p.Keys)
 	w.OptBytes("meta", p.Meta)
+	w.OptBytes("source", p.Source)
 
 	w.OptText("profile", p.Profile)
 	w.Int("window", int64(p.MaxBytes))

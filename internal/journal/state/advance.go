@@ -168,7 +168,7 @@ func (st *State) rebase(b *checkpoint.Base) {
 	st.Branches = slices.Clone(b.Branches)
 	st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = b.Title, b.Cwd, b.Parent
 	st.Summary.Created, st.Summary.Entries, st.Summary.Bytes = b.Created, b.Entries, b.Bytes
-	st.Original, st.Claimed, st.Summary.First = b.Original, b.Claimed, b.First
+	st.Original, st.Claimed, st.Summary.First, st.Source = b.Original, b.Claimed, b.First, b.Source
 	st.Summary.Preview, st.Summary.Status = b.Outline.Preview, b.Outline.Status
 	st.rules = RulesOf(b, st.rules)
 	if st.Summary.Meta = nil; len(st.Header) > 0 {
@@ -290,6 +290,9 @@ func (st *State) count(rec *checkpoint.Record, entries []transcript.Entry, lines
 	}
 	if rec.Original != "" {
 		st.Original = rec.Original
+	}
+	if rec.Source != nil {
+		st.Source = rec.Source
 	}
 	st.Self, st.Opening, st.Pending = rec.Self, false, ""
 	st.LastLine = int64(len(lines[len(lines)-1].Raw)) + 1

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -22,7 +23,7 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		Summary: st.Summary, Document: st.DocJSON, Header: st.Header, Lineage: st.Lineage, HeadOrd: st.HeadOrd,
 		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.Key, Prev: st.Self,
 		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.SinceKey, Opening: st.Opening,
-		LastLine: st.LastLine, Keys: st.Keys, Meta: st.Meta, IDs: st.IDs,
+		LastLine: st.LastLine, Keys: st.Keys, Meta: st.Meta, IDs: st.IDs, Source: st.Source,
 	}
 	if a := st.Active(); a != nil {
 		o.Summary.LogName, o.Summary.LogBytes = a.Name, a.Bytes
@@ -101,7 +102,7 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 		Branches: o.Branches, Lineage: o.Lineage, Segments: o.Segments, Plain: o.Plain, Blobs: o.Blobs,
 		Original: o.Original, Claimed: o.Claimed, CAS: o.CAS, Key: o.Key, Self: o.Prev,
 		SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine, Version: info.Version, Keys: o.Keys,
-		Meta: o.Meta, IDs: o.IDs,
+		Meta: o.Meta, IDs: o.IDs, Source: o.Source,
 		Saved: Saved{Exists: true, Seq: o.Summary.Seq, Bytes: o.Summary.Bytes, IDs: o.IDs},
 	}
 	st.Summary.LogName, st.Summary.LogBytes = "", 0 // Plain has them
@@ -213,6 +214,11 @@ func placeTail(o *checkpoint.Object, w *transcript.WorkingContext) ([]Line, erro
 // tombstone is all that is kept of a deleted session.
 func (st *State) tombstone() *checkpoint.Object {
 	o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), CAS: st.CAS}
+	if st.Source != nil {
+		source := *st.Source
+		source.Size, source.Changed = 0, time.Time{}
+		o.Source = &source
+	}
 	o.Summary = checkpoint.Summary{
 		ID: st.Summary.ID, Updated: st.Summary.Updated, Tombstone: true,
 		Reason: ReasonDelete,

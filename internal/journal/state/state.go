@@ -41,6 +41,7 @@ type State struct {
 	Claimed  uint64                     // seq of the newest claim
 	CAS      bool                       // the store was seen to honour conditions
 	Meta     checkpoint.MetaChange      // of the metadata since the header line; nil = none
+	Source   *checkpoint.Source         // of the newest import; nil = none; not to be changed
 	Amended  uint64                     // no line from this ordinal on is an amendment
 
 	// The rest is the protocol's: users of a handle leave it alone.
@@ -219,7 +220,7 @@ func (st *State) Base() *checkpoint.Base {
 		Created: st.Summary.Created, Entries: st.Summary.Entries, Bytes: st.Summary.Bytes,
 		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.Self, First: st.Summary.First,
 		Outline: checkpoint.Outline{Preview: st.Summary.Preview, Status: st.Summary.Status},
-		Profile: string(r.Profile), MaxBytes: bound, Meta: st.Meta,
+		Profile: string(r.Profile), MaxBytes: bound, Meta: st.Meta, Source: st.Source,
 	}
 }
 

@@ -23,14 +23,20 @@ type Failure struct {
 	Commit string             // the id that was tried
 	// Withdrawn: of ErrConflict and ErrFenced: the step was dropped with its entries, and Rebase does not know it.
 	Withdrawn bool
-	Object    string // of ErrCorrupt
-	Offset    int64  // of ErrCorrupt: byte offset in the object
+	Gone      *checkpoint.Tombstone // of ErrDeleted
+	Object    string                // of ErrCorrupt
+	Offset    int64                 // of ErrCorrupt: byte offset in the object
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }
 
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
+
+// Deleted returns the error of a session that was deleted.
+func Deleted(session string, t checkpoint.Tombstone) error {
+	return &Failure{Err: fmt.Errorf("session %s: %w: %w", session, ErrDeleted, fs.ErrNotExist), Gone: &t}
+}
 
 // Corrupt is the failure for bytes that are not what they must be; what is too new to read is no damage.
 func Corrupt(object string, offset int64, cause error) error {

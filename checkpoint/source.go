@@ -1,0 +1,132 @@
+package checkpoint
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+)
+
+// Source identifies the file that a session was imported from, so that an import recognises the file without reading
+// all of it. It never holds a path.
+type Source struct {
+	Program string // format of the file, as interop.Format: at most 32 bytes
+	Session string // id of the session in its program, at most MaxName bytes; "" = the file has none
+
+	// Bytes is how much of the file the session has, unpacked. 0 = the import did not end: the session has an unknown
+	// part of the file, and the fields below are empty.
+	Bytes int64
+	// SHA256 is the hash of these bytes, in hex; Head that of the first SourceHead of them, Tail of the last SourceTail.
+	SHA256, Head, Tail string
+
+	Size    int64     // of the file as it is stored, in bytes; 0 = not known
+	Changed time.Time // its modification time then; zero = not known
+}
+
+// The parts of a file's prefix that are hashed on their own, in bytes.
+const (
+	SourceHead = 4 << 10
+	SourceTail = 64 << 10
+)
+
+const (
+	maxProgram = 32 // bytes of Source.Program
+	hashDigits = 64 // of a SHA-256
+)
+
+// Begun returns the source of an import that did not end yet; nil of nil.
+func (s *Source) Begun() *Source {
+	if s == nil {
+		return nil
+	}
+	return &Source{Program: s.Program, Session: s.Session}
+}
+
+// Equal reports whether s is nil or the same as another one: nothing has to be stored.
+func (s *Source) Equal(t *Source) bool {
+	return s == nil || t != nil && s.Changed.Equal(t.Changed) && s.Bytes == t.Bytes && s.Size == t.Size &&
+		s.SHA256 == t.SHA256 && s.Program == t.Program && s.Session == t.Session
+}
+
+// valid reports whether a source can be stored and read again.
+func (s *Source) valid() bool {
+	for _, sum := range [...]string{s.SHA256, s.Head, s.Tail} {
+		if len(sum) != 0 && len(sum) != hashDigits {
+			return false
+		}
+	}
+	return s.Program != "" && len(s.Program) <= maxProgram && len(s.Session) <= MaxName && s.Bytes >= 0 && s.Size >= 0
+}
+
+// append adds the source as a JSON object.
+func (s *Source) append(b []byte) []byte {
+	b = canon.AppendString(append(b, `{"program":`...), s.Program)
+	b = canon.AppendString(append(b, `,"session":`...), s.Session)
+	b = strconv.AppendInt(append(b, `,"bytes":`...), s.Bytes, 10)
+	b = canon.AppendString(append(b, `,"sha256":`...), s.SHA256)
+	b = canon.AppendString(append(b, `,"head":`...), s.Head)
+	b = canon.AppendString(append(b, `,"tail":`...), s.Tail)
+	b = strconv.AppendInt(append(b, `,"size":`...), s.Size, 10)
+	changed := int64(0)
+	if !s.Changed.IsZero() {
+		changed = s.Changed.UnixNano()
+	}
+	return append(strconv.AppendInt(append(b, `,"changed":`...), changed, 10), '}')
+}
+
+// readSource reads what append wrote.
+func readSource(c *canon.Cursor) *Source {
+	s := &Source{}
+	c.Want(`{"program":`)
+	s.Program = c.Text()
+	c.Want(`,"session":`)
+	s.Session = c.Text()
+	c.Want(`,"bytes":`)
+	s.Bytes = c.Size()
+	c.Want(`,"sha256":`)
+	s.SHA256 = c.Text()
+	c.Want(`,"head":`)
+	s.Head = c.Text()
+	c.Want(`,"tail":`)
+	s.Tail = c.Text()
+	c.Want(`,"size":`)
+	s.Size = c.Size()
+	c.Want(`,"changed":`)
+	if at := c.Int(); at != 0 {
+		s.Changed = time.Unix(0, at).UTC()
+	}
+	c.Want(`}`)
+	if !s.valid() {
+		c.Fail()
+	}
+	return s
+}
+
+// encodeSource returns a source as the body of an object has it; nil where there is none.
+func encodeSource(s *Source) []byte {
+	if s == nil {
+		return nil
+	}
+	return s.append(nil)
+}
+
+func decodeSource(p []byte) (*Source, error) {
+	if len(p) == 0 {
+		return nil, nil
+	}
+	c := canon.Read(p, 0)
+	s := readSource(c)
+	if !c.Done() {
+		return nil, canon.Malformed("source of an import: unexpected bytes at %d of %d", c.At, len(p))
+	}
+	return s, nil
+}
+
+// Tombstone returns what the tombstone of a session holds.
+func (o *Object) Tombstone() Tombstone { return Tombstone{o.Summary.Updated, o.Source} }
+
+// Tombstone is what remains of a deleted session.
+type Tombstone struct {
+	Deleted time.Time // when; zero = not known
+	Source  *Source   // of an imported session, without size and time of the file; nil = not imported, or not known
+}
