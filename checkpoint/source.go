@@ -34,6 +34,11 @@ const (
 	hashDigits = 64 // of a SHA-256
 )
 
+// Same reports whether a file that has this size and time now was not changed since it was imported.
+func (s *Source) Same(size int64, changed time.Time) bool {
+	return s != nil && s.Bytes > 0 && s.Size == size && !changed.IsZero() && s.Changed.Equal(changed)
+}
+
 // Begun returns the source of an import that did not end yet; nil of nil.
 func (s *Source) Begun() *Source {
 	if s == nil {

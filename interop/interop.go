@@ -70,6 +70,11 @@ type Source struct {
 	// folder outside but "../../../YYYY/MM/DD", where Codex keeps the files of another day,
 	// "../../../../archived_sessions", and from there "../sessions/YYYY/MM/DD".
 	List func(dir string) ([]string, error)
+
+	// Size and Changed are the size of the file as it is stored, in bytes, and its modification time; 0 and zero = not
+	// known.
+	Size    int64
+	Changed time.Time
 }
 
 // Options of a reader. Equal input and clock give equal output: ids that have to be made are hashes of what is in the

@@ -12,6 +12,9 @@ type Program struct {
 	// Folders returns the folders in which the program keeps sessions; "" among them is an unknown one.
 	Folders func(e Env) []string
 	UUIDs   bool // the ids of its sessions are UUIDs
+	// ID returns the id of a session, or of an agent's, by the name of its file without folder; "" = the name has none.
+	// nil = names have none.
+	ID func(name string) string
 	// File returns the file of a session in a working directory that was begun at a time.
 	File func(e Env, id, cwd string, begun time.Time) (string, error)
 	// Taken returns patterns, as filepath.Glob takes them, of the files that a session with this id may have.

@@ -19,7 +19,7 @@ type importQuery struct {
 	Session string `query:"session" maxLength:"128" doc:"id of the new session; default that of the file if it is free"`
 	Format  string `query:"format" enum:"pi,omp,atomic,operator,claude-code,codex" doc:"default: by the content"`
 	Name    string `query:"name" maxLength:"255" doc:"name of the file, which some formats need"`
-	Again   bool   `query:"again" doc:"import what the store has already once more, under a new id"`
+	Again   bool   `query:"again" doc:"import what the store has, or of a deleted session, under a new id"`
 	Grow    bool   `query:"grow" default:"true" doc:"append what was added to a file to its session"`
 }
 
@@ -31,7 +31,7 @@ func (s *Server) describeImport() {
 		method: "POST", path: "/v1/import", id: "import", needs: rightWrite, raw: "application/octet-stream",
 		summary: "Import a session file of another program, which is the body",
 		text: "As `coppice import`: a file that was imported before and has not changed is left alone, and what was " +
-			"added to it is appended to its session. Damaged lines are skipped and reported.",
+			"added to it is appended to its session; one whose session was deleted is not imported. Damaged lines are skipped and reported.",
 		errors: []int{408, 409, 410, 413, 415, 507},
 	}, s.importFile)
 }
@@ -63,7 +63,7 @@ func (s *Server) importFile(ctx context.Context, q *importQuery) (a answer, err 
 	src := interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(f.Name()) }}
 	r, err := importer.Import(ctx, q.on.Store, src, importer.Options{
 		Session: q.Session, Format: interop.Format(q.Format), Again: q.Again, Grow: q.Grow && !q.Again,
-		Now: s.o.Now(), Closed: func(err error) { s.untidy(ctx, err) },
+		Verify: true, Now: s.o.Now(), Closed: func(err error) { s.untidy(ctx, err) },
 	})
 	if err != nil {
 		return answer{}, orDeleted(ctx, q.on.Store, q.Session, err)

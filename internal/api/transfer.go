@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/coppice-go/coppice/internal/importer"
 )
 
@@ -26,6 +28,7 @@ type Imported struct {
 	Session     string             `json:"session,omitempty"`
 	Entries     *int               `json:"entries,omitempty" doc:"number of entries of the session"`
 	Unchanged   bool               `json:"unchanged,omitempty" doc:"imported before: nothing was written"`
+	Deleted     *time.Time         `json:"deleted,omitempty" doc:"when its session was deleted: nothing was written"`
 	Grew        bool               `json:"grew,omitempty" doc:"entries were added to the session of an earlier import"`
 	Added       int                `json:"added,omitempty" doc:"number of entries that were added"`
 	Messages    int                `json:"messages,omitempty" doc:"messages on the lines of what was imported"`
@@ -48,7 +51,7 @@ type ImportDiagnostic struct {
 
 // ImportedOf returns the element for a file that became a session.
 func ImportedOf(file string, r importer.Result) Imported {
-	return Imported{
+	i := Imported{
 		File: file, Format: r.Format, Session: r.Session, Entries: &r.Entries, Unchanged: r.Unchanged, Grew: r.Grew,
 		Added: r.Added, Messages: r.Messages, Branches: r.Branches, BadLines: &r.BadLines, Children: r.Children,
 		Replaced: r.Replaced,
@@ -56,6 +59,10 @@ func ImportedOf(file string, r importer.Result) Imported {
 			return ImportDiagnostic(d)
 		}),
 	}
+	if !r.Deleted.IsZero() {
+		i.Deleted = &r.Deleted
+	}
+	return i
 }
 
 // ImportTotal is what became of the files together.
@@ -64,6 +71,7 @@ type ImportTotal struct {
 	New       int `json:"new"`
 	Grown     int `json:"grown"`
 	Unchanged int `json:"unchanged"`
+	Deleted   int `json:"deleted" doc:"number of files whose sessions were deleted: not imported again"`
 	Failed    int `json:"failed"`
 	Entries   int `json:"entries" doc:"number of entries that were added"`
 
@@ -80,6 +88,8 @@ func (t *ImportTotal) Add(r importer.Result) {
 	t.Messages, t.Branches = t.Messages+r.Messages, t.Branches+r.Branches
 	t.Diagnostics += r.Remarks()
 	switch {
+	case !r.Deleted.IsZero():
+		t.Deleted++
 	case r.Unchanged:
 		t.Unchanged++
 		return

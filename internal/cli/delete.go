@@ -29,8 +29,9 @@ func (c *cli) deleteCommand() *cobra.Command {
 		Use:   "delete SESSION",
 		Short: "Delete a session permanently, or move it to the trash",
 		Long: `Delete a session with all its branches, snapshots and images, and erase it in the search index. Its id
-cannot be used again. On a terminal the command asks for confirmation, unless --yes or --trash is given. Elsewhere a
-prefix of the id is not enough without --yes or --trash.`,
+cannot be used again. If it was imported, imports skip its file unless they have --again. On a terminal the command
+asks for confirmation, unless --yes or --trash is given. Elsewhere a prefix of the id is not enough without --yes or
+--trash.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withStore(cmd.Context(), func(st *countedStore) error {
@@ -75,14 +76,27 @@ func (c *cli) finishDelete(ctx context.Context, st *countedStore, id string, o d
 	if err := st.DeleteAt(ctx, id, ""); err != nil {
 		return err
 	}
-	return c.deleted(id)
+	return c.deleted(id, "")
 }
 
-func (c *cli) deleted(id string) error {
+func (c *cli) deleted(id, note string) error {
 	if c.json {
 		return c.writeJSON(api.Deleted{Deleted: true, Session: id})
 	}
-	return c.textf("deleted %s", shortid.One(id))
+	return c.textf("deleted %s%s", shortid.One(id), note)
+}
+
+// fileNote returns what the deletion of an imported session means for its file; "" = the session was not imported.
+func fileNote(ctx context.Context, st *countedStore, id string) string {
+	s, err := st.Open(ctx, id, readOnly())
+	if err != nil {
+		return "" // a damaged one can be deleted too
+	}
+	imported := s.Source() != nil
+	if s.Close() != nil || !imported {
+		return ""
+	}
+	return "; imports skip its file from now on (`coppice import --again FILE` imports it)"
 }
 
 func (c *cli) deleteToTrash(ctx context.Context, st *countedStore, id, dir string) error {
@@ -90,6 +104,7 @@ func (c *cli) deleteToTrash(ctx context.Context, st *countedStore, id, dir strin
 	if err != nil {
 		return err
 	}
+	note := fileNote(ctx, st, id)
 	item, err := t.Put(ctx, st.Store, id, st.url)
 	if err != nil {
 		return err
@@ -98,7 +113,7 @@ func (c *cli) deleteToTrash(ctx context.Context, st *countedStore, id, dir strin
 		return c.writeJSON(api.Deleted{Deleted: true, Session: id, Trash: item.Name})
 	}
 	short := shortid.Of([]string{item.Name}, trashName).Short(item.Name)
-	return c.textf("deleted %s; `coppice trash restore %s` restores it", shortid.One(id), short)
+	return c.textf("deleted %s; `coppice trash restore %s` restores it%s", shortid.One(id), short, note)
 }
 
 // deleteForGood deletes the session that word names. Where the user cannot be asked, a prefix alone is not enough: it
@@ -121,10 +136,11 @@ func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id, word stri
 			return errors.New("nothing was deleted")
 		}
 	}
+	note := fileNote(ctx, st, id)
 	if err := st.Delete(ctx, id); err != nil {
 		return err
 	}
-	return c.deleted(id)
+	return c.deleted(id, note)
 }
 
 // described returns the id and the name of a session, by which a person knows it.

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ import (
 type importOptions struct {
 	format, session string
 	again, grow     bool
+	verify          bool
 	watch, poll     bool
 	check           bool
 }
@@ -45,7 +47,10 @@ $PI_CONFIG_DIR is a further folder of omp.
 
 A session gets the id in the header of its file, if that is a valid id that no session has. A file
 that was imported before and has not changed is skipped, so a folder can be imported again to add
-what is new; --again imports it once more. What was added to a file since is appended to its session.
+what is new; --again imports it once more. Nothing is read of a file with the size and time of its
+last import; of others, the first 4 KiB and the last 64 KiB of what was imported are compared, so only
+--verify finds an edit in the middle. The file of a session that was deleted is skipped and reported;
+--again imports it. What was added to a file since is appended to its session.
 If a new line completed an entry that was imported before, as the rest of an answer does, the file
 is imported anew, and the session of before is deleted. A session that was changed by other commands
 stays as it is; its file then becomes a second session. With --grow=false a file that has grown
@@ -62,6 +67,9 @@ that were not understood, and how many messages are on the current line and on b
   coppice import --watch ~/.claude/projects
   coppice import --session release-42 session.jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.again && o.verify {
+				return usageError("use --again or --verify, not both")
+			}
 			if o.again && o.grow && cmd.Flags().Changed("grow") {
 				return usageError("use --again or --grow, not both")
 			}
@@ -71,7 +79,8 @@ that were not understood, and how many messages are on the current line and on b
 	}
 	cmd.Flags().StringVar(&o.format, "format", "auto", "format of the files: "+strings.Join(importFormats(), ", "))
 	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; for a single file only")
-	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store already has once more, under new ids")
+	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store has, or of deleted sessions, under new ids")
+	cmd.Flags().BoolVar(&o.verify, "verify", false, "compare files with every byte of their last import")
 	cmd.Flags().BoolVar(&o.grow, "grow", true,
 		"append what was added to a file since its import to its session")
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "continue to import what is added to the files")
@@ -102,7 +111,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 	case o.poll && !o.watch:
 		return usageError("--poll needs --watch")
 	}
-	run := &importRun{c: c, o: o, several: o.watch, companions: importer.Companions{}}
+	run := &importRun{c: c, o: o, several: o.watch}
 	if o.format != "auto" {
 		run.format = interop.Format(o.format)
 	}
@@ -139,17 +148,17 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 
 // importRun is one run of the command.
 type importRun struct {
-	c          *cli
-	o          importOptions
-	st         *countedStore
-	format     interop.Format     // "" = detected
-	found      []api.FoundProgram // nil = the files were named
-	several    bool
-	companions importer.Companions
-	out        *jsonArray
-	bar        *term.Progress
-	total      api.ImportTotal
-	failed     []error
+	c       *cli
+	o       importOptions
+	st      *countedStore
+	format  interop.Format     // "" = detected
+	found   []api.FoundProgram // nil = the files were named
+	several bool
+	batch   importer.Batch
+	out     *jsonArray
+	bar     *term.Progress
+	total   api.ImportTotal
+	failed  []error
 }
 
 // programs finds the folders of the programs on this machine, and shows what is in them.
@@ -205,7 +214,7 @@ func (r *importRun) all(ctx context.Context, files []importer.File) error {
 	defer r.bar.Close()
 	r.begin()
 	for _, f := range files {
-		if r.companions.Contains(f.Path) {
+		if r.batch.Contains(f.Path) {
 			r.bar.Add(f.Size)
 			continue
 		}
@@ -234,13 +243,13 @@ type stopError struct{ error }
 // stopError.
 func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result, error) {
 	o := importer.Options{
-		Session: r.o.session, Format: r.format, Again: r.o.again, Grow: r.o.grow, Now: r.c.now(),
-		Closed: r.c.untidy,
+		Session: r.o.session, Format: r.format, Again: r.o.again, Grow: r.o.grow, Verify: r.o.verify,
+		Now: r.c.now(), Closed: r.c.untidy,
 	}
 	if r.bar != nil {
 		o.Read = r.bar.Add
 	}
-	res, err := importFile(ctx, r.st, f, o)
+	res, err := r.batch.Import(ctx, r.st.Store, f, o)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -253,11 +262,10 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 		r.total.Fail()
 	default:
 		r.total.Add(res)
-		r.companions.Add(f.Path, &res)
 	}
 	said := error(nil)
 	switch {
-	case err == nil && res.Unchanged && r.o.watch:
+	case err == nil && r.o.watch && (res.Unchanged || !res.Deleted.IsZero()):
 	case r.c.json:
 		said = r.out.add(importedFile(f.Path, res, err))
 	case err == nil && res.Unchanged && r.found != nil:
@@ -285,8 +293,11 @@ func (r *importRun) sum() error {
 	t := r.total
 	if r.several || r.found != nil {
 		failed := ""
+		if t.Deleted > 0 {
+			failed = fmt.Sprintf(", %d deleted here before", t.Deleted)
+		}
 		if t.Failed > 0 {
-			failed = fmt.Sprintf(", %d failed", t.Failed)
+			failed += fmt.Sprintf(", %d failed", t.Failed)
 		}
 		if err := r.c.textf("total: %s: %d new, %d grown, %d unchanged%s; %s added",
 			term.Count(t.Files, "file", "files"), t.New,
@@ -342,15 +353,6 @@ func (c *cli) importEnd(ctx context.Context, out *jsonArray, failed []error, fil
 	return reported(err) // each file has its own error in the document
 }
 
-func importFile(
-	ctx context.Context, st *countedStore, f importer.File, o importer.Options,
-) (importer.Result, error) {
-	if f.Err != nil {
-		return importer.Result{}, f.Err
-	}
-	return importer.Import(ctx, st.Store, importer.FromFileTo(f.Path, f.Size), o)
-}
-
 // importedFile returns what the document says of one file.
 func importedFile(path string, res importer.Result, err error) api.Imported {
 	if err != nil {
@@ -369,6 +371,9 @@ func (c *cli) importText(path string, f importer.Result, err error, several, che
 	}
 	note := ""
 	switch {
+	case !f.Deleted.IsZero():
+		return c.textf("%s  deleted on %s, not imported again (--again imports it)  %s", c.shown.Short(f.Session),
+			f.Deleted.Local().Format(time.DateOnly), c.stdout.Paint(term.Dim, term.Line(path)))
 	case f.Unchanged:
 		note = ", already imported"
 	case f.Grew:

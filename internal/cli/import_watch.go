@@ -174,7 +174,7 @@ func (iw *importWatch) bring(ctx context.Context, path string) error {
 		delete(iw.files, path)
 		return nil //nolint:nilerr // it is gone: what was imported stays
 	}
-	if parent, ok := iw.parents[path]; ok && parent != path || iw.companions.Contains(path) {
+	if parent, ok := iw.parents[path]; ok && parent != path || iw.batch.Contains(path) {
 		delete(iw.files, path)
 		return nil
 	}
@@ -192,7 +192,11 @@ func (iw *importWatch) bring(ctx context.Context, path string) error {
 			return nil
 		}
 	}
-	res, err := iw.file(ctx, importer.File{Path: path, Size: f.done})
+	what := importer.File{Path: path, Size: f.done}
+	if f.done == size {
+		what.Changed = info.ModTime()
+	}
+	res, err := iw.file(ctx, what)
 	if stop, ok := errors.AsType[*stopError](err); ok {
 		return stop.error
 	}

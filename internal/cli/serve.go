@@ -21,7 +21,6 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/cli/demostore"
-	"github.com/coppice-go/coppice/internal/importer"
 	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/server"
 )
@@ -304,7 +303,6 @@ func (s *service) follow(ctx context.Context) error {
 	c.stdout = c.stderr
 	run := &importRun{
 		c: &c, o: importOptions{format: "auto", grow: true, watch: true}, st: s.st, several: true,
-		companions: importer.Companions{},
 	}
 	return run.watch(ctx, s.o.follow)
 }

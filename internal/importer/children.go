@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
@@ -125,21 +126,31 @@ func childPlace(
 ) (is place, err error) {
 	deleted := ""
 	for id := range childIDs(id, parent, n) {
-		info, has, err := look(ctx, st, id, n)
+		info, err := look(ctx, st, id)
 		switch {
 		case err != nil:
 			return place{}, err
-		case has == nothing && is.grows:
+		case info == nil && is.grows:
 			is.apart = id
 			return is, nil
-		case has == nothing && deleted != "":
+		case info == nil && deleted != "":
 			return place{id: deleted, unchanged: true}, nil
-		case has == nothing:
-			return place{id: id}, nil
-		case n < 0 || info != nil && info.Parent != parent:
 		case info == nil:
+			return place{id: id}, nil
+		case n < 0 || info.gone == nil && info.Parent != parent:
+			continue
+		case info.gone != nil:
 			deleted = id // a child that was imported anew has a session after it
-		case info.imported > n || info.imported == n && (!grow || info.used):
+			continue
+		}
+		had, used := int(info.Entries), false
+		if had >= n {
+			if had, used, err = imported(ctx, st, id); err != nil {
+				return place{}, err
+			}
+		}
+		switch {
+		case had > n || had == n && (!grow || used):
 			return place{id: id, unchanged: true}, nil
 		case grow:
 			is = place{id: id, grows: true}
@@ -154,14 +165,32 @@ func childIDs(id, parent string, n int) iter.Seq[string] {
 		if layout.ValidID(id) == nil && !yield(id) {
 			return
 		}
-		of := parent + "\x00" + id
+		of := ofParent(id, parent)
 		for k := 1; k < maxApart; k++ {
-			if !yield(apartFrom(derived([]byte(of)), k)) {
+			if !yield(apartFrom(of, k)) {
 				return
 			}
 		}
-		yield(derived([]byte(of + "\x00" + strconv.Itoa(n))))
+		yield(derived([]byte(parent + "\x00" + id + "\x00" + strconv.Itoa(n))))
 	}
+}
+
+// ofParent derives from the ids of child and parent what the ids of a child are derived from.
+func ofParent(id, parent string) string { return derived([]byte(parent + "\x00" + id)) }
+
+// sourceOf returns the source of a child that has a file of its own.
+func (o Options) sourceOf(ctx context.Context, child interop.Child) (*checkpoint.Source, error) {
+	f := file{program: row(o.Format).Program, format: o.Format, id: child.Header.ID}
+	f.Name, f.Open = child.File, func() (io.ReadCloser, error) { return o.beside(child.File) }
+	r, err := f.Open()
+	if err != nil {
+		return nil, nil //nolint:nilerr // it was read; without a source the next import reads it again
+	}
+	f.Source = stamp(r, f.Source)
+	if err := r.Close(); err != nil {
+		return nil, err
+	}
+	return f.identify(ctx)
 }
 
 // importChild imports a child at its place.
@@ -179,6 +208,9 @@ func importChild(
 		return d, err
 	}, &n)
 	opts := &coppice.SessionOptions{ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: res.Session}
+	if child.File != "" && o.beside != nil {
+		opts.Source = func() (*checkpoint.Source, error) { return o.sourceOf(ctx, child) }
+	}
 	var s *coppice.Session
 	var err error
 	added := 1

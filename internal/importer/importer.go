@@ -27,8 +27,11 @@ type Options struct {
 	Now     time.Time
 	Again   bool          // import again what the store has already, under a new id
 	Grow    bool          // append to its session what was added to a file
+	Verify  bool          // compare every byte with what was imported before, not the beginning and the end
 	Read    func(n int64) // called with the number of bytes read; may be nil
 	Closed  func(error)   // called with errors of closing sessions whose entries are stored; may be nil
+
+	beside func(name string) (io.ReadCloser, error) // of the source
 }
 
 // Diagnostic is something unusual in a file: where it was seen while reading, by the line's number
@@ -48,6 +51,7 @@ type Result struct {
 	Session     string       `json:"session"`
 	Entries     int          `json:"entries"`
 	Unchanged   bool         `json:"unchanged,omitempty"` // an earlier import of these bytes: nothing was done
+	Deleted     time.Time    `json:"deleted,omitzero"`    // when its session was deleted: nothing was done
 	Grew        bool         `json:"grew,omitempty"`      // an earlier import of the file, which was shorter
 	Added       int          `json:"added,omitempty"`     // entries that were added to it
 	Messages    int          `json:"messages"`            // on the current lines of what was imported now
@@ -80,6 +84,7 @@ func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Option
 			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
 		}
 	}
+	o.Format, o.beside = cmp.Or(o.Format, interop.Pi), src.Beside
 	counted := src
 	counted.Open = func() (io.ReadCloser, error) {
 		f, err := src.Open()
@@ -177,9 +182,13 @@ func read(
 	if len(h.Parent) > checkpoint.MaxName {
 		h.Parent = "" // a path, as pi has it: the header line keeps it
 	}
+	f := file{Source: src, program: row(o.Format).Program, format: cmp.Or(o.Format, interop.Pi)}
+	if !h.Made && len(h.ID) <= checkpoint.MaxName {
+		f.id = h.ID
+	}
 	is := place{id: o.Session}
 	if o.Session == "" {
-		if is, err = find(ctx, st, h, file{src, row(o.Format).Program}, o, tried.apart); err != nil {
+		if is, err = find(ctx, st, h, f, o, tried.apart); err != nil {
 			return Result{}, err
 		}
 	}
@@ -190,9 +199,16 @@ func read(
 	if is.taken != "" {
 		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: idTaken, Detail: is.taken})
 	}
+	if is.deleted != nil {
+		res.Deleted = is.deleted.Deleted
+		return res, nil
+	}
 	if !is.unchanged {
+		source := f.identifyAll(ctx)
+		defer source.wait()
 		err = importSession(ctx, st, r, h, &res, o, &coppice.SessionOptions{
 			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: row(o.Format).Profile,
+			Source: source.wait,
 			Original: func() (io.Reader, error) {
 				if r.Verbatim() && is.id != tried.original {
 					return nil, nil

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"slices"
 	"strconv"
 
@@ -28,13 +27,14 @@ const maxApart = 1024
 
 // place is the session of a file: an existing one, or where to import it.
 type place struct {
-	id        string   // "" = a new one
-	unchanged bool     // it exists, with these bytes
-	grows     bool     // it exists, from when the file was shorter
-	apart     string   // of a child that grows: its id if it does not match the existing session
-	stale     []string // sessions of earlier states of it, which go once it is imported
-	entries   int      // of the existing session
-	taken     string   // why the id is not the one in the file
+	id        string                // "" = a new one
+	unchanged bool                  // it exists, with these bytes
+	grows     bool                  // it exists, from when the file was shorter
+	apart     string                // of a child that grows: its id if it does not match the existing session
+	stale     []string              // sessions of earlier states of it, which go once it is imported
+	entries   int                   // of the existing session
+	taken     string                // why the id is not the one in the file
+	deleted   *checkpoint.Tombstone // of its session, which is not imported again; nil = none
 }
 
 // find finds the place of a file: under the id in the file; if another session has that, under an
@@ -61,12 +61,14 @@ func find(
 	if err != nil {
 		return is, err
 	}
-	has, entries, err := before(ctx, st, id, f)
+	has, old, err := before(ctx, st, id, f, o.Verify)
 	switch {
 	case err != nil:
 		return is, err
+	case has == removed:
+		return place{id: id, deleted: old.gone}, nil
 	case has == whole:
-		return place{id: id, unchanged: true, entries: entries}, nil
+		return place{id: id, unchanged: true, entries: int(old.Entries)}, nil
 	case o.Grow && !named:
 		if id, err = firstLineID(f); err != nil {
 			return is, err
@@ -88,24 +90,35 @@ func find(
 func findNamed(
 	ctx context.Context, st *coppice.Store, id string, f file, o Options, apart []string,
 ) (is place, free string, err error) {
+	var deleted place
+	alive := false // a session of the file exists, and cannot grow
 	for k := range maxApart {
 		at := apartFrom(id, k)
-		has, entries, err := before(ctx, st, at, f)
+		has, old, err := before(ctx, st, at, f, o.Verify)
 		switch {
 		case err != nil:
 			return is, "", err
 		case has == nothing && k == 0:
 			return place{id: at}, "", nil
+		case has == nothing && deleted.id != "" && o.Again:
+			return place{id: at}, "", nil
+		case has == nothing && deleted.id != "" && !alive:
+			return deleted, "", nil
 		case has == nothing:
 			return is, at, nil
-		case o.Again:
+		case has == removed: // unless it was imported anew, under one of the next ids
+			deleted = place{id: at, deleted: old.gone}
+		case o.Again && has != another:
 			is.taken = has.of(at) + ": imported as a new session"
 			return is, "", nil
 		case has == whole, has == longer && o.Grow:
-			return place{id: at, unchanged: true, entries: entries}, "", nil
+			return place{id: at, unchanged: true, entries: int(old.Entries)}, "", nil
 		case has == beginning && o.Grow && !slices.Contains(apart, at):
-			return place{id: at, grows: true, entries: entries}, "", nil
-		case k == 0:
+			return place{id: at, grows: true, entries: int(old.Entries)}, "", nil
+		case has == beginning && o.Grow:
+			alive = true
+		}
+		if k == 0 && has != removed {
 			is.taken = has.of(at) + ": imported as a new session"
 			if has == beginning && !o.Grow {
 				is.taken += "; with --grow the new entries are appended to it"
@@ -116,7 +129,7 @@ func findNamed(
 }
 
 // isNew reports whether the place is that of a session that does not exist yet.
-func (is place) isNew() bool { return is.id != "" && !is.unchanged && !is.grows }
+func (is place) isNew() bool { return is.id != "" && !is.unchanged && !is.grows && is.deleted == nil }
 
 // unnamed returns the sessions that were imported from the beginning of a file when it did not say its
 // id yet.
@@ -127,7 +140,7 @@ func unnamed(ctx context.Context, st *coppice.Store, f file) (stale []string, er
 	}
 	for k := 0; err == nil && k < maxApart; k++ {
 		var has earlier
-		if has, _, err = before(ctx, st, apartFrom(id, k), f); has == nothing {
+		if has, _, err = before(ctx, st, apartFrom(id, k), f, false); has == nothing {
 			break
 		}
 		if has == beginning || has == whole {
@@ -190,6 +203,7 @@ const (
 	beginning                // a session of the file, which has grown since
 	whole                    // a session of the file as it is
 	longer                   // a session of the file, or of a copy, when it had more
+	removed                  // a session of the file that was deleted
 )
 
 // of describes what there is under an id.
@@ -199,48 +213,72 @@ func (has earlier) of(id string) string {
 		return "session " + id + " was imported from this file when it was shorter"
 	case whole:
 		return "session " + id + " was imported from this file"
+	case removed:
+		return "session " + id + " was imported from this file and deleted"
 	case nothing, another, longer:
 	}
 	return "the id " + id + " belongs or belonged to another session"
 }
 
-// before compares a file with the bytes from which the session with an id was imported, and returns the number of
-// entries of that session. A session that cannot be read is an error: importing the file as another session would
-// double it.
-func before(
-	ctx context.Context, st *coppice.Store, id string, f file,
-) (has earlier, entries int, err error) {
+// before compares a file with what a session was imported from. all: with every byte of that. A session that cannot be
+// read is an error: importing the file as another session would double it.
+func before(ctx context.Context, st *coppice.Store, id string, f file, all bool) (has earlier, is *found, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("compare with session %s: %w", id, err)
 		}
 	}()
-	info, has, err := look(ctx, st, id, math.MaxInt)
-	if has == nothing || err != nil || info == nil {
-		return has, 0, err
+	is, err = look(ctx, st, id)
+	switch {
+	case err != nil || is == nil:
+		return nothing, nil, err
+	case is.gone != nil:
+		has, err = f.deleted(is.gone.Source)
+		return has, is, err
+	case is.source != nil && is.source.Bytes == 0 && f.is(is.source):
+		return beginning, is, nil // its import was broken off
+	case is.source != nil && is.source.Bytes > 0:
+		if has, err = f.begins(is.source, all); has != nothing || err != nil {
+			return has, is, err
+		}
 	}
 	has, err = f.compare(exported(ctx, st, id), asIs)
 	if has == another && err == nil && f.program != nil && f.program.Open != nil { // one of them may be packed
 		has, err = f.compare(exported(ctx, st, id), f.program.Open)
 	}
-	return has, int(info.Entries), err
+	return has, is, err
 }
 
-// file is a file that is imported.
-type file struct {
-	interop.Source
-	program *interop.Program // that wrote it; nil = unknown
+// deleted reports whether a deleted session was this file's. A file that is shorter now is a copy from earlier.
+func (f file) deleted(s *checkpoint.Source) (earlier, error) {
+	if s == nil || !f.is(s) {
+		return another, nil
+	}
+	has, err := f.begins(s, false)
+	if err == nil && has == nothing {
+		has, err = f.startsAs(s)
+	}
+	if err != nil || has == another {
+		return another, err
+	}
+	return removed, nil
+}
+
+// startsAs is begins for a file that is shorter than what was imported: it compares the head alone.
+func (f file) startsAs(s *checkpoint.Source) (earlier, error) {
+	r, err := f.open()
+	if err != nil {
+		return another, err
+	}
+	head := make([]byte, checkpoint.SourceHead)
+	n, err := io.ReadFull(r, head)
+	if err = errors.Join(r.Close(), err); err != nil && n < len(head) || sum(head) != s.Head {
+		return another, nil //nolint:nilerr // too short to be told, or damaged
+	}
+	return longer, err
 }
 
 func asIs(src interop.Source) (io.ReadCloser, error) { return src.Open() }
-
-// open opens the file, unpacked where it is packed: packed or not, it is one session.
-func (f file) open() (io.ReadCloser, error) {
-	if f.program == nil || f.program.Open == nil {
-		return f.Source.Open()
-	}
-	return f.program.Open(f.Source)
-}
 
 // compare reports what an existing session is of the file, by the bytes from which it was imported. Damage of a packed
 // file makes it another one; an error is that of the store, or of opening the file.
@@ -287,67 +325,46 @@ func (x *export) Close() error {
 	return err
 }
 
-// compare reports what the bytes of an import are of a file. What cannot be read differs.
-func compare(now, then io.Reader) earlier {
-	have, want := make([]byte, 1<<16), make([]byte, 1<<16)
-	for {
-		n, err := io.ReadFull(then, want)
-		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !end {
-			return another
-		}
-		m, err := io.ReadFull(now, have[:n])
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return another
-		}
-		switch {
-		case !bytes.Equal(have[:m], want[:m]):
-			return another
-		case m < n:
-			return longer
-		case !end:
-			continue
-		}
-		if _, err = io.ReadFull(now, have[:1]); errors.Is(err, io.EOF) {
-			return whole
-		} else if err != nil {
-			return another
-		}
-		return beginning
-	}
-}
-
-// found is an existing session.
+// found is a session that exists, or that was deleted.
 type found struct {
 	checkpoint.Summary
-	imported int  // entries that were imported
-	used     bool // something else was committed after them
+	source *checkpoint.Source    // it was imported from; nil = not known
+	gone   *checkpoint.Tombstone // nil = it exists
 }
 
-// look returns the session with an id; nil, with another, if it was deleted. The number of imported entries is read
-// from the log only if the session has enough entries.
-func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found, earlier, error) {
+// look returns the session with an id; nil = there is none.
+func look(ctx context.Context, st *coppice.Store, id string) (*found, error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted):
-		return nil, nothing, nil
-	case errors.Is(err, coppice.ErrDeleted):
-		return nil, another, nil
-	case err != nil:
-		return nil, another, err
-	}
-	is := found{Summary: s.Info()}
-	if is.imported = int(is.Entries); is.imported >= enough {
-		for c, err := range s.Log(ctx, coppice.Target{}) { // newest first
-			if err != nil {
-				return nil, another, errors.Join(err, s.Close())
-			}
-			if c.Reason == "import" {
-				break
-			}
-			is.used = true
-			is.imported -= min(is.imported, c.Entries)
+	if err != nil {
+		if failed, ok := errors.AsType[*coppice.Error](err); ok && failed.Gone != nil {
+			return &found{gone: failed.Gone}, nil
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
 	}
-	return &is, another, s.Close()
+	is := &found{Summary: s.Info(), source: s.Source()}
+	return is, s.Close()
+}
+
+// imported returns the number of imported entries of a session, and whether something else was committed after
+// them.
+func imported(ctx context.Context, st *coppice.Store, id string) (n int, used bool, err error) {
+	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return 0, false, err
+	}
+	n = int(s.Info().Entries)
+	for c, err := range s.Log(ctx, coppice.Target{}) { // newest first
+		if err != nil {
+			return 0, false, errors.Join(err, s.Close())
+		}
+		if c.Reason == "import" {
+			break
+		}
+		used = true
+		n -= min(n, c.Entries)
+	}
+	return n, used, s.Close()
 }

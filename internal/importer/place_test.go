@@ -91,19 +91,40 @@ func TestImportAgain(t *testing.T) {
 	}
 }
 
-// A session that was deleted does not come back under its id.
+// A session that was deleted does not come back with its file, also when that grows. It comes back on request, and
+// grows then. A session with the same id and other content is another one.
 func TestImportOfDeleted(t *testing.T) {
 	st := newStore(t)
-	first, err := Import(t.Context(), st, FromBytes("f", session.JSONL), options())
-	if err == nil {
-		err = st.Delete(t.Context(), first.Session)
+	take := func(text []byte, again bool) Result {
+		t.Helper()
+		o := growing()
+		if o.Again = again; again {
+			o.Grow = false
+		}
+		r, err := Import(t.Context(), st, FromBytes("f", text), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
 	}
-	if err != nil {
+	ends := lineEnds(session.JSONL)
+	less := session.JSONL[:ends[len(ends)-3]]
+	first := take(less, false)
+	if err := st.Delete(t.Context(), first.Session); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Import(t.Context(), st, FromBytes("f", session.JSONL), options())
-	if err != nil || r.Unchanged || r.Session == first.Session || r.Entries != first.Entries || len(r.Diagnostics) != 1 {
-		t.Errorf("%+v, %v", r, err)
+	for _, text := range [][]byte{less, session.JSONL, session.JSONL[:ends[len(ends)-9]]} {
+		if r := take(text, false); r.Deleted.IsZero() || r.Session != first.Session || r.Entries != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	other := bytes.Replace(less, []byte(`"role":"user"`), []byte(`"role":"USER"`), 1)
+	if r := take(other, false); !r.Deleted.IsZero() || r.Entries == 0 {
+		t.Errorf("another session with the id: %+v", r)
+	}
+	again := take(less, true)
+	if r := take(session.JSONL, false); again.Session == first.Session || !r.Grew || r.Session != again.Session {
+		t.Errorf("%+v after %+v", r, again)
 	}
 }
 
@@ -207,7 +228,7 @@ func TestChildrenAgain(t *testing.T) {
 					t.Fatalf("turn %d: %d children: want %d", turn, len(r.Children), want)
 				}
 				for _, id := range r.Children {
-					info, _, err := look(t.Context(), st, id, 0)
+					info, err := look(t.Context(), st, id)
 					// An entry each, one for its model, and one that says whose the transcript is.
 					if want := uint64(3 + strings.Count(c.answer, "\n")); err != nil || info.Entries != want || info.Parent != r.Session {
 						t.Errorf("child: %+v, %v: want %d entries", info, err, want)

@@ -31,10 +31,14 @@ func FromFileTo(name string, size int64) interop.Source {
 			if err != nil {
 				return nil, err
 			}
+			info, err := f.Stat()
+			if err != nil {
+				return nil, errors.Join(err, f.Close())
+			}
 			return struct {
-				io.Reader
+				*io.SectionReader
 				io.Closer
-			}{io.LimitReader(f, size), f}, nil
+			}{io.NewSectionReader(f, 0, min(size, info.Size())), f}, nil
 		},
 		Beside: func(file string) (io.ReadCloser, error) {
 			if !filepath.IsLocal(file) && !isBeside(file, true) {

@@ -25,6 +25,7 @@ var Program = interop.Program{
 		return list
 	},
 	UUIDs: true,
+	ID:    func(name string) string { return strings.TrimSuffix(name, fileExtension) },
 	File: func(e interop.Env, id, cwd string, _ time.Time) (string, error) {
 		return filepath.Join(homeDir(e), cwdName(cwd), id+".jsonl"), nil
 	},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,11 @@ var Program = interop.Program{
 		return []string{homes.Join(homeDir(e), "sessions"), homes.Join(homeDir(e), "archived_sessions")}
 	},
 	UUIDs: true,
+	ID: func(name string) string {
+		const uuid = 36
+		stem := strings.TrimSuffix(strings.TrimSuffix(name, ".zst"), ".jsonl")
+		return stem[max(0, len(stem)-uuid):]
+	},
 	File: func(e interop.Env, id, _ string, begun time.Time) (string, error) {
 		begun = begun.Local()
 		name := "rollout-" + begun.Format("2006-01-02T15-04-05") + "-" + id + ".jsonl"

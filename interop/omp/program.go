@@ -20,6 +20,7 @@ var Program = interop.Program{
 	File: func(e interop.Env, id, cwd string, begun time.Time) (string, error) {
 		return filepath.Join(homeDir(e), cwdName(e, cwd), homes.FileName(id, begun)), nil
 	},
+	ID:      homes.ID,
 	Taken:   func(e interop.Env, id string) []string { return homes.Taken(homeDir(e), id) },
 	Command: func(_, file string) []string { return []string{"omp", "--resume", file} },
 	Beside:  func(path string) bool { return strings.HasPrefix(path, "../../blobs/") }, // images

@@ -20,6 +20,7 @@ var Program = interop.Program{
 		}
 		return filepath.Join(dir, homes.FileName(id, begun)), nil
 	},
+	ID:      homes.ID,
 	Taken:   func(e interop.Env, id string) []string { return homes.Taken(homeDir(e), id) },
 	Command: func(_, file string) []string { return []string{"pi", "--session", file} },
 }

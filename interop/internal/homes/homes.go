@@ -42,6 +42,12 @@ func FileName(id string, begun time.Time) string {
 	return strings.NewReplacer(":", "-", ".", "-").Replace(at) + "_" + id + ".jsonl"
 }
 
+// ID returns the id in pi's and omp's name of the file of a session; "" = there is none.
+func ID(name string) string {
+	_, id, _ := strings.Cut(strings.TrimSuffix(name, ".jsonl"), "_")
+	return id
+}
+
 // Taken returns patterns of pi's and omp's files of a session below a folder.
 func Taken(folder, id string) []string {
 	return []string{filepath.Join(folder, "*_"+id+".jsonl"), filepath.Join(folder, "*", "*_"+id+".jsonl")}

@@ -1,0 +1,248 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/interop"
+)
+
+// stem returns the name of a file without folder and extension.
+func stem(file string) string {
+	name, _ := strings.CutSuffix(filepath.Base(file), ".zst")
+	return strings.TrimSuffix(name, ".jsonl")
+}
+
+// file is a file that is imported.
+type file struct {
+	interop.Source
+	program *interop.Program // that wrote it; nil = unknown
+	format  interop.Format
+	id      string // of its session in its program; "" = the file has none
+}
+
+// open opens the file, unpacked where it is packed: packed or not, it is one session.
+func (f file) open() (io.ReadCloser, error) {
+	if f.program == nil || f.program.Open == nil {
+		return f.Open()
+	}
+	return f.program.Open(f.Source)
+}
+
+// packed reports whether the file is packed: then it has no random access.
+func (f file) packed() (bool, error) {
+	if f.program == nil || f.program.Open == nil {
+		return false, nil
+	}
+	r, err := f.Open()
+	if err != nil {
+		return false, err
+	}
+	magic := make([]byte, 4) // of a zstd frame
+	_, err = io.ReadFull(r, magic)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return string(magic) == "\x28\xb5\x2f\xfd", errors.Join(err, r.Close())
+}
+
+// identify returns the source of an import of the whole file; nil if a part of it cannot be read.
+func (f file) identify(ctx context.Context) (*checkpoint.Source, error) {
+	r, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	s, err := fingerprint(ctx, r)
+	if closed := r.Close(); closed != nil || err != nil {
+		return nil, ctx.Err() // the reader reports what it cannot read
+	}
+	s.Program, s.Session, s.Size, s.Changed = string(f.format), f.id, f.Size, f.Changed
+	return s, nil
+}
+
+// fingerprint reads bytes to their end and hashes them.
+func fingerprint(ctx context.Context, r io.Reader) (*checkpoint.Source, error) {
+	s := &checkpoint.Source{}
+	all, before, now := sha256.New(), make([]byte, checkpoint.SourceTail), make([]byte, checkpoint.SourceTail)
+	for {
+		n, err := io.ReadFull(r, now)
+		_, _ = all.Write(now[:n]) // always nil
+		if s.Bytes == 0 {
+			s.Head = sum(now[:min(n, checkpoint.SourceHead)])
+			before = before[:0]
+		}
+		s.Bytes += int64(n)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			tail := append(before[min(n, len(before)):], now[:n]...)
+			s.Tail, s.SHA256 = sum(tail), hex.EncodeToString(all.Sum(nil))
+			return s, nil
+		case err != nil:
+			return nil, err
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		}
+		before, now = now, before[:checkpoint.SourceTail]
+	}
+}
+
+func sum(p []byte) string {
+	sum := sha256.Sum256(p)
+	return hex.EncodeToString(sum[:])
+}
+
+// is reports whether an import was of this session of this program.
+func (f file) is(s *checkpoint.Source) bool {
+	return s.Session == f.id && s.Program == string(f.format)
+}
+
+// begins compares the file with what an import took of it: whole, beginning or another; nothing = the file is shorter.
+// It reads the beginning and the end of that part, or with all, and of a packed file, the whole part.
+func (f file) begins(s *checkpoint.Source, all bool) (has earlier, err error) {
+	if !all && s.Same(f.Size, f.Changed) {
+		return whole, nil
+	}
+	packed, err := f.packed()
+	if err != nil {
+		return another, err
+	}
+	r, err := f.Open()
+	if packed {
+		err = errors.Join(err, r.Close())
+		r, err = f.open()
+	}
+	if err != nil {
+		return another, err
+	}
+	at, ok := r.(sized)
+	if ok && !packed && !all {
+		has, err = compareParts(at, s)
+	} else {
+		has, err = compareWhole(r, s)
+	}
+	return has, errors.Join(err, r.Close())
+}
+
+// sized is a file with random access.
+type sized interface {
+	io.ReaderAt
+	Size() int64
+}
+
+func compareParts(r sized, s *checkpoint.Source) (earlier, error) {
+	size := r.Size()
+	part := make([]byte, min(size, s.Bytes, checkpoint.SourceTail))
+	for _, p := range []struct {
+		at   int64
+		n    int
+		want string
+	}{
+		{0, int(min(s.Bytes, checkpoint.SourceHead)), s.Head},
+		{s.Bytes - int64(len(part)), len(part), s.Tail},
+	} {
+		if p.at+int64(p.n) > size {
+			return nothing, nil
+		}
+		if _, err := r.ReadAt(part[:p.n], p.at); err != nil && !errors.Is(err, io.EOF) {
+			return another, err
+		}
+		if sum(part[:p.n]) != p.want {
+			return another, nil
+		}
+	}
+	switch {
+	case size < s.Bytes:
+		return nothing, nil
+	case size == s.Bytes:
+		return whole, nil
+	}
+	return beginning, nil
+}
+
+// compareWhole is begins for what has no random access. Bytes that cannot be read end it.
+func compareWhole(r io.Reader, s *checkpoint.Source) (earlier, error) {
+	all := sha256.New()
+	n, err := io.CopyN(all, r, s.Bytes)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nothing, nil
+	case err != nil || n < s.Bytes:
+		return another, nil //nolint:nilerr // damage of a packed file makes it another one
+	case hex.EncodeToString(all.Sum(nil)) != s.SHA256:
+		return another, nil
+	}
+	if n, err := io.ReadFull(r, make([]byte, 1)); n == 0 && errors.Is(err, io.EOF) {
+		return whole, nil
+	}
+	return beginning, nil
+}
+
+// stamp returns a source with size and time of an opened file, where they can be had.
+func stamp(r io.Reader, src interop.Source) interop.Source {
+	if f, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		if info, err := f.Stat(); err == nil {
+			src.Size, src.Changed = info.Size(), info.ModTime()
+		}
+	}
+	return src
+}
+
+// identifying is a computation of the source of an import, in a goroutine of its own.
+type identifying struct {
+	done   chan struct{}
+	source *checkpoint.Source
+	err    error
+}
+
+// identifyAll begins to read and hash a file. The caller must call wait.
+func (f file) identifyAll(ctx context.Context) *identifying {
+	i := &identifying{done: make(chan struct{})}
+	go func() {
+		defer close(i.done)
+		i.source, i.err = f.identify(ctx)
+	}()
+	return i
+}
+
+func (i *identifying) wait() (*checkpoint.Source, error) {
+	<-i.done
+	return i.source, i.err
+}
+
+// compare reports what the bytes of an import are of a file. What cannot be read differs.
+func compare(now, then io.Reader) earlier {
+	have, want := make([]byte, 1<<16), make([]byte, 1<<16)
+	for {
+		n, err := io.ReadFull(then, want)
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
+			return another
+		}
+		m, err := io.ReadFull(now, have[:n])
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return another
+		}
+		switch {
+		case !bytes.Equal(have[:m], want[:m]):
+			return another
+		case m < n:
+			return longer
+		case !end:
+			continue
+		}
+		if _, err = io.ReadFull(now, have[:1]); errors.Is(err, io.EOF) {
+			return whole
+		} else if err != nil {
+			return another
+		}
+		return beginning
+	}
+}
