@@ -16,7 +16,8 @@ type Source struct {
 	// Bytes is how much of the file the session has, unpacked. 0 = the import did not end: the session has an unknown
 	// part of the file, and the fields below are empty.
 	Bytes int64
-	// SHA256 is the hash of these bytes, in hex; Head that of the first SourceHead of them, Tail of the last SourceTail.
+	// SHA256 is the hash of these bytes, in hex; Head that of the first SourceHead of them, Tail of the last
+	// SourceTail.
 	SHA256, Head, Tail string
 
 	Size    int64     // of the file as it is stored, in bytes; 0 = not known
@@ -33,11 +34,6 @@ const (
 	maxProgram = 32 // bytes of Source.Program
 	hashDigits = 64 // of a SHA-256
 )
-
-// Same reports whether a file that has this size and time now was not changed since it was imported.
-func (s *Source) Same(size int64, changed time.Time) bool {
-	return s != nil && s.Bytes > 0 && s.Size == size && !changed.IsZero() && s.Changed.Equal(changed)
-}
 
 // Begun returns the source of an import that did not end yet; nil of nil.
 func (s *Source) Begun() *Source {
@@ -126,9 +122,6 @@ func decodeSource(p []byte) (*Source, error) {
 	}
 	return s, nil
 }
-
-// Tombstone returns what the tombstone of a session holds.
-func (o *Object) Tombstone() Tombstone { return Tombstone{o.Summary.Updated, o.Source} }
 
 // Tombstone is what remains of a deleted session.
 type Tombstone struct {

@@ -19,7 +19,7 @@ type importQuery struct {
 	Session string `query:"session" maxLength:"128" doc:"id of the new session; default that of the file if it is free"`
 	Format  string `query:"format" enum:"pi,omp,atomic,operator,claude-code,codex" doc:"default: by the content"`
 	Name    string `query:"name" maxLength:"255" doc:"name of the file, which some formats need"`
-	Again   bool   `query:"again" doc:"import what the store has, or of a deleted session, under a new id"`
+	Again   bool   `query:"again" doc:"import what the store has, or had, under a new id"`
 	Grow    bool   `query:"grow" default:"true" doc:"append what was added to a file to its session"`
 }
 
@@ -31,7 +31,8 @@ func (s *Server) describeImport() {
 		method: "POST", path: "/v1/import", id: "import", needs: rightWrite, raw: "application/octet-stream",
 		summary: "Import a session file of another program, which is the body",
 		text: "As `coppice import`: a file that was imported before and has not changed is left alone, and what was " +
-			"added to it is appended to its session; one whose session was deleted is not imported. Damaged lines are skipped and reported.",
+			"added to it is appended to its session. One whose session was deleted is not imported. Damaged lines " +
+			"are skipped and reported.",
 		errors: []int{408, 409, 410, 413, 415, 507},
 	}, s.importFile)
 }

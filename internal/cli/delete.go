@@ -96,7 +96,7 @@ func fileNote(ctx context.Context, st *countedStore, id string) string {
 	if s.Close() != nil || !imported {
 		return ""
 	}
-	return "; imports skip its file from now on (`coppice import --again FILE` imports it)"
+	return "; imports skip its file, unless with --again"
 }
 
 func (c *cli) deleteToTrash(ctx context.Context, st *countedStore, id, dir string) error {

@@ -79,7 +79,7 @@ that were not understood, and how many messages are on the current line and on b
 	}
 	cmd.Flags().StringVar(&o.format, "format", "auto", "format of the files: "+strings.Join(importFormats(), ", "))
 	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; for a single file only")
-	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store has, or of deleted sessions, under new ids")
+	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store has, or had, under new ids")
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "compare files with every byte of their last import")
 	cmd.Flags().BoolVar(&o.grow, "grow", true,
 		"append what was added to a file since its import to its session")

@@ -83,7 +83,7 @@ func sessionOf(ctx context.Context, st *coppice.Store, f File, ids []string) (*f
 				}
 				break
 			}
-			if s.gone == nil && s.source.Same(f.Size, f.Changed) {
+			if s.gone == nil && same(s.source, f.Size, f.Changed) {
 				return s, nil
 			}
 		}
@@ -108,7 +108,7 @@ func idsOf(file string) (ids []string) {
 const maxAgents = 10_000
 
 // agentsOf returns the files that may be imported with that of a session: session files in its own folder, which has
-// its name, and those with the name of an agent's beside it.
+// its name, and those next to it with the name of an agent's transcript.
 func (b *Batch) agentsOf(file string) []File {
 	dir := filepath.Dir(file)
 	beside, ok := b.agents[dir]
@@ -126,7 +126,7 @@ func (b *Batch) agentsOf(file string) []File {
 }
 
 // filesBelow returns the session files in a folder: with deep, and in those below it, whatever their names; else those
-// with the name of an agent's.
+// with the name of an agent's transcript.
 func filesBelow(dir string, deep bool) (list []File) {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {

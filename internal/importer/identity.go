@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/interop"
@@ -99,6 +100,11 @@ func sum(p []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// same reports whether a file that has this size and time now was not changed since it was imported.
+func same(s *checkpoint.Source, size int64, changed time.Time) bool {
+	return s != nil && s.Bytes > 0 && s.Size == size && !changed.IsZero() && s.Changed.Equal(changed)
+}
+
 // is reports whether an import was of this session of this program.
 func (f file) is(s *checkpoint.Source) bool {
 	return s.Session == f.id && s.Program == string(f.format)
@@ -107,7 +113,7 @@ func (f file) is(s *checkpoint.Source) bool {
 // begins compares the file with what an import took of it: whole, beginning or another; nothing = the file is shorter.
 // It reads the beginning and the end of that part, or with all, and of a packed file, the whole part.
 func (f file) begins(s *checkpoint.Source, all bool) (has earlier, err error) {
-	if !all && s.Same(f.Size, f.Changed) {
+	if !all && same(s, f.Size, f.Changed) {
 		return whole, nil
 	}
 	packed, err := f.packed()

@@ -69,14 +69,14 @@ func FromBytes(name string, p []byte) interop.Source {
 	return interop.Source{Name: name, Open: open}
 }
 
-// Import imports one file as one session, with its format's rules for contexts. A file that was
-// imported before with the same bytes is left alone, whatever was done with its session since. If
-// it was shorter then it becomes another session; with Grow, what was added is appended to its
-// session, provided that nothing but imports changed that session. Where an entry of that session
-// is another one now, because a later line of the file completed it, the file is imported anew, and
-// the session of before is removed after that. On an error the store holds nothing of the file; if
-// the error came while a session grew, or from a session within, it holds what was imported before,
-// and the next import adds the rest.
+// Import imports one file as one session, with its format's rules for contexts. It knows a file by the id of its
+// session, and by the beginning and the end of what was imported (with Verify by all of that). A file that did not
+// change is left alone, whatever was done with its session since; so is one whose session was deleted (Deleted). What
+// was added to a file becomes another session; with Grow it is appended to its session, if nothing but imports changed
+// that. Where a later line changed an entry of that session, the file is imported under another id, and the earlier
+// session is removed after that.
+//
+// On an error the store holds nothing of the file, or a part of it that the next import completes.
 func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Options) (Result, error) {
 	if o.Format == "" {
 		var err error

@@ -65,7 +65,7 @@ func find(
 	switch {
 	case err != nil:
 		return is, err
-	case has == removed:
+	case has == removed && !o.Grow:
 		return place{id: id, deleted: old.gone}, nil
 	case has == whole:
 		return place{id: id, unchanged: true, entries: int(old.Entries)}, nil
@@ -106,7 +106,7 @@ func findNamed(
 			return deleted, "", nil
 		case has == nothing:
 			return is, at, nil
-		case has == removed: // unless it was imported anew, under one of the next ids
+		case has == removed: // unless one of the next ids has the file now
 			deleted = place{id: at, deleted: old.gone}
 		case o.Again && has != another:
 			is.taken = has.of(at) + ": imported as a new session"
@@ -203,7 +203,7 @@ const (
 	beginning                // a session of the file, which has grown since
 	whole                    // a session of the file as it is
 	longer                   // a session of the file, or of a copy, when it had more
-	removed                  // a session of the file that was deleted
+	removed                  // a deleted session of the file
 )
 
 // of describes what there is under an id.

@@ -39,7 +39,7 @@ func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info) (*state
 			}
 		case st == nil: // nothing was ever committed to it
 		case st.Summary.Tombstone:
-			return nil, store.Deleted(a.cfg.Session, st.Object(false).Tombstone())
+			return nil, store.Deleted(st.Object(false))
 		default:
 			st.Version, st.Saved = info.Version, state.Saved{Exists: info.Version != ""}
 			return st, nil

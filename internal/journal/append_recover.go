@@ -44,7 +44,7 @@ func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 	case err != nil:
 		return nil, err
 	case o.Summary.Tombstone:
-		return nil, store.Deleted(a.cfg.Session, o.Tombstone())
+		return nil, store.Deleted(o)
 	}
 	st, err := state.Restore(o, info)
 	if err != nil || st.Active() == nil {
@@ -55,7 +55,7 @@ func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 		return a.rebuildBeside(ctx, o, info)
 	}
 	if err == nil && now.Summary.Tombstone { // its deletion has begun, and was broken off
-		return nil, store.Deleted(a.cfg.Session, now.Object(false).Tombstone())
+		return nil, store.Deleted(now.Object(false))
 	}
 	return now, err
 }
@@ -75,7 +75,7 @@ func (a *appendStrategy) rebuildBeside(
 	}
 	switch o, _, cerr := a.store.Checkpoint(ctx); {
 	case cerr == nil && o.Summary.Tombstone:
-		return nil, store.Deleted(a.cfg.Session, o.Tombstone())
+		return nil, store.Deleted(o)
 	case cerr == nil:
 		key := layout.SessionPrefix(a.cfg.Session) + layout.Transcript
 		none := fmt.Errorf("checkpoint_latest exists, but no segment does: %w", codec.ErrFormat)

@@ -159,7 +159,7 @@ func (j *Journal) look(ctx context.Context, op *operation) (plan, error) {
 		p.from = on
 	}
 	if now.Summary.Tombstone {
-		return p, store.Deleted(j.cfg.Session, now.Object(false).Tombstone())
+		return p, store.Deleted(now.Object(false))
 	}
 	j.mu.Lock()
 	doubts := append([]*batch(nil), j.doubts...)

@@ -32,7 +32,8 @@ type known struct {
 func knownOf(st *state.State) known {
 	k := known{
 		Summary: st.Summary, Document: string(st.DocJSON), Header: string(st.Header), HeadOrd: st.HeadOrd, Next: st.Next,
-		Branches: st.Branches, Claimed: st.Claimed, Original: st.Original, Source: st.Source, Keys: st.Keys,
+		Branches: st.Branches, Claimed: st.Claimed, Original: st.Original,
+		Source: st.Source, Keys: st.Keys,
 		Rules: st.Rules(),
 	}
 	if st.Window != nil {
@@ -67,7 +68,10 @@ func TestRebuildLosesNothing(t *testing.T) {
 			cfg.Profile, cfg.MaxBytes = transcript.Atomic, 1<<21
 			j := Create(cfg, state.Genesis{Header: header("s1"), Title: "t", Cwd: "/w"})
 			w.closes(j)
-			w.commit(j, &Step{Reason: "import", Original: fmt.Sprintf("%064d", 7), Source: &checkpoint.Source{Program: "pi"}, Entries: []*Entry{say(j, "e", "x")}})
+			w.commit(j, &Step{
+				Reason: "import", Original: fmt.Sprintf("%064d", 7), Source: &checkpoint.Source{Program: "pi"},
+				Entries: []*Entry{say(j, "e", "x")},
+			})
 			title := say(j, "named", "")
 			title.Raw = fmt.Appendf(nil, `{"type":"session_info","id":"named","parentId":"e","timestamp":"2026-01-01T00:00:01.000Z","name":"a title"}`)
 			w.commit(j, &Step{Entries: []*Entry{title}})

@@ -38,7 +38,7 @@ func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
 	st, err := r.read(ctx)
 	switch {
 	case err == nil && st.Summary.Tombstone:
-		return nil, store.Deleted(r.cfg.Session, st.Object(false).Tombstone())
+		return nil, store.Deleted(st.Object(false))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, r.lost(ctx, err)
 	}

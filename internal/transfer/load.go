@@ -56,7 +56,7 @@ func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, erro
 	if err = errors.Join(err, ld.lines.close()); err == nil {
 		return ld.j, nil
 	}
-	if ld.source != nil && ld.j.State().Summary.Commit != "" { // Grow goes on there: a tombstone would take the id
+	if ld.source != nil && ld.j.State().Summary.Commit != "" { // for Grow: a tombstone would take the id
 		return nil, errors.Join(err, ld.j.Close(context.WithoutCancel(ctx)))
 	}
 	return nil, errors.Join(err, ld.discard(ctx))
@@ -265,7 +265,7 @@ func (ld *loader) line(raw []byte) error {
 	return ld.lines.add(raw)
 }
 
-// hold remembers what a line says of itself.
+// hold remembers the head of a line.
 func (ld *loader) hold(l transcript.Line) {
 	if n := len(ld.heads); n > 0 && l.ParentID == ld.heads[n-1].ID {
 		l.ParentID = ld.heads[n-1].ID // the usual case: one text instead of two

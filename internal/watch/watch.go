@@ -161,19 +161,38 @@ func (w *Watcher) event(e fsnotify.Event) error {
 	if e.Op == fsnotify.Chmod {
 		return nil
 	}
+	gone := w.folders[e.Name] && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename))
+	if gone {
+		w.forget(e.Name)
+	}
 	info, err := os.Stat(e.Name)
 	switch {
 	case err != nil:
 		delete(w.files, e.Name)
-		delete(w.folders, e.Name)
 		delete(w.changed, e.Name)
 		return nil
-	case info.IsDir() && e.Has(fsnotify.Create):
+	case info.IsDir() && (gone || e.Has(fsnotify.Create)): // it may be there again already
 		return w.tree(e.Name)
 	case info.IsDir():
 		return nil
 	}
 	return w.file(e.Name, info)
+}
+
+// forget ends the watches of a folder that was removed or moved, and of those in it. If a root went with it, Wait looks
+// for that once a second.
+func (w *Watcher) forget(folder string) {
+	within := func(path string) bool {
+		rel, err := filepath.Rel(folder, path)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	for path := range w.folders {
+		if within(path) {
+			delete(w.folders, path)
+			_ = w.notify.Remove(path) // of one that was removed there is none any more
+		}
+	}
+	w.absent = w.absent || slices.ContainsFunc(w.o.Roots, within)
 }
 
 // scan looks at everything below the roots.

@@ -121,6 +121,37 @@ func TestRootThatComes(t *testing.T) {
 	}
 }
 
+// A folder that is removed and made again is watched again, at once or later, be it a root or below one.
+func TestFolderThatIsMadeAgain(t *testing.T) {
+	for _, at := range []string{".", "deep/er"} {
+		for _, seen := range []bool{true, false} {
+			root := filepath.Join(t.TempDir(), "root")
+			dir := filepath.Join(root, at)
+			write(t, filepath.Join(dir, "sub", "a.jsonl"), "1")
+			w := watcher(t, Options{Roots: []string{root}}, 100, 100)
+			for round := range 3 {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+				if seen { // the removal is noticed before the folder is there again
+					for w.folders[dir] {
+						if err := w.event(<-w.notify.Events); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				text := strings.Repeat("x", round)
+				write(t, filepath.Join(dir, "sub", "a.jsonl"), "2"+text)
+				for got := next(t, w); got != "a.jsonl"; got = next(t, w) {
+				}
+				write(t, filepath.Join(dir, "sub", "b.jsonl"), "3"+text)
+				for got := next(t, w); got != "b.jsonl"; got = next(t, w) {
+				}
+			}
+		}
+	}
+}
+
 // When the system has lost notifications everything is looked at once.
 func TestLostNotifications(t *testing.T) {
 	root := t.TempDir()

@@ -75,13 +75,14 @@ class StoreOperations(Resource):
         *, session: str | None = None, name: str | None = None, again: bool | None = None, grow: bool | None = None,
     ) -> Import:
         """Import a session file of another program, which is the body. As `coppice import`: a file that was imported
-        before and has not changed is left alone, and what was added to it is appended to its session. Damaged lines
-        are skipped and reported. With again it is sent once: after a lost answer it may be there (OutcomeUnknown).
+        before and has not changed is left alone, and what was added to it is appended to its session. One whose
+        session was deleted is not imported. Damaged lines are skipped and reported. With again it is sent once: after
+        a lost answer it may be there (OutcomeUnknown).
 
         session: id of the new session; default that of the file if it is free
         format: default: by the content
         name: name of the file, which some formats need
-        again: import what the store has already once more, under a new id
+        again: import what the store has, or had, under a new id
         grow: append what was added to a file to its session
         """
         path = self._path("import", session=session, format=format, name=name, again=again, grow=grow)

@@ -483,6 +483,8 @@ class ImportTotal(TypedDict):
 
     branches: int
     """number of messages on their branches"""
+    deleted: int
+    """number of files whose sessions were deleted: not imported again"""
     diagnostics: int
     entries: int
     """number of entries that were added"""
@@ -514,6 +516,8 @@ class Imported(_Imported, total=False):
     """messages on its branches"""
     children: list[str]
     """other sessions that were in the file"""
+    deleted: str
+    """when its session was deleted: nothing was written"""
     diagnostics: list[ImportDiagnostic]
     entries: int
     """number of entries of the session"""

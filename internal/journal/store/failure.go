@@ -33,9 +33,12 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Deleted returns the error of a session that was deleted.
-func Deleted(session string, t checkpoint.Tombstone) error {
-	return &Failure{Err: fmt.Errorf("session %s: %w: %w", session, ErrDeleted, fs.ErrNotExist), Gone: &t}
+// Deleted returns the error of a session that was deleted, by its tombstone.
+func Deleted(tombstone *checkpoint.Object) error {
+	return &Failure{
+		Err:  fmt.Errorf("session %s: %w: %w", tombstone.Summary.ID, ErrDeleted, fs.ErrNotExist),
+		Gone: &checkpoint.Tombstone{Deleted: tombstone.Summary.Updated, Source: tombstone.Source},
+	}
 }
 
 // Corrupt is the failure for bytes that are not what they must be; what is too new to read is no damage.

@@ -63,7 +63,7 @@ export interface paths {
         put?: never;
         /**
          * Import a session file of another program, which is the body
-         * @description As `coppice import`: a file that was imported before and has not changed is left alone, and what was added to it is appended to its session. Damaged lines are skipped and reported.
+         * @description As `coppice import`: a file that was imported before and has not changed is left alone, and what was added to it is appended to its session. One whose session was deleted is not imported. Damaged lines are skipped and reported.
          */
         post: operations["import"];
         delete?: never;
@@ -1131,6 +1131,11 @@ export interface components {
              * @description number of messages on their branches
              */
             branches: number;
+            /**
+             * Format: int64
+             * @description number of files whose sessions were deleted: not imported again
+             */
+            deleted: number;
             /** Format: int64 */
             diagnostics: number;
             /**
@@ -1177,6 +1182,11 @@ export interface components {
             branches?: number;
             /** @description other sessions that were in the file */
             children?: string[];
+            /**
+             * Format: date-time
+             * @description when its session was deleted: nothing was written
+             */
+            deleted?: string;
             diagnostics?: components["schemas"]["ImportDiagnostic"][];
             /**
              * Format: int64
@@ -1985,7 +1995,7 @@ export interface operations {
                 format?: "pi" | "omp" | "atomic" | "operator" | "claude-code" | "codex";
                 /** @description name of the file, which some formats need */
                 name?: string;
-                /** @description import what the store has already once more, under a new id */
+                /** @description import what the store has, or had, under a new id */
                 again?: boolean;
                 /** @description append what was added to a file to its session */
                 grow?: boolean;

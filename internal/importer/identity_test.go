@@ -1,0 +1,237 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/trace"
+	"github.com/coppice-go/coppice/interop"
+)
+
+// take imports all that is in a folder, as the command does, and returns the results.
+func take(t *testing.T, st *coppice.Store, o Options, paths ...string) (list []Result) {
+	t.Helper()
+	var b Batch
+	for _, f := range Find(t.Context(), paths) {
+		if f.Beside || b.Contains(f.Path) {
+			continue
+		}
+		r, err := b.Import(t.Context(), st, f, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// writeFile writes a file, with folders, that was changed at a time.
+func writeFile(t *testing.T, path string, p []byte, changed time.Time) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, p, 0o600)
+	}
+	if err == nil {
+		err = os.Chtimes(path, changed, changed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// piFile is a small session of pi.
+func piFile(i int) (id string, text []byte) {
+	id = fmt.Sprintf("019cadab-0000-7000-8000-%012d", i)
+	return id, fmt.Appendf(nil,
+		`{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`+"\n"+
+			`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z",`+
+			`"message":{"role":"user","content":"hi"}}`+"\n", id)
+}
+
+// Files with the size and time of their import are not read, and cost at most two reads of the store each.
+func TestKnownFiles(t *testing.T) {
+	const files = 1000
+	then := time.Unix(1_700_000_000, 5)
+	for name, b := range map[string]backend.Backend{"append": memory.NewAppender(), "replace": memory.New()} {
+		t.Run(name, func(t *testing.T) {
+			dir, counted := t.TempDir(), trace.New(b)
+			for i := range files {
+				id, text := piFile(i)
+				writeFile(t, filepath.Join(dir, "2026-01-01T00-00-00-000Z_"+id+".jsonl"), text, then)
+			}
+			st := storeOn(t, counted)
+			if got := take(t, st, growing(), dir); len(got) != files {
+				t.Fatalf("%d files", len(got))
+			}
+			for _, f := range Find(t.Context(), []string{dir}) { // a reader would report these
+				writeFile(t, f.Path, bytes.Repeat([]byte("x"), int(f.Size)), then)
+			}
+			counted.Reset()
+			for _, r := range take(t, st, growing(), dir) {
+				if !r.Unchanged || r.Entries != 1 || r.Format != "pi" {
+					t.Fatalf("%+v", r)
+				}
+			}
+			if io := counted.IO(); io.Get > 2*files || io.Stat+io.List+io.Put+io.Append > 0 {
+				t.Errorf("%d files cost %+v", files, io)
+			}
+		})
+	}
+}
+
+// Of a file that was touched or has grown the beginning and the end of what was imported are compared; verify
+// compares all of it.
+func TestEditedFiles(t *testing.T) {
+	ends := lineEnds(session.JSONL)
+	less := session.JSONL[:ends[len(ends)-9]]
+	middle := bytes.Clone(less)
+	copy(middle[checkpointMiddle(less):], "EDITED")
+	for _, c := range []struct {
+		name      string
+		then, now []byte
+		verify    bool
+		same      bool // it is the same session
+	}{
+		{"touched", less, less, false, true},
+		{"touched, all compared", less, less, true, true},
+		{"grown", less, session.JSONL, false, true},
+		{"grown, all compared", less, session.JSONL, true, true},
+		{"edited in the middle", less, middle, false, true},
+		{"edited in the middle, all compared", less, middle, true, false},
+		{"edited at the beginning", less, append([]byte(" "), less[:len(less)-1]...), false, false},
+		{"edited at the end", less, append(bytes.Clone(less[:len(less)-2]), " \n"...), false, false},
+		{"a copy from earlier", session.JSONL, less, false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file, st, o := filepath.Join(t.TempDir(), "s.jsonl"), newStore(t), growing()
+			writeFile(t, file, c.then, time.Unix(1, 0))
+			first := take(t, st, o, file)[0]
+			writeFile(t, file, c.now, time.Unix(2, 0))
+			o.Verify = c.verify
+			second := take(t, st, o, file)[0]
+			if same := second.Session == first.Session && second.Unchanged != second.Grew; same != c.same {
+				t.Errorf("%+v after %+v", second, first)
+			}
+		})
+	}
+}
+
+// checkpointMiddle is an offset in the middle of a file, within a word.
+func checkpointMiddle(p []byte) int {
+	at := len(p) / 2
+	return at + bytes.Index(p[at:], []byte("content")) + len(`content":[{"`)
+}
+
+// An import that is cancelled or fails in the middle leaves no tombstone: the next one completes the session under the
+// file's own id.
+func TestImportThatIsBrokenOff(t *testing.T) {
+	for _, format := range []interop.Format{interop.Pi, interop.ClaudeCode} {
+		raw := benchFile(format, 9<<20)
+		whole := storeOn(t, memory.NewAppender())
+		r, err := Import(t.Context(), whole, FromBytes("f", raw), growing())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := storedOf(t, whole, r, false)
+		for _, op := range []string{"append", "put"} {
+			for _, skip := range []int{1, 2, 4} {
+				var b backend.Backend = memory.New()
+				if op == "append" {
+					b = memory.NewAppender()
+				}
+				faulty := fault.New(b, 1)
+				st := storeOn(t, faulty)
+				faulty.Add(fault.Rule{When: fault.On(op, ""), Skip: skip, Err: context.Canceled, Kind: fault.Before})
+				_, err := Import(t.Context(), st, FromBytes("f", raw), growing())
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, context.Canceled) {
+					t.Fatalf("%s, %s %d: %v", format, op, skip, err)
+				}
+				r, err := Import(t.Context(), storeOn(t, b), FromBytes("f", raw), growing())
+				if err != nil || r.Session != "bench" {
+					t.Fatalf("%s, %s %d: %+v, %v", format, op, skip, r, err)
+				}
+				if skip != 2 {
+					continue // to compare all of a session takes time
+				}
+				if diff := cmp.Diff(want, storedOf(t, storeOn(t, b), r, false)); diff != "" {
+					t.Fatalf("%s, %s %d: %s", format, op, skip, diff)
+				}
+			}
+		}
+	}
+}
+
+// A session is not read while its agents' files did not change either; one that did, or is new, is imported.
+func TestKnownAgents(t *testing.T) {
+	st, file := newStore(t), agents(t, "", "")
+	dir := filepath.Dir(file)
+	first := take(t, st, growing(), dir)
+	if len(first) != 1 || len(first[0].Children) != 1 {
+		t.Fatalf("%+v", first)
+	}
+	again := take(t, st, growing(), dir)
+	if len(again) != 1 || !again[0].Unchanged || len(again[0].Files) != 1 {
+		t.Fatalf("%+v", again)
+	}
+	agent := filepath.Join(dir, stem(file), "subagents", "agent-ab12.jsonl")
+	p, err := os.ReadFile(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, agent, append(p, said(1)...), time.Unix(9, 0))
+	if r := take(t, st, growing(), file)[0]; !r.Unchanged || len(r.Children) != 1 {
+		t.Errorf("an agent that went on: %+v", r)
+	}
+	writeFile(t, filepath.Join(filepath.Dir(agent), "agent-cd34.jsonl"),
+		bytes.ReplaceAll(p, []byte("ab12"), []byte("cd34")), time.Unix(9, 0))
+	if r := take(t, st, growing(), file)[0]; !r.Unchanged || len(r.Children) != 1 {
+		t.Errorf("a new agent: %+v", r)
+	}
+	if r := take(t, st, growing(), dir); len(r) != 1 || len(r[0].Children) != 0 || len(r[0].Files) != 2 {
+		t.Errorf("nothing new: %+v", r)
+	}
+}
+
+// The source of a session holds the hashes of what was imported.
+func TestSource(t *testing.T) {
+	changed := time.Unix(3, 7)
+	for _, n := range []int{1, 100, 4 << 10, 64 << 10, 64<<10 + 1, 128 << 10, 200_000} {
+		id, text := piFile(n)
+		text = append(text[:len(text)-1], bytes.Repeat([]byte(" "), max(0, n-len(text)))...)
+		text = append(text, '\n')
+		file := filepath.Join(t.TempDir(), "s.jsonl")
+		writeFile(t, file, text, changed)
+		st := newStore(t)
+		r := take(t, st, growing(), file)[0]
+		s, err := st.Open(t.Context(), r.Session, &coppice.SessionOptions{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.Source()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		head, tail := text[:min(len(text), 4<<10)], text[max(0, len(text)-64<<10):]
+		if got.Program != "pi" || got.Session != id || got.Bytes != int64(len(text)) || got.Size != int64(len(text)) ||
+			!got.Changed.Equal(changed) || got.SHA256 != sum(text) || got.Head != sum(head) || got.Tail != sum(tail) {
+			t.Errorf("%d bytes: %+v", len(text), got)
+		}
+	}
+}
