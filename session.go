@@ -61,15 +61,12 @@ func (s *Session) ID() string { return s.id }
 func (s *Session) Info() checkpoint.Summary {
 	st := s.h.State()
 	sum := readableInfo(st.Summary)
-	if id := rawjson.Text(rawjson.Field(st.Header, "id")); id != s.id {
-		sum.Source = id
+	sum.Source = st.Source
+	if id := rawjson.Text(rawjson.Field(st.Header, "id")); sum.Source == nil && id != s.id {
+		sum.Source = &checkpoint.Source{Session: id}
 	}
 	return sum
 }
-
-// Source returns the file that the session was imported from, as of the last acknowledged commit; nil = it was not
-// imported, or an earlier release imported it. It must not be changed.
-func (s *Session) Source() *checkpoint.Source { return s.h.State().Source }
 
 // Head returns seq, commit and epoch of the last acknowledged commit, and entry and branch with what is
 // pending.

@@ -69,7 +69,7 @@ type SessionOptions struct {
 	ID string // of Import and Grow alone: the session's id; for Import "" = a new UUIDv7, taken = fs.ErrExist
 
 	// Source is asked by Import and Grow after the last line: the file that the lines are from, by which a later import
-	// knows it (Session.Source). With a source, an Import that fails in the middle leaves a session with a part of the
+	// knows it (Session.Info). With a source, an Import that fails in the middle leaves a session with a part of the
 	// lines, which Grow completes. A nil source, or a nil function, says that it is not known.
 	Source func() (*checkpoint.Source, error)
 	// Original is asked by Import and Grow after the last line: the bytes of the imported file, where its lines

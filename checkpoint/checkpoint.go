@@ -107,9 +107,9 @@ type Summary struct {
 	// Relation says what the session is to Parent: "fork", "agent" (a session that an agent began), or the caller's own
 	// word; "" = not said.
 	Relation string
-	// Source is the id of the session in the file that it was imported from, where another one had that id; "" = its
-	// own. Only the summary of a handle has it, not that of a listing.
-	Source string
+	// Source is the file that the session was imported from; of one that an earlier build imported under another id
+	// than the file's, that id alone. nil = none, or the summary is of a listing. It must not be changed.
+	Source *Source
 	// Meta is the session's metadata, as SessionOptions.Meta and SetInfo set it; not to be changed. Where it is over
 	// 1 KiB a Summary that was read alone (DecodeSummary) has none, and MetaElsewhere.
 	Meta          map[string]string

@@ -207,7 +207,11 @@ func (r *UsageReader) origins(ctx context.Context, of checkpoint.Summary) (list 
 		at := next[0]
 		next = next[1:]
 		parent := sessionOf(at.Parent)
-		for _, id := range []string{at.Source, parent} {
+		own := ""
+		if at.Source != nil {
+			own = at.Source.Session
+		}
+		for _, id := range []string{own, parent} {
 			circle = circle || id == of.ID && at.ID != of.ID
 			if id == of.ID || seen[id] || layout.ValidID(id) != nil {
 				continue

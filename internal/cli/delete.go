@@ -92,7 +92,7 @@ func fileNote(ctx context.Context, st *countedStore, id string) string {
 	if err != nil {
 		return "" // a damaged one can be deleted too
 	}
-	imported := s.Source() != nil
+	imported := s.Info().Source != nil
 	if s.Close() != nil || !imported {
 		return ""
 	}

@@ -224,7 +224,7 @@ func TestSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := s.Source()
+		got := s.Info().Source
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

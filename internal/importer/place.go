@@ -344,7 +344,7 @@ func look(ctx context.Context, st *coppice.Store, id string) (*found, error) {
 		}
 		return nil, err
 	}
-	is := &found{Summary: s.Info(), source: s.Source()}
+	is := &found{Summary: s.Info(), source: s.Info().Source}
 	return is, s.Close()
 }
 
