@@ -100,7 +100,8 @@ func sum(p []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// same reports whether a file that has this size and time now was not changed since it was imported.
+// same reports whether a file that has this size and time now, and a name with the id of the session, was not changed
+// since it was imported. Another file may have the id in its header, the size and the time.
 func same(s *checkpoint.Source, size int64, changed time.Time) bool {
 	return s != nil && s.Bytes > 0 && s.Size == size && !changed.IsZero() && s.Changed.Equal(changed)
 }
@@ -113,9 +114,6 @@ func (f file) is(s *checkpoint.Source) bool {
 // begins compares the file with what an import took of it: whole, beginning or another; nothing = the file is shorter.
 // It reads the beginning and the end of that part, or with all, and of a packed file, the whole part.
 func (f file) begins(s *checkpoint.Source, all bool) (has earlier, err error) {
-	if !all && same(s, f.Size, f.Changed) {
-		return whole, nil
-	}
 	packed, err := f.packed()
 	if err != nil {
 		return another, err
