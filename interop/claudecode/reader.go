@@ -6,8 +6,9 @@
 //     a branch that a user or an agent made. The file's own links lead to little more than half of it.
 //   - A message of the model is one entry, however many lines it is written in; the results of its
 //     calls follow it, whatever lines they hang on in the file.
-//   - What the user typed while the model worked is in attachments. It is a message like others;
-//     what the program said to the model meanwhile is a custom_message "claude-code.meta".
+//   - What the user typed while the model worked is in attachments. It is a message like others.
+//     What the program writes with role user is a custom_message: "claude-code.meta" where the line
+//     is marked so, else "claude-code.inserted". Errors that it writes as answers have no content.
 //   - A compaction keeps what Claude Code keeps when it loads the file, and what Claude Code hangs
 //     after it continues from it, whatever rows of before it the file names.
 //   - What the transcript cannot express is kept as it is, in entries of type custom named

@@ -116,7 +116,7 @@ func (p *linePlan) look(i int, l transcript.Line, message []byte) {
 		for _, id := range s.Results {
 			p.Results[i] = append(p.Results[i], callHash(id))
 		}
-		if string(rawjson.Field(message, "role")) == `"user"` && len(s.Results) == 0 {
+		if string(rawjson.Field(message, "role")) == `"user"` && len(s.Results) == 0 && !isInserted(message) {
 			class = classAsks
 		}
 	case "custom_message":

@@ -3,6 +3,7 @@ package codex
 import (
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
@@ -42,7 +43,7 @@ func (w *writer) entry(l transcript.Line) {
 
 // spoken writes a line of pi's.
 func (w *writer) spoken(raw []byte) {
-	message := rawjson.Field(raw, "message")
+	said := rawjson.Field(raw, "message")
 	switch rawjson.Text(rawjson.Field(raw, "type")) {
 	case "message":
 	case "custom_message":
@@ -56,22 +57,29 @@ func (w *writer) spoken(raw []byte) {
 		w.lose(lostCustom)
 		return
 	}
-	switch role := rawjson.Text(rawjson.Field(message, "role")); role {
+	switch role := rawjson.Text(rawjson.Field(said, "role")); role {
 	case "user":
-		w.user(rawjson.Field(message, "content"))
+		if isInserted(said) {
+			w.tell(conversationItem{}, "user", rawjson.Field(said, "content"))
+			return
+		}
+		w.user(rawjson.Field(said, "content"))
 	case "assistant":
-		w.assistant(message)
+		w.assistant(said)
 	case "toolResult":
-		w.result(message)
+		w.result(said)
 	case "bashExecution":
-		w.command(message)
+		w.command(said)
 	case "custom":
-		w.told(rawjson.Text(rawjson.Field(message, "customType")), rawjson.Field(message, "content"))
+		w.told(rawjson.Text(rawjson.Field(said, "customType")), rawjson.Field(said, "content"))
 	default: // system
 		w.lose(lostTold)
-		w.tell(conversationItem{system: role == "system"}, "developer", rawjson.Field(message, "content"))
+		w.tell(conversationItem{system: role == "system"}, "developer", rawjson.Field(said, "content"))
 	}
 }
+
+// isInserted reports whether a program wrote a message in the user's name: no event repeats it, and no turn begins.
+func isInserted(raw []byte) bool { return message.Decode(raw).Speaker == message.Program }
 
 // told writes what a program says to the model.
 func (w *writer) told(kind string, content []byte) {
