@@ -110,6 +110,9 @@ func (c *converter) entries(u *unit) {
 	}
 	p.stamp = c.stamp(u)
 	switch {
+	case r.Flags&flagPart != 0 && r.Kind == kindPlace:
+		c.line = append(c.line[:0], member{Key: []byte("type"), Val: []byte(`"damaged-line"`)})
+		c.custom(p, fmt.Appendf(nil, `{"line":%d,"bytes":%d}`, r.Line, r.Size))
 	case r.Flags&flagPart != 0:
 		c.custom(p, fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.Size, jsonl.MaxLine))
 	case r.Kind == kindUser, r.Kind == kindQueued:

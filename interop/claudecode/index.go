@@ -215,6 +215,9 @@ func (x *index) AppendID(dst []byte, i int32) []byte {
 	}
 	if r.Flags&flagPast != 0 {
 		dst = strconv.AppendInt(append(dst[:len(dst)-1], ".line"...), int64(r.Line), 10)
+		if r.At > 0 {
+			dst = strconv.AppendInt(append(dst, '.'), int64(r.At), 10)
+		}
 		dst = append(dst, '"')
 	}
 	return dst

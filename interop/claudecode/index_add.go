@@ -24,12 +24,12 @@ func (x *index) add(o *jsonl.Object, f *lineFacts) error {
 	}
 	r := &f.row
 	r.head, r.Unit = i, i
-	if o.Part {
+	if o.Part && !f.damaged {
 		x.Note(r.Line, transcript.DiagOversize, jsonl.OversizeDetail(o.Size, jsonl.MaxLine))
 	}
 	if f.known {
 		x.genuine++
-	} else {
+	} else if !f.damaged {
 		x.refused++
 	}
 	x.keep(r.names, f.parent)

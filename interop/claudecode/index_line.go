@@ -12,6 +12,7 @@ import (
 type lineFacts struct {
 	row          lineRow
 	typed, known bool
+	damaged      bool   // only its place is known
 	named        bool   // it has an id
 	uuid, parent []byte // ids that are no UUIDs
 	sent         bool   // it is a piece of the provider's message msg

@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // scanLanes is how many batches of lines are worked on at once, in either reading of a file.
@@ -103,8 +104,25 @@ func newReading(seed maphash.Seed) *reading {
 	rd := &reading{seed: seed}
 	rd.find.Member = rd.head.Take
 	rd.find.Accepts = func([]byte) bool { return rd.head.Known() }
-	rd.find.Note = func(r jsonl.Remark) { rd.found = append(rd.found, finding{remark: &r}) }
+	rd.find.Note = func(r jsonl.Remark) {
+		rd.found = append(rd.found, finding{remark: &r})
+		if r.Damaged && r.Kind == transcript.DiagBadLine {
+			rd.lost(r.Piece)
+		}
+	}
 	return rd
+}
+
+// lost takes a damaged line, if it still shows its id: what names it continues at its place.
+func (rd *reading) lost(o jsonl.Object) {
+	h, is := readLineHead(o.Raw), jsonl.RemainsOf(o.Raw, "uuid", "parentUuid", true)
+	if is.ID == nil {
+		return
+	}
+	h.UUID, h.Parent, h.Type = is.ID, is.Parent, []byte(`"damaged"`)
+	f := rd.factOf(&o, &h)
+	f.row.Kind, f.damaged = kindPlace, true
+	rd.found = append(rd.found, finding{object: o, fact: f})
 }
 
 // work looks at every line.

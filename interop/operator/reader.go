@@ -71,7 +71,7 @@ func (r *Reader) Header() (interop.Header, error) {
 			r.err = err
 		} else {
 			r.close = f.Close
-			r.in = jsonl.NewEntryScanner(f, isEntry)
+			r.in = jsonl.NewEntryScanner(f, "parent_id", isEntry)
 			r.in.Change()
 			r.ahead = readAhead{in: r.in, plain: r.plain}
 		}

@@ -102,7 +102,7 @@ func (f *Reader) open() {
 		return
 	}
 	f.close = r.Close
-	f.in = jsonl.NewEntryScanner(r, looksLikeEntry)
+	f.in = jsonl.NewEntryScanner(r, "parentId", looksLikeEntry)
 }
 
 // begin looks at one object before the header.

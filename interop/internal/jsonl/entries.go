@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"iter"
 
@@ -28,7 +29,10 @@ type EntryScanner struct {
 	isEntry func(transcript.Line) bool
 	line    transcript.Line // of the object that was checked last
 	once    OnceFilter
-	damaged bool // the piece of a line that was looked at last
+	mend    mender
+	parent  string  // name of the member with an entry's parent
+	queue   []Entry // to be returned before other lines are read
+	damaged bool    // the piece of a line that was looked at last
 	changed bool
 	bad     int
 	refused int
@@ -36,16 +40,36 @@ type EntryScanner struct {
 }
 
 // NewEntryScanner reads from r. isEntry reports whether an object is an entry of the format, and not a part of one:
-// a damaged line may hold a whole entry at its end.
-func NewEntryScanner(r io.Reader, isEntry func(transcript.Line) bool) *EntryScanner {
-	s := &EntryScanner{in: NewLineReader(r), isEntry: isEntry}
+// a damaged line may hold a whole entry at its end. parent is the name of the member with the id of an entry's
+// parent.
+func NewEntryScanner(r io.Reader, parent string, isEntry func(transcript.Line) bool) *EntryScanner {
+	s := &EntryScanner{in: NewLineReader(r), isEntry: isEntry, parent: parent}
+	s.mend = mender{seed: maphash.MakeSeed(), known: map[uint64]struct{}{}}
 	s.find = Finder{Exact: true, Check: s.check, Last: s.lastEntry, Noun: "entry", Note: s.remark}
 	return s
 }
 
-// Next returns the next object, whatever is in it. Of a line that holds none it returns an Entry without Raw. The
-// error is io.EOF at the end; any other one is the stream's.
+// Next returns the next object, whatever is in it. Of a line that holds none it returns an Entry without Raw, and,
+// before an entry that hangs on it, one of type custom in its place. The error is io.EOF at the end; any other one is
+// the stream's.
 func (s *EntryScanner) Next() (Entry, error) {
+	if len(s.queue) == 0 {
+		e, err := s.next()
+		if err != nil || e.ID == "" || e.Type == "" || e.Type == "session" || e.Type == "session_header" {
+			return e, err
+		}
+		up := e.ParentID
+		if s.parent != "parentId" {
+			up = rawjson.Text(rawjson.Field(e.Raw, s.parent))
+		}
+		s.queue = append(s.mend.before(e.ID, up, s.parent), e)
+	}
+	e := s.queue[0]
+	s.queue = s.queue[1:]
+	return e, nil
+}
+
+func (s *EntryScanner) next() (Entry, error) {
 	for {
 		s.damaged = false
 		if o, ok := s.find.Next(); ok {
@@ -132,6 +156,7 @@ func (s *EntryScanner) remark(r Remark) {
 	if r.Damaged {
 		s.damaged = true
 		s.refused++
+		s.mend.lose(r.Number, r.Piece.Raw, s.parent)
 	}
 	if s.once.First(r) {
 		s.diag.Add("", uint64(r.Number), r.Kind, r.Detail)

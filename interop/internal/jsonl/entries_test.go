@@ -20,7 +20,7 @@ func entryLine(id string) string {
 // diagnostics, then how many lines were spoiled and lost.
 func scanned(t *testing.T, file string) []string {
 	t.Helper()
-	s := NewEntryScanner(strings.NewReader(file), func(l transcript.Line) bool { return l.ID != "" })
+	s := NewEntryScanner(strings.NewReader(file), "parentId", func(l transcript.Line) bool { return l.ID != "" })
 	var out []string
 	for {
 		e, err := s.Next()

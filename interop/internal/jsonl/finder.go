@@ -166,8 +166,10 @@ func (f *Finder) salvage(piece []byte, at int, cause error) (Object, bool) {
 	if !f.line.Ended {
 		kind = transcript.DiagTornLine
 	}
-	f.report(Remark{Number: f.line.Number, Kind: kind, Detail: cause.Error(), Bad: 1, Damaged: true})
 	object := f.last(piece)
+	damaged := f.at(at)
+	damaged.Raw, damaged.Part = piece[:len(piece)-len(object)], true
+	f.report(Remark{Number: f.line.Number, Kind: kind, Detail: cause.Error(), Bad: 1, Damaged: true, Piece: damaged})
 	if object == nil {
 		return Object{}, false
 	}

@@ -71,9 +71,10 @@ func (s *Scanner) note(r Remark) {
 type Remark struct {
 	Number       int // of the line
 	Kind, Detail string
-	Bad          int  // how many lines it spoils: 0 or 1
-	Damaged      bool // a piece of the line is no object
-	once         bool // reported only the first time in a file
+	Bad          int    // how many lines it spoils: 0 or 1
+	Damaged      bool   // a piece of the line is no object
+	Piece        Object // that piece, with Part set
+	once         bool   // reported only the first time in a file
 }
 
 // RemarkOnce returns a remark that a OnceFilter lets pass only the first time in a file.
