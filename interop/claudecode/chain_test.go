@@ -8,9 +8,9 @@ import (
 )
 
 // script makes the lines of a file: ID^PARENT of each. The first letter of an ID is the kind of line: u a question, a
-// an answer, r a result, h a hook's line, p a progress line, b the boundary of a compaction that keeps the message
-// PARENT and what follows it up to the line before, s a summary. +CALL adds a call to an answer, =CALL is what a
-// result answers.
+// an answer, r a result, m a message of the program, h a hook's line, p a progress line, b the boundary of a
+// compaction that keeps the message PARENT and what follows it up to the line before, s a summary. +CALL adds a call
+// to an answer, =CALL is what a result answers.
 func script(text string) (nodes []node) {
 	for line := range strings.FieldsSeq(text) {
 		line, call1, calls := strings.Cut(line, "+")
@@ -25,6 +25,8 @@ func script(text string) (nodes []node) {
 			}
 		case 'r':
 			n.content = result(answers)
+		case 'm':
+			n.extra = `,"isMeta":true`
 		case 'h':
 			n = hook(id, parent)
 		case 'p':
@@ -63,6 +65,19 @@ func TestAsides(t *testing.T) {
 		{
 			"an answer that hangs on a progress line from before a result",
 			script("u1 a1^u1+c1 p^a1 r1^a1=c1 a2^p"), "u:u1 a:+c1 r:out-c1=c1 a:a2", nil, "",
+		},
+		{
+			"a question is taken back before its answer, and the program goes on with a message",
+			script("u1 a1^u1 h^a1 u2^h m^h a2^m"), "u:u1 a:a1 m:m a:a2", []string{"u:u1 a:a1 u:u2"}, "",
+		},
+		{
+			"two processes, of which one began before the other one's last answer",
+			script("u1 a1^u1 h1^a1 u2^h1 a2^h1 h2^a2 a3^u2 h3^a3 a4^h2 a5^h3"),
+			"u:u1 a:a1 u:u2 a:a3 a:a5", []string{"u:u1 a:a1 a:a2 a:a4"}, "",
+		},
+		{
+			"the program's message hangs on a call, after a start of the program",
+			script("u1 a1^u1+c1 r1^a1=c1 a2^r1 m^a1 u2^m"), "u:u1 a:+c1 r:out-c1=c1 a:a2 m:m u:u2", nil, "",
 		},
 		{
 			"the user goes back to a hook's line of an earlier turn",

@@ -9,6 +9,7 @@ type chain struct {
 	last   []int32           // by child: the newest row that speaks
 	turn   []int32           // by row that speaks: the first row of its turn
 	newest []int32           // by first row of a turn: its newest row
+	calls  []bool            // by row: it calls tools
 	again  map[lineKey]int32 // by id: the last row so far that repeats an earlier one
 	steps  int               // that may still be taken from turn to turn
 }
@@ -20,7 +21,10 @@ func (x *index) follow() {
 	x.findFlat()
 	t := chain{
 		x: x, last: x.perChild(), turn: make([]int32, len(x.Rows)), newest: make([]int32, len(x.Rows)),
-		again: map[lineKey]int32{}, steps: 4 * len(x.Rows),
+		calls: make([]bool, len(x.Rows)), again: map[lineKey]int32{}, steps: 4 * len(x.Rows),
+	}
+	for _, c := range x.Calls {
+		t.calls[c.Row] = true
 	}
 	for i := range x.Rows {
 		r, at := &x.Rows[i], int32(i)
@@ -91,17 +95,15 @@ func (t *chain) aside(i int32) int32 {
 	return newest
 }
 
-// leads reports whether the turn of one row is the other one's, or on the way to it.
+// leads reports whether a row is on the way to another one, from turn to turn.
 func (t *chain) leads(from, to int32) bool {
-	top, at := t.turn[from], t.turn[to]
-	for ; at > top && t.steps > 0; t.steps-- {
-		up := t.x.Rows[at].link
-		if up == noRow {
+	top := t.turn[from]
+	for ; t.turn[to] > top && t.steps > 0; t.steps-- {
+		if to = t.x.Rows[t.turn[to]].link; to == noRow {
 			return false
 		}
-		at = t.turn[up]
 	}
-	return at == top || t.steps == 0
+	return t.turn[to] == top && from <= to || t.steps == 0
 }
 
 // speaks links a row that speaks.
@@ -153,7 +155,7 @@ func (t *chain) before(i, newest int32, question bool) int32 {
 		case at == noRow && question: // before all that was said
 		case at == noRow:
 			at = newest
-		case at != p:
+		case at != p || r.Kind == kindMeta && t.calls[p]: // nothing goes back to a call without its results
 			at = t.newest[t.turn[at]]
 		}
 		return at
