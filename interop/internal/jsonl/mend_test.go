@@ -38,7 +38,7 @@ func TestMend(t *testing.T) {
 	broken := strings.Replace(b, "}", " ***}", 1)
 	for name, tt := range map[string]struct{ file, want string }{
 		"named":                      {a + "\n" + broken + "\n" + c + "\n", "a b:a c:b"},
-		"not named":                  {a + "\n" + broken + "\n" + `{"type":"m","id":"c","parentId":"a"}` + "\n", "a c:a"},
+		"not named":                  {a + "\n" + broken + "\n" + strings.ReplaceAll(b, `"b"`, `"c"`) + "\n", "a c:a"},
 		"at the end":                 {a + "\n" + broken + "\n", "a"},
 		"written again":              {a + "\n" + broken + "\n" + b + "\n" + c + "\n", "a b:a c:b"},
 		"without a place":            {a + "\n***\n" + c + "\n", "a b:a c:b"},
