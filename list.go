@@ -13,7 +13,7 @@ import (
 
 // List yields sessions: newest activity first, by the time that their summaries show, or in another Order. A summary,
 // its documents included, has every commit that was acknowledged before the call, by whichever handle, and List chooses
-// and orders by it.
+// and orders by it. What is dated over a day after Options.Now, by a wrong clock, is behind all others.
 //
 // ByCreated and ByID are complete while others write: page by page, every session that exists from the first page to
 // the last is yielded exactly once. By activity a commit moves its session to the front: one that becomes active
@@ -50,7 +50,7 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Su
 		rebuilt := func(ctx context.Context, id string) (checkpoint.Summary, error) {
 			return s.rebuilt(ctx, id, o.Docs)
 		}
-		for sum, err := range listing.Sessions(ctx, s.b, listing.Options(o), rebuilt) {
+		for sum, err := range listing.Sessions(ctx, s.b, listing.Options(o), s.o.Now(), rebuilt) {
 			if !yield(readableInfo(sum), fail("list", "", err)) {
 				return
 			}

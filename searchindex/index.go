@@ -21,6 +21,7 @@ var ErrDamaged = errors.New("searchindex: the index is damaged")
 type Index struct {
 	path string
 	wait time.Duration // for another process that writes
+	now  func() time.Time
 
 	mu sync.RWMutex // held for reading while db is used, for writing while it is exchanged
 	db *sql.DB
@@ -36,7 +37,7 @@ const waitMost = 10 * time.Second
 
 // open is Open; without mend what is damaged stays as it is.
 func open(ctx context.Context, path string, wait time.Duration, mend bool) (*Index, error) {
-	x := &Index{path: path, wait: wait}
+	x := &Index{path: path, wait: wait, now: time.Now} //nolint:forbidigo // for the order of a list alone
 	db, err := x.connect(ctx)
 	if err != nil && damaged(err) && path != "" && mend {
 		if err = x.discard(); err == nil {
@@ -130,6 +131,13 @@ func (x *Index) renew(ctx context.Context) error {
 	x.db = db
 	return nil
 }
+
+// ahead is how far the clocks of writers may be ahead of this one's.
+const ahead = 24 * time.Hour
+
+// newest returns the time, as the index keeps it, after which times are of wrong clocks: what has such a time comes
+// after all that has not.
+func (x *Index) newest() int64 { return milli(x.now().Add(ahead)) }
 
 // with runs f on the database.
 func (x *Index) with(f func(db *sql.DB) error) error {

@@ -55,7 +55,7 @@ func (x *Index) Recall(ctx context.Context, text string, o *RecallOptions) (list
 		return ok
 	}
 	err = x.with(func(db *sql.DB) error {
-		list, more, err = prompts(ctx, db, q, fits, o)
+		list, more, err = prompts(ctx, db, q, fits, o, x.newest())
 		return err
 	})
 	return list, more, x.fail("recall", err)
@@ -64,7 +64,7 @@ func (x *Index) Recall(ctx context.Context, text string, o *RecallOptions) (list
 var errEnough = errors.New("enough")
 
 func prompts(
-	ctx context.Context, db *sql.DB, q Query, fits func(string) bool, o *RecallOptions,
+	ctx context.Context, db *sql.DB, q Query, fits func(string) bool, o *RecallOptions, newest int64,
 ) (list []Prompt, more bool, err error) {
 	where, args := "1", []any{}
 	and := func(cond string, arg any) {
@@ -82,7 +82,7 @@ func prompts(
 	}
 	skip, last, some := o.Offset, "", false
 	var sessions []int64 // of the prompts in list
-	err = eachRow(ctx, db, func(scan func(...any) error) error {
+	take := func(scan func(...any) error) error {
 		var p Prompt
 		var at, ordinal, session int64
 		if err := scan(&session, &p.Session, &p.Title, &p.Cwd, &p.Entry, &ordinal, &at, &p.Text, &p.Uses); err != nil {
@@ -104,10 +104,16 @@ func prompts(
 		sessions = append(sessions, session)
 		list = append(list, p)
 		return nil
-	}, `SELECT s.n, s.id, s.title, s.cwd, e.id, e.ordinal, e.time, e.text,
+	}
+	const query = `SELECT s.n, s.id, s.title, s.cwd, e.id, e.ordinal, e.time, e.text,
 		(SELECT count(DISTINCT twin.id) FROM prompt same JOIN entry twin ON twin.n = same.n WHERE same.hash = p.hash)
-		FROM prompt p JOIN entry e ON e.n = p.n JOIN session s ON s.n = p.session
-		WHERE `+where+` ORDER BY p.time DESC, p.n DESC`, args...)
+		FROM prompt p JOIN entry e ON e.n = p.n JOIN session s ON s.n = p.session WHERE `
+	for _, times := range []string{" AND p.time<=?", " AND p.time>?"} { // what a wrong clock dated comes last
+		err = eachRow(ctx, db, take, query+where+times+" ORDER BY p.time DESC, p.n DESC", append(args, newest)...)
+		if err != nil {
+			break
+		}
+	}
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, false, fmt.Errorf("read prompts: %w", err)
 	}

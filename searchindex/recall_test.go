@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
@@ -93,4 +94,27 @@ func TestAgentsTypeNothing(t *testing.T) {
 	testutil.OK(t, r.Close(t.Context()))
 	same(t, "prompts", texts(t, x), "typed")
 	same(t, "found", snippets(find(t, x, "look around", nil)), "look around")
+}
+
+// What is dated over a day after now, by a wrong clock, comes after all that is not, in prompts and in what is found.
+func TestWrongClocks(t *testing.T) {
+	t.Parallel()
+	st, x := store(t, coppice.Hooks{}), index(t)
+	create(t, st, "s", "/a", "> a1", "> a2", "> a3", "> a4")
+	update(t, x, st)
+	times := map[string]time.Time{}
+	order := func() string {
+		var out []string
+		for offset := range 4 {
+			list, _, err := x.Recall(t.Context(), "", &RecallOptions{Limit: 1, Offset: offset})
+			testutil.OK(t, err)
+			times[list[0].Text] = list[0].Time
+			out = append(out, list[0].Text)
+		}
+		return strings.Join(out, " ")
+	}
+	same(t, "by time", order(), "a4 a3 a2 a1")
+	x.now = func() time.Time { return times["a2"].Add(-24 * time.Hour) }
+	same(t, "prompts", order(), "a2 a1 a4 a3")
+	same(t, "found by a short word", snippets(find(t, x, "a", nil)), "a2 | a1 | a4 | a3")
 }

@@ -48,7 +48,7 @@ func (x *Index) Search(ctx context.Context, q Query, o *SearchOptions) (hits []H
 		return nil, false, nil
 	}
 	err = x.with(func(db *sql.DB) error {
-		list, full, err := candidates(ctx, db, q, o)
+		list, full, err := candidates(ctx, db, q, o, x.newest())
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,9 @@ func (x *Index) Search(ctx context.Context, q Query, o *SearchOptions) (hits []H
 
 // candidates returns the numbers of entries that may be what is looked for, best first. full: there were
 // more.
-func candidates(ctx context.Context, db *sql.DB, q Query, o *SearchOptions) (list []int64, full bool, err error) {
+func candidates(
+	ctx context.Context, db *sql.DB, q Query, o *SearchOptions, newest int64,
+) (list []int64, full bool, err error) {
 	var where, from, order strings.Builder
 	var args []any
 	limit := MaxCandidates
@@ -110,14 +112,14 @@ func candidates(ctx context.Context, db *sql.DB, q Query, o *SearchOptions) (lis
 	if where.Len() == 0 {
 		and("?", 1)
 	}
-	stmt := fmt.Sprintf("SELECT e.n FROM %s WHERE %s ORDER BY %s e.time DESC, e.n DESC LIMIT ?", from.String(),
-		where.String(), order.String())
+	stmt := fmt.Sprintf("SELECT e.n FROM %s WHERE %s ORDER BY %s e.time>?, e.time DESC, e.n DESC LIMIT ?",
+		from.String(), where.String(), order.String())
 	err = eachRow(ctx, db, func(scan func(...any) error) error {
 		var n int64
 		err := scan(&n)
 		list = append(list, n)
 		return err
-	}, stmt, append(args, limit)...)
+	}, stmt, append(args, newest, limit)...)
 	if err != nil {
 		return nil, false, fmt.Errorf("find: %w", err)
 	}

@@ -55,9 +55,15 @@ func joined(letter, mark rune, next bool) (rune, bool) {
 }
 
 // composable are the ranges of letters that NFC composes.
-var composable = [][2]rune{
-	{0xC0, 0x934}, {0x9CB, 0x9CC}, {0xB48, 0xB4C}, {0xB94, 0xDDE}, {0x1026, 0x1026}, {0x1B06, 0x1B43},
-	{0x1E00, 0x1FFF}, {0x3040, 0x30FF},
+var composable = [...][2]rune{
+	{0xC0, 0x934},
+	{0x9CB, 0x9CC},
+	{0xB48, 0xB4C},
+	{0xB94, 0xDDE},
+	{0x1026, 0x1026},
+	{0x1B06, 0x1B43},
+	{0x1E00, 0x1FFF},
+	{0x3040, 0x30FF},
 }
 
 // pairs are the letters of the table that are another letter and a mark.
@@ -65,7 +71,7 @@ var pairs = sync.OnceValue(func() map[[2]rune]rune {
 	is := map[string]rune{} // by what it is taken apart into
 	eachLetter(func(parts string, r rune) {
 		in := func(span [2]rune) bool { return span[0] <= r && r <= span[1] }
-		if is[parts] == 0 && slices.ContainsFunc(composable, in) { // the first is the one of NFC
+		if is[parts] == 0 && slices.ContainsFunc(composable[:], in) { // the first is the one of NFC
 			is[parts] = r
 		}
 	})

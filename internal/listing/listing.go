@@ -13,6 +13,9 @@
 // ahead of the store's has its sessions listed by the time at which the store wrote them. A commit moves its session to
 // the front, so this order alone is not complete while others write.
 //
+// A time that is over a day ahead of the reader's clock is the work of a wrong clock: in both orders by time, such
+// sessions are behind all others.
+//
 // By id: the names of checkpoints and folders from the cursor on, and the sessions of the page alone are read.
 //
 // By creation: every session is read for its time, then those of the page.
@@ -56,10 +59,10 @@ type Options struct {
 // Rebuild returns the summary of a session from its log.
 type Rebuild func(ctx context.Context, id string) (checkpoint.Summary, error)
 
-// Sessions yields the summaries of the sessions of b. One whose summary can neither be read nor rebuilt has its id and
-// its last activity alone.
+// Sessions yields the summaries of the sessions of b; now is the reader's time. One whose summary can neither be read
+// nor rebuilt has its id and its last activity alone.
 func Sessions(
-	ctx context.Context, b backend.Backend, o Options, rebuild Rebuild,
+	ctx context.Context, b backend.Backend, o Options, now time.Time, rebuild Rebuild,
 ) iter.Seq2[checkpoint.Summary, error] {
 	return func(yield func(checkpoint.Summary, error) bool) {
 		after, err := parseCursor(o.Order, o.After)
@@ -68,7 +71,10 @@ func Sessions(
 			return
 		}
 		_, appends := b.(backend.Appender)
-		l := &lister{b: b, appends: appends, rebuild: rebuild, o: o, after: after, left: o.Limit, yield: yield}
+		l := &lister{
+			b: b, appends: appends, rebuild: rebuild, o: o, after: after, left: o.Limit, yield: yield,
+			newest: now.Add(ahead).UnixMilli(),
+		}
 		switch o.Order {
 		case ByID:
 			err = l.inTurn(ctx, l.names(ctx, after.name))
@@ -90,6 +96,7 @@ type lister struct {
 	rebuild Rebuild
 	o       Options
 	after   position // the page begins after it; zero = at the start
+	newest  int64    // times after it are of wrong clocks: since 1970, in milliseconds
 	run     int      // tests: in place of runSize
 	yield   func(checkpoint.Summary, error) bool
 
@@ -114,8 +121,11 @@ func (s *session) name() string { return s.info.Key[len(layout.Checkpoints):] }
 type found struct {
 	session
 
-	sum checkpoint.Summary
+	sum    checkpoint.Summary
+	newest int64 // of the lister
 }
+
+func (l *lister) found(s session, sum checkpoint.Summary) found { return found{s, sum, l.newest} }
 
 // gone reports whether the session was deleted, or never was one.
 func (f *found) gone() bool { return f.sum.Tombstone || f.sum.ID == "" }
@@ -166,9 +176,9 @@ func (l *lister) byActivity(ctx context.Context) error {
 // read reads the summaries of sessions.
 func (l *lister) read(ctx context.Context, list []session) ([]found, error) {
 	page := make([]found, len(list))
-	err := parallel.Each(ctx, len(page), func(i int) (err error) {
-		page[i].session = list[i]
-		page[i].sum, err = l.summary(ctx, &list[i])
+	err := parallel.Each(ctx, len(page), func(i int) error {
+		sum, err := l.summary(ctx, &list[i])
+		page[i] = l.found(list[i], sum)
 		return err
 	})
 	return page, err

@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // seconds is a store whose listing reports times to the second, as S3's does.
@@ -58,7 +59,7 @@ func paged(t *testing.T, b backend.Backend, limit, n int) (ids []string) {
 	t.Helper()
 	for after := ""; len(ids) < n; {
 		had := len(ids)
-		for sum, err := range Sessions(t.Context(), b, Options{Limit: limit, After: after}, nil) {
+		for sum, err := range Sessions(t.Context(), b, Options{Limit: limit, After: after}, today, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,13 +109,58 @@ func TestOrderIsThatOfTheDatesShown(t *testing.T) {
 		}
 	}
 	b.reads.Store(0)
-	for _, err := range Sessions(t.Context(), b, Options{Limit: 5}, nil) {
+	for _, err := range Sessions(t.Context(), b, Options{Limit: 5}, today, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	if b.reads.Load() != 5 {
 		t.Errorf("%d reads for the newest 5", b.reads.Load())
+	}
+}
+
+// today is when the tests list.
+var today = time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
+
+// What a wrong clock dated is behind all others, by activity and by creation, on pages of any size; what is a little
+// ahead, and what the store wrote at a time that can be, is not.
+func TestWrongClocks(t *testing.T) {
+	b := timed{memory.New(), map[string]time.Time{}, new(atomic.Int64)}
+	wrong := today.AddDate(5, 0, 0)
+	for id, at := range map[string][2]time.Time{ // of the session, and of the store
+		"recent": {today.Add(-time.Hour), today.Add(-time.Hour)},
+		"old":    {today.AddDate(-1, 0, 0), today.AddDate(0, -1, 0)},
+		"ahead":  {today.Add(23 * time.Hour), today.Add(23 * time.Hour)},
+		"dated":  {wrong, today.Add(-2 * time.Hour)},
+		"wrong":  {wrong, wrong},
+		"worse":  {wrong.Add(time.Hour), wrong.Add(time.Hour)},
+	} {
+		o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}")}
+		o.Summary = checkpoint.Summary{ID: id, Created: at[0], Updated: at[0]}
+		p := testutil.Must(o.Encode())(t)
+		testutil.Must(b.Put(t.Context(), layout.CheckpointKey(id), p, backend.Cond{}))(t)
+		b.times[layout.CheckpointKey(id)] = at[1]
+	}
+	for order, want := range map[string]string{
+		ByActivity: "ahead recent dated old worse wrong",
+		ByCreated:  "ahead recent old worse wrong dated",
+	} {
+		for _, limit := range []int{0, 1, 2, 5} {
+			var ids []string
+			for o := (Options{Order: order, Limit: limit}); ; {
+				had := len(ids)
+				for sum, err := range Sessions(t.Context(), b, o, today, nil) {
+					testutil.OK(t, err)
+					ids, o.After = append(ids, sum.ID), sum.Cursor
+				}
+				if limit == 0 || len(ids) == had {
+					break
+				}
+			}
+			if got := strings.Join(ids, " "); got != want {
+				t.Errorf("by %s, pages of %d: %s, want %s", order, limit, got, want)
+			}
+		}
 	}
 }
 

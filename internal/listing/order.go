@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/layout"
@@ -39,6 +40,7 @@ func (f *found) position(order string) position {
 	p := position{name: f.name()}
 	switch order {
 	case ByID:
+		return p
 	case ByCreated:
 		p.ms = f.sum.Created.UnixMilli()
 	default:
@@ -46,8 +48,15 @@ func (f *found) position(order string) position {
 		p.ms = min(updated, latest(f.info).UnixMilli())
 		p.lag = updated - p.ms
 	}
+	if p.ms > f.newest { // a wrong clock made it
+		p.ms, p.lag = 0, p.ms+p.lag
+	}
 	return p
 }
+
+// ahead is how far the clocks of writers may be ahead of the reader's: what is dated later is listed behind all that is
+// not, whatever its time.
+const ahead = 24 * time.Hour
 
 // letter begins the cursors of an order.
 func letter(order string) byte { return cmp.Or(order, ByActivity)[0] }
@@ -97,7 +106,7 @@ func (l *lister) byCreated(ctx context.Context) iter.Seq2[session, error] {
 		err = parallel.Each(ctx, len(all), func(i int) error {
 			sum, err := l.first(ctx, &all[i])
 			if err == nil && sum.ID != "" && !sum.Tombstone {
-				f := found{all[i], sum}
+				f := l.found(all[i], sum)
 				places[i] = born{all[i], f.position(ByCreated)}
 			}
 			return err
