@@ -18,7 +18,8 @@
 //     shown.
 //   - Each answer has the count of tokens that is its own, wherever that is; counts that are no
 //     answer's are entries of type usage. The sum is what the file's last count says of all, but for a
-//     beginning that is not read.
+//     beginning that is not read. "origin" names the response: it is the same in files to which Codex
+//     copied the answer, where "inherited" is true if the turn began before the thread.
 //   - Events that say again what an item says are left out and counted. What the transcript cannot
 //     express is kept as it is, in entries of type custom named "codex.<type>", in the order of the
 //     file.
