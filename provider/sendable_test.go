@@ -53,6 +53,7 @@ func TestImagesThatAreRefused(t *testing.T) {
 	testutil.SkipSizes(t)
 	every := provider.APIs()
 	anthropic, gemini := every[:1], every[3:]
+	both := []provider.API{provider.Anthropic, provider.Gemini}
 	noImage := strings.Repeat("AAAA", 20)
 	over := onePixel + strings.Repeat("AAAA", 5<<18)
 	gif := "R0lGODlhAQABAAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
@@ -75,8 +76,7 @@ func TestImagesThatAreRefused(t *testing.T) {
 			`{"type":"image","source":{"type":"url","url":"https://x.example/a.png"}}`, gemini, "at an address",
 		},
 		"an open address": {
-			`{"type":"image_url","image_url":{"url":"http://x.example/a.png"}}`,
-			[]provider.API{provider.Anthropic, provider.Gemini}, "at an address",
+			`{"type":"image_url","image_url":{"url":"http://x.example/a.png"}}`, both, "at an address",
 		},
 	} {
 		call := `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`
@@ -159,7 +159,7 @@ func TestSignatures(t *testing.T) {
 		"an item":            {provider.OpenAIResponses, `"api":"openai-responses"`, item + `\"gAAA\"}"`, "", true},
 		"an empty item":      {provider.OpenAIResponses, `"api":"openai-responses"`, item + `\"\"}"`, "", false},
 		"a stored item":      {provider.OpenAIResponses, `"api":"openai-responses"`, item + `null}"`, "", false},
-		"a text as content":  {provider.OpenAIResponses, `"api":"openai-responses"`, item + `\"I see it\"}"`, "", false},
+		"a text as content":  {provider.OpenAIResponses, `"api":"openai-responses"`, item + `\"I see\"}"`, "", false},
 	} {
 		message := `{"role":"assistant","content":[{"type":"thinking","thinking":"hm",` + tt.block +
 			`},{"type":"text","text":"so"}],` + tt.fields + `}`

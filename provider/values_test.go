@@ -139,10 +139,7 @@ func (v *values) image(mime, data string) {
 	}
 	must(err == nil && mime == "image/"+format, "%s: it is %s, %v", mime, format, err)
 	v.widest = max(v.widest, config.Width, config.Height)
-	switch v.api {
-	case provider.Anthropic:
-		must(len(data) <= 5<<20 && v.widest <= 8000, "%d bytes, %d pixels", len(data), v.widest)
-	case provider.Gemini:
-		must(format != "gif", "a gif")
-	}
+	must(v.api != provider.Gemini || format != "gif", "a gif")
+	small := len(data) <= 5<<20 && v.widest <= 8000
+	must(v.api != provider.Anthropic || small, "%d bytes, %d pixels", len(data), v.widest)
 }

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/atomic"
@@ -49,9 +50,10 @@ type Format struct {
 	detect func(head []byte) bool
 	open   func(src interop.Source, o interop.Options) interop.Reader
 	write  writer
-	extend continuer // nil = nothing can be added to a file
-	amends bool      // its files keep amendments, as the lines that they are
-	folder string    // part of the paths of its files that are like pi's; "" = they are pi's
+	extend continuer            // nil = nothing can be added to a file
+	amends bool                 // its files keep amendments, as the lines that they are
+	images *message.ImageLimits // of the API of the program; nil = it works with several
+	folder string               // part of the paths of its files that are like pi's; "" = they are pi's
 }
 
 // table has the formats in the order in which they are looked for.
@@ -59,6 +61,7 @@ var table = []Format{
 	{
 		Name: interop.Codex, Profile: transcript.Coppice, Program: &codex.Program,
 		detect: codex.Detect, open: opener(codex.NewReader), write: codex.Write, extend: codex.Continue,
+		images: &message.OpenAIImages,
 	},
 	{
 		Name: interop.Operator, Profile: transcript.Operator,
@@ -78,7 +81,7 @@ var table = []Format{
 	{
 		Name: interop.ClaudeCode, Profile: transcript.Coppice, Program: &claudecode.Program,
 		detect: claudecode.Detect, open: opener(claudecode.NewReader), write: toClaude,
-		extend: after(claudecode.Append),
+		extend: after(claudecode.Append), images: &message.AnthropicImages,
 	},
 	{
 		Name: interop.Pi, Profile: transcript.Pi, Program: &pi.Program,

@@ -27,11 +27,8 @@ type checker struct {
 // newChecker returns the checker of a format's program. One that works with several APIs has the limits of all.
 func newChecker(f Format, known int) *checker {
 	c := &checker{limits: message.AnyImages, known: known, losses: interop.Losses{}}
-	switch f.Name {
-	case interop.ClaudeCode:
-		c.limits = message.AnthropicImages
-	case interop.Codex:
-		c.limits = message.OpenAIImages
+	if f.images != nil {
+		c.limits = *f.images
 	}
 	return c
 }
