@@ -281,3 +281,34 @@ func TestWriteFails(t *testing.T) {
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// TestWriteKept: a compaction that keeps a message of several lines keeps it from its first line.
+func TestWriteKept(t *testing.T) {
+	const at = `"timestamp":"2026-01-01T00:00:00.000Z"`
+	var all []transcript.Draft
+	for _, raw := range []string{
+		`{"type":"message","id":"1","parentId":null,` + at + `,"message":{"role":"user","content":"hi"}}`,
+		`{"type":"message","id":"2","parentId":"1",` + at + `,"message":{"role":"assistant","provider":"anthropic",` +
+			`"model":"m","content":[{"type":"toolCall","id":"t","name":"n","arguments":{}}],"stopReason":"toolUse"}}`,
+		`{"type":"message","id":"3","parentId":"2",` + at + `,"message":{"role":"user","content":[` +
+			`{"type":"tool_result","tool_use_id":"gone","content":"first"},{"type":"text","text":"last"}]}}`,
+		`{"type":"compaction","id":"4","parentId":"3",` + at + `,"summary":"sum","firstKeptEntryId":"3","tokensBefore":9}`,
+		`{"type":"message","id":"5","parentId":"4",` + at + `,"message":{"role":"user","content":"go on"}}`,
+	} {
+		all = append(all, transcript.Draft{Raw: []byte(raw)})
+	}
+	var out bytes.Buffer
+	if _, err := Write(&out, interop.Header{ID: "mine", Cwd: "/w"}, func(yield func(transcript.Draft, error) bool) {
+		for _, d := range all {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := read(t, out.String())
+	if got := s.talk(t, ""); !strings.Contains(got, "first") {
+		t.Errorf("context %s of\n%s", got, out.String())
+	}
+}
