@@ -90,6 +90,7 @@ func (t *ImportTotal) Add(r importer.Result) {
 	switch {
 	case !r.Deleted.IsZero():
 		t.Deleted++
+		return
 	case r.Unchanged:
 		t.Unchanged++
 		return
