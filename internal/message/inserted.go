@@ -21,7 +21,7 @@ var table []byte
 type insertions struct {
 	Tags      map[string][]string
 	Texts     map[string][][2]string
-	Media     map[string][][2]string // around an image of the user's
+	Media     map[string][][2]string // around a request of the user's, or an image
 	Whole     map[string][][2]string
 	Developer map[string][][2]string
 

@@ -60,6 +60,7 @@ func TestInserted(t *testing.T) {
 		{"codex", `"# Context from my IDE setup:\n## My request for Codex:\nchart"`, false},
 		{"codex", `[{"type":"input_text","text":"chart"},{"type":"input_text","text":"<image name=[Image #1]>"},` +
 			`{"type":"input_image"},{"type":"input_text","text":"</image>"}]`, false},
+		{"codex", `"\n# Files mentioned by the user:\n\n## a.png: /a.png\n\n## My request for Codex:\n"`, false},
 		{"pi", `"<skill name=\"a\">do</skill>"`, true},
 		{"operator", `[` + reminder + `]`, false},
 	} {
