@@ -9,7 +9,6 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/internal/importer"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/testutil"
@@ -40,7 +40,7 @@ type used struct {
 // sessionFile is the bundled session as a file of a format.
 func sessionFile(t testing.TB, f interop.Format) []byte {
 	t.Helper()
-	p := must(os.ReadFile("examples/session/session.jsonl"))(t)
+	p := session.JSONL()
 	if f == interop.Pi {
 		return p
 	}

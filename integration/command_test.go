@@ -97,7 +97,7 @@ func TestDamageOnS3(t *testing.T) {
 	prefix := target.Prefix(t)
 	b := backend.WithPrefix(target.Open(t, nil), prefix)
 	file := filepath.Join(t.TempDir(), "session.jsonl")
-	if err := os.WriteFile(file, session.JSONL, 0o600); err != nil {
+	if err := os.WriteFile(file, session.JSONL(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run := func(code int, args ...string) string {

@@ -30,7 +30,7 @@ var folder = flag.String("files", "", "a folder of session files that TestFilesO
 // corpus returns the session files of the tests of all formats.
 func corpus(t *testing.T) (list [][]byte) {
 	t.Helper()
-	list = append(list, session.JSONL)
+	list = append(list, session.JSONL())
 	names, err := filepath.Glob("../interop/*/testdata/*.jsonl")
 	if err != nil || len(names) < 10 {
 		t.Fatalf("%d files, %v", len(names), err)

@@ -30,7 +30,7 @@ func lines(t *testing.T, file []byte) []transcript.Line {
 // Every point of the example session, with its branches, edits, given up attempts and its compaction, is a request that
 // each API takes; the conversation's calls keep their arguments.
 func TestExampleSession(t *testing.T) {
-	list := lines(t, session.JSONL)
+	list := lines(t, session.JSONL())
 	parents, _ := transcript.ResolveParents(list)
 	for at := range list {
 		if at%7 != 0 && at != len(list)-1 {
@@ -72,7 +72,7 @@ func TestExampleSession(t *testing.T) {
 
 // A request grows at its end: what was sent stays as it was, so that what the provider has cached counts.
 func TestRequestsGrowAtTheEnd(t *testing.T) {
-	list := lines(t, session.JSONL)
+	list := lines(t, session.JSONL())
 	parents, _ := transcript.ResolveParents(list)
 	var path []transcript.Entry
 	for i := int64(len(list) - 1); i >= 0; i = parents[i] {

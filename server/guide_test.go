@@ -255,7 +255,7 @@ func (s *site) curl(ctx context.Context, t *testing.T, line string) (req *http.R
 			header.Set("Content-Type", "application/json")
 		case "--data-binary":
 			value() // a file
-			body = string(session.JSONL)
+			body = string(session.JSONL())
 		case "-d", "--data-urlencode":
 			name, v, _ := strings.Cut(value(), "=")
 			query.Set(name, v)

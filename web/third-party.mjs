@@ -14,11 +14,21 @@ for (const file of metafiles) {
 }
 const packages = [...dirs].map((dir) => ({ dir, ...JSON.parse(readFileSync(join(dir, "package.json"), "utf8")) }))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
-let text = "The viewer contains code of these packages.\n";
+const groups = new Map(); // licences that differ in the lines of their copyrights alone are written once
 for (const p of packages) {
   if (!allowed.includes(p.license)) throw new Error(`${p.name}: licence ${p.license} is not allowed`);
   const file = readdirSync(p.dir).find((name) => /^licen[cs]e/i.test(name));
   const words = file && existsSync(join(p.dir, file)) ? readFileSync(join(p.dir, file), "utf8").trim() : `Licence: ${p.license}`;
-  text += `\n${"-".repeat(80)}\n${p.name} ${p.version} (${p.license})\n\n${words.replaceAll("\r\n", "\n")}\n`;
+  const lines = words.replaceAll("\r\n", "\n").split("\n");
+  const own = (line) => /^\s*(?:copyright\b|\(c\))/i.test(line);
+  const text = lines.filter((line) => !own(line)).join("\n").trim();
+  const key = text.replace(/\s+/g, " ");
+  const group = groups.get(key) ?? { text, names: [] };
+  group.names.push([`${p.name} ${p.version} (${p.license})`, ...lines.filter(own).map((line) => `  ${line.trim()}`)].join("\n"));
+  groups.set(key, group);
+}
+let text = "The viewer contains code of these packages.\n";
+for (const { text: licence, names } of groups.values()) {
+  text += `\n${"-".repeat(80)}\n${names.join("\n")}\n\n${licence}\n`;
 }
 writeFileSync(out, text);

@@ -7,9 +7,22 @@
 // again, an attempt that was given up, a compaction in the middle, labels, changes of model.
 package session
 
-import _ "embed"
+import (
+	_ "embed"
+	"sync"
 
-// JSONL is the session file: a header line, then one entry a line, each with its newline.
-//
-//go:embed session.jsonl
-var JSONL []byte
+	"github.com/coppice-go/coppice/codec"
+)
+
+//go:embed session.jsonl.zst
+var packed []byte // zstd unpacks and packs it
+
+// JSONL returns the session file: a header line, then one entry a line, each with its newline. It must not be changed.
+var JSONL = sync.OnceValue(func() []byte {
+	const limit = 1 << 20 // bytes
+	p, err := codec.Decompress(nil, packed, limit)
+	if err != nil {
+		panic(err) // it is in the program
+	}
+	return p
+})

@@ -20,7 +20,7 @@ type anyEntry struct {
 
 // TestSessionIsWhole holds what the file promises to those who read it.
 func TestSessionIsWhole(t *testing.T) {
-	lines := strings.Split(strings.TrimSuffix(string(session.JSONL), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(string(session.JSONL()), "\n"), "\n")
 	if n := len(lines) - 1; n < 300 || n > 500 {
 		t.Errorf("%d entries, want 300 to 500", n)
 	}

@@ -214,7 +214,7 @@ const (
 func (d *demo) importSession(ctx context.Context) error {
 	var res importer.Result
 	err := d.step("Import a session of a coding agent, unchanged", "import", func() (err error) {
-		src := importer.FromBytes("the bundled session", session.JSONL)
+		src := importer.FromBytes("the bundled session", session.JSONL())
 		o := importer.Options{Again: true, Now: d.c.now()}
 		res, err = importer.Import(ctx, d.st.Store, src, o)
 		return err
@@ -224,7 +224,7 @@ func (d *demo) importSession(ctx context.Context) error {
 	}
 	d.id, d.out.Entries = res.Session, res.Entries
 	return d.say("session %s: %s, %s, pi v3 format, every byte preserved", shortid.One(d.id),
-		term.Count(res.Entries, "entry", "entries"), term.Size(int64(len(session.JSONL))))
+		term.Count(res.Entries, "entry", "entries"), term.Size(int64(len(session.JSONL()))))
 }
 
 func (d *demo) resume(ctx context.Context) error {

@@ -31,7 +31,7 @@ func TestFirstSteps(t *testing.T) {
 	if err := os.MkdirAll(sessions, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(sessions, "tideline.jsonl"), session.JSONL, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(sessions, "tideline.jsonl"), session.JSONL(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, ran, shown := "", 0, 0

@@ -74,7 +74,7 @@ func process(t *testing.T, store string, args ...string) *exec.Cmd {
 func example(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "example.jsonl")
-	if err := os.WriteFile(name, session.JSONL, 0o600); err != nil {
+	if err := os.WriteFile(name, session.JSONL(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -13,7 +13,7 @@ import (
 // FuzzImport imports any file, and wants its bytes back, a tree that can be walked, a context, and a store
 // that verifies.
 func FuzzImport(f *testing.F) {
-	f.Add([]byte(session.JSONL))
+	f.Add([]byte(session.JSONL()))
 	for _, s := range []string{
 		"", "\n", "{}", "\xef\xbb\xbf{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"\",\"cwd\":\"/w\"}\r\n{\"type\":\"message\",\"id\":\"a\",\"parentId\":\"a\",\"message\":{}}\r\n",
 		`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n" + `{"type":"message","id":"a","parentId":"b","message":{"role":"user","content":"x"}}` + "\n" +

@@ -93,7 +93,7 @@ func showAs(t *testing.T, st *coppice.Store, id string, by transcript.Profile) (
 // files are sessions of every format.
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
-	all := map[string][]byte{"pi": session.JSONL}
+	all := map[string][]byte{"pi": session.JSONL()}
 	for _, pattern := range []string{"claudecode/testdata/*.jsonl", "codex/testdata/*.jsonl", "pi/harness/testdata/*.jsonl"} {
 		found, err := filepath.Glob("../../interop/" + pattern)
 		if err != nil || len(found) == 0 {
@@ -109,7 +109,7 @@ func files(t *testing.T) map[string][]byte {
 	}
 	for _, f := range []interop.Format{interop.Omp, interop.Atomic, interop.Operator, interop.ClaudeCode, interop.Codex} {
 		begin := func() (interop.Reader, interop.Header) {
-			r, err := formats.Open(FromBytes("f", session.JSONL), interop.Pi, interop.Options{})
+			r, err := formats.Open(FromBytes("f", session.JSONL()), interop.Pi, interop.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

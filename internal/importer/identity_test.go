@@ -96,8 +96,8 @@ func TestKnownFiles(t *testing.T) {
 // Of a file that was touched or has grown the beginning and the end of what was imported are compared; verify
 // compares all of it.
 func TestEditedFiles(t *testing.T) {
-	ends := lineEnds(session.JSONL)
-	less := session.JSONL[:ends[len(ends)-9]]
+	ends := lineEnds(session.JSONL())
+	less := session.JSONL()[:ends[len(ends)-9]]
 	middle := bytes.Clone(less)
 	copy(middle[checkpointMiddle(less):], "EDITED")
 	for _, c := range []struct {
@@ -108,13 +108,13 @@ func TestEditedFiles(t *testing.T) {
 	}{
 		{"touched", less, less, false, true},
 		{"touched, all compared", less, less, true, true},
-		{"grown", less, session.JSONL, false, true},
-		{"grown, all compared", less, session.JSONL, true, true},
+		{"grown", less, session.JSONL(), false, true},
+		{"grown, all compared", less, session.JSONL(), true, true},
 		{"edited in the middle", less, middle, false, true},
 		{"edited in the middle, all compared", less, middle, true, false},
 		{"edited at the beginning", less, append([]byte(" "), less[:len(less)-1]...), false, false},
 		{"edited at the end", less, append(bytes.Clone(less[:len(less)-2]), " \n"...), false, false},
-		{"a copy from earlier", session.JSONL, less, false, true},
+		{"a copy from earlier", session.JSONL(), less, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file, st, o := filepath.Join(t.TempDir(), "s.jsonl"), newStore(t), growing()

@@ -155,7 +155,7 @@ func TestImportTakesTheRulesOfTheFormat(t *testing.T) {
 // Reading that fails in the middle leaves no session.
 func TestAnImportThatFailsLeavesNothing(t *testing.T) {
 	st := newStore(t)
-	src := interop.Source{Name: "half", Open: func() (io.ReadCloser, error) { return io.NopCloser(&failing{p: session.JSONL[:100_000]}), nil }}
+	src := interop.Source{Name: "half", Open: func() (io.ReadCloser, error) { return io.NopCloser(&failing{p: session.JSONL()[:100_000]}), nil }}
 	if _, err := Import(t.Context(), st, src, options()); !errors.Is(err, errDisk) {
 		t.Errorf("error %v", err)
 	}
@@ -182,15 +182,15 @@ func TestImport(t *testing.T) {
 	var read int64
 	o := options()
 	o.Read = func(n int64) { read += n }
-	res, err := Import(t.Context(), st, FromBytes("it", session.JSONL), o)
+	res, err := Import(t.Context(), st, FromBytes("it", session.JSONL()), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Entries != 305 || res.BadLines != 0 || len(res.Diagnostics) != 0 || read != int64(len(session.JSONL)) {
+	if res.Entries != 305 || res.BadLines != 0 || len(res.Diagnostics) != 0 || read != int64(len(session.JSONL())) {
 		t.Errorf("%+v, %d bytes read", res, read)
 	}
 	o.Session = res.Session
-	if _, err := Import(t.Context(), st, FromBytes("it", session.JSONL), o); !errors.Is(err, fs.ErrExist) {
+	if _, err := Import(t.Context(), st, FromBytes("it", session.JSONL()), o); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a taken id: %v", err)
 	}
 	if _, err := Import(t.Context(), st, FromBytes("prose", []byte("prose\n")), options()); !errors.Is(err, pi.ErrNotSession) {

@@ -33,8 +33,8 @@ func TestImportAgain(t *testing.T) {
 		grows               int
 		detail              string
 	}{
-		{name: "the same", first: string(session.JSONL), second: string(session.JSONL), unchanged: true},
-		{name: "added to since", first: string(session.JSONL), second: string(session.JSONL), added: true, unchanged: true},
+		{name: "the same", first: string(session.JSONL()), second: string(session.JSONL()), unchanged: true},
+		{name: "added to since", first: string(session.JSONL()), second: string(session.JSONL()), added: true, unchanged: true},
 		{name: "with an original", first: omp, second: omp, unchanged: true},
 		{name: "with an original, added to since", first: omp, second: omp, added: true, unchanged: true},
 		{name: "without ids and times", first: bare, second: bare, unchanged: true},
@@ -42,7 +42,7 @@ func TestImportAgain(t *testing.T) {
 		{name: "grown", first: omp, second: omp + line, detail: "when it was shorter"},
 		{name: "grown, and may", first: omp, second: omp + line, grow: true, grows: 1},
 		{name: "grown, asked for", first: omp, second: omp + line, again: true, detail: "when it was shorter"},
-		{name: "grown, of the store's own form", first: string(session.JSONL), second: string(session.JSONL) + line + line, grow: true, grows: 2},
+		{name: "grown, of the store's own form", first: string(session.JSONL()), second: string(session.JSONL()) + line + line, grow: true, grows: 2},
 		{name: "grown, by what is no entry", first: omp, second: omp + "torn", grow: true, grows: -1},
 		{name: "grown, added to since", first: omp, second: omp + line, added: true, grow: true, detail: "when it was shorter"},
 		{name: "shorter", first: omp + line, second: omp, detail: "another session: imported"},
@@ -107,13 +107,13 @@ func TestImportOfDeleted(t *testing.T) {
 		}
 		return r
 	}
-	ends := lineEnds(session.JSONL)
-	less := session.JSONL[:ends[len(ends)-3]]
+	ends := lineEnds(session.JSONL())
+	less := session.JSONL()[:ends[len(ends)-3]]
 	first := take(less, false)
 	if err := st.Delete(t.Context(), first.Session); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range [][]byte{less, session.JSONL, session.JSONL[:ends[len(ends)-9]]} {
+	for _, text := range [][]byte{less, session.JSONL(), session.JSONL()[:ends[len(ends)-9]]} {
 		if r := take(text, false); r.Deleted.IsZero() || r.Session != first.Session || r.Entries != 0 {
 			t.Errorf("%+v", r)
 		}
@@ -123,7 +123,7 @@ func TestImportOfDeleted(t *testing.T) {
 		t.Errorf("another session with the id: %+v", r)
 	}
 	again := take(less, true)
-	if r := take(session.JSONL, false); again.Session == first.Session || !r.Grew || r.Session != again.Session {
+	if r := take(session.JSONL(), false); again.Session == first.Session || !r.Grew || r.Session != again.Session {
 		t.Errorf("%+v after %+v", r, again)
 	}
 }

@@ -18,7 +18,7 @@ func TestImportFromAStoreThatCannotBeRead(t *testing.T) {
 		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z",` +
 		`"message":{"role":"user","content":"hi"}}` + "\n"
 	away := errors.New("the store is away")
-	for name, file := range map[string]string{"verbatim": string(session.JSONL), "with an original": omp} {
+	for name, file := range map[string]string{"verbatim": string(session.JSONL()), "with an original": omp} {
 		for skip := range 40 {
 			b := memory.New()
 			if _, err := Import(t.Context(), storeOn(t, b), FromBytes("f", []byte(file)), options()); err != nil {

@@ -307,7 +307,7 @@ func withBundled(t testing.TB, set ...func(*server.Options)) *site {
 func imported(t testing.TB, st *coppice.Store) {
 	t.Helper()
 	h, err := st.Import(t.Context(), func(yield func(transcript.Draft, error) bool) {
-		for line := range strings.Lines(string(session.JSONL)) {
+		for line := range strings.Lines(string(session.JSONL())) {
 			if !yield(transcript.Draft{Raw: []byte(strings.TrimSpace(line))}, nil) {
 				return
 			}

@@ -109,7 +109,7 @@ func (o Options) setup(env *testscript.Env) error {
 		key, value, _ := strings.Cut(kv, "=")
 		env.Setenv(key, value)
 	}
-	return os.WriteFile(env.WorkDir+"/example.jsonl", session.JSONL, 0o600)
+	return os.WriteFile(env.WorkDir+"/example.jsonl", session.JSONL(), 0o600)
 }
 
 // run coppice ARGS... [<FILE]: runs a command, which must succeed, or with ! must not.

@@ -98,7 +98,7 @@ func Build(ctx context.Context, b backend.Backend) (err error) {
 			err = errors.Join(err, st.Close())
 		}
 	}()
-	for raw := range bytes.Lines(session.JSONL) {
+	for raw := range bytes.Lines(session.JSONL()) {
 		raw = bytes.TrimSpace(raw)
 		line, err := transcript.ParseLine(raw)
 		if err != nil {

@@ -122,7 +122,7 @@ func TestEntries(t *testing.T) {
 	b := build(t)
 	h := openSession(t, openStore(t, b), Main)
 	lines, bundled, kinds, images := map[string][]byte{}, 0, map[string]int{}, 0
-	for _, l := range bytes.Split(bytes.TrimSpace(session.JSONL), []byte("\n"))[1:] {
+	for _, l := range bytes.Split(bytes.TrimSpace(session.JSONL()), []byte("\n"))[1:] {
 		lines[testutil.Must(transcript.ParseLine(l))(t).ID] = l
 	}
 	for e, err := range h.Entries(t.Context()) {

@@ -327,7 +327,7 @@ func (l *life) torn() {
 func fileOf(source string) (interop.Format, []byte) {
 	switch source {
 	case "bundled":
-		return interop.Pi, session.JSONL
+		return interop.Pi, session.JSONL()
 	case "pi":
 		return interop.Pi, generated()
 	case "pi-torn":
