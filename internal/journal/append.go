@@ -35,6 +35,8 @@ type appendStrategy struct {
 
 	anew bool // the id index is made anew, whatever the checkpoint names
 
+	tried *checkpoint.Object // encoded by fits last; the leader's
+
 	last *checkpoint.Object // written in the background last: the next one compresses only what it has not
 }
 
@@ -177,6 +179,9 @@ func (a *appendStrategy) newSegment(
 // Publish appends what was composed to the active segment, iff that ends where base does.
 func (a *appendStrategy) Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error) {
 	begun := base.Active() == nil
+	if err := a.fits(c.Next); err != nil {
+		return nil, err
+	}
 	if err := a.roll(ctx, c); err != nil {
 		return nil, err
 	}
@@ -198,6 +203,29 @@ func (a *appendStrategy) Publish(ctx context.Context, base *state.State, c *Comp
 	}
 	return nil, err
 }
+
+// fits refuses a state whose checkpoint would be too large: what is acknowledged must leave a session that can be
+// resumed with one read. Few states are so large that the checkpoint has to be encoded to know.
+func (a *appendStrategy) fits(st *state.State) error {
+	if !st.MayPass() {
+		return nil
+	}
+	o := st.Object(false)
+	o.Reuse(a.tried)
+	body, err := o.Encode()
+	if size := int64(len(body)) + objectRoom; err == nil && size > checkpoint.MaxObject {
+		err = &codec.LimitError{What: "checkpoint with what closing adds", Limit: checkpoint.MaxObject, Value: size}
+	}
+	if err != nil {
+		return notApplied("append", layout.CheckpointKey(a.cfg.Session), err)
+	}
+	a.tried = o
+	return nil
+}
+
+// objectRoom is left free for what a checkpoint holds besides, once it is written: references to segments and runs, and
+// frames of another size.
+const objectRoom = 128 << 10
 
 // unchanged is behind for an append that had no effect, whatever else failed.
 func (a *appendStrategy) unchanged(ctx context.Context, base *state.State) error {

@@ -198,6 +198,9 @@ func (c *Composer) append(
 	if err != nil {
 		return err
 	}
+	if err := next.Fits(st); err != nil {
+		return err
+	}
 	for i, e := range entries {
 		c.ords[e] = st.Next + uint64(i)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -320,16 +321,39 @@ func (v *View) Diff(ctx context.Context, to *View, most int) (d checkpoint.Diff,
 // that is left keeps its name, which is in the receipt. to is what the caller called the view.
 func (h *Handle) Rollback(ctx context.Context, k MoveKey, v *View, to string) (journal.Result, error) {
 	return h.travel(ctx, k.of("rollback", to), func(m *Moment) (*move, error) {
-		name := fmt.Sprintf("rollback-%d", v.Commit.Seq)
-		for n := 2; ; n++ {
-			if _, taken := m.State.Branch(name); !taken {
-				break
-			}
-			name = fmt.Sprintf("rollback-%d-%d", v.Commit.Seq, n)
-		}
+		name := freeRollback(m.State, v.Commit.Seq)
 		return &move{at: v.Head.Settled(), reason: "rollback", branch: name, kept: m.State.Summary.Branch, doc: &v.Doc},
 			nil
 	})
+}
+
+// freeRollback names the branch of a rollback. At the limit of names the oldest automatic one is used again: its line
+// stays, without a name.
+func freeRollback(st *state.State, seq uint64) string {
+	if len(st.Branches) >= checkpoint.MaxBranches {
+		oldest := checkpoint.BranchRef{Ord: math.MaxInt64}
+		for _, b := range st.Branches {
+			if b.Name != st.Summary.Branch && isRollback(b.Name) && b.Ord < oldest.Ord {
+				oldest = b
+			}
+		}
+		if oldest.Name != "" {
+			return oldest.Name
+		}
+	}
+	name := fmt.Sprintf("rollback-%d", seq)
+	for n := 2; ; n++ {
+		if _, taken := st.Branch(name); !taken {
+			return name
+		}
+		name = fmt.Sprintf("rollback-%d-%d", seq, n)
+	}
+}
+
+// isRollback reports whether freeRollback may have made a name: rollback-SEQ or rollback-SEQ-N.
+func isRollback(name string) bool {
+	numbers, ok := strings.CutPrefix(name, "rollback-")
+	return ok && numbers != "" && strings.Trim(numbers, "0123456789-") == ""
 }
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
