@@ -1,6 +1,7 @@
 package coppice_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/coppice-go/coppice"
@@ -31,4 +32,33 @@ func TestBaseTakesPending(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A turn that fails leaves the handle where it was, also one that names its base: else the next turn, which was computed
+// from the state before, replaces the winner's, and no caller of the handle is told.
+func TestFailedBaseLeavesTheState(t *testing.T) {
+	onEach(t, func(t *testing.T, st *coppice.Store) {
+		a := create(t, st, "s", nil)
+		first := must(a.Commit(t.Context(), coppice.Turn{Entries: []transcript.Draft{entry.User("0")}, State: 1}))(t)
+		b := must(st.Open(t.Context(), "s", nil))(t)
+		won := must(b.Commit(t.Context(), coppice.Turn{State: 100}))(t)
+		for _, base := range []string{first.Commit, "no-such"} {
+			_, err := a.Commit(t.Context(), coppice.Turn{Base: base, State: 7})
+			if err == nil {
+				t.Fatalf("base %s: stored", base)
+			}
+			n := 0
+			ok(t, a.State(&n))
+			same(t, "state after a failed turn", n, 1)
+			same(t, "head after a failed turn", a.Head().Seq, first.Seq)
+		}
+		_, err := a.Commit(t.Context(), coppice.Turn{State: 2})
+		if !errors.Is(err, coppice.ErrConflict) {
+			t.Errorf("a turn on the old state: %v, want ErrConflict", err)
+		}
+		f, n := must(st.Open(t.Context(), "s", nil))(t), 0
+		ok(t, f.State(&n))
+		same(t, "the winner's state", n, 100)
+		same(t, "the newest commit", f.Head().Commit, won.Commit)
+	})
 }

@@ -99,11 +99,13 @@ func hasBranch(all []transcript.Branch, name string) bool {
 	return false
 }
 
-// A parent that no checkpoint could hold is refused when the handle is made.
+// A parent that no checkpoint could hold is refused with the first commit.
 func TestParentIsCheckedAtTheDoor(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
-		_, err := st.Create("s", &coppice.SessionOptions{Parent: strings.Repeat("p", checkpoint.MaxName+1)})
+		long := must(st.Create("s", &coppice.SessionOptions{Parent: strings.Repeat("p", checkpoint.MaxName+1)}))(t)
+		_, err := long.Commit(t.Context(), coppice.Turn{State: 1})
 		tooLarge(t, "a long parent", err)
+		ok(t, long.Close())
 		s := must(st.Create("s", &coppice.SessionOptions{Parent: strings.Repeat("p", checkpoint.MaxName)}))(t)
 		must(s.Commit(t.Context(), coppice.Turn{State: 1}))(t)
 		livesOn(t, st, s)

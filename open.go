@@ -296,9 +296,6 @@ func (o *SessionOptions) validAbout() error {
 			return err
 		}
 	}
-	if len(o.Parent) > checkpoint.MaxName {
-		return session.LimitError("parent", checkpoint.MaxName, len(o.Parent))
-	}
 	if len(o.Relation) > 32 || strings.Trim(o.Relation, relationChars) != "" {
 		return layout.BadInput("relation %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", o.Relation)
 	}

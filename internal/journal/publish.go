@@ -554,17 +554,10 @@ func (j *Journal) collect(op *operation, b *batch, next *state.State) {
 	}
 }
 
-// stays reports whether an operation that had nothing to write leaves the handle where it was: all its turns failed,
-// and one of them was made on what the handle had. Callers who name the commit that they are on do not depend on that.
+// stays reports whether an operation that had nothing to write leaves the handle where it was: all its turns failed. A
+// turn that is computed from what the handle shows must not replace a winner that no caller was shown.
 func (b *batch) stays() bool {
-	implicit := false
-	for _, t := range b.turns {
-		if t.lost == nil {
-			return false
-		}
-		implicit = implicit || t.step.Anchor == nil || t.step.Anchor.Seq == 0
-	}
-	return implicit
+	return len(b.turns) > 0 && !slices.ContainsFunc(b.turns, func(t *turn) bool { return t.lost == nil })
 }
 
 // acceptNothing ends an operation that had nothing to write.
