@@ -31,7 +31,13 @@ func (s *Session) SetInfo(ctx context.Context, c InfoChange) (Receipt, error) {
 	if err := s.h.Writable(ctx); err != nil {
 		return Receipt{}, s.fail("set info", err)
 	}
-	say, err := c.drafts(s.Info())
+	now := s.Info()
+	say, err := c.drafts(now)
+	if err == nil && c.leaves(now) { // whether a value is set already is for the newest state to say
+		if now, err = s.h.NewestInfo(ctx, now); err == nil {
+			say, err = c.drafts(now)
+		}
+	}
 	if err != nil {
 		return Receipt{}, s.fail("set info", err)
 	}
@@ -40,6 +46,16 @@ func (s *Session) SetInfo(ctx context.Context, c InfoChange) (Receipt, error) {
 	}
 	r, err := s.h.Annotate(ctx, "info", say)
 	return s.receipt("set info", r, err)
+}
+
+// leaves reports whether a value of the change is set already.
+func (c InfoChange) leaves(now checkpoint.Summary) bool {
+	for key, value := range c.Meta {
+		if have, ok := now.Meta[key]; ok == (value != nil) && (!ok || have == *value) {
+			return true
+		}
+	}
+	return c.Title != nil && *c.Title == now.Title || c.Cwd != nil && *c.Cwd == now.Cwd
 }
 
 // drafts are the entries by which a session changes what it is known by.

@@ -196,3 +196,47 @@ func TestExportedMeta(t *testing.T) {
 		same(t, "the copy", infoOf(c), "T||map[a:2]")
 	})
 }
+
+// Whether a value is set already is decided on the newest state: of two titles the later one counts, also where the
+// handle has not seen the one between.
+func TestSetInfoOnAnOldState(t *testing.T) {
+	onEach(t, func(t *testing.T, st *coppice.Store) {
+		x, y, k := "X", "Y", "k"
+		a := create(t, st, "s", &coppice.SessionOptions{Title: x, Cwd: "/x", Meta: map[string]string{k: x}})
+		must(a.Commit(t.Context(), coppice.Turn{State: 1}))(t)
+		cwdX, cwdY := "/x", "/y"
+		setInfo := func(s *coppice.Session, title, cwd, value *string) {
+			must(s.SetInfo(t.Context(), coppice.InfoChange{Title: title, Cwd: cwd, Meta: map[string]*string{k: value}}))(t)
+		}
+		setInfo(open(t, st, "s"), &y, &cwdY, &y)
+		setInfo(a, &x, &cwdX, &x)
+		now := open(t, st, "s").Info()
+		same(t, "title, folder, metadata", []string{now.Title, now.Cwd, now.Meta[k]}, []string{x, cwdX, x})
+		seq := a.Head().Seq
+		setInfo(a, &x, &cwdX, &x)
+		same(t, "nothing changes", a.Head().Seq, seq)
+	})
+}
+
+// A change of what the session is known by counts wherever its line is kept: it is the session's, not a branch's.
+func TestSetInfoThatIsKept(t *testing.T) {
+	for _, how := range []string{"KeepBoth", "Rebase", "Claim"} {
+		t.Run(how, func(t *testing.T) {
+			onEach(t, func(t *testing.T, st *coppice.Store) {
+				a := create(t, st, "s", &coppice.SessionOptions{KeepBoth: how == "KeepBoth", Title: "old"})
+				must(a.Commit(t.Context(), coppice.Turn{Entries: []transcript.Draft{entry.User("0")}}))(t)
+				must(open(t, st, "s").Commit(t.Context(), coppice.Turn{Entries: []transcript.Draft{entry.User("w")}}))(t)
+				title := "new"
+				if _, err := a.SetInfo(t.Context(), coppice.InfoChange{Title: &title}); err != nil {
+					if how == "Claim" {
+						_, err = a.Claim(t.Context())
+					} else {
+						_, err = a.Rebase(t.Context())
+					}
+					ok(t, err)
+				}
+				same(t, "title", []string{a.Info().Title, open(t, st, "s").Info().Title}, []string{title, title})
+			})
+		})
+	}
+}

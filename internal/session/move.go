@@ -451,6 +451,23 @@ func (h *Handle) Annotate(ctx context.Context, reason string, drafts []transcrip
 	return r, stored(added)
 }
 
+// NewestInfo returns what the newest commit of any writer makes the session known by: now where none came since. The
+// handle stays where it is.
+func (h *Handle) NewestInfo(ctx context.Context, now checkpoint.Summary) (checkpoint.Summary, error) {
+	st := h.State()
+	if st.Summary.Commit == "" {
+		return now, nil
+	}
+	if changed, err := h.j.Changed(ctx, st); err != nil || !changed {
+		return now, err
+	}
+	st, err := h.j.Latest(ctx)
+	if err != nil {
+		return now, err
+	}
+	return st.Summary, nil
+}
+
 // LabelDraft is the entry that names another.
 func LabelDraft(target, label string) transcript.Draft {
 	if err := rawjson.CheckText("label", label); err != nil {

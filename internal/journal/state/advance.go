@@ -34,6 +34,9 @@ func Advance(st *State, c *segment.Commit, window *transcript.WorkingContext) (*
 	next.Next += uint64(len(lines))
 	if Kept(rec) {
 		next.beside(rec, raw)
+		if rec.Reason == ReasonInfo { // these are the session's, not a branch's
+			next.inform(entries)
+		}
 	} else if err := next.move(st, c, window, raw, lines, entries); err != nil {
 		return nil, err
 	}
@@ -88,19 +91,24 @@ func (st *State) move(before *State, c *segment.Commit, window *transcript.Worki
 	st.follow(before, window, lines, entries)
 	sum := &st.Summary
 	sum.Entry, sum.Branch, sum.Reason = rec.Head, rec.Branch, rec.Reason
+	st.inform(entries)
+	st.describe(before, rec, entries)
+	return nil
+}
+
+// inform takes over title, working directory and metadata.
+func (st *State) inform(entries []transcript.Entry) {
 	for i := range entries {
 		if title, ok := entries[i].Title(); ok {
-			sum.Title = title
+			st.Summary.Title = title
 		}
 		if cwd, ok := entries[i].Cwd(); ok {
-			sum.Cwd = cwd
+			st.Summary.Cwd = cwd
 		}
 		if change, ok := entries[i].Meta(); ok {
 			st.changeMeta(change)
 		}
 	}
-	st.describe(before, rec, entries)
-	return nil
 }
 
 // amend applies the amendments of a commit, those of a kept line too, to what the window shows, and to the preview.

@@ -142,6 +142,7 @@ func (st *State) Branch(name string) (checkpoint.BranchRef, bool) {
 const (
 	ReasonCreate   = "create"
 	ReasonRoll     = "roll"
+	ReasonInfo     = "info"
 	ReasonClaim    = "claim"
 	ReasonConflict = "conflict"
 	ReasonImport   = "import"
