@@ -561,3 +561,33 @@ func TestAmendedImageInAFork(t *testing.T) {
 		}
 	})
 }
+
+// What was amended or hidden is in no listing, also after the head moved and the writer died: another process, which
+// reads the log, does not have the window that shows the entry.
+func TestListingsHaveTheAmendment(t *testing.T) {
+	for _, redact := range []string{"amend", "hide"} {
+		t.Run(redact, func(t *testing.T) {
+			onEach(t, func(t *testing.T, st *coppice.Store) {
+				s := create(t, st, "s", nil)
+				must(s.Commit(t.Context(), coppice.Turn{Entries: []transcript.Draft{
+					entry.User("first"), entry.Assistant("answer"), entry.User("the password is 4711"),
+				}}))(t)
+				must(s.Edit(t.Context(), s.Head().Entry, entry.User("wrong way")))(t)
+				must(s.Rollback(t.Context(), coppice.Target{Seq: 1}))(t)
+				if redact == "amend" {
+					must(s.Amend(t.Context(), s.Head().Entry, entry.User("redacted")))(t)
+				} else {
+					must(s.Hide(t.Context(), s.Head().Entry))(t)
+				}
+				f := open(t, st, "s") // the first process is gone: it is not closed
+				same(t, "preview", f.Info().Preview, s.Info().Preview)
+				must(f.Commit(t.Context(), coppice.Turn{State: 1}))(t)
+				ok(t, f.Close())
+				for sum, err := range st.List(t.Context(), coppice.ListOptions{}) {
+					ok(t, err)
+					same(t, "listed", sum.Preview, s.Info().Preview)
+				}
+			})
+		})
+	}
+}

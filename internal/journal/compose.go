@@ -175,12 +175,7 @@ func (c *Composer) append(
 	rec *checkpoint.Record, step *Step, entries []*Entry, start int, window *transcript.WorkingContext,
 ) error {
 	st, since := c.Next, c.Bytes[start:]
-	line, self, err := rec.AppendLine(make([]byte, 0, lineBytes+len(rec.Doc)+len(rec.Patch)), st.Key, st.Self, since)
-	if err != nil {
-		return err
-	}
-	rec.Self = self
-	own := segment.Commit{Record: *rec, Line: line}
+	own := segment.Commit{}
 	if n := len(entries); n > 0 {
 		own.Entries, own.Heads = make([][]byte, n), make([]transcript.Line, n)
 	}
@@ -194,7 +189,12 @@ func (c *Composer) append(
 			small[b.Sum] = b.Data
 		}
 	}
-	next, err := state.Advance(st, &own, window)
+	next, err := c.advance(rec, &own, since, window)
+	if err == nil && rec.Outline == nil && !state.Kept(rec) && next.Window != nil && amends(entries) {
+		// A reader of the log may not have the window that shows what is amended.
+		rec.Outline = &checkpoint.Outline{Preview: next.Summary.Preview, Status: next.Summary.Status}
+		next, err = c.advance(rec, &own, since, window)
+	}
 	if err != nil {
 		return err
 	}
@@ -205,9 +205,30 @@ func (c *Composer) append(
 		c.ords[e] = st.Next + uint64(i)
 	}
 	next.Remember(small)
-	c.Bytes = append(append(c.Bytes, line...), '\n')
+	c.Bytes = append(append(c.Bytes, own.Line...), '\n')
 	c.Next, c.Record = next, rec
 	return nil
+}
+
+// advance writes the line of a commit, whose other parts own has, and returns the state after it.
+func (c *Composer) advance(
+	rec *checkpoint.Record, own *segment.Commit, since []byte, window *transcript.WorkingContext,
+) (*state.State, error) {
+	st := c.Next
+	line, self, err := rec.AppendLine(make([]byte, 0, lineBytes+len(rec.Doc)+len(rec.Patch)), st.Key, st.Self, since)
+	if err != nil {
+		return nil, err
+	}
+	rec.Self = self
+	own.Record, own.Line = *rec, line
+	return state.Advance(st, own, window)
+}
+
+func amends(entries []*Entry) bool {
+	return slices.ContainsFunc(entries, func(e *Entry) bool {
+		_, ok := e.Head.Entry(0).Amendment()
+		return ok
+	})
 }
 
 // newID makes a commit's id and its time.
