@@ -73,6 +73,7 @@ var hints = []struct {
 		"call Rebase, which looks first and repeats only what is missing, or Reload, which drops the turn",
 	},
 	{ErrInDoubt, "nothing of this turn was applied: call Rebase, which settles the earlier one, then commit again"},
+	{journal.ErrReloaded, "nothing of this turn was applied: commit it again, as what the handle shows now wants it"},
 	{ErrKeyReused, "nothing of this turn was applied: commit it with a new key"},
 	{ErrCorrupt, "run repair; intact data can still be read"},
 	{ErrReadOnly, "open the session without ReadOnly"},

@@ -206,7 +206,8 @@ func TestSetInfoOnAnOldState(t *testing.T) {
 		must(a.Commit(t.Context(), coppice.Turn{State: 1}))(t)
 		cwdX, cwdY := "/x", "/y"
 		setInfo := func(s *coppice.Session, title, cwd, value *string) {
-			must(s.SetInfo(t.Context(), coppice.InfoChange{Title: title, Cwd: cwd, Meta: map[string]*string{k: value}}))(t)
+			change := coppice.InfoChange{Title: title, Cwd: cwd, Meta: map[string]*string{k: value}}
+			must(s.SetInfo(t.Context(), change))(t)
 		}
 		setInfo(open(t, st, "s"), &y, &cwdY, &y)
 		setInfo(a, &x, &cwdX, &x)
@@ -225,7 +226,8 @@ func TestSetInfoThatIsKept(t *testing.T) {
 			onEach(t, func(t *testing.T, st *coppice.Store) {
 				a := create(t, st, "s", &coppice.SessionOptions{KeepBoth: how == "KeepBoth", Title: "old"})
 				must(a.Commit(t.Context(), coppice.Turn{Entries: []transcript.Draft{entry.User("0")}}))(t)
-				must(open(t, st, "s").Commit(t.Context(), coppice.Turn{Entries: []transcript.Draft{entry.User("w")}}))(t)
+				winner := coppice.Turn{Entries: []transcript.Draft{entry.User("w")}}
+				must(open(t, st, "s").Commit(t.Context(), winner))(t)
 				title := "new"
 				if _, err := a.SetInfo(t.Context(), coppice.InfoChange{Title: &title}); err != nil {
 					if how == "Claim" {

@@ -16,10 +16,19 @@ var (
 	ErrInDoubt   = errors.New("an earlier commit of this handle is in doubt")
 	ErrKeyReused = errors.New("the idempotency key belongs to another turn")
 	ErrReadOnly  = errors.New("read-only session")
-	ErrReloaded  = errors.New("the handle was reloaded: not applied")
 
 	ErrUnfinished = errors.New("the deletion was not finished")
 )
+
+// ErrReloaded is what a turn gets that waited while another caller reloaded the handle. It is a backend.ErrBusy:
+// nothing was applied, and the call can be made again.
+var ErrReloaded error = reloaded{}
+
+type reloaded struct{}
+
+func (reloaded) Error() string { return "the handle was reloaded: not applied" }
+
+func (reloaded) Is(target error) bool { return target == backend.ErrBusy }
 
 // notApplied returns the error of an operation that had no effect.
 func (j *Journal) notApplied(op string, err error) error {
