@@ -33,7 +33,7 @@ func (s *Session) SetInfo(ctx context.Context, c InfoChange) (Receipt, error) {
 	}
 	now := s.Info()
 	say, err := c.drafts(now)
-	if err == nil && c.leaves(now) { // whether a value is set already is for the newest state to say
+	if err == nil && c.leaves(now) { // the newest state decides whether it is
 		if now, err = s.h.NewestInfo(ctx, now); err == nil {
 			say, err = c.drafts(now)
 		}

@@ -2,6 +2,7 @@ package coppice_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"testing"
 
@@ -39,4 +40,34 @@ func TestRepeatedTurnWithOwnIDs(t *testing.T) {
 			t.Errorf("another key: %v", err)
 		}
 	})
+}
+
+// The receipt of a repeated turn names the ids of the first time, in the order of the drafts, whatever became of drafts
+// with ids that the session had: left out, amended, or stored.
+func TestRepeatedTurnWithKnownIDs(t *testing.T) {
+	for name, policy := range map[string]coppice.KnownID{"ignore": coppice.KnownIgnore, "amend": coppice.KnownAmend} {
+		for _, text := range []string{"a", "changed"} {
+			for _, more := range []bool{true, false} {
+				t.Run(fmt.Sprint(name, " ", text, " ", more), func(t *testing.T) {
+					onEach(t, func(t *testing.T, store *coppice.Store) {
+						s := create(t, store, "s", nil)
+						known, again := entry.User("a"), entry.User(text)
+						known.ID, again.ID = "id-a", "id-a"
+						must(s.Commit(bg, coppice.Turn{Entries: []transcript.Draft{known}}))(t)
+						turn := coppice.Turn{Key: "job", OnKnownID: policy, State: 1}
+						if turn.Entries = []transcript.Draft{again}; more {
+							turn.Entries = append(turn.Entries, entry.User("b"))
+						}
+						first := must(s.Commit(bg, turn))(t)
+						same(t, "ids", len(first.IDs), len(turn.Entries))
+						for _, h := range []*coppice.Session{s, open(t, store, "s")} {
+							r := must(h.Commit(bg, turn))(t)
+							same(t, "ids", r.IDs, first.IDs)
+							same(t, "entries", r.Entries, first.Entries)
+						}
+					})
+				})
+			}
+		}
+	}
 }

@@ -332,8 +332,15 @@ func (h *Handle) commitByID(ctx context.Context, st *state.State, id string) (*V
 // firstIDs returns the ids that the entries of a repeated turn got the first time.
 func (h *Handle) firstIDs(ctx context.Context, o *Commit, res journal.Result) (ids []string, err error) {
 	n := uint64(min(len(o.Entries), res.Commit.Entries))
-	if res.Line < n || n == 0 && o.OnKnown != KnownIgnore {
+	if res.Line < n || n == 0 && o.OnKnown == KnownError {
 		return nil, nil
+	}
+	own := map[string]bool{} // ids that the turn names: with KnownAmend an amendment can be in the place of each
+	for _, d := range o.Entries {
+		if d, err = plain(d); err != nil {
+			return nil, err
+		}
+		own[d.ID] = d.ID != ""
 	}
 	ords := make([]uint64, n)
 	for i := range ords {
@@ -347,17 +354,21 @@ func (h *Handle) firstIDs(ctx context.Context, o *Commit, res journal.Result) (i
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, e.ID)
+		id := e.ID
+		if a, ok := e.Amendment(); ok && o.OnKnown == KnownAmend && own[a.Target] {
+			id = a.Target
+		}
+		ids = append(ids, id)
 	}
-	if o.OnKnown == KnownIgnore {
-		return withIgnored(o.Entries, ids)
+	if o.OnKnown != KnownError {
+		return withKnown(o.Entries, ids)
 	}
 	return ids, nil
 }
 
-// withIgnored returns the ids of all drafts of a turn, where those of its stored entries are the last of some: a draft
+// withKnown returns the ids of all drafts of a turn, where those of its stored entries are the last of some: a draft
 // whose own id the session had before has no entry among them.
-func withIgnored(drafts []transcript.Draft, stored []string) ([]string, error) {
+func withKnown(drafts []transcript.Draft, stored []string) ([]string, error) {
 	ids := make([]string, len(drafts))
 	for i := len(drafts) - 1; i >= 0; i-- {
 		d, err := plain(drafts[i])
