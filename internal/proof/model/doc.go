@@ -8,7 +8,7 @@
 //
 // All of it is test code. There are four models:
 //
-//   - turn: one handle that writes one turn at a time under one lock (ADR 0038). Its state is the lines of the log, how
+//   - turn: one handle that writes one turn at a time under one lock (ADR 0036). Its state is the lines of the log, how
 //     far they are durable, one delayed request, the handle (view, tip, buffer, own claims, lock, doubt), the phase and
 //     the answer of each call, and what each caller was last shown. Two callers use the handle; another writer keeps
 //     all rules and does each of its requests in one step. Both strategies have the same rules and differ in how a
