@@ -91,6 +91,18 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// TestCostsWritten: what was written to the cache is part of the input in the file, and is not counted as both.
+func TestCostsWritten(t *testing.T) {
+	usage := `{"input_tokens":100,"cached_input_tokens":60,"cache_write_input_tokens":30,"output_tokens":5}`
+	sum := `{"info":{"total_token_usage":` + usage + `,"last_token_usage":` + usage + `},"type":"token_count"}`
+	s := collect(t, reader(meta+user("q")+said("a")+event(sum)))
+	got := string(rawjson.Field(rawjson.Field(s.entries[2].Raw, "message"), "usage"))
+	want := `{"input":10,"output":5,"cacheRead":60,"cacheWrite":30,"totalTokens":105,`
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestCostsOfBase: a session whose beginning is not read does not count what that cost.
 func TestCostsOfBase(t *testing.T) {
 	own := metaOn(9, 1, bytesEnd("x")) + user("q") + said("a") + count(2, 7) + said("b") + count(1, 8)

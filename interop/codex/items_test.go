@@ -156,6 +156,11 @@ func TestEchoes(t *testing.T) {
 		return with(event(`{"type":"agent_message","message":"@"}`), strings.ReplaceAll(text, "\n", `\n`))
 	}
 	said := func(text string) string { return with(said("@"), text) }
+	done := func(typ, content string) string {
+		return event(`{"type":"item_completed","turn_id":"t","item":{"type":"` + typ + `","content":[` + content + `]}}`)
+	}
+	pictured := strings.Replace(user("q"), "}]", `},{"type":"input_image","image_url":"x"}]`, 1)
+	text := func(text string) string { return fmt.Sprintf(`{"type":"Text","text":%q}`, text) }
 	list := func(from, to int, line func(string) string) (text string) {
 		for i := from; i < to; i++ {
 			text += line(fmt.Sprint("t", i))
@@ -180,6 +185,11 @@ func TestEchoes(t *testing.T) {
 		{"parts without", two + agent("ab"), 0, 1},
 		{"one part", two + agent("b"), 0, 1},
 		{"a thought", thought("a") + event(`{"type":"agent_reasoning","text":"a"}`) + event(`{"type":"agent_reasoning_raw_content","text":"ra"}`), 0, 2},
+		{"paged", done("AgentMessage", text("a")) + said("a") + user("q") + done("UserMessage", text("q")), 0, 2},
+		{"paged, of parts", two + done("AgentMessage", text("a\n")+","+text("b")), 0, 1},
+		{"paged, with an image", pictured + done("UserMessage", text("q")+`,{"type":"image"}`), 0, 1},
+		{"paged, of no item", said("a") + done("Plan", text("a")) + done("AgentMessage", text("c")), 2, 0},
+		{"paged, without a text", done("UserMessage", ""), 1, 0},
 		{"a break between thoughts", event(`{"type":"agent_reasoning_section_break"}`), 0, 1},
 		{"what a replaced history says", agent("a") + wrap("compacted", `{"message":"m","replacement_history":[{"type":"message","role":"user","content":"a"}]}`), 1, 0},
 		{"as many as wait", list(0, 64, agent) + list(0, 64, said), 0, 64},
@@ -194,7 +204,8 @@ func TestEchoes(t *testing.T) {
 			r := reader(meta + tt.text)
 			kept := 0
 			for _, e := range collect(t, r).entries {
-				if e.Type == "custom" && strings.HasPrefix(rawjson.Text(rawjson.Field(e.Raw, "customType")), "codex.agent_") {
+				kind := rawjson.Text(rawjson.Field(e.Raw, "customType"))
+				if strings.HasPrefix(kind, "codex.agent_") || kind == "codex.item_completed" {
 					kept++
 				}
 			}

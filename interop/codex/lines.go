@@ -139,6 +139,12 @@ func (r *Reader) event(p *rolloutPiece) {
 	switch kind {
 	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content":
 		r.late(r.echoes.Event(p))
+	case "item_completed":
+		if len(p.Texts) == 0 {
+			r.aside(p.At, kind, p.Raw)
+			return
+		}
+		r.late(r.echoes.Event(p))
 	case "agent_reasoning_section_break":
 		r.echoes.Dropped++
 	case "token_count":

@@ -214,6 +214,10 @@ func (w *pieceMaker) event(p *rolloutPiece) {
 		text = p.Fields.message
 	case "agent_reasoning", "agent_reasoning_raw_content":
 		text = p.Fields.text
+	case "item_completed":
+		if text = saidAgain(rawjson.Field(p.Payload, "item")); text == nil {
+			return
+		}
 	case "token_count":
 		for m := rawjson.Walk(p.Fields.info); m.Closing == '}' && m.Next(); {
 			switch is := len(m.Val) > 0 && m.Val[0] == '{'; string(m.Key) {
@@ -229,6 +233,28 @@ func (w *pieceMaker) event(p *rolloutPiece) {
 	}
 	w.texts = append(w.texts, maphash.Bytes(w.seed, text))
 	w.end(p, actAside)
+}
+
+// saidAgain returns the text of a completed item that is a message, a string, as sessions with pages have it in place
+// of an event for each; nil: it is another one, or has no text.
+func saidAgain(item []byte) []byte {
+	if typ := textField(item, "type"); typ != "UserMessage" && typ != "AgentMessage" {
+		return nil
+	}
+	content := rawjson.Field(item, "content")
+	var texts [][]byte
+	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
+		if text := rawjson.Field(m.Val, "text"); rawjson.IsString(text) {
+			texts = append(texts, text)
+		}
+	}
+	switch len(texts) {
+	case 0:
+		return nil
+	case 1:
+		return texts[0]
+	}
+	return rawjson.AppendString(nil, []byte(plainText(content)))
 }
 
 // hashTexts notes the texts of a content: those of its parts, and of all together.

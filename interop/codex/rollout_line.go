@@ -166,7 +166,8 @@ var commonNames = func() map[string]string {
 		"session_meta", "response_item", "event_msg", "turn_context", "compacted",
 		"message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
 		"custom_tool_call_output",
-		"user_message", "agent_message", "agent_reasoning", "token_count", "task_started", "task_complete",
+		"user_message", "agent_message", "agent_reasoning", "item_completed", "token_count", "task_started",
+		"task_complete",
 		"user", "assistant", "developer",
 	} {
 		m[`"`+name+`"`] = name

@@ -81,6 +81,10 @@ func (c *tail) event(kind string, event []byte) {
 		c.wait(rawjson.Text(rawjson.Field(event, "message")), kind == "user_message")
 	case "agent_reasoning", "agent_reasoning_raw_content":
 		c.wait(rawjson.Text(rawjson.Field(event, "text")), false)
+	case "item_completed":
+		if text := saidAgain(rawjson.Field(event, "item")); text != nil {
+			c.wait(rawjson.Text(text), false)
+		}
 	case "token_count":
 		if string(rawjson.Field(event, "info")) != "null" {
 			c.counted, c.Message = true, 0

@@ -6,8 +6,9 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// tokenUsage is what was counted of answers, in tokens. In counts what came from the cache too, Out what was thought.
-type tokenUsage struct{ In, Cached, Out, Thought int64 }
+// tokenUsage is what was counted of answers, in tokens. In includes what was read from the cache and what was written
+// to it, Out what was thought.
+type tokenUsage struct{ In, Cached, Written, Out, Thought int64 }
 
 // readTokenUsage reads a count; a field that is none is 0.
 func readTokenUsage(val []byte) (u tokenUsage) {
@@ -18,6 +19,8 @@ func readTokenUsage(val []byte) (u tokenUsage) {
 			to = &u.In
 		case "cached_input_tokens":
 			to = &u.Cached
+		case "cache_write_input_tokens": // since 0.148
+			to = &u.Written
 		case "output_tokens":
 			to = &u.Out
 		case "reasoning_output_tokens":
@@ -35,27 +38,29 @@ func readTokenUsage(val []byte) (u tokenUsage) {
 // Plus returns a sum; over 2^60 it stays as it is.
 func (u tokenUsage) Plus(o tokenUsage) tokenUsage {
 	const most = 1 << 60
-	if u.In > most || u.Out > most || u.Cached > most || u.Thought > most {
+	if max(u.In, u.Out, u.Cached, u.Written, u.Thought) > most {
 		return u
 	}
-	return tokenUsage{u.In + o.In, u.Cached + o.Cached, u.Out + o.Out, u.Thought + o.Thought}
+	return tokenUsage{u.In + o.In, u.Cached + o.Cached, u.Written + o.Written, u.Out + o.Out, u.Thought + o.Thought}
 }
 
 // Minus returns what there is more than in another count; false: of something there is less.
 func (u tokenUsage) Minus(o tokenUsage) (tokenUsage, bool) {
-	d := tokenUsage{u.In - o.In, u.Cached - o.Cached, u.Out - o.Out, u.Thought - o.Thought}
-	return d, d.In >= 0 && d.Cached >= 0 && d.Out >= 0 && d.Thought >= 0
+	d := tokenUsage{u.In - o.In, u.Cached - o.Cached, u.Written - o.Written, u.Out - o.Out, u.Thought - o.Thought}
+	return d, min(d.In, d.Cached, d.Written, d.Out, d.Thought) >= 0
 }
 
-// Append appends it in pi's words: input without what came from the cache.
+// Append appends it in pi's words: input without what came from the cache or was written to it.
 func (u tokenUsage) Append(dst []byte) []byte {
 	cached := min(u.Cached, u.In)
-	dst = strconv.AppendInt(append(dst, `{"input":`...), u.In-cached, 10)
+	written := min(u.Written, u.In-cached)
+	dst = strconv.AppendInt(append(dst, `{"input":`...), u.In-cached-written, 10)
 	dst = strconv.AppendInt(append(dst, `,"output":`...), u.Out, 10)
 	dst = strconv.AppendInt(append(dst, `,"cacheRead":`...), cached, 10)
 	if u.Thought > 0 {
 		dst = strconv.AppendInt(append(dst, `,"reasoning":`...), u.Thought, 10)
 	}
-	dst = strconv.AppendInt(append(dst, `,"cacheWrite":0,"totalTokens":`...), u.In+u.Out, 10)
+	dst = strconv.AppendInt(append(dst, `,"cacheWrite":`...), written, 10)
+	dst = strconv.AppendInt(append(dst, `,"totalTokens":`...), u.In+u.Out, 10)
 	return append(dst, `,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`...)
 }
