@@ -292,7 +292,8 @@ func TestWriteKept(t *testing.T) {
 			`"model":"m","content":[{"type":"toolCall","id":"t","name":"n","arguments":{}}],"stopReason":"toolUse"}}`,
 		`{"type":"message","id":"3","parentId":"2",` + at + `,"message":{"role":"user","content":[` +
 			`{"type":"tool_result","tool_use_id":"gone","content":"first"},{"type":"text","text":"last"}]}}`,
-		`{"type":"compaction","id":"4","parentId":"3",` + at + `,"summary":"sum","firstKeptEntryId":"3","tokensBefore":9}`,
+		`{"type":"compaction","id":"4","parentId":"3",` + at +
+			`,"summary":"sum","firstKeptEntryId":"3","tokensBefore":9}`,
 		`{"type":"message","id":"5","parentId":"4",` + at + `,"message":{"role":"user","content":"go on"}}`,
 	} {
 		all = append(all, transcript.Draft{Raw: []byte(raw)})
