@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,8 +84,7 @@ func fingerprint(ctx context.Context, r io.Reader) (*checkpoint.Source, error) {
 		s.Bytes += int64(n)
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			tail := append(before[min(n, len(before)):], now[:n]...)
-			s.Tail, s.SHA256 = sum(tail), hex.EncodeToString(all.Sum(nil))
+			s.Tail, s.SHA256 = sum(slices.Concat(before[min(n, len(before)):], now[:n])), hex.EncodeToString(all.Sum(nil))
 			return s, nil
 		case err != nil:
 			return nil, err
@@ -118,11 +118,11 @@ func (f file) begins(s *checkpoint.Source, all bool) (has earlier, err error) {
 	if err != nil {
 		return another, err
 	}
-	r, err := f.Open()
+	open := f.Open
 	if packed {
-		err = errors.Join(err, r.Close())
-		r, err = f.open()
+		open = f.open
 	}
+	r, err := open()
 	if err != nil {
 		return another, err
 	}
@@ -130,7 +130,7 @@ func (f file) begins(s *checkpoint.Source, all bool) (has earlier, err error) {
 	if ok && !packed && !all {
 		has, err = compareParts(at, s)
 	} else {
-		has, err = compareWhole(r, s)
+		has = compareWhole(r, s)
 	}
 	return has, errors.Join(err, r.Close())
 }
@@ -172,21 +172,21 @@ func compareParts(r sized, s *checkpoint.Source) (earlier, error) {
 }
 
 // compareWhole is begins for what has no random access. Bytes that cannot be read end it.
-func compareWhole(r io.Reader, s *checkpoint.Source) (earlier, error) {
+func compareWhole(r io.Reader, s *checkpoint.Source) earlier {
 	all := sha256.New()
 	n, err := io.CopyN(all, r, s.Bytes)
 	switch {
 	case errors.Is(err, io.EOF):
-		return nothing, nil
+		return nothing
 	case err != nil || n < s.Bytes:
-		return another, nil //nolint:nilerr // damage of a packed file makes it another one
+		return another // damage of a packed file makes it another one
 	case hex.EncodeToString(all.Sum(nil)) != s.SHA256:
-		return another, nil
+		return another
 	}
 	if n, err := io.ReadFull(r, make([]byte, 1)); n == 0 && errors.Is(err, io.EOF) {
-		return whole, nil
+		return whole
 	}
-	return beginning, nil
+	return beginning
 }
 
 // stamp returns a source with size and time of an opened file, where they can be had.

@@ -68,12 +68,16 @@ func TestAsides(t *testing.T) {
 		},
 		{
 			"a question is taken back before its answer, and the program goes on with a message",
-			script("u1 a1^u1 h^a1 u2^h m^h a2^m"), "u:u1 a:a1 m:m a:a2", []string{"u:u1 a:a1 u:u2"}, "",
+			script("u1 a1^u1 h^a1 u2^h m^h a2^m"), "u:u1 a:a1 m:m a:a2",
+			[]string{"u:u1 a:a1 u:u2"},
+			"",
 		},
 		{
 			"two processes, of which one began before the other one's last answer",
 			script("u1 a1^u1 h1^a1 u2^h1 a2^h1 h2^a2 a3^u2 h3^a3 a4^h2 a5^h3"),
-			"u:u1 a:a1 u:u2 a:a3 a:a5", []string{"u:u1 a:a1 a:a2 a:a4"}, "",
+			"u:u1 a:a1 u:u2 a:a3 a:a5",
+			[]string{"u:u1 a:a1 a:a2 a:a4"},
+			"",
 		},
 		{
 			"the program's message hangs on a call, after a start of the program",
@@ -81,16 +85,22 @@ func TestAsides(t *testing.T) {
 		},
 		{
 			"the user goes back to a hook's line of an earlier turn",
-			script("u1 a1^u1 h^a1 u2^h a2^u2 u3^h a3^u3"), "u:u1 a:a1 u:u3 a:a3", []string{"u:u1 a:a1 u:u2 a:a2"}, "",
+			script("u1 a1^u1 h^a1 u2^h a2^u2 u3^h a3^u3"), "u:u1 a:a1 u:u3 a:a3",
+			[]string{"u:u1 a:a1 u:u2 a:a2"},
+			"",
 		},
 		{
 			"the user goes back to the beginning, where a hook's line is",
-			script("h u1^h a1^u1 u2^h"), "u:u2", []string{"u:u1 a:a1"}, "",
+			script("h u1^h a1^u1 u2^h"), "u:u2",
+			[]string{"u:u1 a:a1"},
+			"",
 		},
 		{
 			"two processes write at the same time, each with its hook's lines",
 			script("u1 a1^u1 u2^a1 u3^a1 a2^u2 a3^u3 h2^a2 h3^a3 u4^h2 u5^h3"),
-			"u:u1 a:a1 u:u3 a:a3 u:u5", []string{"u:u1 a:a1 u:u2 a:a2 u:u4"}, "",
+			"u:u1 a:a1 u:u3 a:a3 u:u5",
+			[]string{"u:u1 a:a1 u:u2 a:a2 u:u4"},
+			"",
 		},
 		{
 			"old history is written again, and the next question hangs on it",
@@ -100,7 +110,8 @@ func TestAsides(t *testing.T) {
 		{
 			"the same, with a hook's line between, and the user goes back after it",
 			script("u1 a1^u1 u2^a1 a2^u2 u1 a1^u1 h^a1 u3^h a3^u3 u4^a1"), "u:u1 a:a1 u:u2 a:a2 u:u4",
-			[]string{"u:u1 a:a1 u:u2 a:a2 u:u3 a:a3"}, "duplicate-id duplicate-id",
+			[]string{"u:u1 a:a1 u:u2 a:a2 u:u3 a:a3"},
+			"duplicate-id duplicate-id",
 		},
 	})
 }
@@ -124,7 +135,8 @@ var twice = map[string]struct {
 	},
 	"two results": {
 		[]node{
-			part("a", "u", "", "c1", "c2"), {id: "r", parent: "a", typ: "user", content: result("c1", "c2")},
+			part("a", "u", "", "c1", "c2"),
+			{id: "r", parent: "a", typ: "user", content: result("c1", "c2")},
 			{id: "r", parent: "a", typ: "user", content: strings.ReplaceAll(result("c1", "c2"), "out-", "new-")},
 			{id: "u2", parent: "r", typ: "user"},
 		}, "a:+c1+c2 r:new-c1=c1 r:new-c2=c2 u:u2", 2,

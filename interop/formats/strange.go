@@ -42,7 +42,8 @@ var magic = [][2]string{
 	{"GIF8", "an image"},
 	{"%PDF-", "a PDF document"},
 	{"\x7fELF", "a program"},
-	{"\xff\xfe", utf16}, {"\xfe\xff", utf16},
+	{"\xff\xfe", utf16},
+	{"\xfe\xff", utf16},
 }
 
 const utf16 = "text in UTF-16: save it as UTF-8"
