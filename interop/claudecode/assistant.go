@@ -112,7 +112,8 @@ func (c *converter) assistant(p place, pieces []piece) {
 		a.take(rawjson.Field(piece.raw, "message"))
 	}
 	a.take(c.field("message"))
-	failed := rawjson.IsTrue(c.field("isApiErrorMessage")) || string(a.model) == synthetic
+	spread := a.model == nil && rawjson.Field(c.field("message"), "0") != nil
+	failed := rawjson.IsTrue(c.field("isApiErrorMessage")) || string(a.model) == synthetic || spread
 	out := append(c.open(p, "message"), `,"message":{"role":"assistant","content":`...)
 	a.content = append(a.content, ']')
 	if string(a.model) == synthetic && isText(a.content) {
@@ -133,7 +134,10 @@ func (c *converter) assistant(p place, pieces []piece) {
 	if a.stop != nil {
 		out = append(append(out, `,"rawStopReason":`...), a.stop...)
 	}
-	if failed {
+	switch {
+	case spread: // the text of a stream, which Claude Code took for a message: a field for each letter
+		out = append(out, `,"errorMessage":"the provider answered with a text that is no message"`...)
+	case failed:
 		out = append(append(out, `,"errorMessage":`...), plainText(a.content)...)
 	}
 	out = append(p.millis(out), '}')

@@ -101,6 +101,22 @@ func TestSynthetic(t *testing.T) {
 	}
 }
 
+// TestSpread: a body of the provider that Claude Code took apart into an object is no answer.
+func TestSpread(t *testing.T) {
+	line := node{id: "a", parent: "request_1", typ: "assistant", msg: "m"}.line()
+	from, to := strings.Index(line, `{"id":"m"`), strings.Index(line, `,"uuid"`)
+	line = line[:from] + `{"0":"e","1":"v","content":[]}` + line[to:]
+	text := file(node{id: "request_1", typ: "user"}) + line + "\n" + file(node{id: "u2", parent: "a", typ: "user"})
+	s, _ := read(t, text)
+	if got := s.talk(t, ""); got != "u:request_1 u:u2" {
+		t.Errorf("context %s", got)
+	}
+	path := s.path(t, "")
+	if got := string(path[len(path)-2].Raw); !strings.Contains(got, `"errorMessage":"`) || !strings.Contains(got, `"0":"e"`) {
+		t.Errorf("%s", got)
+	}
+}
+
 func lineOf(t *testing.T, e transcript.Entry) transcript.Line {
 	t.Helper()
 	l, err := transcript.ParseLine(e.Raw)

@@ -43,7 +43,8 @@ func (w *world) add(n node) string {
 // noise may write lines that say nothing, and gives the place on which the next line hangs.
 func (w *world) noise(at string) string {
 	for w.odds(3) {
-		typ := rapid.SampledFrom([]string{"progress", "attachment", "system", "file-history-snapshot"}).Draw(w.t, "noise")
+		kinds := []string{"progress", "attachment", "system", "file-history-snapshot"}
+		typ := rapid.SampledFrom(kinds).Draw(w.t, "noise")
 		id := w.add(node{id: w.id(), parent: at, typ: typ, extra: `,"data":{}`})
 		if w.odds(2) && typ != "file-history-snapshot" {
 			at = id
