@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -112,8 +113,9 @@ func TestSpread(t *testing.T) {
 		t.Errorf("context %s", got)
 	}
 	path := s.path(t, "")
-	if got := string(path[len(path)-2].Raw); !strings.Contains(got, `"errorMessage":"`) || !strings.Contains(got, `"0":"e"`) {
-		t.Errorf("%s", got)
+	failed := path[len(path)-2].Raw
+	if !bytes.Contains(failed, []byte(`"errorMessage":"the`)) || !bytes.Contains(failed, []byte(`"0":"e"`)) {
+		t.Errorf("%s", failed)
 	}
 }
 
