@@ -24,8 +24,20 @@ type Target struct {
 // maxTargetText bounds the text of a target, in bytes.
 const maxTargetText = 512
 
-// MarshalText returns the text of a target.
+// MarshalText returns the text of a target. A target whose text UnmarshalText refuses is an error.
 func (t Target) MarshalText() ([]byte, error) {
+	text, err := t.text()
+	if err != nil {
+		return nil, err
+	}
+	var back Target
+	if err := back.UnmarshalText(text); err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+func (t Target) text() ([]byte, error) {
 	if err := t.valid(); err != nil {
 		return nil, err
 	}
@@ -91,7 +103,7 @@ func (t *Target) UnmarshalText(text []byte) error {
 
 // String is the text of the target; what is wrong with it, where it has none.
 func (t Target) String() string {
-	text, err := t.MarshalText()
+	text, err := t.text()
 	if err != nil {
 		return err.Error()
 	}

@@ -69,3 +69,16 @@ func FuzzTarget(f *testing.F) {
 		}
 	})
 }
+
+// A target whose text could not be read back, such as an id with a space, has none.
+func TestTargetWithoutText(t *testing.T) {
+	for _, id := range []string{" ", "\x00", "a b", "x\ny"} {
+		if text, err := (coppice.Target{Entry: id}).MarshalText(); err == nil {
+			t.Errorf("entry %q: %q", id, text)
+		}
+	}
+	text, err := coppice.Target{Entry: "é"}.MarshalText()
+	if err != nil || string(text) != "entry:é" {
+		t.Errorf("%q %v", text, err)
+	}
+}
