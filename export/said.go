@@ -261,6 +261,9 @@ func aside(e transcript.Entry) said {
 		s.Who, text = "summary of another branch", f.Summary
 	case "custom_message":
 		s.Who, text = "note", message.ContentText(f.Content)
+		if message.UserSent(e.Raw) != nil {
+			s.Who = "user"
+		}
 	}
 	if text != "" {
 		s.add(part{Kind: kindWords, Text: plain(text)})

@@ -3,12 +3,12 @@ package manager
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/message"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -104,13 +104,11 @@ func Prompt(e transcript.Entry) (text string, ok bool) {
 	if e.Type != "custom_message" {
 		return "", false
 	}
-	var body struct {
-		Content json.RawMessage `json:"content"`
+	content := message.UserSent(e.Raw)
+	if content == nil {
+		content = rawjson.Field(e.Raw, "content")
 	}
-	if err := e.Decode(&body); err != nil {
-		return "", true
-	}
-	return message.ContentText(body.Content), true
+	return message.ContentText(content), true
 }
 
 // speaksToo reports whether a user's message with results of tools says something of its own: else it is the tool's.

@@ -96,6 +96,28 @@ func TestAgentsTypeNothing(t *testing.T) {
 	same(t, "found", snippets(find(t, x, "look around", nil)), "look around")
 }
 
+// A skill of omp that a user called is what the user typed, in prompts and as the session's first words.
+func TestSkillsAreTyped(t *testing.T) {
+	t.Parallel()
+	st, x := store(t, coppice.Hooks{}), index(t)
+	lines := func(yield func(transcript.Draft, error) bool) {
+		for _, line := range []string{
+			`{"type":"session","version":3,"id":"x","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/in"}`,
+			`{"type":"custom_message","id":"m1","parentId":null,"timestamp":"2026-03-02T09:00:00.000Z",` +
+				`"customType":"skill-prompt","content":"Write as follows.","display":true,` +
+				`"details":{"prompt":"/skill:report notes"},"attribution":"user"}`,
+		} {
+			if !yield(entry.Line([]byte(line)), nil) {
+				return
+			}
+		}
+	}
+	s := testutil.Must(st.Import(t.Context(), lines, nil))(t)
+	update(t, x, st)
+	same(t, "prompts", texts(t, x), "/skill:report notes")
+	same(t, "first", s.Info().First, "/skill:report notes")
+}
+
 // What is dated over a day after now, by a wrong clock, comes after all that is not, in prompts and in what is found.
 func TestWrongClocks(t *testing.T) {
 	t.Parallel()

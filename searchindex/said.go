@@ -57,6 +57,9 @@ func said(e transcript.Entry) (text, role string, results bool) {
 	case "label":
 		return clean(textOf(f.Label)), "", false
 	case "custom_message":
+		if typed := message.UserSent(e.Raw); typed != nil {
+			return clean(message.ContentText(typed)), "user", false
+		}
 		return clean(message.ContentText(f.Content)), "", false
 	}
 	return clean(textOf(f.Summary)), "", false

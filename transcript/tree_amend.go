@@ -35,10 +35,10 @@ func (t *Tree) Amended(yield func(ordinal uint64) bool) {
 // askedWithin bounds the entries among which the first question is looked for.
 const askedWithin = 64
 
-// Asked returns the first entry that is a user's message with a text as it was appended, if that is among the first 64.
+// Asked returns the first entry of a user's with a text as it was appended, if that is among the first 64.
 func (t *Tree) Asked() (ordinal uint64, ok bool) {
 	for i := range min(t.n, askedWithin) {
-		if r := t.row(i); r.Type == "message" && r.Role == "user" && r.Preview != "" {
+		if r := t.row(i); (r.Type == "message" || r.Type == "custom_message") && r.Role == "user" && r.Preview != "" {
 			return uint64(i), true
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // FlagCommit, FlagOrphan and FlagDiagnosed are the caller's to set: a line does not know them.
 //
 // Role is the message's own, except that a user's message of nothing but results of tools has the role "toolResult",
-// and one of nothing but texts that a program inserted has the role "custom". Preview is without such texts where a
+// and one of nothing but texts that a program inserted has the role "custom". A custom message that carries out what
+// the user typed has the role "user", and that as its preview. Preview is without such texts where a
 // person wrote the rest, and is one line of at most 80 bytes, cut at a rune with "…". The target of a root that names a
 // parent is that parent, unless it is a label: so that it can be told why the parent is not above it.
 //
@@ -36,6 +37,7 @@ func RowOf(l Line, parent int64) codec.Row {
 		messageRow(&r, &v, rawjson.Field(l.Raw, "message"))
 	default:
 		r.Target = entryRow(&v, l)
+		r.Role = sender(l)
 	}
 	if parent == codec.NoParent && l.ParentID != "" && l.Type != "label" && !amends {
 		r.Target = l.ParentID
@@ -58,10 +60,20 @@ func amendmentRow(r *codec.Row, v *preview, a Amendment) {
 		if a.Type == "message" {
 			messageRow(r, v, rawjson.Field(a.Body, "message"))
 		} else {
-			entryRow(v, Line{Type: a.Type, Raw: a.Body})
+			l := Line{Type: a.Type, Raw: a.Body}
+			entryRow(v, l)
+			r.Role = sender(l)
 		}
 	}
 	r.Target = a.Target
+}
+
+// sender returns "user" of a custom message that carries out what the user typed, else "".
+func sender(l Line) string {
+	if l.Type == "custom_message" && message.UserSent(l.Raw) != nil {
+		return "user"
+	}
+	return ""
 }
 
 func messageRow(r *codec.Row, v *preview, raw []byte) {
@@ -162,6 +174,9 @@ func entryRow(v *preview, l Line) (target string) {
 	case l.Type == "model_change": // omp: provider and id in one
 		v.Literal(model, false)
 	case l.Type == "custom_message":
+		if typed := message.UserSent(l.Raw); typed != nil {
+			main = typed
+		}
 		var p messageParts
 		p.addContent(main)
 		for _, lit := range p.Texts {

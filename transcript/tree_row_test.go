@@ -110,6 +110,17 @@ func TestRowFields(t *testing.T) {
 	if d := cmp.Diff(want, RowOf(l, 7)); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
+	skill := []byte(`{"type":"custom_message","id":"i","customType":"skill-prompt","content":"Do it as follows.",` +
+		`"display":true,"details":{"prompt":"/skill:do it"},"attribution":"user"}`)
+	for raw, want := range map[string]string{
+		string(skill): "user /skill:do it",
+		string(bytes.Replace(skill, []byte(`"prompt"`), []byte(`"name"`), 1)): "user Do it as follows.",
+		string(bytes.Replace(skill, []byte(`"user"`), []byte(`"agent"`), 1)):  " Do it as follows.",
+	} {
+		if r := RowOf(Line{Type: "custom_message", Raw: []byte(raw)}, 0); r.Role+" "+r.Preview != want {
+			t.Errorf("%s: %q %q, want %q", raw, r.Role, r.Preview, want)
+		}
+	}
 	if r := RowOf(Line{Type: "leaf"}, codec.NoParent); r.Time != 0 || r.Parent != -1 {
 		t.Errorf("no time, no parent: got %+v", r)
 	}

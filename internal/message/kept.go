@@ -13,6 +13,18 @@ func KeptMessage(entry []byte) []byte {
 	return message
 }
 
+// UserSent returns what the user typed of an entry of type custom_message that carries it out, as omp's skills: a string
+// or a content. nil: a program or an extension wrote the entry.
+func UserSent(entry []byte) (typed []byte) {
+	if rawjson.Text(rawjson.Field(entry, "attribution")) != "user" {
+		return nil
+	}
+	if typed = rawjson.Field(rawjson.Field(entry, "details"), "prompt"); rawjson.IsString(typed) && len(typed) > 2 {
+		return typed
+	}
+	return rawjson.Field(entry, "content")
+}
+
 // KeptAs returns the kind of the custom message that a message of a role becomes.
 func KeptAs(role string) string {
 	if role == "" {

@@ -271,7 +271,11 @@ func (v *Conversation) other(b *strings.Builder, e transcript.Entry) {
 		v.head(b, e, Speaker(e.Type, ""))
 		v.body(b, Plain, f.Summary, 0, indent)
 	case "custom_message":
-		v.head(b, e, "note")
+		who := "note"
+		if message.UserSent(e.Raw) != nil {
+			who = "user"
+		}
+		v.head(b, e, who)
 		text := message.ContentText(f.Content)
 		v.body(b, Plain, text, 0, indent)
 	case "model_change":

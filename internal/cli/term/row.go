@@ -128,7 +128,7 @@ func Speaker(typ, role string) string {
 		return "tool"
 	case typ == "message" && role == "bashExecution":
 		return "bash"
-	case typ == "message" && role != "":
+	case typ == "message" && role != "", typ == "custom_message" && role == "user":
 		name = role
 	case shorter[typ] != "":
 		return shorter[typ]

@@ -49,10 +49,10 @@ func rowOf(e *transcript.Entry) codec.Row {
 	return transcript.RowOf(transcript.Line{Type: e.Type, ID: e.ID, Raw: e.Raw}, codec.NoParent)
 }
 
-// first is one line of the first message of a user.
+// first is one line of the first message of a user, or of what carries out what a user typed.
 func first(entries []transcript.Entry) string {
 	for i := range entries {
-		if e := &entries[i]; e.Type == "message" {
+		if e := &entries[i]; e.Type == "message" || e.Type == "custom_message" {
 			if r := rowOf(e); r.Role == "user" && r.Preview != "" {
 				return r.Preview
 			}
