@@ -13,8 +13,8 @@ func KeptMessage(entry []byte) []byte {
 	return message
 }
 
-// UserSent returns what the user typed of an entry of type custom_message that carries it out, as omp's skills: a string
-// or a content. nil: a program or an extension wrote the entry.
+// UserSent returns what the user typed of an entry of type custom_message that carries it out, as omp's skills: a
+// string or a content. nil: a program or an extension wrote the entry.
 func UserSent(entry []byte) (typed []byte) {
 	if rawjson.Text(rawjson.Field(entry, "attribution")) != "user" {
 		return nil

@@ -60,8 +60,9 @@ function object(x: Json, ...names: string[]): Json | undefined {
 /** messageOf returns the message of an entry; null for an entry that has none. */
 export function messageOf(e: Entry): Message | null {
   if (e.type === "custom_message") {
+    const sent = e.attribution === "user"; // a skill of omp, which the user called
     return {
-      role: str(e.customType) || "custom", speaker: "program", parts: partsOf(e.content), model: "", tokens: 0, cost: 0, failed: "",
+      role: sent ? "user" : str(e.customType) || "custom", speaker: sent ? "user" : "program", parts: partsOf(e.content), model: "", tokens: 0, cost: 0, failed: "",
     };
   }
   return e.type === "message" && isObject(e.message) ? read(e.message) : null;
