@@ -30,6 +30,9 @@ const (
 	SourceTail = 64 << 10
 )
 
+// SourceReplaced is the Program of the source of a session that was deleted because another one has its file now.
+const SourceReplaced = "replaced"
+
 const (
 	maxProgram = 32 // bytes of Source.Program
 	hashDigits = 64 // of a SHA-256

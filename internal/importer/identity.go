@@ -84,7 +84,8 @@ func fingerprint(ctx context.Context, r io.Reader) (*checkpoint.Source, error) {
 		s.Bytes += int64(n)
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			s.Tail, s.SHA256 = sum(slices.Concat(before[min(n, len(before)):], now[:n])), hex.EncodeToString(all.Sum(nil))
+			s.Tail = sum(slices.Concat(before[min(n, len(before)):], now[:n]))
+			s.SHA256 = hex.EncodeToString(all.Sum(nil))
 			return s, nil
 		case err != nil:
 			return nil, err

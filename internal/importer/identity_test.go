@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -206,6 +207,58 @@ func TestKnownAgents(t *testing.T) {
 	}
 	if r := take(t, st, growing(), dir); len(r) != 1 || len(r[0].Children) != 0 || len(r[0].Files) != 2 {
 		t.Errorf("nothing new: %+v", r)
+	}
+}
+
+// Two files with one id that differ in the middle are two sessions also where both grow: no import deletes the session
+// of the other one.
+func TestGrowthOfTwoFilesWithOneID(t *testing.T) {
+	ends := lineEnds(session.JSONL())
+	a := session.JSONL()[:ends[len(ends)-9]]
+	b := bytes.Clone(session.JSONL())
+	copy(b[checkpointMiddle(a):], "EDITED")
+	dir, st, o := t.TempDir(), newStore(t), growing()
+	first, second := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")
+	writeFile(t, first, a, time.Unix(1, 0))
+	one := take(t, st, o, first)[0]
+	for _, text := range [][]byte{b[:ends[len(ends)-5]], b[:ends[len(ends)-3]], b} {
+		writeFile(t, second, text, time.Unix(2, 0))
+		if r := take(t, st, o, second)[0]; r.Session == one.Session || len(r.Replaced) > 0 {
+			t.Fatalf("%+v beside %s", r, one.Session)
+		}
+	}
+	writeFile(t, first, session.JSONL(), time.Unix(3, 0))
+	o.Verify = true
+	if r := take(t, st, o, first)[0]; r.Session != one.Session || !r.Grew {
+		t.Errorf("%+v after %+v", r, one)
+	}
+	if n := sessions(t, st); n != 2 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// Imports of one folder at the same time import each file once, and none fails.
+func TestImportsAtTheSameTime(t *testing.T) {
+	dir, b := t.TempDir(), memory.NewAppender()
+	for i := range 30 {
+		id, text := piFile(i)
+		writeFile(t, filepath.Join(dir, "t_"+id+".jsonl"), text, time.Unix(1, 0))
+	}
+	var all sync.WaitGroup
+	for range 3 {
+		st := storeOn(t, b)
+		all.Go(func() {
+			var batch Batch
+			for _, f := range Find(t.Context(), []string{dir}) {
+				if _, err := batch.Import(t.Context(), st, f, growing()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := sessions(t, storeOn(t, b)); n != 30 {
+		t.Errorf("%d sessions", n)
 	}
 }
 

@@ -104,15 +104,23 @@ func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Option
 		switch {
 		case err == nil:
 			return res, nil
+		case !ok && o.Session == "" && tried.lost < maxLost && lost(err) && ctx.Err() == nil:
+			tried.lost++
 		case !ok:
 			return Result{}, refused(src, o.Format, err)
-		case other.id != tried.original: // the original of before may be all that is in the way
-			tried.original = other.id
+		case other.id != tried.original: // its original may be all that is in the way, or it is another file's
+			tried.original, o.Verify = other.id, true
 		default:
 			tried.apart, tried.original = append(tried.apart, other.id), ""
 		}
 	}
 }
+
+// maxLost bounds how often an import looks again because another one was first.
+const maxLost = 5
+
+// lost reports whether another import of the file, at the same time, was first.
+func lost(err error) bool { return errors.Is(err, fs.ErrExist) || errors.Is(err, coppice.ErrConflict) }
 
 // refused makes the error of a file. Of one that is no session it reports what the file is.
 func refused(src interop.Source, f interop.Format, err error) error {
@@ -127,6 +135,7 @@ func refused(src interop.Source, f interop.Format, err error) error {
 // attempts is what was found out about the sessions of a file that cannot grow.
 type attempts struct {
 	apart    []string // they are none of this file, or not any more
+	lost     int      // times that another import was first
 	original string   // it is to be tried once more, with the file's bytes beside its lines
 }
 

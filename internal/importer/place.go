@@ -140,7 +140,7 @@ func unnamed(ctx context.Context, st *coppice.Store, f file) (stale []string, er
 	}
 	for k := 0; err == nil && k < maxApart; k++ {
 		var has earlier
-		if has, _, err = before(ctx, st, apartFrom(id, k), f, false); has == nothing {
+		if has, _, err = before(ctx, st, apartFrom(id, k), f, true); has == nothing {
 			break
 		}
 		if has == beginning || has == whole {

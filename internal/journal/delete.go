@@ -38,12 +38,20 @@ func DeleteAt(ctx context.Context, cfg Config, commit string) error {
 	return d.run(ctx)
 }
 
-// deletion is one call of Delete or DeleteAt.
+// Replace is DeleteAt of a session that was imported, and whose file another session has now: the tombstone does not
+// keep the file.
+func Replace(ctx context.Context, cfg Config, commit string) error {
+	d := &deletion{j: newJournal(cfg), at: commit, source: &checkpoint.Source{Program: checkpoint.SourceReplaced}}
+	return d.run(ctx)
+}
+
+// deletion is one call of Delete, DeleteAt or Replace.
 type deletion struct {
-	j     *Journal
-	any   bool   // whatever the newest commit is
-	at    string // else the newest commit
-	doubt error  // an earlier try of stage 1 whose outcome is unknown
+	source *checkpoint.Source // in place of the session's; nil = as it is
+	j      *Journal
+	any    bool   // whatever the newest commit is
+	at     string // else the newest commit
+	doubt  error  // an earlier try of stage 1 whose outcome is unknown
 }
 
 var (
@@ -126,7 +134,7 @@ func (d *deletion) try(ctx context.Context) error {
 	d.j.mu.Lock()
 	d.j.stand(st)
 	d.j.mu.Unlock()
-	_, err = d.j.Commit(ctx, &Step{Reason: state.ReasonDelete, Claim: true})
+	_, err = d.j.Commit(ctx, &Step{Reason: state.ReasonDelete, Claim: true, Source: d.source})
 	if errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced) { // by a commit, or by another deletion
 		return errHeadMoved
 	}

@@ -99,7 +99,7 @@ func Drop(ctx context.Context, cfg journal.Config) (err error) {
 	if err = errors.Join(err, j.Close(ctx)); err != nil {
 		return err
 	}
-	if err = journal.DeleteAt(ctx, cfg, st.Summary.Commit); errors.Is(err, journal.ErrConflict) {
+	if err = journal.Replace(ctx, cfg, st.Summary.Commit); errors.Is(err, journal.ErrConflict) {
 		err = errors.Join(errOther, err)
 	}
 	return err

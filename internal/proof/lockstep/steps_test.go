@@ -246,7 +246,9 @@ func (m *member) again(s step, meanwhile func() error) (string, error) {
 	if err := m.know(); err != nil {
 		return "", err
 	}
-	if mine := m.summary(m.s.Info()); listed != nil && m.summary(*listed) != mine {
+	info := m.s.Info()
+	info.Source = nil // a listing does not have it
+	if mine := m.summary(info); listed != nil && m.summary(*listed) != mine {
 		m.odd = fmt.Sprintf("the list and a fresh handle differ:\n\t   %s\n\t   a fresh handle\n\t   %s", m.summary(*listed), mine)
 	}
 	return left, nil
