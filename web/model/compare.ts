@@ -77,12 +77,13 @@ async function across(a: Point, b: Point, signal: AbortSignal): Promise<Omit<Dif
   return { onlyA: entries(x, "a"), onlyB: entries(y, "b"), ...figures, more: false };
 }
 
-/** lineOf returns the figures of the line that ends at a point, with what was compacted away. */
+/** lineOf returns the figures of the whole line that ends at a point: with what was compacted away, and copied. */
 async function lineOf(p: Point, signal: AbortSignal): Promise<Side> {
   const { data } = await api.GET("/v1/sessions/{id}/usage", {
     params: { path: { id: p.session }, query: { at: p.target } }, signal,
   });
-  return { messages: data!.entries, tokens: data!.usage.total, cost: data!.usage.cost };
+  const { entries, usage, inherited } = data!;
+  return { messages: entries, tokens: usage.total + (inherited?.total ?? 0), cost: usage.cost + (inherited?.cost ?? 0) };
 }
 
 /** commonStart returns how many elements at the start of two lists are equal as JSON. Pure. */
