@@ -141,6 +141,7 @@ var explained = []struct {
 	{"messages of programs", []int{role}, false},
 	{"blocks that the format has no form for", []int{text}, false},
 	{"images that the program's API does not take", []int{text, images}, false},
+	{"documents", []int{text, images}, false},
 	{"images in results of tools", []int{text, images}, false},
 	{"results whose call is not there", []int{role, text, answer, gone, added}, false},
 	{"calls that nobody answered", []int{text, answer, added}, false},
