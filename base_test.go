@@ -35,7 +35,7 @@ func TestBaseTakesPending(t *testing.T) {
 }
 
 // A turn that fails leaves the handle where it was, also one that names its base: else the next turn, which was
-// computed from the state before, replaces the winner's, and no caller of the handle is told.
+// computed from the state before, replaces the winner's, and no caller of the handle gets an error.
 func TestFailedBaseLeavesTheState(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		a := create(t, st, "s", nil)

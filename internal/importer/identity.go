@@ -200,28 +200,6 @@ func stamp(r io.Reader, src interop.Source) interop.Source {
 	return src
 }
 
-// identifying is a computation of the source of an import, in a goroutine of its own.
-type identifying struct {
-	done   chan struct{}
-	source *checkpoint.Source
-	err    error
-}
-
-// identifyAll begins to read and hash a file. The caller must call wait.
-func (f file) identifyAll(ctx context.Context) *identifying {
-	i := &identifying{done: make(chan struct{})}
-	go func() {
-		defer close(i.done)
-		i.source, i.err = f.identify(ctx)
-	}()
-	return i
-}
-
-func (i *identifying) wait() (*checkpoint.Source, error) {
-	<-i.done
-	return i.source, i.err
-}
-
 // compare reports what the bytes of an import are of a file. What cannot be read differs.
 func compare(now, then io.Reader) earlier {
 	have, want := make([]byte, 1<<16), make([]byte, 1<<16)

@@ -237,6 +237,23 @@ func TestGrowthOfTwoFilesWithOneID(t *testing.T) {
 	}
 }
 
+// A session that was deleted because another one has its file now does not count as deleted by a user.
+func TestReplacedIsNotDeleted(t *testing.T) {
+	whole := session.JSONL()[:lineEnds(session.JSONL())[3]]
+	st := newStore(t)
+	first, err := Import(t.Context(), st, FromBytes("f", whole), growing())
+	if err == nil {
+		err = st.DropImport(t.Context(), first.Session)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Import(t.Context(), st, FromBytes("f", whole), growing())
+	if err != nil || !r.Deleted.IsZero() || r.Entries != first.Entries {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // Imports of one folder at the same time import each file once, and none fails.
 func TestImportsAtTheSameTime(t *testing.T) {
 	dir, b := t.TempDir(), memory.NewAppender()

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"sync"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
@@ -213,11 +214,13 @@ func read(
 		return res, nil
 	}
 	if !is.unchanged {
-		source := f.identifyAll(ctx)
-		defer source.wait()
+		source := sync.OnceValues(func() (*checkpoint.Source, error) { return f.identify(ctx) })
+		var hashing sync.WaitGroup // while the file is converted
+		hashing.Go(func() { _, _ = source() })
+		defer hashing.Wait()
 		err = importSession(ctx, st, r, h, &res, o, &coppice.SessionOptions{
 			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: row(o.Format).Profile,
-			Source: source.wait,
+			Source: source,
 			Original: func() (io.Reader, error) {
 				if r.Verbatim() && is.id != tried.original {
 					return nil, nil

@@ -213,9 +213,7 @@ func (has earlier) of(id string) string {
 		return "session " + id + " was imported from this file when it was shorter"
 	case whole:
 		return "session " + id + " was imported from this file"
-	case removed:
-		return "session " + id + " was imported from this file and deleted"
-	case nothing, another, longer:
+	case nothing, another, longer, removed:
 	}
 	return "the id " + id + " belongs or belonged to another session"
 }
@@ -273,7 +271,7 @@ func (f file) startsAs(s *checkpoint.Source) (earlier, error) {
 	head := make([]byte, checkpoint.SourceHead)
 	n, err := io.ReadFull(r, head)
 	if err = errors.Join(r.Close(), err); err != nil && n < len(head) || sum(head) != s.Head {
-		return another, nil //nolint:nilerr // too short to be told, or damaged
+		return another, nil //nolint:nilerr // too short to compare, or damaged
 	}
 	return longer, err
 }

@@ -106,7 +106,7 @@ func isMarked(val []byte, program string, by map[string][][2]string) bool {
 	return false
 }
 
-// Inserted reports whether a block is a text of which a program wrote all.
+// Inserted reports whether a block is a text that a program wrote entirely.
 func (b *Block) Inserted() bool {
 	if b.Kind != Text || !maybeSpans(b.Text) {
 		return false

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/message"
 )
 
-// TestApart: what programs insert is told from what a person wrote with it.
+// TestApart: what programs insert is separated from what a person wrote with it.
 func TestApart(t *testing.T) {
 	const reminder = "<system-reminder>\nbe brief\n</system-reminder>"
 	const command = "<command-name>/x</command-name>\n  <command-args></command-args>"

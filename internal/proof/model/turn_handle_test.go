@@ -59,7 +59,7 @@ func (m *turnModel) space() *space[turnState, turnState] {
 	return &space[turnState, turnState]{begin: s, pack: same, open: whole, next: m.next, wrong: m.wrong}
 }
 
-// turnStep is one state, of which the next ones are emitted.
+// turnStep is a state whose successors are emitted.
 type turnStep struct {
 	m    *turnModel
 	s    *turnState
