@@ -39,23 +39,6 @@ func (f file) open() (io.ReadCloser, error) {
 	return f.program.Open(f.Source)
 }
 
-// packed reports whether the file is packed: then it has no random access.
-func (f file) packed() (bool, error) {
-	if f.program == nil || f.program.Open == nil {
-		return false, nil
-	}
-	r, err := f.Open()
-	if err != nil {
-		return false, err
-	}
-	magic := make([]byte, 4) // of a zstd frame
-	_, err = io.ReadFull(r, magic)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
-	}
-	return string(magic) == "\x28\xb5\x2f\xfd", errors.Join(err, r.Close())
-}
-
 // identify returns the source of an import of the whole file; nil if a part of it cannot be read.
 func (f file) identify(ctx context.Context) (*checkpoint.Source, error) {
 	r, err := f.open()
@@ -113,27 +96,29 @@ func (f file) is(s *checkpoint.Source) bool {
 }
 
 // begins compares the file with what an import took of it: whole, beginning or another; nothing = the file is shorter.
-// It reads the beginning and the end of that part, or with all, and of a packed file, the whole part.
+// It reads the beginning and the end of that part. With all, or where these do not match and the file may be packed, it
+// reads the whole part, unpacked.
 func (f file) begins(s *checkpoint.Source, all bool) (has earlier, err error) {
-	packed, err := f.packed()
+	if !all {
+		r, err := f.Open()
+		if err != nil {
+			return another, err
+		}
+		at, ok := r.(sized)
+		if ok {
+			has, err = compareParts(at, s)
+		}
+		packs := f.program != nil && f.program.Open != nil
+		if err = errors.Join(err, r.Close()); err != nil || ok && (!packs || has == whole || has == beginning) {
+			return has, err
+		}
+	}
+	r, err := f.open()
 	if err != nil {
 		return another, err
 	}
-	open := f.Open
-	if packed {
-		open = f.open
-	}
-	r, err := open()
-	if err != nil {
-		return another, err
-	}
-	at, ok := r.(sized)
-	if ok && !packed && !all {
-		has, err = compareParts(at, s)
-	} else {
-		has = compareWhole(r, s)
-	}
-	return has, errors.Join(err, r.Close())
+	has = compareWhole(r, s)
+	return has, r.Close()
 }
 
 // sized is a file with random access.
