@@ -97,8 +97,8 @@ var alphabet = []struct {
 		if errors.Is(err, journal.ErrUnknown) || errors.Is(err, journal.ErrInDoubt) {
 			err = u.Receipt(u.h.Rebase(ctx))
 		}
-		if errors.Is(err, context.Canceled) { // what was appended is pending, and goes with the next commit
-			return nil
+		if errors.Is(err, context.Canceled) { // the entry may be pending, and Close would drop it
+			err = u.Receipt(u.h.Commit(ctx, session.Commit{}))
 		}
 		return err
 	}},
