@@ -25,8 +25,7 @@
 //     After any other error the turn itself is gone. A handle that knows that it lost refuses Append as well.
 //   - Append and Commit are for one caller of a handle. Several callers commit turns that carry their entries
 //     (Turn.Entries), which are stored with their turn or withdrawn with it.
-//   - Partial output (Session.Partial) is no entry and in no context. Where it is written at all, that is a commit
-//     which moves nothing but Head().Seq and Head().Commit, and no turn conflicts with it.
+//   - Partial output (Session.Partial) is in memory: no entry, no commit, and in no context.
 //   - A turn with a key is applied once, whichever host sends it again: the last 1,024 keys are remembered.
 //   - A cancelled context decides for its own caller only.
 //   - Nothing is written by Open, Create, Append (at PerTurn) or any read, and nothing by Close of a handle

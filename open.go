@@ -132,9 +132,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// minPartialEvery is the smallest SessionOptions.PartialEvery but 0: each write is a commit.
-const minPartialEvery = 2 * time.Second
-
 // valid refuses options that cannot be.
 func (o *SessionOptions) valid() error {
 	switch {
@@ -144,8 +141,6 @@ func (o *SessionOptions) valid() error {
 		return fmt.Errorf("unknown profile %q", o.Profile)
 	case o.DeferUntilAssistant && o.Durability == PerAppend:
 		return errors.New("DeferUntilAssistant and PerAppend cannot be combined")
-	case o.PartialEvery < 0 || o.PartialEvery > 0 && o.PartialEvery < minPartialEvery:
-		return fmt.Errorf("PartialEvery %v: want 0, or at least %v", o.PartialEvery, minPartialEvery)
 	}
 	return nil
 }
@@ -180,7 +175,7 @@ func (s *Store) add(h *Session, j *journal.Journal) error {
 	o := session.Options{
 		Journal: h.config(), KeepBoth: h.o.KeepBoth, NameLeft: h.o.NameLeft,
 		Defer: h.o.DeferUntilAssistant, Snapshots: h.o.Snapshots, Poll: s.o.Poll, BeforeAppend: s.o.Hooks.BeforeAppend,
-		Watched: s.watched, Streams: s.streams, PartialEvery: h.o.PartialEvery,
+		Watched: s.watched, Streams: s.streams,
 	}
 	if hook := s.o.Hooks.BeforeMove; hook != nil {
 		o.BeforeMove = func(ctx context.Context, from, to string) (string, error) { return hook(ctx, h, from, to) }

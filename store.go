@@ -62,10 +62,6 @@ type SessionOptions struct {
 	ContextBytes int
 	Snapshots    snapshot.Policy // zero = every 50 commits; on a store that appends, none by count
 
-	// PartialEvery is how often Session.Partial also writes what is streamed, as a commit of its own; at least 2 s.
-	// 0 = never: it is in memory only.
-	PartialEvery time.Duration
-
 	ID string // of Import and Grow alone: the session's id; for Import "" = a new UUIDv7, taken = fs.ErrExist
 
 	// Source is asked by Import and Grow after the last line: the file that the lines are from, by which a later import
@@ -96,8 +92,8 @@ type Hooks struct {
 	// BeforeMove cancels a move, or supplies the branch summary of Branch and Switch. from and to are
 	// entry ids, "" = before every root.
 	BeforeMove func(ctx context.Context, s *Session, from, to string) (summary string, err error)
-	// AfterCommit sees every acknowledged commit of a handle, but for those of partial output; of an import and of a
-	// fork the last one, with the entries of all.
+	// AfterCommit sees every acknowledged commit of a handle; of an import and of a fork the last one, with the
+	// entries of all.
 	AfterCommit func(s *Session, r Receipt)
 	// Opened is called once, with the store that was made, and Closing before it closes: its sessions can
 	// still be opened then. They are for what works beside the sessions, such as a searchindex.Recorder.

@@ -16,7 +16,7 @@ import (
 
 // readable returns a document as callers get it.
 func readable(d checkpoint.Document) checkpoint.Document {
-	for _, p := range []*json.RawMessage{&d.State, &d.Manager, &d.Partial} {
+	for _, p := range []*json.RawMessage{&d.State, &d.Manager} {
 		*p = rawjson.ValidText(*p)
 	}
 	d.Docs = readableDocs(d.Docs)

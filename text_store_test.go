@@ -123,7 +123,6 @@ func latinRead(t *testing.T, store *coppice.Store, id string) {
 	s := open(t, store, id)
 	defer func() { ok(t, s.Close()) }()
 	isText(t, id+": info", s.Info())
-	isText(t, id+": interrupted", s.Interrupted())
 	c := must(s.Context(bg))(t)
 	for _, m := range c.Messages {
 		isText(t, id+": context", m.Raw)
@@ -153,7 +152,6 @@ func latinRead(t *testing.T, store *coppice.Store, id string) {
 		}
 		v := must(s.At(bg, coppice.Target{Seq: at.Commit.Seq}))(t)
 		latinDocument(t, id, v.Document())
-		isText(t, id+": interrupted then", v.Interrupted())
 		for _, m := range must(v.Context(bg))(t).Messages {
 			isText(t, id+": context then", m.Raw)
 		}
@@ -164,12 +162,11 @@ func latinRead(t *testing.T, store *coppice.Store, id string) {
 	defer stop()
 	for c, err := range s.WatchPartial(ctx, 0) {
 		ok(t, err)
-		isText(t, id+": partial", c.Partial)
 		isText(t, id+": patch", must(c.StatePatch(bg))(t))
 		for _, e := range c.Entries {
 			isText(t, id+": watched", json.RawMessage(e.Raw))
 		}
-		if c.Commit.Seq == s.Head().Seq && id != "streamed" || c.Partial != nil {
+		if c.Commit.Seq == s.Head().Seq {
 			stop()
 		}
 	}
@@ -179,7 +176,6 @@ func latinDocument(t *testing.T, id string, d checkpoint.Document) {
 	t.Helper()
 	isText(t, id+": state", d.State)
 	isText(t, id+": manager", d.Manager)
-	isText(t, id+": partial", d.Partial)
 	for name, p := range d.Docs {
 		isText(t, id+": document "+name, p)
 	}

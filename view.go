@@ -73,10 +73,6 @@ func (s *Session) find(ctx context.Context, t Target) (*session.View, error) {
 // Commit returns the commit that the view shows; for an entry, the one whose document is in force there.
 func (v *View) Commit() checkpoint.Commit { return v.v.Commit }
 
-// Interrupted returns the partial output (Session.Partial) that was durable at the view's commit; nil = none, as at a
-// view of an entry. It must not be changed.
-func (v *View) Interrupted() json.RawMessage { return rawjson.ValidText(v.v.Doc.Partial) }
-
 // Document returns the document in force. Its parts must not be changed.
 func (v *View) Document() checkpoint.Document { return readable(v.v.Doc) }
 

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -17,20 +16,19 @@ type Document struct {
 	Branch         string
 	Settings       transcript.Settings
 	Docs           map[string]json.RawMessage // small documents by name; never empty, nil = none
-	Partial        json.RawMessage            // what is streamed of an answer that no turn holds yet; nil = none
 }
 
 // Encode writes d as one line of JSON without white space:
 //
 //	{"state":..,"manager":..,"context":[{"entry":".."},{"message":{..}}],"branch":"..","settings":{..},
-//	"docs":{"name":..},"partial":..}
+//	"docs":{"name":..}}
 //
 // Fields that are nil, zero or empty are absent. Docs come in ascending order of their names, at most MaxDocs of at
-// most MaxDoc bytes each and MaxDocsTotal together. State, Manager, Docs, Partial and messages keep their bytes, white
-// space apart, so equal documents give equal bytes. Errors: a *codec.LimitError (MaxState, MaxPartial, MaxStateDepth,
-// MaxDocDepth, MaxItemDepth, those of Docs), or one that wraps codec.ErrFormat for what is no JSON.
+// most MaxDoc bytes each and MaxDocsTotal together. State, Manager, Docs and messages keep their bytes, white space
+// apart, so equal documents give equal bytes. Errors: a *codec.LimitError (MaxState, MaxStateDepth, MaxDocDepth,
+// MaxItemDepth, those of Docs), or one that wraps codec.ErrFormat for what is no JSON.
 func (d Document) Encode() ([]byte, error) {
-	size := 96 + len(d.State) + len(d.Manager) + len(d.Branch) + len(d.Partial)
+	size := 96 + len(d.State) + len(d.Manager) + len(d.Branch)
 	for _, it := range d.Context {
 		size += 32 + len(it.Entry) + len(it.Message)
 	}
@@ -69,45 +67,11 @@ func (d Document) Encode() ([]byte, error) {
 			return nil, err
 		}
 	}
-	if len(d.Partial) > 0 {
-		dst = append(canon.Comma(dst), partialName...)
-		at := len(dst)
-		if dst, err = canon.AppendJSON(dst, d.Partial, "partial", MaxStateDepth); err != nil {
-			return nil, err
-		}
-		if err := canon.AtMost("partial", len(dst)-at, MaxPartial); err != nil {
-			return nil, err
-		}
-	}
 	return append(dst, '}'), nil
 }
 
+// partialName is a field that earlier releases wrote last: partial output. It is read, and ignored.
 const partialName = `"partial":`
-
-// CompactPartial returns partial output as a document stores it: JSON without white space. Errors: a *codec.LimitError
-// (MaxPartial, MaxStateDepth), or one that wraps codec.ErrFormat for what is no JSON.
-func CompactPartial(p json.RawMessage) (json.RawMessage, error) {
-	raw, err := Document{Partial: p}.Encode()
-	if err != nil {
-		return nil, err
-	}
-	return raw[len("{")+len(partialName) : len(raw)-len("}")], nil
-}
-
-// SameButPartial reports whether two encoded documents, each with its decoded form, are equal but for their partial
-// output.
-func SameButPartial(a Document, aRaw []byte, b Document, bRaw []byte) bool {
-	return bytes.Equal(a.withoutPartial(aRaw), b.withoutPartial(bRaw))
-}
-
-// withoutPartial returns the beginning of an encoded document up to its partial output, which comes last.
-func (d Document) withoutPartial(raw []byte) []byte {
-	end := max(0, len(raw)-len("}"))
-	if d.Partial != nil {
-		end = max(0, end-len(d.Partial)-len(partialName))
-	}
-	return bytes.TrimSuffix(raw[:end], []byte(","))
-}
 
 func settingsFields(s *transcript.Settings) [3]canon.Field {
 	return [...]canon.Field{
@@ -151,11 +115,12 @@ func (d Document) DiffState(to Document) (json.RawMessage, error) {
 	return patch.Diff(d.State, to.State)
 }
 
-// DecodeDocument reads what Encode wrote, and nothing else: what it accepts, Encode returns byte for
-// byte, JSON aside that is deeper than Encode takes, up to MaxDepth: earlier releases wrote it. The raw parts of the
-// result alias p.
+// DecodeDocument reads what Encode wrote, and nothing else: what it accepts, Encode returns byte for byte. Two things
+// that earlier releases wrote are exceptions: JSON that is deeper than Encode takes, up to MaxDepth, and the field
+// partial, which is ignored. The raw parts of the result alias p.
 func DecodeDocument(p []byte) (Document, error) {
 	var d Document
+	var partial json.RawMessage
 	c := canon.Read(p, 0)
 	c.Want("{")
 	first := true
@@ -187,7 +152,7 @@ func DecodeDocument(p []byte) (Document, error) {
 		d.Docs = readDocs(c)
 	}
 	if next(partialName) {
-		d.Partial = c.Value(MaxDepth)
+		partial = c.Value(MaxDepth)
 	}
 	c.Want("}")
 	if err := canon.AtMost("state", len(d.State), MaxState); err != nil {
@@ -196,7 +161,7 @@ func DecodeDocument(p []byte) (Document, error) {
 	if err := canon.AtMost("manager", len(d.Manager), MaxState); err != nil {
 		return Document{}, err
 	}
-	if err := canon.AtMost("partial", len(d.Partial), MaxPartial); err != nil {
+	if err := canon.AtMost("partial", len(partial), MaxPartial); err != nil {
 		return Document{}, err
 	}
 	if !c.Done() {

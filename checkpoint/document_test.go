@@ -33,8 +33,7 @@ func TestDocumentEncode(t *testing.T) {
 		{"docs in order", Document{Docs: map[string]json.RawMessage{"b": raw(" [1, 2]"), "a/x": raw("{}"), "B:1": raw("0")}}, `{"docs":{"B:1":0,"a/x":{},"b":[1,2]}}`},
 		{"no docs", Document{Branch: "b", Docs: map[string]json.RawMessage{}}, `{"branch":"b"}`},
 		{"settings and docs", Document{Settings: transcript.Settings{Mode: "m"}, Docs: map[string]json.RawMessage{"a": raw("1")}}, `{"settings":{"mode":"m"},"docs":{"a":1}}`},
-		{"partial", Document{Partial: raw(` [ "\u00e9" ] `)}, `{"partial":["\u00e9"]}`},
-		{"all", Document{State: raw("1"), Manager: raw("2"), Context: []transcript.Item{{Entry: "e"}}, Branch: "main", Settings: transcript.Settings{ThinkingLevel: "high"}, Docs: map[string]json.RawMessage{"a": raw("3")}, Partial: raw(`{"text":"so far"}`)}, `{"state":1,"manager":2,"context":[{"entry":"e"}],"branch":"main","settings":{"thinkingLevel":"high"},"docs":{"a":3},"partial":{"text":"so far"}}`},
+		{"all", Document{State: raw("1"), Manager: raw("2"), Context: []transcript.Item{{Entry: "e"}}, Branch: "main", Settings: transcript.Settings{ThinkingLevel: "high"}, Docs: map[string]json.RawMessage{"a": raw("3")}}, `{"state":1,"manager":2,"context":[{"entry":"e"}],"branch":"main","settings":{"thinkingLevel":"high"},"docs":{"a":3}}`},
 	}
 	for _, tt := range tests {
 		got, err := tt.doc.Encode()
@@ -73,10 +72,8 @@ func TestDocumentRefuses(t *testing.T) {
 		{"manager size", Document{Manager: big}, &codec.LimitError{What: "manager", Limit: 4194304, Value: 4194305}},
 		{"depth of a state", Document{State: levels(510)}, &codec.LimitError{What: "nesting of JSON", Limit: 509, Value: 510}},
 		{"depth of a manager", Document{Manager: levels(510)}, &codec.LimitError{What: "nesting of JSON", Limit: 509, Value: 510}},
-		{"depth of partial", Document{Partial: levels(510)}, &codec.LimitError{What: "nesting of JSON", Limit: 509, Value: 510}},
 		{"depth of a document", Document{Docs: map[string]json.RawMessage{"d": levels(509)}}, &codec.LimitError{What: "nesting of JSON", Limit: 508, Value: 509}},
 		{"depth of a message", Document{Context: []transcript.Item{{Message: levels(508)}}}, &codec.LimitError{What: "nesting of JSON", Limit: 507, Value: 508}},
-		{"partial size", Document{Partial: raw(`"` + strings.Repeat("x", MaxPartial-1) + `"`)}, &codec.LimitError{What: "partial", Limit: 262144, Value: 262145}},
 		{"no JSON", Document{State: raw("{")}, nil},
 		{"two values", Document{State: raw("1 2")}, nil},
 		{"empty item", Document{Context: []transcript.Item{{}}}, nil},
@@ -93,7 +90,7 @@ func TestDocumentRefuses(t *testing.T) {
 		}
 	}
 	p, err := Document{
-		State: levels(MaxStateDepth), Manager: levels(MaxStateDepth), Partial: levels(MaxStateDepth),
+		State: levels(MaxStateDepth), Manager: levels(MaxStateDepth),
 		Docs: map[string]json.RawMessage{"d": levels(MaxDocDepth)}, Context: []transcript.Item{{Message: levels(MaxItemDepth)}},
 	}.Encode()
 	if err != nil {
@@ -139,58 +136,19 @@ func TestDecodeDocumentIsStrict(t *testing.T) {
 	}
 }
 
-// Documents are compared without their partial output, wherever it is.
-func TestSameButPartial(t *testing.T) {
-	docs := []Document{
-		{},
-		{Partial: raw(`1`)},
-		{Branch: "main"},
-		{Branch: "main", Partial: raw(`{"partial":"\"partial\":1"}`)},
-		{State: raw(`{"partial":1}`)},
-		{State: raw(`{"partial":1}`), Partial: raw(`{"partial":1}`)},
-		{State: raw(`"x,"`)},
-		{State: raw(`"x,"`), Partial: raw(`"}"`)},
-	}
-	for i, a := range docs {
-		for k, b := range docs {
-			if got := same(t, a, b); got != (i/2 == k/2) {
-				t.Errorf("documents %d and %d: %v", i, k, got)
-			}
-		}
-	}
-}
-
-func same(t *testing.T, a, b Document) bool {
-	t.Helper()
-	var texts [2][]byte
-	for i, d := range []*Document{&a, &b} {
-		var err error
-		if texts[i], err = d.Encode(); err != nil {
+// Partial output, which earlier releases wrote, is read and ignored.
+func TestDecodeDocumentIgnoresPartial(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"partial":{"partial":"so far"}}`:                                               `{}`,
+		`{"state":{"partial":1},"branch":"main","partial":["\u00e9"]}`:                   `{"state":{"partial":1},"branch":"main"}`,
+		`{"docs":{"a":3},"partial":"` + strings.Repeat("x", MaxPartial-len(`""`)) + `"}`: `{"docs":{"a":3}}`,
+	} {
+		d, err := DecodeDocument([]byte(text))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if *d, err = DecodeDocument(texts[i]); err != nil {
-			t.Fatal(err)
+		if got, err := d.Encode(); err != nil || string(got) != want {
+			t.Errorf("%.99s is written again as %s, %v", text, got, err)
 		}
-	}
-	return SameButPartial(a, texts[0], b, texts[1])
-}
-
-func TestCompactPartial(t *testing.T) {
-	if p, err := CompactPartial(raw(" { \"a\" : 1 } ")); err != nil || string(p) != `{"a":1}` {
-		t.Errorf("%s, %v", p, err)
-	}
-	largest := raw(`"` + strings.Repeat("x", MaxPartial-2) + `"`)
-	if p, err := CompactPartial(largest); err != nil || len(p) != MaxPartial {
-		t.Errorf("%d bytes, %v", len(p), err)
-	}
-	if _, err := (Document{Branch: "main", Partial: largest}).Encode(); err != nil {
-		t.Errorf("beside another field: %v", err)
-	}
-	var limit *codec.LimitError
-	if _, err := CompactPartial(raw(`"` + strings.Repeat("x", MaxPartial) + `"`)); !errors.As(err, &limit) {
-		t.Errorf("too large: %v", err)
-	}
-	if _, err := CompactPartial(raw(`{`)); !errors.Is(err, codec.ErrFormat) {
-		t.Errorf("no JSON: %v", err)
 	}
 }

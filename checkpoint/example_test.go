@@ -218,27 +218,3 @@ func ExampleCheckState() {
 	// state: nesting of JSON: 510 is over the limit of 509
 	// message: nesting of JSON: 508 is over the limit of 507
 }
-
-// Partial output is stored without white space, and is no change of a document in other respects.
-func ExampleSameButPartial() {
-	partial, err := checkpoint.CompactPartial([]byte(`{ "text": "At 11:4" }`))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	a := checkpoint.Document{State: json.RawMessage(`{"n":1}`)}
-	b := checkpoint.Document{State: json.RawMessage(`{"n":1}`), Partial: partial}
-	aRaw, err := a.Encode()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	bRaw, err := b.Encode()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(string(partial), checkpoint.SameButPartial(a, aRaw, b, bRaw))
-	// Output:
-	// {"text":"At 11:4"} true
-}

@@ -112,7 +112,7 @@ func docsRecord() Record {
 	return r
 }
 
-// partialRecord changes only what is streamed of an answer.
+// partialRecord is one of earlier releases: it changes only what is streamed of an answer.
 func partialRecord() Record {
 	r := plainRecord()
 	r.Reason, r.Entries = "partial", 0

@@ -64,7 +64,7 @@ func base(r *http.Request) (string, error) {
 }
 
 // newest returns an error unless the commit on which a write was made is the newest one: ErrConflict, or that of fenced
-// if the session was claimed since. Commits of partial output do not count, for nothing conflicts with them. A write
+// if the session was claimed since. A write
 // that is not a turn has no other guard: two titles on one commit would both be stored, and a deletion would take
 // with it what its client never saw. A write that is stored under its key is no conflict: it returns the first answer.
 func newest(ctx context.Context, h *coppice.Session, made, key string) error {
@@ -80,17 +80,6 @@ func newest(ctx context.Context, h *coppice.Session, made, key string) error {
 	}
 	if stored, err := fenced(ctx, h, made, key); stored || err != nil {
 		return err
-	}
-	for c, err := range h.Log(ctx, coppice.Target{}) {
-		if err != nil {
-			return err
-		}
-		if c.Commit == made {
-			return nil
-		}
-		if c.Reason != "partial" { // which no turn can have as its reason
-			break
-		}
 	}
 	return fmt.Errorf("%w: the session moved since the commit in If-Match", coppice.ErrConflict)
 }

@@ -1,12 +1,8 @@
 package server_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-	"time"
-
-	coppice "github.com/coppice-go/coppice"
 )
 
 // A write that was made on an older commit is refused, whatever came since: a label, a title, a branch that was kept,
@@ -64,36 +60,6 @@ func TestOlderCommitIsRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Partial output that another process wrote is a commit, but no write loses against it.
-func TestPartialOutputRefusesNoWrite(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	st, err := coppice.Open(t.Context(), "mem:", &coppice.Options{Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = st.Close() }()
-	s := siteOn(t, st)
-	s.create("s")
-	made := s.do("POST", commits, hello("one"), "If-Match: *").etag()
-	h, err := st.Open(t.Context(), "s", &coppice.SessionOptions{PartialEvery: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 2 { // the second call is the one that is written
-		now = now.Add(time.Duration(i) * 2 * time.Second) // nothing runs yet that reads it
-		if err := h.Partial(t.Context(), json.RawMessage(`{"role":"assistant"}`)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := h.Close(); err != nil { // which waits for the write
-		t.Fatal(err)
-	}
-	if got := s.do("GET", "/v1/sessions/s", "").etag(); got == made {
-		t.Fatal("no commit was written")
-	}
-	s.do("PATCH", "/v1/sessions/s", `{"title":"mine"}`, "If-Match: "+made).want(t, 200)
 }
 
 // "*" in quotes is a tag like any other, and no commit has it.

@@ -22,7 +22,7 @@ export interface World {
 // persistence: begin
 /** Answers one prompt that no process before this one has answered; false = all are. */
 export async function answer(store: Store, id: string, prompts: string[], { model, tool }: World): Promise<boolean> {
-  const receipt = await store.session(id).turn<State>(async (t) => { // one request: state, context, and what was interrupted
+  const receipt = await store.session(id).turn<State>(async (t) => { // one request: state and context
     if (t.state.answered === prompts.length) return;
     if (t.state.asked === t.state.answered) t.append({ role: "user", content: prompts[t.state.asked++] });
     for (;;) {

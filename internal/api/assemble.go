@@ -16,7 +16,7 @@ import (
 // maxResumeTries bounds how often Resumed begins again because a commit came in between.
 const maxResumeTries = 16
 
-// Resumed returns what an agent needs to continue a session, and the context of which it is. All of it but Interrupted
+// Resumed returns what an agent needs to continue a session, and the context of which it is. All of it
 // is of one commit, though others may commit meanwhile. If they do so maxResumeTries times, the context is complete
 // instead of bounded. It changes nothing.
 func Resumed(ctx context.Context, s *coppice.Session) (Resume, transcript.Context, error) {
@@ -41,7 +41,7 @@ func Resumed(ctx context.Context, s *coppice.Session) (Resume, transcript.Contex
 			}
 		}
 		out := resumed(s.ID(), h, v.Document(), con)
-		out.Interrupted, out.Missing = s.Interrupted(), s.Missing()
+		out.Missing = s.Missing()
 		return out, con, nil
 	}
 }
@@ -53,7 +53,6 @@ func ResumedAt(ctx context.Context, s *coppice.Session, v *coppice.View) (Resume
 		return Resume{}, transcript.Context{}, err
 	}
 	out := resumed(s.ID(), v.Commit().Head, v.Document(), con)
-	out.Interrupted = v.Interrupted()
 	return out, con, nil
 }
 

@@ -121,10 +121,6 @@ func (c *cli) resumeText(con transcript.Context, out api.Resume, info checkpoint
 		calls := term.Count(n, "tool call", "tool calls")
 		rows = append(rows, [2]string{"open", calls + " without a result: the last run was interrupted"})
 	}
-	if p := out.Interrupted; p != nil {
-		rows = append(rows, [2]string{"partial", "an answer of which " + term.Size(int64(len(p))) + " was streamed  " +
-			term.Cut(term.Line(string(p)), 100)})
-	}
 	return c.fields(rows)
 }
 

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"math"
 	"slices"
 
@@ -205,7 +206,7 @@ func (b *batch) sameKey(t *turn) *turn {
 func (b *batch) inForce(t *turn) bool {
 	a := t.step.Anchor
 	if b.keep || a.Branch != b.Next.Summary.Branch ||
-		!checkpoint.SameButPartial(a.Doc, a.JSON, b.Next.Doc, b.Next.DocJSON) {
+		!bytes.Equal(a.JSON, b.Next.DocJSON) {
 		return false
 	}
 	head := Place{ID: b.Next.Summary.Entry, Ord: b.Next.HeadOrd}

@@ -348,12 +348,8 @@ func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry
 		doc.Settings = settingsAfter(step.Profile, settings, entries)
 	}
 	doc.Branch = rec.Branch
-	if doc.Partial != nil && endsPartial(rec, step, from) {
-		doc.Partial = nil
-	}
 	raw := []byte(from.json)
-	if step.Edit != nil || doc.Settings != settings || doc.Branch != from.doc.Branch || raw == nil ||
-		(doc.Partial == nil) != (from.doc.Partial == nil) {
+	if step.Edit != nil || doc.Settings != settings || doc.Branch != from.doc.Branch || raw == nil {
 		var err error
 		if raw, err = doc.Encode(); err != nil {
 			return from, err
@@ -374,12 +370,6 @@ func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry
 		}
 	}
 	return origin{ord: rec.HeadOrd, entry: rec.Head, branch: from.branch, doc: doc, json: raw}, nil
-}
-
-// endsPartial reports whether a line ends the partial output of the document that it grows from: what was streamed
-// belongs to one head, and is over with the next turn. Kept lines never have any.
-func endsPartial(rec *checkpoint.Record, step *Step, from origin) bool {
-	return step.Turn || state.Kept(rec) || rec.HeadOrd != from.ord || rec.Branch != from.branch
 }
 
 // settingsAfter returns the settings in force after entries, where now is in force before them.

@@ -76,11 +76,9 @@ type Journal struct {
 	committed bool   // a commit of this handle is in the history
 	closed    bool   // Close was called
 	left      [2]int // entries that it dropped: pending, in doubt
-	strayed   bool   // partial output was sent, and its outcome is unknown
 
-	work    sync.WaitGroup // background work, joined by Close
-	streams sync.WaitGroup // writes of partial output, which lead: no leader waits for them, only Close
-	bg      background
+	work sync.WaitGroup // background work, joined by Close
+	bg   background
 }
 
 // strategy is what differs between stores that append and stores that only replace. It keeps no queue and starts no
@@ -276,7 +274,7 @@ func (j *Journal) finish(ctx context.Context) error {
 // cancelled and waited for.
 func (j *Journal) join(ctx context.Context) error {
 	done := make(chan struct{})
-	go func() { j.work.Wait(); j.streams.Wait(); close(done) }()
+	go func() { j.work.Wait(); close(done) }()
 	ctx, cancel := context.WithTimeout(ctx, closeWait)
 	defer cancel()
 	var err error

@@ -317,7 +317,7 @@ func (j *Journal) stand(st *state.State) {
 	j.dropAll()
 	j.st, j.stood, j.fresh, j.head = st, st, true, PlaceOf(st)
 	j.broken, j.limbo, j.doubts = nil, nil, nil
-	j.fenced, j.claimSeen, j.strayed = false, st.Claimed, false
+	j.fenced, j.claimSeen = false, st.Claimed
 	j.strategy.Stand(st)
 	j.forget()
 }

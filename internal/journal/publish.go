@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
@@ -23,8 +23,6 @@ type operation struct {
 	extra *turn           // Rebase: one more turn
 	roll  bool            // append: close the active segment
 	idle  bool            // it writes nothing: what the handle has read is confirmed
-
-	partial *Step // partial output: the one line to write
 
 	knew    []*turn  // the turns that had failed before
 	along   int      // entries that were pending, and that the request of a move stored before it
@@ -53,7 +51,6 @@ func (j *Journal) publish(op *operation) error {
 		defer j.mu.Unlock()
 		return j.turnAway(op)
 	}
-	stray := j.strayed && !op.mends
 	j.mu.Unlock()
 	var f *store.Failure
 	if on := madeOn(op.turns); lost {
@@ -63,11 +60,6 @@ func (j *Journal) publish(op *operation) error {
 		p, f = j.replan(op, p, p.base)
 	}
 	var err error
-	if f == nil && stray {
-		if p, f, err = j.lookAfterStray(ctx, op, p); err != nil {
-			return j.refuse(op, nil, err)
-		}
-	}
 	if f != nil {
 		return j.lose(ctx, op, p.base, f)
 	}
@@ -190,9 +182,6 @@ func (j *Journal) unsentError(err error) error {
 func (b *batch) fill(op *operation, turns []*turn) error {
 	if op.idle {
 		return nil
-	}
-	if op.partial != nil {
-		return b.put(nil, op.partial, nil, originOf(b.Next), false)
 	}
 	for _, t := range turns {
 		b.turn(t)
@@ -336,10 +325,9 @@ func (j *Journal) overtaken(now *state.State) {
 	}
 }
 
-// sameHead reports whether a turn that was made on one state can be stored on the other: partial output does not count.
+// sameHead reports whether a turn that was made on one state can be stored on the other.
 func sameHead(a, b *state.State) bool {
-	return a.HeadOrd == b.HeadOrd && a.Summary.Branch == b.Summary.Branch &&
-		checkpoint.SameButPartial(a.Doc, a.DocJSON, b.Doc, b.DocJSON)
+	return a.HeadOrd == b.HeadOrd && a.Summary.Branch == b.Summary.Branch && bytes.Equal(a.DocJSON, b.DocJSON)
 }
 
 func allAnchored(turns []*turn) bool {
@@ -433,7 +421,7 @@ func (j *Journal) settled(op *operation, b *batch, p plan, st *state.State) {
 	if !op.mends { // who calls Rebase or Claim wants the newest head, for every caller of the handle
 		j.overtaken(p.base)
 	}
-	j.st, j.claimSeen, j.bg.taken, j.strayed = st, max(j.claimSeen, st.Claimed), nil, false
+	j.st, j.claimSeen, j.bg.taken = st, max(j.claimSeen, st.Claimed), nil
 	if op.mends {
 		j.broken, j.limbo, j.doubts = nil, nil, nil
 	}

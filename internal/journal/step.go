@@ -14,7 +14,6 @@ import (
 type Step struct {
 	Reason string    // "" = turn, or compaction where one is among the entries
 	Time   time.Time // of the activity that is committed; zero = now
-	Turn   bool      // a turn of the caller's: it ends the partial output that the document has
 	Key    string    // idempotency key
 	Digest string    // of what the turn holds: the same key with another digest is ErrKeyReused; "" = not compared
 	Refuse error     // why the step cannot be made; it fails with it, unless its key is known

@@ -20,8 +20,6 @@ type background struct {
 	boundary uint64         // the tail up to this ordinal is being sealed, or was: the commit after it begins a segment
 	age      int            // grows whenever the handle takes another's state: what was made before is forgotten
 	shooting bool           // a snapshot is being written
-
-	streaming bool // partial output is being written
 }
 
 // closeWait bounds how long Close waits for background work.

@@ -59,7 +59,7 @@ func (h *Handle) streams() bool { return h.o.Streams != nil && h.o.Streams.used.
 func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 	var mark uint64
 	if h.streams() {
-		mark = h.beginTurn(o.Turn)
+		mark = h.streamed()
 	}
 	if o.Turn && h.o.Defer {
 		r, deferred, err := h.deferTurn(ctx, &o)
@@ -89,8 +89,7 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 		return journal.Result{}, err
 	}
 	h.saved(p, res)
-	stays := res.Repeated && res.State.Doc.Partial != nil // nothing was committed that could end it
-	if h.streams() && !stays && (o.Turn || res.State.HeadOrd != p.from.HeadOrd) {
+	if h.streams() && (o.Turn || res.State.HeadOrd != p.from.HeadOrd) {
 		h.endPartial(mark, res.Commit.Seq)
 	}
 	if text := omits(p.from, res.State); text != "" && !res.Repeated {
@@ -179,7 +178,7 @@ func (h *Handle) step(ctx context.Context, o Commit) (p *prepared, err error) {
 	v := h.sync()
 	p = &prepared{from: v.State, itemsAt: v.itemsAt, held: v.held}
 	p.step = &journal.Step{
-		Reason: o.Reason, Turn: o.Turn, Key: o.Key, Digest: o.Digest, Refuse: brought.refuse, Upto: v.Pos,
+		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Refuse: brought.refuse, Upto: v.Pos,
 		KeepBoth: h.o.KeepBoth || o.KeepBoth, Settings: true, Profile: v.profile,
 	}
 	if o.carries() {

@@ -37,9 +37,8 @@ type Options struct {
 	Snapshots snapshot.Policy
 	Poll      time.Duration
 
-	Watched      *Watched      // of the store; nil = Watch learns of other handles' commits by looking
-	Streams      *Streams      // of the store; nil = no partial output
-	PartialEvery time.Duration // how often partial output is written; 0 = never
+	Watched *Watched // of the store; nil = Watch learns of other handles' commits by looking
+	Streams *Streams // of the store; nil = no partial output
 
 	BeforeAppend func(ctx context.Context, d *transcript.Draft) error
 	BeforeMove   func(ctx context.Context, from, to string) (summary string, err error)

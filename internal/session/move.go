@@ -68,7 +68,7 @@ func (h *Handle) known(ctx context.Context, k MoveKey) (r journal.Result, ok boo
 // step is the move's.
 func (mv *move) step(k MoveKey, keepBoth bool) *journal.Step {
 	doc := *mv.doc
-	doc.Settings, doc.Partial = mv.setting, nil
+	doc.Settings = mv.setting
 	step := &journal.Step{
 		Reason: mv.reason, Key: k.Key, Digest: k.digest, Branch: mv.branch, Kept: mv.kept,
 		Window: mv.window, Seen: mv.seen,
@@ -110,7 +110,7 @@ func (h *Handle) travel(
 		}
 	}
 	given.FromHook = true
-	before, mark := h.IO(), h.beginTurn(false)
+	before, mark := h.IO(), h.streamed()
 	var mv *move
 	var res journal.Result
 	err = h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
@@ -239,16 +239,9 @@ func (h *Handle) grow(
 	return append(slices.Clip(path), own...), nil
 }
 
-// documentAt returns the document in force at a place, without partial output, which belongs to one commit.
+// documentAt returns the document in force at a place: that of the newest commit on the way to the root. An explicit
+// context grows by what was said since.
 func (h *Handle) documentAt(ctx context.Context, m *Moment, at journal.Place) (checkpoint.Document, error) {
-	doc, err := h.wholeDocumentAt(ctx, m, at)
-	doc.Partial = nil
-	return doc, err
-}
-
-// wholeDocumentAt returns that of the newest commit on the way to the root. An explicit context grows by what was said
-// since.
-func (h *Handle) wholeDocumentAt(ctx context.Context, m *Moment, at journal.Place) (checkpoint.Document, error) {
 	ord, ok := m.Ordinal(at)
 	commit, found := uint64(0), false
 	if ok {

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -24,15 +24,12 @@ type Streams struct {
 
 // stream is the partial output of one session. Guarded by Streams.mu.
 type stream struct {
-	users int             // handles that set or watch it
-	raw   json.RawMessage // never changed in place; nil = none
-	owner *Handle         // that set raw
-	// version numbers what was set. What was set up to cut belongs to a turn that was begun since: it is not written
-	// any more, whatever becomes of the turn.
-	version, cut uint64
-	ended        uint64        // seq of the newest turn that ended a partial: documents up to it do not count
-	since        time.Time     // of the newest write, or of the first partial of this answer
-	wake         chan struct{} // closed when anything changes; nil = no one waits
+	users   int             // handles that set or watch it
+	raw     json.RawMessage // never changed in place; nil = none
+	owner   *Handle         // that set raw
+	version uint64          // grows with every value that is set
+	ended   uint64          // seq of the newest turn that ended a partial
+	wake    chan struct{}   // closed when anything changes; nil = no one waits
 }
 
 // NewStreams makes the streams of a store.
@@ -80,7 +77,7 @@ func (h *Handle) join() error {
 	return nil
 }
 
-// leave ends what join began, once; the handle is closed. What it streamed and did not write is gone.
+// leave ends what join began, once; the handle is closed. What it streamed is gone.
 func (h *Handle) leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,76 +109,52 @@ func (h *Handle) stream(f func(st *stream)) {
 	}
 }
 
-// Partial sets the partial output of the session; nil or null clears it. If it is due, it is written in the background.
+// Partial sets the partial output of the session; nil or null clears it. It does no I/O.
 func (h *Handle) Partial(ctx context.Context, p json.RawMessage) error {
 	if err := h.Writable(ctx); err != nil {
 		return err
 	}
 	if p = bytes.TrimSpace(p); len(p) == 0 || string(p) == "null" {
-		return h.clearPartial(ctx)
+		h.stream(func(st *stream) { st.clear() })
+		return nil
 	}
-	if err := rawjson.CheckText("partial", []byte(p)); err != nil {
-		return err
-	}
-	raw, err := checkpoint.CompactPartial(p)
+	raw, err := compactPartial(p)
 	if err != nil {
 		return err
 	}
 	if err := h.join(); err != nil {
 		return err
 	}
-	due, every, now := false, h.o.PartialEvery, time.Time{}
-	if every > 0 {
-		now = h.o.Journal.Now()
-	}
 	h.stream(func(st *stream) {
-		if !bytes.Equal(st.raw, raw) || st.owner != h || st.version <= st.cut {
-			begins := st.raw == nil || st.version <= st.cut
+		if st.version++; !bytes.Equal(st.raw, raw) || st.owner != h {
 			st.raw, st.owner = raw, h
-			st.version++
 			st.changed()
-			if begins {
-				st.since = now
-			}
 		}
-		due = every > 0 && now.Sub(st.since) >= every
 	})
-	if due && h.j.PartialLater(h.partialToWrite, func() { h.look(func(*view) {}) }) {
-		h.stream(func(st *stream) { st.since = now })
-	}
 	return nil
 }
 
-// partialToWrite returns the handle's newest partial output; nil where a turn was begun since, or another handle's is
-// newer.
-func (h *Handle) partialToWrite() (raw json.RawMessage) {
-	h.stream(func(st *stream) {
-		if st.owner == h && st.version > st.cut {
-			raw = st.raw
-		}
-	})
-	return raw
+// compactPartial returns partial output without white space.
+func compactPartial(p json.RawMessage) (json.RawMessage, error) {
+	if err := rawjson.CheckText("partial", []byte(p)); err != nil {
+		return nil, err
+	}
+	if !json.Valid(p) {
+		return nil, layout.BadInput("partial: want JSON")
+	}
+	if err := checkpoint.CheckState("partial", p); err != nil {
+		return nil, err
+	}
+	raw := rawjson.AppendCompact(nil, p)
+	if len(raw) > checkpoint.MaxPartial {
+		return nil, LimitError("partial", checkpoint.MaxPartial, len(raw))
+	}
+	return raw, nil
 }
 
-// clearPartial ends the session's partial output, in memory and in the document.
-func (h *Handle) clearPartial(ctx context.Context) error {
-	seq := h.State().Summary.Seq
-	h.stream(func(st *stream) {
-		st.ended = max(st.ended, seq)
-		st.clear()
-	})
-	err := h.j.ClearPartial(ctx)
-	h.look(func(*view) {}) // wakes those who watch
-	return err
-}
-
-// beginTurn returns a mark of what was streamed so far. begun: a turn that holds it is about to be committed.
-func (h *Handle) beginTurn(begun bool) (mark uint64) {
-	h.stream(func(st *stream) {
-		if mark = st.version; begun {
-			st.cut = mark
-		}
-	})
+// streamed returns a mark of what was streamed so far.
+func (h *Handle) streamed() (mark uint64) {
+	h.stream(func(st *stream) { mark = st.version })
 	return mark
 }
 
@@ -196,17 +169,7 @@ func (h *Handle) endPartial(mark, seq uint64) {
 	})
 }
 
-// endBegun clears what belongs to turns that were begun, and were stored by Rebase or Claim now.
-func (h *Handle) endBegun(seq uint64) {
-	h.stream(func(st *stream) {
-		if st.raw != nil && st.owner == h && st.version <= st.cut {
-			st.ended = max(st.ended, seq)
-			st.clear()
-		}
-	})
-}
-
-// dropPartial forgets what the handle streams. What is in the document stays.
+// dropPartial forgets what the handle streams.
 func (h *Handle) dropPartial() {
 	h.stream(func(st *stream) {
 		if st.owner == h {
@@ -222,21 +185,13 @@ type sight struct {
 	ended   uint64          // seq of the newest commit that is known to have ended one
 }
 
-// sight returns the partial output of now: what is streamed in this process, else that of the newest document that the
-// watcher has seen, unless a turn of this process has ended that.
-func (h *Handle) sight(doc json.RawMessage, seq uint64) (s sight) {
-	s.raw = doc
+// sight returns the partial output of now.
+func (h *Handle) sight() (s sight) {
 	h.stream(func(st *stream) {
 		if st.wake == nil {
 			st.wake = make(chan struct{})
 		}
-		s.changed, s.ended = st.wake, st.ended
-		switch {
-		case st.raw != nil:
-			s.raw = st.raw
-		case seq <= st.ended && st.ended > 0:
-			s.raw = nil
-		}
+		s = sight{raw: st.raw, changed: st.wake, ended: st.ended}
 	})
 	return s
 }

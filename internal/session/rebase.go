@@ -27,7 +27,7 @@ func (h *Handle) mend(
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
 	}
-	before, head, mark := h.IO(), h.State().HeadOrd, h.beginTurn(false)
+	before, head, mark := h.IO(), h.State().HeadOrd, h.streamed()
 	var results []journal.Result
 	err := h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
 		results, err = run(extra)
@@ -44,8 +44,8 @@ func (h *Handle) mend(
 		}
 		r = res
 	}
-	if h.endBegun(r.Commit.Seq); len(results) > 0 && h.State().HeadOrd != head && h.State().Doc.Partial == nil {
-		h.endPartial(mark, r.Commit.Seq) // what was pending has become a turn
+	if len(results) > 0 && (h.State().HeadOrd != head || r.Kept != "") {
+		h.endPartial(mark, r.Commit.Seq) // what was pending, or in doubt, has become a turn
 	}
 	r.IO = h.IO().Sub(before)
 	return r, h.after(r, nil)

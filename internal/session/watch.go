@@ -54,7 +54,7 @@ func (h *Handle) Watch(
 		}
 		var s sight
 		if partial != nil {
-			s = h.sight(seen.Doc.Partial, seen.Summary.Seq)
+			s = h.sight()
 		}
 		// A commit of this process that ended partial output is looked for at once, so that it comes before the end.
 		if s.ended <= max(seen.Summary.Seq, w.looked) {

@@ -106,7 +106,6 @@ func Fork(
 		}
 	}
 	doc := v.Doc
-	doc.Partial = nil // it is still being streamed there, or was interrupted there
 	if err = from.AmendItems(ctx, m, &doc); err == nil {
 		err = ld.copyPath(ctx, from, m, path)
 	}

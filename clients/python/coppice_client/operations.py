@@ -46,8 +46,6 @@ class Resumed:
         self.state: Any = found["state"]
         """the agent's state; null if it was never set"""
         self.window: Window = found["window"]
-        self.interrupted: Any = found.get("interrupted")
-        """what was streamed of an answer that no turn holds"""
         self.manager: Any = found.get("manager")
         """what the context manager keeps"""
         self.missing: int | None = found.get("missing")

@@ -847,8 +847,6 @@ class _Resume(TypedDict):
 class Resume(_Resume, total=False):
     """Resume of the API."""
 
-    interrupted: Any
-    """what was streamed of an answer that no turn holds"""
     manager: Any
     """what the context manager keeps"""
     missing: int

@@ -147,7 +147,6 @@ const (
 	ReasonConflict = "conflict"
 	ReasonImport   = "import"
 	ReasonDelete   = "delete"
-	ReasonPartial  = "partial"
 )
 
 // Unsealed finds the plain segment that holds an ordinal.

@@ -1451,8 +1451,6 @@ export interface components {
             context: unknown[];
             /** @description the entry from which the next one grows; null: the next one is a root */
             head: string | null;
-            /** @description what was streamed of an answer that no turn holds */
-            interrupted?: unknown;
             /** @description requests to the backend */
             io: components["schemas"]["IO"];
             /** @description what the context manager keeps */
