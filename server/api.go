@@ -129,7 +129,7 @@ func (s *Server) operation(op operation, doc reflect.Type) huma.Operation {
 		}
 		d.Responses[strconv.Itoa(status)] = &same
 	}
-	s.problems(&d, op, reg)
+	s.problems(&d, op)
 	return d
 }
 
@@ -163,7 +163,7 @@ func (s *Server) described(op operation) *huma.Operation {
 }
 
 // problems adds the statuses of errors: those of the operation, and those that it shares with all of its kind.
-func (s *Server) problems(d *huma.Operation, op operation, reg huma.Registry) {
+func (s *Server) problems(d *huma.Operation, op operation) {
 	all := append([]int{http.StatusMisdirectedRequest, http.StatusBadRequest}, op.errors...)
 	if op.needs != rightNone {
 		all = append(all, http.StatusUnauthorized, http.StatusForbidden)
@@ -181,12 +181,16 @@ func (s *Server) problems(d *huma.Operation, op operation, reg huma.Registry) {
 		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
 			http.StatusUnsupportedMediaType)
 	}
-	schema := reg.Schema(reflect.TypeFor[Problem](), true, "Problem")
+	shared := s.api.OpenAPI().Components
 	for _, status := range all {
-		d.Responses[strconv.Itoa(status)] = &huma.Response{
+		name := strings.ReplaceAll(http.StatusText(status), " ", "")
+		shared.Responses[name] = &huma.Response{
 			Description: http.StatusText(status),
-			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
+			Content: map[string]*huma.MediaType{"application/problem+json": {
+				Schema: shared.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem"),
+			}},
 		}
+		d.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + name}
 	}
 }
 
@@ -206,7 +210,7 @@ func (s *Server) describe() {
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI:    "3.1.0",
 			Info:       &huma.Info{Title: "coppice", Version: "v1", Description: apiText},
-			Components: &huma.Components{Schemas: reg},
+			Components: &huma.Components{Schemas: reg, Responses: map[string]*huma.Response{}},
 		},
 		Formats: map[string]huma.Format{
 			"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat,

@@ -60,13 +60,23 @@ func (s *Server) routed(w http.ResponseWriter, r *http.Request) {
 }
 
 // plain makes the description say what answers are: huma calls every array nullable, and none of ours is ever null.
-// What huma would answer, and this service does not, is left out.
+// What huma would answer, and this service does not, is left out, and what it says of a parameter twice is there once.
 func plain(doc *huma.OpenAPI) {
 	all := doc.Components.Schemas.Map()
 	delete(all, "ErrorModel")
 	delete(all, "ErrorDetail")
 	for _, schema := range all {
 		notNull(schema)
+	}
+	for _, path := range doc.Paths {
+		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Patch, path.Delete} {
+			if op == nil {
+				continue
+			}
+			for _, p := range op.Parameters {
+				p.Schema.Description = ""
+			}
+		}
 	}
 }
 

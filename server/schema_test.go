@@ -51,6 +51,14 @@ type media struct {
 	Schema *schema
 }
 
+// response is an answer of an operation, or the name of one that operations share.
+type response struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Content     map[string]media
+	Headers     map[string]any
+}
+
 // described is an operation as the description has it.
 type described struct {
 	OperationID, Summary, Description string
@@ -59,11 +67,7 @@ type described struct {
 		Required bool
 		Content  map[string]media
 	}
-	Responses map[string]struct {
-		Description string
-		Content     map[string]media
-		Headers     map[string]any
-	}
+	Responses map[string]*response
 
 	method, path string
 }
@@ -97,7 +101,10 @@ func readDescription(t testing.TB) *description {
 	var doc struct {
 		OpenAPI    string
 		Info       any
-		Components struct{ Schemas map[string]*schema }
+		Components struct {
+			Schemas   map[string]*schema
+			Responses map[string]*response
+		}
 		Paths      map[string]map[string]*described
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -109,6 +116,11 @@ func readDescription(t testing.TB) *description {
 	for path, operations := range doc.Paths {
 		for method, op := range operations {
 			op.method, op.path = strings.ToUpper(method), path
+			for status, r := range op.Responses {
+				if name, shared := strings.CutPrefix(r.Ref, "#/components/responses/"); shared {
+					op.Responses[status] = doc.Components.Responses[name]
+				}
+			}
 			d.operations = append(d.operations, op)
 		}
 	}
