@@ -1,9 +1,7 @@
 """A client of `coppice serve`: an agent's conversation and state, stored once or not at all."""
 # Written by tools/generate.py. Do not edit.
-from .aio import AsyncFollow as AsyncFollow
 from .aio import AsyncSession as AsyncSession
 from .aio import AsyncStore as AsyncStore
-from .aio import AsyncTurn as AsyncTurn
 from .errors import Conflict as Conflict
 from .errors import CoppiceError as CoppiceError
 from .errors import Deleted as Deleted
@@ -23,6 +21,8 @@ from .rawjson import Raw as Raw
 from .requests import Limits as Limits
 from .session import Session as Session
 from .store import Store as Store
+from .threads import AsyncFollow as AsyncFollow
+from .threads import AsyncTurn as AsyncTurn
 from .turn import Turn as Turn
 
 __version__ = "0.1.0"

@@ -367,11 +367,12 @@ def fold_names(names: list[str]) -> list[str]:
 
 
 EXPORTS = {
-    "aio": ("AsyncFollow", "AsyncSession", "AsyncStore", "AsyncTurn"),
+    "aio": ("AsyncSession", "AsyncStore"),
     "errors": ("Conflict", "CoppiceError", "Deleted", "Exists", "Fenced", "Forbidden", "InvalidArgument", "KeyReused",
                "NotFound", "OutcomeUnknown", "Unauthorized", "Unavailable"),
     "follow": ("Follow", "Followed"), "operations": ("Resumed",), "rawjson": ("Raw",), "requests": ("Limits",),
-    "session": ("Session",), "store": ("Store",), "turn": ("Turn",),
+    "session": ("Session",), "store": ("Store",),
+    "threads": ("AsyncFollow", "AsyncTurn"), "turn": ("Turn",),
 }
 VERSION = re.search(r'^version = "(.*)"$', (HERE / "pyproject.toml").read_text(), re.M).group(1)  # type: ignore
 INIT = '"""A client of `coppice serve`: an agent\'s conversation and state, stored once or not at all."""\n' + (
