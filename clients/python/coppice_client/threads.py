@@ -1,4 +1,4 @@
-"""What the asyncio classes stand on: calls that run in threads, and iterators and turns over them."""
+"""What the asyncio classes are built on: calls that run in threads, and iterators and turns over them."""
 from __future__ import annotations
 
 import asyncio
