@@ -10,6 +10,8 @@ type answer struct {
 	at     position
 	blocks []byte // of the content, with commas between
 	called bool
+	failed bool
+	fault  []byte // why, a string; nil = that is not in the file
 	cost   spent
 	held   []heldLine // lines that came while it was collected
 	size   int

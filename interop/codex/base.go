@@ -159,6 +159,7 @@ func (r *Reader) nextFile() {
 		r.traced = true
 		r.chain = r.trace()
 	}
+	r.typed = typedFilter{}
 	if n := len(r.chain) - 1; n >= 0 {
 		b := r.chain[n]
 		r.chain = r.chain[:n]
@@ -173,8 +174,9 @@ func (r *Reader) nextFile() {
 	}
 	r.from, r.feed = &part{ordinal: math.MaxUint64}, newPieceFeed(r.s, 0, r.seed)
 	if p := r.first; r.header.Made || p.Cut {
-		r.take(p)
+		r.hear(p)
 	} else {
+		r.typed.begin(p)
 		r.custom(p.At, "session_meta", p.Raw)
 	}
 	r.first = nil

@@ -61,6 +61,7 @@ func isEarlier(turn, thread string) bool {
 // dueCount is the answer before, where its count may still come: until then no entry from it on is given out.
 type dueCount struct {
 	open     bool
+	done     bool // it ended: it failed, cost nothing, or a call of it was answered
 	late     bool // it is given out, for too much followed it
 	at       int  // among the entries that are made
 	from, to int  // where its usage is in it
@@ -79,6 +80,7 @@ func (r *Reader) counted(p *rolloutPiece) {
 		if up && grown == (tokenUsage{}) && (r.costs.begun || u == grown) {
 			if u == grown { // of an answer that cost nothing
 				r.flush("")
+				r.costs.due.done = true
 			}
 			return
 		}

@@ -159,8 +159,11 @@ func (r *Reader) event(p *rolloutPiece) {
 		r.aside(p.At, kind, p.Raw)
 	case "turn_aborted":
 		r.late(r.echoes.Drain())
-		r.flush("aborted")
+		r.fail("aborted", nil)
 		r.custom(p.At, kind, p.Raw)
+	case "error", "stream_error":
+		r.fail("error", p.Fields.message)
+		r.aside(p.At, kind, p.Raw)
 	case "thread_name_updated":
 		r.aside(p.At, kind, p.Raw)
 		r.named(p)

@@ -1,6 +1,8 @@
 package codex
 
 import (
+	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -24,6 +26,9 @@ func (r *Reader) item(p *rolloutPiece, next int) {
 			r.line.Ask(r.place(), "")
 		case p.Told:
 			r.line.Tell(r.place())
+		case p.User:
+			r.closeCounts()
+			r.line.Ask(r.place(), plainText(p.Body))
 		default:
 			r.line.Note()
 		}
@@ -79,6 +84,7 @@ func (r *Reader) expect(id, name string) {
 // output makes the result of a call.
 func (r *Reader) output(p *rolloutPiece) {
 	r.flush("")
+	r.costs.due.done = true
 	r.line.Say()
 	id := p.Fields.CallID
 	if !rawjson.IsString(id) {
@@ -149,12 +155,12 @@ func (r *Reader) flush(stop string) {
 		cost.add(o.tokenUsage, o.at, o.of)
 		r.costs.owed = spent{}
 	}
-	d := dueCount{open: !cost.known, at: len(r.out), from: len(out) + len(`,"usage":`)}
+	d := dueCount{open: !cost.known, done: w.failed, at: len(r.out), from: len(out) + len(`,"usage":`)}
 	out = cost.Append(append(out, `,"usage":`...))
 	d.to = len(out)
 	out = append(out, cost.of...)
-	out = append(append(append(out, `,"stopReason":"`...), stop...), '"')
-	if whole := r.close(w.at, append(out, r.millis()...)); whole {
+	out = append(appendStop(out, stop, w.fault), r.millis()...)
+	if whole := r.close(w.at, out); whole {
 		r.costs.due = d
 	} else if cost.known && rawjson.Field(rawjson.Field(r.out[d.at].Raw, "message"), "usage") == nil {
 		// the answer's stub has no usage
@@ -173,4 +179,36 @@ func (r *Reader) flush(stop string) {
 			r.custom(h.at, h.kind, h.raw)
 		}
 	}
+}
+
+// fail ends the answer before a line as one that failed. One that was counted came to its end before, and so did one
+// whose call has its output.
+func (r *Reader) fail(stop string, why []byte) {
+	if !rawjson.IsString(why) || len(why) == 2 {
+		why = nil
+	}
+	if w := &r.answer; w.open {
+		if w.failed, w.fault = !r.costs.owed.known, why; !w.failed {
+			stop, w.fault = "", nil
+		}
+		r.flush(stop)
+		return
+	}
+	d := &r.costs.due
+	if !d.open || d.done {
+		return
+	}
+	d.done = true
+	raw := r.out[d.at].Raw
+	rest := raw[d.to+len(`,"stopReason":"`):]
+	rest = rest[bytes.IndexByte(rest, '"')+1:]
+	r.out[d.at].Raw = append(appendStop(slices.Clone(raw[:d.to]), stop, why), rest...)
+}
+
+func appendStop(dst []byte, stop string, why []byte) []byte {
+	dst = append(append(append(dst, `,"stopReason":"`...), stop...), '"')
+	if why != nil {
+		dst = append(append(dst, `,"errorMessage":`...), why...)
+	}
+	return dst
 }

@@ -35,6 +35,8 @@ type rolloutPiece struct {
 	Called bool      // it is a call
 	Failed bool      // it is the output of a call that failed
 	Told   bool      // Codex says it by itself before a turn, and goes back with it
+	User   bool      // it is a message of role user, of a person or of Codex
+	Typed  bool      // of such a message: a person wrote it; of an event: it reports one that a person wrote
 	Asks   bool      // an agent says it to this one, which answers it as it answers the user
 	Name   string    // of a tool, or the type of what neither user nor model said
 	CallID string
@@ -190,17 +192,20 @@ func (w *pieceMaker) message(p *rolloutPiece) {
 		return
 	}
 	w.room = appendContent(w.room, content)
-	switch {
-	case role != "user":
+	if role != "user" {
 		p.Name, p.Told = "codex."+role, role == "developer" && isPrelude(content)
-	case contextual(content, rawjson.Field(rawjson.Field(p.Payload, "internal_chat_message_metadata_passthrough"),
-		"content_item_kinds")):
-		p.Name, p.Told = "codex.context", true
-	default:
-		w.end(p, actUser)
+		w.end(p, actUnsaid)
 		return
 	}
-	w.end(p, actUnsaid)
+	p.User = true
+	kinds := rawjson.Field(p.Payload, "internal_chat_message_metadata_passthrough")
+	inserted, typed := contextual(content, rawjson.Field(kinds, "content_item_kinds"))
+	if p.Typed = typed; inserted {
+		p.Name, p.Told = "codex.context", true
+		w.end(p, actUnsaid)
+		return
+	}
+	w.end(p, actUser)
 }
 
 func isContent(val []byte) bool { return len(val) > 0 && (val[0] == '[' || val[0] == '"') }
@@ -231,6 +236,7 @@ func (w *pieceMaker) event(p *rolloutPiece) {
 	default:
 		return
 	}
+	p.Typed = p.Kind == "user_message" || textField(rawjson.Field(p.Payload, "item"), "type") == "UserMessage"
 	w.texts = append(w.texts, maphash.Bytes(w.seed, text))
 	w.end(p, actAside)
 }

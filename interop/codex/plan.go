@@ -150,7 +150,7 @@ func (p *linePlan) look(i int, l transcript.Line, message []byte) {
 func classOfTold(raw []byte) byte {
 	content := rawjson.Field(raw, "content")
 	switch string(rawjson.Field(raw, "customType")) {
-	case `"codex.agent_message"`:
+	case `"codex.agent_message"`, `"codex.user"`:
 		return classAsks
 	case `"codex.context"`:
 		if strings.HasPrefix(strings.TrimSpace(plainText(content)), "<user_shell_command>") {

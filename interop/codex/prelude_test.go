@@ -56,7 +56,7 @@ func TestContextual(t *testing.T) {
 		{`[{"type":"input_image","image_url":"x"},7,null]`, "", false},
 	}
 	for _, tt := range tests {
-		if got := contextual([]byte(tt.content), []byte(tt.kinds)); got != tt.want {
+		if got, _ := contextual([]byte(tt.content), []byte(tt.kinds)); got != tt.want {
 			t.Errorf("%s %s: %v", tt.content, tt.kinds, got)
 		}
 	}

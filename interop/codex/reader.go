@@ -87,6 +87,7 @@ type Reader struct {
 	costs    costs
 	calls    map[string]string // by id of a call without an output: the tool
 	echoes   echoFilter
+	typed    typedFilter
 	seed     maphash.Seed
 	over     bool
 }
@@ -173,11 +174,15 @@ func (r *Reader) advance() error {
 	}
 	from := r.from
 	p, found, err := r.feed.Next()
+	beyond := p != nil && from.isBeyondFork(p)
+	if beyond || err != nil {
+		r.decide()
+	}
 	switch {
-	case p != nil && from.isBeyondFork(p):
+	case beyond:
 		r.leave(errBeyond)
 	case p != nil:
-		r.take(p)
+		r.hear(p)
 	case err == nil:
 		r.addNotes(found)
 	case from.depth > 0 && errors.Is(err, io.EOF):

@@ -19,7 +19,10 @@ type tail struct {
 	seed    maphash.Seed
 	heard   [maxHeard]uint64
 	n       int
-	counted bool // the count of the open answer came
+	counted bool  // the count of the open answer came
+	asked   int64 // where a message begins of which it is not known yet who wrote it, plus 1; 0 = none is
+	every   bool  // the version of Codex writes an event for every message that is typed
+	since   int   // lines since then
 }
 
 func newTail() *tail { return &tail{seed: maphash.MakeSeed()} }
@@ -27,12 +30,17 @@ func newTail() *tail { return &tail{seed: maphash.MakeSeed()} }
 // Line takes the next line.
 func (c *tail) Line(line []byte, from, end int64) {
 	c.Begin(from, end)
+	if c.since++; c.since > maxUndecided {
+		c.asked = 0
+	}
 	if line == nil {
 		return
 	}
 	payload := rawjson.Field(line, "payload")
 	kind := rawjson.Text(rawjson.Field(payload, "type"))
 	switch rawjson.Text(rawjson.Field(line, "type")) {
+	case "session_meta":
+		c.every = c.every || everyMessage(rawjson.Field(payload, "cli_version"))
 	case "response_item":
 		c.item(kind, payload)
 	case "event_msg":
@@ -40,8 +48,17 @@ func (c *tail) Line(line []byte, from, end int64) {
 	case "turn_context":
 		c.Turn()
 	case "compacted":
-		c.Message, c.Events = 0, nil
+		c.Message, c.Events, c.asked = 0, nil, 0
 	}
+}
+
+// Settled returns how many bytes, from the beginning of the file, no later line can change.
+func (c *tail) Settled() int64 {
+	n := c.Holds.Settled()
+	if c.asked > 0 {
+		n = min(n, c.asked-1)
+	}
+	return n
 }
 
 func (c *tail) item(kind string, item []byte) {
@@ -53,15 +70,22 @@ func (c *tail) item(kind string, item []byte) {
 	}
 	switch kind {
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
-		if c.counted {
+		if c.asked = 0; c.counted {
 			c.Message = 0
 		}
 	case "message":
-		if rawjson.Text(rawjson.Field(item, "role")) != "assistant" {
-			c.Message = 0
-			return
+		content := rawjson.Field(item, "content")
+		switch rawjson.Text(rawjson.Field(item, "role")) {
+		case "assistant":
+			c.answer()
+		case "user":
+			if inserted, _ := contextual(content, nil); !inserted {
+				c.Message = 0
+			}
+			if c.asked == 0 && c.every {
+				c.asked, c.since = c.From()+1, 0
+			}
 		}
-		c.answer()
 	default:
 		c.answer()
 	}
@@ -69,6 +93,7 @@ func (c *tail) item(kind string, item []byte) {
 
 // answer notes an item of an answer; one that comes after the count begins the next answer.
 func (c *tail) answer() {
+	c.asked = 0
 	if c.counted {
 		c.Message, c.counted = 0, false
 	}
@@ -76,6 +101,12 @@ func (c *tail) answer() {
 }
 
 func (c *tail) event(kind string, event []byte) {
+	if kind == "user_message" || textField(rawjson.Field(event, "item"), "type") == "UserMessage" || endsTurn(kind) {
+		c.Message, c.asked = 0, 0
+	}
+	if endsTurn(kind) {
+		c.Events = nil
+	}
 	switch kind {
 	case "user_message", "agent_message":
 		c.wait(rawjson.Text(rawjson.Field(event, "message")), kind == "user_message")
@@ -91,8 +122,8 @@ func (c *tail) event(kind string, event []byte) {
 		}
 	case "task_started", "turn_started":
 		c.Turn()
-	case "task_complete", "turn_complete", "turn_aborted", "thread_rolled_back":
-		c.Message, c.Events = 0, nil
+	case "error", "stream_error":
+		c.Message = 0
 	}
 }
 

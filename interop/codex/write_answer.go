@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // assistant writes what the model says, thinks and calls.
@@ -22,14 +23,38 @@ func (w *writer) assistant(message []byte) {
 	if p := rawjson.Text(rawjson.Field(message, "provider")); p != "" && p != "unknown" && p != w.own && !w.mute {
 		w.lose(lostProvider)
 	}
-	before := w.said
+	before, left := w.said, w.isBroken(message)
 	w.said = lastSaid{}
-	w.blocks(rawjson.Field(message, "content"))
+	if left {
+		w.picture(nil)
+	} else {
+		w.blocks(rawjson.Field(message, "content"))
+	}
 	if !w.said.answer {
 		w.said = before
+	}
+	switch {
+	case left:
+		w.lose(lostBroken)
+	case !w.said.answer:
 		w.lose(lostEmpty)
 	}
 	w.stopped(message)
+}
+
+// isBroken reports whether an answer failed after some words, and no tool ran for it. Of one from a rollout other lines
+// report it.
+func (w *writer) isBroken(raw []byte) bool {
+	if w.fromCodex() || !message.Decode(raw).Failed {
+		return false
+	}
+	s := transcript.Inspect(raw)
+	for _, c := range s.Calls {
+		if w.calls.left[callHash(c.ID)] > 0 {
+			return false
+		}
+	}
+	return len(s.Calls) > 0 || s.Text != ""
 }
 
 // blocks says the blocks of an answer: texts of one id are one message.

@@ -117,6 +117,10 @@ func (s *talk) words(t fataler, head string) []string {
 	var ids []string
 	var out []string
 	for _, m := range s.context(t, head) {
+		stop := string(rawjson.Field(m.Raw, "stopReason"))
+		if (stop == `"aborted"` || stop == `"error"`) && !strings.HasPrefix(m.Entry, ownIDPrefix) {
+			continue // no words of the model: a loss
+		}
 		for _, p := range piwriter.Messages(m.Raw, time.Time{}, piwriter.Dialect{Roles: []string{"compactionSummary", "branchSummary"}, Blocks: []string{"web_search_call", "image_generation_call", "image", "encrypted_content"}}, func(string) {}) {
 			raw := p.Message
 			if p.Type != "message" {

@@ -8,6 +8,7 @@ const (
 	lostThinking  = "thinking that did not come from Codex"
 	lostStop      = "answers that did not come to an end: why is not said"
 	lostError     = "errors of answers"
+	lostBroken    = "answers that failed or were aborted before a tool ran: left out, they are no words of the model"
 	lostCost      = "costs of messages"
 	lostProvider  = "answers of other providers than the file's: Codex has one for a session"
 	lostLevel     = "thinking levels that Codex does not have"

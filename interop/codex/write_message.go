@@ -87,7 +87,7 @@ func (w *writer) told(kind string, content []byte) {
 	case !strings.HasPrefix(kind, "codex."):
 		w.lose(lostTold)
 		w.tell(conversationItem{}, "developer", content)
-	case role == "context", role == "replacement":
+	case role == "context", role == "user", role == "replacement":
 		w.tell(conversationItem{}, "user", content)
 	case role == "system":
 		w.tell(conversationItem{}, "system", content)
