@@ -1,11 +1,8 @@
 package coppice_test
 
 import (
-	"context"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
@@ -89,54 +86,4 @@ func sessionOf(tb testing.TB, d backend.Backend, o *coppice.SessionOptions) *cop
 	}
 	tb.Cleanup(func() { _ = s.Close() })
 	return s
-}
-
-// slowSync is a memory store whose appends take a while, as a disk's sync does.
-type slowSync struct {
-	*memory.Appender
-	sync time.Duration
-}
-
-func (s slowSync) Append(ctx context.Context, key string, off int64, p []byte) (backend.Info, error) {
-	time.Sleep(s.sync)
-	return s.Appender.Append(ctx, key, off, p)
-}
-
-// BenchmarkAppendersShareASlowSync is 64 writers of one session where a sync takes 1 ms, each append durable:
-// their rate over one writer's, and the processor time of one append. Target: at least 20.
-func BenchmarkAppendersShareASlowSync(b *testing.B) {
-	rate := func(writers, each int) (perSecond, cpu float64) {
-		s := sessionOf(b, slowSync{memory.NewAppender(), time.Millisecond}, &coppice.SessionOptions{Durability: coppice.PerAppend})
-		if _, err := s.Append(b.Context(), entry.User("first")); err != nil {
-			b.Fatal(err)
-		}
-		var wg sync.WaitGroup
-		start, busy := time.Now(), processorTime(b)
-		for range writers {
-			wg.Go(func() {
-				for range each {
-					if _, err := s.Append(b.Context(), entry.User("w")); err != nil {
-						b.Error(err)
-						return
-					}
-				}
-			})
-		}
-		wg.Wait()
-		n := float64(writers * each)
-		if writers > 1 {
-			b.ReportMetric(n/float64(s.IO().Append), "commits/append")
-		}
-		return n / time.Since(start).Seconds(), float64((processorTime(b) - busy).Microseconds()) / n
-	}
-	var one, many, cpu float64
-	for b.Loop() {
-		r, _ := rate(1, 300)
-		one += r
-		r, c := rate(64, 100)
-		many += r
-		cpu += c
-	}
-	b.ReportMetric(many/one, "x-one-writer")
-	b.ReportMetric(cpu/float64(b.N), "cpu-us/append")
 }

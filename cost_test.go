@@ -115,8 +115,9 @@ func TestCommitsShare(t *testing.T) {
 	mem := memory.New()
 	b := trace.New(mem)
 	store := newStore(t, b, nil)
-	s := create(t, store, "s", &coppice.SessionOptions{Durability: coppice.PerAppend})
+	s := create(t, store, "s", nil)
 	say(t, s, "u1")
+	commit(t, s, nil)
 	entered, release := make(chan struct{}), make(chan struct{})
 	first := true
 	mem.SetHook(func(memory.Step) error {

@@ -28,7 +28,7 @@
 //   - Partial output (Session.Partial) is in memory: no entry, no commit, and in no context.
 //   - A turn with a key is applied once, whichever host sends it again: the last 1,024 keys are remembered.
 //   - A cancelled context decides for its own caller only.
-//   - Nothing is written by Open, Create, Append (at PerTurn) or any read, and nothing by Close of a handle
+//   - Nothing is written by Open, Create, Append or any read, and nothing by Close of a handle
 //     that committed nothing. A new session exists from its first commit.
 //   - Messages are the provider's own JSON objects, kept byte for byte. State is any value that
 //     encoding/json takes; nil means unchanged, json.RawMessage("null") clears.

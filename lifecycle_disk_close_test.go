@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/internal/trace"
 )
 
-// "Nothing is written by Open, Create, Append (at PerTurn) or any read." Neither is anything by the Close of
+// "Nothing is written by Open, Create, Append or any read." Neither is anything by the Close of
 // a handle that committed nothing, whatever its writer, who was killed, left undone: the session is not moved
 // to another commit or epoch, and no object changes.
 func TestOpenAndCloseWriteNothing(t *testing.T) {

@@ -134,13 +134,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // valid refuses options that cannot be.
 func (o *SessionOptions) valid() error {
-	switch {
-	case o.Durability > PerAppend:
-		return fmt.Errorf("unknown durability %d", o.Durability)
-	case !o.Profile.Valid():
+	if !o.Profile.Valid() {
 		return fmt.Errorf("unknown profile %q", o.Profile)
-	case o.DeferUntilAssistant && o.Durability == PerAppend:
-		return errors.New("DeferUntilAssistant and PerAppend cannot be combined")
 	}
 	return nil
 }

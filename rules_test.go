@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Nothing is written by Open, Create, Append at PerTurn or any read; a session exists from its first
+// Nothing is written by Open, Create, Append or any read; a session exists from its first
 // commit.
 func TestOnlyCommitsWrite(t *testing.T) {
 	b := trace.New(memory.New())
@@ -158,7 +158,6 @@ func TestImpossibleOptions(t *testing.T) {
 	for _, o := range []coppice.Options{
 		{Poll: -1},
 		{Writer: strings.Repeat("w", 1000)},
-		{Session: coppice.SessionOptions{Durability: 9}},
 		{Session: coppice.SessionOptions{Profile: "none"}},
 	} {
 		if _, err := coppice.New(memory.New(), &o); err == nil {
@@ -398,20 +397,6 @@ func TestDeferUntilAssistant(t *testing.T) {
 		if _, err := store.Open(bg, "never", nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("it was written: %v", err)
 		}
-	})
-}
-
-// Each append is durable at PerAppend.
-func TestPerAppend(t *testing.T) {
-	onEach(t, func(t *testing.T, store *coppice.Store) {
-		s := create(t, store, "s", &coppice.SessionOptions{Durability: coppice.PerAppend})
-		say(t, s, "u1")
-		say(t, s, "a1")
-		other := open(t, store, "s")
-		same(t, "context", texts(t, other), "u1 a1")
-		log := collect(t, other.Log(bg, coppice.Target{}))
-		same(t, "reason", log[0].Reason, "append")
-		ok(t, s.Close())
 	})
 }
 

@@ -22,8 +22,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// 17: what the hook takes out stands in no object, compressed or not, by whichever call it came, at both
-// levels of durability.
+// 17: what the hook takes out stands in no object, compressed or not, by whichever call it came.
 func TestRedactionReachesNoObject(t *testing.T) {
 	testutil.SkipSizes(t)
 	const secret = "sk-live-0123456789abcdef"
@@ -35,36 +34,32 @@ func TestRedactionReachesNoObject(t *testing.T) {
 		}
 		return nil
 	}
-	for _, level := range []coppice.Durability{coppice.PerTurn, coppice.PerAppend} {
-		t.Run(fmt.Sprint("level ", level), func(t *testing.T) {
-			onEachBackend(t, func(t *testing.T, b backend.Backend) {
-				o := fixedOptions()
-				o.Hooks.BeforeAppend = redact
-				store := newStore(t, b, o)
-				s := create(t, store, "s", &coppice.SessionOptions{Durability: level})
-				id := say(t, s, "u "+secret, "a "+secret)
-				must(s.Append(bg, entry.ToolResult("c", "bash", secret, false), entry.Custom("x", secret),
-					entry.Compaction(secret, id[0], 1), entry.CustomMessage("x", secret, true), entry.Title(secret)))(t)
-				must(s.Append(bg, entry.Line([]byte(piLine("raw", id[0], secret)))))(t)
-				commit(t, s, nil)
-				must(s.Edit(bg, id[1], entry.User("edit "+secret)))(t)
-				must(s.Branch(bg, id[0], &coppice.BranchOptions{Summary: "sum " + secret}))(t)
-				must(s.Snapshot(bg, ""))(t)
-				for range 300 {
-					must(s.Append(bg, entry.User(secret)))(t)
-				}
-				commit(t, s, nil)
-				must(s.Fork(bg, coppice.Target{}, "f", nil))(t)
-				ok(t, s.Close())
-				lines, io := fileLines([]byte(header + "\n" + piLine("a", "null", secret) + "\n" + "torn " + secret))
-				must(store.Import(bg, lines, io))(t)
-				same(t, "holders", holders(t, b, secret), []string(nil))
-				if len(holders(t, b, "[redacted]")) == 0 {
-					t.Error("the test finds nothing")
-				}
-			})
-		})
-	}
+	onEachBackend(t, func(t *testing.T, b backend.Backend) {
+		o := fixedOptions()
+		o.Hooks.BeforeAppend = redact
+		store := newStore(t, b, o)
+		s := create(t, store, "s", nil)
+		id := say(t, s, "u "+secret, "a "+secret)
+		must(s.Append(bg, entry.ToolResult("c", "bash", secret, false), entry.Custom("x", secret),
+			entry.Compaction(secret, id[0], 1), entry.CustomMessage("x", secret, true), entry.Title(secret)))(t)
+		must(s.Append(bg, entry.Line([]byte(piLine("raw", id[0], secret)))))(t)
+		commit(t, s, nil)
+		must(s.Edit(bg, id[1], entry.User("edit "+secret)))(t)
+		must(s.Branch(bg, id[0], &coppice.BranchOptions{Summary: "sum " + secret}))(t)
+		must(s.Snapshot(bg, ""))(t)
+		for range 300 {
+			must(s.Append(bg, entry.User(secret)))(t)
+		}
+		commit(t, s, nil)
+		must(s.Fork(bg, coppice.Target{}, "f", nil))(t)
+		ok(t, s.Close())
+		lines, io := fileLines([]byte(header + "\n" + piLine("a", "null", secret) + "\n" + "torn " + secret))
+		must(store.Import(bg, lines, io))(t)
+		same(t, "holders", holders(t, b, secret), []string(nil))
+		if len(holders(t, b, "[redacted]")) == 0 {
+			t.Error("the test finds nothing")
+		}
+	})
 }
 
 // 17: a message that stands in an explicit context alone goes through the hook as well.

@@ -31,7 +31,7 @@ import (
 //	15    images, documents and bytes survive                    TestImages, TestEveryByteSurvives
 //	16    a conversation that the provider's server keeps        TestServerSideConversation
 //	17    redaction                                              TestHooks, TestRedactionReachesNoObject
-//	18    when is saved                                          TestCost, TestPerAppend, TestOnlyCommitsWrite
+//	18    when is saved                                          TestCost, TestOnlyCommitsWrite
 //	19    an unknown strategy is refused                         TestImpossibleOptions
 //	20    snapshots by policy; a failed one keeps the commit     TestSnapshotPolicy, TestFailedSnapshotKeepsTheCommit
 //	21    a snapshot on demand                                   TestSnapshots

@@ -151,13 +151,11 @@ func (s *Session) Context(ctx context.Context) (transcript.Context, error) {
 	return c, s.fail("context", err)
 }
 
-// Append adds entries after the head, all or none, in memory only (at PerTurn); the head moves to the
+// Append adds entries after the head, all or none, in memory only; the head moves to the
 // last. It returns their ids in order. The next commit of any caller of the handle stores them: where several
 // callers share one, use Turn.Entries. A draft with an id of its own, or with Raw, is looked for in the index of
 // all ids, which the first such call reads (at most four reads): fs.ErrExist if the session has it.
-// Draft.Parent may name any entry; a whole id is found in that index, a prefix of one in the tree. At PerAppend
-// the entries are durable when it returns; if that fails they are pending, and their ids come back with
-// the error.
+// Draft.Parent may name any entry; a whole id is found in that index, a prefix of one in the tree.
 //
 // Append waits only while a request is on its way that may put the head elsewhere: Branch, Switch, Edit, Rollback,
 // Rebase, Claim, turns that are kept or carry their entries. If ctx ends meanwhile, nothing was appended.
@@ -165,7 +163,7 @@ func (s *Session) Context(ctx context.Context) (transcript.Context, error) {
 // On a handle that knows that it lost, Append returns ErrConflict until Rebase or Reload begins, and ErrFenced until
 // Claim or Reload does; nothing was appended. So the caller learns it before it pays for another model call.
 func (s *Session) Append(ctx context.Context, d ...transcript.Draft) ([]string, error) {
-	ids, err := s.h.Append(ctx, d, s.o.Durability == PerAppend)
+	ids, err := s.h.Append(ctx, d)
 	return ids, s.fail("append", err)
 }
 

@@ -55,7 +55,6 @@ type SessionOptions struct {
 	NameLeft bool // every move names the line that it leaves, if no branch ends on it: Receipt.Kept
 	// commits before the first assistant message stay in memory: their receipt has Seq 0
 	DeferUntilAssistant bool
-	Durability          Durability // when Append is durable
 	// rules of context building; "" = the session's own, transcript.Coppice for a new one
 	Profile transcript.Profile
 	// bound of the working context, with images as references; 0 = the session's own, 4 MiB for a new one; < 0 = none
@@ -72,16 +71,6 @@ type SessionOptions struct {
 	// are not those bytes. A nil reader, or a nil function, says that they are.
 	Original func() (io.Reader, error)
 }
-
-// Durability says which call makes an entry durable.
-type Durability uint8
-
-// The levels of durability.
-const (
-	PerTurn Durability = iota // durable when Commit returns
-	// durable when Append returns: each Append is a commit, and those that meet share one request.
-	PerAppend
-)
 
 // Hooks run in the caller's goroutine with no lock held, so they may call the session. An error stops
 // the call before anything is queued.

@@ -158,7 +158,7 @@ func (s *Session) introduce(ctx context.Context) error {
 	if len(say) == 0 {
 		return nil
 	}
-	if _, err := s.h.Append(ctx, say, false); err != nil {
+	if _, err := s.h.Append(ctx, say); err != nil {
 		return err
 	}
 	_, err := s.h.Commit(ctx, session.Commit{Reason: "fork"})

@@ -118,7 +118,7 @@ func (h *Handle) deferTurn(ctx context.Context, o *Commit) (journal.Result, bool
 	if o.Key != "" || o.Base != "" || o.OnKnown != KnownError || !h.deferrable(o.Entries) {
 		return journal.Result{}, false, nil
 	}
-	ids, err := h.Append(ctx, o.Entries, false)
+	ids, err := h.Append(ctx, o.Entries)
 	if err != nil || !h.hold(o.Edit) {
 		o.Entries = nil
 		return journal.Result{}, false, err

@@ -21,9 +21,8 @@ import (
 // EntryMax bounds one entry, in bytes, beside its images.
 const EntryMax = 4 << 20
 
-// Append inserts drafts after the head and, if durable is set, commits them. The ids come back with the
-// error of the commit.
-func (h *Handle) Append(ctx context.Context, d []transcript.Draft, durable bool) ([]string, error) {
+// Append inserts drafts after the head, and returns their ids.
+func (h *Handle) Append(ctx context.Context, d []transcript.Draft) ([]string, error) {
 	if err := h.Writable(ctx); err != nil {
 		return nil, err
 	}
@@ -39,12 +38,7 @@ func (h *Handle) Append(ctx context.Context, d []transcript.Draft, durable bool)
 	for i, e := range added {
 		ids[i] = e.ID
 	}
-	if durable {
-		if _, err = h.Commit(ctx, Commit{Reason: "append"}); err == nil {
-			err = stored(added)
-		}
-	}
-	return ids, err
+	return ids, nil
 }
 
 // stored reports entries that a Reload of another goroutine dropped before the commit that should have taken them.

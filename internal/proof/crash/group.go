@@ -89,7 +89,7 @@ func (w *World) caller(ctx context.Context, h *session.Handle, carries bool) *ca
 	turn := session.Commit{Reason: "turn", Edit: &session.Edit{State: json.RawMessage(state)}, Turn: true}
 	if carries {
 		turn.Entries = []transcript.Draft{d}
-	} else if _, c.err = h.Append(ctx, []transcript.Draft{d}, false); c.err != nil {
+	} else if _, c.err = h.Append(ctx, []transcript.Draft{d}); c.err != nil {
 		close(c.done)
 		return c
 	}

@@ -29,7 +29,7 @@ func (w *World) Receipt(r journal.Result, err error) error {
 func (w *World) Live(ctx context.Context, h *session.Handle, text int) error {
 	w.made++
 	msg := map[string]string{"role": "user", "content": fmt.Sprintf("%d %s", w.made, bytes.Repeat([]byte("x"), text))}
-	if _, err := h.Append(ctx, []transcript.Draft{entry.Message(msg)}, false); err != nil {
+	if _, err := h.Append(ctx, []transcript.Draft{entry.Message(msg)}); err != nil {
 		return err
 	}
 	state, err := json.Marshal(map[string]int{"made": w.made})
@@ -195,7 +195,7 @@ func playImages(ctx context.Context, w *World) error {
 	msg := map[string]any{"role": "user", "content": []any{map[string]string{
 		"type": "image", "mimeType": "image/png", "data": base64.StdEncoding.EncodeToString(data),
 	}}}
-	if _, err := h.Append(ctx, []transcript.Draft{entry.Message(msg)}, false); err != nil {
+	if _, err := h.Append(ctx, []transcript.Draft{entry.Message(msg)}); err != nil {
 		return err
 	}
 	if err := w.Receipt(h.Commit(ctx, session.Commit{Reason: "turn", Turn: true})); err != nil {

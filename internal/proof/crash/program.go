@@ -170,13 +170,16 @@ func playProgram(ctx context.Context, w *World) error {
 	if err := p.store.Close(); err != nil {
 		return err
 	}
-	each, err := w.opened(ctx, &coppice.SessionOptions{Durability: coppice.PerAppend})
+	each, err := w.opened(ctx, nil)
 	if err != nil {
 		return err
 	}
 	d, content := w.said(w.text())
-	_, err = each.s.Append(ctx, d)
-	return each.booked(coppice.Receipt{Head: each.s.Head()}, err, Given{Lines: [][]byte{content}})
+	if _, err = each.s.Append(ctx, d); err != nil {
+		return err
+	}
+	r, err := each.s.Commit(ctx, coppice.Turn{})
+	return each.booked(r, err, Given{Lines: [][]byte{content}})
 }
 
 // moves puts the head elsewhere in every way, with a turn after it.

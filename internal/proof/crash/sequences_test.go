@@ -34,11 +34,11 @@ var alphabet = []struct {
 }{
 	{"turn", func(ctx context.Context, u *user) error { return u.Live(ctx, u.h, 20) }},
 	{"append", func(ctx context.Context, u *user) error {
-		_, err := u.h.Append(ctx, []transcript.Draft{entry.Message(map[string]string{"role": "user", "content": "x"})}, true)
-		if err == nil {
-			u.Acked(u.h.State().Summary.Seq)
+		_, err := u.h.Append(ctx, []transcript.Draft{entry.Message(map[string]string{"role": "user", "content": "x"})})
+		if err != nil {
+			return err
 		}
-		return err
+		return u.Receipt(u.h.Commit(ctx, session.Commit{Reason: "append"}))
 	}},
 	{"branch", func(ctx context.Context, u *user) error {
 		u.made++

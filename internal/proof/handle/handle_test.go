@@ -90,16 +90,8 @@ func TestReplays(t *testing.T) {
 			"replace new reads c1 | 1:K | 1:K!; 1 2 1",
 		},
 		{
-			"a turn of the queue was kept in a request that was given up when another's caller was cancelled",
-			"replace both eager each f1 c2 | 1:T,C,T,L! | 2:N!,A!,R! | 2:C,Q,A,O; 0 0 0 0 0 0 3 2 0 2 0 0 0 0 0 1 0",
-		},
-		{
 			"a repeated turn did not name the branch that keeps what was appended before it",
 			"append both d1 | 1:K | 2:A,K; 0 3",
-		},
-		{
-			"the judge took a PUT that Reload had given up for no writer",
-			"replace both each f1 | 1:D | 1:C,A; 1 6 0 0 0 1",
 		},
 		{
 			"the judge took a stored turn for one that a request carried",

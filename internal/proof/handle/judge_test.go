@@ -180,9 +180,7 @@ func (r *run) givenUp(c *record) bool {
 }
 
 // durable reports whether nil from a call says that something is durable.
-func (r *run) durable(c *record) bool {
-	return in(c.kind, writers) || r.p.each && in(c.kind, appends)
-}
+func (r *run) durable(c *record) bool { return in(c.kind, writers) }
 
 // none reports whether a call that returned nil committed nothing: a navigation where the head is there already, Rebase
 // without a session. What its receipt names is durable all the same.

@@ -68,7 +68,6 @@ type program struct {
 	both    bool // SessionOptions.KeepBoth
 	reads   bool // reads of the store are scheduled too, and may fail
 	eager   bool // the usual order: lanes go on before requests are answered
-	each    bool // SessionOptions.Durability is PerAppend
 	snaps   bool // a snapshot every two commits
 	big     bool // the session is so large that its log is sealed or closed
 	crash   bool // flag power: the power fails in the end
@@ -118,7 +117,6 @@ func (p *program) flags() []flag {
 		{"both", &p.both},
 		{"reads", &p.reads},
 		{"eager", &p.eager},
-		{"each", &p.each},
 		{"snaps", &p.snaps},
 		{"big", &p.big},
 		{"power", &p.crash},
@@ -234,9 +232,10 @@ func (p program) smaller() (list []program) {
 func draw(rng *rand.Rand, supported string) program {
 	p := program{
 		appends: rng.IntN(2) == 0, both: rng.IntN(4) == 0, reads: rng.IntN(3) == 0, fresh: rng.IntN(12) == 0,
-		eager: rng.IntN(2) == 0, each: rng.IntN(10) == 0, snaps: rng.IntN(10) == 0,
+		eager: rng.IntN(2) == 0, snaps: rng.IntN(10) == 0,
 		faults: rng.IntN(3), cancels: rng.IntN(3),
 	}
+	_ = rng.IntN(10) // so that a seed keeps its program
 	if p.appends {
 		p.crash, p.deaths = rng.IntN(3) == 0, rng.IntN(2)
 	}

@@ -79,6 +79,5 @@ var deep = []string{
 	"replace reads f1 c1 | 1:A,C!,R | 2:A,C",
 	"append reads f1 c1 | 1:A,C!,R | 2:A,C",
 	"replace snaps eager f1 c1 | 1:A,C! | 1:C,S",
-	"append each eager f1 c1 | 1:A! | 1:A,A",
 	"replace reads eager c1 | 1:K | 2:C,A | 2:K,R!",
 }

@@ -143,7 +143,7 @@ func (r *run) pending(h *handle, t *truth) bool {
 		}
 		for _, text := range c.texts {
 			// Nothing was appended; or the entries were the turn's, and went with it.
-			gone := c.returned && c.err != nil && in(c.kind, appends) && !r.p.each || in(c.kind, entryTurns) && c.refused()
+			gone := c.returned && c.err != nil && in(c.kind, appends) || in(c.kind, entryTurns) && c.refused()
 			if len(t.byText[text]) == 0 && !gone {
 				return true
 			}
@@ -158,7 +158,7 @@ func (r *run) powerLoss() {
 		on := r.w.log.Crash(seed + 1)
 		s, err := fresh(on, false, r.clock)
 		acked := func(c *record) bool {
-			return c.ok() && r.durable(c) && (c.receipt.Commit != "" || r.p.each && in(c.kind, appends))
+			return c.ok() && r.durable(c) && c.receipt.Commit != ""
 		}
 		if errors.Is(err, fs.ErrNotExist) && r.p.fresh && !r.any(acked) {
 			return
@@ -203,10 +203,6 @@ func (r *run) powerLoss() {
 func (r *run) chains(t *truth, heads map[*handle]string) {
 	last := map[int]*record{}
 	for _, c := range r.records {
-		if r.p.each && r.p.both && (r.landedAfterReload(c.h) ||
-			r.any(func(o *record) bool { return o.h != c.h && r.durable(o) })) {
-			continue // the commit of an append may be kept beside the other's line, and no receipt says so
-		}
 		if !in(c.kind, appends) || !c.ok() || c.kind != opAppend {
 			continue
 		}
@@ -222,14 +218,6 @@ func (r *run) chains(t *truth, heads map[*handle]string) {
 			r.violate("chain", "%s is not on the path of the head when the program has ended", c)
 		}
 	}
-}
-
-// landedAfterReload reports whether a PUT of a handle took effect that Reload had given up. It is the winner then that
-// another writer would be: "a turn whose outcome was unknown may still be applied later" (Session.Reload).
-func (r *run) landedAfterReload(h *handle) bool {
-	return slices.ContainsFunc(h.v.faults, func(f fault) bool {
-		return f.kind == lateRequest && f.request == nil && r.dropped(h, 0, f.at)
-	})
 }
 
 // navigated reports whether a call may have moved the head of a handle to another line between two moments.

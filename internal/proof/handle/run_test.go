@@ -221,9 +221,6 @@ func (r *run) open(n int, create bool) (*handle, error) {
 	h := &handle{n: n, v: &view{w: r.w, name: fmt.Sprintf("h%d", n)}, opened: r.w.tick()}
 	o := options(h.writer(), byte(10+n), r.clock)
 	o.Session.KeepBoth = r.p.both
-	if r.p.each {
-		o.Session.Durability = coppice.PerAppend
-	}
 	if r.p.snaps {
 		o.Session.Snapshots = snapshot.Policy{Every: 2}
 	}
@@ -400,23 +397,12 @@ func (r *run) mayStart(l *laneRun) bool {
 		if !o.busy || o.handle != l.handle {
 			continue
 		}
-		for _, a := range r.acts(l.ops[l.next].kind) {
-			for _, b := range r.acts(o.ops[o.next-1].kind) {
-				if slices.Contains(r.engine.Blocks, string(a)+string(b)) || slices.Contains(r.engine.Blocks, string(b)+string(a)) {
-					return false
-				}
-			}
+		a, b := l.ops[l.next].kind, o.ops[o.next-1].kind
+		if slices.Contains(r.engine.Blocks, string([]byte{a, b})) || slices.Contains(r.engine.Blocks, string([]byte{b, a})) {
+			return false
 		}
 	}
 	return true
-}
-
-// acts are the calls that a call is: at PerAppend an append is a commit too.
-func (r *run) acts(kind byte) string {
-	if r.p.each && in(kind, appends) {
-		return string(kind) + string(opCommit)
-	}
-	return string(kind)
 }
 
 func (r *run) cancelLane(l *laneRun) {

@@ -38,7 +38,6 @@ type agent struct {
 	c       *client
 	store   *coppice.Store
 	s       *coppice.Session
-	durable bool    // at PerAppend
 	shoots  bool    // takes snapshots by the way
 	pending []*word // appended
 	kept    []*word // of a turn that failed
@@ -93,9 +92,6 @@ func (a *agent) enter() {
 		return
 	}
 	o := &coppice.SessionOptions{KeepBoth: a.w.plan.keepBoth && a.d.one(2)}
-	if a.durable = a.d.one(4); a.durable {
-		o.Durability = coppice.PerAppend
-	}
 	if a.shoots = a.d.one(2); a.shoots {
 		o.Snapshots.Every = 2
 	}
@@ -151,7 +147,7 @@ func (a *agent) done(what string, r coppice.Receipt, err error, all bool) {
 	}
 }
 
-// appendWords appends words; at PerAppend they are committed at once.
+// appendWords appends words.
 func (a *agent) appendWords(n int) {
 	var drafts []transcript.Draft
 	var list []*word
@@ -159,22 +155,13 @@ func (a *agent) appendWords(n int) {
 		o := a.speak()
 		list, drafts = append(list, o), append(drafts, entry.User(o.text()))
 	}
-	ids, err := a.s.Append(a.ctx, drafts...)
-	if len(ids) == 0 {
-		a.say(a.ctx, a.d, "append", err)
+	_, err := a.s.Append(a.ctx, drafts...)
+	a.say(a.ctx, a.d, "append", err)
+	if err != nil {
 		a.w.ledger.heard(list, refused)
 		return
 	}
 	a.pending = append(a.pending, list...)
-	if !a.durable {
-		a.say(a.ctx, a.d, "append", err)
-		return
-	}
-	var r coppice.Receipt
-	if err == nil {
-		r.Head = a.s.Head()
-	}
-	a.done("append", r, err, false)
 }
 
 // act is one operation.
