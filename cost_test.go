@@ -82,34 +82,6 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// A resume reads one object, and as many bytes whatever the length of the history.
-func TestResumeCostsTheSame(t *testing.T) {
-	read := map[int]int64{}
-	for _, turns := range []int{30, 600} {
-		store := newStore(t, memory.New(), nil)
-		s := create(t, store, "s", nil)
-		for i := 1; i <= turns; i++ {
-			id := say(t, s, "u", "a")
-			if i%15 == 0 {
-				must(s.Append(bg, entry.Compaction("summary", id[0], 1)))(t)
-			}
-			if i%5 == 0 {
-				commit(t, s, state{Turns: turns})
-			}
-		}
-		commit(t, s, nil)
-		ok(t, s.Close())
-		again := open(t, store, "s")
-		same(t, "open", cost(again.IO()), "1 get")
-		same(t, "messages", len(must(again.Context(bg))(t).Messages), 3)
-		same(t, "context", cost(again.IO()), "1 get")
-		read[turns] = again.IO().BytesRead
-	}
-	if long, short := read[600], read[30]; long > 3*short+20_000 {
-		t.Errorf("%d bytes after 600 turns, %d after 30", long, short)
-	}
-}
-
 // Commits that meet share one request.
 func TestCommitsShare(t *testing.T) {
 	mem := memory.New()

@@ -3,7 +3,6 @@ package coppice_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -198,58 +197,4 @@ func TestInfoAfterMoves(t *testing.T) {
 			agreeListed(t, name, all)
 		})
 	}
-}
-
-// The same through lives of random steps: turns, moves, lost races, deaths and lost checkpoints.
-func TestInfoInRandomLives(t *testing.T) {
-	testutil.SkipSizes(t)
-	for seed := range uint64(40) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			all := lives(t)
-			for _, l := range all {
-				l.turn(t, "begin", "asked", "answered")
-			}
-			rng := rand.New(rand.NewPCG(seed, 11))
-			var path string
-			for n := range 12 {
-				what := randomStep(t, rng, n, all)
-				path += " " + what
-				if !agree(t, "after"+path, all) {
-					return
-				}
-			}
-			agreeListed(t, "after"+path, all)
-		})
-	}
-}
-
-// randomStep takes one step in each life, and returns what it was.
-func randomStep(t *testing.T, rng *rand.Rand, n int, all []*lived) string {
-	t.Helper()
-	at, which, name := rng.IntN(len(all[0].said)), rng.IntN(1000), fmt.Sprint("n", n)
-	roles := [][]string{
-		{"asked"}, {"asked", "answered"}, {"asked", "calling"}, {"asked", "calling", "working"},
-	}[rng.IntN(4)]
-	steps := []struct {
-		name string
-		take func(l *lived)
-	}{
-		{"turn", func(l *lived) { l.turn(t, name, roles...) }},
-		{"turn", func(l *lived) { l.turn(t, name, roles...) }},
-		{"branch", func(l *lived) { l.branch(t, at, "") }},
-		{"named-branch", func(l *lived) { l.branch(t, at, name) }},
-		{"switch", func(l *lived) { must(l.s.Switch(bg, l.said[at]))(t) }},
-		{"switch-name", func(l *lived) { must(l.s.Switch(bg, l.names[which%len(l.names)]))(t) }},
-		{"edit", func(l *lived) { l.edit(t, at, name) }},
-		{"rollback", func(l *lived) { must(l.s.Rollback(bg, coppice.Target{Seq: l.seqs[which%len(l.seqs)]}))(t) }},
-		{"conflict", func(l *lived) { l.loses(t, name) }},
-		{"death", func(l *lived) { l.dies(t, name) }},
-		{"lost-checkpoint", func(l *lived) { l.losesCheckpoint(t) }},
-	}
-	step := steps[rng.IntN(len(steps))]
-	for _, l := range all {
-		step.take(l)
-	}
-	return step.name
 }

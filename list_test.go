@@ -98,6 +98,9 @@ func TestPrefixes(t *testing.T) {
 	}
 	same(t, "listed", len(collect(t, two.List(bg, coppice.ListOptions{}))), 0)
 	same(t, "listed", len(collect(t, one.List(bg, coppice.ListOptions{}))), 1)
+	grown(t, two, "s", 3, nil)
+	ok(t, one.Delete(bg, "s"))
+	same(t, "the other one after a deletion", texts(t, open(t, two, "s")), "u1 a1 u2 a2 u3 a3")
 }
 
 // A listing tells how far it is, at the cost of the two LISTs; what was deleted is no part of it; results come

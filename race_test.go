@@ -116,44 +116,6 @@ func TestMovesAmongCommits(t *testing.T) {
 	})
 }
 
-// Handles that race with KeepBoth lose nothing.
-func TestManyHandles(t *testing.T) {
-	onEach(t, func(t *testing.T, store *coppice.Store) {
-		first := create(t, store, "s", nil)
-		say(t, first, "u0")
-		commit(t, first, nil)
-		var wg sync.WaitGroup
-		for w := range 3 {
-			wg.Go(func() {
-				s, err := store.Open(bg, "s", &coppice.SessionOptions{KeepBoth: true})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				for i := range 5 {
-					if _, err := s.Append(bg, entry.User(fmt.Sprintf("%d-%d", w, i))); err != nil {
-						t.Error(err)
-					}
-					if _, err := s.Commit(bg, coppice.Turn{}); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		seen := map[string]int{}
-		for _, e := range collect(t, open(t, store, "s").Entries(bg)) {
-			if m, is := e.Message(); is {
-				seen[m.Text()]++
-			}
-		}
-		same(t, "entries", len(seen), 16)
-		for text, n := range seen {
-			same(t, text, n, 1)
-		}
-	})
-}
-
 // Equal clocks and equal randomness give equal bytes, ids included, but for what is done in the background: which commit
 // names a snapshot depends on when it was written.
 func TestDeterminism(t *testing.T) {

@@ -70,38 +70,6 @@ func TestForeignBytesForACheckpoint(t *testing.T) {
 	})
 }
 
-// What a crash leaves behind the log's last commit (half a line, a run of NUL, another program's line) hides
-// nothing from readers, and the next commit does not join it.
-func TestTornTailHarmsNothing(t *testing.T) {
-	for _, kind := range []string{"append", "local"} {
-		for name, tail := range map[string]string{
-			"half a line": `{"type":"message","id":"x","par`, "NUL": strings.Repeat("\x00", 700), "a line": `{"type":"custom","id":"y"}` + "\n",
-			"newlines": "\n\n\n", "no text": "\xff\xfe\x80",
-		} {
-			t.Run(kind+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				b := backends[kind](t)
-				store := newStore(t, b, nil)
-				grown(t, store, "s", 3, nil)
-				for key, object := range objects(t, b) {
-					if strings.HasSuffix(key, ".jsonl") {
-						must(b.(backend.Appender).Append(bg, key, int64(len(object)), []byte(tail)))(t)
-					}
-				}
-				ro := must(store.Open(bg, "s", &coppice.SessionOptions{ReadOnly: true}))(t)
-				same(t, "read-only", texts(t, ro), "u1 a1 u2 a2 u3 a3")
-				again := open(t, store, "s")
-				say(t, again, "u4")
-				commit(t, again, state{Turns: 4})
-				last := open(t, store, "s")
-				same(t, "context", texts(t, last), "u1 a1 u2 a2 u3 a3 u4")
-				same(t, "state", stateOf(t, last), state{Turns: 4})
-				same(t, "entries", len(collect(t, last.Entries(bg))), 7)
-			})
-		}
-	}
-}
-
 // 14: a checkpoint of a later release is no damage: nobody repairs it away, nobody falls back behind it.
 func TestCheckpointOfALaterFormat(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
@@ -175,57 +143,6 @@ func TestFailedOpenHarmsNothing(t *testing.T) {
 			same(t, "objects", objects(t, inner), before)
 			same(t, "tried again", texts(t, must(store.OpenOrCreate(bg, "s", nil))(t)), "u1 a1 u2 a2 u3 a3")
 		})
-	}
-}
-
-// Power loss in the middle of a commit: what was acknowledged is there, the commit under way is there or
-// not, and the session goes on, whatever the disk made of the rest. (Where objects are only replaced, what
-// can be read is durable, as object stores promise: there is no visible object in doubt.)
-func TestPowerIsLost(t *testing.T) {
-	type crashing struct {
-		b     backend.Backend
-		hook  func(memory.Hook)
-		crash func(seed uint64) backend.Backend
-		at    []memory.Stage
-	}
-	m, a := memory.New(), memory.NewAppender()
-	for kind, c := range map[string]crashing{
-		"replace": {m, m.SetHook, func(seed uint64) backend.Backend { return m.Crash(seed) }, []memory.Stage{memory.Begun}},
-		"append":  {a, a.SetHook, func(seed uint64) backend.Backend { return a.Crash(seed) }, []memory.Stage{memory.Begun, memory.Visible}},
-	} {
-		for _, stage := range c.at {
-			t.Run(fmt.Sprintf("%s/%v", kind, stage), func(t *testing.T) {
-				power, id := errors.New("power is out"), fmt.Sprintf("s%v", stage)
-				store := newStore(t, c.b, nil)
-				ctx, cancel := context.WithCancel(bg)
-				coppice.SetSleep(store, func(context.Context) error { cancel(); return context.Canceled })
-				s, _ := grown(t, store, id, 20, nil)
-				say(t, s, "u21", "a21")
-				out := false
-				c.hook(func(st memory.Step) error {
-					if out = out || st.Stage == stage; out {
-						return power
-					}
-					return nil
-				})
-				_, err := s.Commit(ctx, coppice.Turn{State: state{Turns: 21}})
-				c.hook(nil)
-				if err != nil && !errors.Is(err, coppice.ErrCommitUnknown) {
-					t.Fatalf("commit: %v", err)
-				}
-				for seed := range uint64(20) {
-					after := must(newStore(t, c.crash(seed), nil).Open(bg, id, nil))(t)
-					turns := stateOf(t, after).Turns
-					if turns != 21 && (turns != 20 || err == nil) {
-						t.Fatalf("seed %d: turn %d after %v", seed, turns, err)
-					}
-					same(t, "seq", after.Head().Seq, turns)
-					same(t, "entries", len(collect(t, after.Entries(bg))), 2*turns)
-					say(t, after, "on")
-					commit(t, after, nil)
-				}
-			})
-		}
 	}
 }
 

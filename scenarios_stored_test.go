@@ -78,49 +78,6 @@ func TestRedactionOfAnExplicitContext(t *testing.T) {
 	})
 }
 
-// A session that is opened and closed again and again does not grow by it.
-func TestResumingAddsNothing(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, b backend.Backend) {
-		store := newStore(t, b, nil)
-		s, _ := grown(t, store, "s", 20, nil)
-		ok(t, s.Close())
-		before := objects(t, b)
-		for range 10 {
-			again := must(store.OpenOrCreate(bg, "s", nil))(t)
-			_ = texts(t, again)
-			ok(t, again.Close())
-		}
-		same(t, "objects", maps.Equal(objects(t, b), before), true)
-	})
-}
-
-// A read-only handle leaves no trace, whatever is read with it; so can a shared context be lent out.
-func TestReadOnlyLeavesNoTrace(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, b backend.Backend) {
-		store := newStore(t, b, nil)
-		s, _ := grown(t, store, "s", 20, nil) // not closed: its checkpoint is behind its log
-		must(s.Snapshot(bg, "x"))(t)
-		before := objects(t, b)
-		ro := must(store.Open(bg, "s", &coppice.SessionOptions{ReadOnly: true}))(t)
-		_ = texts(t, ro)
-		_ = must(ro.Tree(bg))(t)
-		_ = collect(t, ro.Entries(bg))
-		_ = collect(t, ro.Log(bg, coppice.Target{}))
-		_ = collect(t, ro.Snapshots(bg))
-		_ = must(ro.At(bg, coppice.Target{Seq: 3}))(t)
-		_ = must(ro.At(bg, coppice.Target{Tag: "x"}))(t)
-		ok(t, ro.Reload(bg))
-		ok(t, ro.Close())
-		io := ro.IO()
-		same(t, "writes", io.Put+io.Append+io.Delete, 0)
-		same(t, "objects", maps.Equal(objects(t, b), before), true)
-		f := must(must(store.Open(bg, "s", &coppice.SessionOptions{ReadOnly: true}))(t).Fork(bg, coppice.Target{}, "mine", nil))(t)
-		say(t, f, "u21") // who wants to go on forks
-		commit(t, f, nil)
-		same(t, "the source", open(t, store, "s").Head().Seq, 20)
-	})
-}
-
 // 25: state that did not change is not written again: not in a commit that says it once more, and not in
 // one that says nothing.
 func TestUnchangedStateIsNotWrittenAgain(t *testing.T) {

@@ -1,8 +1,6 @@
 package coppice_test
 
 import (
-	"errors"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -24,7 +22,7 @@ import (
 //	 8    S3 prefixes, regions, pages                            backend/s3 TestAddress, TestBadAddresses, TestBackendBelowPrefix; backendtest List/Many
 //	 9    a second process finds everything                      TestResume, TestSettings
 //	10    ids that cannot be are refused                         TestImpossibleOptions
-//	11    delete removes its own session only                    TestDelete, TestDeleteLeavesOtherTenants, TestDeleteErases
+//	11    delete removes its own session only                    TestDelete, TestPrefixes, TestDeleteErases
 //	12    a restore over something is told from a new start      TestOpenOrCreateTellsNewFromOld, TestTakenID
 //	13    what is missing is fs.ErrNotExist                      TestOnlyCommitsWrite, TestAt
 //	14    bytes that are no checkpoint: a typed error            TestForeignBytesForACheckpoint, TestCheckpointOfALaterFormat
@@ -50,13 +48,13 @@ import (
 //	34    a failed restore harms nothing and is tried again      TestFailedOpenHarmsNothing, TestDamageIsNotTakenForNew
 //	35    the answer comes to a new process                      TestOpenCalls, TestForeignBytesForACheckpoint
 //
-// And what is ours: concurrent writers TestConflictRebase, TestManyHandles; power loss TestPowerIsLost and
-// internal/journal TestPowerLoss, TestKill9; a corrupt latest TestForeignBytesForACheckpoint and
+// And what is ours: concurrent writers TestConflictRebase and internal/proof/linear; power loss
+// internal/proof/crash, internal/journal TestPowerLoss, TestKill9; a corrupt latest TestForeignBytesForACheckpoint and
 // internal/journal TestLostCheckpoint; bounded bytes TestResumeDoesNotGrow; branch, fork, switch
 // TestNavigation, TestFork, TestForkAfterCompaction, TestStatesOfBranchesDoNotLeak; retention TestSnapshots,
 // TestNothingGoesByItself; listing TestList; write amplification TestBytesDoNotGrow, TestBytesPutDoNotGrow;
-// orphans TestNothingIsLeftOver and internal/gc; torn tails TestTornTailHarmsNothing and internal/journal
-// TestTornTailAtEveryByte; many resumes TestResumingAddsNothing; history TestHistoryIsNeverChanged.
+// orphans TestNothingIsLeftOver and internal/gc; torn tails internal/journal
+// TestTornTailAtEveryByte; many resumes TestOpenAndCloseWriteNothing; history TestHistoryIsNeverChanged.
 
 // onEachBackend runs a test on every kind of store, for those that look below it.
 func onEachBackend(t *testing.T, f func(t *testing.T, b backend.Backend)) {
@@ -109,20 +107,6 @@ func holders(t testing.TB, b backend.Backend, text string) []string {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// 11: one id in two namespaces is two sessions, and one goes without the other.
-func TestDeleteLeavesOtherTenants(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, b backend.Backend) {
-		one, two := newStore(t, backend.WithPrefix(b, "t1/"), nil), newStore(t, backend.WithPrefix(b, "t2/"), nil)
-		grown(t, one, "s", 2, nil)
-		grown(t, two, "s", 3, nil)
-		ok(t, one.Delete(bg, "s"))
-		if _, err := one.Open(bg, "s", nil); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("it is still there: %v", err)
-		}
-		same(t, "the other tenant", texts(t, open(t, two, "s")), "u1 a1 u2 a2 u3 a3")
-	})
 }
 
 // 11, and a user's right: after Delete no object holds anything of what was said, tombstone included.

@@ -103,8 +103,8 @@ var mutants = []mutant{
 	{
 		name: "epochs-stand-still", broken: "a new writer does not take a new epoch",
 		edits: []edit{{composeGo, "\t\tepoch++\n", "\t\tepoch += 0\n"}},
-		suite: "objectstore_test.go", pkg: ".", run1: "TestCollectBesideHosts|TestDeathBeforeTheCommit",
-		want: "an orphan is left",
+		suite: "simulation", pkg: "internal/proof/sim", run1: "TestProofSimulation",
+		want: "garbage stays",
 	},
 	{
 		name: "entry-changed", broken: "a commit stores other bytes than it was given, and reads them back without fault",
