@@ -53,7 +53,7 @@ func ExampleTreeBuilder() {
 	}
 	tree := b.Tree("q2", []transcript.Branch{{Name: "first try", Head: "a1"}}, nil)
 
-	fmt.Println(b.Len(), "rows,", len(diagnostics), "diagnostics, has q1:", b.Has("q1"))
+	fmt.Println(b.Len(), "rows,", len(diagnostics), "diagnostics")
 	for n := range tree.Nodes(transcript.FilterDefault) {
 		fmt.Println(n.ID, n.ParentID, n.OnPath, n.Preview)
 	}
@@ -61,7 +61,7 @@ func ExampleTreeBuilder() {
 		fmt.Println(branch.Name, "is at", branch.Head)
 	}
 	// Output:
-	// 5 rows, 0 diagnostics, has q1: true
+	// 5 rows, 0 diagnostics
 	// q1  true When is high water?
 	// a1 q1 false At noon.
 	// a2 q1 true At 11:42.
@@ -417,11 +417,11 @@ func ExampleTree_Shows() {
 		fmt.Println(n.ID, n.Preview)
 	}
 	head, ok := tree.HeadOrdinal()
-	fmt.Println("head:", head, ok, "- parents first:", tree.InOrder())
+	fmt.Println("head:", head, ok)
 	// Output:
 	// q1 When is high water?
 	// q2 And low water?
-	// head: 4 true - parents first: true
+	// head: 4 true
 }
 
 // A page of a conversation shows of each message which version it is.

@@ -170,10 +170,6 @@ func (t *Tree) Shows(f Filter, ordinal uint64) bool {
 	return ordinal < uint64(t.n) && t.shows(f, uint32(ordinal))
 }
 
-// InOrder reports whether every parent comes before its children, and none is a commit. Where it does not, parents of
-// entries may change as the session grows.
-func (t *Tree) InOrder() bool { return !t.irregular }
-
 // IsCommit reports whether the row with this ordinal is a commit, and no entry.
 func (t *Tree) IsCommit(ordinal uint64) bool {
 	return ordinal < uint64(t.n) && t.class(uint32(ordinal))&classCommit != 0

@@ -34,17 +34,6 @@ type idIndex struct {
 
 func newIDIndex() *idIndex { return &idIndex{seed: maphash.MakeSeed()} }
 
-// Has reports whether an entry that was added has this id. It costs no pass over the tree, but for the first call.
-func (b *TreeBuilder) Has(id string) bool {
-	n := len(b.parents)
-	t := &Tree{
-		chunks: b.chunks, tail: chunk{first: uint32(n - len(b.rows)), rows: b.rows},
-		parents: b.parents, classes: b.classes, ids: b.ids, committed: uint32(n), n: uint32(n),
-	}
-	_, ok := t.lookup(id)
-	return ok
-}
-
 // lookup returns the last entry with this id. Commits are not found.
 func (t *Tree) lookup(id string) (uint32, bool) {
 	for k := len(t.pending.rows) - 1; k >= 0; k-- {

@@ -23,7 +23,6 @@ type Inventory struct {
 	Lists         map[string]backend.Info // of the parts of originals, by hex SHA-256 of the whole
 	Torn          map[string]backend.Info // by key within the session
 	Count         int
-	Bytes         int64
 }
 
 // TakeInventory lists a session. Keys that are no object's are handed to stranger and else ignored.
@@ -44,7 +43,6 @@ func TakeInventory(ctx context.Context, b backend.Backend, id string, stranger f
 			continue
 		}
 		inv.Count++
-		inv.Bytes += info.Size
 	}
 	return inv, nil
 }

@@ -24,8 +24,7 @@ type Damaged struct {
 // Line is a line of a damaged part: an entry or a commit line that is by itself, or neither.
 type Line struct {
 	Raw    []byte
-	ID     string // "" = no entry can be made of it
-	Parent string
+	ID     string             // "" = no entry can be made of it
 	Record *checkpoint.Record // it is a commit line that verifies by itself
 	At     uint64             // its ordinal, where First is set: it is the first of a segment
 	First  bool
@@ -80,7 +79,7 @@ func Parse(raw []byte, key uint64, opening int) []Line {
 // read takes the line as an entry, if it is one.
 func (l *Line) read() {
 	if h, err := transcript.ParseLine(l.Raw); err == nil && h.ID != "" {
-		l.ID, l.Parent = h.ID, h.ParentID
+		l.ID = h.ID
 	}
 }
 

@@ -4,10 +4,7 @@
 // Guarantees:
 //
 //   - Building costs time linear in the tree, and 16 bytes an entry beside 28 for each child of a fork.
-//   - Rows that are appended below the head are added at the end, if nothing is drawn after it.
 //   - At and IndexOf cost the logarithm of the number of forks for each row.
-//
-// A Rows is not safe for concurrent use while Grow runs.
 package rows
 
 import (
@@ -29,7 +26,7 @@ type Order uint8
 // The orders.
 const (
 	// Drawn is the order of a tree on paper: at a fork first the side lanes, the oldest first, then the line on which
-	// the head is; off its path the newest version continues the line. What grows on the head hangs on it.
+	// the head is; off its path the newest version continues the line.
 	Drawn Order = iota
 	// ActiveFirst is that of a selector: at a fork the line on which the head is comes first, then the others, the
 	// oldest first.
@@ -91,17 +88,11 @@ type Rows struct {
 
 // New returns the rows of a tree.
 func New(t *transcript.Tree, o Options) (*Rows, error) {
-	r := &Rows{o: o}
-	return r, r.build(t)
-}
-
-// build makes everything anew.
-func (r *Rows) build(t *transcript.Tree) error {
 	n := t.Len()
 	if n > MaxEntries {
-		return ErrTooLarge
+		return nil, ErrTooLarge
 	}
-	*r = Rows{t: t, o: r.o, hidden: map[uint32]int{}}
+	r := &Rows{t: t, o: o, hidden: map[uint32]int{}}
 	r.near, r.link, r.place = make([]uint32, n+1), make([]uint32, n+1), make([]uint32, n+1)
 	for i := range r.link {
 		r.near[i], r.link[i], r.place[i] = none, none, none
@@ -115,7 +106,7 @@ func (r *Rows) build(t *transcript.Tree) error {
 	}
 	r.order = make([]uint32, 0, shown)
 	r.walk()
-	return nil
+	return r, nil
 }
 
 // shows reports whether an entry is shown, folds aside.

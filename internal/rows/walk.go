@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // open is a line that is not drawn yet.
@@ -221,47 +220,4 @@ func (r *Rows) Key() string {
 		return "" // a hash takes every write
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// Grow makes the rows those of a later tree of the session. added reports that rows were added at the end and all
-// others stayed as they were: that is so where each new entry that is shown hangs on the last row, with the head below
-// it.
-// Else they are built anew: under a search, under filters that ask where the head or a label is, with amendments, and
-// where parents come after their children. found is for the Found of Options.
-func (r *Rows) Grow(t *transcript.Tree, found []uint64) (added bool, err error) {
-	before := r.t.Len()
-	r.o.Found = found
-	if r.o.Filter != transcript.FilterNoTools && r.o.Filter != transcript.FilterLabeledOnly {
-		added = found == nil && t.InOrder() && !t.Amends() && t.Len() >= before && t.Len() <= MaxEntries &&
-			len(r.order) > 0 && r.head == r.order[len(r.order)-1]
-	}
-	if added && r.extend(t, before) {
-		return true, nil
-	}
-	return false, r.build(t)
-}
-
-// extend adds the rows of new entries. false: the rows have to be built anew.
-func (r *Rows) extend(t *transcript.Tree, before int) bool {
-	r.t = t
-	for s := uint32(before) + 1; s <= uint32(t.Len()); s++ {
-		r.near, r.link, r.place = append(r.near, none), append(r.link, none), append(r.place, none)
-		if r.nearest(s) != s {
-			continue
-		}
-		last := r.order[len(r.order)-1]
-		if r.parent(s) != last || r.o.Folds[uint64(last-1)] {
-			return false
-		}
-		in := r.runs[len(r.runs)-1]
-		depth := in.depth + uint32(len(r.order)) - in.row
-		r.link[last] = s
-		for uint32(len(r.active)) <= s/64 {
-			r.active = append(r.active, 0)
-		}
-		r.active[s/64] |= 1 << (s % 64)
-		r.lay(open{s, depth, in.indent})
-	}
-	r.head = r.headSlot()
-	return r.head == r.order[len(r.order)-1]
 }
