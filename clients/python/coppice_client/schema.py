@@ -6,8 +6,6 @@ from typing import Any, Literal, TypedDict
 
 
 class AccessDoc(TypedDict):
-    """AccessDoc of the API."""
-
     readOnly: bool
     """the server refuses every write, with any token"""
     rights: list[str]
@@ -17,44 +15,32 @@ class AccessDoc(TypedDict):
 
 
 class _BlameList(TypedDict):
-    """What each BlameList has."""
-
     changes: list[Change]
     """newest first"""
 
 
 class BlameList(_BlameList, total=False):
-    """BlameList of the API."""
-
     next: str
     """after of the older ones, also of an empty page; absent at the end"""
 
 
 class _Branch(TypedDict):
-    """What each Branch has."""
-
     head: str | None
     """null: the next entry becomes a root"""
     name: str
 
 
 class Branch(_Branch, total=False):
-    """Branch of the API."""
-
     at: str
     """the nearest ancestor of the head that is in the list, if the head is not"""
 
 
 class _BranchBody(TypedDict):
-    """What each BranchBody has."""
-
     entry: str
     """the entry after which to go on; empty = before the first"""
 
 
 class BranchBody(_BranchBody, total=False):
-    """BranchBody of the API."""
-
     name: str
     """of the new branch"""
     summary: str
@@ -62,8 +48,6 @@ class BranchBody(_BranchBody, total=False):
 
 
 class BranchList(TypedDict):
-    """BranchList of the API."""
-
     branches: list[Branch]
 
 
@@ -71,8 +55,6 @@ _Bucket = TypedDict("_Bucket", {"count": "int", "forks": "int", "from": "int", "
 
 
 class Bucket(_Bucket, total=False):
-    """Bucket of the API."""
-
     head: bool
     """the row of the head, or of its nearest ancestor that has one, is in it"""
     hits: int
@@ -80,8 +62,6 @@ class Bucket(_Bucket, total=False):
 
 
 class _Change(TypedDict):
-    """What each Change has."""
-
     branch: str
     commit: str
     """its id"""
@@ -102,8 +82,6 @@ class _Change(TypedDict):
 
 
 class Change(_Change, total=False):
-    """Change of the API."""
-
     kept: str
     """the branch that was kept"""
     key: str
@@ -111,8 +89,6 @@ class Change(_Change, total=False):
 
 
 class _Commit(TypedDict):
-    """What each Commit has."""
-
     branch: str
     commit: str
     """its id"""
@@ -131,8 +107,6 @@ class _Commit(TypedDict):
 
 
 class Commit(_Commit, total=False):
-    """Commit of the API."""
-
     kept: str
     """the branch that was kept"""
     key: str
@@ -140,15 +114,11 @@ class Commit(_Commit, total=False):
 
 
 class _CommitList(TypedDict):
-    """What each CommitList has."""
-
     commits: list[Commit]
     """newest first"""
 
 
 class CommitList(_CommitList, total=False):
-    """CommitList of the API."""
-
     error: Problem
     """why the list is cut short after its first item"""
     next: str
@@ -158,8 +128,6 @@ class CommitList(_CommitList, total=False):
 
 
 class _Committed(TypedDict):
-    """What each Committed has."""
-
     commit: str
     """id of that commit"""
     entries: list[str]
@@ -171,8 +139,6 @@ class _Committed(TypedDict):
 
 
 class Committed(_Committed, total=False):
-    """Committed of the API."""
-
     kept: str
     """the branch on which it was stored, as another writer was first"""
     repeated: bool
@@ -182,8 +148,6 @@ class Committed(_Committed, total=False):
 
 
 class _CompactBody(TypedDict):
-    """What each CompactBody has."""
-
     summary: str
     """text of the summary"""
 
@@ -192,8 +156,6 @@ CompactBody = TypedDict("CompactBody", {"from": "str", "keep": "int"}, total=Fal
 
 
 class _Compacted(TypedDict):
-    """What each Compacted has."""
-
     branch: str
     entry: str
     """id of the compaction entry"""
@@ -210,8 +172,6 @@ class _Compacted(TypedDict):
 
 
 class Compacted(_Compacted, total=False):
-    """Compacted of the API."""
-
     kept: str
     """the branch that names the line that was left, where none did"""
     repeated: bool
@@ -219,8 +179,6 @@ class Compacted(_Compacted, total=False):
 
 
 class _Context(TypedDict):
-    """What each Context has."""
-
     diagnostics: list[Diagnostic]
     io: IO
     """requests to the backend"""
@@ -235,8 +193,6 @@ class _Context(TypedDict):
 
 
 class Context(_Context, total=False):
-    """Context of the API."""
-
     lost: list[Loss]
     """what the request does not have, or not as it was"""
     moreLost: int
@@ -248,8 +204,6 @@ class Context(_Context, total=False):
 
 
 class CostAt(TypedDict):
-    """CostAt of the API."""
-
     cost: float
     """sum up to and with that commit, all branches"""
     seq: int
@@ -257,15 +211,11 @@ class CostAt(TypedDict):
 
 
 class Created(TypedDict):
-    """Created of the API."""
-
     session: str
     """its id"""
 
 
 class _Damage(TypedDict):
-    """What each Damage has."""
-
     damage: bool
     """data is lost or cannot be trusted; false: a note"""
     detail: str
@@ -277,43 +227,31 @@ class _Damage(TypedDict):
 
 
 class Damage(_Damage, total=False):
-    """Damage of the API."""
-
     hint: str
     session: str
 
 
 class DayUsage(TypedDict):
-    """DayUsage of the API."""
-
     day: str
     """in UTC, as 2006-01-02"""
     usage: Tokens
 
 
 class _Deleted(TypedDict):
-    """What each Deleted has."""
-
     deleted: bool
     session: str
 
 
 class Deleted(_Deleted, total=False):
-    """Deleted of the API."""
-
     trash: str
     """the item that was created in the trash"""
 
 
 class _Diagnostic(TypedDict):
-    """What each Diagnostic has."""
-
     kind: str
 
 
 class Diagnostic(_Diagnostic, total=False):
-    """Diagnostic of the API."""
-
     detail: str
     """one line for people"""
     entry: str
@@ -322,8 +260,6 @@ class Diagnostic(_Diagnostic, total=False):
 
 
 class Diff(TypedDict):
-    """Diff of the API."""
-
     base: str | None
     """the last entry on both paths; null: none"""
     messages: DiffEntries
@@ -332,8 +268,6 @@ class Diff(TypedDict):
 
 
 class _DiffEntries(TypedDict):
-    """What each DiffEntries has."""
-
     onlyA: list[Any]
     """complete entries, root first"""
     onlyB: list[Any]
@@ -341,8 +275,6 @@ class _DiffEntries(TypedDict):
 
 
 class DiffEntries(_DiffEntries, total=False):
-    """DiffEntries of the API."""
-
     moreA: int
     """entries after those of onlyA; only over HTTP, with a limit"""
     moreB: int
@@ -350,8 +282,6 @@ class DiffEntries(_DiffEntries, total=False):
 
 
 class EditBody(TypedDict):
-    """EditBody of the API."""
-
     entry: str
     """the entry of which it is another version"""
     message: Any
@@ -359,15 +289,11 @@ class EditBody(TypedDict):
 
 
 class _EntryList(TypedDict):
-    """What each EntryList has."""
-
     entries: list[Any]
     """the lines of the entries"""
 
 
 class EntryList(_EntryList, total=False):
-    """EntryList of the API."""
-
     error: Problem
     """why the list is cut short after its first item"""
     marks: list[Mark]
@@ -379,8 +305,6 @@ class EntryList(_EntryList, total=False):
 
 
 class _Events(TypedDict):
-    """What each Events has."""
-
     commits: list[Any]
     """as the data of the events commit; empty = none came"""
     next: str
@@ -388,29 +312,21 @@ class _Events(TypedDict):
 
 
 class Events(_Events, total=False):
-    """Events of the API."""
-
     reset: bool
     """after is of no commit: read the session again, then go on"""
 
 
 class _Fork(TypedDict):
-    """What each Fork has."""
-
     session: str
     """id of the new session"""
 
 
 class Fork(_Fork, total=False):
-    """Fork of the API."""
-
     text: str
     """text of the message before which the new session ends"""
 
 
 class ForkBody(TypedDict, total=False):
-    """ForkBody of the API."""
-
     id: str
     """of the new session; default a new id"""
     title: str
@@ -419,8 +335,6 @@ class ForkBody(TypedDict, total=False):
 
 
 class FoundProgram(TypedDict):
-    """FoundProgram of the API."""
-
     bytes: int
     files: int
     folder: str
@@ -428,14 +342,10 @@ class FoundProgram(TypedDict):
 
 
 class Health(TypedDict):
-    """Health of the API."""
-
     status: str
 
 
 class IO(TypedDict):
-    """IO of the API."""
-
     append: int
     bytesRead: int
     bytesWritten: int
@@ -447,29 +357,21 @@ class IO(TypedDict):
 
 
 class _Import(TypedDict):
-    """What each Import has."""
-
     imported: list[Imported]
     """one element for each file"""
     total: ImportTotal
 
 
 class Import(_Import, total=False):
-    """Import of the API."""
-
     found: list[FoundProgram]
     """what there is of each program, where no file was named"""
 
 
 class _ImportDiagnostic(TypedDict):
-    """What each ImportDiagnostic has."""
-
     kind: str
 
 
 class ImportDiagnostic(_ImportDiagnostic, total=False):
-    """ImportDiagnostic of the API."""
-
     detail: str
     entry: str
     line: int
@@ -479,8 +381,6 @@ class ImportDiagnostic(_ImportDiagnostic, total=False):
 
 
 class ImportTotal(TypedDict):
-    """ImportTotal of the API."""
-
     branches: int
     """number of messages on their branches"""
     deleted: int
@@ -500,14 +400,10 @@ class ImportTotal(TypedDict):
 
 
 class _Imported(TypedDict):
-    """What each Imported has."""
-
     file: str
 
 
 class Imported(_Imported, total=False):
-    """Imported of the API."""
-
     added: int
     """number of entries that were added"""
     badLines: int
@@ -535,8 +431,6 @@ class Imported(_Imported, total=False):
 
 
 class Label(TypedDict):
-    """Label of the API."""
-
     entry: str
     label: str
     """the complete text"""
@@ -545,39 +439,29 @@ class Label(TypedDict):
 
 
 class LabelBody(TypedDict):
-    """LabelBody of the API."""
-
     entry: str
     label: str
     """empty removes it"""
 
 
 class LabelList(TypedDict):
-    """LabelList of the API."""
-
     labels: list[Label]
     """in the order in which they were set"""
 
 
 class _Loss(TypedDict):
-    """What each Loss has."""
-
     kind: str
     message: int
     """index of the message in the context, from 0; -1: none"""
 
 
 class Loss(_Loss, total=False):
-    """Loss of the API."""
-
     detail: str
     """one line for people"""
     entry: str
 
 
 class _Mark(TypedDict):
-    """What each Mark has."""
-
     children: int
     """number of entries that are said next, whatever structure is between"""
     id: str
@@ -595,15 +479,11 @@ class _Mark(TypedDict):
 
 
 class Mark(_Mark, total=False):
-    """Mark of the API."""
-
     amendedBy: str
     """the amendment that the line of the entry shows"""
 
 
 class Match(TypedDict):
-    """Match of the API."""
-
     branches: list[str]
     """branches that contain the entry, at most 16"""
     entry: str
@@ -624,15 +504,11 @@ class Match(TypedDict):
 
 
 class _MatchList(TypedDict):
-    """What each MatchList has."""
-
     matches: list[Match]
     """best first"""
 
 
 class MatchList(_MatchList, total=False):
-    """MatchList of the API."""
-
     next: str
     """after of the next page; absent at the end"""
     problems: list[ReportedProblem]
@@ -640,16 +516,12 @@ class MatchList(_MatchList, total=False):
 
 
 class ModelUsage(TypedDict):
-    """ModelUsage of the API."""
-
     model: str | None
     """provider/id; null: answers without a model"""
     usage: Tokens
 
 
 class _Moved(TypedDict):
-    """What each Moved has."""
-
     branch: str
     head: str | None
     """the entry from which the next one grows; null: the next one is a root"""
@@ -658,8 +530,6 @@ class _Moved(TypedDict):
 
 
 class Moved(_Moved, total=False):
-    """Moved of the API."""
-
     kept: str
     """the branch that names the line that was left, where none did"""
     repeated: bool
@@ -667,8 +537,6 @@ class Moved(_Moved, total=False):
 
 
 class NewCommit(TypedDict, total=False):
-    """NewCommit of the API."""
-
     docs: dict[str, Any]
     """documents by name; null removes"""
     entries: list[Any]
@@ -683,8 +551,6 @@ class NewCommit(TypedDict, total=False):
 
 
 class NewSession(TypedDict, total=False):
-    """NewSession of the API."""
-
     cwd: str
     meta: dict[str, str]
     parent: str
@@ -695,12 +561,10 @@ class NewSession(TypedDict, total=False):
 
 
 class NoBody(TypedDict, total=False):
-    """NoBody of the API."""
+    pass
 
 
 class _Node(TypedDict):
-    """What each Node has."""
-
     id: str
     label: str
     onPath: bool
@@ -719,8 +583,6 @@ class _Node(TypedDict):
 
 
 class Node(_Node, total=False):
-    """Node of the API."""
-
     amendedBy: str
     """the amendment whose text preview and role are of"""
     withdrawn: bool
@@ -728,8 +590,6 @@ class Node(_Node, total=False):
 
 
 class OpenCall(TypedDict):
-    """OpenCall of the API."""
-
     arguments: Any
     """null where the message has none"""
     entry: str
@@ -738,15 +598,11 @@ class OpenCall(TypedDict):
 
 
 class PartialBody(TypedDict):
-    """PartialBody of the API."""
-
     partial: Any
     """what was streamed so far; null = nothing any more"""
 
 
 class _Problem(TypedDict):
-    """What each Problem has."""
-
     code: str
     """what went wrong, for programs"""
     detail: str
@@ -759,8 +615,6 @@ class _Problem(TypedDict):
 
 
 class Problem(_Problem, total=False):
-    """Problem of the API."""
-
     entries: list[Any]
     """of conflict: the entries since the commit of If-Match"""
     hint: str
@@ -772,8 +626,6 @@ class Problem(_Problem, total=False):
 
 
 class Prompt(TypedDict):
-    """Prompt of the API."""
-
     branches: list[str]
     """branches that contain the entry, at most 16"""
     cwd: str
@@ -791,15 +643,11 @@ class Prompt(TypedDict):
 
 
 class _PromptList(TypedDict):
-    """What each PromptList has."""
-
     prompts: list[Prompt]
     """newest first; one that was repeated directly is listed once"""
 
 
 class PromptList(_PromptList, total=False):
-    """PromptList of the API."""
-
     next: str
     """after of the next page; absent at the end"""
     problems: list[ReportedProblem]
@@ -807,8 +655,6 @@ class PromptList(_PromptList, total=False):
 
 
 class _ReportedProblem(TypedDict):
-    """What each ReportedProblem has."""
-
     code: str
     """what went wrong, for programs"""
     message: str
@@ -816,15 +662,11 @@ class _ReportedProblem(TypedDict):
 
 
 class ReportedProblem(_ReportedProblem, total=False):
-    """ReportedProblem of the API."""
-
     hint: str
     """what to do"""
 
 
 class _Resume(TypedDict):
-    """What each Resume has."""
-
     branch: str
     commit: str
     """id of the newest commit"""
@@ -845,8 +687,6 @@ class _Resume(TypedDict):
 
 
 class Resume(_Resume, total=False):
-    """Resume of the API."""
-
     manager: Any
     """what the context manager keeps"""
     missing: int
@@ -854,8 +694,6 @@ class Resume(_Resume, total=False):
 
 
 class _Rollback(TypedDict):
-    """What each Rollback has."""
-
     branch: str
     head: str | None
     """the entry from which the next one grows; null: the next one is a root"""
@@ -866,8 +704,6 @@ class _Rollback(TypedDict):
 
 
 class Rollback(_Rollback, total=False):
-    """Rollback of the API."""
-
     kept: str
     """the branch that names the line that was left, where none did"""
     repeated: bool
@@ -875,8 +711,6 @@ class Rollback(_Rollback, total=False):
 
 
 class _Row(TypedDict):
-    """What each Row has."""
-
     children: int
     """number of rows directly below"""
     depth: int
@@ -910,8 +744,6 @@ class _Row(TypedDict):
 
 
 class Row(_Row, total=False):
-    """Row of the API."""
-
     amendedBy: str
     """the amendment whose text preview and role are of"""
     withdrawn: bool
@@ -922,8 +754,6 @@ _RowList = TypedDict("_RowList", {"branches": "list[Branch]", "from": "int", "he
 
 
 class RowList(_RowList, total=False):
-    """RowList of the API."""
-
     at: int
     """of around: the row of the entry, or of its nearest ancestor that has one"""
     headAt: str
@@ -933,8 +763,6 @@ class RowList(_RowList, total=False):
 
 
 class _Session(TypedDict):
-    """What each Session has."""
-
     branch: str
     bytes: int
     """size of the raw transcript"""
@@ -954,8 +782,6 @@ class _Session(TypedDict):
 
 
 class Session(_Session, total=False):
-    """Session of the API."""
-
     damaged: bool
     """it cannot be read: only id and updated are known"""
     first: str
@@ -975,8 +801,6 @@ class Session(_Session, total=False):
 
 
 class SessionChange(TypedDict, total=False):
-    """SessionChange of the API."""
-
     cwd: str
     meta: dict[str, str | None]
     """by key; null removes it, and keys that are absent stay"""
@@ -984,14 +808,10 @@ class SessionChange(TypedDict, total=False):
 
 
 class _SessionList(TypedDict):
-    """What each SessionList has."""
-
     sessions: list[Session]
 
 
 class SessionList(_SessionList, total=False):
-    """SessionList of the API."""
-
     error: Problem
     """why the list is cut short after its first item"""
     next: str
@@ -999,8 +819,6 @@ class SessionList(_SessionList, total=False):
 
 
 class _SessionUsage(TypedDict):
-    """What each SessionUsage has."""
-
     created: str
     cwd: str
     days: list[DayUsage]
@@ -1019,8 +837,6 @@ class _SessionUsage(TypedDict):
 
 
 class SessionUsage(_SessionUsage, total=False):
-    """SessionUsage of the API."""
-
     damaged: bool
     """not all of it can be read, so what it used is not known"""
     inherited: Tokens
@@ -1034,8 +850,6 @@ class SessionUsage(_SessionUsage, total=False):
 
 
 class _Snapshot(TypedDict):
-    """What each Snapshot has."""
-
     bytes: int
     commit: str
     id: str
@@ -1047,42 +861,30 @@ class _Snapshot(TypedDict):
 
 
 class Snapshot(_Snapshot, total=False):
-    """Snapshot of the API."""
-
     only: bool
     """because of damage, no other copy of the state exists"""
 
 
 class SnapshotBody(TypedDict, total=False):
-    """SnapshotBody of the API."""
-
     tag: str
 
 
 class SnapshotList(TypedDict):
-    """SnapshotList of the API."""
-
     snapshots: list[Snapshot]
     """newest first"""
 
 
 class SwitchBody(TypedDict):
-    """SwitchBody of the API."""
-
     to: str
     """a branch, or an entry: then the newest leaf below it"""
 
 
 class TargetBody(TypedDict):
-    """TargetBody of the API."""
-
     to: str
     """a target, as at of state"""
 
 
 class Tokens(TypedDict):
-    """Tokens of the API."""
-
     answers: int
     """number of responses of providers"""
     cacheRead: int
@@ -1098,8 +900,6 @@ class Tokens(TypedDict):
 
 
 class _TreeMap(TypedDict):
-    """What each TreeMap has."""
-
     buckets: list[Bucket]
     """stretches of rows, in their order"""
     total: int
@@ -1107,8 +907,6 @@ class _TreeMap(TypedDict):
 
 
 class TreeMap(_TreeMap, total=False):
-    """TreeMap of the API."""
-
     nextHit: int
     """the one after near, around the end; absent: none"""
     previousHit: int
@@ -1116,8 +914,6 @@ class TreeMap(_TreeMap, total=False):
 
 
 class _Usage(TypedDict):
-    """What each Usage has."""
-
     days: list[DayUsage]
     """of usage, by day of the answer, oldest first, at most the newest 1,024"""
     entries: int
@@ -1132,8 +928,6 @@ class _Usage(TypedDict):
 
 
 class Usage(_Usage, total=False):
-    """Usage of the API."""
-
     inherited: Tokens
     """of copies of answers that other sessions received"""
     points: list[CostAt]
@@ -1141,15 +935,11 @@ class Usage(_Usage, total=False):
 
 
 class _UsageList(TypedDict):
-    """What each UsageList has."""
-
     sessions: list[SessionUsage]
     """in the order of the list of sessions"""
 
 
 class UsageList(_UsageList, total=False):
-    """UsageList of the API."""
-
     error: Problem
     """why the list is cut short after its first item"""
     next: str
@@ -1157,8 +947,6 @@ class UsageList(_UsageList, total=False):
 
 
 class Verify(TypedDict):
-    """Verify of the API."""
-
     bytes: int
     """number of bytes that were read"""
     deep: bool
@@ -1173,15 +961,11 @@ class Verify(TypedDict):
 
 
 class VerifyBody(TypedDict, total=False):
-    """VerifyBody of the API."""
-
     deep: bool
     """read every byte"""
 
 
 class Versions(TypedDict):
-    """Versions of the API."""
-
     at: int
     """the place of the entry that was asked for, from 0"""
     versions: list[Node]
@@ -1189,8 +973,6 @@ class Versions(TypedDict):
 
 
 class Window(TypedDict):
-    """Window of the API."""
-
     complete: bool
     """false: older entries were omitted"""
     omittedEntries: int

@@ -88,18 +88,18 @@ def fields(schema: dict[str, Any], required: bool) -> dict[str, dict[str, Any]]:
     return {k: v for k, v in schema.get("properties", {}).items() if (k in wanted) == required}
 
 
-def typed_dict(name: str, base: str, members: dict[str, dict[str, Any]], doc: str) -> str:
+def typed_dict(name: str, base: str, members: dict[str, dict[str, Any]]) -> str:
     """Return a class; or, where a member is called as a keyword is, a call, which cannot extend another one."""
     if any(keyword.iskeyword(k) for k in members):
         items = ", ".join(f'"{k}": "{python_type(v)}"' for k, v in members.items())
         total = "" if base == "TypedDict" else ", total=False"
         return f'{name} = TypedDict("{name}", {{{items}}}{total})\n'
-    lines = [f"class {name}({base}):", f'    """{doc}"""', ""]
+    lines = [f"class {name}({base}):"]
     for key, value in members.items():
         lines.append(f"    {key}: {python_type(value)}")
         if value.get("description"):
             lines.append(f'    """{value["description"]}"""')
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines if members else [*lines, "    pass"]) + "\n"
 
 
 def schema_module(description: dict[str, Any]) -> str:
@@ -108,12 +108,11 @@ def schema_module(description: dict[str, Any]) -> str:
                     "docs/openapi.json") + "from typing import Any, Literal, TypedDict\n"
     for name, schema in sorted(description["components"]["schemas"].items()):
         must, may = fields(schema, True), fields(schema, False)
-        doc = f"{name} of the API."
         if must and may:
-            out += "\n\n" + typed_dict(f"_{name}", "TypedDict", must, f"What each {name} has.")
-            out += "\n\n" + typed_dict(name, f"_{name}, total=False", may, doc)
+            out += "\n\n" + typed_dict(f"_{name}", "TypedDict", must)
+            out += "\n\n" + typed_dict(name, f"_{name}, total=False", may)
         else:
-            out += "\n\n" + typed_dict(name, "TypedDict" if must else "TypedDict, total=False", must or may, doc)
+            out += "\n\n" + typed_dict(name, "TypedDict" if must else "TypedDict, total=False", must or may)
     return out + '''
 
 class Event(Commit):
