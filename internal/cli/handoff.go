@@ -16,6 +16,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/exporter"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
@@ -85,8 +86,9 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
 			return err
 		}
 		out := handedOff{Session: full, Program: to, Cwd: cwd}
-		err = c.exporter(st).AsPi(ctx, full, func(s *coppice.Session, src interop.Source, h interop.Header) error {
-			return c.writeThere(f.Program, s, c.exporter(st).Entries(src, s.Head().Entry), h, &out)
+		x := c.exporter(st)
+		err = x.AsPi(ctx, full, func(s *coppice.Session, src interop.Source, h interop.Header) error {
+			return c.writeThere(ctx, f.Program, s, x.Entries(src, s.Head().Entry), h, &out)
 		})
 		if err != nil {
 			return err
@@ -97,8 +99,8 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
 
 // writeThere writes the file of a program, under a name that no file has.
 func (c *cli) writeThere(
-	p *interop.Program, s *coppice.Session, entries iter.Seq2[transcript.Draft, error], h interop.Header,
-	out *handedOff,
+	ctx context.Context, p *interop.Program, s *coppice.Session, entries iter.Seq2[transcript.Draft, error],
+	h interop.Header, out *handedOff,
 ) error {
 	if out.Cwd == "" {
 		out.Cwd = h.Cwd
@@ -123,9 +125,8 @@ func (c *cli) writeThere(
 		return err
 	}
 	out.ID, out.File = h.ID, file
-	head := s.Head().Entry
 	out.Bytes, err = saveFile(out.File, false, func(w io.Writer) (err error) {
-		out.Losses, err = formats.Write(w, interop.Format(out.Program), h, entries, head)
+		out.Losses, err = exporter.Write(ctx, s, w, interop.Format(out.Program), h, entries)
 		return err
 	})
 	if f, ok := errors.AsType[*api.Failure](err); ok && f.Code == "exists" {

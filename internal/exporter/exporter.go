@@ -79,7 +79,7 @@ func (x Exporter) foreign(
 	ctx context.Context, id string, f interop.Format, w io.Writer,
 ) (losses interop.Losses, err error) {
 	err = x.AsPi(ctx, id, func(s *coppice.Session, src interop.Source, h interop.Header) (err error) {
-		losses, err = formats.Write(w, f, h, x.Entries(src, s.Head().Entry), s.Head().Entry)
+		losses, err = Write(ctx, s, w, f, h, x.Entries(src, s.Head().Entry))
 		return err
 	})
 	return losses, err

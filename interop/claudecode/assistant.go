@@ -13,7 +13,7 @@ type joinedMessage struct {
 	content                []byte
 	id, model, stop, usage []byte
 	more                   []byte // fields of the message that stand nowhere else
-	calls                  bool
+	calls, aborted         bool
 	many                   bool             // it has more than one piece
 	seen                   map[lineKey]bool // the calls of one in many pieces
 }
@@ -78,7 +78,7 @@ const synthetic = `"<synthetic>"`
 // stopReason says in pi's words why the model stopped. Pieces often do not say it.
 func (a *joinedMessage) stopReason(failed bool) string {
 	switch {
-	case failed && strings.Contains(string(a.content), `"No response requested."`):
+	case failed && strings.Contains(string(a.content), `"No response requested."`), a.aborted && !failed:
 		return "aborted"
 	case failed:
 		return "error"
@@ -114,6 +114,7 @@ func (c *converter) assistant(p place, pieces []piece) {
 	a.take(c.field("message"))
 	spread := a.model == nil && rawjson.Field(c.field("message"), "0") != nil
 	failed := rawjson.IsTrue(c.field("isApiErrorMessage")) || string(a.model) == synthetic || spread
+	a.aborted = rawjson.IsTrue(c.field("isAbortedMidStream"))
 	out := append(c.open(p, "message"), `,"message":{"role":"assistant","content":`...)
 	a.content = append(a.content, ']')
 	if string(a.model) == synthetic && isText(a.content) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -126,4 +127,32 @@ func lineOf(t *testing.T, e transcript.Entry) transcript.Line {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// TestBrokenOff: an answer that was aborted or failed keeps its words, is known as failed, and comes back from a file
+// of Claude Code: one that failed with its words as those of the error, for Claude Code sends no others back.
+func TestBrokenOff(t *testing.T) {
+	const entry = `{"type":"message","id":%q,"parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":` +
+		`{"role":"assistant","provider":"p","model":"m","content":[{"type":"text","text":"half"}],"stopReason":%q}}`
+	for stop, want := range map[string]string{
+		"aborted": `aborted [{"type":"text","text":"half"}] `, "error": "error [] half",
+		"stop": `stop [{"type":"text","text":"half"}] `,
+	} {
+		var out bytes.Buffer
+		list := func(yield func(transcript.Draft, error) bool) {
+			yield(transcript.Draft{Raw: fmt.Appendf(nil, entry, "a", stop)}, nil)
+		}
+		losses, err := Write(&out, interop.Header{ID: "mine", Cwd: "/w"}, list)
+		if err != nil || (len(losses) > 0) != (stop == "error") {
+			t.Errorf("%s: losses %v, %v", stop, losses, err)
+		}
+		s, _ := read(t, out.String())
+		path := s.path(t, "")
+		m := rawjson.Field(path[len(path)-1].Raw, "message")
+		text := func(name string) string { return rawjson.Text(rawjson.Field(m, name)) }
+		got := text("stopReason") + " " + string(rawjson.Field(m, "content")) + " " + text("errorMessage")
+		if got != want {
+			t.Errorf("%s: %s, want %s\n%s", stop, got, want, out.String())
+		}
+	}
 }

@@ -206,11 +206,20 @@ func (w *writer) assistant(it sourceEntry, raw, content []byte) []fileLine {
 		return nil
 	}
 	made, model := w.provider(it, raw, &said)
-	if silent { // an error of Claude Code's own, which it does not send to the model
+	var flags []any
+	partial := it.more == nil && !silent && said.calls == nil
+	switch aborted := it.more == nil && string(rawjson.Field(raw, "stopReason")) == `"aborted"`; {
+	case partial && aborted:
+		flags = []any{"isAbortedMidStream", []byte("true")}
+	case aborted && !silent:
+		w.lose(lostStop)
+	case partial && failed && string(rawjson.Field(made, "stop_reason")) == "null":
+		w.lose("answers that failed after some words: written as errors, which Claude Code does not send to the model")
+		fallthrough
+	case silent: // likewise
 		failed = failed || string(model) != synthetic
 		made, model = rawjson.WithField(made, "model", []byte(synthetic)), nil
 	}
-	var flags []any
 	if failed && rawjson.Field(it.more, "isApiErrorMessage") == nil {
 		flags = []any{"isApiErrorMessage", []byte("true")}
 	}

@@ -50,6 +50,8 @@ func isAnthropicUsage(u []byte) bool {
 		rawjson.Field(u, "total_tokens") == nil
 }
 
+const lostStop = "answers that did not come to an end: why is not said"
+
 // stop says in Anthropic's words why the model stopped; null = it did not come to that.
 func (w *writer) stop(said []byte, signed, calls bool) []byte {
 	if raw := rawjson.Field(said, "rawStopReason"); rawjson.IsString(raw) && (w.ours || signed) {
@@ -72,8 +74,8 @@ func (w *writer) stop(said []byte, signed, calls bool) []byte {
 		return []byte(`"tool_use"`)
 	case word == "stop":
 		return []byte(`"end_turn"`)
-	case word != "error":
-		w.lose("answers that did not come to an end: why is not said")
+	case word != "error" && word != "aborted":
+		w.lose(lostStop)
 	}
 	return []byte("null")
 }
