@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
@@ -201,6 +202,10 @@ func ExampleStore_Import() {
 	}
 	var file strings.Builder
 	if err := store.Export(ctx, "tides", &file); err != nil {
+		panic(err)
+	}
+	// The file was touched: with SessionOptions.Source, the next import knows it by this time.
+	if err := store.Renew(ctx, "tides", int64(file.Len()), time.Unix(1_800_000_000, 0)); err != nil {
 		panic(err)
 	}
 	fmt.Println("added:", added)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
@@ -91,6 +92,17 @@ func (s *Store) DropImport(ctx context.Context, id string) error {
 		err = transfer.Drop(ctx, h.config())
 	}
 	return fail("drop", id, err)
+}
+
+// Renew records the size and the time of the file that the session id was imported from, after a caller compared the
+// file's bytes with those of the import: the next import need not read the file. It makes one commit without entries,
+// and none in a session whose newest commit is not an import's.
+func (s *Store) Renew(ctx context.Context, id string, size int64, changed time.Time) error {
+	h, err := s.session(id, nil)
+	if err == nil {
+		err = transfer.Renew(ctx, h.config(), size, changed)
+	}
+	return fail("renew", id, err)
 }
 
 // into makes a handle whose history is still to come. id "" = a new UUIDv7.

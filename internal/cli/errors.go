@@ -35,7 +35,7 @@ func (c *cli) fail(err error) int {
 		return exit
 	}
 	if own, ok := errors.AsType[*coppice.Error](err); ok && own.Session != "" { // JSON keeps whole ids
-		p.Message = strings.ReplaceAll(p.Message, own.Session, shortid.One(own.Session))
+		p.Message = shortid.In(p.Message, own.Session)
 	}
 	text := c.stderr.Paint(term.Red, "coppice: ") + p.Message
 	if p.Hint != "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,6 +156,7 @@ type importRun struct {
 	found   []api.FoundProgram // nil = the files were named
 	several bool
 	batch   importer.Batch
+	deleted map[string]bool // files of deleted sessions that were reported
 	out     *jsonArray
 	bar     *term.Progress
 	total   api.ImportTotal
@@ -170,8 +172,11 @@ func (r *importRun) programs(ctx context.Context) (folders []string, err error) 
 		for _, dir := range importer.Existing(p.Folders) {
 			is := api.FoundProgram{Program: p.Name, Folder: dir}
 			for _, f := range importer.Find(ctx, []string{dir}) {
-				if f.Err == nil && !f.Beside {
-					is.Files, is.Bytes = is.Files+1, is.Bytes+f.Size
+				if f.Err != nil || f.Beside {
+					continue
+				}
+				if is.Bytes += f.Size; !exists(importer.OwnerOf(f.Path)) { // whose own file counts
+					is.Files++
 				}
 			}
 			if is.Files == 0 {
@@ -220,7 +225,6 @@ func (r *importRun) all(ctx context.Context, files []importer.File) error {
 		}
 		_, err := r.file(ctx, f)
 		if ctx.Err() != nil {
-			r.failed = append(r.failed, ctx.Err())
 			break
 		}
 		if f.Beside && errors.Is(err, interop.ErrNotSession) && len(files) == 1 {
@@ -233,7 +237,7 @@ func (r *importRun) all(ctx context.Context, files []importer.File) error {
 	if err := r.sum(); err != nil {
 		return err
 	}
-	return r.c.importEnd(ctx, r.out, r.failed, len(files))
+	return r.end(ctx)
 }
 
 // stopError is an error after which no file is imported any more: the answer cannot be written.
@@ -260,12 +264,20 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 			r.failed = append(r.failed, err)
 		}
 		r.total.Fail()
+	case !res.Deleted.IsZero() && r.deleted[f.Path]:
+		return &res, nil // it changed while it is watched
 	default:
 		r.total.Add(res)
 	}
+	if !res.Deleted.IsZero() {
+		if r.deleted == nil {
+			r.deleted = map[string]bool{}
+		}
+		r.deleted[f.Path] = true
+	}
 	said := error(nil)
 	switch {
-	case err == nil && r.o.watch && (res.Unchanged || !res.Deleted.IsZero()):
+	case err == nil && r.o.watch && res.Unchanged:
 	case r.c.json:
 		said = r.out.add(importedFile(f.Path, res, err))
 	case err == nil && res.Unchanged && r.found != nil:
@@ -326,31 +338,33 @@ func collectOften() (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// importEnd returns one error for those of the files.
-func (c *cli) importEnd(ctx context.Context, out *jsonArray, failed []error, files int) error {
+// end ends the answer, and returns one error for the files that failed.
+func (r *importRun) end(ctx context.Context) error {
 	were := "were"
-	if len(failed) == 1 {
+	if len(r.failed) == 1 {
 		were = "was"
 	}
-	err := fmt.Errorf("%d of %s %s not imported", len(failed), term.Count(files, "file", "files"), were)
+	err := fmt.Errorf("%d of %s %s not imported", r.total.Failed, term.Count(r.total.Files, "file", "files"), were)
 	switch {
 	case ctx.Err() != nil:
-		err = ctx.Err()
-	case len(failed) == 0:
-		err = nil
-	case files == 1 && !c.json:
-		err = failed[0]
+		return r.ended(ctx.Err())
+	case len(r.failed) == 0:
+		return r.ended(nil)
+	case !r.several && !r.c.json:
+		return r.failed[0]
 	}
-	if !c.json {
-		return err
-	}
-	if ctx.Err() != nil {
-		return out.end(err)
-	}
-	if eerr := out.end(nil); eerr != nil || err == nil {
-		return eerr
+	if eerr := r.ended(nil); eerr != nil || !r.c.json {
+		return cmp.Or(eerr, err)
 	}
 	return reported(err) // each file has its own error in the document
+}
+
+// ended ends the document, where there is one, with an error.
+func (r *importRun) ended(err error) error {
+	if r.c.json {
+		return r.out.end(err)
+	}
+	return err
 }
 
 // importedFile returns what the document says of one file.

@@ -58,10 +58,7 @@ func (r *importRun) watch(ctx context.Context, paths []string) error {
 	if err = errors.Join(err, w.Close()); err == nil {
 		err = r.sum()
 	}
-	if r.c.json {
-		return r.out.end(err)
-	}
-	return err
+	return r.ended(err)
 }
 
 func (iw *importWatch) run(ctx, work context.Context, w *watch.Watcher, paths []string) error {

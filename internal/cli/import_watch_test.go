@@ -76,8 +76,23 @@ type watched struct {
 
 func watching(t *testing.T, args ...string) *watched {
 	t.Helper()
+	w := unwatched(t)
+	w.watch(args...)
+	return w
+}
+
+// unwatched returns a store that is not watched yet.
+func unwatched(t *testing.T) *watched {
+	t.Helper()
 	w := &watched{t: t, clock: &watchClock{now: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}, done: make(chan int, 1)}
 	w.env = map[string]string{"COPPICE_STORE": t.TempDir(), "HOME": t.TempDir(), "COPPICE_HISTORY": "off"}
+	return w
+}
+
+// watch starts import --watch.
+func (w *watched) watch(args ...string) {
+	t := w.t
+	t.Helper()
 	out, stdout := io.Pipe()
 	errs, stderr := io.Pipe()
 	w.stdout = make(chan string, 100)
@@ -102,15 +117,18 @@ func watching(t *testing.T, args ...string) *watched {
 		t.Fatalf("%q, %v", lines.Text(), lines.Err())
 	}
 	go func() { _, _ = io.Copy(io.Discard, errs) }()
-	return w
 }
 
 // says waits for the next line of the output, which must begin with a text.
 func (w *watched) says(text string) {
 	w.t.Helper()
-	line := strings.Join(strings.Fields(<-w.stdout), " ") // columns are aligned
-	if !strings.HasPrefix(line, text) {
-		w.t.Fatalf("%q: want %q", line, text)
+	select {
+	case line := <-w.stdout:
+		if line = strings.Join(strings.Fields(line), " "); !strings.HasPrefix(line, text) { // columns are aligned
+			w.t.Fatalf("%q: want %q", line, text)
+		}
+	case <-time.After(time.Minute):
+		w.t.Fatalf("no output: want %q", text)
 	}
 }
 
@@ -277,4 +295,23 @@ func TestImportWatchTerminated(t *testing.T) {
 	if code != api.ExitDone || got != watchedPi+watchedMore+`{"torn` {
 		t.Errorf("exit code %d, stored: %s", code, got)
 	}
+}
+
+// TestImportWatchOfDeleted: a watch reports each file of a deleted session once, with the date, and counts it once.
+func TestImportWatchOfDeleted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pi, other := filepath.Join(dir, "pi.jsonl"), filepath.Join(dir, "other.jsonl")
+	add(t, pi, watchedPi)
+	w := unwatched(t)
+	w.run("import", dir)
+	w.run("delete", "--yes", "pi-1")
+	w.watch(dir)
+	w.says("pi-1 deleted on 2100-01-01, not imported again (--again imports it)")
+	add(t, pi, watchedMore)
+	add(t, other, strings.ReplaceAll(watchedPi, "pi-1", "other"))
+	w.says("other 1 entry")
+	w.cancel()
+	w.says("total: 2 files: 1 new, 0 grown, 0 unchanged, 1 deleted here before; 1 entry added")
+	w.end()
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/layout"
@@ -22,7 +23,8 @@ type Batch struct {
 func (b *Batch) Contains(path string) bool { return len(b.companions) > 0 && b.companions[real(path)] }
 
 // Import imports a file. It reads nothing of one whose size and time are those of its last import, if that holds for
-// the files of its agents too.
+// the files of its agents too; one that has another time and the same content is known by its size and time from then
+// on.
 func (b *Batch) Import(ctx context.Context, st *coppice.Store, f File, o Options) (Result, error) {
 	if f.Err != nil {
 		return Result{}, f.Err
@@ -34,6 +36,13 @@ func (b *Batch) Import(ctx context.Context, st *coppice.Store, f File, o Options
 	if err != nil {
 		return Result{}, err
 	}
+	if !res.Deleted.IsZero() { // so were those of its agents, or they have nowhere to go
+		for _, a := range b.agentsOf(f.Path) {
+			if OwnerOf(a.Path) == f.Path {
+				res.Files = append(res.Files, beside(f.Path, a.Path))
+			}
+		}
+	}
 	if b.companions == nil {
 		b.companions = map[string]bool{}
 	}
@@ -41,6 +50,15 @@ func (b *Batch) Import(ctx context.Context, st *coppice.Store, f File, o Options
 		b.companions[real(filepath.Join(filepath.Dir(f.Path), filepath.FromSlash(name)))] = true
 	}
 	return res, nil
+}
+
+// beside returns the name of a file from the folder of another one.
+func beside(from, file string) string {
+	name, err := filepath.Rel(filepath.Dir(from), file)
+	if err != nil {
+		return file
+	}
+	return filepath.ToSlash(name)
 }
 
 // known returns the session of a file that did not change since its import.
@@ -52,10 +70,12 @@ func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options)
 	if s == nil || err != nil || o.Format != "" && string(o.Format) != s.source.Program {
 		return res, false, err
 	}
-	res = Result{
-		File: f.Path, Format: s.source.Program, Session: s.ID, Entries: int(s.Entries), Unchanged: true,
-		Diagnostics: []Diagnostic{},
+	res = Result{File: f.Path, Format: s.source.Program, Session: s.ID, Diagnostics: []Diagnostic{}}
+	if s.gone != nil {
+		res.Deleted = s.gone.Deleted
+		return res, true, nil
 	}
+	res.Entries, res.Unchanged = int(s.Entries), true
 	for _, a := range b.agentsOf(f.Path) {
 		var ids []string
 		for _, id := range idsOf(a.Path) {
@@ -64,31 +84,69 @@ func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options)
 		if s, err := sessionOf(ctx, st, a, ids); s == nil || err != nil {
 			return Result{}, false, err
 		}
-		if name, err := filepath.Rel(filepath.Dir(f.Path), a.Path); err == nil {
-			res.Files = append(res.Files, filepath.ToSlash(name))
-		}
+		res.Files = append(res.Files, beside(f.Path, a.Path))
 	}
 	return res, true, nil
 }
 
-// sessionOf returns the session with one of some ids, or with one derived from these, that was imported from a file of
-// this size and time; nil = there is none.
+// sessionOf returns the session with one of some ids, or with one derived from these, that was imported from a file as
+// it is, or the deleted one of which a file is, if no other may be the file's; nil = there is none.
 func sessionOf(ctx context.Context, st *coppice.Store, f File, ids []string) (*found, error) {
 	for _, id := range ids {
+		var deleted *found
 		for k := range maxApart {
 			s, err := look(ctx, st, apartFrom(id, k))
-			if s == nil || err != nil {
-				if err != nil {
-					return nil, err
-				}
+			if err != nil {
+				return nil, err
+			}
+			if s == nil && deleted != nil {
+				return deleted, nil
+			}
+			if s == nil {
 				break
 			}
-			if s.gone == nil && same(s.source, f.Size, f.Changed) {
-				return s, nil
+			switch has, err := f.still(s); {
+			case err != nil:
+				return nil, err
+			case has == whole:
+				return s, s.renew(ctx, st, f)
+			case has == removed:
+				deleted = s
+			case s.gone == nil && deleted != nil:
+				return nil, nil // it may be of the file
 			}
 		}
 	}
 	return nil, nil
+}
+
+// still compares a file with a session under its id by size and time, and by its beginning and end if these are others:
+// whole, removed or another.
+func (f File) still(s *found) (earlier, error) {
+	if s.source == nil {
+		return another, nil
+	}
+	of := file{Source: f.source(), program: row(interop.Format(s.source.Program)).Program}
+	of.format, of.id = interop.Format(s.source.Program), s.source.Session
+	switch {
+	case s.gone != nil:
+		return of.deleted(s.source)
+	case same(s.source, f.Size, f.Changed):
+		return whole, nil
+	case f.Size == s.source.Bytes && f.Size > 0, strings.HasSuffix(f.Path, ".zst"):
+		if has, err := of.begins(s.source, false); err != nil || has == whole {
+			return has, err
+		}
+	}
+	return another, nil
+}
+
+// renew lets the next import know the file of a session by its size and time.
+func (s *found) renew(ctx context.Context, st *coppice.Store, f File) error {
+	if same(s.source, f.Size, f.Changed) {
+		return nil
+	}
+	return st.Renew(ctx, s.ID, f.Size, f.Changed)
 }
 
 // idsOf returns the ids that the name of a file may have, in any program.

@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/interop"
 )
@@ -89,6 +90,68 @@ func TestKnownFiles(t *testing.T) {
 			}
 			if io := counted.IO(); io.Get > 2*files || io.Stat+io.List+io.Put+io.Append > 0 {
 				t.Errorf("%d files cost %+v", files, io)
+			}
+		})
+	}
+}
+
+// Files with another time and the same content are compared once: one write for each, and the next import reads nothing
+// of them. A session that was used here is not written to.
+func TestTouchedFiles(t *testing.T) {
+	const files = 10
+	for name, b := range map[string]backend.Backend{"append": memory.NewAppender(), "replace": memory.New()} {
+		t.Run(name, func(t *testing.T) {
+			dir, counted := t.TempDir(), trace.New(b)
+			ids := make([]string, files)
+			for i := range files {
+				id, text := piFile(i)
+				ids[i] = id
+				writeFile(t, filepath.Join(dir, "t_"+id+".jsonl"), text, time.Unix(1, 0))
+			}
+			st := storeOn(t, counted)
+			take(t, st, growing(), dir)
+			add(t, st, ids[0])
+			list := Find(t.Context(), []string{dir})
+			touch := func(p []byte) {
+				for _, f := range list {
+					text := p
+					if text == nil {
+						text = testutil.Must(os.ReadFile(f.Path))(t)
+					}
+					writeFile(t, f.Path, text[:f.Size], time.Unix(2, 0))
+				}
+			}
+			touch(nil)
+			counted.Reset()
+			for _, r := range take(t, st, growing(), dir) {
+				if !r.Unchanged {
+					t.Fatalf("%+v", r)
+				}
+			}
+			appends := map[string]int{"append": files - 1}[name] // a store that appends puts the checkpoint at the end
+			if io := counted.IO(); io.Put != files-1 || io.Append != appends || io.List+io.Stat > 0 {
+				t.Errorf("%d files that were touched cost %+v", files, io)
+			}
+			if err := os.Remove(filepath.Join(dir, "t_"+ids[0]+".jsonl")); err != nil {
+				t.Fatal(err)
+			}
+			list = Find(t.Context(), []string{dir})
+			touch(bytes.Repeat([]byte("x"), 1000)) // a reader would report these
+			counted.Reset()
+			for _, r := range take(t, st, growing(), dir) {
+				if !r.Unchanged || r.Entries != 1 {
+					t.Fatalf("%+v", r)
+				}
+			}
+			if io := counted.IO(); io.Get > 2*files || io.Stat+io.List+io.Put+io.Append > 0 {
+				t.Errorf("%d files cost %+v", files, io)
+			}
+			for i, id := range ids {
+				var out bytes.Buffer
+				_, text := piFile(i)
+				if err := st.Export(t.Context(), id, &out); err != nil || out.String() != string(text) {
+					t.Errorf("%s: %s, %v", id, &out, err)
+				}
 			}
 		})
 	}

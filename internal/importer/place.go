@@ -326,7 +326,7 @@ func (x *export) Close() error {
 // found is a session that exists, or that was deleted.
 type found struct {
 	checkpoint.Summary
-	source *checkpoint.Source    // it was imported from; nil = not known
+	source *checkpoint.Source    // of what it was imported from; nil = not known
 	gone   *checkpoint.Tombstone // nil = it exists
 }
 
@@ -335,7 +335,7 @@ func look(ctx context.Context, st *coppice.Store, id string) (*found, error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {
 		if failed, ok := errors.AsType[*coppice.Error](err); ok && failed.Gone != nil {
-			return &found{gone: failed.Gone}, nil
+			return &found{Summary: checkpoint.Summary{ID: id}, source: failed.Gone.Source, gone: failed.Gone}, nil
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil

@@ -62,6 +62,28 @@ func (s *Set) Width() int { return s.width }
 // One returns the prefix of an id that is shown without others.
 func One(id string) string { return cut(id, Alone) }
 
+// In returns a text with an id shortened where it is a word: not in a path, a key or a longer name.
+func In(text, id string) string {
+	const joins = `ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789./\_-`
+	var b strings.Builder
+	for {
+		i := strings.Index(text, id)
+		if i < 0 || id == "" {
+			return b.String() + text
+		}
+		end := i + len(id)
+		before := i > 0 && strings.IndexByte(joins, text[i-1]) >= 0
+		after := end < len(text) && strings.IndexByte(joins, text[end]) >= 0
+		b.WriteString(text[:i])
+		if before || after {
+			b.WriteString(id)
+		} else {
+			b.WriteString(One(id))
+		}
+		text = text[end:]
+	}
+}
+
 // cut returns at least n bytes of an id: an id of other programs may have runes of several bytes.
 func cut(id string, n int) string {
 	for n < len(id) && !utf8.RuneStart(id[n]) {

@@ -71,3 +71,19 @@ func TestSeen(t *testing.T) {
 		}
 	}
 }
+
+// An id within a text is shortened where it is a word, and stays whole in paths and keys.
+func TestIn(t *testing.T) {
+	const id = "01a207a4-2ae4-7000-8701-000000000001"
+	for text, want := range map[string]string{
+		"session " + id + ": deleted":                      "session 01a207a4-2ae4: deleted",
+		`"` + id + `", ` + id:                              `"01a207a4-2ae4", 01a207a4-2ae4`,
+		"p/t_" + id + ".jsonl: compare with session " + id: "p/t_" + id + ".jsonl: compare with session 01a207a4-2ae4",
+		"get sessions/" + id + "/head: gone":               "get sessions/" + id + "/head: gone",
+		"another":                                          "another",
+	} {
+		if got := In(text, id); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}
