@@ -2,7 +2,6 @@ package coppice_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -331,22 +330,4 @@ func TestBranchSummary(t *testing.T) {
 		r = must(s.Branch(bg, one[1], &coppice.BranchOptions{Details: json.RawMessage("1")}))(t)
 		same(t, "details without a summary", r.Entries, 0)
 	})
-}
-
-// What Hooks.BeforeMove says is a summary of a hook.
-func TestBranchSummaryOfAHook(t *testing.T) {
-	o := fixedOptions()
-	o.Hooks.BeforeMove = func(context.Context, *coppice.Session, string, string) (string, error) { return "of the hook", nil }
-	s := create(t, newStore(t, memory.New(), o), "s", nil)
-	one := say(t, s, "u1", "a1", "u2")
-	commit(t, s, nil)
-	r := must(s.Branch(bg, one[1], nil))(t)
-	same(t, "commits", r.Seq, 2)
-	if raw := string(must(s.Entry(bg, r.Entry))(t).Raw); !strings.Contains(raw, `"summary":"of the hook","fromHook":true`) {
-		t.Errorf("entry %s", raw)
-	}
-	r = must(s.Branch(bg, one[0], &coppice.BranchOptions{Summary: "of the caller"}))(t)
-	if raw := string(must(s.Entry(bg, r.Entry))(t).Raw); !strings.Contains(raw, `"of the caller"`) || strings.Contains(raw, "fromHook") {
-		t.Errorf("entry %s", raw)
-	}
 }

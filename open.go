@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -76,7 +75,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 	case s.o.Poll < 0:
 		return nil, fail("new", "", fmt.Errorf("poll every %v", s.o.Poll))
 	}
-	if err := errors.Join(session.CheckName("writer", s.o.Writer), s.o.Session.valid()); err != nil {
+	if err := session.CheckName("writer", s.o.Writer); err != nil {
 		return nil, fail("new", "", err)
 	}
 	if s.o.Poll == 0 {
@@ -88,9 +87,6 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 			host = "unknown"
 		}
 		s.o.Writer = fmt.Sprintf("%.200s:%d", strings.ToValidUTF8(host, "\ufffd"), os.Getpid())
-	}
-	if s.o.Logger == nil {
-		s.o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if s.o.Now == nil {
 		s.o.Now = time.Now
@@ -143,7 +139,7 @@ func (o *SessionOptions) valid() error {
 // session makes a handle without its journal.
 func (s *Store) session(id string, o *SessionOptions) (*Session, error) {
 	if o == nil {
-		o = &s.o.Session
+		o = &SessionOptions{}
 	}
 	if err := errors.Join(o.valid(), layout.ValidID(id)); err != nil {
 		return nil, err
@@ -171,9 +167,6 @@ func (s *Store) add(h *Session, j *journal.Journal) error {
 		Journal: h.config(), KeepBoth: h.o.KeepBoth, NameLeft: h.o.NameLeft,
 		Defer: h.o.DeferUntilAssistant, Snapshots: h.o.Snapshots, Poll: s.o.Poll, BeforeAppend: s.o.Hooks.BeforeAppend,
 		Watched: s.watched, Streams: s.streams,
-	}
-	if hook := s.o.Hooks.BeforeMove; hook != nil {
-		o.BeforeMove = func(ctx context.Context, from, to string) (string, error) { return hook(ctx, h, from, to) }
 	}
 	if hook := s.o.Hooks.AfterCommit; hook != nil {
 		o.AfterCommit = func(r journal.Result) { hook(h, receiptOf(r)) }

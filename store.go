@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"iter"
-	"log/slog"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
@@ -16,11 +15,9 @@ import (
 
 // Options of a store. The zero value, or nil, is the default.
 type Options struct {
-	Session SessionOptions // used if a call passes nil
-	Hooks   Hooks
-	Writer  string        // who commits, in the log; default host and pid
-	Poll    time.Duration // how often Watch looks for others' commits; default 2 s
-	Logger  *slog.Logger  // best-effort work that failed, at debug level; default silent
+	Hooks  Hooks
+	Writer string        // who commits, in the log; default host and pid
+	Poll   time.Duration // how often Watch looks for others' commits; default 2 s
 	// tests: with Rand, equal calls give equal bytes, ids included, but for background work; called from many
 	// goroutines
 	Now  func() time.Time
@@ -78,9 +75,6 @@ type Hooks struct {
 	// BeforeAppend may change a draft: what it removes reaches no memory and no disk of ours. An import
 	// passes through it too, and keeps no original then.
 	BeforeAppend func(ctx context.Context, d *transcript.Draft) error
-	// BeforeMove cancels a move, or supplies the branch summary of Branch and Switch. from and to are
-	// entry ids, "" = before every root.
-	BeforeMove func(ctx context.Context, s *Session, from, to string) (summary string, err error)
 	// AfterCommit sees every acknowledged commit of a handle; of an import and of a fork the last one, with the
 	// entries of all.
 	AfterCommit func(s *Session, r Receipt)

@@ -26,7 +26,7 @@ func (s *Store) Import(
 	ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions,
 ) (*Session, error) {
 	if o == nil {
-		o = &s.o.Session
+		o = &SessionOptions{}
 	}
 	h, in, err := s.into(o.ID, o)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) Grow(
 	ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions,
 ) (*Session, int, error) {
 	if o == nil {
-		o = &s.o.Session
+		o = &SessionOptions{}
 	}
 	h, in, err := s.into(o.ID, o)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Store) into(id string, o *SessionOptions) (*Session, transfer.Into, err
 
 // fork makes the session of a fork.
 func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *SessionOptions) (*Session, error) {
-	own := s.o.Session
+	own := SessionOptions{}
 	if o != nil {
 		own = *o
 	} else {
@@ -222,9 +222,7 @@ func (s *Store) ExportPi(ctx context.Context, id string, w io.Writer) error {
 }
 
 func (s *Store) export(ctx context.Context, id string, write func(*Session) error) error {
-	o := s.o.Session
-	o.ReadOnly = true
-	h, err := s.Open(ctx, id, &o)
+	h, err := s.Open(ctx, id, &SessionOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}

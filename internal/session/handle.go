@@ -41,7 +41,6 @@ type Options struct {
 	Streams *Streams // of the store; nil = no partial output
 
 	BeforeAppend func(ctx context.Context, d *transcript.Draft) error
-	BeforeMove   func(ctx context.Context, from, to string) (summary string, err error)
 	AfterCommit  func(r journal.Result)
 }
 

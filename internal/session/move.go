@@ -84,8 +84,7 @@ func (mv *move) step(k MoveKey, keepBoth bool) *journal.Step {
 }
 
 // travel makes a move: one request, which commits what is pending on the line that is left, and then the move. find
-// says where to go; it is asked twice, since the hook between may change the session. A move whose key is known is not
-// made.
+// returns where to go. A move whose key is known is not made.
 func (h *Handle) travel(
 	ctx context.Context, k MoveKey, find func(m *Moment) (*move, error),
 ) (journal.Result, error) {
@@ -95,30 +94,16 @@ func (h *Handle) travel(
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
 	}
-	first, repeated, err := h.known(ctx, k)
-	if err != nil {
-		return journal.Result{}, err
-	}
-	var given Summary
-	if hook := h.o.BeforeMove; hook != nil && !repeated {
-		m, mv, err := h.plan(ctx, find)
-		if err != nil {
-			return journal.Result{}, err
-		}
-		if given.Text, err = hook(ctx, m.Head.ID, mv.at.ID); err != nil {
-			return journal.Result{}, fmt.Errorf("hook: %w", err)
-		}
-	}
-	given.FromHook = true
 	before, mark := h.IO(), h.streamed()
 	var mv *move
-	var res journal.Result
-	err = h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
+	var first, res journal.Result
+	repeated := false
+	err := h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
 		res, err = h.j.Move(ctx, extra, func(ctx context.Context) (step *journal.Step, err error) {
 			if first, repeated, err = h.known(ctx, k); repeated || err != nil {
 				return nil, err
 			}
-			mv, step, err = h.prepared(ctx, k, find, given)
+			mv, step, err = h.prepared(ctx, k, find)
 			return step, err
 		})
 		return res.State != nil, err
@@ -144,17 +129,14 @@ func (h *Handle) travel(
 
 // prepared says where a move goes, and makes its step; nil where the head is there.
 func (h *Handle) prepared(
-	ctx context.Context, k MoveKey, find func(m *Moment) (*move, error), given Summary,
+	ctx context.Context, k MoveKey, find func(m *Moment) (*move, error),
 ) (*move, *journal.Step, error) {
 	m, mv, err := h.plan(ctx, find)
 	if err != nil {
 		return nil, nil, err
 	}
-	if mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch) && given.Text == "" {
+	if mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch) {
 		return mv, nil, nil
-	}
-	if given.Text != "" && mv.reason == "branch" && len(mv.drafts) == 0 {
-		mv.drafts = []transcript.Draft{given.draft(mv.at.ID)}
 	}
 	if err := h.prepare(ctx, m, mv); err != nil {
 		return nil, nil, err

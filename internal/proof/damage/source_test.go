@@ -142,15 +142,17 @@ func (l *life) open(writer string, seed byte) *coppice.Store {
 func options(writer string, seed byte) *coppice.Options {
 	return &coppice.Options{
 		Writer: writer, Now: testutil.Clock(clock, time.Second), Rand: rand.NewChaCha8([32]byte{seed}), Reread: formats.Reread,
-		Session: coppice.SessionOptions{Snapshots: snapshot.Policy{Every: 9, BeforeCompaction: true}},
 	}
 }
+
+// shooting are the options of handles.
+var shooting = &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: 9, BeforeCompaction: true}}
 
 // again ends the process and begins the next one: what goes on beside a session is at its end then, so that equal
 // lives leave equal objects.
 func (l *life) again() {
 	testutil.OK(l.t, l.s.Close())
-	l.s = testutil.Must(l.store.Open(ctx, sid, nil))(l.t)
+	l.s = testutil.Must(l.store.Open(ctx, sid, shooting))(l.t)
 }
 
 func (l *life) keep(stage string) { l.at[stage] = proof.Objects(l.t, l.b) }
@@ -184,14 +186,15 @@ func (l *life) twins() map[string][]byte {
 // begin imports the source's file, or makes the first commit.
 func (l *life) begin(source string) {
 	if source == "made" || source == "folded" {
-		l.s = testutil.Must(l.store.Create(sid, &coppice.SessionOptions{Title: "made", Cwd: "/w"}))(l.t)
+		o := &coppice.SessionOptions{Title: "made", Cwd: "/w", Snapshots: shooting.Snapshots}
+		l.s = testutil.Must(l.store.Create(sid, o))(l.t)
 		l.turn()
 		return
 	}
 	format, file := fileOf(source)
 	o := importer.Options{Session: sid, Format: format, Now: clock}
 	testutil.Must(importer.Import(ctx, l.store, importer.FromBytes("f", file), o))(l.t)
-	l.s = testutil.Must(l.store.Open(ctx, sid, nil))(l.t)
+	l.s = testutil.Must(l.store.Open(ctx, sid, shooting))(l.t)
 	l.made = int(l.s.Head().Seq) + 1
 	var out bytes.Buffer
 	testutil.OK(l.t, l.store.Export(ctx, sid, &out))
@@ -318,7 +321,7 @@ func (l *life) torn() {
 		}
 	}
 	l.ok(a.Append(ctx, key, size, []byte(`{"type":"message","id":"torn","parentId":nu`)))
-	l.s = testutil.Must(l.store.Open(ctx, sid, nil))(l.t)
+	l.s = testutil.Must(l.store.Open(ctx, sid, shooting))(l.t)
 	l.turn()
 }
 

@@ -220,18 +220,18 @@ func (r *run) emptied() backend.Backend {
 func (r *run) open(n int, create bool) (*handle, error) {
 	h := &handle{n: n, v: &view{w: r.w, name: fmt.Sprintf("h%d", n)}, opened: r.w.tick()}
 	o := options(h.writer(), byte(10+n), r.clock)
-	o.Session.KeepBoth = r.p.both
+	so := &coppice.SessionOptions{KeepBoth: r.p.both}
 	if r.p.snaps {
-		o.Session.Snapshots = snapshot.Policy{Every: 2}
+		so.Snapshots = snapshot.Policy{Every: 2}
 	}
 	var err error
 	if h.store, err = coppice.New(h.v.backend(), o); err != nil {
 		return nil, err
 	}
 	if create {
-		h.s, err = h.store.Create(session, nil)
+		h.s, err = h.store.Create(session, so)
 	} else {
-		h.s, err = h.store.Open(context.Background(), session, nil)
+		h.s, err = h.store.Open(context.Background(), session, so)
 	}
 	h.ready = r.w.tick()
 	if err == nil {

@@ -29,13 +29,11 @@ type truth struct {
 
 // fresh opens the session of a store as a new process does.
 func fresh(on backend.Backend, readOnly bool, clock func() time.Time) (*coppice.Session, error) {
-	o := options("judge", 99, clock)
-	o.Session.ReadOnly = readOnly
-	store, err := coppice.New(on, o)
+	store, err := coppice.New(on, options("judge", 99, clock))
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(context.Background(), session, nil)
+	return store.Open(context.Background(), session, &coppice.SessionOptions{ReadOnly: readOnly})
 }
 
 // read is the truth of a store; without a session it is empty.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -62,7 +61,7 @@ func leaks(a *attack) {
 		e := &ear{a: a}
 		inner := make()
 		f := fault.New(inner, 1)
-		st, err := coppice.New(f, &coppice.Options{Logger: slog.New(slog.NewTextHandler(&e.said, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		st, err := coppice.New(f, nil)
 		a.must(err)
 		rejected(e, st)
 		contested(e, st, f)
