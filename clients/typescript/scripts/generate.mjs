@@ -95,7 +95,8 @@ export type Receipt = Schemas["Committed"];
 /** The document of an error. */
 export type Problem = Partial<Schemas["Problem"]>;
 /** The parameters of an operation. */
-export type Query<Op extends keyof operations> = NonNullable<operations[Op]["parameters"]["query"]>;
+export type Query<Op extends keyof operations> =
+  operations[Op] extends { parameters: { query?: infer Q } } ? NonNullable<Q> : never;
 type ByMeta = { [name: \`meta.\${string}\`]: string };
 
 /** The members that a document always has. */
@@ -122,10 +123,13 @@ types.components.responses = {};
 for (const op of Object.values(types.paths).flatMap(Object.values)) {
   op.responses = Object.fromEntries(Object.entries(op.responses).filter(([, r]) => !r.$ref));
 }
+// And without what is never there, or is always the same.
+const described = astToString(await openapiTS(types)).replace(/^ +\w+\?: never;\n/gm, "")
+  .replace(/^ +headers: \{\n +\[name: string\]: unknown;\n +\};\n/gm, "").replace(/^ +parameters: \{\n +\};\n/gm, "");
 
 await mkdir(target, { recursive: true });
 let drifted = false;
-for (const [name, text] of Object.entries({ "openapi.ts": note + astToString(await openapiTS(types)), "operations.ts": operations })) {
+for (const [name, text] of Object.entries({ "openapi.ts": note + described, "operations.ts": operations })) {
   const file = new URL(name, target);
   if (!process.argv.includes("--check")) await writeFile(file, text);
   else if ((await readFile(file, "utf8").catch(() => "")) !== text) {

@@ -2,157 +2,47 @@
 
 export interface paths {
     "/metrics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** Counts and durations of requests, and figures of the process, for Prometheus */
         get: operations["metrics"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/access": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** What the client may do, so that it does not offer what would be refused */
         get: operations["access"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/health": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** Whether the server answers */
         get: operations["health"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/import": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /**
          * Import a session file of another program, which is the body
          * @description As `coppice import`: a file that was imported before and has not changed is left alone, and what was added to it is appended to its session. One whose session was deleted is not imported. Damaged lines are skipped and reported.
          */
         post: operations["import"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/openapi.json": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** This description */
         get: operations["openapi"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/prompts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** What users typed in all sessions and branches, newest first */
         get: operations["prompts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
          * Entries of all sessions and branches that contain words
          * @description Finds what was committed before. Of one entry the first 256 KiB of text are searched.
          */
         get: operations["search"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
          * Sessions, newest activity first or in another order
          * @description meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
          */
         get: operations["listSessions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** The summary of a session; its ETag is the newest commit */
         get: operations["getSession"];
         /**
@@ -160,592 +50,173 @@ export interface paths {
          * @description Commits seq 0. With an Idempotency-Key a repeat gets the first answer.
          */
         put: operations["createSession"];
-        post?: never;
         /**
          * Delete a session for good, or into the trash
          * @description `coppice trash` lists what is in the trash, and restores it.
          */
         delete: operations["deleteSession"];
-        options?: never;
-        head?: never;
         /** Change title, working directory and metadata */
         patch: operations["changeSession"];
-        trace?: never;
     };
     "/v1/sessions/{id}/blame": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
          * Which commits changed a value of the state
          * @description Newest first. A request looks at no more than 10,000 commits and 256 MiB of states, so a page may be empty and have next. Losing turns that were kept on a branch do not count, but for one that at names.
          */
         get: operations["blame"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/blobs/{sha256}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
          * The bytes of an image, or a range of them
          * @description An image of an entry that has more than 24 KiB is stored apart, once. What is no picture is a download.
          */
         get: operations["blob"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/branch": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Move the head to an entry, so that the next one begins a branch */
         post: operations["branch"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/branches": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** Branches and their heads */
         get: operations["branches"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/claim": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Take over the session from writers of before */
         post: operations["claim"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/commits": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
          * Commits, newest first
          * @description With at, the first one is the commit in force at a target: that of an entry is the one with the state that the agent had there. after and before lead on from there in both directions.
          */
         get: operations["listCommits"];
-        put?: never;
         /**
          * Commit entries and state, all or nothing
          * @description Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept.
          */
         post: operations["commit"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/commits/{seq}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** One commit, which never changes */
         get: operations["getCommit"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/compact": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Replace the older part of the context with a summary */
         post: operations["compact"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/context": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** What the model saw, now or at any time, complete */
         get: operations["context"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/diff": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** What differs in messages and state between two times */
         get: operations["diff"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/edit": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Append another version of an entry, and move the head to it */
         post: operations["edit"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/entries": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
          * Entries of a path or of all branches, in either direction
          * @description With images=ref the base64 text of an image of more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of which blobs/HEX has the bytes; other text that begins so has =: after the colon.
          */
         get: operations["listEntries"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/entries/{entry}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** One entry, as amendments have it */
         get: operations["getEntry"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
          * Commits as they come, as server-sent events or by a long poll
          * @description Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset (what was asked for is gone: read the session again). Only commits have an id, and so has the beginning, without an event. Last-Event-ID resumes.
          */
         get: operations["events"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/export": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
          * The session as a file
          * @description What the format cannot express is in the trailer Coppice-Losses: a JSON object of counts.
          */
         get: operations["export"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/fork": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** A new session of the path to a target */
         post: operations["fork"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/label": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Name an entry for people; the head stays */
         post: operations["label"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/labels": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** Labels of entries */
         get: operations["labels"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/map": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
          * The drawn tree in at most 2,048 buckets
          * @description The first request with a mark reads the session once. The view keeps the hits of the last 8 marks.
          */
         get: operations["map"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/original": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** The session as it was imported, byte for byte */
         get: operations["original"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/partial": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /**
          * Say what the assistant has streamed so far, to those who follow the session
          * @description No commit: the next one ends it.
          */
         post: operations["partial"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/resume": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** What an agent needs to continue: state, context, head. One read of the store */
         get: operations["resume"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/rollback": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Restore state, context and head as they were */
         post: operations["rollback"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/rows": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** The tree as it is drawn, a stretch of rows at a time */
         get: operations["rows"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/snapshot": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Store the state of the newest commit as a snapshot */
         post: operations["snapshot"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/snapshots": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** Snapshots */
         get: operations["snapshots"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/state": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** The agent's state, now or at any time */
         get: operations["state"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/switch": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Move the head to a branch, with the state in force there */
         post: operations["switch"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/usage": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** Tokens and cost of all branches, or of one path. Reads every entry of them */
         get: operations["usage"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/verify": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Read the session and report damage; changes nothing, so the right to read is enough */
         post: operations["verify"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/sessions/{id}/versions/{entry}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /** The versions of an entry: what grows from the same parent */
         get: operations["versions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/v1/usage": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
          * Tokens and cost of sessions, each with all branches
          * @description Each response of a provider counts in one session: the one that received it. Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
          */
         get: operations["allUsage"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
 }
 export type webhooks = Record<string, never>;
@@ -1835,19 +1306,9 @@ export interface components {
 export type $defs = Record<string, never>;
 export interface operations {
     metrics: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "text/plain": unknown;
                 };
@@ -1855,19 +1316,9 @@ export interface operations {
         };
     };
     access: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["AccessDoc"];
                 };
@@ -1875,19 +1326,9 @@ export interface operations {
         };
     };
     health: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Health"];
                 };
@@ -1908,9 +1349,6 @@ export interface operations {
                 /** @description append what was added to a file to its session */
                 grow?: boolean;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -1920,9 +1358,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Import"];
                 };
@@ -1930,19 +1365,9 @@ export interface operations {
         };
     };
     openapi: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         [key: string]: unknown;
@@ -1966,17 +1391,10 @@ export interface operations {
                 after?: string;
                 limit?: number;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["PromptList"];
                 };
@@ -1996,17 +1414,10 @@ export interface operations {
                 after?: string;
                 limit?: number;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["MatchList"];
                 };
@@ -2030,17 +1441,10 @@ export interface operations {
                 after?: string;
                 limit?: number;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["SessionList"];
                     "application/x-ndjson": unknown;
@@ -2050,37 +1454,25 @@ export interface operations {
     };
     getSession: {
         parameters: {
-            query?: never;
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Session"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     createSession: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description must be * */
                 "If-None-Match"?: string;
@@ -2090,7 +1482,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2100,9 +1491,6 @@ export interface operations {
         responses: {
             /** @description Created */
             201: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Created"];
                 };
@@ -2123,15 +1511,10 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Deleted"];
                 };
@@ -2140,7 +1523,6 @@ export interface operations {
     };
     changeSession: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -2149,7 +1531,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2159,9 +1540,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Moved"];
                 };
@@ -2180,36 +1558,25 @@ export interface operations {
                 /** @description of changes */
                 limit?: number;
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["BlameList"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     blob: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description bytes */
                 Range?: string;
@@ -2220,15 +1587,10 @@ export interface operations {
                 /** @description of the image's bytes: 64 hex digits, as an entry refers to it with images=ref */
                 sha256: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/octet-stream": unknown;
                     "image/gif": unknown;
@@ -2239,9 +1601,6 @@ export interface operations {
             };
             /** @description Partial Content */
             206: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/octet-stream": unknown;
                     "image/gif": unknown;
@@ -2252,16 +1611,11 @@ export interface operations {
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     branch: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -2272,7 +1626,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2282,9 +1635,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Moved"];
                 };
@@ -2293,37 +1643,25 @@ export interface operations {
     };
     branches: {
         parameters: {
-            query?: never;
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["BranchList"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     claim: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -2332,7 +1670,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2342,9 +1679,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Moved"];
                 };
@@ -2362,20 +1696,14 @@ export interface operations {
                 before?: string;
                 limit?: number;
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["CommitList"];
                     "application/x-ndjson": unknown;
@@ -2383,16 +1711,11 @@ export interface operations {
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     commit: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -2403,7 +1726,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2413,9 +1735,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Committed"];
                 };
@@ -2424,39 +1743,27 @@ export interface operations {
     };
     getCommit: {
         parameters: {
-            query?: never;
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
                 /** @description the number of the commit */
                 seq: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Commit"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     compact: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -2465,7 +1772,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2475,9 +1781,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Compacted"];
                 };
@@ -2492,30 +1795,20 @@ export interface operations {
                 /** @description of the request */
                 provider?: "anthropic" | "openai-chat" | "openai-responses" | "gemini";
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Context"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
@@ -2529,20 +1822,14 @@ export interface operations {
                 /** @description entries of each path, the first ones */
                 limit?: number;
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Diff"];
                 };
@@ -2551,7 +1838,6 @@ export interface operations {
     };
     edit: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -2562,7 +1848,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2572,9 +1857,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Moved"];
                 };
@@ -2604,20 +1886,14 @@ export interface operations {
                 /** @description beside the entries, which versions and continuations each has; not as NDJSON */
                 marks?: boolean;
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["EntryList"];
                     "application/x-ndjson": unknown;
@@ -2625,10 +1901,6 @@ export interface operations {
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
@@ -2638,22 +1910,16 @@ export interface operations {
                 /** @description ref: images over 24 KiB as references */
                 images?: "inline" | "ref";
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
                 /** @description the entry's id, or a unique prefix of it */
                 entry: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         [key: string]: unknown;
@@ -2662,10 +1928,6 @@ export interface operations {
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
@@ -2685,15 +1947,10 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Events"];
                     "text/event-stream": unknown;
@@ -2708,20 +1965,14 @@ export interface operations {
                 /** @description markdown and html: only the path to this entry; default every branch */
                 line?: string;
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/x-ndjson": unknown;
                     "text/html": unknown;
@@ -2732,7 +1983,6 @@ export interface operations {
     };
     fork: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -2741,7 +1991,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2751,9 +2000,6 @@ export interface operations {
         responses: {
             /** @description Created */
             201: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Fork"];
                 };
@@ -2762,7 +2008,6 @@ export interface operations {
     };
     label: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -2771,7 +2016,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2781,9 +2025,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Moved"];
                 };
@@ -2792,31 +2033,20 @@ export interface operations {
     };
     labels: {
         parameters: {
-            query?: never;
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["LabelList"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
@@ -2834,50 +2064,33 @@ export interface operations {
                 /** @description a row: nextHit and previousHit are those around it */
                 near?: number;
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["TreeMap"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     original: {
         parameters: {
-            query?: never;
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/octet-stream": unknown;
                 };
@@ -2886,13 +2099,10 @@ export interface operations {
     };
     partial: {
         parameters: {
-            query?: never;
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2902,46 +2112,30 @@ export interface operations {
         responses: {
             /** @description No Content */
             204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     resume: {
         parameters: {
-            query?: never;
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Resume"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     rollback: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -2952,7 +2146,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2962,9 +2155,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Rollback"];
                 };
@@ -2987,36 +2177,25 @@ export interface operations {
                 around?: string;
                 count?: number;
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["RowList"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     snapshot: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -3025,7 +2204,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3035,9 +2213,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Snapshot"];
                 };
@@ -3046,21 +2221,14 @@ export interface operations {
     };
     snapshots: {
         parameters: {
-            query?: never;
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["SnapshotList"];
                 };
@@ -3073,36 +2241,25 @@ export interface operations {
                 /** @description a target: seq:N, commit:ID, entry:ID, snap:ID, tag:NAME, a branch, a time; default head */
                 at?: string;
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": unknown;
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     switch: {
         parameters: {
-            query?: never;
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -3113,7 +2270,6 @@ export interface operations {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3123,9 +2279,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Moved"];
                 };
@@ -3140,42 +2293,29 @@ export interface operations {
                 /** @description also how the cost grew from commit to commit */
                 points?: boolean;
             };
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Usage"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
     verify: {
         parameters: {
-            query?: never;
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3185,9 +2325,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Verify"];
                 };
@@ -3196,33 +2333,22 @@ export interface operations {
     };
     versions: {
         parameters: {
-            query?: never;
-            header?: never;
             path: {
                 /** @description the session's id */
                 id: string;
                 /** @description the entry's id, or a unique prefix of it */
                 entry: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Versions"];
                 };
             };
             /** @description Not Modified */
             304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
@@ -3243,17 +2369,10 @@ export interface operations {
                 after?: string;
                 limit?: number;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["UsageList"];
                     "application/x-ndjson": unknown;

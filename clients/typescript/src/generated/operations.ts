@@ -12,7 +12,8 @@ export type Receipt = Schemas["Committed"];
 /** The document of an error. */
 export type Problem = Partial<Schemas["Problem"]>;
 /** The parameters of an operation. */
-export type Query<Op extends keyof operations> = NonNullable<operations[Op]["parameters"]["query"]>;
+export type Query<Op extends keyof operations> =
+  operations[Op] extends { parameters: { query?: infer Q } } ? NonNullable<Q> : never;
 type ByMeta = { [name: `meta.${string}`]: string };
 
 /** The members that a document always has. */
