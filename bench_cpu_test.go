@@ -1,6 +1,7 @@
 package coppice_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -8,7 +9,11 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/snapshot"
 )
+
+// noSnapshots keeps the work that comes round every 50 commits out of a measurement of one.
+var noSnapshots = &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: -1}}
 
 // stores without I/O, on which a commit costs the processor time of the protocol alone.
 var memoryStores = []struct {
@@ -86,4 +91,20 @@ func sessionOf(tb testing.TB, d backend.Backend, o *coppice.SessionOptions) *cop
 	}
 	tb.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+// prose is text of about n bytes that does not only repeat itself.
+func prose(seed, n int) string {
+	words := strings.Fields("the function returns an error when the file is not found so we check the path and then read it")
+	var t strings.Builder
+	x := uint32(seed)*2654435761 + 12345
+	for t.Len() < n {
+		x = x*1664525 + 1013904223
+		t.WriteString(words[int(x>>8)%len(words)])
+		if x>>28 == 3 {
+			fmt.Fprintf(&t, " %x", x)
+		}
+		t.WriteByte(' ')
+	}
+	return t.String()
 }

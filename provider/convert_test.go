@@ -600,22 +600,3 @@ func TestManyCalls(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkManyCalls converts calls and results of two numbers: the time of one does not grow with their number.
-func BenchmarkManyCalls(b *testing.B) {
-	for _, n := range []int{300, 30_000} {
-		for name, messages := range manyCalls(n) {
-			for _, api := range provider.APIs() {
-				b.Run(fmt.Sprintf("%s/%s/%d", name, api, n), func(b *testing.B) {
-					c := contextOf(messages...)
-					for b.Loop() {
-						if _, err := provider.Convert(b.Context(), c, api, nil); err != nil {
-							b.Fatal(err)
-						}
-					}
-					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/call")
-				})
-			}
-		}
-	}
-}

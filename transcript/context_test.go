@@ -298,20 +298,3 @@ func longPath(n int) []Entry {
 	}
 	return path
 }
-
-// BenchmarkBuildContext builds the context of long paths. The time of a message does not grow with their number.
-func BenchmarkBuildContext(b *testing.B) {
-	path := longPath(1_000_000)
-	for _, p := range []Profile{Coppice, OMP} {
-		for _, n := range []int{1_000, 100_000, 1_000_000} {
-			b.Run(fmt.Sprintf("%q/%d", p, n), func(b *testing.B) {
-				for b.Loop() {
-					if c := BuildContext(path[:n], p); len(c.Messages) != n {
-						b.Fatal(len(c.Messages))
-					}
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/message")
-			})
-		}
-	}
-}

@@ -152,18 +152,6 @@ func FuzzParseLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) { sameAsReference(t, raw) })
 }
 
-// BenchmarkParseLine reads one line; its ids are the only two allocations.
-func BenchmarkParseLine(b *testing.B) {
-	line := []byte(lineSeeds[1])
-	b.SetBytes(int64(len(line)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := ParseLine(line); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func TestDraftLine(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.FixedZone("", 3600))
 	tests := []struct {

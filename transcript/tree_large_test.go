@@ -3,8 +3,6 @@ package transcript
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/coppice-go/coppice/codec"
@@ -64,30 +62,6 @@ func buildLarge(t testing.TB, skeletons [][]byte, head string) *Tree {
 		}
 	}
 	return b.Tree(head, nil, nil)
-}
-
-// BenchmarkTreeMemory is the heap that an entry of a tree takes, its skeletons included: after the tree is built, and
-// after everything that it makes on demand. Target: 100 bytes.
-func BenchmarkTreeMemory(b *testing.B) {
-	const n = 100_000
-	skeletons := largeSkeletons(b, n, inTurn)
-	var built, used float64
-	for b.Loop() {
-		before := testutil.Live()
-		copies := make([][]byte, len(skeletons))
-		for i, p := range skeletons {
-			copies[i] = slices.Clone(p)
-		}
-		tree := buildLarge(b, copies, "")
-		built = float64(testutil.Live()-before) / n
-		leaf, _ := tree.Newest("")
-		tree.Siblings(leaf.ID)
-		used = float64(testutil.Live()-before) / n
-		runtime.KeepAlive(copies)
-		runtime.KeepAlive(tree)
-	}
-	b.ReportMetric(built, "B/entry")
-	b.ReportMetric(used, "B/entry-used")
 }
 
 // A chain of a million entries, one of a million structure entries, and a million children of one entry:

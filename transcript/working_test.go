@@ -421,18 +421,6 @@ func TestWindowFollowsLeafEntries(t *testing.T) {
 	}
 }
 
-func BenchmarkWindowPush(b *testing.B) {
-	path := longPath(100_000)
-	b.ResetTimer()
-	for b.Loop() {
-		w := NewWorkingContext(Coppice, 0)
-		for _, e := range path {
-			w.Push(e)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(path)), "ns/entry")
-}
-
 // TestWindowOmitsResultsOfOmittedCalls: a result whose call the bound cut off is left out, in any provider's shape.
 func TestWindowOmitsResultsOfOmittedCalls(t *testing.T) {
 	for name, result := range map[string]string{

@@ -69,22 +69,3 @@ func BenchmarkAppend(b *testing.B) {
 	b.ReportMetric(us(plain[len(plain)/2]), "bare-p50-us")
 	b.ReportMetric(us(ours[len(ours)/2])/us(plain[len(plain)/2]), "ratio")
 }
-
-// BenchmarkGet reads an object of 200 KB, as a resume does.
-func BenchmarkGet(b *testing.B) {
-	store, err := local.Open(b.TempDir(), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer store.Close()
-	p := bytes.Repeat([]byte("x"), 200_000)
-	if _, err := store.Put(ctx, "checkpoint_latest/s1", p, backend.Cond{}); err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(p)))
-	for b.Loop() {
-		if _, _, err := store.Get(ctx, "checkpoint_latest/s1", backend.Range{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

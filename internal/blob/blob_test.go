@@ -195,12 +195,3 @@ func FuzzBlobs(f *testing.F) {
 		Refs(line)
 	})
 }
-
-func BenchmarkExternalise(b *testing.B) {
-	big, _ := bigBase64(1<<20, 1)
-	line := []byte(`{"type":"message","message":{"role":"user","content":[{"type":"image","data":"` + big + `","mimeType":"image/png"}]}}`)
-	b.SetBytes(int64(len(line)))
-	for b.Loop() {
-		Externalise(line)
-	}
-}

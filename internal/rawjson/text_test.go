@@ -73,63 +73,6 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// BenchmarkShort measures the reading and writing of short texts and objects. Only a text, an object and a field that
-// is set need memory of their own: one allocation each.
-func BenchmarkShort(b *testing.B) {
-	val, key, obj := []byte(`"say \"yes\" \u00e9"`), []byte("na\"me"), []byte(`{"a":1,"b":2}`)
-	room := make([]byte, 0, 256)
-	for _, way := range []struct {
-		name string
-		do   func()
-	}{
-		{"text", func() { _ = rawjson.Text(val) }},
-		{"append text", func() { room = rawjson.AppendText(room[:0], val) }},
-		{"string", func() { room = rawjson.AppendString(room[:0], key) }},
-		{"key", func() { room = rawjson.AppendKey(room[:0], key) }},
-		{"object", func() { _ = rawjson.Object("type", val, "none", nil, "id", val) }},
-		{"field", func() { _ = rawjson.WithField(obj, "b", val) }},
-	} {
-		b.Run(way.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				way.do()
-			}
-		})
-	}
-}
-
-// BenchmarkText measures the reading and writing of texts of 4 KiB, beside package json.
-func BenchmarkText(b *testing.B) {
-	for _, kind := range []struct{ name, text string }{
-		{"plain", "The quick brown fox jumps over the lazy dog. "},
-		{"code", "\tif err != nil {\n\t\treturn fmt.Errorf(\"open %s: <%w>\", name, err)\n\t}\n"},
-		{"russian", "Съешь же ещё этих мягких французских булок. "},
-	} {
-		text := strings.Repeat(kind.text, 4096/len(kind.text)+1)
-		val := rawjson.AppendString(nil, text)
-		var room []byte
-		for _, way := range []struct {
-			name string
-			do   func()
-		}{
-			{"text", func() { _ = rawjson.Text(val) }},
-			{"text by json", func() { _ = textByJSON(val) }},
-			{"append text", func() { room = rawjson.AppendText(room[:0], val) }},
-			{"string", func() { room = rawjson.AppendString(room[:0], text) }},
-			{"string of bytes", func() { room = rawjson.AppendString(room[:0], val) }},
-			{"string by json", func() { room = append(room[:0], quotedByJSON(b, text)...) }},
-		} {
-			b.Run(kind.name+"/"+way.name, func(b *testing.B) {
-				b.SetBytes(int64(len(text)))
-				b.ReportAllocs()
-				for b.Loop() {
-					way.do()
-				}
-			})
-		}
-	}
-}
-
 // TestAppendCompact holds the white space that goes against json.Compact.
 func TestAppendCompact(t *testing.T) {
 	for _, s := range []string{

@@ -151,13 +151,3 @@ func TestTimes(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkScan4K(b *testing.B) {
-	p := []byte(`{"state":{"list":[` + strings.Repeat(`{"title":"a step of the plan","done":false,"n":12345},`, 75) + `null]}}`)
-	b.SetBytes(int64(len(p)))
-	for b.Loop() {
-		if _, _, err := scan(p, 0, EnvelopeDepth); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -232,31 +232,3 @@ func TestDiff(t *testing.T) {
 		}
 	}
 }
-
-// The cost of a long list that moves by one, which only the longest common subsequence can tell.
-func BenchmarkMakeWindow(b *testing.B) {
-	var list []todo
-	for i := range maxLCS {
-		list = append(list, todo{Title: fmt.Sprintf("line %d of what the tool said", i), Body: []string{"x"}})
-	}
-	from, to := document(b, list), document(b, append(list[1:len(list):len(list)], todo{Title: "new"}))
-	b.SetBytes(int64(len(to)))
-	for b.Loop() {
-		if _, _, ok := Make(from, to); !ok {
-			b.Fatal("no patch")
-		}
-	}
-}
-
-func BenchmarkMake(b *testing.B) {
-	was, is := newState(), newState()
-	is.Files["new"] = "x"
-	is.Todo = is.Todo[1:]
-	from, to := document(b, was), document(b, is)
-	b.SetBytes(int64(len(to)))
-	for b.Loop() {
-		if _, _, ok := Make(from, to); !ok {
-			b.Fatal("no patch")
-		}
-	}
-}
