@@ -8,7 +8,7 @@ type mutant struct {
 	name   string
 	broken string // what it does wrong
 	edits  []edit
-	suite  string // the suite's name in docs/reliability.md
+	suite  string // that catches it
 	pkg    string // its folder
 	run1   string // which of its tests
 	size   string // COPPICE_PROOF for it: "" is enough where a quick run finds it
