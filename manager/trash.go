@@ -15,6 +15,7 @@ import (
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -50,6 +51,8 @@ type record struct {
 	position
 
 	Profile transcript.Profile `json:"profile,omitempty"` // the rules by which its contexts are built
+	Source  *checkpoint.Source `json:"source,omitempty"`  // the file that it was imported from
+	Whole   bool               `json:"whole,omitempty"`   // nothing but imports of it was committed
 }
 
 // The files of an item.
@@ -149,9 +152,19 @@ func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, comm
 	defer func() { err = errors.Join(err, s.Close()) }()
 	info := s.Info()
 	r.TrashItem = TrashItem{Session: id, Title: info.Title, Cwd: info.Cwd, Entries: info.Entries}
-	r.Profile = s.Profile()
+	r.Profile, r.Source = s.Profile(), info.Source
 	r.position, err = positionOf(ctx, s)
-	return r, info.Commit, err
+	if err != nil || r.Source == nil {
+		return r, info.Commit, err
+	}
+	r.Whole = true
+	for c, err := range s.Log(ctx, coppice.Target{}) {
+		if err != nil {
+			return r, "", err
+		}
+		r.Whole = r.Whole && (c.Reason == "create" || c.Reason == "import" || c.Reason == "roll")
+	}
+	return r, info.Commit, nil
 }
 
 // place moves a filled folder to its name, durably. It returns the name with an error if only that is not durable.

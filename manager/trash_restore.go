@@ -2,6 +2,7 @@ package manager
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,18 +12,24 @@ import (
 	"path/filepath"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // Restore brings an item back as a session of a store, under its old id if that can be had (in the store from which
-// it was deleted it cannot), and takes it out of the trash. The session is the caller's to close.
+// it was deleted it cannot), and takes it out of the trash. An import of the file that it was imported from knows it.
+// The session is the caller's to close.
 func (t *Trash) Restore(ctx context.Context, st *coppice.Store, name string) (*coppice.Session, error) {
 	r, err := t.read(name)
 	if err != nil {
 		return nil, err
 	}
 	s, err := t.bring(ctx, st, r, r.Session)
+	for k := 1; errors.Is(err, os.ErrExist) && r.Source != nil && k < layout.MaxApart; k++ {
+		s, err = t.bring(ctx, st, r, layout.Apart(cmp.Or(r.Source.Session, r.Session), k))
+	}
 	if errors.Is(err, os.ErrExist) {
 		s, err = t.bring(ctx, st, r, "")
 	}
@@ -52,12 +59,18 @@ func (t *Trash) bring(ctx context.Context, st *coppice.Store, r record, id strin
 			return os.Open(filepath.Join(dir, originalFile)) // which Import closes
 		},
 	}
+	if r.Source != nil {
+		o.Source = func() (*checkpoint.Source, error) { return r.Source, nil }
+	}
 	s, err := st.Import(ctx, fileLines(f, r.Entries), o)
 	if err = errors.Join(err, f.Close()); err != nil {
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}
 		return nil, err
+	}
+	if r.Whole && s.Head().Entry == r.Head {
+		return s, nil // so the file may go on in it
 	}
 	if err := r.restore(ctx, s, "restore"); err != nil {
 		return nil, errors.Join(err, s.Close(), st.Delete(ctx, s.ID()))

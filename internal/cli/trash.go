@@ -44,7 +44,7 @@ the session as a file that pi can read.`,
 		Long: `Restore a session from the trash and print its id. ITEM is the name of the item, the id of the session,
 or a unique prefix of either. Restored are every entry of every branch, the names of the branches, the
 head and the agent's state; the log of commits and the snapshots are not. In the store from which it
-was deleted the session gets a new id.`,
+was deleted the session gets a new id; an import of its file continues in it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.trashRestore(cmd.Context(), dir, args[0]) },
 	}

@@ -79,7 +79,7 @@ func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options)
 	for _, a := range b.agentsOf(f.Path) {
 		var ids []string
 		for _, id := range idsOf(a.Path) {
-			ids = append(ids, id, apartFrom(ofParent(id, s.ID), 1))
+			ids = append(ids, id, layout.Apart(ofParent(id, s.ID), 1))
 		}
 		if s, err := sessionOf(ctx, st, a, ids); s == nil || err != nil {
 			return Result{}, false, err
@@ -94,8 +94,8 @@ func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options)
 func sessionOf(ctx context.Context, st *coppice.Store, f File, ids []string) (*found, error) {
 	for _, id := range ids {
 		var deleted *found
-		for k := range maxApart {
-			s, err := look(ctx, st, apartFrom(id, k))
+		for k := range layout.MaxApart {
+			s, err := look(ctx, st, layout.Apart(id, k))
 			if err != nil {
 				return nil, err
 			}

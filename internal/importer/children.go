@@ -137,10 +137,16 @@ func childPlace(
 			return place{id: deleted, unchanged: true}, nil
 		case info == nil:
 			return place{id: id}, nil
-		case n < 0 || info.gone == nil && info.Parent != parent:
+		case n < 0:
 			continue
 		case info.gone != nil:
 			deleted = id // a child that was imported anew has a session after it
+			continue
+		}
+		if of, err := isChildOf(ctx, st, info, parent); err != nil || !of {
+			if err != nil {
+				return place{}, err
+			}
 			continue
 		}
 		had, used := int(info.Entries), false
@@ -159,6 +165,23 @@ func childPlace(
 	return is, nil
 }
 
+// isChildOf reports whether a session is a child of another one, or of a deleted one of the same file: that is what the
+// other one was before it was restored.
+func isChildOf(ctx context.Context, st *coppice.Store, child *found, parent string) (bool, error) {
+	if child.Parent == parent || child.Parent == "" {
+		return child.Parent == parent, nil
+	}
+	was, err := look(ctx, st, child.Parent)
+	if was == nil || was.gone == nil || was.source == nil || err != nil {
+		return false, err
+	}
+	is, err := look(ctx, st, parent)
+	if is == nil || is.source == nil || err != nil {
+		return false, err
+	}
+	return is.source.Program == was.source.Program && is.source.Session == was.source.Session, nil
+}
+
 // childIDs yields the ids under which a child may be, in the order in which they are tried.
 func childIDs(id, parent string, n int) iter.Seq[string] {
 	return func(yield func(string) bool) {
@@ -166,17 +189,17 @@ func childIDs(id, parent string, n int) iter.Seq[string] {
 			return
 		}
 		of := ofParent(id, parent)
-		for k := 1; k < maxApart; k++ {
-			if !yield(apartFrom(of, k)) {
+		for k := 1; k < layout.MaxApart; k++ {
+			if !yield(layout.Apart(of, k)) {
 				return
 			}
 		}
-		yield(derived([]byte(parent + "\x00" + id + "\x00" + strconv.Itoa(n))))
+		yield(layout.Derived([]byte(parent + "\x00" + id + "\x00" + strconv.Itoa(n))))
 	}
 }
 
 // ofParent derives from the ids of child and parent what the ids of a child are derived from.
-func ofParent(id, parent string) string { return derived([]byte(parent + "\x00" + id)) }
+func ofParent(id, parent string) string { return layout.Derived([]byte(parent + "\x00" + id)) }
 
 // sourceOf returns the source of a child that has a file of its own.
 func (o Options) sourceOf(ctx context.Context, child interop.Child) (*checkpoint.Source, error) {

@@ -92,7 +92,7 @@ func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Option
 		return &counting{f, o.Read}, err
 	}
 	var tried attempts
-	for { // at most twice for each of maxApart sessions
+	for { // at most twice for each of layout.MaxApart sessions
 		r, err := formats.Open(counted, o.Format, interop.Options{Now: o.Now})
 		if err != nil {
 			return Result{}, fmt.Errorf("%s: %w", src.Name, err)

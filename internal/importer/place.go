@@ -11,19 +11,12 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strconv"
-
-	"github.com/google/uuid"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop"
 )
-
-// maxApart bounds the sessions that are compared with a file with their id. Each time that a file is
-// imported anew takes one more id, and an id that was deleted costs one small read.
-const maxApart = 1024
 
 // place is the session of a file: an existing one, or where to import it.
 type place struct {
@@ -92,8 +85,8 @@ func findNamed(
 ) (is place, free string, err error) {
 	var deleted place
 	alive := false // a session of the file exists, and cannot grow
-	for k := range maxApart {
-		at := apartFrom(id, k)
+	for k := range layout.MaxApart {
+		at := layout.Apart(id, k)
 		has, old, err := before(ctx, st, at, f, o.Verify)
 		switch {
 		case err != nil:
@@ -138,13 +131,13 @@ func unnamed(ctx context.Context, st *coppice.Store, f file) (stale []string, er
 	if errors.Is(err, interop.ErrNotSession) {
 		return nil, nil
 	}
-	for k := 0; err == nil && k < maxApart; k++ {
+	for k := 0; err == nil && k < layout.MaxApart; k++ {
 		var has earlier
-		if has, _, err = before(ctx, st, apartFrom(id, k), f, true); has == nothing {
+		if has, _, err = before(ctx, st, layout.Apart(id, k), f, true); has == nothing {
 			break
 		}
 		if has == beginning || has == whole {
-			stale = append(stale, apartFrom(id, k))
+			stale = append(stale, layout.Apart(id, k))
 		}
 	}
 	return stale, err
@@ -169,15 +162,7 @@ func firstLineID(f file) (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256(bytes.TrimRight(line, "\r\n"))
-	return derived(append([]byte("first line\x00"), sum[:]...)), nil
-}
-
-// apartFrom returns the id of the kth session of files with the same id.
-func apartFrom(id string, k int) string {
-	if k == 0 {
-		return id
-	}
-	return derived([]byte(id + "\x00apart\x00" + strconv.Itoa(k)))
+	return layout.Derived(append([]byte("first line\x00"), sum[:]...)), nil
 }
 
 // ownID derives an id from the bytes of a file.
@@ -188,11 +173,8 @@ func ownID(f file) (string, error) {
 	}
 	sum := sha256.New()
 	_, err = io.Copy(sum, r)
-	return derived(sum.Sum(nil)), errors.Join(err, r.Close())
+	return layout.Derived(sum.Sum(nil)), errors.Join(err, r.Close())
 }
-
-// derived returns a UUID of version 8, a hash of its argument.
-func derived(of []byte) string { return uuid.NewHash(sha256.New(), uuid.Nil, of, 8).String() }
 
 // earlier is what a store has under the id of a file.
 type earlier uint8

@@ -1,8 +1,11 @@
 package layout
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -96,4 +99,24 @@ func Unescape(name string) (string, bool) {
 		id = b.String()
 	}
 	return id, ValidID(id) == nil && Escape(id) == name
+}
+
+// Derived returns a UUID of version 8, a hash of its argument.
+func Derived(of []byte) string {
+	sum := sha256.Sum256(slices.Concat(make([]byte, 16), of)) // in the namespace of the nil UUID
+	u := sum[:16]
+	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
+
+// MaxApart bounds the sessions that are looked at for one id. Each import of a file whose session cannot grow takes one
+// more, and an id that was deleted costs one small read.
+const MaxApart = 1024
+
+// Apart returns the id of the kth session of files whose sessions have the same id in their program.
+func Apart(id string, k int) string {
+	if k == 0 {
+		return id
+	}
+	return Derived([]byte(id + "\x00apart\x00" + strconv.Itoa(k)))
 }

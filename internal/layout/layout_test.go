@@ -75,3 +75,12 @@ func TestSegmentNames(t *testing.T) {
 		}
 	}
 }
+
+// Ids that are derived from others never change: stores have sessions under them.
+func TestDerivedIDs(t *testing.T) {
+	for k, want := range []string{"s", "6b1641ff-3da4-83c4-a2d7-0bb73ce709b4"} {
+		if got := layout.Apart("s", k); got != want {
+			t.Errorf("session %d: %s, want %s", k, got, want)
+		}
+	}
+}

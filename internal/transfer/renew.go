@@ -35,4 +35,3 @@ func Renew(ctx context.Context, cfg journal.Config, size int64, changed time.Tim
 	_, err = j.Commit(ctx, &journal.Step{Reason: state.ReasonImport, Time: st.Summary.Updated, Source: &now})
 	return err
 }
-
