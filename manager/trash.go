@@ -152,12 +152,12 @@ func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, comm
 	defer func() { err = errors.Join(err, s.Close()) }()
 	info := s.Info()
 	r.TrashItem = TrashItem{Session: id, Title: info.Title, Cwd: info.Cwd, Entries: info.Entries}
-	r.Profile, r.Source = s.Profile(), info.Source
+	r.Profile = s.Profile()
 	r.position, err = positionOf(ctx, s)
-	if err != nil || r.Source == nil {
+	if err != nil || info.Source == nil || info.Source.Bytes == 0 {
 		return r, info.Commit, err
 	}
-	r.Whole = true
+	r.Source, r.Whole = info.Source, true
 	for c, err := range s.Log(ctx, coppice.Target{}) {
 		if err != nil {
 			return r, "", err
