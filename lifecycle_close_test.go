@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 )
 
@@ -163,60 +160,4 @@ func TestCloseWithoutACommitWritesNothing(t *testing.T) {
 		same(t, "writes", after-before, 0)
 		same(t, "head", r.fresh(t).Head(), want)
 	})
-}
-
-// Close among commits: each of them is acknowledged and stored, or ends with ErrClosed and is not. In every other round
-// one goroutine commits: where several share a request, the locks between their turns hide a data race with Close from
-// the race detector.
-func TestCloseAmongCommits(t *testing.T) {
-	for kind, objects := range gates {
-		t.Run(kind, func(t *testing.T) {
-			for round := range 10 {
-				b := objects()
-				r := gated(t, b)
-				s := create(t, r.store, "s", nil)
-				swell(t, s)
-				b.(interface{ SetHook(h memory.Hook) }).SetHook(func(memory.Step) error {
-					for range 100 { // a request takes its time
-						runtime.Gosched()
-					}
-					return nil
-				})
-				var mu sync.Mutex
-				acknowledged := turnsOf(t, s)
-				enough := make(chan struct{}, 1)
-				var writers sync.WaitGroup
-				for range 1 + 3*(round%2) {
-					writers.Go(func() {
-						for {
-							_, err := s.Append(bg, entry.User("m"))
-							var receipt coppice.Receipt
-							if err == nil {
-								receipt, err = s.Commit(bg, coppice.Turn{State: state{Turns: 2}})
-							}
-							if err != nil {
-								if !errors.Is(err, fs.ErrClosed) || errors.Is(err, coppice.ErrCommitUnknown) {
-									t.Error(err)
-								}
-								return
-							}
-							mu.Lock()
-							acknowledged = append(acknowledged, receipt.Commit)
-							if len(acknowledged) == 20 {
-								enough <- struct{}{}
-							}
-							mu.Unlock()
-						}
-					})
-				}
-				<-enough
-				_ = s.Close() // it counts what is pending
-				writers.Wait()
-				stored := turnsOf(t, r.fresh(t))
-				slices.Sort(stored)
-				slices.Sort(acknowledged)
-				same(t, "commits", stored, acknowledged)
-			}
-		})
-	}
 }

@@ -171,40 +171,6 @@ func TestDeathBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// A commit that names an image dies with its host. The image is there or the commit is not; whatever is in
-// force can be read as a whole, and Delete takes what is left.
-func TestDeathOfACommitWithAnImage(t *testing.T) {
-	for _, kind := range []fault.Kind{fault.Before, fault.After, fault.Late} {
-		t.Run(kind.String(), func(t *testing.T) {
-			b := memory.New()
-			one, two := newHost(t, b, "one"), newHost(t, b, "two")
-			s := create(t, one.Store, "s", nil)
-			bulk(t, s, 1, 2)
-			must(s.Append(bg, image(1)))(t)
-			one.dies(kind, putIn("checkpoint_latest/"))
-			if _, err := s.Commit(bg, coppice.Turn{State: state{Turns: 2}}); !errors.Is(err, coppice.ErrCommitUnknown) {
-				t.Errorf("commit: %v", err)
-			}
-			one.b.Clear()
-			for _, err := range one.b.Deliver(bg) { // nobody committed meanwhile: it comes true
-				ok(t, err)
-			}
-			again := open(t, two.Store, "s")
-			n := map[bool]int{true: 1}[kind != fault.Before]
-			same(t, "state", stateOf(t, again), state{Turns: 1 + n})
-			c := must(again.Context(bg))(t)
-			same(t, "messages", len(c.Messages), 2+n)
-			same(t, "diagnostics", len(c.Diagnostics), 0)
-			sound(t, two.Store)
-			claims(t, two.Store)
-			same(t, "collected", must(two.GC(bg, "", false))(t).Removed, 0)
-			same(t, "images", len(keysIn(t, b, "/blobs/")), 1)
-			ok(t, two.Delete(bg, "s"))
-			same(t, "with the session", keysIn(t, b, "/s/"), []string(nil))
-		})
-	}
-}
-
 // written is a session with every kind of object that a life leaves, by the host.
 func written(t *testing.T, h host) *coppice.Session {
 	t.Helper()
@@ -218,54 +184,6 @@ func written(t *testing.T, h host) *coppice.Session {
 		t.Fatalf("%d objects", n)
 	}
 	return s
-}
-
-// A deletion writes the tombstone before it removes anything. Killed at any of its calls, it leaves a session
-// that is whole, or one that is gone: then nobody opens it, and Delete or GC removes the rest.
-func TestDeathOfADeletion(t *testing.T) {
-	base := memory.New()
-	written(t, newHost(t, base, "one"))
-	writes := func(c fault.Call) bool { return c.Op == "put" || c.Op == "delete" }
-	for _, kind := range []fault.Kind{fault.Before, fault.After, fault.Late} {
-		for n, more := 1, true; more; n++ {
-			b := base.Crash(0)
-			one, two := newHost(t, b, "three"), newHost(t, b, "two")
-			var seen []string
-			one.dies(kind, func(c fault.Call) bool {
-				if writes(c) {
-					seen = append(seen, c.Op+" "+c.Key)
-				}
-				return len(seen) == n
-			})
-			err := one.Delete(bg, "s")
-			if more = len(seen) >= n; !more {
-				ok(t, err)
-				continue
-			}
-			if err == nil {
-				t.Errorf("%v at %d: the deletion broke off at %q, and says that it is done", kind, n, seen)
-			}
-			same(t, "first", seen[0], "put "+latestKey)
-			_, operr := two.Open(bg, "s", nil)
-			buried := n > 1 || kind == fault.After
-			if buried != errors.Is(operr, fs.ErrNotExist) {
-				t.Errorf("%v at %d: open: %v", kind, n, operr)
-			}
-			if !buried {
-				same(t, "entries", len(collect(t, open(t, two.Store, "s").Entries(bg))), 301)
-				sound(t, two.Store)
-			}
-			if n%2 == 0 && buried {
-				must(two.GC(bg, "", false))(t)
-			} else {
-				ok(t, two.Delete(bg, "s"))
-			}
-			one.b.Clear()
-			one.b.Deliver(bg)
-			same(t, "what is left", keysIn(t, b, "/s"), []string{latestKey})
-			same(t, "left over", sound(t, two.Store), 0)
-		}
-	}
 }
 
 // Whatever arrives after a deletion revives nothing: commits, the creation by a host that had no luck, and

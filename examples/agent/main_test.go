@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -200,28 +198,5 @@ func whole(t *testing.T, b backend.Backend, ran map[string]int) {
 	}
 	if err := store.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// The agent needs at most fifteen lines for its persistence: those that name the store, the session or a receipt.
-func TestLinesOfPersistence(t *testing.T) {
-	source, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, _ := strings.Cut(string(source), "// turn is one turn")
-	code, _, _ = strings.Cut(code, "// model replaces a provider")
-	persists := regexp.MustCompile(`\b(store|s|r|coppice|entry)\.`)
-	n := 0
-	for line := range strings.Lines(code) {
-		if persists.MatchString(line) && !strings.HasPrefix(line, "func ") {
-			n++
-			if strings.HasSuffix(strings.TrimSpace(strings.Split(line, "//")[0]), "err != nil {") {
-				n += 2 // the return and the brace
-			}
-		}
-	}
-	if n == 0 || n > 15 {
-		t.Errorf("%d lines of persistence, want 1 to 15", n)
 	}
 }
