@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,7 +31,9 @@ func (b *Batch) Import(ctx context.Context, st *coppice.Store, f File, o Options
 		return Result{}, f.Err
 	}
 	res, known, err := b.known(ctx, st, f, o)
-	if err == nil && !known {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.Path, err)
+	} else if !known {
 		res, err = Import(ctx, st, f.source(), o)
 	}
 	if err != nil {
