@@ -81,7 +81,9 @@ func whole(t *testing.T, store string, files int) {
 func TestImportWhileAStoreIsAway(t *testing.T) {
 	t.Parallel()
 	const files = 3
-	for code, away := range map[string]error{"failed": errors.New("connection refused"), "permission": fs.ErrPermission} {
+	for code, away := range map[string]error{
+		"failed": errors.New("connection refused"), "permission": fs.ErrPermission,
+	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			onFaultyStores(t, files, func(t *testing.T, store, dir string, b fault.Backend) {
