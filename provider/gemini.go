@@ -188,15 +188,7 @@ func (g gemini) result(c *converter, t *turn, b *block) (made []byte, images [][
 	if b.asIs && b.raw != nil {
 		return b.raw, nil
 	}
-	var texts []string
-	for _, in := range b.result.content {
-		if in.kind == image {
-			images = append(images, g.part(c, t, in))
-			continue
-		}
-		texts = append(texts, c.worded(t, in).text)
-	}
-	all := strings.Join(texts, "\n")
+	all, images := c.apart(t, b, g.part)
 	if all == "" && images != nil {
 		all = noOutput(images)
 	}

@@ -239,21 +239,27 @@ func (chat) part(c *converter, t *turn, b *block) []byte {
 
 // result returns the message of a tool, and its images.
 func (k chat) result(c *converter, t *turn, b *block) (made json.RawMessage, images [][]byte) {
-	var texts []string
-	for _, in := range b.result.content {
-		if in.kind == image {
-			images = append(images, k.part(c, t, in))
-			continue
-		}
-		texts = append(texts, c.worded(t, in).text)
-	}
-	all := strings.Join(texts, "\n")
+	all, images := c.apart(t, b, k.part)
 	if all == "" {
 		all = noOutput(images)
 	}
 	c.flag(t, b)
 	return rawjson.Object("role", []byte(`"tool"`), "tool_call_id", str(b.result.call.sentID),
 		"content", str(all)), images
+}
+
+// apart returns the texts of a result, joined, and the parts that its images make.
+func (c *converter) apart(t *turn, b *block, part func(*converter, *turn, *block) []byte) (string, [][]byte) {
+	var texts []string
+	var images [][]byte
+	for _, in := range b.result.content {
+		if in.kind == image {
+			images = append(images, part(c, t, in))
+			continue
+		}
+		texts = append(texts, c.worded(t, in).text)
+	}
+	return strings.Join(texts, "\n"), images
 }
 
 // noOutput is the text of a result that has none.

@@ -265,16 +265,7 @@ func (responses) part(c *converter, t *turn, b *block) []byte {
 }
 
 func (r responses) result(c *converter, t *turn, b *block) json.RawMessage {
-	var texts []string
-	var images [][]byte
-	for _, in := range b.result.content {
-		if in.kind == image {
-			images = append(images, r.part(c, t, in))
-			continue
-		}
-		texts = append(texts, c.worded(t, in).text)
-	}
-	all := strings.Join(texts, "\n")
+	all, images := c.apart(t, b, r.part)
 	if all == "" && images == nil {
 		all = noOutput(nil)
 	}
