@@ -30,29 +30,34 @@ import (
 const compatDir = "testdata/compat/v1"
 
 // compatKinds are the two stores, and how a copy of each is opened.
-var compatKinds = map[string]func(t testing.TB) backend.Backend{
-	"local": func(t testing.TB) backend.Backend {
-		dir := t.TempDir()
-		ok(t, os.CopyFS(dir, os.DirFS(filepath.Join(compatDir, "local"))))
-		b := must(local.Open(dir, nil))(t)
-		t.Cleanup(func() { _ = b.Close() })
-		return b
-	},
-	"objects": func(t testing.TB) backend.Backend {
-		b := memory.New()
-		from := os.DirFS(filepath.Join(compatDir, "objects"))
-		ok(t, fs.WalkDir(from, ".", func(key string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
+var compatKinds = kindsBelow(compatDir)
+
+// kindsBelow returns how copies of the stores in the folders local and objects of a folder are opened.
+func kindsBelow(folder string) map[string]func(t testing.TB) backend.Backend {
+	return map[string]func(t testing.TB) backend.Backend{
+		"local": func(t testing.TB) backend.Backend {
+			dir := t.TempDir()
+			ok(t, os.CopyFS(dir, os.DirFS(filepath.Join(folder, "local"))))
+			b := must(local.Open(dir, nil))(t)
+			t.Cleanup(func() { _ = b.Close() })
+			return b
+		},
+		"objects": func(t testing.TB) backend.Backend {
+			b := memory.New()
+			from := os.DirFS(filepath.Join(folder, "objects"))
+			ok(t, fs.WalkDir(from, ".", func(key string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return err
+				}
+				p, err := fs.ReadFile(from, key)
+				if err == nil {
+					_, err = b.Put(bg, key, p, backend.IfAbsent())
+				}
 				return err
-			}
-			p, err := fs.ReadFile(from, key)
-			if err == nil {
-				_, err = b.Put(bg, key, p, backend.IfAbsent())
-			}
-			return err
-		}))
-		return b
-	},
+			}))
+			return b
+		},
+	}
 }
 
 // compatReport is what the public API reports of a session. Only what is recorded is compared: a later release

@@ -180,6 +180,12 @@ func TestFailedSyncThenOpenAndClose(t *testing.T) {
 	if !errors.Is(err, coppice.ErrCommitUnknown) || !errors.Is(err, syscall.EIO) {
 		t.Fatalf("commit: %v", err)
 	}
+	takesTheNextTurn(t, disk)
+}
+
+// takesTheNextTurn opens and closes the session, and commits one more turn; power may be lost after each of these.
+func takesTheNextTurn(t *testing.T, disk *vfstest.CrashFS) {
+	t.Helper()
 	opensAndCloses(t, disk)
 	powerIsLost(t, "after Open and Close", disk, "u1 a1", 1)
 	s := turnThree(t, disk)
@@ -206,13 +212,7 @@ func TestKilledBeforeTheSyncThenOpenAndClose(t *testing.T) {
 	disk.Watch(nil)
 	same(t, "syncs of the turn", len(killed), 1)
 
-	disk = killed[0].Fork()
-	opensAndCloses(t, disk)
-	powerIsLost(t, "after Open and Close", disk, "u1 a1", 1)
-	s = turnThree(t, disk)
-	powerIsLost(t, "after the acknowledged turn", disk, "u1 a1 u3", 3)
-	ok(t, s.Close())
-	powerIsLost(t, "after its writer closed", disk, "u1 a1 u3", 3)
+	takesTheNextTurn(t, killed[0].Fork())
 }
 
 // A receipt names what power loss cannot take, also that of a move that has nothing to do. A writer is killed between

@@ -5,21 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"iter"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/local"
-	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/export"
@@ -37,30 +31,7 @@ import (
 const latinDir = "testdata/compat/latin1"
 
 // latinKinds are the two stores, and how a copy of each is opened.
-var latinKinds = map[string]func(t testing.TB) backend.Backend{
-	"local": func(t testing.TB) backend.Backend {
-		dir := t.TempDir()
-		ok(t, os.CopyFS(dir, os.DirFS(filepath.Join(latinDir, "local"))))
-		b := must(local.Open(dir, nil))(t)
-		t.Cleanup(func() { _ = b.Close() })
-		return b
-	},
-	"objects": func(t testing.TB) backend.Backend {
-		b := memory.New()
-		from := os.DirFS(filepath.Join(latinDir, "objects"))
-		ok(t, fs.WalkDir(from, ".", func(key string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			p, err := fs.ReadFile(from, key)
-			if err == nil {
-				_, err = b.Put(bg, key, p, backend.IfAbsent())
-			}
-			return err
-		}))
-		return b
-	},
-}
+var latinKinds = kindsBelow(latinDir)
 
 // latinFile is the file that the session "imported" was made of.
 var latinFile = strings.Join([]string{

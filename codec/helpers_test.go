@@ -1,14 +1,14 @@
 package codec
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -16,20 +16,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // golden compares got with testdata/name, or writes it under -update.
 func golden(t *testing.T, name string, got []byte) []byte {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: %d bytes encoded differ from the %d of the golden file", name, len(got), len(want))
-	}
-	return want
+	return testutil.Golden(t, *update, filepath.Join("testdata", name), got)
 }
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }

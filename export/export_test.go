@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -139,19 +139,7 @@ func TestGolden(t *testing.T) {
 		"providers.md": {markdownOf, providers}, "providers.html": {htmlOf, providers},
 	} {
 		got := text(t, made.write, made.of(t))
-		file := "testdata/" + name
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s differs; run with -update and look at the change:\n%s", file, got)
-		}
+		testutil.Golden(t, *update, "testdata/"+name, []byte(got))
 	}
 }
 

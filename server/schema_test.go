@@ -105,7 +105,7 @@ func readDescription(t testing.TB) *description {
 			Schemas   map[string]*schema
 			Responses map[string]*response
 		}
-		Paths      map[string]map[string]*described
+		Paths map[string]map[string]*described
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()

@@ -13,26 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden compares with a file of testdata, or writes it with -update.
+// golden compares got with testdata/name, or writes it under -update.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s: -want +got\n%s", path, d)
-	}
+	testutil.Golden(t, *update, filepath.Join("testdata", name), got)
 }
 
 func flagNames(flags uint8) string {

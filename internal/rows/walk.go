@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sort"
-
 )
 
 // open is a line that is not drawn yet.

@@ -3,7 +3,6 @@ package trace_test
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -109,19 +108,7 @@ func TestGoldenLog(t *testing.T) {
 	for _, op := range ops {
 		fmt.Fprintln(&got, op)
 	}
-	golden := filepath.Join("testdata", "script.golden")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("log differs (-want +got), -update rewrites it:\n%s", diff)
-	}
+	testutil.Golden(t, *update, filepath.Join("testdata", "script.golden"), []byte(got.String()))
 }
 
 func TestCounts(t *testing.T) {

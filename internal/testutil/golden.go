@@ -1,0 +1,27 @@
+package testutil
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Golden compares got with a golden file, which it writes first if update is set, and returns what is in the file.
+func Golden(t testing.TB, update bool, file string, got []byte) []byte {
+	t.Helper()
+	if update {
+		OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		OK(t, os.WriteFile(file, got, 0o644))
+	}
+	want := Must(os.ReadFile(file))(t)
+	if !bytes.Equal(got, want) {
+		a, b := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+		n := 0
+		for n < min(len(a), len(b))-1 && bytes.Equal(a[n], b[n]) {
+			n++
+		}
+		t.Errorf("%s differs in line %d; -update writes it\n got %.2000q\nwant %.2000q", file, n+1, a[n], b[n])
+	}
+	return want
+}
