@@ -32,6 +32,7 @@ const (
 	DiagNoted        = "noted"         // something that was reported in full when the entry was committed
 	DiagMore         = "more"          // diagnostics past the bound of the list, counted in Detail
 	DiagKeptMissing  = "kept-missing"  // a compaction keeps from an entry that is not before it: nothing is kept
+	DiagUnknown      = "unknown-type"  // lines of a type that the reader of the format does not know: kept as they are
 	DiagNoMessage    = "no-message"    // an entry that should hold a message and does not: left out
 )
 

@@ -62,7 +62,8 @@ within two seconds. Lines whose meaning a later line can still change (an unfini
 unfinished answer) are imported when the file has been silent for 10 seconds, and at the end.
 
 --check stores nothing. It prints what an import would report of each file, line by line: the lines
-that were not understood, and how many messages are on the current line and on branches.`,
+that were not understood, the types of lines that are not known, each with its first line and their
+number, and how many messages are on the current line and on branches.`,
 		Example: `  coppice import
   coppice import ~/.pi/agent/sessions
   coppice import --watch ~/.claude/projects
@@ -254,6 +255,9 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 		o.Read = r.bar.Add
 	}
 	res, err := r.batch.Import(ctx, r.st.Store, f, o)
+	if err == nil && r.o.check {
+		err = f.Unknown(&res)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -306,6 +306,26 @@ func importSession(
 	return nil
 }
 
+// Unknown adds a diagnostic for each type of lines, in a file that was imported and in those of its agents, that the
+// reader of the format does not know. It reads them once more.
+func (f File) Unknown(r *Result) error {
+	for _, name := range append([]string{""}, r.Files...) { // "" = the file
+		src, in := f.source(), ""
+		if name != "" {
+			beside, of := src.Beside, name
+			src.Open, in = func() (io.ReadCloser, error) { return beside(of) }, name+": "
+		}
+		list, err := formats.Unknown(interop.Format(r.Format), src)
+		if err != nil {
+			return fmt.Errorf("%s: %w", src.Name, err)
+		}
+		for _, d := range list {
+			r.Diagnostics = append(r.Diagnostics, Diagnostic{Kind: d.Kind, Line: d.Ordinal, Detail: in + d.Detail})
+		}
+	}
+	return nil
+}
+
 // count adds the messages of a session.
 func (r *Result) count(t *transcript.Tree) {
 	path, elsewhere := t.Messages()
