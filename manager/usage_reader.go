@@ -38,6 +38,9 @@ type UsageReader struct {
 	mu       sync.Mutex
 	looked   map[string]*origin // by id; nil = not in the store, or it cannot be read
 	siblings map[string][]checkpoint.Summary
+
+	unlinked bool
+	begin    map[string][]checkpoint.Summary // by the first words of the user; nil = not listed yet
 }
 
 // NewUsageReader returns a reader of a store. cache keeps what was read until a session changes; nil = nothing is kept.
@@ -45,6 +48,13 @@ func NewUsageReader(st *coppice.Store, cache *UsageCache) *UsageReader {
 	return &UsageReader{
 		st: st, cache: cache, looked: map[string]*origin{}, siblings: map[string][]checkpoint.Summary{},
 	}
+}
+
+// Unlinked makes r look for copies that no link leads to, too: among older sessions that begin with the same words of
+// the user. It is for sums over the sessions of a store, and lists them once. It returns r.
+func (r *UsageReader) Unlinked() *UsageReader {
+	r.unlinked = true
+	return r
 }
 
 // origin is a session that may have received what another one holds.
@@ -224,7 +234,7 @@ func (r *UsageReader) origins(ctx context.Context, of checkpoint.Summary) (list 
 			case o != nil:
 				list, next = append(list, o), append(next, o.Summary)
 			case id == parent:
-				if list, err = r.older(ctx, list, at, seen); err != nil {
+				if list, err = r.orphaned(ctx, list, at, seen); err != nil {
 					return nil, err
 				}
 			}
@@ -233,11 +243,23 @@ func (r *UsageReader) origins(ctx context.Context, of checkpoint.Summary) (list 
 	if circle {
 		list = slices.DeleteFunc(list, func(o *origin) bool { return !isOlder(o.Summary, of) })
 	}
-	return list, nil
+	if !r.unlinked || of.First == "" {
+		return list, nil
+	}
+	if r.begin == nil {
+		r.begin = map[string][]checkpoint.Summary{}
+		for sum, err := range r.st.List(ctx, coppice.ListOptions{}) {
+			if err != nil {
+				return nil, err
+			}
+			r.begin[sum.First] = append(r.begin[sum.First], sum)
+		}
+	}
+	return r.older(ctx, list, of, r.begin[of.First], seen)
 }
 
-// older appends the sessions older than one of the same parent, which is not in the store.
-func (r *UsageReader) older(
+// orphaned appends the sessions older than one of the same parent, which is not in the store.
+func (r *UsageReader) orphaned(
 	ctx context.Context, list []*origin, of checkpoint.Summary, seen map[string]bool,
 ) ([]*origin, error) {
 	all, ok := r.siblings[of.Parent]
@@ -250,6 +272,13 @@ func (r *UsageReader) older(
 		}
 		r.siblings[of.Parent] = all
 	}
+	return r.older(ctx, list, of, all, seen)
+}
+
+// older appends those of some sessions that are older than one.
+func (r *UsageReader) older(
+	ctx context.Context, list []*origin, of checkpoint.Summary, all []checkpoint.Summary, seen map[string]bool,
+) ([]*origin, error) {
 	for _, sum := range all {
 		if seen[sum.ID] || !isOlder(sum, of) || len(list) == maxOrigins {
 			continue

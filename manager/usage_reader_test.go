@@ -235,3 +235,30 @@ func TestUsageCacheFollows(t *testing.T) {
 	}
 	check("copy 11+0")
 }
+
+// A copy that nothing links to its original counts once in a sum over sessions, if both begin with the same words.
+func TestUnlinkedCopiesCountOnce(t *testing.T) {
+	ask := func(words string) string {
+		return fmt.Sprintf(`{"type":"message","id":"q","parentId":null,"timestamp":"2026-03-01T00:00:00.000Z",`+
+			`"message":{"role":"user","content":%q}}`, words)
+	}
+	st := storeOn(t, memory.New())
+	a, b := received("a", "q", "r1", 1, 1, ""), received("b", "a", "r2", 2, 10, "")
+	take(t, st, "other", head("other", ""), ask("chart the reef"), received("o", "q", "r9", 1, 1000, ""))
+	take(t, st, "s", head("s", ""), ask("chart the reef"), a, b)
+	take(t, st, "t", head("t", ""), ask("chart the reef"), a, b, received("c", "b", "r3", 3, 100, ""))
+	take(t, st, "u", head("u", ""), ask("chart the bay"), received("d", "q", "r4", 3, 5, ""))
+	cache := &manager.UsageCache{}
+	for range 2 {
+		r, got := manager.NewUsageReader(st, cache).Unlinked(), ""
+		for _, id := range []string{"u", "t", "s", "other"} {
+			s := testutil.Must(st.Open(bg, id, &coppice.SessionOptions{ReadOnly: true}))(t)
+			u := testutil.Must(r.Session(bg, s))(t)
+			got += fmt.Sprintf("%s %d+%d ", id, u.Total, u.Inherited.Total)
+			testutil.OK(t, s.Close())
+		}
+		if want := "u 5+0 t 100+11 s 11+0 other 1000+0 "; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

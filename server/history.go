@@ -43,6 +43,7 @@ type contextQuery struct {
 	ID       string `path:"id" maxLength:"128" doc:"the session's id"`
 	At       string `query:"at" doc:"a target; default head"`
 	Provider string `query:"provider" enum:"anthropic,openai-chat,openai-responses,gemini" doc:"of the request"`
+	Vendor   string `query:"vendor" maxLength:"128" doc:"who runs the provider's API, as messages name it"`
 }
 
 type branchList struct {
@@ -245,6 +246,9 @@ func (s *Server) context(ctx context.Context, q *contextQuery) (answer, error) {
 	if q.Provider != "" && !slices.Contains(provider.APIs(), provider.API(q.Provider)) {
 		return answer{}, badInput("provider", fmt.Errorf("%.40q is not known", q.Provider))
 	}
+	if q.Vendor != "" && q.Provider == "" {
+		return answer{}, badInput("vendor", errors.New("it is of the request that provider asks for"))
+	}
 	return s.view(ctx, &q.request, at, func(v *coppice.View) (any, error) {
 		con, err := v.Context(ctx)
 		if err != nil {
@@ -252,7 +256,7 @@ func (s *Server) context(ctx context.Context, q *contextQuery) (answer, error) {
 		}
 		out := api.ContextOf(con)
 		if q.Provider != "" {
-			r, err := provider.Convert(ctx, con, provider.API(q.Provider), &provider.Options{})
+			r, err := provider.Convert(ctx, con, provider.API(q.Provider), &provider.Options{Provider: q.Vendor})
 			if err != nil {
 				return nil, err
 			}

@@ -222,6 +222,17 @@ func TestPagesOfCommits(t *testing.T) {
 		if con["provider"] != "anthropic" || len(con["messages"].([]any)) == 0 {
 			t.Errorf("%v", con)
 		}
+		s.do("POST", "/v1/sessions/s/commits", `{"entries":[{"role":"assistant","provider":"nimbus","content":[`+
+			`{"type":"thinking","thinking":"hm","thinkingSignature":"c2ln"},{"type":"text","text":"x"}]}]}`,
+			"If-Match: *").want(t, 200)
+		for query, want := range map[string]bool{"": false, "&vendor=nimbus": true} {
+			con := s.do("GET", "/v1/sessions/s/context?provider=anthropic"+query, "")
+			con.want(t, 200)
+			if got := strings.Contains(string(con.body), `"signature":"c2ln"`); got != want {
+				t.Errorf("%s: thinking is sent: %v", query, got)
+			}
+		}
+		s.do("GET", "/v1/sessions/s/context?vendor=nimbus", "").want(t, 400)
 	})
 }
 

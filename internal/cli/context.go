@@ -37,6 +37,8 @@ that the API takes. What cannot be sent is named on standard error.`,
 	cmd.Flags().StringVar(&o.api, "provider", "",
 		"print the request to an API: anthropic, openai-chat, openai-responses, gemini")
 	cmd.Flags().StringVar(&o.model, "model", "", "with --provider: the model; signed thinking of others is left out")
+	cmd.Flags().StringVar(&o.vendor, "vendor", "",
+		"with --provider: who runs the API, as messages name it; default: the company whose API it is")
 	cmd.Flags().StringVar(&o.openCalls, "open-calls", "answer",
 		"with --provider: calls without a result: answer (with an error) or omit")
 	cmd.Flags().StringVar(&o.thinking, "thinking", "drop",
@@ -49,11 +51,11 @@ that the API takes. What cannot be sent is named on standard error.`,
 }
 
 // contextOptions are the flags of the command.
-type contextOptions struct{ at, profile, api, model, openCalls, thinking string }
+type contextOptions struct{ at, profile, api, model, vendor, openCalls, thinking string }
 
 // request returns the options for a request; nil = none is asked for.
 func (o contextOptions) request() (*provider.Options, error) {
-	p := provider.Options{Model: o.model}
+	p := provider.Options{Model: o.model, Provider: o.vendor}
 	switch o.openCalls {
 	case "answer":
 	case "omit":
@@ -71,8 +73,8 @@ func (o contextOptions) request() (*provider.Options, error) {
 	switch {
 	case o.api != "" && !slices.Contains(provider.APIs(), provider.API(o.api)):
 		return nil, usageError("unknown provider %q: want anthropic, openai-chat, openai-responses or gemini", o.api)
-	case o.api == "" && (o.model != "" || o.openCalls != "answer" || o.thinking != "drop"):
-		return nil, usageError("--model, --open-calls and --thinking are about the request of --provider")
+	case o.api == "" && (o.model+o.vendor != "" || o.openCalls != "answer" || o.thinking != "drop"):
+		return nil, usageError("--model, --vendor, --open-calls and --thinking are about the request of --provider")
 	case o.api == "":
 		return nil, nil
 	}

@@ -12,7 +12,7 @@ import (
 
 // table has the texts that programs insert, by program and the version in whose files they were seen: the tags of
 // elements, the beginning and the end of other texts, those around an image, those that are all of a part of a message,
-// and those of a developer. The viewer reads the same file.
+// also with one word at the end, and those of a developer. The viewer reads the same file.
 //
 //go:embed inserted.json
 var table []byte
@@ -23,6 +23,7 @@ type insertions struct {
 	Texts     map[string][][2]string
 	Media     map[string][][2]string // around a request of the user's, or an image
 	Whole     map[string][][2]string
+	Word      map[string][]string // the beginnings of those that end with one word more
 	Developer map[string][][2]string
 
 	names map[string]bool // all tags
@@ -77,13 +78,28 @@ func Inserted(program, role string, content []byte) bool {
 	for c := Content(content); c.Next(); {
 		switch {
 		case c.Block.Kind == Text && isMarked(c.Block.Text, program, t.Media):
-		case c.Block.Kind == Text && isMarked(c.Block.Text, program, by), role == "user" && c.Block.Inserted():
+		case c.Block.Kind == Text && (isMarked(c.Block.Text, program, by) || t.endsWithWord(c.Block.Text, program)), role == "user" && c.Block.Inserted():
 			some = true
 		case c.Block.Kind != Text || len(c.Block.Text) > 2:
 			all = false
 		}
 	}
 	return some && (all || program == "codex")
+}
+
+// endsWithWord reports whether a text is one of the table and a word after it.
+func (t *insertions) endsWithWord(val []byte, program string) bool {
+	for of, list := range t.Word {
+		for _, begin := range list {
+			if !strings.HasPrefix(of, program+" ") || !bytes.HasPrefix(val, []byte(`"`+begin)) {
+				continue
+			}
+			if word := strings.TrimSpace(rawjson.Text(val)[len(begin):]); word != "" && !strings.ContainsAny(word, blank) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isMarked looks at the ends of a text, if it begins as those of the table do, or with what may be white space.

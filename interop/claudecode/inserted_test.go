@@ -38,6 +38,8 @@ func TestInserted(t *testing.T) {
 		{"a command", text("<command-name>/clear</command-name>\n  <command-args></command-args>"), "", ""},
 		{"its output", text("<local-command-stdout></local-command-stdout>"), "", ""},
 		{"a command of the shell", text("<bash-input>ls</bash-input>"), "", ""},
+		{"an unknown skill", text("Unknown skill: buddy"), "", ""},
+		{"a question about one", text("Unknown skill: buddy, why?"), "", "Unknown skill: buddy, why?"},
 		{"an interruption", blocks("[Request interrupted by user for tool use]"), "", ""},
 		{"a reminder", blocks(reminder), "", ""},
 		{"marked as meta", text("read this"), `,"isMeta":true`, ""},

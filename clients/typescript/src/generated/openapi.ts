@@ -214,7 +214,7 @@ export interface paths {
     "/v1/usage": {
         /**
          * Tokens and cost of sessions, each with all branches
-         * @description Each response of a provider counts in one session: the one that received it. Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
+         * @description Each response of a provider counts in one session, the one that received it, also where nothing links a copy to it but the first words of the user. Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
          */
         get: operations["allUsage"];
     };
@@ -1794,6 +1794,8 @@ export interface operations {
                 at?: string;
                 /** @description of the request */
                 provider?: "anthropic" | "openai-chat" | "openai-responses" | "gemini";
+                /** @description who runs the provider's API, as messages name it */
+                vendor?: string;
             };
             path: {
                 /** @description the session's id */
