@@ -39,9 +39,9 @@ func (s *Server) describeUsage() {
 		method: "GET", path: "/v1/usage", id: "allUsage", needs: rightRead, meta: true,
 		types:   []string{"application/x-ndjson"},
 		summary: "Tokens and cost of sessions, each with all branches",
-		text: "Each response of a provider counts in one session, the one that received it, also where nothing links a " +
-			"copy to it but the first words of the user. Reads every entry of a " +
-			"session that was changed since it was asked for last. " + textOfLists,
+		text: "Each response of a provider counts in one session, the one that received it, also where nothing links " +
+			"a copy to it but the first words of the user. Reads every entry of a session that was changed since it " +
+			"was asked for last. " + textOfLists,
 	}, s.allUsage)
 }
 

@@ -78,7 +78,8 @@ func Inserted(program, role string, content []byte) bool {
 	for c := Content(content); c.Next(); {
 		switch {
 		case c.Block.Kind == Text && isMarked(c.Block.Text, program, t.Media):
-		case c.Block.Kind == Text && (isMarked(c.Block.Text, program, by) || t.endsWithWord(c.Block.Text, program)), role == "user" && c.Block.Inserted():
+		case c.Block.Kind == Text && isMarked(c.Block.Text, program, by),
+			role == "user" && (c.Block.Inserted() || t.endsWithWord(&c.Block, program)):
 			some = true
 		case c.Block.Kind != Text || len(c.Block.Text) > 2:
 			all = false
@@ -87,16 +88,15 @@ func Inserted(program, role string, content []byte) bool {
 	return some && (all || program == "codex")
 }
 
-// endsWithWord reports whether a text is one of the table and a word after it.
-func (t *insertions) endsWithWord(val []byte, program string) bool {
+// endsWithWord reports whether a block is a text of the table and a word after it.
+func (t *insertions) endsWithWord(b *Block, program string) bool {
 	for of, list := range t.Word {
 		for _, begin := range list {
-			if !strings.HasPrefix(of, program+" ") || !bytes.HasPrefix(val, []byte(`"`+begin)) {
+			if b.Kind != Text || !strings.HasPrefix(of, program+" ") || !bytes.HasPrefix(b.Text, []byte(`"`+begin)) {
 				continue
 			}
-			if word := strings.TrimSpace(rawjson.Text(val)[len(begin):]); word != "" && !strings.ContainsAny(word, blank) {
-				return true
-			}
+			word := strings.TrimSpace(rawjson.Text(b.Text)[len(begin):])
+			return word != "" && !strings.ContainsAny(word, blank)
 		}
 	}
 	return false

@@ -14,8 +14,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// known are the types of lines of each format that a reader knows, beside those of pi. What a type is of, as a payload,
-// is before a slash. Lines of other types are kept as they are.
+// known has the types of lines that the reader of each format knows. Of a type within a type, as that of a payload, the
+// outer one is before a slash. The family of pi has pi's types too.
 var known = map[interop.Format]string{
 	interop.Pi: "session message model_change thinking_level_change compaction branch_summary custom custom_message " +
 		"label session_info leaf usage context_edit active_tools_change " +
@@ -54,9 +54,9 @@ var known = map[interop.Format]string{
 // maxUnknown bounds the types of a file that are listed.
 const maxUnknown = 100
 
-// Unknown returns a diagnostic of kind DiagUnknown for each type of lines that the reader of a format does not know: the
-// first line of it, and how many there are. Their lines are kept. It reads the file once, and holds a line of at most
-// maxSettled bytes; a longer line is passed over.
+// Unknown returns a diagnostic of kind DiagUnknown for each type of lines that the reader of a format does not know:
+// the first line of it, and how many there are. The lines are kept by an import. It reads the file once, and holds a
+// line of at most maxSettled bytes; a longer one is not looked at.
 func Unknown(f interop.Format, src interop.Source) (list []transcript.Diagnostic, err error) {
 	t, err := Of(f)
 	if err != nil {
@@ -151,7 +151,7 @@ func typeOf(object []byte) string {
 		return typ + "/" + text(rawjson.Field(object, "payload"), "type")
 	case typ == "system":
 		return typ + "/" + text(object, "subtype")
-	case kind != "" && kind != "entry" && rawjson.Field(object, "payload") == nil && rawjson.Field(object, "uuid") == nil:
+	case kind != "" && kind != "entry" && rawjson.Field(object, "uuid") == nil:
 		return cmp.Or(typ, kind)
 	}
 	return typ
