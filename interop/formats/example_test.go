@@ -48,6 +48,8 @@ func ExampleWrite() {
 	}
 	settled, err := formats.Settled(format, src)
 	fmt.Printf("a file of %s, of which %d of %d bytes are final, %v\n", format, settled, len(file), err)
+	unknown, err := formats.Unknown(format, src)
+	fmt.Printf("%d types of lines are unknown, %v\n", len(unknown), err)
 
 	r, err := formats.Open(src, format, interop.Options{})
 	if err != nil {
@@ -85,6 +87,7 @@ func ExampleWrite() {
 	fmt.Println(losses, err)
 	// Output:
 	// a file of codex, of which 281 of 281 bytes are final, <nil>
+	// 0 types of lines are unknown, <nil>
 	// {"parentUuid":null,"isSidechain":false,"userType":"external","cwd":"/home/me","version":"2.1.0","gitBranch":"","sessionId":"f63d86a7-0437-5945-827e-2a2ff17791e7","type":"user","message":{"role":"user","content":[{"type":"text","text":"hi"}]},"uuid":"0e66ed34-3c44-5cd4-b087-166541bd23a6","timestamp":"2026-01-02T03:04:06.000Z"}
 	// map[entries of programs (custom):1] <nil>
 }

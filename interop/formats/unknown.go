@@ -19,7 +19,7 @@ import (
 var known = map[interop.Format]string{
 	interop.Pi: "session message model_change thinking_level_change compaction branch_summary custom custom_message " +
 		"label session_info leaf usage context_edit active_tools_change " +
-		"entry/ header value list record lane fact", // the last ones are the harness's
+		"header value list record lane fact", // of pi's harness
 	interop.Omp: "title title_change service_tier_change mode_change ttsr_injection session_init model_usage " +
 		"credential_pin reset_boundary",
 	interop.Atomic:   "context_compaction session_summary",
