@@ -10,7 +10,6 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/layout"
@@ -41,43 +40,6 @@ func frame(window byte, declared int64, blocks, size int) []byte {
 
 // bomb is some KB that unpack to a GiB, told as they are.
 func bomb() []byte { return frame(0x38, 1<<30, 8192, 128<<10) }
-
-// bombs hands the decompressor what asks for more than it may have.
-func bombs(a *attack) {
-	const limit, fair = 1 << 20, 2 << 20
-	ok := codec.Compress(nil, bytes.Repeat([]byte("fair "), 1000), codec.Better)
-	for name, p := range map[string][]byte{
-		"a GiB in some KB":                bomb(),
-		"a size that is not told":         frame(0x38, -1, 8192, 128<<10),
-		"more than is told":               frame(0x38, 100, 64, 128<<10),
-		"2^63 bytes in nothing":           frame(0x38, 1<<62, 1, 1),
-		"a window of 2 GiB":               frame(0xa8, 100, 1, 100),
-		"the largest window there is":     frame(0xff, 100, 1, 100),
-		"a single segment of a TiB":       frame(0, 1<<40, 1, 10),
-		"a bomb in a frame":               codec.Compress(nil, bomb(), codec.Better),
-		"a thousand frames":               bytes.Repeat(codec.Compress(nil, make([]byte, 4096), codec.Better), 1000),
-		"a bomb behind a fair frame":      append(bytes.Clone(ok), bomb()...),
-		"a skippable frame of 4 GiB":      {0x50, 0x2a, 0x4d, 0x18, 0xff, 0xff, 0xff, 0xff},
-		"a frame that never begins":       bytes.Repeat([]byte{0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0}, 10_000),
-		"a dictionary that nobody has":    {0x28, 0xb5, 0x2f, 0xfd, 0x23, 1, 0, 0, 0, 5, 1, 0, 0},
-		"a block that is longer than all": frame(0x38, 1<<20, 1, 1<<20),
-	} {
-		var err error
-		var out []byte
-		taken := allocated(func() { out, err = codec.Decompress(nil, p, limit) })
-		inner := name == "a bomb in a frame" // fair by itself: what it holds is a bomb again
-		if (err == nil) != inner || len(out) > limit || taken > fair {
-			a.broken("%s: %d bytes came out, %d were taken: %v", name, len(out), taken, err)
-		}
-		if inner {
-			taken = allocated(func() { _, err = codec.Decompress(nil, out, limit) })
-		}
-		if !errors.Is(err, codec.ErrLimit) && !errors.Is(err, codec.ErrFormat) || taken > fair {
-			a.broken("%s: %d bytes were taken: %v", name, taken, err)
-		}
-		a.try(1)
-	}
-}
 
 // bombsInStore puts bombs where a store holds compressed bytes, under checksums that are right.
 func bombsInStore(a *attack) {
@@ -185,59 +147,4 @@ func readAll(a *attack, b backend.Backend) (found []error) {
 		note(p)
 	}
 	return found
-}
-
-// packed puts hostile msgpack where a checkpoint holds it, and hands it to the decoder itself.
-func packed(a *attack) {
-	b := memory.New()
-	nest := func(head string, n int) string { return strings.Repeat(head, n) + "\xc0" }
-	for name, p := range map[string]string{
-		"an array of 2^32-1": "\xdd\xff\xff\xff\xff\x00", "a map of 2^32-1": "\xdf\xff\xff\xff\xff", "bytes of 4 GiB": "\xc6\xff\xff\xff\xff", "a text of 4 GiB": "\xdb\xff\xff\xff\xff",
-		"20 MiB of arrays": nest("\x91", 20<<20), "65 arrays": nest("\x91", 65), "65 maps": nest("\x81\xa1a", 65), "arrays of arrays": strings.Repeat("\xdc\xff\xff", 100),
-		"an extension": "\xc7\x01\x05x", "a time": "\xd6\xff\x00\x00\x00\x00", "the byte that is never used": "\xc1", "bytes behind": "\xc0\xc0", "nothing": "", "half a length": "\xdd\xff",
-		"8 MiB of nils": "\xdd\x00\x80\x00\x00" + strings.Repeat("\xc0", 8<<20), "a number for a map": "\xcf\xff\xff\xff\xff\xff\xff\xff\xff", "a map of a map": "\x81\x80\x80",
-	} {
-		var v any
-		var err error
-		raw := []byte(p)
-		taken := allocated(func() { err = codec.Unmarshal(raw, &v) })
-		fair := name == "a number for a map" || name == "a map of a map"
-		if err == nil && !fair || taken > 1<<20 {
-			a.broken("%s: %d bytes were taken: %v", name, taken, err)
-		}
-		frames := codec.Compress(nil, []byte(p), codec.Better)
-		object, err := codec.KindCheckpoint.Container([]byte(p)[:min(len(p), 64)], frames)
-		a.must(err)
-		a.put(b, layout.CheckpointKey("s"), object)
-		inStore(a, b, name, int64(len(p)))
-		a.try(2)
-	}
-	for name, p := range map[string]string{ // they pass the scan, and are held against what is wanted
-		"a name twice": "\x82\xa1a\x01\xa1a\x02", "NaN": "\x81\xa1a\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00", "broken UTF-8": "\x81\xa1\xff\x01", "a number as a name": "\x81\x01\x01",
-	} {
-		var s checkpoint.Summary
-		if err := codec.Unmarshal([]byte(p), &s); err != nil && !errors.Is(err, codec.ErrFormat) && !errors.Is(err, codec.ErrLimit) {
-			a.broken("%s: %v", name, err)
-		}
-		object, err := codec.EncodeContainer(codec.KindCheckpoint, []byte(p), []byte(p), codec.Default)
-		a.must(err)
-		a.put(b, layout.CheckpointKey("s"), object)
-		inStore(a, b, name, 0)
-		a.try(2)
-	}
-}
-
-// inStore opens and lists a session whose checkpoint is no checkpoint.
-func inStore(a *attack, b backend.Backend, name string, fair int64) {
-	st := a.store(b)
-	var err error
-	taken := allocated(func() { _, err = st.Open(a.Context(), "s", nil) })
-	if !errors.Is(err, coppice.ErrCorrupt) || taken > 1<<20+4*fair {
-		a.broken("%s in a checkpoint: %d bytes were taken: %v", name, taken, err)
-	}
-	for sum, err := range st.List(a.Context(), coppice.ListOptions{}) {
-		if err != nil || sum.ID != "s" || sum.Title != "" {
-			a.broken("%s in a checkpoint: listed as %+v, %v", name, sum, err)
-		}
-	}
 }

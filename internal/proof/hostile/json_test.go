@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
@@ -131,44 +129,3 @@ func original(file []byte) *coppice.SessionOptions {
 }
 
 const head = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`
-
-// oddFiles imports files by the command line and wants them back.
-func oddFiles(a *attack) {
-	line := func(v string) string {
-		return `{"type":"message","id":"m","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":` + v + `}}`
-	}
-	files := map[string]string{
-		"BOM": "\xef\xbb\xbf" + head + "\n" + line(`"x"`) + "\n", "CRLF": head + "\r\n" + line(`"x"`) + "\r\n", "no newline": head + "\n" + line(`"x"`), "NUL": head + "\n" + line(`"x"`) + "\n\x00\x00\x00\n",
-		"torn": head + "\n" + line(`"x"`) + "\n" + line(`"y"`)[:60], "an id twice": head + "\n" + line(`"x"`) + "\n" + line(`"y"`) + "\n", "an id of the store": strings.Replace(head, `"s"`, `"../../x"`, 1) + "\n" + line(`"x"`) + "\n",
-		"empty lines": head + "\n\n\n" + line(`"x"`) + "\n\n", "an array": head + "\n[1]\n" + line(`"x"`) + "\n", "a commit of ours": head + "\n" + `{"type":"custom","id":"c","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","customType":"coppice.commit","data":{"seq":0}}` + "\n",
-	}
-	for i, v := range values {
-		if !strings.ContainsAny(v, "\n") && len(v) < 1<<20 && (i%6 == 0 || a.size(0, 1, 1) > 0) {
-			files[fmt.Sprintf("value %d", i)] = head + "\n" + line(v) + "\n" + strings.Replace(line(`"good"`), `"m"`, `"n"`, 1) + "\n"
-		}
-	}
-	dir := a.TempDir()
-	for name, file := range files {
-		path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".jsonl")
-		a.must(os.WriteFile(path, []byte(file), 0o600))
-	}
-	store := filepath.Join(dir, "store")
-	out, errs, _ := a.coppice(store, "", "--json", "import", "--grow=false", dir) // some begin as others do
-	var doc struct {
-		Imported []struct{ File, Session string }
-	}
-	if err := json.Unmarshal([]byte(out), &doc); err != nil || len(doc.Imported) != len(files) {
-		a.broken("%d of %d files were imported: %v %.300s %.300s", len(doc.Imported), len(files), err, out, errs)
-	}
-	for _, f := range doc.Imported {
-		name := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(f.File), ".jsonl"), "-", " ")
-		back, errs, code := a.coppice(store, "", "export", "--format", "original", f.Session)
-		if code != 0 || back != files[name] {
-			a.broken("%s: %d bytes came back of %d: %s", name, len(back), len(files[name]), errs)
-		}
-		a.try(1)
-	}
-	if out, _, code := a.coppice(store, "", "--json", "verify", "--deep"); code != 0 {
-		a.broken("verify: %.500s", out)
-	}
-}
