@@ -2,6 +2,7 @@
 GO       ?= go
 PKG      ?= ./...
 FUZZTIME ?= 10s
+FUZZ     ?= .
 BENCH    ?= .
 COUNT    ?= 1
 REF      ?= HEAD
@@ -121,9 +122,9 @@ size: ## the stripped command is no larger than MAXSIZE, and its packages alloca
 fmt: ## gofumpt and gci, in place
 	$(TOOL) golangci-lint fmt
 
-fuzz: ## each fuzz target for FUZZTIME
+fuzz: ## each fuzz target whose path matches FUZZ, for FUZZTIME
 	@set -eu; \
-	found=$$(grep -rnoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=testdata --exclude-dir=tools --exclude-dir=integration . || true); \
+	found=$$(grep -rnoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=testdata --exclude-dir=tools --exclude-dir=integration . | grep -E '$(FUZZ)' || true); \
 	if [ -z "$$found" ]; then echo 'no fuzz targets'; exit 0; fi; \
 	printf '%s\n' "$$found" | sort -u | while IFS=: read -r file _ decl; do \
 		name=$${decl#func }; dir=$${file%/*}; \
@@ -135,14 +136,19 @@ fuzz: ## each fuzz target for FUZZTIME
 node-client:
 	@! $(NODE20) || (cd clients/typescript && $(NODE_CLIENT)) || [ -z "$${REQUIRE_NODE:-}" ]
 
+# The decoders of what comes from a disk, a bucket or a file of another program.
+FUZZCI = (codec|checkpoint|segment|rawjson)/.*Fuzz(DecodeSegment|Unmarshal|ParseRecord|DecodeObjectBody|Scan|Read|Value)
+
 # Each suite prints one line. The packages run one after the other: each uses all cores.
 PROOFS = $(GO) test -p 1 -count 1 -v -run '^TestProof'
 
 proof: s3server node-client ## every suite that tries to break a promise, at the size that each change has to pass
 	@COPPICE_PROOF=ci $(MAKE) --no-print-directory suites
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=3000x FUZZ='$(FUZZCI)'
 
 prove: s3server node-client ## the same suites at their nightly size: hours
 	@COPPICE_PROOF=nightly PROOFTIME=$(PROVETIME) $(MAKE) --no-print-directory suites
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=60s
 	@$(MAKE) --no-print-directory mutants
 
 # What checks the suites is apart: it builds each of them anew, dozens of times.
