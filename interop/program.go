@@ -33,6 +33,12 @@ type Program struct {
 	Agent func(file string) bool
 	// Owner returns the file with which one of an agent is read; "" = it is read alone. nil = so are all.
 	Owner func(file string) string
+	// After returns the id of the line after which a file continues a session that another file begins, and the time
+	// of its first line; "" = it continues none. nil = a session is in one file.
+	After func(src Source) (line string, at time.Time, err error)
+	// Upto returns the size of the beginning of a file that ends with a line, and its number of lines; 0 = there is no
+	// such line. It goes with After.
+	Upto func(src Source, line string) (size int64, lines int, err error)
 	// Open opens a file that may be packed, and unpacks it. nil = files are never packed.
 	Open func(src Source) (io.ReadCloser, error)
 	// Settled returns what finds the lines that later ones can change. nil = a line that is complete is settled.

@@ -134,8 +134,9 @@ var table = []edge{
 		ours: join(pure, "", "export", "internal/rawjson", "internal/segment", "interop/..."),
 	},
 	{
-		dir: "internal/importer", ours: join(pure, "", "internal/journal", "internal/layout", "interop/..."),
-		ext: []string{uuid, zstd},
+		dir:  "internal/importer",
+		ours: join(pure, "", "internal/journal", "internal/layout", "internal/rawjson", "interop/..."),
+		ext:  []string{uuid, zstd},
 	},
 	{
 		dir: "internal/cli/term", ours: join(pure, "internal/message", "internal/rawjson", "internal/rows",

@@ -4,6 +4,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type File struct {
 
 	Changed time.Time
 	agent   bool // named like the transcript of an agent, which may be imported with the session that started it
+	// when it continues a session that another file of this name begins; zero = it does not
+	goesOn time.Time
 }
 
 var errNotRegular = errors.New("not a regular file")
@@ -38,7 +41,8 @@ const maxFolders = 100_000
 // folder every *.jsonl and *.jsonl.zst file below it, the last changed one last, so that it becomes
 // the newest session. Transcripts of agents come after all others, since most are imported with the
 // session that started them. Links are followed; no file or folder occurs twice because of them. A
-// path that cannot be read, or a folder without such files, is a File with an error.
+// path that cannot be read, or a folder without such files, is a File with an error. Of files with one name the
+// beginning is read, and one that continues another one's session comes after it.
 func Find(ctx context.Context, paths []string) []File {
 	var found []File
 	for _, p := range paths {
@@ -57,11 +61,10 @@ func Find(ctx context.Context, paths []string) []File {
 			if len(w.found) == 0 {
 				w.fail(p, fmt.Errorf("no *.jsonl file in %s: %w", p, fs.ErrNotExist))
 			}
+			readParts(w.found)
 			slices.SortStableFunc(w.found, func(a, b File) int {
-				if a.agent != b.agent {
-					return map[bool]int{false: -1, true: 1}[a.agent]
-				}
-				return a.Changed.Compare(b.Changed)
+				order := map[bool]int{true: 1}
+				return cmp.Or(order[a.agent]-order[b.agent], a.goesOn.Compare(b.goesOn), a.Changed.Compare(b.Changed))
 			})
 			found = append(found, w.found...)
 		case !info.Mode().IsRegular():
@@ -71,6 +74,27 @@ func Find(ctx context.Context, paths []string) []File {
 		}
 	}
 	return found
+}
+
+// readParts finds files that continue the session of another one with their name.
+func readParts(files []File) {
+	names := map[string]int{}
+	for _, f := range files {
+		names[filepath.Base(f.Path)]++
+	}
+	for i, f := range files {
+		if f.Err != nil || names[filepath.Base(f.Path)] < 2 {
+			continue
+		}
+		for p := range programs {
+			if p.After == nil {
+				continue
+			}
+			if line, at, err := p.After(f.source()); err == nil && line != "" { // its import reports the error
+				files[i].goesOn = at
+			}
+		}
+	}
 }
 
 // walker searches one folder.

@@ -184,7 +184,7 @@ const idTaken = "id-taken"
 // read imports the session that a reader returns, and those within.
 func read(
 	ctx context.Context, st *coppice.Store, src interop.Source, r interop.Reader, o Options, tried *attempts,
-) (Result, error) {
+) (res Result, err error) {
 	h, err := r.Header()
 	if err != nil {
 		return Result{}, err
@@ -202,7 +202,7 @@ func read(
 			return Result{}, err
 		}
 	}
-	res := Result{
+	res = Result{
 		File: src.Name, Format: string(cmp.Or(o.Format, interop.Pi)), Session: is.id, Entries: is.entries,
 		Unchanged: is.unchanged, Grew: is.grows, Diagnostics: []Diagnostic{},
 	}
@@ -212,6 +212,14 @@ func read(
 	if is.deleted != nil {
 		res.Deleted = is.deleted.Deleted
 		return res, nil
+	}
+	if is.after != "" {
+		whole, own, err := f.continued(ctx, st, is.after, h, o)
+		if err != nil {
+			return res, err
+		}
+		defer func() { err = errors.Join(err, whole.Close()) }()
+		r, h = whole, own
 	}
 	if !is.unchanged {
 		source := sync.OnceValues(func() (*checkpoint.Source, error) { return f.identify(ctx) })

@@ -27,6 +27,7 @@ type place struct {
 	stale     []string              // sessions of earlier states of it, which go once it is imported
 	entries   int                   // of the existing session
 	taken     string                // why the id is not the one in the file
+	after     string                // the session of the part of the file before, in another folder; "" = there is none
 	deleted   *checkpoint.Tombstone // of its session, which is not imported again; nil = none
 }
 
@@ -84,10 +85,25 @@ func findNamed(
 	ctx context.Context, st *coppice.Store, id string, f file, o Options, apart []string,
 ) (is place, free string, err error) {
 	var deleted place
-	alive := false // a session of the file exists, and cannot grow
+	alive := false     // a session of the file exists, and cannot grow
+	var parts []string // sessions of other files, the end of which the file may be
+	defer func() {
+		if err == nil && (is.id == "" || is.isNew()) {
+			err = is.follow(ctx, st, f, parts)
+		}
+	}()
 	for k := range layout.MaxApart {
 		at := layout.Apart(id, k)
 		has, old, err := before(ctx, st, at, f, o.Verify)
+		first, gone := "", false
+		if err == nil && has == beginning && o.Grow {
+			if first, gone, err = f.after(ctx, st, old); gone {
+				has = another // without its beginning the file cannot be compared with it
+			}
+		}
+		if has == another && old != nil && old.gone == nil && f.isOther(old.source) {
+			parts = append(parts, at)
+		}
 		switch {
 		case err != nil:
 			return is, "", err
@@ -107,7 +123,7 @@ func findNamed(
 		case has == whole, has == longer && o.Grow:
 			return place{id: at, unchanged: true, entries: int(old.Entries)}, "", nil
 		case has == beginning && o.Grow && !slices.Contains(apart, at):
-			return place{id: at, grows: true, entries: int(old.Entries)}, "", nil
+			return place{id: at, grows: true, entries: int(old.Entries), after: first}, "", nil
 		case has == beginning && o.Grow:
 			alive = true
 		}

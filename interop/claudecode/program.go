@@ -37,6 +37,8 @@ var Program = interop.Program{
 	Agent:   func(file string) bool { return strings.HasPrefix(filepath.Base(file), "agent-") },
 	Owner:   owner,
 	Hides:   hides,
+	After:   after,
+	Upto:    upto,
 	Settled: func() interop.Settler { return new(tail) },
 }
 
