@@ -193,6 +193,7 @@ func (iw *importWatch) bring(ctx context.Context, path string) error {
 	if f.done == size {
 		what.Changed = info.ModTime()
 	}
+	iw.batch.Forget(path)
 	res, err := iw.file(ctx, what)
 	if stop, ok := errors.AsType[*stopError](err); ok {
 		return stop.error

@@ -17,7 +17,7 @@ import (
 // Batch imports files that lie in the same folders. The zero value is ready to use.
 type Batch struct {
 	companions map[string]bool   // files whose sessions were imported together with those of other files
-	agents     map[string][]File // by folder: files in it with the name of an agent's transcript
+	folders    map[string]folder // that were looked at
 }
 
 // Contains reports whether a file was imported together with another one, by any name of it.
@@ -168,48 +168,77 @@ func idsOf(file string) (ids []string) {
 // maxAgents bounds the files of agents that are looked at for one session; one with more is always read.
 const maxAgents = 10_000
 
+// folder is what a folder of sessions holds besides their files.
+type folder struct {
+	agents  []File          // with the names of agents' transcripts
+	folders map[string]bool // by name
+}
+
+// Forget lets the next import look again for the files of agents in the folder of a file.
+func (b *Batch) Forget(file string) { delete(b.folders, filepath.Dir(file)) }
+
 // agentsOf returns the files that may be imported with that of a session: session files in its own folder, which has
 // its name, and those next to it with the name of an agent's transcript.
 func (b *Batch) agentsOf(file string) []File {
-	dir := filepath.Dir(file)
-	beside, ok := b.agents[dir]
-	if !ok {
-		beside = filesBelow(dir, false)
-		if b.agents == nil {
-			b.agents = map[string][]File{}
-		}
-		b.agents[dir] = beside
-	}
 	if isAgent(file) {
 		return nil
 	}
-	return append(filesBelow(filepath.Join(dir, stem(file)), true), beside...)
+	dir := filepath.Dir(file)
+	is, ok := b.folders[dir]
+	if !ok {
+		is = folderOf(dir)
+		if b.folders == nil {
+			b.folders = map[string]folder{}
+		}
+		b.folders[dir] = is
+	}
+	if !is.folders[stem(file)] {
+		return is.agents
+	}
+	return append(filesBelow(filepath.Join(dir, stem(file))), is.agents...)
 }
 
-// filesBelow returns the session files in a folder: with deep, and in those below it, whatever their names; else those
-// with the name of an agent's transcript.
-func filesBelow(dir string, deep bool) (list []File) {
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil //nolint:nilerr // what cannot be read is not imported with the session
-		case d.IsDir() && path != dir && !deep:
-			return fs.SkipDir
-		case d.IsDir(), !IsSession(path), !deep && !isAgent(path), isList(d.Name()):
-			return nil
-		case len(list) == maxAgents:
-			list = append(list, File{Path: path}) // known to no store
+// folderOf reads a folder. What cannot be read is not imported with a session.
+func folderOf(dir string) folder {
+	is := folder{folders: map[string]bool{}}
+	entries, _ := os.ReadDir(dir) // those up to an error
+	for _, d := range entries {
+		if path := filepath.Join(dir, d.Name()); d.IsDir() {
+			is.folders[d.Name()] = true
+		} else if isAgent(path) {
+			is.agents = appendFile(is.agents, path)
+		}
+	}
+	return is
+}
+
+// filesBelow returns the session files in a folder and in those below it.
+func filesBelow(dir string) (list []File) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			list = appendFile(list, path)
+		}
+		if len(list) > maxAgents {
 			return fs.SkipAll
 		}
-		if info, err := os.Stat(path); err == nil {
-			list = append(list, File{Path: path, Size: info.Size(), Changed: info.ModTime()})
-		}
-		return nil
+		return nil // what cannot be read is not imported with the session
 	})
-	if err != nil {
-		return nil
-	}
 	return list
+}
+
+// appendFile adds a session file. The last one of too many is known to no store.
+func appendFile(list []File, path string) []File {
+	if !IsSession(path) || isList(filepath.Base(path)) || len(list) > maxAgents {
+		return list
+	}
+	if len(list) == maxAgents {
+		return append(list, File{Path: path})
+	}
+	info, err := stat(path)
+	if err != nil {
+		return list
+	}
+	return append(list, File{Path: path, Size: info.Size(), Changed: info.ModTime()})
 }
 
 // real returns an absolute path without links, or the path unchanged if that fails.

@@ -34,6 +34,9 @@ type File struct {
 
 var errNotRegular = errors.New("not a regular file")
 
+// stat is os.Stat, or what counts its calls in a test.
+var stat = os.Stat
+
 // maxFolders bounds the folders that are read for one path, links to them included.
 const maxFolders = 100_000
 
@@ -46,13 +49,13 @@ const maxFolders = 100_000
 func Find(ctx context.Context, paths []string) []File {
 	var found []File
 	for _, p := range paths {
-		info, err := os.Stat(p)
+		info, err := stat(p)
 		switch {
 		case err != nil:
 			found = append(found, File{Path: p, Err: err})
 		case info.IsDir():
 			w := walker{stopped: ctx.Err, seen: map[string]bool{}}
-			w.folder(p)
+			w.folder(p, real(p))
 			for len(w.links) > 0 { // files below p are found by their own names first
 				link := w.links[0]
 				w.links = w.links[1:]
@@ -108,14 +111,15 @@ type walker struct {
 
 func (w *walker) fail(path string, err error) { w.found = append(w.found, File{Path: path, Err: err}) }
 
-func (w *walker) folder(dir string) {
+// folder takes a folder, of which is is the path without links: so its files cost one call of stat each.
+func (w *walker) folder(dir, is string) {
 	if err := w.stopped(); err != nil {
 		if n := len(w.found); n == 0 || !errors.Is(w.found[n-1].Err, err) {
 			w.fail(dir, err)
 		}
 		return
 	}
-	if !w.first(dir) {
+	if !w.first(is) {
 		return
 	}
 	if w.folders++; w.folders > maxFolders {
@@ -131,11 +135,11 @@ func (w *walker) folder(dir string) {
 	for _, e := range entries {
 		switch path := filepath.Join(dir, e.Name()); {
 		case e.IsDir():
-			w.folder(path)
+			w.folder(path, filepath.Join(is, e.Name()))
 		case e.Type()&fs.ModeSymlink != 0:
 			w.links = append(w.links, path)
 		case IsSession(path):
-			w.file(path)
+			w.file(path, filepath.Join(is, e.Name()))
 		}
 	}
 }
@@ -145,9 +149,8 @@ func IsSession(path string) bool {
 	return strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".jsonl.zst")
 }
 
-// first reports whether a file or folder was not visited before.
+// first reports whether a file or folder, by its path without links, was not visited before.
 func (w *walker) first(path string) bool {
-	path = real(path)
 	if w.seen[path] {
 		return false
 	}
@@ -155,12 +158,12 @@ func (w *walker) first(path string) bool {
 	return true
 }
 
-func (w *walker) file(path string) {
-	info, err := os.Stat(path)
+func (w *walker) file(path, is string) {
+	info, err := stat(path)
 	switch {
 	case err != nil:
 		w.fail(path, err)
-	case info.Mode().IsRegular() && w.first(path):
+	case info.Mode().IsRegular() && w.first(is):
 		w.found = append(w.found, File{
 			Path: path, Size: info.Size(), Changed: info.ModTime(),
 			Beside: isList(filepath.Base(path)),
@@ -171,10 +174,10 @@ func (w *walker) file(path string) {
 
 // link follows a link. A broken one counts only if it has the name of a session file.
 func (w *walker) link(path string) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		w.folder(path)
+	if info, err := stat(path); err == nil && info.IsDir() {
+		w.folder(path, real(path))
 	} else if IsSession(path) {
-		w.file(path)
+		w.file(path, real(path))
 	}
 }
 

@@ -83,6 +83,7 @@ func TestKnownFiles(t *testing.T) {
 				writeFile(t, f.Path, bytes.Repeat([]byte("x"), int(f.Size)), then)
 			}
 			counted.Reset()
+			stats := countStats(t)
 			for _, r := range take(t, st, growing(), dir) {
 				if !r.Unchanged || r.Entries != 1 || r.Format != "pi" {
 					t.Fatalf("%+v", r)
@@ -91,8 +92,23 @@ func TestKnownFiles(t *testing.T) {
 			if io := counted.IO(); io.Get > 2*files || io.Stat+io.List+io.Put+io.Append > 0 {
 				t.Errorf("%d files cost %+v", files, io)
 			}
+			if *stats != files+1 { // of the folder too
+				t.Errorf("%d files cost %d calls of stat", files, *stats)
+			}
 		})
 	}
+}
+
+// countStats counts calls of stat until the test ends.
+func countStats(t *testing.T) *int {
+	t.Helper()
+	n := 0
+	stat = func(path string) (os.FileInfo, error) {
+		n++
+		return os.Stat(path)
+	}
+	t.Cleanup(func() { stat = os.Stat })
+	return &n
 }
 
 // Files with another time and the same content are compared once: one write for each, and the next import reads nothing
