@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/check"
@@ -24,66 +22,6 @@ import (
 	"github.com/coppice-go/coppice/internal/repair"
 	"github.com/coppice-go/coppice/internal/testutil"
 )
-
-// broken is a session with several damaged objects, as a seed decides.
-func broken(t testing.TB, kind string, all map[string][]byte, seed uint64, lim journal.Limits) (*proof.World, string) {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 11))
-	b := proof.StoreOf(kind)
-	what := fmt.Sprintf("%s, seed %d:", kind, seed)
-	list := append(append(proof.KeysWith(all, "/transcript/"), proof.KeysWith(all, "/index/")...), "checkpoint_latest/s1")
-	hit := map[string][]byte{}
-	for range 1 + rng.IntN(3) {
-		key := list[rng.IntN(len(list))]
-		p := all[key]
-		switch rng.IntN(4) {
-		case 0:
-			hit[key] = flip(rng, p)
-		case 1:
-			hit[key] = p[:rng.IntN(len(p))]
-		case 2:
-			hit[key] = zero(rng, p)
-		default:
-			hit[key] = nil
-		}
-		what += fmt.Sprintf(" %s %d->%d", key[strings.LastIndexByte(key, '/')+1:], len(p), len(hit[key]))
-	}
-	for k, p := range all {
-		if q, ok := hit[k]; ok {
-			p = q
-		}
-		if p != nil {
-			proof.Put(t, b, k, p)
-		}
-	}
-	w := proof.NewWorld(t, b)
-	w.Rand, w.Lim = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 5}), lim
-	return w, what
-}
-
-// Several damaged objects at once: what comes out is whole, can be read, and takes commits. Where nothing of
-// the log is left the session is gone, and that is said.
-func TestRepairMany(t *testing.T) {
-	seeds := 50
-	if testing.Short() || testutil.RaceEnabled {
-		seeds = 12
-	}
-	for _, kind := range proof.StoreKinds {
-		t.Run(kind, func(t *testing.T) {
-			w := proof.NewWorld(t, proof.StoreOf(kind))
-			w.Session("s1", 30)
-			all := proof.Objects(t, w.B)
-			for seed := range seeds {
-				hurt, what := broken(t, kind, all, uint64(seed), w.Lim)
-				r := runRepair(hurt, "s1", false)
-				healthy(hurt, what)
-				if t.Failed() {
-					t.Fatalf("%s\n%s", what, proof.ListProblems(r))
-				}
-			}
-		})
-	}
-}
 
 // The same with so many segments that references fold: index objects are damaged too.
 func TestRepairFolded(t *testing.T) {
@@ -384,50 +322,5 @@ func TestRepairPrefersWhatVerifies(t *testing.T) {
 			t.Errorf("an intact copy was not taken: entry %d is %s after the repair, and was %s", n, got, want)
 		}
 		healthy(hurt, fmt.Sprintf("entry %d", n))
-	}
-}
-
-// Any one bit of what was committed to a plain segment is flipped: the checksum of the commit says which, so that every
-// entry comes back byte for byte, the one that was hit too.
-func TestRepairFlipsBack(t *testing.T) {
-	testutil.SkipSizes(t)
-	w := proof.NewWorld(t, memory.NewAppender())
-	w.Lim.RollEntries = 1000 // one segment, and plain
-	w.Session("s1", 5)
-	lines := func(w *proof.World) (out []string) {
-		j := w.Open("s1")
-		for l, err := range j.Lines(context.Background(), j.State(), nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !l.Commit {
-				out = append(out, string(l.Raw))
-			}
-		}
-		return out
-	}
-	want, all := lines(w), proof.Objects(t, w.B)
-	key := proof.KeysWith(all, ".jsonl")[0]
-	from0 := bytes.Index(all[key], []byte(`"coppice.segment"`))
-	from0 += bytes.IndexByte(all[key][from0:], '\n') + 1
-	step := 31 // coprime to 8: every bit of a byte has its turn
-	if testing.Short() || testutil.RaceEnabled {
-		step = 97
-	}
-	for _, key2 := range proof.KeysWith(all, "/snapshots/") {
-		delete(all, key2) // nothing else holds the entries
-	}
-	delete(all, "checkpoint_latest/s1")
-	for bit := 8 * from0; bit < 8*len(all[key]); bit += step {
-		q := bytes.Clone(all[key])
-		q[bit/8] ^= 1 << (bit % 8)
-		hurt := from(t, "append", all, key, q, w.Lim)
-		if len(hurt.Verify("s1", true).Problems) < 2 {
-			continue // the end of the newest commit: it looks like a write that was never acknowledged
-		}
-		r := runRepair(hurt, "s1", false)
-		if got := lines(hurt); !slices.Equal(got, want) && bit/8 < bytes.LastIndex(all[key], []byte(`{"type":"message"`)) {
-			t.Fatalf("bit %d: %d entries of %d\n%s\n%s", bit, len(got), len(want), cmp.Diff(want, got), proof.ListProblems(r))
-		}
 	}
 }
