@@ -242,61 +242,6 @@ func TestCancelledClients(t *testing.T) {
 	})
 }
 
-// A follower whose connection is cut again and again sees every commit once, in order.
-func TestFollowerIsCut(t *testing.T) {
-	onEach(t, func(t *testing.T, url string) {
-		s := newSite(t, url)
-		s.create("s")
-		const total = 120
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for range total {
-				r, err := s.try(t.Context(), "POST", commits, hello("x"), "If-Match: *")
-				if err != nil || r.StatusCode != http.StatusOK {
-					t.Errorf("%v %s", err, r.body)
-					return
-				}
-			}
-		})
-		rnd, last := rand.New(rand.NewPCG(1, 2)), 0
-		for last < total {
-			last = followSome(t, s, last, min(1+rnd.IntN(9), total-last))
-		}
-		wg.Wait()
-	})
-}
-
-// followSome reads at most n events after a seq, checks that none is missing or repeated, and cuts the connection.
-func followSome(t *testing.T, s *site, last, n int) int {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/sessions/s/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Last-Event-ID", fmt.Sprint(last))
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	begun := false
-	for sc := bufio.NewScanner(resp.Body); n > 0 && sc.Scan(); {
-		if id, ok := strings.CutPrefix(sc.Text(), "id: "); ok {
-			if !begun && id == fmt.Sprint(last) { // where the stream begins
-				begun = true
-				continue
-			}
-			if id != fmt.Sprint(last+1) {
-				t.Fatalf("event %s after %d", id, last)
-			}
-			last++
-			n--
-		}
-	}
-	return last
-}
-
 // A follower gets at once what this process commits and streams, however seldom the store is asked for commits of others.
 // Only commits have an id. One that resumes after a commit that the session has not is told to begin anew.
 func TestEventsOfPartials(t *testing.T) {
