@@ -145,6 +145,8 @@ func (t *chain) before(i, newest int32, question bool) int32 {
 	r := &t.x.Rows[i]
 	p, ok := t.named(i)
 	switch {
+	case ok && p > i && newest != noRow && r.msg != 0 && t.x.Rows[p].msg == r.msg && t.message(newest) == r.msg:
+		return newest // the pieces of an answer, out of their order
 	case ok && p > i && r.Kind != kindBoundary && t.x.Rows[p].Kind.Speaks():
 		return p
 	case ok && p > i && r.Kind != kindBoundary:

@@ -127,18 +127,44 @@ func (o *order) step(i int32, raw []byte) {
 	}
 	if u.what != amending {
 		u.pieces = append(u.pieces, piece{i, raw})
+		o.x.sort(u.pieces)
 	}
 	if r.Up == noRow || o.x.Done[r.Up] {
 		o.give(u)
 		return
 	}
 	u.pieces = slices.Clone(u.pieces)
-	u.pieces[len(u.pieces)-1].raw = bytes.Clone(raw)
+	for k := range u.pieces {
+		if u.pieces[k].row == i {
+			u.pieces[k].raw = bytes.Clone(raw)
+		}
+	}
 	o.waits[r.Up] = append(o.waits[r.Up], u)
 	if o.held += len(raw); o.held > maxHeld {
 		o.out = append(o.out, unit{what: waited, row: i})
 		o.flush()
 	}
+}
+
+// sort puts the pieces of an answer that are out of order in the file in the order in which they name each other.
+func (x *index) sort(pieces []piece) {
+	if !slices.ContainsFunc(pieces, func(p piece) bool { return x.Rows[p.row].parent > p.row }) {
+		return
+	}
+	const most = 256
+	if len(pieces) > most {
+		return
+	}
+	depth := func(p piece) (n int) {
+		for at := x.Rows[p.row].parent; n <= len(pieces); n++ {
+			if !slices.ContainsFunc(pieces, func(p piece) bool { return p.row == at }) {
+				break
+			}
+			at = x.Rows[at].parent
+		}
+		return n
+	}
+	slices.SortStableFunc(pieces, func(a, b piece) int { return depth(a) - depth(b) })
 }
 
 // give hands out a unit, and what waited for it.

@@ -46,6 +46,16 @@ func TestConversation(t *testing.T) {
 			{id: "r2", parent: "a2", typ: "user", content: result("c2")},
 			{id: "a3", parent: "r2", typ: "assistant"},
 		}, "u:u1 a:+c1+c2 r:out-c1=c1 r:out-c2=c2 a:a3", ""},
+		{"a piece before the one that it names", []node{
+			{id: "u1", typ: "user"},
+			{id: "a1", parent: "u1", typ: "assistant", msg: "m"},
+			{id: "a4", parent: "a3", typ: "assistant", msg: "m", content: call("c2")},
+			{id: "a2", parent: "a1", typ: "assistant", msg: "m"},
+			{id: "a3", parent: "a2", typ: "assistant", msg: "m", content: call("c1")},
+			{id: "r1", parent: "a3", typ: "user", content: result("c1")},
+			{id: "r2", parent: "a4", typ: "user", content: result("c2")},
+			{id: "a5", parent: "r1", typ: "assistant"},
+		}, "u:u1 a:a1|a2+c1+c2 r:out-c1=c1 r:out-c2=c2 a:a5", ""},
 		{"a result that comes after what goes on", []node{
 			{id: "u1", typ: "user"},
 			{id: "a1", parent: "u1", typ: "assistant", content: call("c1", "c2")},
