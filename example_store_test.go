@@ -14,6 +14,7 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -218,6 +219,46 @@ func ExampleStore_Import() {
 	// added: 1
 	// the same bytes: true
 	// dropped: <nil>
+}
+
+// Of a file that grew only its last line of before and the new ones are read.
+func ExampleStore_GrowFrom() {
+	ctx := context.Background()
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	lines := func(list ...string) iter.Seq2[transcript.Draft, error] {
+		return func(yield func(transcript.Draft, error) bool) {
+			for _, line := range list {
+				if !yield(entry.Line([]byte(line)), nil) {
+					return
+				}
+			}
+		}
+	}
+	source := func(n int64, line string) func() (*checkpoint.Source, error) {
+		return func() (*checkpoint.Source, error) { // hashes of the file's first n bytes
+			sum := strings.Repeat("0", 64)
+			return &checkpoint.Source{
+				Program: "pi", Session: "5e55", Bytes: n, SHA256: sum, Head: sum, Tail: sum,
+				Resume: &checkpoint.Resume{Hash: sum, Entry: line},
+			}, nil
+		}
+	}
+	const a1 = `{"type":"message","id":"a1","parentId":null,"message":{"role":"user","content":"When is high water?"}}`
+	const a2 = `{"type":"message","id":"a2","parentId":"a1","message":{"role":"assistant","content":"At noon."}}`
+	s, err := store.Import(ctx, lines(`{"type":"session","version":3,"id":"5e55"}`, a1),
+		&coppice.SessionOptions{ID: "tides", Source: source(145, "a1")})
+	if err != nil {
+		panic(err)
+	}
+	_, added, err := store.GrowFrom(ctx, s.Info().Source, lines(a1, a2), &coppice.SessionOptions{
+		ID: "tides", Source: source(240, "a2"), Original: func() (io.Reader, error) { return nil, nil },
+	})
+	fmt.Println("added:", added, err)
+	// Output: added: 1 <nil>
 }
 
 // A store is checked, mended and tidied session by session; "" is all of them.

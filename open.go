@@ -188,6 +188,17 @@ func (s *Store) brought(h *Session) {
 	}
 }
 
+// grown tells the hook of entries that were added to a session: of one commit, or else of all entries.
+func (s *Store) grown(h *Session, added int) {
+	switch hook := s.o.Hooks.AfterCommit; {
+	case added == 0 || hook == nil:
+	case h.h.State().Newest().Entries == added:
+		hook(h, Receipt{Head: h.Head(), Entries: added, IO: h.IO()})
+	default:
+		s.brought(h)
+	}
+}
+
 // forget takes a handle off the store's list.
 func (s *Store) forget(h *Session) {
 	s.mu.Lock()

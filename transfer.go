@@ -77,9 +77,30 @@ func (s *Store) Grow(
 	if err := s.add(h, j); err != nil {
 		return nil, 0, fail("grow", o.ID, err)
 	}
-	if added > 0 {
-		s.brought(h)
+	s.grown(h, added)
+	return h, added, nil
+}
+
+// GrowFrom is Grow for a file of which only the end was read. was is Info().Source of the session; lines begin with
+// the entry was.Resume.Entry, and o.Original returns the bytes beyond was.Bytes. It returns fs.ErrExist and does
+// nothing if the session does not end as the lines begin, if it was changed, or if only all lines show where the new
+// ones belong: then Grow does.
+func (s *Store) GrowFrom(
+	ctx context.Context, was *checkpoint.Source, lines iter.Seq2[transcript.Draft, error], o *SessionOptions,
+) (*Session, int, error) {
+	h, in, err := s.into(o.ID, o)
+	if err != nil {
+		return nil, 0, fail("grow", o.ID, err)
 	}
+	in.Screen, in.Source = s.o.Hooks.BeforeAppend, o.Source
+	j, added, err := transfer.Continue(ctx, in, was, lines, o.Original)
+	if err != nil {
+		return nil, 0, fail("grow", o.ID, err)
+	}
+	if err := s.add(h, j); err != nil {
+		return nil, 0, fail("grow", o.ID, err)
+	}
+	s.grown(h, added)
 	return h, added, nil
 }
 

@@ -129,6 +129,20 @@ func sourceRecord() Record {
 	return r
 }
 
+// resumedSource is the file of an import that the next one need not read whole.
+func resumedSource() *Source {
+	s := testSource()
+	s.Resume = &Resume{Hash: s.Head, From: 57_990_000, Line: 25_000, Entry: "a\"1", State: `{"v":1}`}
+	return s
+}
+
+// resumedRecord is the commit of such an import.
+func resumedRecord() Record {
+	r := rulesRecord()
+	r.Source, r.Base.Source = resumedSource(), testSource()
+	return r
+}
+
 var testSince = []byte(`{"type":"message","id":"a","parentId":null,"timestamp":"2026-11-20T10:30:00.000Z","message":{"role":"user","content":"hi"}}` + "\n")
 
 func mustLine(t testing.TB, r Record, key uint64, prev uint32, since []byte) ([]byte, uint32) {

@@ -92,9 +92,11 @@ func TestObjectRoundTrip(t *testing.T) {
 		HeadOrd: -1,
 	}
 	imported, removed := testObject(), *gone
+	resumed := testObject()
+	resumed.Source = resumedSource()
 	imported.Source, removed.Source = testSource(), &Source{Program: "pi", Session: "s"}
 	for name, o := range map[string]*Object{
-		"meta": described, "imported": imported, "tombstone-imported": &removed,
+		"meta": described, "imported": imported, "resumed": resumed, "tombstone-imported": &removed,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(), "meta-changed": changedObject(),
 		"ids": indexedObject(), "amended": amendedObject(), "logged": loggedObject(),

@@ -19,7 +19,7 @@ func TestRecordGolden(t *testing.T) {
 		"commit-keyed.jsonl": keyedRecord(), "commit-outline.jsonl": outlineRecord(),
 		"commit-rules.jsonl": rulesRecord(), "commit-docs.jsonl": docsRecord(),
 		"commit-meta.jsonl": metaRecord(), "commit-partial.jsonl": partialRecord(),
-		"commit-source.jsonl": sourceRecord(),
+		"commit-source.jsonl": sourceRecord(), "commit-resume.jsonl": resumedRecord(),
 	} {
 		line, self := mustLine(t, r, testKey, testPrev, testSince)
 		golden(t, name, append(bytes.Clone(line), '\n'))

@@ -22,7 +22,22 @@ type Source struct {
 
 	Size    int64     // of the file as it is stored, in bytes; 0 = not known
 	Changed time.Time // its modification time then; zero = not known
+
+	// Resume is where a reader of the grown file can begin; nil = at its first byte.
+	Resume *Resume
 }
+
+// Resume is where the next import of a grown file begins to read. It is bound to Source.Bytes and Source.SHA256.
+type Resume struct {
+	Hash  string // state of SHA-256 after the whole blocks of 64 bytes in Source.Bytes, in hex
+	From  int64  // offset of the line with which the reader begins
+	Line  int64  // number of lines before that one
+	Entry string // id of the first entry that it makes: from there on the entries are compared
+	State string // what the reader knows of the lines before, at most MaxResume bytes
+}
+
+// MaxResume bounds Resume.State, in bytes.
+const MaxResume = 8 << 10
 
 // The parts of a file's prefix that are hashed on their own, in bytes.
 const (
@@ -46,11 +61,23 @@ func (s *Source) Begun() *Source {
 	return &Source{Program: s.Program, Session: s.Session}
 }
 
+// Whole returns the source without the place where a reader of the grown file can begin; nil of nil.
+func (s *Source) Whole() *Source {
+	if s == nil || s.Resume == nil {
+		return s
+	}
+	whole := *s
+	whole.Resume = nil
+	return &whole
+}
+
 // Equal reports whether s is nil or the same as another one: nothing has to be stored.
 func (s *Source) Equal(t *Source) bool {
 	return s == nil || t != nil && s.Changed.Equal(t.Changed) && s.Bytes == t.Bytes && s.Size == t.Size &&
-		s.SHA256 == t.SHA256 && s.Program == t.Program && s.Session == t.Session
+		s.SHA256 == t.SHA256 && s.Program == t.Program && s.Session == t.Session && s.Resume.equal(t.Resume)
 }
+
+func (r *Resume) equal(t *Resume) bool { return r == nil || t != nil && *r == *t }
 
 // valid reports whether a source can be stored and read again.
 func (s *Source) valid() bool {
@@ -58,6 +85,10 @@ func (s *Source) valid() bool {
 		if len(sum) != 0 && len(sum) != hashDigits {
 			return false
 		}
+	}
+	if r := s.Resume; r != nil && (len(r.Hash) != hashDigits || r.From < 0 || r.From > s.Bytes || r.Line < 0 ||
+		r.Entry == "" || len(r.Entry) > MaxName || len(r.State) > MaxResume) {
+		return false
 	}
 	return s.Program != "" && len(s.Program) <= maxProgram && len(s.Session) <= MaxName && s.Bytes >= 0 && s.Size >= 0
 }
@@ -75,8 +106,18 @@ func (s *Source) append(b []byte) []byte {
 	if !s.Changed.IsZero() {
 		changed = s.Changed.UnixNano()
 	}
-	return append(strconv.AppendInt(append(b, `,"changed":`...), changed, 10), '}')
+	b = strconv.AppendInt(append(b, `,"changed":`...), changed, 10)
+	if r := s.Resume; r != nil {
+		b = canon.AppendString(append(b, resumeField...), r.Hash)
+		b = strconv.AppendInt(append(b, `,"from":`...), r.From, 10)
+		b = strconv.AppendInt(append(b, `,"line":`...), r.Line, 10)
+		b = canon.AppendString(append(b, `,"entry":`...), r.Entry)
+		b = append(canon.AppendString(append(b, `,"state":`...), r.State), '}')
+	}
+	return append(b, '}')
 }
+
+const resumeField = `,"resume":{"hash":`
 
 // readSource reads what append wrote.
 func readSource(c *canon.Cursor) *Source {
@@ -98,6 +139,19 @@ func readSource(c *canon.Cursor) *Source {
 	c.Want(`,"changed":`)
 	if at := c.Int(); at != 0 {
 		s.Changed = time.Unix(0, at).UTC()
+	}
+	if c.Has(resumeField) {
+		r := &Resume{Hash: c.Text()}
+		c.Want(`,"from":`)
+		r.From = c.Size()
+		c.Want(`,"line":`)
+		r.Line = c.Size()
+		c.Want(`,"entry":`)
+		r.Entry = c.Text()
+		c.Want(`,"state":`)
+		r.State = c.Text()
+		c.Want(`}`)
+		s.Resume = r
 	}
 	c.Want(`}`)
 	if !s.valid() {
@@ -129,5 +183,5 @@ func decodeSource(p []byte) (*Source, error) {
 // Tombstone is what remains of a deleted session.
 type Tombstone struct {
 	Deleted time.Time // when; zero = not known
-	Source  *Source   // of an imported session, without size and time of the file; nil = not imported, or not known
+	Source  *Source   // of an imported session, without size, time and resume; nil = not imported, or not known
 }

@@ -20,6 +20,9 @@ var (
 	ErrNotSession = errors.New("not a session file")
 	// ErrHead is wrapped by the error of a writer for a head that is none of the entries.
 	ErrHead = errors.New("the head is none of the entries")
+	// ErrWhole is wrapped by the error of a reader with Options.From where the new lines mean something only together
+	// with lines before that place: the file is to be read from its beginning.
+	ErrWhole = errors.New("the file must be read from its beginning")
 )
 
 // Format names a program's session files, as the command line does.
@@ -81,6 +84,25 @@ type Source struct {
 // file.
 type Options struct {
 	Now time.Time // stamps what the file has no time for
+	// From is a place that a reader of the shorter file returned: the source begins there, and Next returns what the
+	// lines from there on make, without a header. nil = the source is the whole file.
+	From *Mark
+}
+
+// Mark is a place in a file with which a reader of the grown file can begin.
+type Mark struct {
+	Offset int64  // of a line, in bytes
+	Line   int64  // number of lines before it
+	Entry  string // id of the first entry that is made from there on
+	State  string // what the reader knows of the lines before
+}
+
+// Marker is a Reader that can begin in the middle of a file. Next returns what a reader of the whole file returns, or
+// an error that wraps ErrWhole.
+type Marker interface {
+	Reader
+	// Mark returns, after io.EOF, where a reader of the grown file can begin; nil = with its first line.
+	Mark() *Mark
 }
 
 // Reader reads one session. It is not safe for concurrent use.

@@ -30,10 +30,16 @@ func (b *Batch) Import(ctx context.Context, st *coppice.Store, f File, o Options
 	if f.Err != nil {
 		return Result{}, f.Err
 	}
-	res, known, err := b.known(ctx, st, f, o)
+	res, s, err := b.known(ctx, st, f, o)
+	done := res.Unchanged || !res.Deleted.IsZero()
+	if err == nil && s != nil && !done {
+		files := res.Files
+		res, done, err = resumed(ctx, st, f.source(), s, o)
+		res.Files = files
+	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", f.Path, err)
-	} else if !known {
+	} else if !done {
 		res, err = Import(ctx, st, f.source(), o)
 	}
 	if err != nil {
@@ -64,63 +70,71 @@ func beside(from, file string) string {
 	return filepath.ToSlash(name)
 }
 
-// known returns the session of a file that did not change since its import.
-func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options) (res Result, known bool, err error) {
+// known returns the session of a file that need not be read whole, if the files of its agents did not change; nil = it
+// has to be. The result is of a file that did not change, or whose session was deleted; of any other file it is neither
+// Unchanged nor Deleted: it grew.
+func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options) (res Result, s *found, err error) {
 	if o.Session != "" || o.Again || o.Verify || f.Changed.IsZero() {
-		return res, false, nil
+		return res, nil, nil
 	}
-	s, err := sessionOf(ctx, st, f, idsOf(f.Path))
+	s, has, err := sessionOf(ctx, st, f, idsOf(f.Path))
 	if s == nil || err != nil || o.Format != "" && string(o.Format) != s.source.Program {
-		return res, false, err
+		return res, nil, err
 	}
 	res = Result{File: f.Path, Format: s.source.Program, Session: s.ID, Diagnostics: []Diagnostic{}}
 	if s.gone != nil {
 		res.Deleted = s.gone.Deleted
-		return res, true, nil
+		return res, s, nil
 	}
-	res.Entries, res.Unchanged = int(s.Entries), true
+	res.Entries = int(s.Entries)
 	for _, a := range b.agentsOf(f.Path) {
 		var ids []string
 		for _, id := range idsOf(a.Path) {
 			ids = append(ids, id, layout.Apart(ofParent(id, s.ID), 1))
 		}
-		if s, err := sessionOf(ctx, st, a, ids); s == nil || err != nil {
-			return Result{}, false, err
+		if s, has, err := sessionOf(ctx, st, a, ids); s == nil || has == beginning || err != nil {
+			return Result{}, nil, err
 		}
 		res.Files = append(res.Files, beside(f.Path, a.Path))
 	}
-	return res, true, nil
+	res.Unchanged = has == whole
+	return res, s, nil
 }
 
 // sessionOf returns the session with one of some ids, or with one derived from these, that was imported from a file as
-// it is, or the deleted one of which a file is, if no other may be the file's; nil = there is none.
-func sessionOf(ctx context.Context, st *coppice.Store, f File, ids []string) (*found, error) {
+// it is (whole), the deleted one of which a file is, if no other may be the file's (removed), or else the one from when
+// the file was shorter, if it need not be read whole (beginning). nil = there is none.
+func sessionOf(
+	ctx context.Context, st *coppice.Store, f File, ids []string,
+) (shorter *found, has earlier, err error) {
 	for _, id := range ids {
 		var deleted *found
 		for k := range layout.MaxApart {
 			s, err := look(ctx, st, layout.Apart(id, k))
 			if err != nil {
-				return nil, err
+				return nil, nothing, err
 			}
 			if s == nil && deleted != nil {
-				return deleted, nil
+				return deleted, removed, nil
 			}
 			if s == nil {
 				break
 			}
 			switch has, err := f.still(s); {
 			case err != nil:
-				return nil, err
+				return nil, nothing, err
 			case has == whole:
-				return s, s.renew(ctx, st, f)
+				return s, whole, s.renew(ctx, st, f)
 			case has == removed:
 				deleted = s
 			case s.gone == nil && deleted != nil:
-				return nil, nil // it may be of the file
+				return nil, nothing, nil // it may be of the file
+			case shorter == nil && s.gone == nil && mayGrow(s.source, f.Size):
+				shorter = s
 			}
 		}
 	}
-	return nil, nil
+	return shorter, beginning, nil
 }
 
 // still compares a file with a session under its id by size and time, and by its beginning and end if these are others:

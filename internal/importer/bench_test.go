@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -120,5 +122,53 @@ func BenchmarkImport(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkImportGrowth measures the import of a file of 50 MB to which a call and its result were added, from the
+// opening of the store to its closing; in parts, what is added is what a program writes.
+func BenchmarkImportGrowth(b *testing.B) {
+	const size = 50 << 20
+	for _, format := range endFormats {
+		b.Run(string(format), func(b *testing.B) {
+			f := newGrownFile(format)
+			for f.Len() < size {
+				if f.turn(5); f.Len()%(3<<19) < 16<<10 {
+					f.compact()
+				}
+			}
+			dir, path := b.TempDir(), filepath.Join(b.TempDir(), f.name)
+			bring := func() {
+				be, err := local.Open(dir, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				st, err := coppice.New(be, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var batch Batch
+				if _, err = batch.Import(b.Context(), st, Find(b.Context(), []string{path})[0], growing()); err != nil {
+					b.Fatal(err)
+				}
+				if err := st.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			write := func() {
+				if err := os.WriteFile(path, f.Bytes(), 0o600); err != nil {
+					b.Fatal(err)
+				}
+			}
+			write()
+			bring()
+			for b.Loop() {
+				b.StopTimer()
+				f.step()
+				write()
+				b.StartTimer()
+				bring()
+			}
+		})
 	}
 }

@@ -213,7 +213,8 @@ func (o Options) sourceOf(ctx context.Context, child interop.Child) (*checkpoint
 	if err := r.Close(); err != nil {
 		return nil, err
 	}
-	return f.identify(ctx)
+	s, err := f.identify(ctx)
+	return s.Whole(), err
 }
 
 // importChild imports a child at its place.

@@ -53,7 +53,7 @@ func (f file) identify(ctx context.Context) (*checkpoint.Source, error) {
 	return s, nil
 }
 
-// fingerprint reads bytes to their end and hashes them.
+// fingerprint reads bytes to their end and hashes them. Of Resume it knows the hash only.
 func fingerprint(ctx context.Context, r io.Reader) (*checkpoint.Source, error) {
 	s := &checkpoint.Source{}
 	all, before, now := sha256.New(), make([]byte, checkpoint.SourceTail), make([]byte, checkpoint.SourceTail)
@@ -68,6 +68,9 @@ func fingerprint(ctx context.Context, r io.Reader) (*checkpoint.Source, error) {
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			s.Tail = sum(slices.Concat(before[min(n, len(before)):], now[:n]))
+			if state := hashState(all); state != "" {
+				s.Resume = &checkpoint.Resume{Hash: state}
+			}
 			s.SHA256 = hex.EncodeToString(all.Sum(nil))
 			return s, nil
 		case err != nil:

@@ -228,7 +228,10 @@ func read(
 		defer hashing.Wait()
 		err = importSession(ctx, st, r, h, &res, o, &coppice.SessionOptions{
 			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: row(o.Format).Profile,
-			Source: source,
+			Source: func() (*checkpoint.Source, error) {
+				s, err := source()
+				return withMark(s, r), err
+			},
 			Original: func() (io.Reader, error) {
 				if r.Verbatim() && is.id != tried.original {
 					return nil, nil
@@ -297,9 +300,7 @@ func importSession(
 	defer func() { err = errors.Join(err, o.end(s)) }()
 	res.Session, res.BadLines = s.ID(), r.BadLines()
 	for _, d := range r.Diagnostics() {
-		res.Diagnostics = append(res.Diagnostics, Diagnostic{
-			Kind: d.Kind, Entry: d.Entry, Line: d.Ordinal, Detail: d.Detail,
-		})
+		res.Diagnostics = append(res.Diagnostics, diagnosticOf(d))
 	}
 	tree, err := s.Tree(ctx)
 	if err != nil {
@@ -376,7 +377,7 @@ func grow(
 // lines yields the header, then every entry, and counts the entries.
 func lines(h interop.Header, next func() (transcript.Draft, error), count *int) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
-		if !yield(entry.Line(h.Raw), nil) {
+		if h.Raw != nil && !yield(entry.Line(h.Raw), nil) {
 			return
 		}
 		for {

@@ -65,6 +65,11 @@ func (j *Journal) PutOriginal(ctx context.Context, r io.Reader) (sum string, err
 	return j.store.PutOriginal(ctx, r)
 }
 
+// GrowOriginal stores the bytes by which an imported file grew: see store.Store.GrowOriginal.
+func (j *Journal) GrowOriginal(ctx context.Context, was, now store.Original, more io.Reader) error {
+	return j.store.GrowOriginal(ctx, was, now, more)
+}
+
 // WriteOriginal writes the bytes of an imported file; their hash is checked.
 func (j *Journal) WriteOriginal(ctx context.Context, sum string, w io.Writer) error {
 	return j.store.WriteOriginal(ctx, sum, w)

@@ -19,9 +19,13 @@ const (
 // commitAll commits what was taken in and is not committed yet, in chunks, and brings the session to the shape of one
 // that grew by itself. head is the entry at which it opens; last completes the last step.
 func (ld *loader) commitAll(ctx context.Context, reason string, head int, last func(*journal.Step)) error {
-	parents, _ := transcript.ResolveParents(ld.heads)
+	parents, odd := transcript.ResolveParents(ld.heads)
+	if len(odd) > 0 && ld.older == nil {
+		ld.source = ld.source.Whole() // a later line may change what is odd
+	}
 	ld.ords = slices.Grow(ld.ords, len(ld.heads)-len(ld.ords))
-	for at := len(ld.ords); ; {
+	begun := len(ld.ords)
+	for at := begun; ; {
 		end := ld.chunk(at, parents)
 		entries, err := ld.entries(at, end, parents)
 		if err != nil {
@@ -53,7 +57,10 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 			ld.ords = append(ld.ords, ord)
 		}
 		ld.lines.drop(at, end)
-		if at = end; at == len(ld.heads) {
+		few := at == begun && ld.older != nil // one commit, as of a session that grew by itself
+		if at = end; at == len(ld.heads) && few {
+			return nil
+		} else if at == len(ld.heads) {
 			return ld.settle(ctx)
 		}
 	}
@@ -89,6 +96,10 @@ func (ld *loader) entries(at, end int, parents []int64) ([]*journal.Entry, error
 			e.Parent = journal.PlaceAt(entries[p-int64(at)])
 		case p >= 0:
 			e.Parent = journal.Place{ID: e.Head.ParentID, Ord: int64(ld.ords[p])}
+		default:
+			if ord, ok := ld.older[e.Head.ParentID]; ok {
+				e.Parent.Ord = int64(ord)
+			}
 		}
 	}
 	return entries, nil

@@ -111,32 +111,40 @@ func (ld *loader) meet(ctx context.Context, st *state.State, next func() (transc
 		if err != nil {
 			return err
 		}
-		var added [][]byte
-		for _, l := range batch.Lines {
-			if !l.Commit {
-				added = append(added, l.Raw)
-			}
+		if err := ld.meetLines(batch.Commit.Reason, batch.Lines, next); err != nil {
+			return err
 		}
-		if amends(batch.Commit.Reason, added) {
+	}
+	return nil
+}
+
+// meetLines takes from next the lines of a commit that was made for a reason.
+func (ld *loader) meetLines(reason string, lines []state.Line, next func() (transcript.Draft, error, bool)) error {
+	var added [][]byte
+	for _, l := range lines {
+		if !l.Commit {
+			added = append(added, l.Raw)
+		}
+	}
+	if amends(reason, added) {
+		return nil
+	}
+	if !slices.Contains(importReasons, reason) {
+		return errOther
+	}
+	for _, l := range lines {
+		if l.Commit {
 			continue
 		}
-		if !slices.Contains(importReasons, batch.Commit.Reason) {
+		d, err, more := next()
+		if err != nil {
+			return err
+		}
+		if !more {
 			return errOther
 		}
-		for _, l := range batch.Lines {
-			if l.Commit {
-				continue
-			}
-			d, err, more := next()
-			if err != nil {
-				return err
-			}
-			if !more {
-				return errOther
-			}
-			if err := ld.same(d, l); err != nil {
-				return err
-			}
+		if err := ld.same(d, l); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -140,6 +140,7 @@ type loader struct {
 	dated time.Time   // what is brought in is as old as it says, and no older than this; zero = it is new
 	// ids that a conversion made, and those that the session has in their place
 	renames map[string]string
+	older   map[string]uint64  // by id: parents among lines of the session that are not in heads; nil = all lines are
 	leaf    []byte             // of the last entry, if it is a leaf entry: where it moves the head, as JSON
 	source  *checkpoint.Source // the file that is imported; nil = not known
 }

@@ -61,6 +61,9 @@ func (e *emitter) next() (transcript.Draft, error) {
 			e.now = nil
 			return transcript.Draft{}, err
 		}
+		if e.x.first == "" && b.marked >= 0 && e.order.child == 0 {
+			e.x.first = idOf(b.out[b.marked])
+		}
 	}
 	e.tell(e.at)
 	e.at++
@@ -71,6 +74,7 @@ func (e *emitter) next() (transcript.Draft, error) {
 func (e *emitter) tell(at int) {
 	for ; e.noted < len(e.now.notes) && e.now.notes[e.noted].at <= at; e.noted++ {
 		n := &e.now.notes[e.noted]
+		e.x.noted = max(e.x.noted, int(n.Ordinal))
 		e.x.Diag.Add(n.Entry, n.Ordinal, n.Kind, n.Detail)
 	}
 }
@@ -81,6 +85,7 @@ type batch struct {
 	pieces []piece
 	held   jsonl.Batch // their lines
 	size   int
+	marked int // the first entry of the rows from the mark on; -1 = none
 	converter
 }
 
@@ -139,8 +144,13 @@ func (b *batch) add(u unit) {
 func (b *batch) work() *batch {
 	clear(b.out)
 	b.out, b.notes = b.out[:0], b.notes[:0]
+	b.marked = -1
 	for i := range b.units {
+		at := len(b.out)
 		b.unit(&b.units[i])
+		if u := &b.units[i]; b.marked < 0 && at < len(b.out) && u.what != beginning && b.x.isMarked(u.row) {
+			b.marked = at
+		}
 	}
 	return b
 }

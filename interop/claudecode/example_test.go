@@ -130,3 +130,18 @@ func ExampleReader_Children() {
 	// false
 	// true
 }
+
+// A file that grew is read on from a message that continues the conversation.
+func ExampleReader_Mark() {
+	file := question + `{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222",` +
+		`"parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s1","timestamp":"2026-01-02T03:04:06.000Z",` +
+		`"message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"Hello."}]}}` + "\n"
+	r := claudecode.NewReader(interop.Source{Name: "s1.jsonl", Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(file)), nil
+	}}, interop.Options{})
+	for _, err := r.Next(); err == nil; _, err = r.Next() { //nolint:revive // to its end
+	}
+	at := r.Mark()
+	fmt.Println("line", at.Line+1, "entry", at.Entry)
+	// Output: line 2 entry 22222222-2222-4222-8222-222222222222
+}

@@ -136,6 +136,16 @@ type index struct {
 	genuine  int
 	refused  int
 	flat     bool // assistants without parents: the links mean nothing
+
+	resumed  *resumeState      // the lines before the first one; nil = there are none
+	open     map[lineKey]int32 // calls without a result so far
+	lost     []lineKey         // calls that are answered and are not in the file, at most one more than maxMissing
+	sessions int               // lines at which the session became another one
+	noted    int               // the last line that something was found in
+	namings  []foundTitle      // what named, where that changed
+	mark     int32             // the row with which a reader can begin; noRow = none
+	markLast int64             // time of the line before it, in milliseconds
+	first    string            // the first entry from there on
 }
 
 type foundTitle struct {
@@ -147,6 +157,7 @@ type foundTitle struct {
 
 // Note reports something about a line; 0 = about the file.
 func (x *index) Note(line int32, kind, detail string) {
+	x.noted = max(x.noted, int(line))
 	x.Diag.Add("", uint64(line), kind, detail)
 }
 

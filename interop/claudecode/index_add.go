@@ -157,8 +157,10 @@ func (x *index) connect(f *lineFacts, i int32) {
 	}
 	for _, c := range f.calls {
 		x.Calls[c.id] = toolCall{i, x.Tools.of(c.tool)}
+		x.open[c.id] = i
 	}
 	for _, k := range f.answers {
+		delete(x.open, k)
 		if c, ok := x.Calls[k]; ok {
 			r.call = max(r.call, c.Row)
 		} else {
@@ -196,6 +198,9 @@ func (x *index) name(f *lineFacts, i int32) {
 	if t.rank > 1 {
 		if t.text != x.named.text {
 			x.names = append(x.names, i)
+		}
+		if t.text != x.named.text || t.rank != x.named.rank {
+			x.namings = append(x.namings, t)
 		}
 		x.named = t
 		return
@@ -236,6 +241,7 @@ func (x *index) about(f *lineFacts) {
 	}
 	if id := stringBytes(f.session); len(id) > 0 && len(id) <= maxNameSize && (x.Session == "" || !f.side) &&
 		string(id) != x.Session {
+		x.sessions++
 		if x.Session = string(id); x.Begun == "" {
 			x.Begun = x.Session
 		}

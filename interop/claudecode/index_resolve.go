@@ -174,6 +174,9 @@ func (x *index) answers() {
 		}
 		if r.call == noRow {
 			x.Note(r.Line, transcript.DiagOrphanResult, "a result whose call is not in the file")
+			if len(x.lost) <= maxMissing {
+				x.lost = append(x.lost, x.unmet[int32(i)]...)
+			}
 			continue
 		}
 		m := &x.Rows[x.Rows[r.call].Unit]

@@ -16,8 +16,9 @@ import (
 // scanLanes is how many batches of lines are worked on at once, in either reading of a file.
 const scanLanes = 2
 
-// scanFile is the first reading. Lines are checked and understood in lanes, and entered in their order.
-func scanFile(src interop.Source) (x *index, err error) {
+// scanFile is the first reading. Lines are checked and understood in lanes, and entered in their order. With from it
+// begins there, and known is what is known of the lines before.
+func scanFile(src interop.Source, from *interop.Mark, known *resumeState) (x *index, err error) {
 	in, err := src.Open()
 	if err != nil {
 		return nil, err
@@ -27,21 +28,33 @@ func scanFile(src interop.Source) (x *index, err error) {
 		byKey: map[lineKey]int32{}, Calls: map[lineKey]toolCall{}, msgs: map[lineKey]int32{},
 		agent: map[string]bool{}, kept: map[int32]keptSegment{}, goesOn: map[int32]int32{},
 		unmet: map[int32][]lineKey{}, newer: map[int32]int32{}, ended: noRow,
+		open: map[lineKey]int32{}, mark: noRow,
 	}
-	count, err := x.enter(in)
+	lines := jsonl.NewLineReader(in)
+	if from != nil {
+		lines.Start(int(from.Line), from.Offset)
+		if err := known.begun(x, from.Line); err != nil {
+			return nil, err
+		}
+	}
+	count, err := x.enter(lines)
 	if err != nil {
 		return nil, err
+	}
+	if from != nil && !x.onlyNow() {
+		return nil, fmt.Errorf("%s: %w", src.Name, interop.ErrWhole)
 	}
 	if x.genuine == 0 {
 		return nil, fmt.Errorf("%w: None of its %d lines is one of Claude Code's", interop.ErrNotSession, count)
 	}
 	x.resolve()
+	x.findMark()
 	return x, nil
 }
 
 // enter takes every line in, and counts them. It abandons a file that begins with too many of others.
-func (x *index) enter(in io.Reader) (count int, err error) {
-	r, seed, gate := jsonl.NewLineReader(in), maphash.MakeSeed(), jsonl.NewGate()
+func (x *index) enter(r *jsonl.LineReader) (count int, err error) {
+	seed, gate := maphash.MakeSeed(), jsonl.NewGate()
 	spare := sync.Pool{New: func() any { return newReading(seed) }}
 	p := parallel.NewPipe(scanLanes, func() (*reading, error) {
 		gate.Wait()

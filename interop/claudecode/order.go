@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
@@ -49,6 +50,7 @@ type order struct {
 	last  int64 // time of the line before, in milliseconds
 
 	begun, over bool
+	marked      bool              // a row from the mark on was given
 	parts       map[int32][]piece // by the last row of a message: its pieces so far
 	waits       map[int32][]unit  // by row: what hangs on it
 	held        int
@@ -73,6 +75,11 @@ func newOrder(x *index, child int32, now time.Time, fetch func(int32) ([]byte, e
 		x.Done[i] = false
 	}
 	return o
+}
+
+// resume begins after the first row, which represents the lines before.
+func (o *order) resume(known *resumeState) {
+	o.begun, o.rows, o.last, o.x.Done[0] = true, o.rows[1:], known.Last, true
 }
 
 // next returns the next unit, valid until the following call; io.EOF = no more.
@@ -170,6 +177,9 @@ func (x *index) sort(pieces []piece) {
 // give hands out a unit, and what waited for it.
 func (o *order) give(u unit) {
 	for todo := []unit(nil); ; u, todo = todo[0], todo[1:] {
+		if !o.marked && o.x.isMarked(u.row) {
+			o.marked, o.x.markLast = true, o.last
+		}
 		first := &o.x.Rows[u.pieces[0].row]
 		if u.what == amending {
 			first = &o.x.Rows[u.row]
@@ -267,6 +277,12 @@ type tape struct {
 
 func newTape(x *index, in io.ReadCloser) *tape {
 	return &tape{x: x, in: in, s: jsonl.NewLineReader(in)}
+}
+
+// start sets where in the file the stream begins.
+func (t *tape) start(from *interop.Mark) {
+	t.s.Start(int(from.Line), from.Offset)
+	t.number = int(from.Line)
 }
 
 func (t *tape) get(i int32) ([]byte, error) {

@@ -72,7 +72,10 @@ func (r *Reader) Header() (interop.Header, error) {
 }
 
 func (r *Reader) begin() error {
-	x, err := scanFile(r.src)
+	if r.o.From != nil {
+		return r.resume()
+	}
+	x, err := scanFile(r.src, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -132,10 +135,15 @@ func (r *Reader) Next() (transcript.Draft, error) {
 			return transcript.Draft{}, err
 		}
 		r.in = in
-		if r.x.AgentID == "" {
+		if r.x.AgentID == "" && r.o.From == nil {
 			r.files = r.search().Outputs(rawjson.Field(r.header.Raw, "timestamp"))
 		}
-		r.e = newPipe(r.x, newOrder(r.x, 0, r.o.Now, newTape(r.x, in).get), r.spare)
+		lines, order := newTape(r.x, in), newOrder(r.x, 0, r.o.Now, nil)
+		if order.fetch = lines.get; r.o.From != nil {
+			lines.start(r.o.From)
+			order.resume(r.x.resumed)
+		}
+		r.e = newPipe(r.x, order, r.spare)
 	}
 	if r.begun && r.files != nil {
 		if raw := r.files.Next(); raw != nil {

@@ -169,10 +169,10 @@ func (r *Reader) nextFile() {
 			return
 		}
 		b.in, b.left = in, io.LimitedReader{R: in, N: b.size}
-		r.from, r.feed = b, newPieceFeed(newScanner(&b.left), b.depth, r.seed)
+		r.from, r.feed = b, newPieceFeed(newScanner(&b.left), b.depth)
 		return
 	}
-	r.from, r.feed = &part{ordinal: math.MaxUint64}, newPieceFeed(r.s, 0, r.seed)
+	r.from, r.feed = &part{ordinal: math.MaxUint64}, newPieceFeed(r.s, 0)
 	if p := r.first; r.header.Made || p.Cut {
 		r.hear(p)
 	} else {

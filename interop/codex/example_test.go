@@ -138,3 +138,18 @@ func ExampleContinue() {
 	// the original is kept: true - bad lines: 0
 	// the file is kept: true - says the answer: true map[messages that lack what the format needs, or are in another provider's shape: rewritten:1] <nil>
 }
+
+// A file that grew is read on from a line before which nothing was under way.
+func ExampleReader_Mark() {
+	file := `{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"s1","cwd":"/home/me"}}
+{"timestamp":"2026-01-02T03:04:06.000Z","type":"event_msg","payload":{"type":"task_complete"}}
+`
+	r := codex.NewReader(interop.Source{Name: "rollout.jsonl", Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(file)), nil
+	}}, interop.Options{})
+	for _, err := r.Next(); err == nil; _, err = r.Next() { //nolint:revive // to its end
+	}
+	at := r.Mark()
+	fmt.Println("line", at.Line+1, "entry", at.Entry)
+	// Output: line 2 entry cx-2
+}

@@ -3,7 +3,6 @@ package codex
 import (
 	"bytes"
 	"errors"
-	"hash/maphash"
 
 	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
@@ -45,14 +44,13 @@ type pieceFeed struct {
 	free  chan *pieceBatch // to be filled again
 	large chan struct{}    // holds a token while a long line is under way
 	stop  chan struct{}
-	seed  maphash.Seed
 	ended bool
 }
 
 // newPieceFeed continues where s is. s is the feed's from now on. base is what the pieces have for their file.
-func newPieceFeed(s *jsonl.Scanner, base int, seed maphash.Seed) *pieceFeed {
+func newPieceFeed(s *jsonl.Scanner, base int) *pieceFeed {
 	f := &pieceFeed{
-		s: s, base: base, seed: seed, out: &pieceBatch{}, free: make(chan *pieceBatch, 2*feedLanes+3),
+		s: s, base: base, out: &pieceBatch{}, free: make(chan *pieceBatch, 2*feedLanes+3),
 		large: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.Note = func(number int, kind, detail string, bad int) {
@@ -132,7 +130,7 @@ func (f *pieceFeed) fill() (*pieceBatch, error) {
 			return nil, err
 		}
 		p := rolloutPiece{
-			At: position{Base: f.base, Line: o.Number, N: o.At}, Raw: raw, Cut: o.Part, Size: o.Size,
+			At: position{Base: f.base, Line: o.Number, N: o.At}, Raw: raw, Offset: o.Offset, Cut: o.Part, Size: o.Size,
 			Notes: b.tail,
 		}
 		b.tail = lineNotes{}
@@ -169,9 +167,9 @@ func (f *pieceFeed) empty() *pieceBatch {
 	case b := <-f.free:
 		clear(b.pieces)
 		b.pieces, b.lines, b.full = b.pieces[:0], b.lines[:0], false
-		b.shop = pieceMaker{seed: f.seed, room: b.shop.room[:0], texts: b.shop.texts[:0], spare: b.shop.spare[:0]}
+		b.shop = pieceMaker{room: b.shop.room[:0], texts: b.shop.texts[:0], spare: b.shop.spare[:0]}
 		return b
 	default:
 	}
-	return &pieceBatch{lines: make([]byte, 0, batchRoom), shop: pieceMaker{seed: f.seed}}
+	return &pieceBatch{lines: make([]byte, 0, batchRoom)}
 }

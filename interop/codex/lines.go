@@ -37,6 +37,10 @@ func (r *Reader) put(a position, raw []byte) (whole bool) {
 	}
 	r.out = append(r.out, transcript.Draft{Raw: fitted})
 	r.tip = a.ID()
+	if r.untold {
+		r.untold, r.resting = false, r.next
+		r.resting.Entry = r.tip
+	}
 	if d := &r.costs.due; d.open {
 		if d.size += len(fitted); d.size > maxHeld {
 			*d = dueCount{late: true}
@@ -168,6 +172,7 @@ func (r *Reader) event(p *rolloutPiece) {
 		r.aside(p.At, kind, p.Raw)
 		r.named(p)
 	case "thread_rolled_back":
+		r.whole(p.At)
 		r.rollback(p.Fields.Turns)
 		r.custom(p.At, kind, p.Raw)
 	default:

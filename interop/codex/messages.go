@@ -122,7 +122,7 @@ func (r *Reader) replacement(a position, item []byte) {
 	if len(item) == 0 || item[0] != '{' {
 		return
 	}
-	p := makeItemPiece(r.seed, a, item)
+	p := makeItemPiece(a, item)
 	if p.Act == actUser || p.Act == actUnsaid {
 		r.flush("")
 		if p.Act == actUser || p.Asks {

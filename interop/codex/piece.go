@@ -2,7 +2,6 @@ package codex
 
 import (
 	"bytes"
-	"hash/maphash"
 	"strconv"
 	"time"
 
@@ -30,6 +29,7 @@ type rolloutPiece struct {
 	Raw    []byte    // the object, or the beginning of a line that is too long
 	Cut    bool      // the latter
 	Size   int64     // of its line in bytes
+	Offset int64     // of its line in the file
 	Notes  lineNotes // what was found before it
 	Act    itemAct   // of an item
 	Called bool      // it is a call
@@ -102,25 +102,24 @@ func (n *lineNotes) add(number int, kind, detail string, bad int) {
 func (n *lineNotes) any() bool { return len(n.List) > 0 }
 
 // makePiece makes a piece of an object on a line of its own.
-func makePiece(seed maphash.Seed, o jsonl.Object) *rolloutPiece {
+func makePiece(o jsonl.Object) *rolloutPiece {
 	p := &rolloutPiece{At: position{Line: o.Number}, Raw: bytes.Clone(o.Raw), Cut: o.Part, Size: o.Size}
-	w := pieceMaker{seed: seed}
+	w := pieceMaker{}
 	w.work(p)
 	return p
 }
 
 // makeItemPiece makes a piece of an item inside of another line.
-func makeItemPiece(seed maphash.Seed, at position, item []byte) *rolloutPiece {
+func makeItemPiece(at position, item []byte) *rolloutPiece {
 	p := &rolloutPiece{At: at, Raw: item, rolloutLine: rolloutLine{Payload: item}}
 	p.Kind = p.Fields.read(item)
-	w := pieceMaker{seed: seed}
+	w := pieceMaker{}
 	w.item(p)
 	return p
 }
 
 // pieceMaker is where pieces are made: room that is used again, for one goroutine.
 type pieceMaker struct {
-	seed  maphash.Seed
 	room  []byte // bodies
 	texts []uint64
 	spare []byte
@@ -237,7 +236,7 @@ func (w *pieceMaker) event(p *rolloutPiece) {
 		return
 	}
 	p.Typed = p.Kind == "user_message" || textField(rawjson.Field(p.Payload, "item"), "type") == "UserMessage"
-	w.texts = append(w.texts, maphash.Bytes(w.seed, text))
+	w.texts = append(w.texts, textHash(text))
 	w.end(p, actAside)
 }
 
@@ -282,6 +281,6 @@ func (w *pieceMaker) hashTexts(content []byte) {
 
 func (w *pieceMaker) hash(text []byte) {
 	if rawjson.IsString(text) {
-		w.texts = append(w.texts, maphash.Bytes(w.seed, text))
+		w.texts = append(w.texts, textHash(text))
 	}
 }

@@ -44,7 +44,6 @@ package codex
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"time"
 
@@ -88,13 +87,19 @@ type Reader struct {
 	calls    map[string]string // by id of a call without an output: the tool
 	echoes   echoFilter
 	typed    typedFilter
-	seed     maphash.Seed
 	over     bool
+
+	resting restPlace // the last place with which a reader could begin; Entry "" = none yet
+	next    restPlace // a later one,
+	untold  bool      // of which the first entry is still to come
+	noted   int       // the last line that something was found in
+	ends    int64     // offset of the last line
+	unknown error     // with Options.From: what a line means is not known
 }
 
 // NewReader reads src, which is opened once.
 func NewReader(src interop.Source, o interop.Options) *Reader {
-	return &Reader{src: src, o: o, calls: map[string]string{}, seed: maphash.MakeSeed()}
+	return &Reader{src: src, o: o, calls: map[string]string{}}
 }
 
 // Header reads as far as the session's first line.
@@ -113,6 +118,9 @@ func (r *Reader) begin() (err error) {
 		return err
 	}
 	r.s = newScanner(r.in)
+	if r.o.From != nil {
+		return r.resume()
+	}
 	r.s.Note = func(number int, kind, detail string, bad int) {
 		r.bad += bad
 		r.diag.Add("", uint64(number), kind, detail)
@@ -125,7 +133,7 @@ func (r *Reader) begin() (err error) {
 		if err != nil {
 			return err
 		}
-		p := makePiece(r.seed, o)
+		p := makePiece(o)
 		l := readRolloutLine(p.Raw)
 		switch {
 		case l.Form == formUnknown || l.Form == formState:
@@ -182,7 +190,10 @@ func (r *Reader) advance() error {
 	case beyond:
 		r.leave(errBeyond)
 	case p != nil:
+		r.rest(p)
+		r.ends = p.Offset
 		r.hear(p)
+		return r.unknown
 	case err == nil:
 		r.addNotes(found)
 	case from.depth > 0 && errors.Is(err, io.EOF):
@@ -201,6 +212,7 @@ func (r *Reader) advance() error {
 func (r *Reader) addNotes(n lineNotes) {
 	r.bad += n.Bad
 	for _, f := range n.List {
+		r.noted = max(r.noted, f.Line)
 		r.note("", f.Line, f.Kind, f.Detail)
 	}
 	r.diag.AddMore(n.More)
@@ -208,6 +220,7 @@ func (r *Reader) addNotes(n lineNotes) {
 
 // note says something of a line, with the name of the file if it is not the session's own.
 func (r *Reader) note(entry string, number int, kind, detail string) {
+	r.noted = max(r.noted, number)
 	if r.from.depth > 0 {
 		detail = r.from.name + ": " + detail
 	}
@@ -232,7 +245,7 @@ func (r *Reader) finish() {
 	for _, e := range r.echoes.Drain() {
 		r.custom(e.At, e.Kind, e.Raw)
 	}
-	if n := r.echoes.Dropped; n > 0 {
+	if n := r.echoes.Dropped; n > 0 && r.o.From == nil {
 		r.diag.Add("", 0, transcript.DiagNoted, fmt.Sprintf("%d events say again what an item says: left out", n))
 	}
 }

@@ -81,6 +81,7 @@ func (r *Reader) compacted(a position, payload []byte) {
 
 // remembered says what the user said before a compaction that brings no history, as those of 2025: Codex keeps it.
 func (r *Reader) remembered(a position) {
+	r.whole(a)
 	r.line.Say()
 	for _, said := range r.line.Words() {
 		a.N++

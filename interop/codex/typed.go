@@ -77,7 +77,7 @@ func (r *Reader) hear(p *rolloutPiece) {
 	}
 	kept := *p
 	kept.Raw = bytes.Clone(p.Raw)
-	(&pieceMaker{seed: r.seed}).work(&kept)
+	(&pieceMaker{}).work(&kept)
 	f.held = append(f.held, undecided{rolloutPiece: &kept})
 	if f.size += len(kept.Raw); len(f.held) > maxUndecided || f.size > maxUndecidedSize {
 		r.decide()

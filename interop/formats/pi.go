@@ -36,6 +36,9 @@ func (p *piFile) Header() (interop.Header, error) {
 }
 
 func (p *piFile) open() (interop.Reader, error) {
+	if p.o.From != nil { // only a file of its coding agent has such a place
+		return begun(pi.Open(p.src, p.o)), nil
+	}
 	f, err := p.src.Open()
 	if err != nil {
 		return nil, err
@@ -75,6 +78,14 @@ func (p *piFile) Next() (transcript.Draft, error) {
 
 // Verbatim asks the reader.
 func (p *piFile) Verbatim() bool { return p.r != nil && p.r.Verbatim() }
+
+// Mark asks the reader.
+func (p *piFile) Mark() *interop.Mark {
+	if m, ok := p.r.(interop.Marker); ok {
+		return m.Mark()
+	}
+	return nil
+}
 
 // BadLines asks the reader.
 func (p *piFile) BadLines() int {

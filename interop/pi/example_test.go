@@ -102,3 +102,27 @@ func ExampleOpenDialect() {
 	// {"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}
 	// the original is kept: true - bad lines: 1
 }
+
+// A file that grew is read on from its last line.
+func ExampleReader_Mark() {
+	file := `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/home/me"}
+{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"hi"}}
+`
+	r := pi.NewReader(strings.NewReader(file), time.Time{})
+	for _, err := r.Next(); err == nil; _, err = r.Next() { //nolint:revive // to its end
+	}
+	at := r.Mark()
+	fmt.Println("line", at.Line+1, "entry", at.Entry)
+	file += `{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":"?"}}` + "\n"
+	on := pi.Open(interop.Source{Name: "the end", Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(file[at.Offset:])), nil
+	}}, interop.Options{From: at})
+	for d, err := on.Next(); err == nil; d, err = on.Next() {
+		l, err := transcript.ParseLine(d.Raw)
+		fmt.Println(l.ID, err)
+	}
+	// Output:
+	// line 2 entry a
+	// a <nil>
+	// b <nil>
+}

@@ -49,6 +49,8 @@ type Reader struct {
 	dialect Dialect
 	in      *jsonl.EntryScanner
 	now     time.Time
+	from    *interop.Mark
+	newest  interop.Mark // the line of the last entry
 	header  interop.Header
 	started bool
 	err     error // sticky
@@ -77,7 +79,7 @@ func Open(src interop.Source, o interop.Options) *Reader { return OpenDialect(sr
 
 // OpenDialect is Open for another program of the family.
 func OpenDialect(src interop.Source, o interop.Options, d Dialect) *Reader {
-	return &Reader{src: src, now: o.Now, dialect: d}
+	return &Reader{src: src, now: o.Now, from: o.From, dialect: d}
 }
 
 // Header reads the file's header. Without one, if entries follow, one is made and reported. A file that
@@ -103,6 +105,10 @@ func (f *Reader) open() {
 	}
 	f.close = r.Close
 	f.in = jsonl.NewEntryScanner(r, "parentId", looksLikeEntry)
+	if m := f.from; m != nil { // it was a whole file of version 3, each line an entry
+		f.in.Start(int(m.Line), m.Offset)
+		f.header.Version, f.started = currentVersion, true
+	}
 }
 
 // begin looks at one object before the header.
@@ -153,7 +159,13 @@ func (f *Reader) Next() (transcript.Draft, error) {
 			f.err = err
 			break
 		}
-		if raw := f.convert(l); raw != nil {
+		raw := f.convert(l)
+		if f.from != nil && f.in.Changed() {
+			f.err = fmt.Errorf("line %d: %w", l.Number, interop.ErrWhole)
+			break
+		}
+		if raw != nil {
+			f.newest = interop.Mark{Offset: l.Offset, Line: int64(l.Number - 1), Entry: l.ID}
 			return transcript.Draft{Raw: raw}, nil
 		}
 	}
@@ -191,6 +203,15 @@ func (f *Reader) object() (jsonl.Entry, error) {
 // file byte for byte. false: keep the original as well.
 func (f *Reader) Verbatim() bool {
 	return errors.Is(f.err, io.EOF) && f.started && !f.in.Changed()
+}
+
+// Mark returns the last line, of a file that is Verbatim: then no line depends on one before it.
+func (f *Reader) Mark() *interop.Mark {
+	if !f.Verbatim() || f.newest.Entry == "" || f.dialect.Entry != nil || f.dialect.Slots {
+		return nil
+	}
+	m := f.newest
+	return &m
 }
 
 // Diagnostics returns what was found so far, at most 100 and then a count; Ordinal is the line's number.

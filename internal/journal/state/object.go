@@ -216,7 +216,7 @@ func (st *State) tombstone() *checkpoint.Object {
 	o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), CAS: st.CAS}
 	if st.Source != nil {
 		source := *st.Source
-		source.Size, source.Changed = 0, time.Time{}
+		source.Size, source.Changed, source.Resume = 0, time.Time{}, nil
 		o.Source = &source
 	}
 	o.Summary = checkpoint.Summary{

@@ -14,15 +14,29 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// The list of a file's parts is the bytes that docs/format/original.md describes, and stays readable.
+// The lists of a file's parts are the bytes that docs/format/original.md describes, and stay readable: of parts of one
+// size, and of a file that grew.
 func TestGoldenList(t *testing.T) {
 	s, raw := newStore(), bytesOf(2*partSize+50)
 	sum, err := s.PutOriginal(t.Context(), bytes.NewReader(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
+	goldenList(t, "list.bin", s, sum, raw, []int{partSize, partSize, 50})
+	grown := append(bytes.Clone(raw), bytesOf(7)...)
+	h := sha256.Sum256(grown)
+	now := Original{hex.EncodeToString(h[:]), int64(len(grown))}
+	err = s.GrowOriginal(t.Context(), Original{sum, int64(len(raw))}, now, bytes.NewReader(bytesOf(7)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	goldenList(t, "list-grown.bin", s, now.Sum, grown, []int{partSize, partSize, 50, 7})
+}
+
+func goldenList(t *testing.T, name string, s *Store, sum string, raw []byte, sizes []int) {
+	t.Helper()
 	got := get(t, s.Backend, layout.OriginalListKey("s", sum))
-	path := filepath.Join("testdata", "list.bin")
+	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -33,12 +47,12 @@ func TestGoldenList(t *testing.T) {
 		t.Errorf("encoded %x, the golden file has %x, %v", got, want, err)
 	}
 	parts, size, err := DecodeOriginalList(want, sum)
-	if err != nil || size != int64(len(raw)) || len(parts) != 3 {
+	if err != nil || size != int64(len(raw)) || len(parts) != len(sizes) {
 		t.Fatalf("%q of %d bytes, %v", parts, size, err)
 	}
 	for i, part := range parts {
-		h := sha256.Sum256(raw[i*partSize : min(len(raw), (i+1)*partSize)])
-		if part != hex.EncodeToString(h[:]) {
+		h := sha256.Sum256(raw[:sizes[i]])
+		if raw = raw[sizes[i]:]; part != hex.EncodeToString(h[:]) {
 			t.Errorf("part %d is %s", i, part)
 		}
 	}
@@ -54,6 +68,10 @@ func FuzzOriginalList(f *testing.F) {
 	sum := hex.EncodeToString(h[:])
 	f.Add(p)
 	f.Add(p[:len(p)-1])
+	if p, err = os.ReadFile(filepath.Join("testdata", "list-grown.bin")); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(p)
 	f.Fuzz(func(t *testing.T, p []byte) {
 		parts, size, err := DecodeOriginalList(p, sum)
 		if err == nil && (len(parts) == 0 || size <= 0) {

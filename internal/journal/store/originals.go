@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"io/fs"
+	"math"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
@@ -20,9 +22,10 @@ import (
 // The bounds of an imported file's bytes (I15). What is at most a part (8 MiB) lies in one object; more lies in
 // parts, and a list of them. While one is stored, at most 2 * lanes + 2 parts are in memory.
 const (
-	partsMost = 1 << 17 // parts of one file: 1 TiB
-	onceMax   = 4 << 30 // bytes that one object may hold when it is read: older ones were not cut
-	listBytes = partsMost * sha256.Size
+	partsMost = 1 << 17         // parts of one file: 1 TiB
+	onceMax   = 4 << 30         // bytes that one object may hold when it is read: older ones were not cut
+	sizedPart = sha256.Size + 8 // bytes of a part in a list with sizes
+	listBytes = partsMost * sizedPart
 	partLanes = 2 // parts that are compressed at once
 )
 
@@ -30,7 +33,7 @@ const (
 type partList struct {
 	Sum  string `msgpack:"sum"`  // hex SHA-256 of the whole
 	Size int64  `msgpack:"size"` // bytes of the whole
-	Part int64  `msgpack:"part"` // bytes of each part but the last
+	Part int64  `msgpack:"part"` // bytes of each part but the last; 0 = the body has a size after each SHA-256
 }
 
 // part is a piece of a file on its way into the store.
@@ -77,7 +80,7 @@ func (s *Store) PutOriginal(ctx context.Context, r io.Reader) (sum string, err e
 		if err != nil {
 			return "", fmt.Errorf("read the original: %w", err)
 		}
-		if len(sums) == listBytes {
+		if len(sums) == partsMost*sha256.Size {
 			return "", fmt.Errorf("original of over %d parts of %d bytes: %w", partsMost, s.Part, codec.ErrLimit)
 		}
 		idle <- p.raw
@@ -113,7 +116,14 @@ func (s *Store) putList(ctx context.Context, l partList, sums []byte) error {
 	if err != nil {
 		return err
 	}
-	return s.Create(ctx, layout.OriginalListKey(s.Session, l.Sum), p)
+	key := layout.OriginalListKey(s.Session, l.Sum)
+	err = s.Create(ctx, key, p)
+	if errors.Is(err, fs.ErrExist) { // an earlier try may have cut the same bytes otherwise
+		if _, perr := s.partsOf(ctx, Original{Sum: l.Sum, Size: l.Size}); perr == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // WriteOriginal writes the bytes of an imported file, whose hash is checked. What one object holds is checked
@@ -207,6 +217,20 @@ func CheckOriginal(w io.Writer, p []byte, sum string) error {
 // DecodeOriginalList returns the hex SHA-256s of a file's parts, in their order, and its size. At most 131,072
 // parts.
 func DecodeOriginalList(p []byte, sum string) (parts []string, size int64, err error) {
+	list, size, err := decodeParts(p, sum)
+	for _, part := range list {
+		parts = append(parts, part.sum)
+	}
+	return parts, size, err
+}
+
+// storedPart is a part of a file that the store has.
+type storedPart struct {
+	sum  string // hex SHA-256
+	size int64
+}
+
+func decodeParts(p []byte, sum string) (parts []storedPart, size int64, err error) {
 	summary, body, err := codec.DecodeContainer(p, codec.KindOriginal, listBytes)
 	if err != nil {
 		return nil, 0, err
@@ -215,14 +239,24 @@ func DecodeOriginalList(p []byte, sum string) (parts []string, size int64, err e
 	if err := codec.Unmarshal(summary, &l); err != nil {
 		return nil, 0, err
 	}
-	n := int64(len(body) / sha256.Size)
-	if l.Sum != sum || len(body)%sha256.Size != 0 || l.Part <= 0 || n == 0 || l.Size > n*l.Part ||
-		l.Size <= (n-1)*l.Part {
+	each := sha256.Size
+	if l.Part == 0 {
+		each = sizedPart
+	}
+	n, left := len(body)/each, l.Size
+	for ; len(body) >= each && l.Sum == sum; body = body[each:] {
+		part := storedPart{hex.EncodeToString(body[:sha256.Size]), min(l.Part, left)}
+		if l.Part == 0 {
+			part.size = int64(min(binary.LittleEndian.Uint64(body[sha256.Size:]), math.MaxInt64))
+		}
+		if left -= part.size; part.size <= 0 || left < 0 {
+			break
+		}
+		parts = append(parts, part)
+	}
+	if len(body) > 0 || left != 0 || n == 0 {
 		return nil, 0,
 			fmt.Errorf("%d parts of %d bytes are not %d bytes of %q: %w", n, l.Part, l.Size, l.Sum, codec.ErrFormat)
-	}
-	for ; len(body) > 0; body = body[sha256.Size:] {
-		parts = append(parts, hex.EncodeToString(body[:sha256.Size]))
 	}
 	return parts, l.Size, nil
 }

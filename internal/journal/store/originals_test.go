@@ -202,3 +202,72 @@ var errFull = errors.New("no space left")
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// A file that grew is its old parts and new ones; of these small ones become one, and no large one is written again.
+func TestGrowOriginal(t *testing.T) {
+	for _, begin := range []int{1, partSize, 3*partSize + 7} {
+		s, raw := newStore(), bytesOf(begin)
+		s.Part = wholePart
+		if begin > partSize {
+			s.Part = partSize // more than one part
+		}
+		sum, err := s.PutOriginal(t.Context(), bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Part = wholePart
+		for i := range 60 {
+			more := bytesOf(1 + i*i*i%(3*leastPart))
+			was := Original{sum, int64(len(raw))}
+			raw = append(raw, more...)
+			h := sha256.Sum256(raw)
+			now := Original{hex.EncodeToString(h[:]), int64(len(raw))}
+			if err := s.GrowOriginal(t.Context(), was, now, iotest.HalfReader(bytes.NewReader(more))); err != nil {
+				t.Fatal(err)
+			}
+			sum = now.Sum
+			var back bytes.Buffer
+			if i%6 > 0 {
+				continue
+			}
+			if err := s.WriteOriginal(t.Context(), sum, &back); err != nil || !bytes.Equal(back.Bytes(), raw) {
+				t.Fatalf("growth %d: %d of %d bytes came back, %v", i, back.Len(), len(raw), err)
+			}
+			parts, err := s.partsOf(t.Context(), now)
+			if err != nil || len(parts) > 5*mergedParts {
+				t.Fatalf("growth %d: %d parts, %v", i, len(parts), err)
+			}
+		}
+	}
+}
+
+// A growth leaves the list of an earlier try in force, however that cut the same bytes, and refuses what does not fit.
+func TestGrowOriginalAgain(t *testing.T) {
+	s, raw := newStore(), bytesOf(5*partSize)
+	h := sha256.Sum256(raw)
+	now := Original{hex.EncodeToString(h[:]), int64(len(raw))}
+	if _, err := s.PutOriginal(t.Context(), bytes.NewReader(raw)); err != nil { // another cut
+		t.Fatal(err)
+	}
+	old := raw[:2*partSize+3]
+	was := Original{Size: int64(len(old))}
+	var err error
+	if was.Sum, err = s.PutOriginal(t.Context(), bytes.NewReader(old)); err != nil {
+		t.Fatal(err)
+	}
+	var back bytes.Buffer
+	err = s.GrowOriginal(t.Context(), was, now, bytes.NewReader(raw[len(old):]))
+	werr := s.WriteOriginal(t.Context(), now.Sum, &back)
+	if err != nil || werr != nil || !bytes.Equal(back.Bytes(), raw) {
+		t.Errorf("%v, %v, %d bytes", err, werr, back.Len())
+	}
+	err = s.GrowOriginal(t.Context(), was, now, bytes.NewReader(raw[len(old)+1:]))
+	if !errors.Is(err, codec.ErrLimit) {
+		t.Errorf("a byte is missing: %v", err)
+	}
+	was.Size++
+	err = s.GrowOriginal(t.Context(), was, now, bytes.NewReader(raw[len(old):]))
+	if !errors.Is(err, ErrCorrupt) {
+		t.Errorf("of another size: %v", err)
+	}
+}

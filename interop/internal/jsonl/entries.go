@@ -16,6 +16,7 @@ import (
 type Entry struct {
 	transcript.Line
 	Number int   // of its line, from 1
+	Offset int64 // of its line
 	Size   int64 // bytes in the file
 	Part   bool  // the line is over MaxLine: Raw is only its beginning
 }
@@ -48,6 +49,9 @@ func NewEntryScanner(r io.Reader, parent string, isEntry func(transcript.Line) b
 	s.find = Finder{Exact: true, Check: s.check, Last: s.lastEntry, Noun: "entry", Note: s.remark}
 	return s
 }
+
+// Start sets where in a file the stream begins: after so many lines, at an offset.
+func (s *EntryScanner) Start(lines int, offset int64) { s.in.Start(lines, offset) }
 
 // Next returns the next object, whatever is in it. Of a line that holds none it returns an Entry without Raw, and,
 // before an entry that hangs on it, one of type custom in its place. The error is io.EOF at the end; any other one is
@@ -87,7 +91,7 @@ func (s *EntryScanner) next() (Entry, error) {
 }
 
 func (s *EntryScanner) entry(o Object) Entry {
-	e := Entry{Line: s.line, Number: o.Number, Size: o.Size, Part: o.Part}
+	e := Entry{Line: s.line, Number: o.Number, Offset: o.Offset, Size: o.Size, Part: o.Part}
 	if o.left > 0 {
 		e.Size = o.left
 	}

@@ -67,6 +67,9 @@ func NewLineReader(r io.Reader) *LineReader {
 	return &LineReader{in: bufio.NewReaderSize(r, bufferSize)}
 }
 
+// Start sets where in a file the stream begins: after so many lines, at an offset.
+func (r *LineReader) Start(lines int, offset int64) { r.number, r.offset = lines, offset }
+
 // Number is the line that was given last, from 1.
 func (r *LineReader) Number() int { return r.number }
 

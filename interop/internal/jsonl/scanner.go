@@ -43,6 +43,9 @@ type Scanner struct {
 // NewScanner returns a Scanner that reads from r.
 func NewScanner(r io.Reader) *Scanner { return &Scanner{in: NewLineReader(r)} }
 
+// Start sets where in a file the stream begins: after so many lines, at an offset.
+func (s *Scanner) Start(lines int, offset int64) { s.in.Start(lines, offset) }
+
 // Number returns the number of the line that was read last, from 1.
 func (s *Scanner) Number() int { return s.in.Number() }
 

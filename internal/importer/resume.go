@@ -1,0 +1,229 @@
+package importer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"io/fs"
+	"slices"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/formats"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// mayGrow reports whether a reader of a file that has this size now can begin in the middle.
+func mayGrow(s *checkpoint.Source, size int64) bool {
+	return s != nil && s.Resume != nil && s.Bytes < size
+}
+
+// resumed imports what was added to a file since a session was imported from it, and reads only the end of the file.
+// ok is false where the whole file has to be read: nothing was done then.
+func resumed(
+	ctx context.Context, st *coppice.Store, src interop.Source, s *found, o Options,
+) (res Result, ok bool, err error) {
+	g := &growth{src: src, was: s.source}
+	if o.Format = interop.Format(s.source.Program); !o.Grow || !g.open() {
+		return res, false, nil
+	}
+	defer func() { err = errors.Join(err, g.in.Close()) }()
+	from := g.was.Resume
+	end := src
+	end.Open = func() (io.ReadCloser, error) {
+		part := io.NewSectionReader(g.at, from.From, g.size-from.From)
+		return &counting{io.NopCloser(io.TeeReader(part, g)), o.Read}, nil
+	}
+	r, err := formats.Open(end, o.Format, interop.Options{Now: o.Now, From: &interop.Mark{
+		Offset: from.From, Line: from.Line, Entry: from.Entry, State: from.State,
+	}})
+	if err != nil {
+		return res, false, err
+	}
+	m, marks := r.(interop.Marker)
+	if marks {
+		res, err = g.bring(ctx, st, m, s.ID, o)
+	}
+	if err = errors.Join(err, r.Close()); errors.Is(err, interop.ErrWhole) || errors.Is(err, fs.ErrExist) {
+		return res, false, nil
+	}
+	return res, marks && err == nil, err
+}
+
+// growth is a file that grew, of which the end is read.
+type growth struct {
+	src  interop.Source
+	was  *checkpoint.Source
+	in   io.ReadCloser
+	at   sized // the same
+	size int64
+	left int64 // bytes of the lines that the session has, while those are read
+	line int   // the last one of these
+}
+
+// open opens the file, if it begins as it did, and with whole lines.
+func (g *growth) open() (ok bool) {
+	in, err := g.src.Open()
+	if err != nil {
+		return false // reading the whole file reports it
+	}
+	g.in = in
+	if g.at, ok = in.(sized); ok {
+		g.size = g.at.Size()
+		has, cerr := compareParts(g.at, g.was)
+		last := make([]byte, 1)
+		_, err = g.at.ReadAt(last, g.was.Bytes-1)
+		ok = has == beginning && cerr == nil && err == nil && last[0] == '\n'
+	}
+	if !ok {
+		_ = in.Close() // nothing was written
+	}
+	g.left, g.line = g.was.Bytes-g.was.Resume.From, int(g.was.Resume.Line)
+	return ok
+}
+
+// Write counts the lines that the session has; it is shown all bytes that are read.
+func (g *growth) Write(p []byte) (int, error) {
+	old := p[:min(int64(len(p)), g.left)]
+	g.left -= int64(len(old))
+	g.line += bytes.Count(old, []byte{'\n'})
+	return len(p), nil
+}
+
+// bring appends the new entries to the session.
+func (g *growth) bring(
+	ctx context.Context, st *coppice.Store, r interop.Marker, id string, o Options,
+) (res Result, err error) {
+	seen := 0
+	s, added, err := st.GrowFrom(ctx, g.was, lines(interop.Header{}, r.Next, &seen), &coppice.SessionOptions{
+		ID: id, Profile: row(o.Format).Profile,
+		Source: func() (*checkpoint.Source, error) {
+			now, err := g.identify(ctx)
+			return withMark(now, r), err
+		},
+		Original: func() (io.Reader, error) {
+			if r.Verbatim() {
+				return nil, nil
+			}
+			return io.NewSectionReader(g.at, g.was.Bytes, g.size-g.was.Bytes), nil
+		},
+	})
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, o.end(s)) }()
+	res = Result{
+		File: g.src.Name, Format: string(cmp.Or(o.Format, interop.Pi)), Session: id, Entries: int(s.Info().Entries),
+		Grew: true, Added: added, BadLines: r.BadLines(), Diagnostics: []Diagnostic{},
+	}
+	for _, d := range r.Diagnostics() {
+		if d.Ordinal > uint64(g.line) {
+			res.Diagnostics = append(res.Diagnostics, diagnosticOf(d))
+		}
+	}
+	tree, err := s.Tree(ctx)
+	if err != nil {
+		return res, err
+	}
+	res.count(tree)
+	return res, nil
+}
+
+// diagnosticOf returns what a reader found.
+func diagnosticOf(d transcript.Diagnostic) Diagnostic {
+	return Diagnostic{Kind: d.Kind, Entry: d.Entry, Line: d.Ordinal, Detail: d.Detail}
+}
+
+// identify returns the source of an import of the grown file: the hash goes on with the new bytes.
+func (g *growth) identify(ctx context.Context) (*checkpoint.Source, error) {
+	all, err := continueHash(g.was.Resume.Hash, g.was.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	from := g.was.Bytes - g.was.Bytes%sha256.BlockSize
+	if _, err := io.Copy(all, io.NewSectionReader(g.at, from, g.size-from)); err != nil {
+		return nil, err
+	}
+	now := *g.was
+	now.Bytes, now.Size, now.Changed, now.Resume = g.size, g.src.Size, g.src.Changed, nil
+	part := make([]byte, min(g.size, checkpoint.SourceTail))
+	if _, err := g.at.ReadAt(part, g.size-int64(len(part))); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	now.Tail = sum(part)
+	if g.was.Bytes < checkpoint.SourceHead {
+		n, err := g.at.ReadAt(part[:min(len(part), checkpoint.SourceHead)], 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		now.Head = sum(part[:n])
+	}
+	now.Resume = &checkpoint.Resume{Hash: hashState(all)}
+	now.SHA256 = hex.EncodeToString(all.Sum(nil))
+	return &now, ctx.Err()
+}
+
+// withMark returns a source with the place where a reader of the grown file can begin; without one, where it has to
+// begin with the first line.
+func withMark(s *checkpoint.Source, r interop.Reader) *checkpoint.Source {
+	if s == nil || s.Resume == nil {
+		return s
+	}
+	var at *interop.Mark
+	if m, ok := r.(interop.Marker); ok && (s.Size == 0 || s.Size == s.Bytes) { // a packed file is not appended to
+		at = m.Mark()
+	}
+	if at == nil || len(at.State) > checkpoint.MaxResume || len(at.Entry) > checkpoint.MaxName {
+		return s.Whole()
+	}
+	now := *s
+	now.Resume = &checkpoint.Resume{
+		Hash: s.Resume.Hash, From: at.Offset, Line: at.Line, Entry: at.Entry, State: at.State,
+	}
+	return &now
+}
+
+// The form in which crypto/sha256 keeps its state: a magic, the state, a block, and the number of bytes.
+const (
+	hashMagic = "sha\x03"
+	hashForm  = len(hashMagic) + sha256.Size + sha256.BlockSize + 8
+)
+
+// hashState returns the state after the whole blocks that were hashed, in hex; "" = it is not known.
+func hashState(h hash.Hash) string {
+	m, ok := h.(encoding.BinaryMarshaler)
+	if !ok {
+		return ""
+	}
+	p, err := m.MarshalBinary()
+	if err != nil || len(p) != hashForm || string(p[:len(hashMagic)]) != hashMagic {
+		return ""
+	}
+	return hex.EncodeToString(p[len(hashMagic) : len(hashMagic)+sha256.Size])
+}
+
+var errHashState = errors.New("the state of a hash cannot be restored")
+
+// continueHash returns a hash of the whole blocks in so many bytes, of which state is known.
+func continueHash(state string, n int64) (hash.Hash, error) {
+	h := sha256.New()
+	u, ok := h.(encoding.BinaryUnmarshaler)
+	p, err := hex.DecodeString(state)
+	if err != nil || !ok {
+		return nil, errors.Join(errHashState, err)
+	}
+	p = slices.Concat([]byte(hashMagic), p, make([]byte, sha256.BlockSize))
+	p = binary.BigEndian.AppendUint64(p, uint64(n-n%sha256.BlockSize))
+	if err := u.UnmarshalBinary(p); err != nil {
+		return nil, errors.Join(errHashState, err)
+	}
+	return h, nil
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// Original is an imported file: its hex SHA-256, and its size in bytes.
+type Original struct {
+	Sum  string
+	Size int64
+}
+
+// Parts by which a file grows are merged once there are many small ones: a byte is written again at most four times.
+const (
+	mergedParts = 8       // that many of one size or smaller become one
+	leastPart   = 4 << 10 // bytes; each size is mergedParts times the one before
+	wholePart   = 2 << 20 // bytes of a part that is never merged
+)
+
+// GrowOriginal stores the bytes more of a file of which was is stored, and of which now is known: of the part that is
+// stored already nothing is read but small parts that become one. It fails where the two do not fit.
+func (s *Store) GrowOriginal(ctx context.Context, was, now Original, more io.Reader) error {
+	parts, err := s.partsOf(ctx, was)
+	if err != nil {
+		return err
+	}
+	size := was.Size
+	for {
+		raw := new(bytes.Buffer)
+		n, err := io.CopyN(raw, more, s.Part)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read the original: %w", err)
+		}
+		if n > 0 {
+			part, err := s.putPart(ctx, raw.Bytes())
+			if err != nil {
+				return err
+			}
+			if parts, err = s.merge(ctx, append(parts, part)); err != nil {
+				return err
+			}
+		}
+		if size += n; n < s.Part {
+			break
+		}
+	}
+	if size != now.Size || len(parts) > partsMost {
+		return fmt.Errorf("original of %d bytes instead of %d in %d parts: %w", size, now.Size, len(parts),
+			codec.ErrLimit)
+	}
+	var body []byte
+	for _, part := range parts {
+		if body, err = hex.AppendDecode(body, []byte(part.sum)); err != nil {
+			return err
+		}
+		body = binary.LittleEndian.AppendUint64(body, uint64(part.size))
+	}
+	return s.putList(ctx, partList{Sum: now.Sum, Size: now.Size}, body)
+}
+
+// partsOf returns the parts of a stored file; what is no list is one part.
+func (s *Store) partsOf(ctx context.Context, o Original) ([]storedPart, error) {
+	key := layout.OriginalListKey(s.Session, o.Sum)
+	p, _, err := s.Backend.Get(ctx, key, backend.Range{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return []storedPart{{o.Sum, o.Size}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	parts, size, err := decodeParts(p, o.Sum)
+	if err == nil && size != o.Size {
+		err = codec.ErrFormat
+	}
+	if err != nil {
+		return nil, Corrupt(key, 0, err)
+	}
+	return parts, nil
+}
+
+func (s *Store) putPart(ctx context.Context, raw []byte) (storedPart, error) {
+	sum := sha256.Sum256(raw)
+	part := storedPart{hex.EncodeToString(sum[:]), int64(len(raw))}
+	return part, s.Create(ctx, layout.OriginalKey(s.Session, part.sum), codec.Compress(nil, raw, codec.Default))
+}
+
+// merge makes one part of the last ones, where there are mergedParts of a size or smaller.
+func (s *Store) merge(ctx context.Context, parts []storedPart) ([]storedPart, error) {
+	from := len(parts)
+	for limit := int64(leastPart); limit <= wholePart && len(parts)-from < mergedParts; limit *= mergedParts {
+		for from > 0 && parts[from-1].size < limit {
+			from--
+		}
+	}
+	if len(parts)-from < mergedParts {
+		return parts, nil
+	}
+	var raw bytes.Buffer
+	for _, part := range parts[from:] {
+		key := layout.OriginalKey(s.Session, part.sum)
+		p, _, err := s.Backend.Get(ctx, key, backend.Range{})
+		if err != nil {
+			return nil, err
+		}
+		if err := unpackOriginal(key, p, part.sum, &raw); err != nil {
+			return nil, err
+		}
+	}
+	part, err := s.putPart(ctx, raw.Bytes())
+	return append(parts[:from:from], part), err
+}
