@@ -20,8 +20,10 @@ func TestTyped(t *testing.T) {
 		`{"type":"input_image","image_url":"data:image/png;base64,AA=="}]}`)
 	page := event(`{"type":"item_completed","item":{"type":"UserMessage","content":[{"type":"text","text":"q"}]}}`)
 	for _, tt := range []struct{ name, text, want string }{
-		{"a text of a later version", meta + user("[notice] x") + ask("q") + said("a") + user("[notice] y") + said("b"),
-			"m:[notice] x u:q a:a m:[notice] y a:b"},
+		{
+			"a text of a later version", meta + user("[notice] x") + ask("q") + said("a") + user("[notice] y") + said("b"),
+			"m:[notice] x u:q a:a m:[notice] y a:b",
+		},
 		{"a typed text like Codex's", meta + ask("<skill>mine</skill>") + said("a"), "u:<skill>mine</skill> a:a"},
 		{"twice the same", meta + ask("go on") + ask("go on") + said("a"), "u:go on u:go on a:a"},
 		{"lines between", meta + user("q") + event(tokens) + typedEvent("q") + said("a"), "u:q a:a"},
@@ -54,8 +56,10 @@ func TestFailedAnswers(t *testing.T) {
 		{"aborted", said("a") + event(aborted), "aborted "},
 		{"aborted, with a note for the model", said("a") + note + event(aborted), "aborted "},
 		{"an error", said("a") + event(failed), "error too many requests"},
-		{"an error at the end of the turn", said("a") + event(failed) + event(`{"type":"task_complete"}`),
-			"error too many requests"},
+		{
+			"an error at the end of the turn", said("a") + event(failed) + event(`{"type":"task_complete"}`),
+			"error too many requests",
+		},
 		{"an error that ends the turn", said("a") + event(failed) + note + event(aborted), "error too many requests"},
 		{"after its count", said("a") + event(tokens) + event(failed) + note + event(aborted), "stop "},
 		{"after the output of its call", calls("c") + output("c", "o") + event(aborted), "toolUse "},
