@@ -221,7 +221,7 @@ func ExampleStore_Import() {
 	// dropped: <nil>
 }
 
-// Of a file that grew only its last line of before and the new ones are read.
+// Of a file that grew only its last known line and the new ones are read.
 func ExampleStore_GrowFrom() {
 	ctx := context.Background()
 	store, err := coppice.New(memory.New(), nil)

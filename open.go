@@ -188,7 +188,7 @@ func (s *Store) brought(h *Session) {
 	}
 }
 
-// grown tells the hook of entries that were added to a session: of one commit, or else of all entries.
+// grown calls the hook for entries that were added to a session: of one commit, or else of all entries.
 func (s *Store) grown(h *Session, added int) {
 	switch hook := s.o.Hooks.AfterCommit; {
 	case added == 0 || hook == nil:

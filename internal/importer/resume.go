@@ -142,7 +142,7 @@ func diagnosticOf(d transcript.Diagnostic) Diagnostic {
 	return Diagnostic{Kind: d.Kind, Entry: d.Entry, Line: d.Ordinal, Detail: d.Detail}
 }
 
-// identify returns the source of an import of the grown file: the hash goes on with the new bytes.
+// identify returns the source of an import of the grown file: the hash continues with the new bytes.
 func (g *growth) identify(ctx context.Context) (*checkpoint.Source, error) {
 	all, err := continueHash(g.was.Resume.Hash, g.was.Bytes)
 	if err != nil {

@@ -501,7 +501,7 @@ func TestEndOfAGrownFileOfAUsedSession(t *testing.T) {
 	}
 }
 
-// Of a growth the hook after a commit is told the new entries: a search index reads no more.
+// Of a growth the hook after a commit receives the new entries: a search index reads no more.
 func TestGrowthIsToldByItsEntries(t *testing.T) {
 	var told []int
 	st, err := coppice.New(memory.NewAppender(), &coppice.Options{Hooks: coppice.Hooks{
@@ -526,7 +526,7 @@ func TestGrowthIsToldByItsEntries(t *testing.T) {
 	}
 }
 
-// A hash that goes on is the hash of all bytes.
+// A hash that is continued is the hash of all bytes.
 func TestContinueHash(t *testing.T) {
 	p := []byte(words(1, 200))
 	for n := range 300 {
