@@ -21,7 +21,8 @@ func TestTyped(t *testing.T) {
 	page := event(`{"type":"item_completed","item":{"type":"UserMessage","content":[{"type":"text","text":"q"}]}}`)
 	for _, tt := range []struct{ name, text, want string }{
 		{
-			"a text of a later version", meta + user("[notice] x") + ask("q") + said("a") + user("[notice] y") + said("b"),
+			"a text of a later version",
+			meta + user("[notice] x") + ask("q") + said("a") + user("[notice] y") + said("b"),
 			"m:[notice] x u:q a:a m:[notice] y a:b",
 		},
 		{"a typed text like Codex's", meta + ask("<skill>mine</skill>") + said("a"), "u:<skill>mine</skill> a:a"},
