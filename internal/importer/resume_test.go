@@ -446,7 +446,8 @@ func TestWholeFileWhereTheEndIsNotEnough(t *testing.T) {
 		}},
 		"an edit of the beginning": {interop.Pi, func(_ *testing.T, f *grownFile, _ *grownDir) {
 			p := f.Bytes()
-			copy(p[bytes.Index(p, []byte(`"cwd":"/w"`)):], `"cwd":"/v"`)
+			before, _, _ := bytes.Cut(p, []byte(`"cwd":"/w"`))
+			copy(p[len(before):], `"cwd":"/v"`)
 			f.prompt()
 		}},
 	}

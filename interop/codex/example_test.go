@@ -147,7 +147,7 @@ func ExampleReader_Mark() {
 	r := codex.NewReader(interop.Source{Name: "rollout.jsonl", Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(file)), nil
 	}}, interop.Options{})
-	for _, err := r.Next(); err == nil; _, err = r.Next() { //nolint:revive // to its end
+	for _, err := r.Next(); err == nil; _, err = r.Next() { // to its end
 	}
 	at := r.Mark()
 	fmt.Println("line", at.Line+1, "entry", at.Entry)

@@ -109,7 +109,7 @@ func ExampleReader_Mark() {
 {"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"hi"}}
 `
 	r := pi.NewReader(strings.NewReader(file), time.Time{})
-	for _, err := r.Next(); err == nil; _, err = r.Next() { //nolint:revive // to its end
+	for _, err := r.Next(); err == nil; _, err = r.Next() { // to its end
 	}
 	at := r.Mark()
 	fmt.Println("line", at.Line+1, "entry", at.Entry)
