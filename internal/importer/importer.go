@@ -192,7 +192,7 @@ func read(
 	if len(h.Parent) > checkpoint.MaxName {
 		h.Parent = "" // a path, as pi has it: the header line keeps it
 	}
-	f := file{Source: src, program: row(o.Format).Program, format: cmp.Or(o.Format, interop.Pi)}
+	f := file{Source: src, program: row(o.Format).Program, format: o.Format}
 	if !h.Made && len(h.ID) <= checkpoint.MaxName {
 		f.id = h.ID
 	}
@@ -203,7 +203,7 @@ func read(
 		}
 	}
 	res = Result{
-		File: src.Name, Format: string(cmp.Or(o.Format, interop.Pi)), Session: is.id, Entries: is.entries,
+		File: src.Name, Format: string(o.Format), Session: is.id, Entries: is.entries,
 		Unchanged: is.unchanged, Grew: is.grows, Diagnostics: []Diagnostic{},
 	}
 	if is.taken != "" {
@@ -252,9 +252,9 @@ func read(
 	return res, err
 }
 
-// row returns what is known of a format; "" = pi's.
+// row returns what is known of a format.
 func row(f interop.Format) formats.Format {
-	row, err := formats.Of(cmp.Or(f, interop.Pi))
+	row, err := formats.Of(f)
 	if err != nil {
 		return formats.Format{Profile: transcript.Coppice}
 	}
