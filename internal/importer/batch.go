@@ -88,17 +88,45 @@ func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options)
 	}
 	res.Entries = int(s.Entries)
 	for _, a := range b.agentsOf(f.Path) {
-		var ids []string
-		for _, id := range idsOf(a.Path) {
-			ids = append(ids, id, layout.Apart(ofParent(id, s.ID), 1))
+		ids := idsOf(a.Path)
+		own, err := b.agent(ctx, st, a, ids)
+		if err == nil && own == nil {
+			for i, id := range ids {
+				ids[i] = layout.Apart(ofParent(id, s.ID), 1)
+			}
+			own, err = unchanged(ctx, st, a, ids)
 		}
-		if s, has, err := sessionOf(ctx, st, a, ids); s == nil || has == beginning || err != nil {
+		if own == nil || err != nil {
 			return Result{}, nil, err
 		}
-		res.Files = append(res.Files, beside(f.Path, a.Path))
+		if own.Parent == s.ID || OwnerOf(a.Path) == f.Path { // the others are of other sessions
+			res.Files = append(res.Files, beside(f.Path, a.Path))
+		}
 	}
 	res.Unchanged = has == whole
 	return res, s, nil
+}
+
+// agent is unchanged for a file with the name of an agent's transcript. One is asked for by each session of its folder.
+func (b *Batch) agent(ctx context.Context, st *coppice.Store, a File, ids []string) (*found, error) {
+	known := b.folders[filepath.Dir(a.Path)].known
+	if s := known[a.Path]; s != nil {
+		return s, nil
+	}
+	s, err := unchanged(ctx, st, a, ids)
+	if known != nil && s != nil {
+		known[a.Path] = s
+	}
+	return s, err
+}
+
+// unchanged is sessionOf without files that grew.
+func unchanged(ctx context.Context, st *coppice.Store, f File, ids []string) (*found, error) {
+	s, has, err := sessionOf(ctx, st, f, ids)
+	if has == beginning {
+		return nil, err
+	}
+	return s, err
 }
 
 // sessionOf returns the session with one of some ids, or with one derived from these, that was imported from a file as
@@ -186,6 +214,7 @@ const maxAgents = 10_000
 type folder struct {
 	agents  []File          // with the names of agents' transcripts
 	folders map[string]bool // by name
+	known   map[string]*found
 }
 
 // Forget lets the next import look again for the files of agents in the folder of a file.
@@ -214,7 +243,7 @@ func (b *Batch) agentsOf(file string) []File {
 
 // folderOf reads a folder. What cannot be read is not imported with a session.
 func folderOf(dir string) folder {
-	is := folder{folders: map[string]bool{}}
+	is := folder{folders: map[string]bool{}, known: map[string]*found{}}
 	entries, _ := os.ReadDir(dir) // those up to an error
 	for _, d := range entries {
 		if path := filepath.Join(dir, d.Name()); d.IsDir() {
