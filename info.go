@@ -11,9 +11,6 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// maxInfoText bounds a title and a working directory that SetInfo sets, in bytes.
-const maxInfoText = 4 << 10
-
 // InfoChange is what SetInfo changes; nil = stays.
 type InfoChange struct {
 	Title, Cwd *string            // at most 4 KiB each; Title "" = none
@@ -64,8 +61,8 @@ func (c InfoChange) drafts(now checkpoint.Summary) (say []transcript.Draft, err 
 		if text == nil {
 			continue
 		}
-		if len(*text) > maxInfoText {
-			return nil, session.LimitError(what, maxInfoText, len(*text))
+		if len(*text) > checkpoint.MaxText {
+			return nil, session.LimitError(what, checkpoint.MaxText, len(*text))
 		}
 		if err := rawjson.CheckText(what, *text); err != nil {
 			return nil, err

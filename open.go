@@ -290,6 +290,11 @@ func (o *SessionOptions) validAbout() error {
 			return err
 		}
 	}
+	for _, f := range [...]struct{ what, text string }{{"title", o.Title}, {"working directory", o.Cwd}} {
+		if len(f.text) > checkpoint.MaxText {
+			return session.LimitError(f.what, checkpoint.MaxText, len(f.text))
+		}
+	}
 	if len(o.Relation) > 32 || strings.Trim(o.Relation, relationChars) != "" {
 		return layout.BadInput("relation %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", o.Relation)
 	}

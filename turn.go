@@ -283,8 +283,8 @@ func marshal(what string, v any) ([]byte, error) {
 // ownReasons have a meaning in the log that a turn must not claim. "create" is one as well, except for
 // the first commit of a session.
 var ownReasons = []string{
-	"amend", "branch", "claim", "conflict", "create", "delete", "fork", "import", "label", "partial", "repair", "roll",
-	"rollback",
+	"amend", "branch", "claim", "conflict", "create", "delete", "fork", "import", "label", "names", "partial", "repair",
+	"roll", "rollback",
 }
 
 func checkReason(reason string) error {
@@ -375,6 +375,15 @@ func (s *Session) Edit(
 ) (Receipt, error) {
 	r, err := s.h.Edit(ctx, keyOf(opts), entry, d)
 	return s.receipt("edit", r, err)
+}
+
+// RenameBranch gives a branch another name, or with "" none: its entries stay, and the tree shows them. The head stays,
+// and is on the branch by its new name. It returns fs.ErrNotExist if no branch has the name, fs.ErrExist if another one
+// has the new name; the branch that the session is on keeps one. A session has at most 1,024 names; at that limit the
+// oldest that Rollback, or a turn that was kept, made by itself gives way to a new one.
+func (s *Session) RenameBranch(ctx context.Context, name, to string) (Receipt, error) {
+	r, err := s.h.RenameBranch(ctx, name, to)
+	return s.receipt("rename branch", r, err)
 }
 
 // Label names an entry for people; "" clears. The head stays.

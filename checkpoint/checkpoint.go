@@ -23,6 +23,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/coppice-go/coppice/checkpoint/internal/body"
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
 	"github.com/coppice-go/coppice/checkpoint/internal/patch"
 	"github.com/coppice-go/coppice/transcript"
@@ -34,6 +35,7 @@ const (
 	MaxPartial  = 256 << 10      // partial output of one document, without white space
 	MaxDepth    = canon.MaxDepth // 512: nesting of a line of the log, and so of all that is read
 	MaxName     = 256            // a branch name, writer or idempotency key
+	MaxText     = 4 << 10        // a title or a working directory
 	MaxBranches = 1024           // names of one session; unnamed leaves are free
 	MaxLineage  = 64             // commits that an Object remembers
 	MaxBlob     = 64 << 10       // an image that rides in an Object
@@ -91,7 +93,8 @@ type Commit struct {
 }
 
 // Summary is what a listing needs of a session, or of a snapshot. It lies in the first 4 KiB of an
-// Object. Long texts are cut there, with the mark "…": Title to 256 bytes, Cwd to 1 KiB, Preview to 200.
+// Object. Long texts are cut there, with the mark "…": Title to 256 bytes, Cwd to 1 KiB, Preview to 200. An Object has
+// title and working directory whole, at most MaxText bytes each.
 type Summary struct {
 	Head
 	ID, Title, Cwd, Parent, Preview string // Parent: the session that started this one; Preview: of the head
@@ -131,6 +134,9 @@ type Summary struct {
 	// opaque, good in a URL as it is, and names a position: it stays valid when the session changes or is deleted.
 	Cursor string
 }
+
+// CutText returns a title or a working directory as a session knows it: cut to MaxText bytes, with the mark "…".
+func CutText(s string) string { return body.Cut(s, MaxText) }
 
 // Name returns what a person knows the session by: its title, else what was asked first, else the end of its
 // conversation.

@@ -28,7 +28,7 @@ func seed(f *testing.F, names ...string) {
 // Whatever ParseRecord takes, AppendLine writes again byte for byte. Self is made to fit, so that the
 // parser behind it is reached.
 func FuzzParseRecord(f *testing.F) {
-	seed(f, "commit-source.jsonl", "commit-resume.jsonl",
+	seed(f, "commit-source.jsonl", "commit-resume.jsonl", "commit-names.jsonl",
 		"commit-plain.jsonl", "commit-full.jsonl", "commit-first.jsonl", "commit-keyed.jsonl",
 		"commit-outline.jsonl", "commit-rules.jsonl", "commit-docs.jsonl", "commit-meta.jsonl",
 		"commit-partial.jsonl", "prelude-first.jsonl")

@@ -85,6 +85,13 @@ func rulesRecord() Record {
 	return r
 }
 
+// namesRecord renames a branch and takes the name of another away, where the head moves and a segment begins.
+func namesRecord() Record {
+	r := outlineRecord()
+	r.Names = []Rename{{From: "rollback-1"}, {From: "ma\"in", To: "trunk é"}}
+	return r
+}
+
 // docsRecord carries a document with small named documents.
 func docsRecord() Record {
 	r := plainRecord()

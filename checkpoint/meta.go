@@ -51,6 +51,20 @@ func (c MetaChange) Then(d MetaChange) MetaChange {
 	return sum
 }
 
+// On returns c without the keys that are as in the metadata of a header line.
+func (c MetaChange) On(header map[string]string) MetaChange {
+	own := MetaChange{}
+	for key, value := range c {
+		if was, ok := header[key]; ok != (value != nil) || ok && was != *value {
+			own[key] = value
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	return own
+}
+
 // Apply returns the metadata after the change; nil where there is none.
 func (c MetaChange) Apply(meta map[string]string) map[string]string {
 	if len(c) == 0 {

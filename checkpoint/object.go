@@ -203,6 +203,10 @@ func (o *Object) check() error {
 	if err := checkNames(s.Branch, "", "", ""); err != nil {
 		return err
 	}
+	if err := errors.Join(canon.AtMost("title", len(s.Title), MaxText),
+		canon.AtMost("working directory", len(s.Cwd), MaxText)); err != nil {
+		return err
+	}
 	for _, f := range [...]struct{ what, value string }{
 		{"tag", s.Tag},
 		{"session id", s.ID},

@@ -262,6 +262,9 @@ func TestObjectLimits(t *testing.T) {
 				o.Branches = append(o.Branches, BranchRef{Name: fmt.Sprint(i), Ord: -1})
 			}
 		}, 1024, 1025, "branches"},
+		"title":             {func(o *Object) { o.Summary.Title = strings.Repeat("x", 4097) }, 4096, 4097, "title"},
+		"working directory": {func(o *Object) { o.Summary.Cwd = strings.Repeat("x", 4097) }, 4096, 4097, "working directory"},
+
 		"branch name": {func(o *Object) { o.Summary.Branch = strings.Repeat("x", 257) }, 256, 257, "branch name"},
 		"tag":         {func(o *Object) { o.Summary.Tag = strings.Repeat("x", 257) }, 256, 257, "tag"},
 		"lineage":     {func(o *Object) { o.Lineage = make([]Commit, 65) }, 64, 65, "lineage"},
@@ -376,6 +379,13 @@ func TestSummaryCuts(t *testing.T) {
 	}
 }
 
+// Title and working directory are whole in the object.
+func TestGoldenTexts(t *testing.T) {
+	o := testObject()
+	o.Summary.Title, o.Summary.Cwd = strings.Repeat("é", 200), strings.Repeat("/dir", 400)
+	goldenObject(t, "texts.bin", mustEncode(t, o), o)
+}
+
 // The longest texts that a session can have fit into the summary's 4 KiB, beside where the log ended.
 func TestLongestSummary(t *testing.T) {
 	o := loggedObject()
@@ -388,6 +398,10 @@ func TestLongestSummary(t *testing.T) {
 		LogName: fmt.Sprintf("%020d-%020d-%016x", 1, 1, 1), LogBytes: 1 << 62,
 	}
 	p := mustEncode(t, o)
+	if whole, err := DecodeObject(p); err != nil || whole.Summary.Title != o.Summary.Title ||
+		whole.Summary.Cwd != o.Summary.Cwd {
+		t.Errorf("title and working directory of the object are cut: %v", err)
+	}
 	s, err := DecodeSummary(p[:4096])
 	if err != nil || s.LogName != o.Summary.LogName || len(s.Meta["k"]) != len(o.Summary.Meta["k"]) {
 		t.Errorf("%+v, %v", s, err)

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -46,8 +47,12 @@ type wireSummary struct {
 	LogBytes  int64  `msgpack:"logBytes,omitempty"`
 }
 
-// summaryMeta bounds the metadata in a summary, in bytes of JSON: a summary has 4 KiB with all its other texts.
-const summaryMeta = 1 << 10
+// Bounds of texts in a summary, in bytes: a summary has 4 KiB. The body has them whole.
+const (
+	summaryTitle = 256
+	summaryCwd   = 1 << 10
+	summaryMeta  = 1 << 10 // of JSON
+)
 
 func (s Summary) wire() wireSummary {
 	meta, over := "", s.MetaElsewhere
@@ -61,7 +66,8 @@ func (s Summary) wire() wireSummary {
 	return wireSummary{
 		Relation: s.Relation, Meta: meta, MetaOver: over,
 		ID: s.ID, Seq: s.Seq, Epoch: s.Epoch, Commit: s.Commit, Entry: body.Cut(s.Entry, 256), Branch: s.Branch,
-		Title: body.Cut(s.Title, 256), Cwd: body.Cut(s.Cwd, 1024), Parent: s.Parent, Preview: body.Cut(s.Preview, 200),
+		Title: body.Cut(s.Title, summaryTitle), Cwd: body.Cut(s.Cwd, summaryCwd), Parent: s.Parent,
+		Preview: body.Cut(s.Preview, 200),
 		Created: millis(s.Created), Updated: millis(s.Updated), Entries: s.Entries, Bytes: s.Bytes,
 		First: body.Cut(s.First, 200), Status: s.Status, Internal: s.Internal, Tombstone: s.Tombstone,
 		Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason, LogName: s.LogName, LogBytes: s.LogBytes,
@@ -116,6 +122,12 @@ func (o *Object) pack() (body.Packed, error) {
 		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
 		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
 		Keys: encodeKeys(o.Keys), Meta: encodeMeta(o.Meta), Source: encodeSource(o.Source),
+	}
+	if len(o.Summary.Title) > summaryTitle {
+		b.Title = o.Summary.Title
+	}
+	if len(o.Summary.Cwd) > summaryCwd {
+		b.Cwd = o.Summary.Cwd
 	}
 	b.Branches, b.Plain = appendMaps(o.Branches), appendMaps(o.Plain)
 	for _, level := range o.Segments.Levels {
@@ -180,6 +192,7 @@ func (o *Object) pool() (ords []uint64, lines [][]byte) {
 func (o *Object) fill(w *body.Body) error {
 	o.Summary.Entry, o.HeadOrd, o.Document, o.Header, o.Key, o.Prev, o.CAS = w.Entry, w.HeadOrd, w.Document, w.Header,
 		w.Key, w.Prev, w.CAS
+	o.Summary.Title, o.Summary.Cwd = cmp.Or(w.Title, o.Summary.Title), cmp.Or(w.Cwd, o.Summary.Cwd)
 	o.Window = WindowState{
 		Profile: w.Profile, MaxBytes: w.MaxBytes, Omitted: w.Omitted, Known: w.Known, Ords: body.Sums(w.Ords),
 		Amended: body.Sums(w.Amended), AmendedBy: w.AmendedBy,

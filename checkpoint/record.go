@@ -40,6 +40,7 @@ type Record struct {
 	Source   *Source  // of the last commit of an import, and of the first; nil = as before
 	Base     *Base    // on the first commit of a segment
 	Outline  *Outline // where the head moves to a place that the entries of the commit do not describe
+	Names    []Rename // of branches, applied in order before Kept and Branch are set
 
 	// The document: Doc whole (a keyframe), or a Patch against the parent commit's document, or neither
 	// (it equals the parent's). Compact JSON, as Encode and MakePatch give it.
@@ -94,7 +95,14 @@ type BranchRef struct {
 	Ord  int64  `msgpack:"ord"`            // of Head; -1 = none
 }
 
-const sourceField = `,"source":`
+// Rename changes the name of a branch in its place in the table; To "" = it has none any more, and its entries stay. If
+// no branch has the name From, or one has To, nothing changes.
+type Rename struct{ From, To string }
+
+const (
+	sourceField = `,"source":`
+	namesField  = `,"names":[`
+)
 
 const (
 	linePrefix = `{"type":"custom","id":`
@@ -202,6 +210,14 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 	if r.Source != nil {
 		b = r.Source.append(append(b, sourceField...))
 	}
+	if len(r.Names) > 0 {
+		b = append(b, namesField...)
+		for _, n := range r.Names {
+			b = canon.AppendString(append(canon.Comma(b), '['), n.From)
+			b = append(canon.AppendID(append(b, ','), n.To), ']')
+		}
+		b = append(b, ']')
+	}
 	if r.Base == nil {
 		return b, nil
 	}
@@ -271,6 +287,9 @@ func (r Record) check() error {
 	if err := checkNames(r.Branch, r.Kept, r.Writer, r.Key); err != nil {
 		return err
 	}
+	if err := checkRenames(r.Names); err != nil {
+		return err
+	}
 	for i, p := range r.Parents {
 		if p.Index < 0 || p.Index >= r.Entries || i > 0 && p.Index <= r.Parents[i-1].Index {
 			return canon.Malformed("commit %s: parents are not in order within %d entries", r.ID, r.Entries)
@@ -318,6 +337,21 @@ func checkNames(branch, kept, writer, key string) error {
 		{"idempotency key", key},
 	} {
 		if err := canon.AtMost(f.what, len(f.value), MaxName); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkRenames(names []Rename) error {
+	if err := canon.AtMost("branch names that change", len(names), MaxBranches); err != nil {
+		return err
+	}
+	for _, n := range names {
+		if n.From == "" {
+			return canon.Malformed("a branch without a name is renamed to %.40q", n.To)
+		}
+		if err := checkNames(n.From, n.To, "", ""); err != nil {
 			return err
 		}
 	}

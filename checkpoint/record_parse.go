@@ -78,6 +78,9 @@ func readRecord(c *canon.Cursor, r *Record) {
 	if c.Has(sourceField) {
 		r.Source = readSource(c)
 	}
+	if c.Has(namesField) {
+		r.Names = readRenames(c)
+	}
 	if c.Has(`,"base":{"branches":[`) {
 		r.Base = readBase(c)
 	}
@@ -112,6 +115,24 @@ func readParents(c *canon.Cursor) (parents []ParentDelta) {
 		}
 		c.Want(`,`)
 	}
+	return nil
+}
+
+func readRenames(c *canon.Cursor) (names []Rename) {
+	for c.OK && len(names) < MaxBranches {
+		var n Rename
+		c.Want(`[`)
+		n.From = c.Name()
+		c.Want(`,`)
+		n.To = c.ID()
+		c.Want(`]`)
+		names = append(names, n)
+		if c.Has(`]`) {
+			return names
+		}
+		c.Want(`,`)
+	}
+	c.Fail()
 	return nil
 }
 

@@ -20,6 +20,7 @@ func TestRecordGolden(t *testing.T) {
 		"commit-rules.jsonl": rulesRecord(), "commit-docs.jsonl": docsRecord(),
 		"commit-meta.jsonl": metaRecord(), "commit-partial.jsonl": partialRecord(),
 		"commit-source.jsonl": sourceRecord(), "commit-resume.jsonl": resumedRecord(),
+		"commit-names.jsonl": namesRecord(),
 	} {
 		line, self := mustLine(t, r, testKey, testPrev, testSince)
 		golden(t, name, append(bytes.Clone(line), '\n'))
@@ -291,6 +292,9 @@ func TestAppendLineRefuses(t *testing.T) {
 		"deep doc":          {func(r *Record) { r.Doc = json.RawMessage(strings.Repeat("[", 600) + strings.Repeat("]", 600)) }, MaxDepth - 2},
 		"branch":            {func(r *Record) { r.Branch = long }, MaxName},
 		"key":               {func(r *Record) { r.Key = long }, MaxName},
+		"unnamed branch":    {func(r *Record) { r.Names = []Rename{{To: "b"}} }, 0},
+		"renamed branch":    {func(r *Record) { r.Names = []Rename{{From: "b", To: long}} }, MaxName},
+		"renamed branches":  {func(r *Record) { r.Names = make([]Rename, MaxBranches+1) }, MaxBranches},
 		"branches":          {func(r *Record) { r.Base = &Base{Branches: branches, Created: testTime} }, MaxBranches},
 		"year of base":      {func(r *Record) { r.Base = &Base{Created: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)} }, 0},
 	}

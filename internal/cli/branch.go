@@ -4,23 +4,34 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 func (c *cli) branchCommand() *cobra.Command {
 	var o coppice.BranchOptions
-	var root bool
+	var root, remove bool
+	var rename string
 	cmd := &cobra.Command{
 		Use:   "branch SESSION ENTRY",
 		Short: "Continue at an earlier entry, on a branch",
 		Long: `Move the head to ENTRY in a new commit: the next entry becomes a child of ENTRY. The agent's state
 becomes the one that it had there. The other branches stay as they are. With --root instead of ENTRY
-the next entry becomes a new root.`,
+the next entry becomes a new root.
+
+--rename and --remove change the names of branches alone, and the head stays: instead of ENTRY they take
+the name of a branch. A branch without a name keeps its entries; the session's own always has one.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if root == (len(args) == 2) {
 				return usageError("use either ENTRY or --root")
 			}
 			entry := append(args, "")[1]
+			if names := cmd.Flags().Changed("rename"); names || remove {
+				if root || names == remove || names && rename == "" || o.Name != "" || o.Summary != "" {
+					return usageError("use one of --rename and --remove alone, with the name of a branch")
+				}
+				return c.renameBranch(cmd, args[0], entry, rename)
+			}
 			return c.moveHead(cmd, args[0], func(s *coppice.Session) (coppice.Receipt, error) {
 				return s.Branch(cmd.Context(), entry, &o)
 			})
@@ -30,5 +41,21 @@ the next entry becomes a new root.`,
 		"name of the new branch; default: the name of the branch that ENTRY is on")
 	cmd.Flags().StringVar(&o.Summary, "summary", "", "summary of the branch that is left; the model receives it")
 	cmd.Flags().BoolVar(&root, "root", false, "continue at a new root instead of an entry")
+	cmd.Flags().StringVar(&rename, "rename", "", "new name of the branch that ENTRY names")
+	cmd.Flags().BoolVar(&remove, "remove", false, "take the name of the branch that ENTRY names away")
 	return cmd
+}
+
+func (c *cli) renameBranch(cmd *cobra.Command, id, name, to string) error {
+	return c.withSession(cmd.Context(), id, nil, func(_ *countedStore, s *coppice.Session) error {
+		r, err := s.RenameBranch(cmd.Context(), name, to)
+		if err != nil {
+			return err
+		}
+		text := "has no name any more: its entries stay"
+		if to != "" {
+			text = "is " + term.Line(to) + " now"
+		}
+		return c.reportCommit(r, "seq %d: branch %s %s", r.Seq, term.Line(name), text)
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -132,6 +133,13 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 	} else {
 		rec.Outline = step.Outline
 	}
+	if len(step.Names) > 0 && !kept {
+		if err := c.rename(rec, step.Names); err != nil {
+			return from, err
+		}
+	} else if len(st.Branches)+2 > checkpoint.MaxBranches {
+		c.makeRoom(rec)
+	}
 	tip, err := c.document(rec, step, entries, from)
 	if err != nil {
 		return from, err
@@ -165,6 +173,44 @@ func (c *Composer) nameKept(rec *checkpoint.Record, from int64) {
 	}
 	rec.Branch, rec.Kept = c.kept, c.kept
 	c.keptHead = rec.HeadOrd
+}
+
+// rename renames branches as a step asks for.
+func (c *Composer) rename(rec *checkpoint.Record, names []checkpoint.Rename) error {
+	for _, n := range names {
+		_, known := c.Next.Branch(n.From)
+		_, taken := c.Next.Branch(n.To)
+		switch {
+		case !known:
+			return fmt.Errorf("branch %q: %w", n.From, fs.ErrNotExist)
+		case taken:
+			return fmt.Errorf("branch %q: %w", n.To, fs.ErrExist)
+		case n.From == rec.Branch && n.To == "":
+			return layout.BadInput("branch %q: the session is on it", n.From)
+		case n.From == rec.Branch:
+			rec.Branch = n.To
+		}
+		rec.Names = append(rec.Names, n)
+	}
+	return nil
+}
+
+// makeRoom makes room in the table of branches for the names that a line adds: at the limit the oldest names that no
+// caller chose go. Their lines stay.
+func (c *Composer) makeRoom(rec *checkpoint.Record) {
+	st, over := c.Next, len(c.Next.Branches)-checkpoint.MaxBranches
+	for i, name := range [...]string{rec.Branch, rec.Kept} {
+		if _, known := st.Branch(name); name != "" && !known && (i == 0 || name != rec.Branch) {
+			over++
+		}
+	}
+	for i := 0; i < len(st.Branches) && over > 0; i++ {
+		name := st.Branches[i].Name
+		if state.Automatic(name) && name != rec.Branch && name != rec.Kept && name != st.Summary.Branch {
+			rec.Names = append(rec.Names, checkpoint.Rename{From: name})
+			over--
+		}
+	}
 }
 
 // lineBytes is about the length of a commit line without its document.

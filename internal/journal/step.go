@@ -38,14 +38,15 @@ type Step struct {
 	Seen    uint64              // State.Next when Window was made: an amendment from there on is not in it
 	Outline *checkpoint.Outline // of the place that the head moves to; nil = the entries describe it
 
-	Kept     string             // names the line that the head leaves: rollback and the like
-	Claim    bool               // fences every older writer
-	Keyframe bool               // the document goes whole
-	Original string             // hex SHA-256 of the imported bytes
-	Source   *checkpoint.Source // the file of the import; nil = as before
-	Snapshot string             // name of the snapshot that this commit is the first to name
-	Blobs    map[string][]byte  // small images (at most 64 KiB each) that ride in the checkpoint, by SHA-256
-	KeepBoth bool               // on ErrConflict keep the turn as a branch at once
+	Kept     string              // names the line that the head leaves: rollback and the like
+	Names    []checkpoint.Rename // of branches; not of a line that is kept
+	Claim    bool                // fences every older writer
+	Keyframe bool                // the document goes whole
+	Original string              // hex SHA-256 of the imported bytes
+	Source   *checkpoint.Source  // the file of the import; nil = as before
+	Snapshot string              // name of the snapshot that this commit is the first to name
+	Blobs    map[string][]byte   // small images (at most 64 KiB each) that ride in the checkpoint, by SHA-256
+	KeepBoth bool                // on ErrConflict keep the turn as a branch at once
 
 	moves  bool   // a navigation: it is not kept when it loses
 	next   string // reason roll: name of the segment that follows

@@ -24,6 +24,8 @@ type Commit struct {
 	Edit                *Edit
 	Turn                bool // the caller's own: may be deferred, and may be the reason for a snapshot
 
+	Names []checkpoint.Rename // of branches
+
 	Entries []transcript.Draft // that belong to the turn
 	Base    string             // id of the commit that the turn was made on; "" = where the handle is now
 	OnKnown OnKnown
@@ -179,7 +181,7 @@ func (h *Handle) step(ctx context.Context, o Commit) (p *prepared, err error) {
 	p = &prepared{from: v.State, itemsAt: v.itemsAt, held: v.held}
 	p.step = &journal.Step{
 		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Refuse: brought.refuse, Upto: v.Pos,
-		KeepBoth: h.o.KeepBoth || o.KeepBoth, Settings: true, Profile: v.profile,
+		KeepBoth: h.o.KeepBoth || o.KeepBoth, Settings: true, Profile: v.profile, Names: o.Names,
 	}
 	if o.carries() {
 		if p.step.Anchor = brought.base; p.step.Anchor == nil {

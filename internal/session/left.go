@@ -10,10 +10,10 @@ import (
 )
 
 // nameLeft makes a move name the line that it leaves, if no branch ends on it after the move: Options.NameLeft. A
-// branch that the caller did not choose is not moved off the line that it names. At the limit of names the line that is
-// left has none, and is found by its entries.
+// branch that the caller did not choose is not moved off the line that it names. A session with many names gets no more
+// of these: the line that is left has none then, and is found by its entries.
 func nameLeft(m *Moment, mv *move) {
-	if mv.kept != "" || len(m.State.Branches)+1 >= checkpoint.MaxBranches {
+	if mv.kept != "" || len(m.State.Branches) >= maxLeft {
 		return
 	}
 	now := m.State.Summary.Branch
@@ -36,6 +36,9 @@ func nameLeft(m *Moment, mv *move) {
 	}
 	mv.kept = freshName(m, now, to)
 }
+
+// maxLeft bounds the names of a session to which moves add one of their own; the others are for callers.
+const maxLeft = checkpoint.MaxBranches / 2
 
 // passes reports whether the way from a place to its root passes another, or ends there.
 func (m *Moment) passes(from, place journal.Place) bool {

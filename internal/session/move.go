@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -404,6 +405,23 @@ func (h *Handle) Label(ctx context.Context, entry, label string) (journal.Result
 		return journal.Result{}, err
 	}
 	return h.Annotate(ctx, "label", []transcript.Draft{LabelDraft(at.ID, label)})
+}
+
+// RenameBranch gives a branch another name, or none. The head stays.
+func (h *Handle) RenameBranch(ctx context.Context, from, to string) (journal.Result, error) {
+	if err := h.Writable(ctx); err != nil {
+		return journal.Result{}, err
+	}
+	if err := errors.Join(CheckName("branch name", from), CheckName("branch name", to)); err != nil {
+		return journal.Result{}, err
+	}
+	switch {
+	case from == "":
+		return journal.Result{}, layout.BadInput("the name of the branch is empty")
+	case to == "" && from == h.State().Summary.Branch:
+		return journal.Result{}, layout.BadInput("branch %q: the session is on it", from)
+	}
+	return h.Commit(ctx, Commit{Reason: state.ReasonNames, Names: []checkpoint.Rename{{From: from, To: to}}})
 }
 
 // Annotate commits entries beside the head, which stays.

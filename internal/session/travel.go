@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -327,33 +326,17 @@ func (h *Handle) Rollback(ctx context.Context, k MoveKey, v *View, to string) (j
 	})
 }
 
-// freeRollback names the branch of a rollback. At the limit of names the oldest automatic one is used again: its line
-// stays, without a name.
+// freeRollback names the branch of a rollback.
 func freeRollback(st *state.State, seq uint64) string {
-	if len(st.Branches) >= checkpoint.MaxBranches {
-		oldest := checkpoint.BranchRef{Ord: math.MaxInt64}
-		for _, b := range st.Branches {
-			if b.Name != st.Summary.Branch && isRollback(b.Name) && b.Ord < oldest.Ord {
-				oldest = b
-			}
-		}
-		if oldest.Name != "" {
-			return oldest.Name
-		}
+	taken := make(map[string]bool, len(st.Branches))
+	for _, b := range st.Branches {
+		taken[b.Name] = true
 	}
 	name := fmt.Sprintf("rollback-%d", seq)
-	for n := 2; ; n++ {
-		if _, taken := st.Branch(name); !taken {
-			return name
-		}
+	for n := 2; taken[name]; n++ {
 		name = fmt.Sprintf("rollback-%d-%d", seq, n)
 	}
-}
-
-// isRollback reports whether freeRollback may have made a name: rollback-SEQ or rollback-SEQ-N.
-func isRollback(name string) bool {
-	numbers, ok := strings.CutPrefix(name, "rollback-")
-	return ok && numbers != "" && strings.Trim(numbers, "0123456789-") == ""
+	return name
 }
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

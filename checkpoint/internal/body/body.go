@@ -53,6 +53,8 @@ type Body struct {
 	Keys     []byte   `msgpack:"keys,omitempty"`   // idempotency keys
 	Meta     []byte   `msgpack:"meta,omitempty"`   // change of the metadata
 	Source   []byte   `msgpack:"source,omitempty"` // of an import, as JSON
+	Title    string   `msgpack:"title,omitempty"`  // in full, where the summary has it cut, and so Cwd
+	Cwd      string   `msgpack:"cwd,omitempty"`
 
 	Profile  string    `msgpack:"profile,omitempty"`
 	MaxBytes int       `msgpack:"window"`

@@ -101,6 +101,8 @@ func (p *packer) write() {
 	w.OptBytes("keys", p.Keys)
 	w.OptBytes("meta", p.Meta)
 	w.OptBytes("source", p.Source)
+	w.OptText("title", p.Title)
+	w.OptText("cwd", p.Cwd)
 
 	w.OptText("profile", p.Profile)
 	w.Int("window", int64(p.MaxBytes))

@@ -100,10 +100,10 @@ func (st *State) move(before *State, c *segment.Commit, window *transcript.Worki
 func (st *State) inform(entries []transcript.Entry) {
 	for i := range entries {
 		if title, ok := entries[i].Title(); ok {
-			st.Summary.Title = title
+			st.Summary.Title = checkpoint.CutText(title)
 		}
 		if cwd, ok := entries[i].Cwd(); ok {
-			st.Summary.Cwd = cwd
+			st.Summary.Cwd = checkpoint.CutText(cwd)
 		}
 		if change, ok := entries[i].Meta(); ok {
 			st.changeMeta(change)
@@ -174,7 +174,8 @@ func DocumentAfter(before []byte, rec *checkpoint.Record) (raw []byte, err error
 // rebase takes what a keyframe says of the session as a whole, where nothing earlier is known.
 func (st *State) rebase(b *checkpoint.Base) {
 	st.Branches = slices.Clone(b.Branches)
-	st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = b.Title, b.Cwd, b.Parent
+	st.Summary.Title, st.Summary.Cwd = checkpoint.CutText(b.Title), checkpoint.CutText(b.Cwd)
+	st.Summary.Parent = b.Parent
 	st.Summary.Created, st.Summary.Entries, st.Summary.Bytes = b.Created, b.Entries, b.Bytes
 	st.Original, st.Claimed, st.Summary.First, st.Source = b.Original, b.Claimed, b.First, b.Source
 	st.Summary.Preview, st.Summary.Status = b.Outline.Preview, b.Outline.Status
@@ -306,7 +307,7 @@ func (st *State) count(rec *checkpoint.Record, entries []transcript.Entry, lines
 	st.LastLine = int64(len(lines[len(lines)-1].Raw)) + 1
 }
 
-// branch moves the names: the head's own, and the one that keeps a line that is left.
+// branch renames branches, and moves the names of the head and of a line that is left.
 func (st *State) branch(before *State, rec *checkpoint.Record) {
 	table := slices.Clone(before.Branches)
 	if len(before.Lineage) == 0 && rec.Base != nil {
@@ -321,11 +322,28 @@ func (st *State) branch(before *State, rec *checkpoint.Record) {
 		}
 		table = append(table, checkpoint.BranchRef{Name: name, Head: head, Ord: ord})
 	}
+	table = renamed(table, rec.Names)
 	if rec.Kept != "" && rec.Kept != rec.Branch {
 		set(rec.Kept, before.Summary.Entry, before.HeadOrd)
 	}
 	set(rec.Branch, rec.Head, rec.HeadOrd)
 	st.Branches = table
+}
+
+// renamed changes names in a table of branches, which it owns.
+func renamed(table []checkpoint.BranchRef, names []checkpoint.Rename) []checkpoint.BranchRef {
+	for _, n := range names {
+		at := slices.IndexFunc(table, func(b checkpoint.BranchRef) bool { return b.Name == n.From })
+		taken := slices.ContainsFunc(table, func(b checkpoint.BranchRef) bool { return b.Name == n.To })
+		switch {
+		case at < 0 || taken:
+		case n.To == "":
+			table = slices.Delete(table, at, at+1)
+		default:
+			table[at].Name = n.To
+		}
+	}
+	return table
 }
 
 // Follows advances st by a commit that must be the one after it.

@@ -143,6 +143,7 @@ const (
 	ReasonCreate   = "create"
 	ReasonRoll     = "roll"
 	ReasonInfo     = "info"
+	ReasonNames    = "names"
 	ReasonClaim    = "claim"
 	ReasonConflict = "conflict"
 	ReasonImport   = "import"
@@ -267,14 +268,20 @@ func internal(header []byte) bool {
 // Begins sets the header line of its session, and what the summary says of it.
 func (st *State) Begins(header []byte) {
 	st.Header, st.Summary.Internal = header, internal(header)
-	st.Summary.Relation, st.Summary.Meta = checkpoint.About(header)
-	st.Summary.Meta, st.Summary.MetaElsewhere = st.Meta.Apply(st.Summary.Meta), false
+	relation, meta := checkpoint.About(header)
+	st.Summary.Relation, st.Meta = relation, st.Meta.On(meta)
+	st.Summary.Meta, st.Summary.MetaElsewhere = st.Meta.Apply(meta), false
 }
 
 // changeMeta takes over a change of the metadata. One that is not valid, or leads to one that is not, changes nothing:
 // an import may bring any.
 func (st *State) changeMeta(change checkpoint.MetaChange) {
-	if all := st.Meta.Then(change); change.Valid() && all.Valid() && len(change) > 0 {
+	all := st.Meta.Then(change)
+	if len(st.Header) > 0 { // else Begins does it
+		_, meta := checkpoint.About(st.Header)
+		all = all.On(meta)
+	}
+	if change.Valid() && all.Valid() && len(change) > 0 {
 		st.Meta, st.Summary.Meta = all, change.Apply(st.Summary.Meta)
 	}
 }
@@ -287,7 +294,8 @@ func (g Genesis) State(session string, profile transcript.Profile, maxBytes int)
 		Doc:    checkpoint.Document{Branch: "main"},
 		Self:   segment.GenesisSelf(g.Header),
 	}
-	st.Summary.ID, st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = session, g.Title, g.Cwd, g.Parent
+	st.Summary.ID, st.Summary.Parent = session, g.Parent
+	st.Summary.Title, st.Summary.Cwd = checkpoint.CutText(g.Title), checkpoint.CutText(g.Cwd)
 	st.Summary.Branch, st.Summary.Created, st.Meta = "main", g.Created, g.Meta
 	st.Begins(g.Header)
 	return st
