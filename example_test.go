@@ -103,6 +103,27 @@ func ExampleSession_Page() {
 	// question 2, question 3, question 4
 }
 
+// A branch gets another name, or none; its entries stay.
+func ExampleSession_RenameBranch() {
+	ctx := context.Background()
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	s, err := store.Create("harbour", nil)
+	if err != nil {
+		panic(err)
+	}
+	s.Append(ctx, entry.User("When is high water?"))
+	s.Commit(ctx, coppice.Turn{})
+	s.Rollback(ctx, coppice.Target{Seq: 1}) // on a branch with a name of its own
+	s.RenameBranch(ctx, "rollback-1", "again")
+	s.RenameBranch(ctx, "main", "")
+	fmt.Println(s.Head().Branch, s.Info().Entries)
+	// Output: again 1
+}
+
 // An answer is shown while it is streamed, and a turn holds it in the end.
 func ExampleSession_Partial() {
 	ctx := context.Background()

@@ -97,7 +97,7 @@ func TestRenameBranchRefuses(t *testing.T) {
 	})
 }
 
-// At the limit of names, names that the library made give way to new ones, of any kind; names of callers stay.
+// At the limit of names, new names of any kind replace names that the library made; names of callers stay.
 func TestAutomaticNamesGiveWay(t *testing.T) {
 	inMemory(t, func(t *testing.T, st *coppice.Store) {
 		s := must(st.Create("s", nil))(t)

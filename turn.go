@@ -377,10 +377,10 @@ func (s *Session) Edit(
 	return s.receipt("edit", r, err)
 }
 
-// RenameBranch gives a branch another name, or with "" none: its entries stay, and the tree shows them. The head stays,
+// RenameBranch changes the name of a branch; "" removes it: its entries stay, and the tree shows them. The head stays,
 // and is on the branch by its new name. It returns fs.ErrNotExist if no branch has the name, fs.ErrExist if another one
 // has the new name; the branch that the session is on keeps one. A session has at most 1,024 names; at that limit the
-// oldest that Rollback, or a turn that was kept, made by itself gives way to a new one.
+// oldest that Rollback, or a turn that was kept, made by itself makes room for a new one.
 func (s *Session) RenameBranch(ctx context.Context, name, to string) (Receipt, error) {
 	r, err := s.h.RenameBranch(ctx, name, to)
 	return s.receipt("rename branch", r, err)

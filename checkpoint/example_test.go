@@ -218,3 +218,10 @@ func ExampleCheckState() {
 	// state: nesting of JSON: 510 is over the limit of 509
 	// message: nesting of JSON: 508 is over the limit of 507
 }
+
+// A session knows the beginning of a title that is too long.
+func ExampleCutText() {
+	title := checkpoint.CutText(strings.Repeat("title ", 1000))
+	fmt.Println(len(title), strings.HasSuffix(title, "…"))
+	// Output: 4096 true
+}

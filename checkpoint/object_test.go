@@ -262,8 +262,10 @@ func TestObjectLimits(t *testing.T) {
 				o.Branches = append(o.Branches, BranchRef{Name: fmt.Sprint(i), Ord: -1})
 			}
 		}, 1024, 1025, "branches"},
-		"title":             {func(o *Object) { o.Summary.Title = strings.Repeat("x", 4097) }, 4096, 4097, "title"},
-		"working directory": {func(o *Object) { o.Summary.Cwd = strings.Repeat("x", 4097) }, 4096, 4097, "working directory"},
+		"title": {func(o *Object) { o.Summary.Title = strings.Repeat("x", 4097) }, 4096, 4097, "title"},
+		"working directory": {
+			func(o *Object) { o.Summary.Cwd = strings.Repeat("x", 4097) }, 4096, 4097, "working directory",
+		},
 
 		"branch name": {func(o *Object) { o.Summary.Branch = strings.Repeat("x", 257) }, 256, 257, "branch name"},
 		"tag":         {func(o *Object) { o.Summary.Tag = strings.Repeat("x", 257) }, 256, 257, "tag"},

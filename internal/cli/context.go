@@ -47,6 +47,7 @@ that the API takes. What cannot be sent is named on standard error.`,
 	completeFlag(cmd, "provider", "anthropic", "openai-chat", "openai-responses", "gemini")
 	completeFlag(cmd, "open-calls", "answer", "omit")
 	completeFlag(cmd, "thinking", "drop", "text")
+	cmd.AddCommand(c.contextSetCommand())
 	return cmd
 }
 

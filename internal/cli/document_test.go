@@ -151,6 +151,8 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "resume", args: []string{"resume", "s"}},
 		{name: "context", args: []string{"context", "s"}},
 		{name: "context", args: []string{"context", "--provider", "anthropic", "s"}},
+		{name: "context set", args: []string{"context", "set", "019cadab"}, stdin: `{"role":"user","content":"x"}`},
+		{name: "context set", args: []string{"context", "set", "019cadab", "--derived"}},
 		{name: "tree", args: []string{"tree", "019cadab"}},
 		{name: "show", args: []string{"show", "s"}},
 		{name: "log", args: []string{"log", "s"}},

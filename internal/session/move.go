@@ -407,7 +407,7 @@ func (h *Handle) Label(ctx context.Context, entry, label string) (journal.Result
 	return h.Annotate(ctx, "label", []transcript.Draft{LabelDraft(at.ID, label)})
 }
 
-// RenameBranch gives a branch another name, or none. The head stays.
+// RenameBranch changes the name of a branch, or removes it. The head stays.
 func (h *Handle) RenameBranch(ctx context.Context, from, to string) (journal.Result, error) {
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
