@@ -221,39 +221,43 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 	if r.Base == nil {
 		return b, nil
 	}
+	return r.Base.append(b)
+}
+
+func (k *Base) append(b []byte) ([]byte, error) {
 	b = append(b, `,"base":{"branches":[`...)
-	for _, br := range r.Base.Branches {
+	for _, br := range k.Branches {
 		b = canon.AppendString(append(canon.Comma(b), '['), br.Name)
 		b = canon.AppendID(append(b, ','), br.Head)
 		b = append(strconv.AppendInt(append(b, ','), br.Ord, 10), ']')
 	}
-	b = canon.AppendString(append(b, `],"title":`...), r.Base.Title)
-	b = canon.AppendString(append(b, `,"cwd":`...), r.Base.Cwd)
-	b = canon.AppendString(append(b, `,"parent":`...), r.Base.Parent)
-	b, err := canon.AppendTime(append(b, `,"created":"`...), r.Base.Created)
-	b = strconv.AppendUint(append(b, `","entries":`...), r.Base.Entries, 10)
-	b = strconv.AppendInt(append(b, `,"bytes":`...), r.Base.Bytes, 10)
-	b = strconv.AppendInt(append(b, `,"headOrd":`...), r.Base.HeadOrd, 10)
-	b = canon.AppendHex(append(b, `,"self":"`...), uint64(r.Base.Self), 8)
-	b = canon.AppendString(append(b, `","original":`...), r.Base.Original)
-	b = strconv.AppendUint(append(b, `,"claimed":`...), r.Base.Claimed, 10)
-	if r.Base.First != "" {
-		b = canon.AppendString(append(b, `,"first":`...), r.Base.First)
+	b = canon.AppendString(append(b, `],"title":`...), k.Title)
+	b = canon.AppendString(append(b, `,"cwd":`...), k.Cwd)
+	b = canon.AppendString(append(b, `,"parent":`...), k.Parent)
+	b, err := canon.AppendTime(append(b, `,"created":"`...), k.Created)
+	b = strconv.AppendUint(append(b, `","entries":`...), k.Entries, 10)
+	b = strconv.AppendInt(append(b, `,"bytes":`...), k.Bytes, 10)
+	b = strconv.AppendInt(append(b, `,"headOrd":`...), k.HeadOrd, 10)
+	b = canon.AppendHex(append(b, `,"self":"`...), uint64(k.Self), 8)
+	b = canon.AppendString(append(b, `","original":`...), k.Original)
+	b = strconv.AppendUint(append(b, `,"claimed":`...), k.Claimed, 10)
+	if k.First != "" {
+		b = canon.AppendString(append(b, `,"first":`...), k.First)
 	}
-	if r.Base.Outline != (Outline{}) {
-		b = r.Base.Outline.append(b)
+	if k.Outline != (Outline{}) {
+		b = k.Outline.append(b)
 	}
-	if r.Base.Profile != "" {
-		b = canon.AppendString(append(b, `,"profile":`...), r.Base.Profile)
+	if k.Profile != "" {
+		b = canon.AppendString(append(b, `,"profile":`...), k.Profile)
 	}
-	if r.Base.MaxBytes != 0 {
-		b = strconv.AppendInt(append(b, `,"contextBytes":`...), r.Base.MaxBytes, 10)
+	if k.MaxBytes != 0 {
+		b = strconv.AppendInt(append(b, `,"contextBytes":`...), k.MaxBytes, 10)
 	}
-	if len(r.Base.Meta) > 0 {
-		b = r.Base.Meta.append(append(b, `,"meta":`...))
+	if len(k.Meta) > 0 {
+		b = k.Meta.append(append(b, `,"meta":`...))
 	}
-	if r.Base.Source != nil {
-		b = r.Base.Source.append(append(b, sourceField...))
+	if k.Source != nil {
+		b = k.Source.append(append(b, sourceField...))
 	}
 	return append(b, '}'), err
 }
