@@ -144,9 +144,10 @@ class StoreOperations(Resource):
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
         order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
     ) -> Iterator[SessionUsage]:
-        """Tokens and cost of sessions, each with all branches. Each response of a provider counts in one session: the
-        one that received it. Reads every entry of a session that was changed since it was asked for last.
-        meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
+        """Tokens and cost of sessions, each with all branches. Each response of a provider counts in one session, the
+        one that received it, also where nothing links a copy to it but the first words of the user. Reads every entry
+        of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only
+        sessions with this metadata.
 
         cwd: only sessions of this working directory
         parent: only sessions that this one started
@@ -278,13 +279,15 @@ class SessionOperations(Resource):
     def context_at(
         self, at: str | None = None, *,
         provider: Literal["anthropic", "openai-chat", "openai-responses", "gemini"] | None = None,
+        vendor: str | None = None,
     ) -> Context:
         """What the model saw, now or at any time, complete.
 
         at: a target; default head
         provider: of the request
+        vendor: who runs the provider's API, as messages name it
         """
-        return self._json(Context, "context", at=at, provider=provider)
+        return self._json(Context, "context", at=at, provider=provider, vendor=vendor)
 
     def diff(self, a: str, b: str | None = None, *, limit: int | None = None) -> Diff:
         """What differs in messages and state between two times.
