@@ -467,6 +467,3 @@ func (h *Handle) lines(ctx context.Context, m *Moment, ords []uint64) (map[uint6
 	}
 	return have, nil
 }
-
-// Idle reports whether nothing was pending.
-func (m *Moment) Idle() bool { return len(m.open) == 0 }
