@@ -19,17 +19,18 @@ import (
 //
 // What can be amended: messages (results of tools too), custom messages, summaries of branches and compactions, and
 // custom entries that are not coppice's own. Of a compaction the text may change, but not what it keeps. Everything
-// else is transcript.ErrNotAmendable. An entry that is still pending may be amended: both are stored. Errors are those
-// of Commit; after one that leaves entries pending, the next commit stores the amendment.
-func (s *Session) Amend(ctx context.Context, entry string, d transcript.Draft) (Receipt, error) {
-	r, err := s.h.Amend(ctx, entry, &d)
+// else is transcript.ErrNotAmendable. An entry that is not committed is ErrUncommitted.
+func (s *Session) Amend(
+	ctx context.Context, entry string, d transcript.Draft, opts ...MoveOption,
+) (Receipt, error) {
+	r, err := s.h.Amend(ctx, keyOf(opts), entry, &d)
 	return s.receipt("amend", r, err)
 }
 
 // Hide leaves an entry out of contexts, paths, trees and exports to other formats, by an amendment. What grows from it
 // stays. A later Amend shows it again. A call whose result is hidden has none: hide both. A compaction cannot be
 // hidden.
-func (s *Session) Hide(ctx context.Context, entry string) (Receipt, error) {
-	r, err := s.h.Amend(ctx, entry, nil)
+func (s *Session) Hide(ctx context.Context, entry string, opts ...MoveOption) (Receipt, error) {
+	r, err := s.h.Amend(ctx, keyOf(opts), entry, nil)
 	return s.receipt("hide", r, err)
 }

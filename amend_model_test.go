@@ -83,12 +83,10 @@ func amendAtRandom(t *testing.T, rt *rapid.T, st *coppice.Store) {
 	turn()
 	m.committed(commit(t, s, nil))
 	for range rapid.IntRange(5, 30).Draw(rt, "steps") {
-		switch rapid.SampledFrom([]string{"turn", "pending", "amend", "hide", "show", "branch", "reopen"}).Draw(rt, "step") {
+		switch rapid.SampledFrom([]string{"turn", "amend", "hide", "show", "branch", "reopen"}).Draw(rt, "step") {
 		case "turn":
 			turn()
 			m.committed(commit(t, s, nil))
-		case "pending":
-			turn() // an amendment, or a move, commits it
 		case "amend":
 			id, said := pick(), text("n")
 			m.now[id] = said

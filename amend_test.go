@@ -208,15 +208,17 @@ func TestAmendAppliesOnEveryBranch(t *testing.T) {
 	})
 }
 
-func TestAmendPendingAndRefused(t *testing.T) {
+func TestAmendRefused(t *testing.T) {
 	ctx := context.Background()
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		s := create(t, st, "a", nil)
 		first := say(t, s, "u1")
-		r := must(s.Amend(ctx, first[0], entry.User("new1")))(t) // of what is pending: both are stored
-		if r.Entries != 2 {
-			t.Errorf("receipt %+v, want two entries", r)
+		if _, err := s.Amend(ctx, first[0], entry.User("new1")); !errors.Is(err, coppice.ErrUncommitted) {
+			t.Errorf("an entry that is not committed: %v, want ErrUncommitted", err)
 		}
+		commit(t, s, nil)
+		r := must(s.Amend(ctx, first[0], entry.User("new1")))(t)
+		same(t, "entries", r.Entries, 1)
 		r = must(s.Amend(ctx, first[0], entry.User("new1")))(t)
 		if r.Entries != 0 || r.Seq != s.Head().Seq {
 			t.Errorf("an amendment that changes nothing: %+v", r)
@@ -276,11 +278,10 @@ func TestAmendAndOtherWriters(t *testing.T) {
 		wantTexts(t, "the other writer", contextTexts(t, a), "b1", "a2", "u3")
 		// Both amend the same entry: the newest commit wins, and both are in the history.
 		must(a.Amend(ctx, ids[0], entry.User("a1")))(t)
-		if _, err := b.Amend(ctx, ids[0], entry.User("bb1")); !errors.Is(err, coppice.ErrConflict) {
-			t.Errorf("amending on a head that moved: %v", err) // as a label
-		}
-		wantTexts(t, "an amendment that is pending", contextTexts(t, b), "bb1", "a2")
-		must(b.Rebase(ctx))(t)
+		must(b.Amend(ctx, ids[0], entry.User("bb1")))(t) // on a head that moved
+		wantTexts(t, "a handle that is behind", contextTexts(t, b), "bb1", "a2")
+		must(a.Hide(ctx, ids[1]))(t)
+		must(b.Amend(ctx, ids[1], transcript.Draft{}))(t) // what the handle has not seen
 		ok(t, errors.Join(a.Close(), b.Close()))
 		s := open(t, st, "a")
 		wantTexts(t, "after two amendments", contextTexts(t, s), "bb1", "a2", "u3")
@@ -307,14 +308,14 @@ func TestAmendKeptBeside(t *testing.T) {
 		ids := say(t, a, "u1", "a2")
 		commit(t, a, nil)
 		b := must(st.Open(ctx, "a", o))(t)
-		say(t, b, "u-b") // the amendment and what is pending lose together, and are kept together
+		say(t, b, "u-b")
 		say(t, a, "u3")
 		commit(t, a, nil)
-		r := must(b.Amend(ctx, ids[0], entry.User("new1")))(t)
-		if r.Kept == "" {
-			t.Errorf("receipt %+v, want a kept branch", r)
-		}
-		wantTexts(t, "the winner's line", contextTexts(t, b), "new1", "a2", "u3")
+		r := must(b.Amend(ctx, ids[0], entry.User("new1")))(t) // it conflicts with nothing, and leaves the buffer alone
+		same(t, "kept", r.Kept, "")
+		wantTexts(t, "the handle's line", contextTexts(t, b), "new1", "a2", "u-b")
+		r = commit(t, b, nil)
+		same(t, "kept", r.Kept != "", true)
 		ok(t, errors.Join(a.Close(), b.Close()))
 		s := open(t, st, "a")
 		wantTexts(t, "after Open", contextTexts(t, s), "new1", "a2", "u3")

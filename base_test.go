@@ -2,6 +2,7 @@ package coppice_test
 
 import (
 	"errors"
+	"io/fs"
 	"testing"
 
 	"github.com/coppice-go/coppice"
@@ -9,26 +10,29 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// "A commit takes what was appended before it was called": a nil error of a turn that names its base, on a handle that
-// keeps both, says that what was pending is stored too.
-func TestBaseTakesPending(t *testing.T) {
+// A turn that names its base leaves alone what was appended: it is neither stored nor dropped, and the state that the
+// caller sees stays while it is there.
+func TestBaseLeavesTheBufferAlone(t *testing.T) {
 	for what, turn := range map[string]coppice.Turn{
 		"nothing else": {}, "state": {State: state{Turns: 2}},
 		"entries": {Entries: []transcript.Draft{entry.User("own")}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			onEach(t, func(t *testing.T, store *coppice.Store) {
-				s := create(t, store, "s", &coppice.SessionOptions{KeepBoth: true})
+				s := create(t, store, "s", nil)
 				say(t, s, "u1")
 				turn := turn
 				turn.Base = commit(t, s, state{Turns: 1}).Commit
 				id := say(t, s, "p")
-				if _, err := s.Commit(bg, turn); err != nil {
-					return
+				must(s.Commit(bg, turn))(t)
+				if _, err := open(t, store, "s").Entry(bg, id[0]); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("what was appended is stored: %v", err)
 				}
-				if _, err := open(t, store, "s").Entry(bg, id[0]); err != nil {
-					t.Errorf("the commit is acknowledged, what was pending before it is not stored: %v", err)
-				}
+				same(t, "context", texts(t, s), "u1 p")
+				same(t, "state", stateOf(t, s), state{Turns: 1})
+				r := must(s.Commit(bg, coppice.Turn{KeepBoth: true}))(t)
+				same(t, "kept", r.Kept != "", what != "nothing else")
+				must(open(t, store, "s").Entry(bg, id[0]))(t)
 			})
 		})
 	}

@@ -333,7 +333,8 @@ func compatStaysDeleted(t *testing.T, store *coppice.Store) {
 	say(t, s, "u1")
 	_, err := s.Commit(bg, coppice.Turn{})
 	same(t, "a deleted id is taken", errors.Is(err, fs.ErrExist), true)
-	ok(t, s.Reload(bg))
+	same(t, "there is nothing to reload", errors.Is(s.Reload(bg), coppice.ErrDeleted), true)
+	ok(t, s.Discard(bg))
 	ok(t, s.Close())
 	ok(t, store.Delete(bg, compatDeleted))
 }

@@ -268,7 +268,7 @@ func (l *compatLife) keyed() {
 	})
 }
 
-// conflict has turns that lost, kept by Rebase and by KeepBoth, and a claim.
+// conflict has turns that lost, kept by Turn.KeepBoth and by the handle's, and a claim.
 func (l *compatLife) conflict() {
 	const id = "conflict"
 	l.visit(id, &coppice.SessionOptions{}, func(s *coppice.Session) {
@@ -281,10 +281,12 @@ func (l *compatLife) conflict() {
 			commit(l.t, winner, state{Turns: 2, Note: "won"})
 		})
 		say(l.t, s, "u2 lost", "a2 lost")
-		if _, err := s.Commit(bg, coppice.Turn{State: state{Turns: 2, Note: "lost"}}); !errors.Is(err, coppice.ErrConflict) {
+		lost := coppice.Turn{State: state{Turns: 2, Note: "lost"}}
+		if _, err := s.Commit(bg, lost); !errors.Is(err, coppice.ErrConflict) {
 			l.t.Fatalf("commit: %v", err)
 		}
-		must(s.Rebase(bg))(l.t)
+		lost.KeepBoth = true
+		must(s.Commit(bg, lost))(l.t)
 		l.visit(id, nil, func(winner *coppice.Session) {
 			say(l.t, winner, "a2 won")
 			commit(l.t, winner, state{Turns: 3, Note: "won"})

@@ -28,9 +28,9 @@ func lost(t *testing.T, store *coppice.Store, o *coppice.SessionOptions) (loser,
 	return loser, winner, err
 }
 
-// ErrConflict: nothing of ours is stored, the entries are pending, the winner is told; Rebase keeps the
-// turn as a branch, and the head stays the winner's.
-func TestConflictRebase(t *testing.T) {
+// ErrConflict: nothing of ours is stored, what was appended stays, the winner is told; the turn again with KeepBoth
+// becomes a branch, and the head stays the winner's.
+func TestConflictKept(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		loser, winner, err := lost(t, store, nil)
 		var e *coppice.Error
@@ -38,7 +38,7 @@ func TestConflictRebase(t *testing.T) {
 			t.Fatalf("commit: %v", err)
 		}
 		same(t, "winner", e.Winner.Commit, winner.Head().Commit)
-		if e.Hint == "" || e.Commit == "" || e.Session != "s" || e.Op != "commit" {
+		if e.Hint == "" || e.Session != "s" || e.Op != "commit" {
 			t.Errorf("error %+v", e)
 		}
 		same(t, "context", texts(t, loser), "u1 a1 l")
@@ -50,13 +50,16 @@ func TestConflictRebase(t *testing.T) {
 		if _, err := loser.Append(bg, entry.User("more")); !errors.Is(err, coppice.ErrConflict) {
 			t.Errorf("append: %v", err)
 		}
-		r := must(loser.Rebase(bg))(t)
+		r := must(loser.Commit(bg, coppice.Turn{State: state{Turns: 2}, KeepBoth: true}))(t)
 		if !strings.HasPrefix(r.Kept, "conflict-") {
 			t.Errorf("kept %q", r.Kept)
 		}
 		same(t, "entries", r.Entries, 1)
-		same(t, "context", texts(t, loser), "u1 a1 w")
-		same(t, "state", stateOf(t, loser), state{Turns: 100})
+		same(t, "context", texts(t, loser), "u1 a1")
+		same(t, "state", stateOf(t, loser), state{Turns: 1})
+		ok(t, loser.Reload(bg))
+		same(t, "context after Reload", texts(t, loser), "u1 a1 w")
+		same(t, "state after Reload", stateOf(t, loser), state{Turns: 100})
 		again := open(t, store, "s")
 		same(t, "context", texts(t, again), "u1 a1 w")
 		must(again.Switch(bg, r.Kept))(t)
@@ -85,7 +88,7 @@ func TestConflictReload(t *testing.T) {
 	})
 }
 
-// KeepBoth keeps the loser's turn within Commit, and goes on.
+// KeepBoth keeps the loser's turn within Commit; Reload goes on.
 func TestKeepBoth(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", &coppice.SessionOptions{KeepBoth: true})
@@ -99,7 +102,9 @@ func TestKeepBoth(t *testing.T) {
 		if r.Kept == "" {
 			t.Fatal("nothing was kept")
 		}
-		same(t, "context", texts(t, s), "u1 w")
+		same(t, "context", texts(t, s), "u1")
+		ok(t, s.Reload(bg))
+		same(t, "context after Reload", texts(t, s), "u1 w")
 		must(s.Switch(bg, r.Kept))(t)
 		same(t, "context", texts(t, s), "u1 l")
 		same(t, "state", stateOf(t, s), state{Turns: 2})
@@ -124,7 +129,7 @@ func TestFoldedCommits(t *testing.T) {
 	})
 }
 
-// Claim fences older writers. Rebase then keeps the turn without taking the session; Claim takes it back.
+// Claim fences older writers. KeepBoth then keeps the turn without taking the session; Claim takes it back.
 func TestClaim(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -138,7 +143,7 @@ func TestClaim(t *testing.T) {
 		if !errors.Is(err, coppice.ErrFenced) || errors.Is(err, coppice.ErrConflict) {
 			t.Fatalf("commit: %v", err)
 		}
-		r = must(s.Rebase(bg))(t)
+		r = must(s.Commit(bg, coppice.Turn{KeepBoth: true}))(t)
 		if r.Kept == "" {
 			t.Error("nothing was kept")
 		}
@@ -174,8 +179,8 @@ func faulty(t *testing.T, kind string) (*coppice.Store, fault.Backend) {
 	return newStore(t, b, nil), b
 }
 
-// A lost answer is found out where that is possible; else ErrCommitUnknown poisons the handle, and Rebase
-// looks first and repeats only what is not there.
+// A lost answer is found out where that is possible; else it is ErrCommitUnknown, and Settle looks
+// first and repeats only what is not there.
 func TestUnknownOutcome(t *testing.T) {
 	for name, kindOf := range map[string]fault.Kind{"applied": fault.After, "not applied": fault.Before} {
 		for _, kind := range []string{"replace", "append"} {
@@ -193,12 +198,13 @@ func TestUnknownOutcome(t *testing.T) {
 					t.Fatalf("commit: %v", err)
 				}
 				b.Clear()
-				if _, err := s.Commit(bg, coppice.Turn{}); !errors.Is(err, coppice.ErrInDoubt) || errors.Is(err, coppice.ErrCommitUnknown) {
+				_, err = s.Commit(bg, coppice.Turn{})
+				if !errors.Is(err, coppice.ErrInDoubt) || errors.Is(err, coppice.ErrCommitUnknown) {
 					t.Errorf("a handle in doubt: %v", err)
 				}
 				same(t, "context", texts(t, s), "u1 a1")
 				same(t, "state", stateOf(t, s), state{Turns: 1})
-				r := must(s.Rebase(bg))(t)
+				r := must(s.Settle(bg, ""))(t)
 				same(t, "kept", r.Kept, "")
 				same(t, "entries", r.Entries, 1)
 				same(t, "state", stateOf(t, s), state{Turns: 2})
@@ -233,7 +239,7 @@ func TestUnknownFirstCommit(t *testing.T) {
 					t.Fatal("it went through")
 				}
 				b.Clear()
-				must(s.Rebase(bg))(t)
+				must(s.Settle(bg, ""))(t)
 				again := open(t, store, "s")
 				same(t, "reopened", texts(t, again), "u1")
 				same(t, "state", stateOf(t, again), state{Turns: 2})
@@ -282,7 +288,7 @@ func TestReadOnly(t *testing.T) {
 		_, errs["append"] = ro.Append(bg, entry.User("x"))
 		_, errs["commit"] = ro.Commit(bg, coppice.Turn{})
 		_, errs["claim"] = ro.Claim(bg)
-		_, errs["rebase"] = ro.Rebase(bg)
+		_, errs["settle"] = ro.Settle(bg, "")
 		_, errs["branch"] = ro.Branch(bg, id, nil)
 		_, errs["switch"] = ro.Switch(bg, id)
 		_, errs["edit"] = ro.Edit(bg, id, entry.User("x"))
@@ -325,8 +331,13 @@ func TestDelete(t *testing.T) {
 		ok(t, store.Delete(bg, "s"))
 		ok(t, store.Delete(bg, "never"))
 		say(t, s, "u3")
-		if _, err := s.Commit(bg, coppice.Turn{}); !errors.Is(err, coppice.ErrFenced) {
+		if _, err := s.Commit(bg, coppice.Turn{}); !errors.Is(err, coppice.ErrDeleted) {
 			t.Errorf("an open handle: %v", err)
+		}
+		ok(t, s.Discard(bg))
+		same(t, "tree of an open handle", must(s.Tree(bg))(t).Head(), s.Head().Entry)
+		if _, err := s.Branch(bg, s.Head().Entry, &coppice.BranchOptions{Name: "b"}); !errors.Is(err, coppice.ErrDeleted) {
+			t.Errorf("a move of an open handle: %v", err)
 		}
 		if _, err := store.Open(bg, "s", nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("open: %v", err)

@@ -9,9 +9,7 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/snapshot"
 )
 
@@ -68,7 +66,7 @@ func TestCost(t *testing.T) {
 			check("label", write, func() { must(s.Label(bg, rs[9].Entry, "x"))(t) })
 			must(s.Tree(bg))(t)
 			check("tree again", "none", func() { must(s.Tree(bg))(t) })
-			commit(t, s, nil)
+			commit(t, s, state{Turns: 12})
 			check("tree after a commit", "none", func() { must(s.Tree(bg))(t) })
 			if kind != "replace" {
 				write = "1 get " + write // the state in force there, from the log
@@ -80,43 +78,6 @@ func TestCost(t *testing.T) {
 			check("snapshot", "1 put", func() { must(s.Snapshot(bg, "x"))(t) })
 		})
 	}
-}
-
-// Commits that meet share one request.
-func TestCommitsShare(t *testing.T) {
-	mem := memory.New()
-	b := trace.New(mem)
-	store := newStore(t, b, nil)
-	s := create(t, store, "s", nil)
-	say(t, s, "u1")
-	commit(t, s, nil)
-	entered, release := make(chan struct{}), make(chan struct{})
-	first := true
-	mem.SetHook(func(memory.Step) error {
-		if first {
-			first = false
-			close(entered)
-			<-release
-		}
-		return nil
-	})
-	b.Reset()
-	done := make(chan coppice.Receipt, 20)
-	go func() { done <- commit(t, s, nil) }()
-	<-entered
-	for range 19 {
-		go func() { done <- commit(t, s, nil) }()
-	}
-	for s.Waiting() < 20 {
-		_ = s.Head()
-	}
-	close(release)
-	seqs := map[uint64]bool{}
-	for range 20 {
-		seqs[(<-done).Seq] = true
-	}
-	same(t, "seqs", len(seqs), 20)
-	same(t, "puts", b.IO().Put, 2)
 }
 
 // A new large image is one PUT more, comes back byte for byte, and is read again only when asked for.

@@ -19,12 +19,14 @@
 //   - The conversation is read-your-writes: Context, Tree, Path and Entries hold what this handle
 //     appended, committed or not. State, Head().Seq, Head().Commit, At and Log move only when a commit
 //     is acknowledged, and so does all that other handles see.
-//   - A commit that returns nil has stored everything that was appended to the handle before the call. One
-//     that fails leaves State as it was and appended entries pending. After ErrConflict, ErrFenced and
-//     ErrCommitUnknown the handle keeps the turn and refuses commits: Rebase stores the turn, Reload drops it.
-//     After any other error the turn itself is gone. A handle that knows that it lost refuses Append as well.
-//   - Append and Commit are for one caller of a handle. Several callers commit turns that carry their entries
-//     (Turn.Entries), which are stored with their turn or withdrawn with it.
+//   - A handle writes one thing at a time: callers of one handle wait for each other, in order of arrival.
+//   - A commit that returns nil has stored everything that was appended to the handle before the call. One that is
+//     not stored leaves the handle as it was: State, and what was appended (the buffer). The turn's own entries are the
+//     caller's. Only after ErrCommitUnknown the handle keeps the request: Settle finds out whether it is stored.
+//   - A turn is made on the commit that the handle shows, or on its Base. If another writer has changed branch, head or
+//     document since, it is ErrConflict: commit it again with KeepBoth, which stores it as a branch, or call Reload.
+//   - Several callers of a handle commit turns that carry their entries (Turn.Entries) and name their Base.
+//   - Labels, titles, metadata and amendments conflict with nothing: they are made on the newest state.
 //   - Partial output (Session.Partial) is in memory: no entry, no commit, and in no context.
 //   - A turn with a key is applied once, whichever host sends it again: the last 1,024 keys are remembered.
 //   - A cancelled context decides for its own caller only.

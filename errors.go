@@ -16,8 +16,8 @@ import (
 )
 
 // What went wrong, found by errors.Is, as are fs.ErrNotExist, fs.ErrExist, fs.ErrClosed, codec.ErrText,
-// backend.ErrTooLarge and backend.ErrNoCAS. Commit says what each of them means for the turn. With any other
-// error nothing was applied: what was appended is pending, State is as it was, and Commit may be called again.
+// backend.ErrTooLarge and backend.ErrNoCAS. With any of them but ErrCommitUnknown nothing was applied: the handle is as
+// it was before the call, which may be made again.
 var (
 	ErrConflict      = errors.New("coppice: another writer committed first")
 	ErrFenced        = errors.New("coppice: another writer claimed the session")
@@ -26,6 +26,7 @@ var (
 	ErrReadOnly      = errors.New("coppice: read-only session")
 	ErrKeyReused     = errors.New("coppice: the idempotency key belongs to another turn")
 	ErrInDoubt       = errors.New("coppice: an earlier commit of this handle is in doubt")
+	ErrUncommitted   = errors.New("coppice: entries of this handle are not committed")
 	ErrDeleted       = errors.New("coppice: session was deleted") // fs.ErrNotExist too
 
 	// ErrDeleteUnfinished is of Delete and DeleteAt: the session is deleted, but not all of its objects are removed,
@@ -66,14 +67,11 @@ var hints = []struct {
 }{
 	{ErrDeleteUnfinished, "repeat the deletion: it finishes what was begun"},
 	{ErrDeleted, "the id cannot be used again: create a session with another id"},
-	{ErrConflict, "call Rebase to keep this turn beside the winner's, or Reload to drop it"},
-	{ErrFenced, "stop side effects; Rebase keeps this turn as a branch, Claim takes the session back"},
-	{
-		ErrCommitUnknown,
-		"call Rebase, which looks first and repeats only what is missing, or Reload, which drops the turn",
-	},
-	{ErrInDoubt, "nothing of this turn was applied: call Rebase, which settles the earlier one, then commit again"},
-	{journal.ErrReloaded, "nothing of this turn was applied: commit it again, as what the handle shows now wants it"},
+	{ErrConflict, "nothing was applied: commit it again with KeepBoth, or call Reload and repeat it"},
+	{ErrFenced, "nothing was applied: stop side effects; KeepBoth keeps the turn as a branch, Claim takes over"},
+	{ErrCommitUnknown, "call Settle, or send the same turn again if it has a key"},
+	{ErrInDoubt, "nothing of this turn was applied: call Settle for the earlier one, then commit again"},
+	{ErrUncommitted, "call Commit to store what was appended, or Discard to drop it"},
 	{ErrKeyReused, "nothing of this turn was applied: commit it with a new key"},
 	{ErrCorrupt, "run repair; intact data can still be read"},
 	{ErrReadOnly, "open the session without ReadOnly"},
@@ -94,10 +92,6 @@ var hints = []struct {
 	{context.DeadlineExceeded, "nothing was changed; call again with more time"},
 }
 
-// withdrawnHint is the hint for moves, and for turns that carry their entries.
-const withdrawnHint = "nothing of it was applied or kept: call Reload and repeat it on the winner's commit; " +
-	"KeepBoth stores a turn on a branch"
-
 // causes translate what the journal reports into this package's sentinels.
 var causes = []struct{ from, to error }{
 	{journal.ErrConflict, ErrConflict},
@@ -109,6 +103,7 @@ var causes = []struct{ from, to error }{
 	{journal.ErrInDoubt, ErrInDoubt},
 	{store.ErrDeleted, ErrDeleted},
 	{journal.ErrKeyReused, ErrKeyReused},
+	{journal.ErrUncommitted, ErrUncommitted},
 }
 
 // sentinel puts sentinels of this package on top of a cause, whose text already says them.
@@ -159,9 +154,6 @@ func fail(op, id string, err error) error {
 			e.Hint = h.hint
 			break
 		}
-	}
-	if f, ok := errors.AsType[*store.Failure](err); ok && f.Withdrawn {
-		e.Hint = withdrawnHint
 	}
 	return e
 }

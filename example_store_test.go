@@ -41,8 +41,33 @@ func exampleStore(ctx context.Context) (*coppice.Store, *coppice.Session) {
 	return store, s
 }
 
-// Two hosts work on one session. The second to commit is told, and decides what becomes of its turn.
-func ExampleSession_Rebase() {
+// What an agent does with a turn, whatever happens to its commit.
+func ExampleSession_Settle() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	commit := func(t coppice.Turn) (coppice.Receipt, error) {
+		r, err := s.Commit(ctx, t)
+		if errors.Is(err, coppice.ErrCommitUnknown) {
+			r, err = s.Settle(ctx, "") // a turn with a Key can be committed again as well
+		}
+		if errors.Is(err, coppice.ErrConflict) || errors.Is(err, coppice.ErrFenced) {
+			t.KeepBoth = true
+			r, err = s.Commit(ctx, t)
+		}
+		if err == nil && r.Kept != "" {
+			err = s.Reload(ctx) // it is on a branch: the handle goes to the winner's line
+		}
+		return r, err
+	}
+	r, err := commit(coppice.Turn{Entries: []transcript.Draft{entry.User("And the day after?")}})
+	fmt.Println(r.Entries, r.Kept == "", err)
+	// Output:
+	// 1 true <nil>
+}
+
+// Two hosts work on one session. The second to commit gets an error, and decides what happens to its turn.
+func ExampleSession_Commit_conflict() {
 	ctx := context.Background()
 	store, a := exampleStore(ctx)
 	defer store.Close()
@@ -56,16 +81,19 @@ func ExampleSession_Rebase() {
 	b.Append(ctx, entry.User("asked on host B"))
 	_, err = b.Commit(ctx, coppice.Turn{})
 	fmt.Println("conflict:", errors.Is(err, coppice.ErrConflict))
-	r, err := b.Rebase(ctx) // keeps the turn; Reload drops it
+	r, err := b.Commit(ctx, coppice.Turn{KeepBoth: true}) // keeps the turn; Reload alone drops it
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println("kept as a branch:", r.Kept != "")
+	if err := b.Reload(ctx); err != nil { // goes on from the winner's head
+		panic(err)
+	}
 	c, _ := b.Context(ctx)
 	fmt.Println("the session goes on from:", c.Messages[len(c.Messages)-1].Text())
 
 	b.Append(ctx, entry.User("not wanted after all"))
-	if err := b.Reload(ctx); err != nil { // drops what is not committed
+	if err := b.Discard(ctx); err != nil { // drops what is not committed
 		panic(err)
 	}
 	c, _ = b.Context(ctx)

@@ -1,82 +1,95 @@
 package coppice_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
 )
 
-// I16, and "The next commit saves it": after any acknowledged commit, the context of the handle on which SetContext was
-// called is what a fresh handle has.
-func TestExplicitContextAfterEachCommit(t *testing.T) {
+// I16, and "The next commit saves it": what else a handle does between SetContext and the next commit, that commit
+// saves the context, and a fresh handle has it.
+func TestExplicitContextIsSavedByTheNextCommit(t *testing.T) {
+	uncommitted := func(t *testing.T, what string, err error) {
+		t.Helper()
+		if !errors.Is(err, coppice.ErrUncommitted) {
+			t.Errorf("%s: %v, want ErrUncommitted", what, err)
+		}
+	}
 	for name, step := range map[string]func(t *testing.T, r *rig, s *coppice.Session, ids []string){
 		"commit": func(t *testing.T, _ *rig, s *coppice.Session, _ []string) { must(s.Commit(bg, coppice.Turn{}))(t) },
 		"label":  func(t *testing.T, _ *rig, s *coppice.Session, ids []string) { must(s.Label(bg, ids[0], "x"))(t) },
-		"branch": func(t *testing.T, _ *rig, s *coppice.Session, ids []string) { must(s.Branch(bg, ids[0], nil))(t) },
-		"edit": func(t *testing.T, _ *rig, s *coppice.Session, ids []string) {
-			must(s.Edit(bg, ids[1], entry.User("e")))(t)
-		},
-		"switch": func(t *testing.T, _ *rig, s *coppice.Session, _ []string) { must(s.Switch(bg, "side"))(t) },
-		"rollback": func(t *testing.T, _ *rig, s *coppice.Session, _ []string) {
-			must(s.Rollback(bg, coppice.Target{Seq: 1}))(t)
-		},
 		"claim":  func(t *testing.T, _ *rig, s *coppice.Session, _ []string) { must(s.Claim(bg))(t) },
-		"rebase": func(t *testing.T, _ *rig, s *coppice.Session, _ []string) { must(s.Rebase(bg))(t) },
-		"claim after a conflict": func(t *testing.T, r *rig, s *coppice.Session, _ []string) {
-			r.wins(t, "w")
-			must(s.Claim(bg))(t)
+		"moves": func(t *testing.T, _ *rig, s *coppice.Session, ids []string) {
+			_, err := s.Branch(bg, ids[0], nil)
+			uncommitted(t, "branch", err)
+			_, err = s.Edit(bg, ids[1], entry.User("e"))
+			uncommitted(t, "edit", err)
+			_, err = s.Switch(bg, "side")
+			uncommitted(t, "switch", err)
+			_, err = s.Switch(bg, "main")
+			uncommitted(t, "switch to where the head is", err)
+			_, err = s.Rollback(bg, coppice.Target{Seq: 1})
+			uncommitted(t, "rollback", err)
 		},
-		"rebase after a conflict": func(t *testing.T, r *rig, s *coppice.Session, _ []string) {
-			r.wins(t, "w")
-			must(s.Rebase(bg))(t)
-		},
-		"failed commit, then rebase": func(t *testing.T, r *rig, s *coppice.Session, _ []string) {
-			r.wins(t, "w")
-			_, err := s.Commit(bg, coppice.Turn{})
-			t.Logf("%v", err)
-			must(s.Rebase(bg))(t)
+		"a turn of another host that moves nothing": func(t *testing.T, r *rig, _ *coppice.Session, ids []string) {
+			must(r.fresh(t).Label(bg, ids[0], "x"))(t)
 		},
 	} {
-		for what, pending := range map[string]bool{"alone": false, "beside a pending entry": true} {
+		for what, pending := range map[string]bool{"alone": false, "beside an entry": true} {
 			t.Run(name+"/"+what, func(t *testing.T) {
 				onGates(t, func(t *testing.T, r *rig) {
-					s := r.start(t, nil)
-					r.gate.open()
-					ids := say(t, s, "u2", "a2")
-					commit(t, s, state{Turns: 2})
-					must(s.Branch(bg, ids[0], &coppice.BranchOptions{Name: "side"}))(t)
-					say(t, s, "u3")
-					commit(t, s, state{Turns: 3})
-					must(s.Switch(bg, "main"))(t)
+					s, ids := r.aside(t)
+					want := "explicit"
 					if pending {
 						say(t, s, "p")
 					}
 					ok(t, s.SetContext(bg, itemOf(`{"role":"user","content":"explicit"}`)))
 					step(t, r, s, ids)
-					same(t, "context", texts(t, s), texts(t, r.fresh(t)))
-					same(t, "head", s.Head(), r.fresh(t).Head())
+					same(t, "context", texts(t, s), want)
 					say(t, s, "z")
 					must(s.Commit(bg, coppice.Turn{}))(t)
-					same(t, "context after the next commit", texts(t, s), texts(t, r.fresh(t)))
+					same(t, "context after the next commit", texts(t, s), want+" z")
+					r.agrees(t, s)
 				})
 			})
 		}
 	}
 }
 
-// "The next commit saves it": a Switch to where the head is commits nothing, so the explicit context stays the
-// handle's, and the commit after it saves it.
-func TestExplicitContextOutlivesAnIdleMove(t *testing.T) {
+// aside is a session with a line "main", where the head is, and one "side"; ids are of two entries before both.
+func (r *rig) aside(t *testing.T) (s *coppice.Session, ids []string) {
+	t.Helper()
+	s = r.start(t, nil)
+	r.gate.open()
+	ids = say(t, s, "u2", "a2")
+	commit(t, s, state{Turns: 2})
+	must(s.Branch(bg, ids[0], &coppice.BranchOptions{Name: "side"}))(t)
+	say(t, s, "u3")
+	commit(t, s, state{Turns: 3})
+	must(s.Switch(bg, "main"))(t)
+	return s, ids
+}
+
+// An explicit context that lost to another host goes with the turn that keeps it, and with Reload.
+func TestExplicitContextThatLost(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
-		s := r.start(t, nil)
-		r.gate.open()
+		s, _ := r.aside(t)
 		ok(t, s.SetContext(bg, itemOf(`{"role":"user","content":"explicit"}`)))
-		before := s.Head()
-		same(t, "receipt", must(s.Switch(bg, "main"))(t).Head, before)
-		same(t, "context after the move", texts(t, s), "explicit")
-		commit(t, s, state{Turns: 2})
-		same(t, "stored context", texts(t, r.fresh(t)), "explicit")
+		r.wins(t, "w")
+		if _, err := s.Commit(bg, coppice.Turn{}); !errors.Is(err, coppice.ErrConflict) {
+			t.Errorf("commit: %v, want ErrConflict", err)
+		}
+		same(t, "context", texts(t, s), "explicit")
+		kept := must(s.Commit(bg, coppice.Turn{KeepBoth: true}))(t).Kept
+		path, _ := line(t, r.fresh(t), kept)
+		same(t, "the kept line", path, "explicit")
+		ok(t, s.Reload(bg))
+		same(t, "context", texts(t, s), "u1 a1 u2 a2 w")
 		r.agrees(t, s)
+		ok(t, s.SetContext(bg, itemOf(`{"role":"user","content":"explicit"}`)))
+		ok(t, s.Discard(bg))
+		same(t, "context after Discard", texts(t, s), "u1 a1 u2 a2 w")
 	})
 }

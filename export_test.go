@@ -13,6 +13,3 @@ func SetSleep(s *Store, f func(ctx context.Context) error) {
 // Inline makes the handles of a store do within a commit what they else do beside it: what they write does not depend
 // on how far a goroutine has come.
 func Inline(s *Store) { s.spawn = func(job func()) { job() } }
-
-// Waiting counts the commits that wait for their outcome.
-func (s *Session) Waiting() int { return s.h.Waiting() }

@@ -17,42 +17,19 @@ type InfoChange struct {
 	Meta       map[string]*string // metadata by key, nil = removed; other keys stay. Limits: SessionOptions.Meta
 }
 
-// SetInfo changes title, working directory and metadata of the session in one commit of reason "info"; the head stays.
-// Every handle and every listing has them from then on. They are the session's, not a branch's: navigation does not
-// bring older ones back. Of two writers the later one counts, for each key by itself. What is pending is committed
-// along, as by Label. If nothing would change nothing is committed, and the receipt names the newest commit.
+// SetInfo changes title, working directory and metadata of the session in one commit of reason "info". It is an
+// annotation: it is made on the newest state, whoever committed last, and moves nothing. The values are the session's,
+// not a branch's: navigation does not bring older ones back. Of two writers the later one counts, for each key by
+// itself. If nothing would change nothing is committed, and the receipt names the newest commit.
 //
-// Metadata over its limits, as this handle knows it, is backend.ErrTooLarge, and nothing was applied. Errors of the
-// commit are those of Label.
-func (s *Session) SetInfo(ctx context.Context, c InfoChange) (Receipt, error) {
-	if err := s.h.Writable(ctx); err != nil {
-		return Receipt{}, s.fail("set info", err)
-	}
-	now := s.Info()
-	say, err := c.drafts(now)
-	if err == nil && c.leaves(now) { // the newest state decides whether it is
-		if now, err = s.h.NewestInfo(ctx, now); err == nil {
-			say, err = c.drafts(now)
-		}
-	}
+// Metadata over its limits is backend.ErrTooLarge, and nothing was applied.
+func (s *Session) SetInfo(ctx context.Context, c InfoChange, opts ...MoveOption) (Receipt, error) {
+	say, err := c.drafts(checkpoint.Summary{Title: "\x00", Cwd: "\x00"}) // all of it: for the hook
 	if err != nil {
 		return Receipt{}, s.fail("set info", err)
 	}
-	if len(say) == 0 {
-		return Receipt{Head: s.h.State().Head()}, nil
-	}
-	r, err := s.h.Annotate(ctx, "info", say)
+	r, err := s.h.Annotate(ctx, keyOf(opts), say, c.drafts)
 	return s.receipt("set info", r, err)
-}
-
-// leaves reports whether a value of the change is set already.
-func (c InfoChange) leaves(now checkpoint.Summary) bool {
-	for key, value := range c.Meta {
-		if have, ok := now.Meta[key]; ok == (value != nil) && (!ok || have == *value) {
-			return true
-		}
-	}
-	return c.Title != nil && *c.Title == now.Title || c.Cwd != nil && *c.Cwd == now.Cwd
 }
 
 // drafts are the entries by which a session changes what it is known by.

@@ -219,26 +219,20 @@ func TestSetInfoOnAnOldState(t *testing.T) {
 	})
 }
 
-// A change of what the session is known by counts wherever its line is kept: it is the session's, not a branch's.
-func TestSetInfoThatIsKept(t *testing.T) {
-	for _, how := range []string{"KeepBoth", "Rebase", "Claim"} {
-		t.Run(how, func(t *testing.T) {
-			onEach(t, func(t *testing.T, st *coppice.Store) {
-				a := create(t, st, "s", &coppice.SessionOptions{KeepBoth: how == "KeepBoth", Title: "old"})
-				must(a.Commit(t.Context(), coppice.Turn{Entries: []transcript.Draft{entry.User("0")}}))(t)
-				winner := coppice.Turn{Entries: []transcript.Draft{entry.User("w")}}
-				must(open(t, st, "s").Commit(t.Context(), winner))(t)
-				title := "new"
-				if _, err := a.SetInfo(t.Context(), coppice.InfoChange{Title: &title}); err != nil {
-					if how == "Claim" {
-						_, err = a.Claim(t.Context())
-					} else {
-						_, err = a.Rebase(t.Context())
-					}
-					ok(t, err)
-				}
-				same(t, "title", []string{a.Info().Title, open(t, st, "s").Info().Title}, []string{title, title})
-			})
-		})
-	}
+// A handle that is behind changes what the session is known by all the same: it moves nothing, and the handle stays
+// where it is.
+func TestSetInfoOnAMovedHead(t *testing.T) {
+	onEach(t, func(t *testing.T, st *coppice.Store) {
+		a := create(t, st, "s", &coppice.SessionOptions{Title: "old"})
+		must(a.Commit(t.Context(), coppice.Turn{Entries: []transcript.Draft{entry.User("0")}}))(t)
+		w := coppice.Turn{Entries: []transcript.Draft{entry.User("w")}}
+		won := must(open(t, st, "s").Commit(t.Context(), w))(t)
+		before := a.Head()
+		r := must(a.SetInfo(t.Context(), coppice.InfoChange{Title: new("new")}))(t)
+		same(t, "kept", r.Kept, "")
+		same(t, "the handle's head", a.Head(), before)
+		now := open(t, st, "s")
+		same(t, "title", []string{a.Info().Title, now.Info().Title}, []string{"new", "new"})
+		same(t, "head", now.Head().Entry, won.Entry)
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -69,60 +68,8 @@ func TestTurnKeepsPending(t *testing.T) {
 		say(t, s, "l")
 		r := must(s.Commit(bg, coppice.Turn{State: state{Note: "l"}, KeepBoth: true}))(t)
 		keptAs(t, store, r, "u1 l", "l")
+		same(t, "the handle's line", texts(t, s), "u1")
+		ok(t, s.Reload(bg))
 		same(t, "the session's line", texts(t, s), "u1 w")
 	})
-}
-
-// Turns that share a request, and lose it to another host together, each get what they asked for.
-func TestKeepBothWithinOneRequest(t *testing.T) {
-	mem := memory.New()
-	store := newStore(t, mem, nil)
-	s := create(t, store, "s", nil)
-	say(t, s, "u1")
-	base := commit(t, s, nil).Commit
-	host := open(t, store, "s")
-	say(t, host, "h")
-	commit(t, host, nil)
-
-	entered, release := make(chan struct{}), make(chan struct{})
-	first := true
-	mem.SetHook(func(memory.Step) error {
-		if first {
-			first = false
-			close(entered)
-			<-release
-		}
-		return nil
-	})
-	type answer struct {
-		r   coppice.Receipt
-		err error
-	}
-	send := func(turn coppice.Turn) chan answer {
-		c := make(chan answer, 1)
-		go func() {
-			r, err := s.Commit(bg, turn)
-			c <- answer{r, err}
-		}()
-		return c
-	}
-	filler := send(onBase(base, "filler", false))
-	<-entered
-	keeps, fails := send(onBase(base, "l", true)), send(onBase(base, "x", false))
-	for s.Waiting() < 3 {
-		_ = s.Head()
-	}
-	close(release)
-	if a := <-filler; !errors.Is(a.err, coppice.ErrConflict) {
-		t.Errorf("the first: %v", a.err)
-	}
-	if a := <-fails; !errors.Is(a.err, coppice.ErrConflict) {
-		t.Errorf("without KeepBoth: %v", a.err)
-	}
-	a := <-keeps
-	ok(t, a.err)
-	keptAs(t, store, a.r, "u1 l", "l")
-	again := open(t, store, "s")
-	same(t, "the session's line", texts(t, again), "u1 h")
-	same(t, "entries", len(collect(t, again.Entries(bg))), 3)
 }

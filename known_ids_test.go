@@ -254,6 +254,13 @@ func TestKnownIDsRetry(t *testing.T) {
 				}
 			}
 			turn.Entries = noted("b", "c", "d")
+			if _, err := behind.Commit(bg, turn); !keep && !errors.Is(err, coppice.ErrConflict) {
+				t.Errorf("one more, on a handle that is behind: %v, want ErrConflict", err)
+			}
+			if keep {
+				continue // it is a branch now
+			}
+			ok(t, behind.Reload(bg))
 			r := must(behind.Commit(bg, turn))(t)
 			same(t, "one more", fmt.Sprint(r.Entries, r.IDs, r.Entry), "1 [b c d]d")
 			same(t, "it grows from the one before", must(behind.Entry(bg, "d"))(t).ParentID, "c")

@@ -71,7 +71,7 @@ func (l *lived) edit(t *testing.T, at int, text string) {
 	l.said = append(l.said, r.Entry)
 }
 
-// loses has another process commit first; the turn that lost is kept by Rebase.
+// loses has another process commit first; the turn that lost is kept.
 func (l *lived) loses(t *testing.T, text string) {
 	t.Helper()
 	winner := &lived{s: open(t, processOn(t, l.b, "winner of "+text), "s")}
@@ -80,7 +80,8 @@ func (l *lived) loses(t *testing.T, text string) {
 	if _, err := l.s.Commit(bg, coppice.Turn{}); !errors.Is(err, coppice.ErrConflict) {
 		t.Fatalf("commit: %v", err)
 	}
-	l.names = append(l.names, must(l.s.Rebase(bg))(t).Kept)
+	l.names = append(l.names, must(l.s.Commit(bg, coppice.Turn{KeepBoth: true}))(t).Kept)
+	ok(t, l.s.Reload(bg))
 }
 
 // dies lets the handle go without a Close, and opens another.

@@ -12,128 +12,95 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// twins begins two commits with one key, in line or in flight, and returns them with the request that holds the turn.
-// Its entry "k" is part of the turn where that carries entries, else it is appended.
-func (r *rig) twins(t *testing.T, s *coppice.Session, inLine bool, keyed coppice.Turn) (twins pair, write *request) {
-	t.Helper()
-	next := func(i int) {
-		if i == 0 && keyed.Entries == nil {
-			say(t, s, "k")
-		}
-		twins[i] = following(bg, t, s, keyed)
-	}
-	if !inLine {
-		next(0)
-		write = r.gate.next(t)
-		next(1)
-		return twins, write
-	}
-	leader := following(bg, t, s, coppice.Turn{})
-	write = r.gate.next(t)
-	next(0)
-	next(1)
-	write.pass()
-	_, err := leader.wait(t)
-	ok(t, err)
-	return twins, r.gate.next(t)
-}
-
-// Two commits with one key that are in line or in flight together are one turn: they share its outcome, whatever that
-// is, and no receipt names a commit that does not exist.
-func TestTwinsShareTheirOutcome(t *testing.T) {
-	places := map[string]bool{"in line": true, "in flight": false}
-	turns := map[string]coppice.Turn{
-		"appended": {State: state{Turns: 2}, Key: "job"},
-		"carried":  {State: state{Turns: 2}, Key: "job", Entries: []transcript.Draft{entry.User("k")}},
-	}
-	outcomes := map[string]struct {
-		decide func(write *request)
-		want   error // of both; nil = both are stored
+// Two commits with one key that are made at once are one turn: the second waits for the first, finds it, and nothing is
+// stored twice. Where the first was refused the second stores the turn; where its outcome is unknown it is so for both.
+func TestOneKeyTwiceAtOnce(t *testing.T) {
+	keyed := coppice.Turn{State: state{Turns: 2}, Key: "job", Entries: []transcript.Draft{entry.User("k")}}
+	for name, c := range map[string]struct {
+		decide        func(write *request)
+		first, second error // nil = stored
 	}{
-		"stored":           {(*request).pass, nil},
-		"refused":          {(*request).refuse, errRefused},
-		"lost, but stored": {func(write *request) { write.lose(len(write.body)) }, coppice.ErrCommitUnknown},
-		"lost, not stored": {func(write *request) { write.lose(0) }, coppice.ErrCommitUnknown},
-	}
-	for where, inLine := range places {
-		for what, keyed := range turns {
-			for name, outcome := range outcomes {
-				t.Run(what+"/"+where+"/"+name, func(t *testing.T) {
-					onGates(t, func(t *testing.T, r *rig) {
-						s := r.start(t, nil)
-						twins, write := r.twins(t, s, inLine, keyed)
-						outcome.decide(write)
-						r.sharesOutcome(t, twins, outcome.want)
-						r.storesOnce(t, s, keyed, outcome.want)
-					})
-				})
-			}
-		}
-		t.Run("appended/"+where+"/another was first", func(t *testing.T) {
-			onGates(t, func(t *testing.T, r *rig) {
-				s := r.start(t, nil)
-				twins, write := r.twins(t, s, inLine, turns["appended"])
-				r.wins(t, "w")
-				write.pass()
-				r.sharesOutcome(t, twins, coppice.ErrConflict)
-				r.storesOnce(t, s, turns["appended"], coppice.ErrConflict)
-			})
-		})
-	}
-}
-
-// sharesOutcome checks that both of two twins return what is wanted, and opens the gate.
-func (r *rig) sharesOutcome(t *testing.T, twins pair, want error) {
-	t.Helper()
-	var receipts [2]coppice.Receipt
-	for i, c := range twins {
-		for want == nil && !c.ended(t) {
-			r.gate.next(t).pass()
-		}
-		var err error
-		if receipts[i], err = c.wait(t); !errors.Is(err, want) {
-			t.Errorf("twin %d: %v, want %v", i, err, want)
-		}
-		if err == nil && want != nil {
-			t.Errorf("twin %d has the receipt of seq %d", i, receipts[i].Seq)
-		}
-	}
-	same(t, "receipts", receipts[0].Head, receipts[1].Head)
-	r.gate.open()
-}
-
-// A commit whose key is that of a turn which the handle keeps for Rebase gets that turn's error, and adds nothing.
-func TestTwinOfAKeptTurn(t *testing.T) {
-	keyed := coppice.Turn{State: state{Turns: 2}, Key: "job"}
-	for want, fail := range map[error]func(t *testing.T, r *rig, s *coppice.Session){
-		coppice.ErrCommitUnknown: func(t *testing.T, r *rig, s *coppice.Session) { r.doubts(t, s, keyed, 0) },
-		coppice.ErrConflict: func(t *testing.T, r *rig, s *coppice.Session) {
-			r.wins(t, "w")
-			loses(t, r, s, keyed)
+		"stored":  {(*request).pass, nil, nil},
+		"refused": {(*request).refuse, errRefused, nil},
+		"lost, but stored": {
+			func(w *request) { w.lose(len(w.body)) }, coppice.ErrCommitUnknown, coppice.ErrCommitUnknown,
 		},
+		"lost, not stored": {
+			func(write *request) { write.lose(0) }, coppice.ErrCommitUnknown, coppice.ErrCommitUnknown,
+		},
+		"another was first": {(*request).pass, coppice.ErrConflict, coppice.ErrConflict},
 	} {
-		t.Run(want.Error(), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			onGates(t, func(t *testing.T, r *rig) {
 				s := r.start(t, nil)
-				say(t, s, "k")
-				fail(t, r, s)
-				if _, err := s.Commit(bg, keyed); !errors.Is(err, want) {
-					t.Errorf("the twin: %v, want %v", err, want)
+				first := following(bg, t, s, keyed)
+				write := r.gate.next(t)
+				second := following(bg, t, s, keyed)
+				if errors.Is(c.first, coppice.ErrConflict) {
+					r.wins(t, "w")
 				}
-				r.storesOnce(t, s, keyed, want)
+				c.decide(write)
+				one, err := first.wait(t)
+				if !errors.Is(err, c.first) {
+					t.Errorf("the first: %v, want %v", err, c.first)
+				}
+				if name == "refused" {
+					r.gate.next(t).pass()
+				}
+				two, err := second.wait(t)
+				if !errors.Is(err, c.second) {
+					t.Errorf("the second: %v, want %v", err, c.second)
+				}
+				if c.first == nil {
+					same(t, "receipts", two.Head, one.Head)
+					same(t, "repeated", []bool{one.Repeated, two.Repeated}, []bool{false, true})
+				}
+				r.gate.open()
+				r.storesOnce(t, s, keyed)
 			})
 		})
 	}
 }
 
-// storesOnce checks that a keyed turn is stored once, after what its error asks for.
-func (r *rig) storesOnce(t *testing.T, s *coppice.Session, keyed coppice.Turn, err error) {
+// A turn with a key whose outcome is unknown is made again without the drafts that it took: it is the same turn, also
+// after another call has ended the doubt, until more is appended.
+func TestDoubtTookTheDrafts(t *testing.T) {
+	keyed := coppice.Turn{State: state{Turns: 2}, Key: "job"}
+	for name, n := range map[string]int{"stored": all, "not stored": 0} {
+		for who, ends := range map[string]func(t *testing.T, s *coppice.Session, root string){
+			"the turn again": func(*testing.T, *coppice.Session, string) {},
+			"another call":   func(t *testing.T, s *coppice.Session, root string) { must(s.Label(bg, root, "x"))(t) },
+			"settle":         func(t *testing.T, s *coppice.Session, _ string) { must(s.Settle(bg, ""))(t) },
+		} {
+			t.Run(name+"/"+who, func(t *testing.T) {
+				onGates(t, func(t *testing.T, r *rig) {
+					s := r.start(t, nil)
+					root := s.Head().Entry
+					say(t, s, "k")
+					r.doubts(t, s, keyed, n)
+					ends(t, s, root)
+					same(t, "repeated", must(s.Commit(bg, keyed))(t).Repeated, true)
+					say(t, s, "more")
+					if _, err := s.Commit(bg, keyed); !errors.Is(err, coppice.ErrKeyReused) {
+						t.Errorf("with another draft: %v, want ErrKeyReused", err)
+					}
+					ok(t, s.Discard(bg))
+					r.agrees(t, s)
+					same(t, "stored", everything(t, s), "u1 a1 k")
+				})
+			})
+		}
+	}
+}
+
+// storesOnce checks that a keyed turn is stored once when it is made again.
+func (r *rig) storesOnce(t *testing.T, s *coppice.Session, keyed coppice.Turn) {
 	t.Helper()
-	switch {
-	case errors.Is(err, errRefused):
-		same(t, "repeated", must(s.Commit(bg, keyed))(t).Repeated, false)
-	case err != nil:
-		must(s.Rebase(bg))(t)
+	if _, err := s.Commit(bg, keyed); errors.Is(err, coppice.ErrConflict) {
+		keyed.KeepBoth = true
+		same(t, "kept", must(s.Commit(bg, keyed))(t).Kept != "", true)
+	} else {
+		ok(t, err)
 	}
 	again := must(s.Commit(bg, keyed))(t)
 	same(t, "repeated", again.Repeated, true)
@@ -146,6 +113,7 @@ func (r *rig) storesOnce(t *testing.T, s *coppice.Session, keyed coppice.Turn, e
 	}
 	same(t, "commits with the key", found, []string{again.Commit})
 	same(t, "entries of the turn", strings.Count(everything(t, fresh), "k"), 1)
+	ok(t, s.Reload(bg))
 	r.agrees(t, s)
 }
 
@@ -155,9 +123,9 @@ func TestKeyInTheWinnersHistory(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
 		s := r.start(t, nil)
 		r.gate.open()
-		keyed := coppice.Turn{State: state{Turns: 2}, Key: "job"}
+		keyed := carrying("", 2, "k")
+		keyed.Key = "job"
 		other := r.fresh(t)
-		say(t, other, "k")
 		first := must(other.Commit(bg, keyed))(t)
 		again := must(s.Commit(bg, keyed))(t)
 		same(t, "receipt", again.Head, first.Head)
@@ -171,83 +139,32 @@ func TestKeyInTheWinnersHistory(t *testing.T) {
 	})
 }
 
-// Of two commits with one key and other content that lose together the handle keeps the first. The other is
-// ErrKeyReused, as it is wherever it comes second, so that Rebase can store what is kept.
-func TestOneKeyIsKeptForOneTurn(t *testing.T) {
+// Another writer uses the key of a turn in doubt for something else, and is first. The doubt is lost, which is a
+// conflict; the turn again is ErrKeyReused, and the handle works on.
+func TestKeyOfADoubtIsTaken(t *testing.T) {
+	keyed := carrying("", 2, "k")
+	keyed.Key = "job"
 	onGates(t, func(t *testing.T, r *rig) {
 		s := r.start(t, nil)
-		leader := following(bg, t, s, turnsTo(2))
-		write := r.gate.next(t)
-		first := following(bg, t, s, coppice.Turn{State: state{Turns: 3}, Key: "job"})
-		second := following(bg, t, s, coppice.Turn{State: state{Turns: 4}, Key: "job"})
-		r.wins(t, "w")
-		write.pass()
-		r.gate.open()
-		for _, c := range []*call[coppice.Receipt]{leader, first} {
-			if _, err := c.wait(t); !errors.Is(err, coppice.ErrConflict) {
-				t.Errorf("a turn that is kept: %v, want ErrConflict", err)
-			}
+		r.doubts(t, s, keyed, 0)
+		other := r.fresh(t)
+		say(t, other, "w")
+		winner := must(other.Commit(bg, coppice.Turn{State: state{Turns: 7}, Key: "job"}))(t)
+		if _, err := s.Settle(bg, ""); !errors.Is(err, coppice.ErrConflict) {
+			t.Errorf("settle: %v, want ErrConflict", err)
 		}
-		if _, err := second.wait(t); !errors.Is(err, coppice.ErrKeyReused) {
-			t.Errorf("the other turn with the key: %v, want ErrKeyReused", err)
+		keyed.KeepBoth = true
+		if _, err := s.Commit(bg, keyed); !errors.Is(err, coppice.ErrKeyReused) {
+			t.Errorf("the turn again: %v, want ErrKeyReused", err)
 		}
-		must(s.Rebase(bg))(t)
+		same(t, "newest commit", r.fresh(t).Head(), winner.Head)
+		ok(t, s.Reload(bg))
+		say(t, s, "n")
+		commit(t, s, state{Turns: 8})
+		same(t, "stored", everything(t, r.fresh(t)), "u1 a1 w n")
 		r.agrees(t, s)
-		same(t, "repeated", must(s.Commit(bg, coppice.Turn{State: state{Turns: 3}, Key: "job"}))(t).Repeated, true)
+		ok(t, s.Close())
 	})
-}
-
-// Another writer uses the key of a kept turn for something else. No one but its caller can choose another key, so
-// Rebase says ErrKeyReused once, stores nothing and drops that turn; the next one stores all else, and the handle works
-// on.
-func TestKeyOfAKeptTurnIsTaken(t *testing.T) {
-	for name, c := range map[string]struct {
-		fail func(t *testing.T, r *rig, s *coppice.Session)
-		want string // all that is stored in the end
-	}{
-		"it had lost": {func(t *testing.T, r *rig, s *coppice.Session) {
-			say(t, s, "k")
-			r.wins(t, "v")
-			loses(t, r, s, coppice.Turn{State: state{Turns: 2}, Key: "job"})
-		}, "u1 a1 v w k"},
-		"it was in doubt": {func(t *testing.T, r *rig, s *coppice.Session) {
-			say(t, s, "k")
-			r.doubts(t, s, coppice.Turn{State: state{Turns: 2}, Key: "job"}, 0)
-		}, "u1 a1 w k"},
-		"it was in doubt with its entries": {func(t *testing.T, r *rig, s *coppice.Session) {
-			turn := carrying("", 2, "x")
-			turn.Key = "job"
-			r.doubts(t, s, turn, 0)
-		}, "u1 a1 w"},
-		"something grew from its entries": {func(t *testing.T, r *rig, s *coppice.Session) {
-			turn := carrying("", 2, "x")
-			turn.Key = "job"
-			r.doubts(t, s, turn, 0)
-			say(t, s, "y")
-		}, "u1 a1 w x y"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			onGates(t, func(t *testing.T, r *rig) {
-				s := r.start(t, nil)
-				c.fail(t, r, s)
-				other := r.fresh(t)
-				say(t, other, "w")
-				winner := must(other.Commit(bg, coppice.Turn{State: state{Turns: 7}, Key: "job"}))(t)
-				if _, err := s.Rebase(bg); !errors.Is(err, coppice.ErrKeyReused) {
-					t.Errorf("Rebase: %v, want ErrKeyReused", err)
-				}
-				same(t, "newest commit", r.fresh(t).Head(), winner.Head)
-				must(s.Rebase(bg))(t)
-				same(t, "stored", everything(t, r.fresh(t)), c.want)
-				same(t, "state", stateOf(t, s), state{Turns: 7})
-				r.agrees(t, s)
-				say(t, s, "n")
-				commit(t, s, state{Turns: 8})
-				r.agrees(t, s)
-				ok(t, s.Close())
-			})
-		})
-	}
 }
 
 // keysKept is how many keyed commits a session remembers.
@@ -262,6 +179,7 @@ func TestKeysAreRemembered(t *testing.T) {
 		keyed := func(n int) coppice.Turn { return coppice.Turn{State: state{Turns: n}, Key: fmt.Sprintf("job-%d", n)} }
 		s := must(store.Create("s", noSnapshots))(t)
 		say(t, s, "u1")
+		commit(t, s, nil)
 		first := must(s.Commit(bg, keyed(0)))(t)
 		for n := 1; n < keysKept; n++ {
 			must(s.Commit(bg, keyed(n)))(t)
@@ -303,17 +221,16 @@ func TestKeysAreRemembered(t *testing.T) {
 	})
 }
 
-// The entries of a keyed turn are part of it: with others the key belongs to another turn. A repeated turn drops its
-// own entries. What Append added stays pending, and the receipt counts it.
-func TestRepeatedTurnDropsItsEntries(t *testing.T) {
+// The entries of a keyed turn are part of it, and so is what was appended: with others the key belongs to another turn.
+// Nothing of a repeated turn is stored again. With a Base it leaves alone what was appended.
+func TestRepeatedTurnStoresNothing(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
 		s := r.start(t, nil)
 		r.gate.open()
+		base := s.Head().Commit
 		keyed := func(n int, text ...string) coppice.Turn {
-			turn := coppice.Turn{State: state{Turns: n}, Key: "job"}
-			for _, text := range text {
-				turn.Entries = append(turn.Entries, entry.User(text))
-			}
+			turn := carrying(base, n, text...)
+			turn.Key = "job"
 			return turn
 		}
 		first := must(s.Commit(bg, keyed(2, "x", "y")))(t)
@@ -324,16 +241,19 @@ func TestRepeatedTurnDropsItsEntries(t *testing.T) {
 			again := must(h.Commit(bg, keyed(2, "x", "y")))(t)
 			same(t, name+": receipt", again.Head, first.Head)
 			same(t, name+": repeated", again.Repeated, true)
-			same(t, name+": pending", again.Pending, 2)
+			same(t, name+": ids", again.IDs, first.IDs)
 			same(t, name+": path", texts(t, h), "u1 a1 x y p1 a-p2")
+			taking := keyed(2, "x", "y")
+			taking.Base = ""
 			for other, turn := range map[string]coppice.Turn{
 				"other entries": keyed(2, "x", "z"), "fewer entries": keyed(2, "x"), "no entries": keyed(2),
-				"another state": keyed(3, "x", "y"),
+				"another state": keyed(3, "x", "y"), "what was appended": taking,
 			} {
 				if _, err := h.Commit(bg, turn); !errors.Is(err, coppice.ErrKeyReused) {
 					t.Errorf("%s, %s: %v, want ErrKeyReused", name, other, err)
 				}
 			}
+			same(t, name+": path", texts(t, h), "u1 a1 x y p1 a-p2")
 			same(t, name+": stored", r.fresh(t).Head(), first.Head)
 		}
 		last := r.fresh(t)

@@ -56,9 +56,9 @@ func TestTurnStoresItsEntries(t *testing.T) {
 	})
 }
 
-// Entries of a turn that was not applied are gone with it, from the store, the handle's tree and its context; the same
-// drafts can be committed again, and are stored once.
-func TestFailedTurnWithdrawsItsEntries(t *testing.T) {
+// Entries of a turn that was not applied are nowhere: not in the store, the handle's tree or its context. The same drafts
+// can be committed again, and are stored once.
+func TestFailedTurnStoresNothing(t *testing.T) {
 	drafts := carrying("", 2, "x", "y")
 	drafts.Entries[0].ID, drafts.Entries[1].ID = "own-x", "own-y"
 	for name, fail := range map[string]func(t *testing.T, r *rig, s *coppice.Session){
@@ -69,8 +69,8 @@ func TestFailedTurnWithdrawsItsEntries(t *testing.T) {
 				t.Errorf("commit: %v", err)
 			}
 		},
-		"cancelled in line": func(t *testing.T, r *rig, s *coppice.Session) {
-			leader := following(bg, t, s, coppice.Turn{})
+		"cancelled while it waited": func(t *testing.T, r *rig, s *coppice.Session) {
+			leader := begin(func() (coppice.Receipt, error) { return s.Label(bg, s.Head().Entry, "moves nothing") })
 			write := r.gate.next(t)
 			ctx, cancel := context.WithCancel(bg)
 			c := following(ctx, t, s, drafts)
@@ -123,16 +123,19 @@ func TestFailedTurnWithdrawsItsEntries(t *testing.T) {
 	}
 }
 
-// Entries of a turn whose outcome is unknown stay pending; Rebase stores them once, whether the store has them or not,
-// and Reload drops what it has not.
-func TestTurnInDoubtKeepsItsEntries(t *testing.T) {
+// The entries of a turn whose outcome is unknown are shown when it is known; Settle stores them once, whether the store
+// has them or not, and Reload drops what it has not.
+func TestTurnInDoubt(t *testing.T) {
 	for name, n := range map[string]int{"stored": all, "not stored": 0} {
 		t.Run(name, func(t *testing.T) {
 			onGates(t, func(t *testing.T, r *rig) {
 				s := r.start(t, nil)
 				r.doubts(t, s, carrying(s.Head().Commit, 2, "x", "y"), n)
-				same(t, "path in doubt", texts(t, s), "u1 a1 x y")
-				must(s.Rebase(bg))(t)
+				same(t, "path in doubt", texts(t, s), "u1 a1")
+				same(t, "state in doubt", stateOf(t, s), state{Turns: 1})
+				first := must(s.Settle(bg, ""))(t)
+				same(t, "ids", len(first.IDs), 2)
+				same(t, "settled again", must(s.Settle(bg, first.Commit))(t).Head, first.Head)
 				same(t, "path", texts(t, s), "u1 a1 x y")
 				same(t, "state", stateOf(t, s), state{Turns: 2})
 				same(t, "stored", everything(t, r.fresh(t)), "u1 a1 x y")
@@ -209,7 +212,7 @@ func TestTurnsOnOneBaseConflict(t *testing.T) {
 				same(t, "kept", next.Kept, "")
 				same(t, "entries", everything(t, s), everything(t, r.fresh(t)))
 				same(t, "path", texts(t, r.fresh(t)), "u1 a1 x z")
-				same(t, "rebase keeps", must(s.Rebase(bg))(t).Entries, 0)
+				ok(t, s.Reload(bg))
 				r.agrees(t, s)
 				ok(t, s.Close())
 			})
@@ -238,6 +241,7 @@ func TestTurnsOnOneBaseAreSiblings(t *testing.T) {
 				same(t, "its state", doc, state{Turns: 3})
 				same(t, "path", texts(t, fresh), "u1 a1 x")
 				same(t, "state", stateOf(t, fresh), state{Turns: 2})
+				ok(t, s.Reload(bg))
 				commit(t, s, state{Turns: 4})
 				r.agrees(t, s)
 				ok(t, s.Close())
@@ -320,25 +324,4 @@ func TestUnknownBase(t *testing.T) {
 			})
 		})
 	}
-}
-
-// What Append added to the handle is a move of its head: a turn that was made on the commit before is a conflict, of which
-// nothing is stored and nothing is kept, and the handle works on. So neither of the two silently leaves the path.
-func TestTurnBesidePendingEntries(t *testing.T) {
-	onGates(t, func(t *testing.T, r *rig) {
-		s := r.start(t, nil)
-		r.gate.open()
-		base := s.Head()
-		say(t, s, "p")
-		if _, err := s.Commit(bg, carrying(base.Commit, 2, "x")); !errors.Is(err, coppice.ErrConflict) {
-			t.Fatalf("commit: %v, want ErrConflict", err)
-		}
-		same(t, "path", texts(t, s), "u1 a1 p")
-		commit(t, s, state{Turns: 3})
-		must(s.Commit(bg, carrying(s.Head().Commit, 4, "x")))(t)
-		fresh := r.fresh(t)
-		same(t, "path", texts(t, fresh), "u1 a1 p x")
-		r.agrees(t, s)
-		ok(t, s.Close())
-	})
 }

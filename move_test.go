@@ -76,35 +76,33 @@ func TestNavigation(t *testing.T) {
 	})
 }
 
-// A move takes what is pending with it, on the line it was appended to; a line that keeps its name keeps
-// it on all of it.
-func TestMoveTakesPending(t *testing.T) {
-	onEach(t, func(t *testing.T, store *coppice.Store) {
-		s := create(t, store, "s", nil)
-		one := say(t, s, "u1", "a1")
-		commit(t, s, nil)
-		pending := say(t, s, "u2", "a2")
-		r := must(s.Branch(bg, one[0], nil))(t)
-		same(t, "entries", r.Entries, 2)
-		same(t, "context", texts(t, s), "u1")
-		again := open(t, store, "s")
-		same(t, "context", texts(t, again), "u1")
-		must(again.Switch(bg, pending[1]))(t)
-		same(t, "context", texts(t, again), "u1 a1 u2 a2")
-
-		more := say(t, again, "u3")
-		must(again.Branch(bg, one[1], &coppice.BranchOptions{Name: "side"}))(t)
-		must(again.Switch(bg, "main"))(t)
-		same(t, "head of main", again.Head().Entry, more[0])
-
-		// an entry that is still pending can be gone back to as well
-		last := say(t, again, "a3", "u4")
-		must(again.Branch(bg, last[0], nil))(t)
-		same(t, "context", texts(t, again), "u1 a1 u2 a2 u3 a3")
-		r = must(again.Edit(bg, last[1], entry.User("u4b")))(t)
-		same(t, "context", texts(t, again), "u1 a1 u2 a2 u3 a3 u4b")
-		same(t, "reopened", texts(t, open(t, store, "s")), "u1 a1 u2 a2 u3 a3 u4b")
-	})
+// A move is refused while entries are appended that are not stored: nothing changes. After Discard, or a commit, it
+// works.
+func TestMovesRefuseABuffer(t *testing.T) {
+	for name, move := range moves {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, store *coppice.Store) {
+				s, ids := forked(t, store)
+				before := s.Head()
+				pending := say(t, s, "p")
+				for _, key := range []string{"", "once"} {
+					if _, err := move(s, ids, coppice.WithKey(key)); !errors.Is(err, coppice.ErrUncommitted) {
+						t.Errorf("key %q: %v, want ErrUncommitted", key, err)
+					}
+				}
+				same(t, "context", texts(t, s), "a b c p")
+				same(t, "head", s.Head().Entry, pending[0])
+				same(t, "stored", open(t, store, "s").Head(), before)
+				if name == "rollback" {
+					commit(t, s, nil)
+				} else {
+					ok(t, s.Discard(bg))
+				}
+				r := must(move(s, ids))(t)
+				same(t, "stored", open(t, store, "s").Head(), r.Head)
+			})
+		})
+	}
 }
 
 // A label names an entry and leaves the head alone.
@@ -115,8 +113,13 @@ func TestLabel(t *testing.T) {
 		commit(t, s, state{Turns: 1})
 		say(t, s, "u2")
 		r := must(s.Label(bg, id[0], "works"))(t)
-		same(t, "head", r.Entry, s.Head().Entry)
-		same(t, "entries", r.Entries, 2)
+		same(t, "head", r.Entry, id[1])
+		same(t, "entries", r.Entries, 1)
+		same(t, "context", texts(t, s), "u1 a1 u2")
+		if _, err := s.Label(bg, s.Head().Entry, "x"); !errors.Is(err, coppice.ErrUncommitted) {
+			t.Errorf("an entry that is not committed: %v, want ErrUncommitted", err)
+		}
+		commit(t, s, nil)
 		again := open(t, store, "s")
 		same(t, "context", texts(t, again), "u1 a1 u2")
 		n, _ := must(again.Tree(bg))(t).Node(id[0])

@@ -119,7 +119,7 @@ func TestAutomaticNamesGiveWay(t *testing.T) {
 		heads = branchHeads(t, s)
 		same(t, "the oldest is gone", heads["rollback-1"], "")
 		must(s.Switch(bg, "main"))(t)
-		must(rival.Rebase(bg))(t)
+		ok(t, rival.Reload(bg))
 		must(rival.Commit(bg, coppice.Turn{State: 4}))(t)
 		next := must(s.Commit(bg, coppice.Turn{Entries: drafts("again"), KeepBoth: true, State: 5}))(t).Kept
 		ok(t, s.Reload(bg))
@@ -218,9 +218,6 @@ func TestMetadataTogether(t *testing.T) {
 			two := open(t, st, name)
 			setInfo(t, one, coppice.InfoChange{Meta: c[0]})
 			_, err := two.SetInfo(bg, coppice.InfoChange{Meta: c[1]})
-			if errors.Is(err, coppice.ErrConflict) {
-				_, err = two.Rebase(bg)
-			}
 			tooLarge(t, name, err)
 			ok(t, two.Reload(bg))
 			same(t, "own", len(two.Info().Meta), len(c[0]))

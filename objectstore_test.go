@@ -244,8 +244,8 @@ func TestDeletedForGood(t *testing.T) {
 			t.Errorf("a reader of the deleted session: %v", err)
 		}
 	}
-	if _, err := s.Rebase(bg); err == nil {
-		t.Error("a rebase revived it")
+	if _, err := s.Commit(bg, coppice.Turn{State: state{Turns: 9}, KeepBoth: true}); err == nil {
+		t.Error("a turn that is kept revived it")
 	}
 	if must(other.GC(bg, "", false))(t).Removed == 0 {
 		t.Error("nothing was collected")

@@ -153,6 +153,7 @@ func (s *Session) config() journal.Config {
 	cfg := journal.Config{
 		Backend: s.b, Session: s.id, Writer: st.o.Writer, Now: st.o.Now, Rand: st.rand, Sleep: st.wait, Go: st.spawn,
 		Profile: s.o.Profile, MaxBytes: s.o.ContextBytes, ReadOnly: s.o.ReadOnly,
+		KeepBoth: s.o.KeepBoth,
 	}
 	cfg.Acknowledged = s.acknowledged
 	if !st.o.SingleWriter {

@@ -121,6 +121,7 @@ func (m *pageModel) write(t *rapid.T, tb testing.TB, s *coppice.Session) {
 			m.hide(tb, s, rapid.SampledFrom(m.ids).Draw(t, "hide"))
 		default:
 			at := rapid.SampledFrom(append([]string{""}, m.ids...)).Draw(t, "at")
+			must(s.Commit(bg, coppice.Turn{}))(tb)
 			must(s.Branch(bg, at, nil))(tb)
 			m.head = at
 		}
@@ -132,6 +133,7 @@ func (m *pageModel) write(t *rapid.T, tb testing.TB, s *coppice.Session) {
 
 // hide hides an entry: the amendment is an entry itself, on which nothing grows.
 func (m *pageModel) hide(tb testing.TB, s *coppice.Session, id string) {
+	must(s.Commit(bg, coppice.Turn{}))(tb)
 	if must(s.Entry(bg, id))(tb).Type != "message" || m.hidden[id] {
 		return
 	}

@@ -165,7 +165,7 @@ func TestPartialRefuses(t *testing.T) {
 	}
 }
 
-// A turn ends what was streamed before it, also one that only Rebase or Claim stores; what is streamed while a turn is on
+// A turn ends what was streamed before it, also one that is kept as a branch; what is streamed while a turn is on
 // its way, or belongs to a turn that was refused, stays.
 func TestPartialEnds(t *testing.T) {
 	for name, o := range map[string]struct {
@@ -178,18 +178,12 @@ func TestPartialEnds(t *testing.T) {
 			}
 			return nil
 		}, `"part"`},
-		"rebase": {func(t *testing.T, s, rival *coppice.Session) error {
+		"kept": {func(t *testing.T, s, rival *coppice.Session) error {
 			must(rival.Commit(bg, coppice.Turn{State: 1}))(t)
 			say(t, s, "u")
-			_, err := s.Rebase(bg)
-			return err
+			return commitErr(s, coppice.Turn{KeepBoth: true})
 		}, ""},
-		"claim": {func(t *testing.T, s, _ *coppice.Session) error {
-			say(t, s, "u")
-			_, err := s.Claim(bg)
-			return err
-		}, ""},
-		"only claimed": {func(_ *testing.T, s, _ *coppice.Session) error { _, err := s.Claim(bg); return err }, `"part"`},
+		"claimed": {func(_ *testing.T, s, _ *coppice.Session) error { _, err := s.Claim(bg); return err }, `"part"`},
 		"rollback": {func(_ *testing.T, s, _ *coppice.Session) error {
 			_, err := s.Rollback(bg, coppice.Target{Seq: 1})
 			return err
@@ -255,6 +249,7 @@ func TestPartialRace(t *testing.T) {
 				ended <- <-w.changes + ", " + <-w.changes
 			}()
 			const turns = 30
+			ok(t, s.Partial(bg, json.RawMessage(`0`))) // turns before it end nothing, and nothing waits for them
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				for i := range 20 * turns {
@@ -298,7 +293,7 @@ func clockEvery(step time.Duration) func() time.Time {
 // A session without partial output has the bytes and makes the requests of the release before partial output: the sums
 // are of that one.
 func TestNoPartialNoCost(t *testing.T) {
-	for kind, want := range map[string]string{"replace": "ed3c686dfdcecf21", "append": "5b020738eac12ed1"} {
+	for kind, want := range map[string]string{"replace": "cc3877748b7dcf78", "append": "3a91edeafbdfe25d"} {
 		t.Run(kind, func(t *testing.T) {
 			b := backends[kind](t)
 			o := fixedOptions()
@@ -308,8 +303,7 @@ func TestNoPartialNoCost(t *testing.T) {
 			s, rs := grown(t, store, "s", 3, nil)
 			must(s.Label(bg, rs[0].Entry, "x"))(t)
 			must(s.Branch(bg, rs[1].Entry, &coppice.BranchOptions{Name: "side"}))(t)
-			say(t, s, "u")
-			must(s.Commit(bg, coppice.Turn{Key: "k", State: state{Note: strings.Repeat("n", 5000)}}))(t)
+			must(s.Commit(bg, coppice.Turn{Key: "k", Entries: drafts("u"), State: state{Note: strings.Repeat("n", 5000)}}))(t)
 			must(s.Commit(bg, coppice.Turn{State: state{Note: strings.Repeat("n", 5001)}}))(t)
 			must(s.Rollback(bg, coppice.Target{Seq: 2}))(t)
 			must(s.Claim(bg))(t)

@@ -45,7 +45,7 @@ func TestPathOfACommit(t *testing.T) {
 		}
 	}
 	files = slices.Compact(slices.Sorted(slices.Values(files)))
-	for _, want := range []string{"turn.go", "internal/session/commit.go", "internal/journal/publish.go"} {
+	for _, want := range []string{"turn.go", "internal/session/commit.go", "internal/journal/request.go"} {
 		if !slices.Contains(files, want) {
 			t.Errorf("%s is not on the path: the profile is not of a commit", want)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/snapshot"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // Many goroutines on one handle: every appended entry is there once, in one line, and every commit has
@@ -83,7 +84,7 @@ func TestMovesAmongCommits(t *testing.T) {
 			wg.Go(func() {
 				for i := range 6 {
 					var err error
-					switch (w + i) % 4 {
+					switch (w + i) % 4 { // turns carry their entries: a buffer would refuse the moves
 					case 0:
 						_, err = s.Branch(bg, path[i%len(path)], nil)
 					case 1:
@@ -91,9 +92,8 @@ func TestMovesAmongCommits(t *testing.T) {
 					case 2:
 						_, err = s.Label(bg, path[i%len(path)], "l")
 					default:
-						if _, err = s.Append(bg, entry.User(fmt.Sprintf("p%d-%d", w, i))); err == nil {
-							_, err = s.Commit(bg, coppice.Turn{})
-						}
+						own := []transcript.Draft{entry.User(fmt.Sprintf("p%d-%d", w, i))}
+						_, err = s.Commit(bg, coppice.Turn{Entries: own})
 					}
 					if err != nil {
 						t.Error(err)

@@ -67,41 +67,33 @@ func TestReadYourWrites(t *testing.T) {
 	})
 }
 
-// A commit takes what was appended before it was called; what comes while it flies goes with the next,
-// and is seen all the time.
-func TestAppendWhileCommitFlies(t *testing.T) {
-	b := memory.New()
-	store := newStore(t, b, nil)
-	s := create(t, store, "s", nil)
-	say(t, s, "u1")
-	commit(t, s, state{Turns: 1})
-	say(t, s, "a1")
-	entered, release := make(chan struct{}), make(chan struct{})
-	first := true
-	b.SetHook(func(memory.Step) error {
-		if first {
-			first = false
-			close(entered)
-			<-release
+// A commit takes what was appended before it was called. While its request is on its way, readers see what they saw
+// before, and an Append waits.
+func TestAppendWhileACommitIsSent(t *testing.T) {
+	onGates(t, func(t *testing.T, r *rig) {
+		s := r.start(t, nil)
+		say(t, s, "u2")
+		sent := following(bg, t, s, turnsTo(2))
+		write := r.gate.next(t)
+		appending := begin(func() ([]string, error) { return s.Append(bg, entry.User("u3")) })
+		if appending.ended(t) {
+			t.Error("Append did not wait")
 		}
-		return nil
+		same(t, "context meanwhile", texts(t, s), "u1 a1 u2")
+		same(t, "state meanwhile", stateOf(t, s), state{Turns: 1})
+		tree := must(s.Tree(bg))(t)
+		same(t, "tree meanwhile", len(slices.Collect(tree.Path(tree.Head()))), 3)
+		write.pass()
+		r.gate.open()
+		receipt, err := sent.wait(t)
+		ok(t, err)
+		same(t, "entries of the first", receipt.Entries, 1)
+		must(appending.wait(t))(t)
+		same(t, "state after", stateOf(t, s), state{Turns: 2})
+		same(t, "context after", texts(t, s), "u1 a1 u2 u3")
+		same(t, "entries of the second", commit(t, s, nil).Entries, 1)
+		r.agrees(t, s)
 	})
-	done := make(chan coppice.Receipt)
-	go func() { done <- commit(t, s, state{Turns: 2}) }()
-	<-entered
-	say(t, s, "u2")
-	same(t, "context in mid-flight", texts(t, s), "u1 a1 u2")
-	same(t, "state in mid-flight", stateOf(t, s), state{Turns: 1})
-	tree := must(s.Tree(bg))(t)
-	same(t, "tree in mid-flight", len(slices.Collect(tree.Path(tree.Head()))), 3)
-	close(release)
-	r := <-done
-	same(t, "entries of the first", r.Entries, 1)
-	same(t, "state after", stateOf(t, s), state{Turns: 2})
-	same(t, "context after", texts(t, s), "u1 a1 u2")
-	r = commit(t, s, nil)
-	same(t, "entries of the second", r.Entries, 1)
-	same(t, "reopened", texts(t, open(t, store, "s")), "u1 a1 u2")
 }
 
 // State is marshalled first of all; nil = unchanged; null clears.
@@ -273,7 +265,8 @@ func everyError(s *coppice.Session) map[string]error {
 	_, errs["commit"] = s.Commit(bg, coppice.Turn{})
 	_, errs["context"] = s.Context(bg)
 	_, errs["claim"] = s.Claim(bg)
-	_, errs["rebase"] = s.Rebase(bg)
+	_, errs["settle"] = s.Settle(bg, "")
+	errs["discard"] = s.Discard(bg)
 	errs["reload"] = s.Reload(bg)
 	errs["state"] = s.State(new(state))
 	errs["set context"] = s.SetContext(bg)

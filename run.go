@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -24,8 +25,8 @@ type RunOptions struct {
 
 const interrupted = "interrupted: it is unknown whether this ran; check before repeating it"
 
-// settleTries bounds how often Run asks what became of a commit in doubt. Each is a Rebase, which reads first, and
-// waits and repeats as the backend does.
+// settleTries bounds how often Run asks whether a commit in doubt is stored. Each try reads first, and waits and
+// repeats as the backend does.
 const settleTries = 3
 
 // Run opens a session or creates it, runs one turn on it as Session.Run does, and closes the handle.
@@ -52,11 +53,11 @@ func (s *Store) Run(
 // of the last commit too, with these exceptions:
 //
 //   - If another writer committed first, the turn is kept as a branch, Receipt.Kept, and Run returns nil: both are
-//     stored, and the head is the winner's.
+//     stored, and the head is the winner's, which the handle shows then.
 //   - If another writer claimed the session, the turn is kept as a branch too, and Run returns ErrFenced: this process
 //     should stop.
-//   - If the outcome of the commit is unknown, Run looks what became of it and repeats what is missing, up to three
-//     times. Then it returns ErrCommitUnknown; the next Run of the handle looks again before it begins.
+//   - If the outcome of the commit is unknown, Run calls Settle, up to three times. Then it returns ErrCommitUnknown;
+//     the next Run of the handle settles it before it begins.
 //
 // The same holds if turn itself returns ErrConflict, ErrFenced or ErrCommitUnknown of one of its commits, but then
 // Run returns that error with the receipt: the turn did not end. Run is for one caller of a handle at a time.
@@ -67,17 +68,17 @@ func (s *Session) Run(
 		o = &RunOptions{}
 	}
 	if err := s.begin(ctx, state, o); err != nil {
-		return Receipt{}, errors.Join(err, s.drop(ctx, err))
+		return Receipt{}, errors.Join(err, s.drop(ctx))
 	}
 	if err := turn(ctx); err != nil {
-		r, serr := s.settle(ctx, err)
+		r, serr := s.keep(ctx, state, err)
 		return r, errors.Join(err, serr)
 	}
 	r, err := s.Commit(ctx, Turn{State: state})
 	if err == nil {
 		return r, nil
 	}
-	r, serr := s.settle(ctx, err)
+	r, serr := s.keep(ctx, state, err)
 	if serr == nil && (errors.Is(err, ErrConflict) || errors.Is(err, ErrCommitUnknown)) {
 		return r, nil
 	}
@@ -86,8 +87,10 @@ func (s *Session) Run(
 
 // begin brings the handle to the start of a turn.
 func (s *Session) begin(ctx context.Context, state any, o *RunOptions) error {
-	if s.h.Journal().Broken() != nil { // an earlier turn is in doubt, or could not be kept
-		if _, err := s.Rebase(ctx); err != nil {
+	if s.h.Journal().InDoubt() {
+		if _, err := s.Settle(ctx, ""); errors.Is(err, ErrCommitUnknown) {
+			return err
+		} else if err := s.drop(ctx); err != nil {
 			return err
 		}
 	}
@@ -96,6 +99,11 @@ func (s *Session) begin(ctx context.Context, state any, o *RunOptions) error {
 			return err
 		}
 		s.claimed.Store(true)
+	}
+	if j := s.h.Journal(); j.Behind() && !j.Fenced() { // Reload would lift a fence
+		if err := s.Reload(ctx); err != nil {
+			return err
+		}
 	}
 	if state != nil {
 		if err := s.State(state); err != nil {
@@ -115,24 +123,25 @@ func (s *Session) begin(ctx context.Context, state any, o *RunOptions) error {
 	return err
 }
 
-// settle stores or keeps what the handle has of a turn that failed with err, or drops it.
-func (s *Session) settle(ctx context.Context, err error) (r Receipt, _ error) {
-	if s.h.Journal().Broken() == nil {
-		return r, s.drop(ctx, err)
-	}
-	for range settleTries {
-		if r, err = s.Rebase(ctx); !errors.Is(err, ErrCommitUnknown) {
-			break
+// keep stores what the handle has of a turn that failed with err, as a branch if another writer was first, or drops it.
+func (s *Session) keep(ctx context.Context, state any, err error) (r Receipt, _ error) {
+	for try := 0; errors.Is(err, ErrCommitUnknown) && try < settleTries; try++ {
+		if r, err = s.Settle(ctx, ""); errors.Is(err, backend.ErrBusy) { // it is lost, and nothing else was stored
+			r, err = s.Commit(ctx, Turn{State: state})
 		}
 	}
-	return r, err
+	if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrFenced) {
+		if err == nil || errors.Is(err, ErrCommitUnknown) {
+			return r, err
+		}
+		return r, s.drop(ctx)
+	}
+	r, kerr := s.Commit(ctx, Turn{State: state, KeepBoth: true})
+	if kerr != nil || errors.Is(err, ErrFenced) { // a fence stays, which Reload would lift
+		return r, kerr
+	}
+	return r, s.Reload(ctx)
 }
 
-// drop forgets what was appended and not committed, also for a caller who has gone. Not what is kept for Rebase; and a
-// fence stays, which Reload would lift.
-func (s *Session) drop(ctx context.Context, cause error) error {
-	if s.h.Journal().Broken() != nil || errors.Is(cause, ErrFenced) {
-		return nil
-	}
-	return s.Reload(context.WithoutCancel(ctx))
-}
+// drop forgets what was appended and not committed, also for a caller who has gone.
+func (s *Session) drop(ctx context.Context) error { return s.Discard(context.WithoutCancel(ctx)) }

@@ -162,19 +162,19 @@ func TestCommitMeetsDamage(t *testing.T) {
 	}
 }
 
-// A rebase that meets damage keeps the turn: once the checkpoint is mended, the next one commits it.
-func TestRebaseAfterDamageKeepsTheTurn(t *testing.T) {
+// A commit that meets damage is in doubt: once the checkpoint is mended, Settle stores it.
+func TestCommitAfterDamage(t *testing.T) {
 	b := memory.New()
 	store := newStore(t, b, nil)
 	s, _ := grown(t, store, "s", 1, nil)
 	good := objects(t, b)[latestKey]
 	say(t, s, "u2")
 	must(b.Put(bg, latestKey, []byte("?"), backend.Cond{}))(t)
-	if _, err := s.Rebase(bg); !errors.Is(err, coppice.ErrCorrupt) {
-		t.Errorf("rebase: %v", err)
+	if _, err := s.Commit(bg, coppice.Turn{}); !errors.Is(err, coppice.ErrCorrupt) {
+		t.Errorf("commit: %v", err)
 	}
 	must(b.Put(bg, latestKey, []byte(good), backend.Cond{}))(t)
-	same(t, "entries", must(s.Rebase(bg))(t).Entries, 1)
+	same(t, "entries", must(s.Settle(bg, ""))(t).Entries, 1)
 	same(t, "context", texts(t, s), "u1 a1 u2")
 	same(t, "reopened", texts(t, open(t, store, "s")), "u1 a1 u2")
 }

@@ -37,7 +37,7 @@ func TestHistoryIsNeverChanged(t *testing.T) {
 		if _, err := s.Commit(bg, coppice.Turn{}); err == nil {
 			t.Error("an old writer committed")
 		}
-		must(s.Rebase(bg))(t)
+		must(s.Commit(bg, coppice.Turn{KeepBoth: true}))(t)
 		must(s.Prune(bg, snapshot.Retention{}))(t)
 		ok(t, s.Close())
 		must(store.GC(bg, "s", false))(t)

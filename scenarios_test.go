@@ -48,7 +48,7 @@ import (
 //	34    a failed restore harms nothing and is tried again      TestFailedOpenHarmsNothing, TestDamageIsNotTakenForNew
 //	35    the answer comes to a new process                      TestOpenCalls, TestForeignBytesForACheckpoint
 //
-// And what is ours: concurrent writers TestConflictRebase and internal/proof/linear; power loss
+// And what is ours: concurrent writers TestConflictKept and internal/proof/linear; power loss
 // internal/proof/crash, internal/journal TestPowerLoss, TestKill9; a corrupt latest TestForeignBytesForACheckpoint and
 // internal/journal TestLostCheckpoint; bounded bytes TestResumeDoesNotGrow; branch, fork, switch
 // TestNavigation, TestFork, TestForkAfterCompaction, TestStatesOfBranchesDoNotLeak; retention TestSnapshots,

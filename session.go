@@ -50,16 +50,16 @@ func (s *Session) receipt(op string, r journal.Result, err error) (Receipt, erro
 func receiptOf(r journal.Result) Receipt {
 	return Receipt{
 		Head: r.Commit.Head, Entries: r.Commit.Entries, Kept: r.Kept, Snapshot: r.Snapshot, Warnings: r.Warnings,
-		Bytes: r.Bytes, IO: r.IO, IDs: r.IDs, Repeated: r.Repeated, Pending: r.Pending,
+		Bytes: r.Bytes, IO: r.IO, IDs: r.IDs, Repeated: r.Repeated,
 	}
 }
 
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// Info returns the summary of the last acknowledged commit.
+// Info returns the summary of the newest commit that the handle knows.
 func (s *Session) Info() checkpoint.Summary {
-	st := s.h.State()
+	st := s.h.Journal().Tip()
 	sum := readableInfo(st.Summary)
 	sum.Source = st.Source
 	if id := rawjson.Text(rawjson.Field(st.Header, "id")); sum.Source == nil && id != s.id {
@@ -151,17 +151,15 @@ func (s *Session) Context(ctx context.Context) (transcript.Context, error) {
 	return c, s.fail("context", err)
 }
 
-// Append adds entries after the head, all or none, in memory only; the head moves to the
-// last. It returns their ids in order. The next commit of any caller of the handle stores them: where several
-// callers share one, use Turn.Entries. A draft with an id of its own, or with Raw, is looked for in the index of
-// all ids, which the first such call reads (at most four reads): fs.ErrExist if the session has it.
+// Append adds entries after the head, all or none, to the buffer of the handle: in memory only. The head moves to the
+// last. It returns their ids in order. The next Commit without a Base, of any caller of the handle, stores them:
+// where several callers share one, use Turn.Entries. A draft with an id of its own, or with Raw, is looked for in the
+// index of all ids, which the first such call reads (at most four reads): fs.ErrExist if the session has it.
 // Draft.Parent may name any entry; a whole id is found in that index, a prefix of one in the tree.
 //
-// Append waits only while a request is on its way that may put the head elsewhere: Branch, Switch, Edit, Rollback,
-// Rebase, Claim, turns that are kept or carry their entries. If ctx ends meanwhile, nothing was appended.
-//
-// On a handle that knows that it lost, Append returns ErrConflict until Rebase or Reload begins, and ErrFenced until
-// Claim or Reload does; nothing was appended. So the caller learns it before it pays for another model call.
+// Append waits while another call of the handle writes. If ctx ends meanwhile, nothing was appended. A handle that
+// knows that the session has left its line returns ErrConflict or ErrFenced, one in doubt ErrInDoubt: so the caller
+// learns it before it pays for another model call.
 func (s *Session) Append(ctx context.Context, d ...transcript.Draft) ([]string, error) {
 	ids, err := s.h.Append(ctx, d)
 	return ids, s.fail("append", err)
@@ -282,11 +280,10 @@ func forward[T any](seq iter.Seq2[T, error], yield func(T, error) bool) error {
 	return nil
 }
 
-// Close refuses new calls, waits for the request on its way, ends commits that were not sent with fs.ErrClosed, and
-// joins background work, for at most 10 s together. If this handle committed and has not failed, on disk
-// it then confirms the log and writes the checkpoint; a handle that committed nothing writes nothing. Its error
-// counts the entries that were never committed, and separately those whose outcome is unknown. After it every
-// method that can fail returns fs.ErrClosed. Idempotent.
+// Close refuses new calls and those that wait, waits for the request that was sent, and joins background work, for at
+// most 10 s together. If this handle committed, on disk it then confirms the log and writes the checkpoint; a handle
+// that committed nothing writes nothing. Its error is ErrUncommitted if entries were appended and not stored, and
+// ErrCommitUnknown for a commit in doubt. After it every method that can fail returns fs.ErrClosed. Idempotent.
 func (s *Session) Close() error {
 	s.store.forget(s)
 	return s.fail("close", s.h.Close())

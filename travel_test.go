@@ -142,6 +142,7 @@ func TestRollback(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, rs := grown(t, store, "s", 4, nil)
 		say(t, s, "u5")
+		commit(t, s, nil)
 		r := must(s.Rollback(bg, coppice.Target{Seq: 2}))(t)
 		same(t, "kept", r.Kept, "main")
 		same(t, "branch", r.Branch, "rollback-2")

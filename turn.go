@@ -36,34 +36,32 @@ type Turn struct {
 
 	// Key makes the turn idempotent, at most 256 bytes. The session remembers the keys of its last 1,024 commits
 	// that had one, across restarts and writers. A turn with a known key is not applied again: Commit returns the
-	// receipt of the first time, with Repeated. Other content under a known key is ErrKeyReused: content is Reason,
-	// State, Manager, Docs and Entries, not Base, not KeepBoth and not what was appended. A turn whose key is still on
-	// its way, or has failed with an unknown outcome or a conflict, gets that turn's answer: its error, or its receipt
-	// with Repeated. A turn with a key should carry its entries: of one that is repeated, entries from Append stay
-	// pending.
+	// receipt of the first time, with Repeated; what it would have stored of the buffer is dropped. Other content under
+	// a known key is ErrKeyReused: content is Reason, State, Manager, Docs, Entries and the buffer, not Base and not
+	// KeepBoth. A turn with a key should carry its entries.
 	Key string
 
-	// Entries belong to this turn: they are stored with it or withdrawn with it, and stay pending only when
-	// their own outcome is unknown. Several callers of one handle commit this way; Append is for a single one.
-	// The first grows from the head of the commit Base, each other from the one before it, unless Draft.Parent
-	// names another entry.
+	// Entries are stored after what was appended. The first grows from the head of the commit Base, or from the last
+	// entry that was appended, each other from the one before it, unless Draft.Parent names another entry. If the turn
+	// is not stored they are the caller's: the handle keeps nothing of them.
 	Entries []transcript.Draft
 
-	// Base is the id of the commit that the turn was made on. If head or document moved since, or other entries
-	// are pending that move the head, Commit returns ErrConflict and withdraws the turn, or with KeepBoth stores
-	// it as a sibling branch (Receipt.Kept). Commits that moved neither, labels say, do not count. An id that is
-	// no commit's is fs.ErrNotExist, unless Key is known. "" = where the handle is when Commit is called, pending
-	// entries included.
+	// Base is the id of the commit that the turn was made on. A turn with a Base leaves alone what was appended. If
+	// branch, head or document of the session differ since, Commit returns ErrConflict, or with KeepBoth stores the
+	// turn as a sibling branch (Receipt.Kept). Commits that moved none of them, labels say, do not count. A Base that
+	// is the end of a kept branch continues that branch. An id that is no commit's is fs.ErrNotExist, unless Key is
+	// known. "" = the commit that the handle shows (Head().Commit).
 	Base string
 
-	// KeepBoth keeps this turn as a branch, at once, where it meets a conflict (Receipt.Kept), as
-	// SessionOptions.KeepBoth does for every turn of the handle: either is enough. Of turns that share a request each
-	// is treated as it asks, if all of them have Entries or a Base and nothing from Append is pending. Else one that
-	// does not ask for it makes the conflict that of all. A handle that already refuses commits refuses this turn too.
+	// KeepBoth stores this turn as a branch where it meets a conflict or a fence (Receipt.Kept).
+	// SessionOptions.KeepBoth does so for every turn of the handle in a conflict. The handle stays where it was: it
+	// is behind the session, until Reload. A turn of unknown outcome that keeps both and has no key must not be sent
+	// again: call Settle.
 	KeepBoth bool
 
-	// OnKnownID says what becomes of Entries with an id of their own (Draft.ID, Draft.Raw) that the session has, on any
-	// branch, or that are pending. It is decided for the very commit that is made, also where others commit meanwhile.
+	// OnKnownID is the rule for Entries with an id of their own (Draft.ID, Draft.Raw) that the session has, on any
+	// branch, or that were appended. It is decided for the very commit that is made, also where others commit
+	// meanwhile.
 	OnKnownID KnownID
 }
 
@@ -88,13 +86,11 @@ const (
 	KnownAmend
 )
 
-// Receipt says what a commit did. Of Rebase and Claim it is the receipt of the last commit that they made, with the
-// entries of all of them.
+// Receipt says what a commit did.
 type Receipt struct {
 	checkpoint.Head     // Seq, Commit, Epoch, Entry, Branch
 	Entries         int // how many it made durable
-	// the branch on which a losing turn (KeepBoth, Rebase), what was appended before a repeated turn that met a
-	// conflict (KeepBoth), or an abandoned line (Rollback) now lives; "" = none
+	// the branch on which a losing turn (KeepBoth) or an abandoned line (Rollback) is now; "" = none
 	Kept     string
 	Snapshot string   // that the policy had taken of an earlier state, which this commit names; "" = none
 	Warnings []string // soft limits passed, with value and limit
@@ -105,7 +101,6 @@ type Receipt struct {
 	// Turn.Key was known: this is the receipt of the first time, and nothing was applied now. Or all entries were
 	// known, and there was nothing else: see KnownIgnore
 	Repeated bool
-	Pending  int // with Repeated: entries appended before the call that are still pending; else 0
 }
 
 // Change is one commit as Watch yields it, with the entries that it made durable, as they were appended: an amendment
@@ -140,24 +135,22 @@ type BranchOptions struct {
 	FromHook bool            // a hook made the summary, not the program itself
 }
 
-// Commit makes everything that was appended before the call durable, with the turn's state and its own
-// entries: one PUT, or one append and one sync, and one PUT more for each new large image. Commits that meet
-// share it, each with a seq of its own. A nil error means that all of it is stored, on whatever branch; if
-// the receipt says Repeated, nothing was done. State is marshalled before anything else.
+// Commit stores everything that was appended and the turn's own entries, with the turn's state: one PUT, or one append
+// and one sync, and one PUT more for each new large image. Callers of one handle wait for each other, in order of
+// arrival. A nil error means that all of it is stored, on whatever branch; if the receipt says Repeated, nothing was
+// done. A turn with nothing to store commits nothing, and its receipt names the commit that the handle shows.
 //
-// On an error State is as it was, and the turn's own entries are withdrawn unless their outcome is unknown:
+// On an error the handle is as it was before the call: State, and what was appended.
 //
-//   - ErrConflict, ErrFenced: nothing was applied. The turn is kept in the handle, which refuses commits until
-//     Rebase stores it or Reload drops it. A turn with Entries or a Base is withdrawn instead, and the handle
-//     works on.
-//   - ErrCommitUnknown: the turn may have been applied. It is kept, entries included, until Rebase or Reload.
-//   - ErrInDoubt: nothing was applied, because an earlier commit of the handle is in doubt. Call Rebase first.
+//   - ErrCommitUnknown: the turn may be stored. The handle keeps the request: Settle finds out whether it is, and so
+//     does the next call with a Key or a Base, or the same turn again with its key. Reload and Discard forget it.
+//   - ErrInDoubt: nothing was applied, because an earlier commit of the handle is in doubt. Call Settle first.
+//   - ErrConflict, ErrFenced: nothing was applied. Commit it again with KeepBoth, or call Reload.
 //   - ErrKeyReused: nothing was applied.
-//   - Any other error: nothing was applied. State and key of the turn are dropped, what was appended is pending,
-//     and the next commit stores it.
+//   - Any other error: nothing was applied.
 //
-// If ctx ends while the turn waits for others, it is taken back. Once it was sent, Commit waits for the outcome;
-// the request is given up when the contexts of all who share it have ended.
+// If ctx ends before the request is sent, nothing was applied. Once it was sent, Commit returns when the store has
+// answered.
 func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 	o, err := t.options()
 	if err != nil {
@@ -301,41 +294,36 @@ func checkReason(reason string) error {
 }
 
 // Claim takes over the session: commits of every older writer return ErrFenced from then on, and this handle is no
-// longer fenced. It first stores what Rebase would store, in the same request: as plain commits, or as branches
-// (Receipt.Kept). Head and document stay the session's newest. A Claim whose outcome is unknown is not
-// repeated by Rebase.
+// longer fenced. Head and document stay the session's newest, and the handle stays where it is: Reload takes the
+// newest.
 func (s *Session) Claim(ctx context.Context) (Receipt, error) {
 	r, err := s.h.Claim(ctx)
 	return s.receipt("claim", r, err)
 }
 
-// Rebase stores the turns of failed commits, and what is pending or waits to be committed, each turn as a separate
-// commit. It reads the history first: a turn in doubt that is there is not repeated. If neither head nor document
-// moved since, these are plain commits. Otherwise they become separate branches with their own documents
-// (Receipt.Kept), head and document stay the winner's, and Switch goes there. If nothing has failed and nothing
-// is pending, Rebase commits nothing and takes the newest head.
-//
-// A handle that was fenced stays fenced: Rebase keeps its turns as branches, and later commits return ErrFenced
-// until Claim or Reload. If Rebase fails, the turns stay in the handle, and it may be called again. With ErrKeyReused
-// nothing was stored, and the turn whose key another writer used for other content is dropped: call Rebase again for
-// the others.
-func (s *Session) Rebase(ctx context.Context) (Receipt, error) {
-	r, err := s.h.Rebase(ctx)
-	return s.receipt("rebase", r, err)
+// Settle finds out whether a commit of unknown outcome is stored (Error.Commit; "" = the handle's newest one), and
+// returns its receipt. If nobody else committed it sends the same request again. A commit that is lost was not stored:
+// ErrConflict or ErrFenced where another writer was first, else backend.ErrBusy; what was appended is in the buffer
+// again. While it cannot be found out the error is ErrCommitUnknown.
+func (s *Session) Settle(ctx context.Context, commit string) (Receipt, error) {
+	r, err := s.h.Settle(ctx, commit)
+	return s.receipt("settle", r, err)
 }
 
-// Reload drops what is pending and the turns of failed commits, refuses commits that wait, takes the newest head, and
-// lifts a fence. A turn whose outcome was unknown may still be applied later: a request that is delayed cannot be
-// called back.
+// Discard drops what was appended, and a commit in doubt, without I/O. The handle stays where it is. A request that was
+// in doubt may still be stored: it is another writer's then.
+func (s *Session) Discard(ctx context.Context) error { return s.fail("discard", s.h.Discard(ctx)) }
+
+// Reload drops what was appended, and a commit in doubt, takes the newest head, and lifts a fence. A request that was
+// in doubt may still be stored: it is another writer's then.
 func (s *Session) Reload(ctx context.Context) error { return s.fail("reload", s.h.Reload(ctx)) }
 
-// MoveOption is an option of a Branch, Switch, Edit or Rollback.
+// MoveOption is an option of a move (Branch, Switch, Edit, Rollback) or of an annotation (Label, SetInfo, Amend, Hide).
 type MoveOption struct{ key string }
 
-// WithKey makes a move one, however often and through whichever handle it is made, as Turn.Key does for a turn: the
-// session remembers the key, at most 256 bytes, and a repeat does nothing and returns the receipt of the first time,
-// with Repeated. Through a handle that has not seen the first one it is ErrConflict, until Reload. The same key for
-// another move, or for a turn, is ErrKeyReused.
+// WithKey makes a move or an annotation one, however often and through whichever handle it is made, as Turn.Key does
+// for a turn: the session remembers the key, at most 256 bytes, and a repeat does nothing and returns the receipt of
+// the first time, with Repeated. The same key for another move, or for a turn, is ErrKeyReused.
 func WithKey(key string) MoveOption { return MoveOption{key} }
 
 // keyOf returns the key that options give.
@@ -386,8 +374,9 @@ func (s *Session) RenameBranch(ctx context.Context, name, to string) (Receipt, e
 	return s.receipt("rename branch", r, err)
 }
 
-// Label names an entry for people; "" clears. The head stays.
-func (s *Session) Label(ctx context.Context, entry, label string) (Receipt, error) {
-	r, err := s.h.Label(ctx, entry, label)
+// Label names an entry for people; "" clears. It is an annotation: it is made on the newest state, whoever committed
+// last, and moves nothing. An entry that is not committed is ErrUncommitted.
+func (s *Session) Label(ctx context.Context, entry, label string, opts ...MoveOption) (Receipt, error) {
+	r, err := s.h.Label(ctx, keyOf(opts), entry, label)
 	return s.receipt("label", r, err)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// A turn that carries its entries and loses is withdrawn with them: nothing of it is stored or kept, the state is as it
-// was, and the hint says so. Made again after Reload it is stored.
+// Nothing of a turn that loses is stored or stays in the handle, the state is as it was, and the hint says so. Made
+// again after Reload it is stored.
 func TestConflictWithdrawsTheCarriedTurn(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -22,11 +22,11 @@ func TestConflictWithdrawsTheCarriedTurn(t *testing.T) {
 		commit(t, winner, state{Turns: 100})
 		turn := coppice.Turn{State: state{Turns: 7}, Entries: []transcript.Draft{entry.User("x")}}
 		_, err := s.Commit(bg, turn)
-		if !errors.Is(err, coppice.ErrConflict) || !strings.Contains(hint(err), "nothing of it was applied or kept") {
+		if !errors.Is(err, coppice.ErrConflict) || !strings.Contains(hint(err), "nothing was applied") {
 			t.Fatalf("%v, with the hint %q", err, hint(err))
 		}
 		same(t, "state after the failed commit", stateOf(t, s), state{Turns: 1})
-		same(t, "kept by Rebase", must(s.Rebase(bg))(t).Entries, 0)
+		same(t, "path after the failed commit", texts(t, s), "u1")
 		same(t, "stored", everything(t, open(t, store, "s")), "u1 w")
 		ok(t, s.Reload(bg))
 		must(s.Commit(bg, turn))(t)

@@ -117,21 +117,22 @@ func TestAppliedThenSuperseded(t *testing.T) {
 				t.Errorf("state %s, want %s", st.Doc.State, want)
 			}
 			// It was acknowledged, and the next commit meets the others.
-			if _, err := j.Commit(t.Context(), step(j, "late")); !errors.Is(err, journal.ErrConflict) {
+			late := step(j, "late")
+			if _, err := j.Commit(t.Context(), late); !errors.Is(err, journal.ErrConflict) {
 				t.Errorf("the next commit: %v, want a conflict", err)
 			}
-			res, err := j.Rebase(t.Context(), nil)
-			if err != nil || len(res) != 1 || res[0].Kept == "" {
-				t.Fatalf("rebase: %+v, %v", res, err)
+			res, err := beside(t.Context(), j, late)
+			if err != nil || res.Kept == "" {
+				t.Fatalf("kept: %+v, %v", res, err)
 			}
-			l.acked["late"] = res[0].Commit.Commit
+			l.acked["late"] = res.Commit.Commit
 			w.check(l)
 		})
 	}
 }
 
 // Our request is lost, and others commit meanwhile: that is a conflict, and nothing of ours is stored,
-// until Rebase keeps it beside them.
+// until it is committed again to be kept as a branch.
 func TestLostRequestThenConflict(t *testing.T) {
 	for _, others := range []int{1, 70} {
 		w, l := newWorld(t), newLedger()
@@ -144,19 +145,20 @@ func TestLostRequestThenConflict(t *testing.T) {
 				l.acked[id] = w.turn(other, id).Commit.Commit
 			}
 		}})
-		_, err := j.Commit(t.Context(), step(j, "turn"))
+		turn := step(j, "turn")
+		_, err := j.Commit(t.Context(), turn)
 		var f *store.Failure
 		if !errors.Is(err, journal.ErrConflict) || !errors.As(err, &f) || f.Winner == nil {
 			t.Fatalf("commit: %v", err)
 		}
 		l.failed["turn"] = err
 		w.check(l)
-		res, err := j.Rebase(t.Context(), nil)
-		if err != nil || len(res) != 1 || !strings.HasPrefix(res[0].Kept, "conflict-") {
-			t.Fatalf("rebase: %+v, %v", res, err)
+		res, err := beside(t.Context(), j, turn)
+		if err != nil || !strings.HasPrefix(res.Kept, "conflict-") {
+			t.Fatalf("kept: %+v, %v", res, err)
 		}
 		delete(l.failed, "turn")
-		l.acked["turn"] = res[0].Commit.Commit
+		l.acked["turn"] = res.Commit.Commit
 		w.check(l)
 	}
 }
@@ -193,7 +195,7 @@ func dead(kind faultproxy.Kind) func(*http.Request) faultproxy.Fault {
 }
 
 // No answer ever comes: the outcome is unknown, the handle refuses further commits (I11), of which
-// nothing is sent, and Rebase finds out, applied or not.
+// nothing is sent, and Settle finds out, applied or not.
 func TestUnknown(t *testing.T) {
 	for _, kind := range []faultproxy.Kind{faultproxy.LoseAnswer, faultproxy.LoseRequest} {
 		for _, creates := range []bool{false, true} {
@@ -213,11 +215,11 @@ func TestUnknown(t *testing.T) {
 				if _, err := j.Commit(t.Context(), step(j, "too-early")); !errors.Is(err, journal.ErrInDoubt) || errors.Is(err, journal.ErrUnknown) {
 					t.Errorf("I11: a commit after unknown: %v", err)
 				}
-				res, err := j.Rebase(t.Context(), nil)
-				if err != nil || len(res) != 1 {
-					t.Fatalf("rebase: %+v, %v", res, err)
+				res, err := j.Settle(t.Context(), "")
+				if err != nil {
+					t.Fatalf("settle: %v", err)
 				}
-				l.acked["turn"] = res[0].Commit.Commit
+				l.acked["turn"] = res.Commit.Commit
 				l.acked["next"] = w.turn(j, "next").Commit.Commit
 				w.check(l)
 			})
@@ -233,7 +235,8 @@ func TestZombieRequest(t *testing.T) {
 	j := w.create(w.faulty)
 	l.acked["first"] = w.turn(j, "first").Commit.Commit
 	w.proxy.Decide(dead(faultproxy.Hold))
-	_, err := j.Commit(t.Context(), step(j, "zombie"))
+	zombie := step(j, "zombie")
+	_, err := j.Commit(t.Context(), zombie)
 	if !errors.Is(err, journal.ErrUnknown) || w.proxy.Held() == 0 {
 		t.Fatalf("commit: %v, %d requests are held", err, w.proxy.Held())
 	}
@@ -258,11 +261,16 @@ func TestZombieRequest(t *testing.T) {
 		t.Errorf("epoch %d, the claim had %d", st.Summary.Epoch, r.Commit.Epoch)
 	}
 	// The old host learns that it was fenced, and can still keep its turn.
-	if _, err = j.Rebase(t.Context(), nil); err == nil {
-		delete(l.failed, "zombie")
-		l.doubt["zombie"] = errors.New("kept by Rebase")
-		w.check(l)
+	if _, err = j.Settle(t.Context(), ""); !errors.Is(err, journal.ErrFenced) {
+		t.Errorf("settle: %v", err)
 	}
+	kept, err := beside(t.Context(), j, zombie)
+	if err != nil || kept.Kept == "" {
+		t.Fatalf("kept: %+v, %v", kept, err)
+	}
+	delete(l.failed, "zombie")
+	l.acked["zombie"] = kept.Commit.Commit
+	w.check(l)
 }
 
 // Without a claim in between the held request may still come true: unknown is neither yes nor no.
@@ -288,11 +296,11 @@ func TestZombieComesTrue(t *testing.T) {
 	if st := w.check(l); st.Summary.Seq != before.Seq+1 {
 		t.Errorf("seq %d after it arrived", st.Summary.Seq)
 	}
-	res, err := j.Rebase(t.Context(), nil)
-	if err != nil || len(res) != 1 {
-		t.Fatalf("rebase: %+v, %v", res, err)
+	res, err := j.Settle(t.Context(), "")
+	if err != nil {
+		t.Fatalf("settle: %v", err)
 	}
-	l.acked["zombie"] = res[0].Commit.Commit
+	l.acked["zombie"] = res.Commit.Commit
 	w.check(l)
 }
 

@@ -194,15 +194,15 @@ func behindAnObject(w *world, folder string, kind fault.Kind, turns int) {
 	if left := w.sound(); left != 0 {
 		t.Errorf("%d objects are left over", left)
 	}
-	_, err := j.Commit(t.Context(), step(j, "slow"))
+	slow := step(j, "slow")
+	_, err := j.Commit(t.Context(), slow)
 	if !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("the slow one's next commit: %v", err)
 	}
-	res := must(j.Rebase(t.Context(), nil))(t)
-	if len(res) != 1 {
-		t.Fatalf("rebase: %+v", res)
+	l.acked["slow"] = must(beside(t.Context(), j, slow))(t).Commit.Commit
+	if err := j.Reload(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	l.acked["slow"] = res[0].Commit.Commit
 	for i := range 8 { // sealed and folded anew
 		id := fmt.Sprintf("on-%d", i)
 		l.acked[id] = w.turn(j, id).Commit.Commit

@@ -49,7 +49,7 @@ func weather(rng *rand.Rand) func(r *http.Request) faultproxy.Fault {
 }
 
 // Eight writers on one session over a store in bad weather. Every turn is acknowledged in the end, at
-// once or by Rebase; the history holds exactly those, each once; and no error was a false one.
+// once or in the end; the history holds exactly those, each once; and no error was a false one.
 func TestChaos(t *testing.T) {
 	seed := maphash.String(maphash.MakeSeed(), "chaos")
 	if text := os.Getenv(seedEnv); text != "" {
@@ -154,9 +154,10 @@ func (c *chaos) write(who int, rng *rand.Rand) {
 		s.KeepBoth = rng.IntN(2) == 0
 		r, err := j.Commit(ctx, s)
 		if err != nil {
-			if r, err = c.recover(ctx, j, s, err); err != nil {
-				j = nil
-			}
+			r, err = c.recover(ctx, j, s, err)
+		}
+		if err != nil || r.Kept != "" && j.Reload(ctx) != nil {
+			j = nil
 		}
 		c.note(id, r, err)
 	}
@@ -167,16 +168,17 @@ func (c *chaos) write(who int, rng *rand.Rand) {
 	}
 }
 
-// recover does what a program does that wants its turn kept: what the handle kept goes by Rebase, what it
-// gave back is committed again.
+// recover does what a program does that wants its turn kept: it settles a doubt, keeps a turn that lost as a branch, and
+// commits again what was not stored.
 func (c *chaos) recover(ctx context.Context, j *journal.Journal, s *journal.Step, err error) (r journal.Result, _ error) {
 	for try := 0; err != nil && try < 100; try++ {
-		kept := errors.Is(err, journal.ErrUnknown) || errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)
+		unknown := errors.Is(err, journal.ErrUnknown)
+		lost := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)
 		c.mu.Lock()
 		switch {
-		case errors.Is(err, journal.ErrUnknown):
+		case unknown:
 			c.unknown++
-		case kept:
+		case lost:
 			c.conflicts++
 		case backend.OutcomeOf(err) == backend.NotApplied:
 			c.refused++
@@ -185,16 +187,13 @@ func (c *chaos) recover(ctx context.Context, j *journal.Journal, s *journal.Step
 			return r, err
 		}
 		c.mu.Unlock()
-		if !kept && j.Broken() == nil {
+		switch {
+		case unknown || j.InDoubt():
+			r, err = j.Settle(ctx, "")
+		case lost:
+			r, err = beside(ctx, j, s)
+		default:
 			r, err = j.Commit(ctx, s)
-			continue
-		}
-		var all []journal.Result
-		if all, err = j.Rebase(ctx, nil); err == nil {
-			if len(all) != 1 {
-				return r, fmt.Errorf("rebase gave %d results", len(all))
-			}
-			r = all[0]
 		}
 	}
 	return r, err

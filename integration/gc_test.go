@@ -55,10 +55,7 @@ func (m *market) life(name string, rng *rand.Rand) {
 		s.KeepBoth = true
 		r, err := j.Commit(host.ctx, s)
 		if errors.Is(err, journal.ErrFenced) { // another claimed it: the turn is kept
-			var all []journal.Result
-			if all, err = j.Rebase(host.ctx, nil); err == nil {
-				r = all[0]
-			}
+			r, err = beside(host.ctx, j, s)
 		}
 		dead := len(host.Faults()) > 0
 		if err != nil && !dead {

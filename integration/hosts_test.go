@@ -61,8 +61,8 @@ func (w *world) begun() {
 }
 
 // Many hosts resume one session and commit at once: one wins, each other is told by whom it was beaten, and
-// nothing of theirs is stored until they say what is to become of it. Rebase at once, too, keeps every turn
-// beside the winner's, with its own state; KeepBoth does it within Commit.
+// nothing of theirs is stored until they commit it again with KeepBoth. That keeps every turn as a branch, with its own
+// state.
 func TestManyHosts(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		t.Run(fmt.Sprintf("KeepBoth=%v", keep), func(t *testing.T) {
@@ -110,7 +110,7 @@ func manyHosts(w *world, keep bool) {
 		w.onces("first", want[won+1])
 		together(func(i int) {
 			if i != won {
-				got[i], errs[i] = hosts[i].Rebase(ctx)
+				got[i], errs[i] = hosts[i].Commit(ctx, coppice.Turn{State: counter{Turns: 10 + i}, KeepBoth: true})
 			}
 		})
 	}
@@ -138,9 +138,9 @@ func manyHosts(w *world, keep bool) {
 	w.sound()
 }
 
-// A claim fences the host before it: its commit, which comes before its next side effect, is refused, is
-// not kept by KeepBoth, and stores nothing. Rebase keeps its turn as a branch and takes nothing: the new host
-// goes on as if nothing had been. The newest claim holds.
+// A claim fences the host before it: its commit, which comes before its next side effect, is refused, is not kept by
+// the handle's KeepBoth, and stores nothing. The turn's own KeepBoth keeps it as a branch and takes nothing: the new
+// host goes on as if nothing had been. The newest claim holds.
 func TestFencedHost(t *testing.T) {
 	onStores(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -150,7 +150,10 @@ func TestFencedHost(t *testing.T) {
 		claim := must(next.Claim(ctx))(t)
 		effects := 0
 		act := func(s *coppice.Session, text string) (coppice.Receipt, error) {
-			must(s.Append(ctx, entry.User(text)))(t)
+			_, err := s.Append(ctx, entry.User(text))
+			if err != nil {
+				return coppice.Receipt{}, err
+			}
 			r, err := s.Commit(ctx, coppice.Turn{State: counter{Turns: 20}, Reason: "before-effect"})
 			if err == nil {
 				effects++
@@ -167,9 +170,9 @@ func TestFencedHost(t *testing.T) {
 			t.Errorf("once more: %v, %d side effects", err, effects)
 		}
 		w.onces("first")
-		r := must(old.Rebase(ctx))(t)
+		r := must(old.Commit(ctx, coppice.Turn{State: counter{Turns: 20}, KeepBoth: true}))(t)
 		if r.Kept == "" || r.Entries != 1 {
-			t.Errorf("rebase: %+v", r)
+			t.Errorf("kept: %+v", r)
 		}
 		if r, err := act(next, "of the new host"); err != nil || r.Kept != "" || r.IO.Put > 2 {
 			t.Errorf("the new host's commit: %+v, %v", r, err)
@@ -195,8 +198,8 @@ func TestFencedHost(t *testing.T) {
 }
 
 // A commit of which nobody knows what became of it, and another host that does nothing meanwhile, commits,
-// or claims. The first host refuses to go on until it has looked; Rebase settles the turn: it is in the session
-// once, on the line where it got in force, else as a branch beside the other's.
+// or claims. The first host refuses to go on until it has looked: with Settle. The turn is in the session once, on the
+// line where it got in force, else as a branch.
 func TestUnknownBetweenHosts(t *testing.T) {
 	for _, kind := range kinds {
 		for _, other := range []string{"does nothing", "commits", "claims"} {
@@ -237,9 +240,14 @@ func unknownBetween(w *world, kind fault.Kind, other string) {
 	if kind == fault.Late && (len(late) != 1 || applied != (late[0] == nil)) {
 		t.Errorf("the late commit: %v", late)
 	}
-	r := must(a.Rebase(ctx))(t)
-	if kept := !applied && other != "does nothing"; kept != (r.Kept != "") || r.Entries != 1 {
-		t.Errorf("rebase: %+v", r)
+	r, err := a.Settle(ctx, "")
+	lost := errors.Is(err, coppice.ErrConflict) || errors.Is(err, coppice.ErrFenced)
+	if lost {
+		r, err = a.Commit(ctx, coppice.Turn{State: counter{Turns: 2}, KeepBoth: true})
+	}
+	kept := !applied && other != "does nothing"
+	if err != nil || kept != (r.Kept != "") || kept != lost || r.Entries != 1 {
+		t.Errorf("settled: %+v, %v", r, err)
 	}
 	w.onces(want...)
 	fresh := w.machine("fresh").resume(nil)
@@ -252,7 +260,7 @@ func unknownBetween(w *world, kind fault.Kind, other string) {
 	if n := turns(t, fresh); n != 2 && (r.Kept != "" || other != "commits") {
 		t.Errorf("state %d of the turn that was in doubt", n)
 	}
-	if other == "claims" { // Rebase does not lift a fence
+	if other == "claims" { // Settle does not lift a fence
 		if _, err := a.Append(ctx, entry.User("late")); !errors.Is(err, coppice.ErrFenced) {
 			t.Errorf("an append after the other's claim: %v", err)
 		}
@@ -284,7 +292,7 @@ func TestJobIsDoneAgain(t *testing.T) {
 				b := w.machine("two").resume(nil)
 				r := must(b.Commit(ctx, job))(t)
 				one.late()
-				again := must(a.Rebase(ctx))(t)
+				again := must(a.Commit(ctx, job))(t)
 				if again.Seq != r.Seq || again.Commit != r.Commit || again.Kept != "" {
 					t.Errorf("done as %d %s, and again as %d %s %s", r.Seq, r.Commit, again.Seq, again.Commit, again.Kept)
 				}

@@ -97,6 +97,12 @@ func step(j *journal.Journal, id string) *journal.Step {
 	}}
 }
 
+// beside stores a step that lost as a branch.
+func beside(ctx context.Context, j *journal.Journal, s *journal.Step) (journal.Result, error) {
+	s.KeepBoth, s.KeepFenced = true, true
+	return j.Commit(ctx, s)
+}
+
 func (w *world) turn(j *journal.Journal, id string) journal.Result {
 	w.t.Helper()
 	r, err := j.Commit(w.t.Context(), step(j, id))

@@ -120,7 +120,7 @@ func TestAFailedCommitLosesNothing(t *testing.T) {
 		t.Errorf("rescued %s", b.String())
 	}
 	broken.Store(false)
-	testutil.Must(s.Rebase(bg))(t)
+	testutil.Must(s.Commit(bg, coppice.Turn{}))(t)
 	testutil.OK(t, m.Close(bg))
 	again := testutil.Must(manager.New(storeOn(t, base), nil).Continue(bg, "/w"))(t)
 	same(t, "context of a reopened one", contextOf(t, again), "u1 a1 u2 a2")

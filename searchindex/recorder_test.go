@@ -142,7 +142,7 @@ func TestRecorderKeepsBoth(t *testing.T) {
 			if _, err := loser.Commit(t.Context(), coppice.Turn{}); !errors.Is(err, coppice.ErrConflict) {
 				t.Fatal(err)
 			}
-			if rc := testutil.Must(loser.Rebase(t.Context()))(t); rc.Kept == "" {
+			if rc := testutil.Must(loser.Commit(t.Context(), coppice.Turn{KeepBoth: true}))(t); rc.Kept == "" {
 				t.Fatal("nothing was kept")
 			}
 		}

@@ -204,6 +204,28 @@ func (a *appendStrategy) Publish(ctx context.Context, base *state.State, c *Comp
 	return nil, err
 }
 
+// Resend appends what is missing of a request behind its first k lines, which are there.
+func (a *appendStrategy) Resend(ctx context.Context, c *Composer, now *state.State, k int) (*state.State, error) {
+	if now.Summary.Commit == "" {
+		return a.create(ctx, c)
+	}
+	p, next := c.Bytes, *c.Next
+	if k > 0 {
+		p = p[c.Lines[k-1].End:]
+	}
+	info, err := a.b.Append(ctx, a.activeKey(now), now.Active().Bytes, p)
+	switch {
+	case err == nil:
+		if next.Active().Name == now.Active().Name {
+			next.Durable = info.Size
+		}
+		return &next, nil
+	case errors.Is(err, backend.ErrPrecondition):
+		return nil, a.unchanged(ctx, now)
+	}
+	return nil, err
+}
+
 // fits refuses a state whose checkpoint would be too large: what is acknowledged must leave a session that can be
 // resumed with one read. Few states are so large that the checkpoint has to be encoded to know.
 func (a *appendStrategy) fits(st *state.State) error {
@@ -302,16 +324,16 @@ func (a *appendStrategy) roll(ctx context.Context, c *Composer) error {
 	}
 	rnd, err := a.store.Random()
 	if err != nil {
-		return err
+		return notApplied("roll", a.cfg.Session, err)
 	}
 	name := layout.Segment{First: st.Next + 1, Epoch: c.Epoch, Rnd: rnd}
 	if err := c.Roll(name.Name()); err != nil {
-		return err
+		return notApplied("roll", a.cfg.Session, err)
 	}
 	next := *c.Next
 	opened, lines, err := a.newSegment(&next, name, next.Summary.Seq+1)
 	if err != nil {
-		return err
+		return notApplied("roll", a.cfg.Session, err)
 	}
 	if err := a.store.Create(ctx, name.PlainKey(a.cfg.Session), lines); err != nil {
 		return notApplied("roll", name.PlainKey(a.cfg.Session), err) // the batch itself was not sent
@@ -381,10 +403,7 @@ func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {
 // the next append goes to is not there, nothing will change by itself: a repair died before its end.
 func (a *appendStrategy) reread(ctx context.Context, base *state.State) error {
 	now, err := a.read(ctx)
-	switch {
-	case errors.Is(err, store.ErrDeleted):
-		return &store.Failure{Err: ErrFenced}
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	if now.Summary.Commit == base.Summary.Commit && now.Active().Name == base.Active().Name {

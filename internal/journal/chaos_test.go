@@ -77,37 +77,50 @@ func (l *ledger) check(t *testing.T, w *world, id string) {
 	}
 }
 
-// settle brings a broken handle back, and books what became of its turn.
-func (l *ledger) settle(ctx context.Context, rng *rand.Rand, j *Journal, e *Entry, err error) *Journal {
-	broken := errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced) || errors.Is(err, ErrUnknown)
-	switch {
-	case !broken && backend.OutcomeOf(err) == backend.NotApplied:
-		l.failed[e.ID] = true
-		return j
-	case !broken:
-		l.doubt[e.ID] = true
-		return nil
-	}
-	if rng.IntN(4) == 0 {
-		if errors.Is(err, ErrUnknown) {
-			l.doubt[e.ID] = true
-		} else {
-			l.failed[e.ID] = true
-		}
-		if j.Reload(ctx) != nil {
+// settle asks until the outcome of a turn that failed is known, and books it. A turn that lost is kept as a branch, or
+// dropped. It returns nil where the handle is of no more use.
+func (l *ledger) settle(ctx context.Context, rng *rand.Rand, j *Journal, step *Step, err error) *Journal {
+	id := step.Entries[0].ID
+	for range 4 {
+		var r Result
+		drop, keep := rng.IntN(4) == 0, false
+		switch {
+		case errors.Is(err, ErrUnknown) && drop:
+			l.doubt[id] = true
+			return reloaded(ctx, j)
+		case errors.Is(err, ErrUnknown):
+			r, err = j.Settle(ctx, "")
+		case (errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced)) && !drop:
+			step.KeepBoth, step.KeepFenced, keep = true, true, true
+			r, err = j.Commit(ctx, step)
+		case errors.Is(err, ErrConflict), errors.Is(err, ErrFenced):
+			l.failed[id] = true
+			return reloaded(ctx, j)
+		case backend.OutcomeOf(err) == backend.NotApplied:
+			l.failed[id] = true
+			return j
+		default:
+			l.doubt[id] = true
 			return nil
 		}
-		return j
-	}
-	for range 4 {
-		res, rerr := j.Rebase(ctx, nil)
-		if rerr == nil {
-			l.acked[e.ID] = res[0].Commit.Commit
+		if err == nil {
+			l.acked[id] = r.Commit.Commit
+			if keep && rng.IntN(2) == 0 { // else the handle is behind: what follows is kept as well
+				return reloaded(ctx, j)
+			}
 			return j
 		}
 	}
-	l.doubt[e.ID] = true
+	l.doubt[id] = true
 	return nil
+}
+
+// reloaded is a handle at the newest head, nil where that cannot be read.
+func reloaded(ctx context.Context, j *Journal) *Journal {
+	if j.Reload(ctx) != nil {
+		return nil
+	}
+	return j
 }
 
 // Three writers on one session, over a store that drops, loses, delays and repeats: what is acknowledged
@@ -173,18 +186,21 @@ func chaos(t *testing.T, kind string, seed uint64) {
 			_ = f.Deliver(ctx)
 			continue
 		case 2:
-			if _, err := j.Commit(ctx, &Step{Reason: "claim", Claim: true}); err != nil && j.Broken() != nil && j.Reload(ctx) != nil {
-				handles[k] = nil
+			if _, err := j.Commit(ctx, &Step{Reason: "claim", Claim: true}); err != nil && j.InDoubt() {
+				handles[k] = reloaded(ctx, j)
 			}
 			continue
 		}
 		e := say(j, fmt.Sprintf("e%02d-%d", i, k), "x")
-		r, err := j.Commit(ctx, &Step{Reason: "turn", Entries: []*Entry{e}, Edit: setState(fmt.Sprintf(`{"turn":%d}`, i)), KeepBoth: rng.IntN(3) == 0})
+		step := &Step{
+			Reason: "turn", Entries: []*Entry{e}, Edit: setState(fmt.Sprintf(`{"turn":%d}`, i)), KeepBoth: rng.IntN(3) == 0,
+		}
+		r, err := j.Commit(ctx, step)
 		if err == nil {
 			l.acked[e.ID] = r.Commit.Commit
 			continue
 		}
-		if handles[k] = l.settle(ctx, rng, j, e, err); handles[k] == nil {
+		if handles[k] = l.settle(ctx, rng, j, step, err); handles[k] == nil {
 			_ = j.Close(ctx)
 		}
 	}
@@ -276,8 +292,8 @@ func live(t *testing.T, w *world, l *ledger, p *plug, life int) {
 			if errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("commit %d of life %d: %v", i, life, err)
 			}
-			if res, rerr := j.Rebase(t.Context(), nil); p.crashed == nil && rerr == nil && len(res) == 1 {
-				l.acked[e.ID] = res[0].Commit.Commit
+			if r, serr := j.Settle(t.Context(), ""); p.crashed == nil && errors.Is(err, ErrUnknown) && serr == nil {
+				l.acked[e.ID] = r.Commit.Commit
 				continue
 			}
 			l.doubt[e.ID] = true

@@ -23,8 +23,9 @@ type Composer struct {
 	Next     *state.State // after all lines
 	Bytes    []byte       // all lines, each with its newline
 	Warnings []string
-	Size     int                // bytes of the object or the append that carries them
-	Record   *checkpoint.Record // of the line composed last
+	Size     int // bytes of the object or the append that carries them
+	Lines    []ComposedLine
+	Body     []byte // replace: the object that was sent
 
 	cfg      *Config
 	ords     map[*Entry]uint64 // of the entries in the lines
@@ -35,6 +36,13 @@ type Composer struct {
 	Settle   bool   // replace: everything is to be sealed and folded first
 	Anew     bool   // replace: the id index is to be made anew first
 	MustRoll bool   // append: this batch closes the segment, whatever its size
+}
+
+// ComposedLine is a commit line with its entries.
+type ComposedLine struct {
+	Record *checkpoint.Record
+	After  *state.State // after the line
+	End    int          // in Composer.Bytes
 }
 
 // NewComposer begins a batch on base; fresh: it takes the next epoch.
@@ -252,7 +260,8 @@ func (c *Composer) append(
 	}
 	next.Remember(small)
 	c.Bytes = append(append(c.Bytes, own.Line...), '\n')
-	c.Next, c.Record = next, rec
+	c.Next = next
+	c.Lines = append(c.Lines[:len(c.Lines):len(c.Lines)], ComposedLine{Record: rec, After: next, End: len(c.Bytes)})
 	return nil
 }
 

@@ -43,6 +43,7 @@ type Config struct {
 	Profile  transcript.Profile
 	MaxBytes int // bound of the working context; 0 = 4 MiB
 	ReadOnly bool
+	KeepBoth bool // turns that meet a conflict are kept as branches: a handle that is behind takes entries
 	Fresh    bool // the id was made for this session, or no object of it was there just now
 	Limits   Limits
 

@@ -134,8 +134,18 @@ func (d *deletion) try(ctx context.Context) error {
 	d.j.mu.Lock()
 	d.j.stand(st)
 	d.j.mu.Unlock()
-	_, err = d.j.Commit(ctx, &Step{Reason: state.ReasonDelete, Claim: true, Source: d.source})
-	if errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced) { // by a commit, or by another deletion
+	h, err := d.j.Hold(ctx, "delete")
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	_, err = h.Write(ctx, Call{Based: true}, func(_ context.Context, on *state.State) (*Step, error) {
+		if on.Summary.Commit != st.Summary.Commit { // another writer's commit, or another deletion
+			return nil, errHeadMoved
+		}
+		return &Step{Reason: state.ReasonDelete, Claim: true, Source: d.source}, nil
+	})
+	if errors.Is(err, ErrFenced) || errors.Is(err, store.ErrDeleted) {
 		return errHeadMoved
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
@@ -28,8 +27,7 @@ type Entry struct {
 	ord   atomic.Int64          // ordinal + 1; 0 = not durable
 	at    atomic.Pointer[Place] // Parent, once the handle has the entry
 	stage stage                 // guarded by Journal.mu
-	skip  bool                  // the session has its id: the leader's, while it composes
-	own   bool                  // it is in the list for readers only: its turn carries it
+	skip  bool                  // the session has its id; set while a request is composed, under the lock
 	pos   uint64                // its number in this handle's appends
 }
 
@@ -37,11 +35,9 @@ type Entry struct {
 type stage uint8
 
 const (
-	pending  stage = iota // the next commit takes it
-	inFlight              // a request holds it
-	inDoubt               // a request held it whose outcome is unknown
+	pending stage = iota // in the buffer
 	durable
-	dropped // by Reload, Close, or with the turn that it belonged to
+	dropped // by Reload, Discard, Close, or with a turn that was repeated
 )
 
 // Ordinal returns the entry's ordinal; false while it is not durable.
@@ -123,55 +119,56 @@ func (p Place) Anchor() Place {
 // acknowledged. It is immutable.
 type View struct {
 	State   *state.State
-	Open    []*Entry // not acknowledged, in append order
-	Head    Place    // from which the next entry grows
-	Pos     uint64   // appends so far: a commit with Upto = Pos takes just these
-	Version uint64   // grows with every change
+	Tip     *state.State // the newest that is known: State, unless the handle is behind
+	Open    []*Entry     // not acknowledged, in append order
+	Head    Place        // from which the next entry grows
+	Pos     uint64       // appends so far: a commit with Upto = Pos takes just these
+	Version uint64       // grows with every change
 }
 
 // View returns what readers see now.
 func (j *Journal) View() View {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return View{State: j.st, Open: slices.Clip(j.list), Head: j.head.Settled(), Pos: j.pos, Version: j.version}
+	tip := j.tip
+	if tip.Summary.Tombstone { // it has no lines: readers have those of before
+		tip = j.view
+	}
+	return View{
+		State: j.view, Tip: tip, Open: slices.Clip(j.list), Head: j.head.Settled(), Pos: j.pos, Version: j.version,
+	}
 }
 
-// Append adds the entries that build makes to the list of what is not durable, all or none, in memory only. build is
-// called with the place from which the next entry grows, and with a look-up of entries by id in the list; it runs under
-// the handle's lock and must not call the handle.
-//
-// Append waits only while a request is on its way that puts the head elsewhere: a navigation, kept turns, or turns that
-// carry their entries. Cancelled meanwhile, it has appended nothing.
-//
-// On a handle that lost to another writer it appends nothing either, unless aside is set, and returns ErrConflict or
-// ErrFenced: else a caller learns only at its next commit that it works on a line that the session has left.
-func (j *Journal) Append(
-	ctx context.Context, aside bool,
-	build func(st *state.State, head Place, find func(id string) *Entry) ([]*Entry, error),
-) error {
-	for {
-		j.mu.Lock()
-		if j.closed {
-			j.mu.Unlock()
-			return j.notApplied("append", backend.ErrClosed)
-		}
-		if f := j.lostAppend(); f != nil && !aside {
-			j.mu.Unlock()
-			return f
-		}
-		hold := j.hold
-		if hold == nil {
-			break
-		}
-		j.mu.Unlock()
-		select {
-		case <-hold:
-		case <-ctx.Done():
-			return j.notApplied("append", ctx.Err())
-		}
+// Append is Held.Append under the lock.
+func (j *Journal) Append(ctx context.Context, build Build) error {
+	h, err := j.Hold(ctx, "append")
+	if err != nil {
+		return err
 	}
+	defer h.Release()
+	return h.Append(build)
+}
+
+// Build makes entries. It is called with the place from which the next one grows, and with a look-up of entries by id
+// in the buffer. It must not call the handle.
+type Build func(st *state.State, head Place, find func(id string) *Entry) ([]*Entry, error)
+
+// Append adds the entries that build makes to the buffer, all or none, in memory only. A handle in doubt refuses it,
+// and so does one that is behind, unless it keeps both: else a caller learns only at its next commit that the session
+// has left the line that it works on.
+func (h Held) Append(build Build) error {
+	j := h.j
+	j.mu.Lock()
 	defer j.mu.Unlock()
-	entries, err := build(j.st, j.head.Settled(), func(id string) *Entry { return j.ids[id] })
+	switch {
+	case j.doubt != nil:
+		return j.notApplied("append", ErrInDoubt)
+	case j.fences(j.tip, j.view.Summary.Seq):
+		return fenced(j.tip)
+	case !sameHead(j.view, j.tip) && !j.cfg.KeepBoth:
+		return conflict(j.tip)
+	}
+	entries, err := build(j.view, j.head.Settled(), func(id string) *Entry { return j.ids[id] })
 	if err != nil {
 		return err
 	}
@@ -179,7 +176,7 @@ func (j *Journal) Append(
 		e.take()
 		e.pos, e.stage = j.pos, pending
 		j.pos++
-		j.list = append(j.list, e)
+		j.list = append(j.list[:len(j.list):len(j.list)], e)
 		j.ids[e.ID] = e
 		j.holdBlobs(e.Blobs)
 		if !e.Aside {
@@ -219,23 +216,4 @@ func (j *Journal) prune() {
 	}
 	j.list = left
 	j.version++
-}
-
-// dropAll forgets everything that is not durable; j.mu is held.
-func (j *Journal) dropAll() {
-	for _, e := range j.list {
-		e.stage = dropped
-	}
-	j.list, j.ids = nil, map[string]*Entry{}
-	j.version++
-}
-
-// waitingEntries returns the entries that no request holds, in order; j.mu is held.
-func (j *Journal) waitingEntries() (list []*Entry) {
-	for _, e := range j.list {
-		if e.stage == pending && !e.own {
-			list = append(list, e)
-		}
-	}
-	return list
 }

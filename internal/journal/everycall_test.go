@@ -23,28 +23,26 @@ type life struct {
 	ctx context.Context
 }
 
-// commit makes a turn, and keeps or drops it if it fails.
+// commit makes a turn. If it fails it asks for its outcome, and keeps it as a branch where it lost.
 func (v *life) commit(j *Journal, id string, step *Step) {
 	e := say(j, id, "text of "+id)
 	step.Reason, step.Entries, step.Edit = "turn", []*Entry{e}, setState(fmt.Sprintf(`{"at":%q}`, id))
 	r, err := j.Commit(v.ctx, step)
-	if errors.Is(err, ErrInDoubt) { // something before it is: this turn was not sent, and is dropped
+	if errors.Is(err, ErrInDoubt) { // of something before it: this turn was not sent, and is dropped
 		v.l.failed[id] = true
-		_, _ = j.Rebase(v.ctx, nil)
+		_, _ = j.Settle(v.ctx, "")
 		return
 	}
-	for try := 0; err != nil && try < 3; try++ {
-		if j.Broken() == nil {
-			if backend.OutcomeOf(err) == backend.NotApplied {
-				v.l.failed[id] = true
-			} else {
-				v.l.doubt[id] = true
-			}
+	for range 3 {
+		switch {
+		case errors.Is(err, ErrUnknown):
+			r, err = j.Settle(v.ctx, "")
+		case errors.Is(err, ErrConflict), errors.Is(err, ErrFenced):
+			step.KeepBoth, step.KeepFenced = true, true
+			r, err = j.Commit(v.ctx, step)
+		case err != nil && backend.OutcomeOf(err) == backend.NotApplied:
+			v.l.failed[id] = true
 			return
-		}
-		var all []Result
-		if all, err = j.Rebase(v.ctx, nil); err == nil {
-			r = all[0]
 		}
 	}
 	if err != nil {
@@ -53,6 +51,9 @@ func (v *life) commit(j *Journal, id string, step *Step) {
 		return
 	}
 	v.l.acked[id] = r.Commit.Commit
+	if r.Kept != "" {
+		_ = j.Reload(v.ctx)
+	}
 }
 
 // open opens a handle; what fails for once is asked again.
@@ -92,7 +93,7 @@ func (v *life) run(settle bool) {
 	}
 	v.read(j)
 	if settle {
-		_ = j.Settle(v.ctx)
+		_ = j.Tidy(v.ctx)
 	}
 	_, _ = first.Commit(v.ctx, &Step{Reason: "claim", Claim: true})
 	v.commit(j, "fenced", &Step{})

@@ -11,23 +11,16 @@
 // next state.State from the last one, and reading another writer's commits from the log makes the same value
 // by the same code (state.Advance), so what is acknowledged and what is recovered cannot differ.
 //
-// The journal owns one list of everything that is not durable yet, in append order, under one lock: pending, in flight,
-// in doubt. A commit is a cut in that list: it takes what was appended before it. These are the stations of one commit,
-// in order:
+// A handle writes one step at a time (ADR 0036). The path of a commit, in commit.go:
 //
-//  1. Commit (queue.go) admits the turn to the queue, or joins it to the turn with the same key. The first that
-//     finds no leader leads, and gathers what is queued.
-//  2. publish (publish.go) makes the plan: on which state, plainly or beside a winner's line.
-//  3. compose (publish.go) takes in what the background sealed, has the strategy confirm what the batch builds upon
-//     (Prepare), and looks up idempotency keys (keys.go) and ids of entries (known.go).
-//  4. batch (batch.go) cuts the list into lines, and the Composer (compose.go) writes them: bytes, and the State that
-//     state.Advance makes of them.
+//  1. Hold takes the lock, in order of arrival. A doubt of an earlier request is ended (doubt.go).
+//  2. A known idempotency key answers (keys.go).
+//  3. The caller's plan makes the step; judge (judge.go) says whether it may be stored, and on which line.
+//  4. compose (request.go) has the strategy confirm what the step builds upon; the Composer writes the lines: bytes,
+//     and the State that state.Advance makes of them.
 //  5. The strategy publishes: append.go by one compare-and-append, replace.go by one conditional PUT.
-//  6. publish.go accepts what was acknowledged; outcome.go does the rest. Each turn is answered once.
-//  7. upkeep.go starts in the background what is due then: sealing, folding, checkpoints, snapshots.
-//
-// Rebase, Claim, Reload (mend.go), navigations, Delete and Close have the lead for themselves; commits queue meanwhile.
-// Every writer of the log or of the checkpoint follows one rule: it leads, what it builds upon is confirmed, it writes.
+//  6. accept (request.go) moves tip and view, and starts what is due in the background (upkeep.go): sealing, folding,
+//     checkpoints, snapshots. A lost condition begins again at 2; an unknown outcome is the handle's doubt.
 package journal
 
 import (
@@ -47,38 +40,31 @@ type Journal struct {
 	store    *store.Store
 	past     *store.History
 	strategy strategy
+	lock     lock // held by every call that writes, or changes the buffer
 
-	mu    sync.Mutex
-	st    *state.State // the newest state that this handle acknowledged or read
-	stood *state.State // the state that the strategy knows as the handle's
-	fresh bool         // the next commit carries the head's epoch + 1
+	mu sync.Mutex // guards what follows, for moments
+	// view is the commit that the caller sees: of its own turns and moves, of Open and Reload, or one that differs in
+	// neither branch nor head nor document. tip is the newest state that the handle knows: requests are composed on it.
+	view, tip *state.State
+	stood     *state.State // the state that the strategy knows as the handle's
+	fresh     bool         // the next commit carries the head's epoch + 1
+	claim     uint64       // seq of the newest own claim
+	committed bool         // a commit of this handle is in the history
 
-	list    []*Entry          // appended and not durable, in append order
+	// The buffer: what was appended and is not stored.
+	list    []*Entry          // in append order
 	ids     map[string]*Entry // of list
 	head    Place             // from which the next entry grows
 	pos     uint64            // appends so far
 	version uint64            // grows with every change that readers see
 	blobs   map[string][]byte // images that are not stored yet, by SHA-256
 
-	queue   []*turn       // not sent
-	shared  int           // turns that the request before carried
-	flight  *flight       // the request on its way
-	limbo   []*turn       // failed turns, for Rebase
-	doubts  []*batch      // requests whose outcome is unknown
-	broken  error         // commits are refused until Rebase or Reload
-	hold    chan struct{} // not nil: Append waits until it is closed
-	leading bool          // another process leads: commits that come wait in the queue
-	mending bool          // Rebase or Claim leads
-	waiters []*waiter     // operations that want the lead for themselves
+	doubt *request // of unknown outcome; nil = none
+	last  outcome  // of the newest doubt that was ended
 
-	fenced    bool   // the newest claim is another writer's
-	claimSeen uint64 // seq of the newest claim that was judged
-	committed bool   // a commit of this handle is in the history
-	closed    bool   // Close was called
-	left      [2]int // entries that it dropped: pending, in doubt
-
-	work sync.WaitGroup // background work, joined by Close
-	bg   background
+	sending context.CancelFunc // ends the request on its way; for Close
+	work    sync.WaitGroup     // background work, joined by Close
+	bg      background
 }
 
 // strategy is what differs between stores that append and stores that only replace. It keeps no queue and starts no
@@ -97,6 +83,10 @@ type strategy interface {
 	// Publish makes what was composed on base durable. A *moved error says that nothing was stored and that another
 	// writer's state is newer than base.
 	Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error)
+	// Resend sends what Publish sent and no one acknowledged: the same bytes, under the same condition. now is the
+	// newest state: the one that the request was made on, or the one after its first k lines. A *moved error: look
+	// again.
+	Resend(ctx context.Context, c *Composer, now *state.State, k int) (*state.State, error)
 	// Upkeep returns the background work that is due after a commit; nil = none.
 	Upkeep(st *state.State, bg sealing) *job
 	// Finish writes what is owed when the handle closes, or a session was deleted. st is confirmed.
@@ -140,11 +130,25 @@ func newJournal(cfg Config) *Journal {
 	return j
 }
 
-// State is the newest state that this handle acknowledged or read. It is immutable.
+// State returns the state that the caller sees. It is immutable.
 func (j *Journal) State() *state.State {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.st
+	return j.view
+}
+
+// Behind reports whether the view differs from the newest state that the handle knows.
+func (j *Journal) Behind() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return !sameHead(j.view, j.tip)
+}
+
+// Fenced reports whether another writer is known to have claimed the session since the view.
+func (j *Journal) Fenced() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.fences(j.tip, j.view.Summary.Seq)
 }
 
 // Latest reads the newest state that anyone acknowledged; the handle stays where it is.
@@ -159,111 +163,88 @@ func (j *Journal) Changed(ctx context.Context, st *state.State) (bool, error) {
 func (j *Journal) Follow(st *state.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.st.Summary.Commit == "" || st.Summary.Seq > j.st.Summary.Seq {
+	if j.view.Summary.Commit == "" || st.Summary.Seq > j.view.Summary.Seq {
 		j.stand(st)
 	}
 }
 
-// Close refuses new calls at once, waits for the request on its way, ends with ErrClosed what was not sent, and joins
-// background work, all bounded by ctx. If this handle committed and is not broken, on disk it writes checkpoint_latest
-// after the log was confirmed; a handle that committed nothing writes nothing (I14). Abandoned says what was dropped.
-// Idempotent.
+// Close refuses new calls and those that wait for the lock, waits for the request that was sent, and joins background
+// work, all bounded by ctx. If this handle committed, on disk it writes checkpoint_latest after the log was
+// confirmed; a handle that committed nothing writes nothing (I14). It settles nothing: the error is ErrUncommitted
+// for entries that were not stored, and ErrUnknown for a doubt. Idempotent.
 func (j *Journal) Close(ctx context.Context) error {
-	if !j.end(ctx) {
+	if !j.lock.shut(ctx, j.interrupt) {
 		return nil
 	}
-	defer j.dropLead()
-	j.abandon()
+	j.mu.Lock()
+	left := j.abandoned()
+	doubt := j.doubt != nil
+	writes := j.committed && !doubt && !j.cfg.ReadOnly && !j.tip.Summary.Tombstone
+	j.drop()
+	j.mu.Unlock()
 	if err := j.join(ctx); err != nil {
-		return err
+		return errors.Join(left, err)
 	}
-	j.mu.Lock()
-	writes := j.committed && j.broken == nil && !j.cfg.ReadOnly && !j.st.Summary.Tombstone
-	j.mu.Unlock()
 	if !writes {
-		return nil
+		return left
 	}
-	return j.finish(ctx)
+	return errors.Join(left, j.finish(ctx))
 }
 
-// Abandoned returns how many entries Close dropped that were never committed, and how many whose outcome is unknown.
-func (j *Journal) Abandoned() (pending, doubtful int) {
+// interruptible returns a context that Close can end.
+func (j *Journal) interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.left[0], j.left[1]
-}
-
-// end refuses new calls and takes the lead for good; false where that was done before.
-func (j *Journal) end(ctx context.Context) bool {
-	j.mu.Lock()
-	if j.closed {
-		j.mu.Unlock()
-		return false
-	}
-	j.closed = true
-	for _, w := range j.waiters {
-		w.ready <- j.notApplied("wait", backend.ErrClosed)
-	}
-	j.waiters = nil
-	if !j.leading {
-		j.leading = true
-		j.mu.Unlock()
-		return true
-	}
-	w := &waiter{ready: make(chan error, 1)}
-	j.waiters = []*waiter{w}
-	j.mu.Unlock()
-	select {
-	case <-w.ready:
-	case <-ctx.Done():
+	j.sending = cancel
+	return ctx, func() {
 		j.mu.Lock()
-		if j.flight != nil {
-			j.flight.cancel()
-		}
-		j.mu.Unlock()
-		<-w.ready
+		defer j.mu.Unlock()
+		j.sending = nil
+		cancel()
 	}
-	return true
 }
 
-// abandon ends what was not sent, and forgets what is not durable.
-func (j *Journal) abandon() {
+// interrupt ends the request on its way.
+func (j *Journal) interrupt() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, t := range j.queue {
-		t.answer(Result{}, j.notApplied("commit", backend.ErrClosed))
+	if j.sending != nil {
+		j.sending()
 	}
-	j.queue = nil
+}
+
+// abandoned returns the error of what Close drops; j.mu is held. Entries of a commit that was deferred are not missed.
+func (j *Journal) abandoned() error {
+	var err error
+	if d := j.doubt; d != nil {
+		err = &store.Failure{Err: fmt.Errorf("%w: the handle was closed", ErrUnknown), Commit: d.id()}
+	}
+	n := 0
 	for _, e := range j.list {
-		switch {
-		case e.stage == inDoubt:
-			j.left[1]++
-		case !e.Deferred:
-			j.left[0]++
+		if !e.Deferred {
+			n++
 		}
 	}
-	for _, t := range j.limbo {
-		switch {
-		case t.step.Anchor != nil && errors.Is(t.err, ErrUnknown): // they are in the list
-		case errors.Is(t.err, ErrUnknown):
-			j.left[1] += len(t.step.Entries)
-		default:
-			j.left[0] += len(t.step.Entries)
-		}
+	if j.doubt != nil {
+		n -= len(j.doubt.taken)
 	}
-	j.dropAll()
+	if n > 0 {
+		err = errors.Join(fmt.Errorf("%d entries: %w", n, ErrUncommitted), err)
+	}
+	return err
 }
 
 // finish does what is owed and cheap. A segment that has grown to a quarter of what it may is closed and sealed: on
 // disk a session rests compressed.
 func (j *Journal) finish(ctx context.Context) error {
-	if a := j.State().Active(); a != nil && a.Bytes >= j.cfg.Limits.RollBytes/4 {
+	if a := j.Tip().Active(); a != nil && a.Bytes >= j.cfg.Limits.RollBytes/4 {
 		_ = j.rollNow(ctx) // else it stays as it is: no promise depends on it
 	}
-	if j.Broken() != nil {
+	if j.InDoubt() {
 		return nil
 	}
-	st, err := j.strategy.Confirm(ctx, j.takeIn(j.State()))
+	st, err := j.strategy.Confirm(ctx, j.takeIn(j.Tip()))
 	if err != nil || !st.Sure() { // what is not certain is not published
 		return err
 	}

@@ -72,27 +72,26 @@ func TestSecondWriterIsTold(t *testing.T) {
 		w.turn(w.create("s1"), "a", `1`)
 		j1, j2 := w.open("s1"), w.open("s1")
 		w.turn(j1, "b", `2`)
-		_, err := j2.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j2, "c", "c")}, Edit: setState(`3`)})
+		lost := &Step{Reason: "turn", Entries: []*Entry{say(j2, "c", "c")}, Edit: setState(`3`)}
+		_, err := j2.Commit(t.Context(), lost)
 		var f *store.Failure
 		if !errors.As(err, &f) || !errors.Is(err, ErrConflict) || f.Winner == nil || f.Winner.Entry != "b" {
 			t.Fatalf("got %v", err)
 		}
-		if got := string(j2.State().Doc.State); got != "1" {
-			t.Errorf("state moved to %s by a failed commit", got)
+		lost.KeepBoth = true
+		res := w.commit(j2, lost)
+		if got := string(j2.State().Doc.State); got != "1" || !j2.Behind() || res.Kept == "" {
+			t.Errorf("kept on %q, the view moved to state %s, behind %t", res.Kept, got, j2.Behind())
 		}
-		res, err := j2.Rebase(t.Context(), nil)
-		if err != nil || len(res) != 1 || res[0].Kept == "" {
-			t.Fatalf("rebase: %v %+v", err, res)
-		}
-		st := j2.State()
+		st := j2.Tip()
 		if st.Summary.Entry != "b" || string(st.Doc.State) != "2" || st.Summary.Branch != "main" {
 			t.Errorf("the head is %+v with state %s, want the winner's", st.Summary.Head, st.Doc.State)
 		}
-		kept, ok := st.Branch(res[0].Kept)
+		kept, ok := st.Branch(res.Kept)
 		if !ok || kept.Head != "c" {
-			t.Fatalf("kept branch %q: %+v", res[0].Kept, kept)
+			t.Fatalf("kept branch %q: %+v", res.Kept, kept)
 		}
-		m, err := j2.At(t.Context(), st, res[0].Commit.Seq)
+		m, err := j2.At(t.Context(), st, res.Commit.Seq)
 		if err != nil || string(m.Doc.State) != "3" {
 			t.Errorf("the loser's document is %s: %v", m.Doc.State, err)
 		}
@@ -138,8 +137,8 @@ func TestKeepBothWithinCommit(t *testing.T) {
 		j1, j2 := w.open("s1"), w.open("s1")
 		w.turn(j1, "b", `2`)
 		r := w.commit(j2, &Step{Entries: []*Entry{say(j2, "c", "c")}, Edit: setState(`3`), KeepBoth: true})
-		if r.Kept == "" || j2.State().Summary.Entry != "b" {
-			t.Errorf("%+v at %+v", r, j2.State().Summary.Head)
+		if r.Kept == "" || j2.State().Summary.Entry != "a" || j2.Tip().Summary.Entry != "b" {
+			t.Errorf("%+v at %+v, the newest is %+v", r, j2.State().Summary.Head, j2.Tip().Summary.Head)
 		}
 		fresh := w.open("s1")
 		if diff := cmp.Diff(map[string]string{"a": "", "b": "a", "c": "a"}, parentsOf(t, fresh)); diff != "" {
@@ -157,19 +156,19 @@ func TestClaimFencesOlderWriters(t *testing.T) {
 		w.turn(w.create("s1"), "a", `1`)
 		old, host := w.open("s1"), w.open("s1")
 		w.commit(host, &Step{Reason: "claim", Claim: true})
-		_, err := old.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(old, "z", "z")}, KeepBoth: true})
-		if !errors.Is(err, ErrFenced) {
+		lost := &Step{Reason: "turn", Entries: []*Entry{say(old, "z", "z")}, KeepBoth: true}
+		if _, err := old.Commit(t.Context(), lost); !errors.Is(err, ErrFenced) {
 			t.Fatalf("got %v", err)
 		}
 		if _, err := old.Commit(t.Context(), &Step{Reason: "turn"}); !errors.Is(err, ErrFenced) {
 			t.Errorf("a fenced handle took a commit: %v", err)
 		}
 		w.turn(host, "b", `2`)
-		res, err := old.Rebase(t.Context(), nil)
-		if err != nil || res[0].Kept == "" {
-			t.Fatalf("rebase: %v %+v", err, res)
+		lost.KeepFenced = true
+		if res := w.commit(old, lost); res.Kept == "" {
+			t.Fatalf("%+v", res)
 		}
-		w.turn(host, "c", `3`) // not fenced by the rebase
+		w.turn(host, "c", `3`) // not fenced by what was kept
 		if diff := cmp.Diff(map[string]string{"a": "", "b": "a", "z": "a", "c": "b"}, parentsOf(t, host)); diff != "" {
 			t.Error(diff)
 		}

@@ -2,8 +2,11 @@ package journal
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
@@ -14,45 +17,100 @@ import (
 type keyed struct {
 	commit checkpoint.Commit
 	line   uint64 // its ordinal
-	kept   string // the branch that has a turn that lost, or the line that a move left
 }
 
-func (k *keyed) result(st *state.State, pending int) Result {
-	return Result{Commit: k.commit, State: st, Kept: k.kept, Repeated: true, Pending: pending, Line: k.line}
-}
-
-// lookUp looks for the key of a turn in the history of st. A key that is not known costs no read; one that may be is
-// looked for in its commit line, which holds it whole, with the digest of its turn.
-func (j *Journal) lookUp(ctx context.Context, st *state.State, t *turn) error {
-	t.known = nil
-	for _, ref := range st.KeyRefs(t.step.Key) {
+// keyed looks for a key in the history of st; nil: it is not there. A key that is not known costs no read. One that may
+// be is looked for in its commit line, which holds it whole, with the digest of its turn.
+func (j *Journal) keyed(ctx context.Context, st *state.State, c Call) (*keyed, error) {
+	j.mu.Lock()
+	last := j.last
+	j.mu.Unlock()
+	if c.Key != "" && last.stored && last.rec.Key == c.Key { // the doubt was just ended: a read could fail
+		if !j.sameTurn(last.rec, c) {
+			return nil, j.notApplied("commit", ErrKeyReused)
+		}
+		return &keyed{commit: last.rec.Commit(), line: last.line}, nil
+	}
+	for _, ref := range st.KeyRefs(c.Key) {
 		rec, err := j.keyedCommit(ctx, st, ref)
 		if err != nil {
-			return fmt.Errorf("find the idempotency key in commit %d: %w", ref.Seq, err)
+			return nil, j.notApplied("commit", fmt.Errorf("find the idempotency key in commit %d: %w", ref.Seq, err))
 		}
-		if rec.Key != t.step.Key {
+		if rec.Key != c.Key {
 			continue // of the same hash
 		}
-		if rec.Digest != "" && t.step.Digest != "" && rec.Digest != t.step.Digest {
-			t.lost = j.notApplied("commit", ErrKeyReused)
-			return nil
+		if !j.sameTurn(&rec, c) {
+			return nil, j.notApplied("commit", ErrKeyReused)
 		}
-		t.known = &keyed{commit: rec.Commit(), line: ref.Ord, kept: rec.Kept}
-		return nil
+		return &keyed{commit: rec.Commit(), line: ref.Ord}, nil
 	}
-	return nil
+	return nil, nil
 }
 
-// Keyed returns the result of the commit that an idempotency key was applied with, in what the handle knows of the
-// session; false: of none. It is for moves, which read the session before they make a step.
-func (j *Journal) Keyed(ctx context.Context, key, digest string) (r Result, known bool, err error) {
-	st, t := j.State(), newTurn(ctx, &Step{Key: key, Digest: digest})
-	if err := j.lookUp(ctx, st, t); err != nil || t.lost != nil || t.known == nil {
-		return Result{}, false, errors.Join(err, t.lost)
+// sameTurn reports whether a commit holds the turn of a call. A turn of which the handle was in doubt took its drafts
+// already: it is compared with those, unless more was appended since.
+func (j *Journal) sameTurn(rec *checkpoint.Record, c Call) bool {
+	if rec.Digest == "" || c.Digest == "" {
+		return true
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return t.known.result(st, len(j.waitingEntries())), true, nil
+	drafts := j.list
+	if c.Based {
+		drafts = nil
+	}
+	if rec.Digest == digestWith(c.Digest, drafts) {
+		return true
+	}
+	return len(drafts) == 0 && j.last.stored && j.last.rec.ID == rec.ID && j.last.own == c.Digest
+}
+
+// digestWith returns the digest of a turn that takes drafts along: 16 hex digits.
+func digestWith(own string, drafts []*Entry) string {
+	if own == "" || len(drafts) == 0 {
+		return own
+	}
+	h := sha256.New()
+	write := func(p []byte) {
+		fmt.Fprintf(h, "%d:", len(p))
+		h.Write(p)
+	}
+	write([]byte(own))
+	for _, e := range drafts { // ids and times that the library made do not count
+		id, parent := "", ""
+		if e.Named {
+			id = e.ID
+		}
+		if e.Chosen {
+			parent = e.At().ID
+		}
+		for _, part := range []string{e.Head.Type, id, parent} {
+			write([]byte(part))
+		}
+		write(e.Head.Entry(0).Body())
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// repeat answers a call whose key is known with the receipt of the first time. The drafts that it took are dropped.
+func (j *Journal) repeat(ctx context.Context, tip *state.State, c Call, k *keyed) (Result, error) {
+	st, err := j.confirm(ctx, tip)
+	if _, lost := errors.AsType[*moved](err); err != nil && !lost { // it is there, perhaps not for good
+		err = &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: k.commit.Commit}
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if !c.Based {
+		j.mu.Lock()
+		for _, e := range j.list {
+			e.stage = dropped
+		}
+		j.prune()
+		j.followTip()
+		j.mu.Unlock()
+	}
+	return Result{Commit: k.commit, State: st, Kept: k.commit.Kept, Repeated: true, Line: k.line}, nil
 }
 
 func (j *Journal) keyedCommit(ctx context.Context, st *state.State, ref checkpoint.KeyRef) (checkpoint.Record, error) {
@@ -65,3 +123,91 @@ func (j *Journal) keyedCommit(ctx context.Context, st *state.State, ref checkpoi
 	}
 	return j.past.Record(ctx, st, ref.Seq)
 }
+
+// Known looks for durable lines of st with these ids: see store.History.Known.
+func (j *Journal) Known(ctx context.Context, st *state.State, ids []string) (map[string]store.KnownID, error) {
+	return j.past.Known(ctx, st, ids)
+}
+
+// ForgetIDs drops what the handle has read of ids.
+func (j *Journal) ForgetIDs() { j.past.ForgetIDs() }
+
+// knownEntries returns which entries of a step the session has already, with their ordinals. What grows from such an
+// entry grows from the one that is known.
+func (j *Journal) knownEntries(ctx context.Context, st *state.State, s *Step) (map[*Entry]uint64, error) {
+	var ids []string
+	for _, e := range s.Entries {
+		if e.skip = false; e.Named {
+			ids = append(ids, e.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	stored, err := j.past.Known(ctx, st, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look for the ids of entries: %w", err)
+	}
+	known := map[*Entry]uint64{}
+	for _, e := range s.Entries {
+		l, ok := stored[e.ID]
+		switch {
+		case !ok || !e.Named:
+		case l.Commit || !s.Ignore:
+			return nil, j.notApplied("commit", exists(e.ID))
+		default:
+			known[e], e.skip = l.Ord, true
+		}
+	}
+	return known, nil
+}
+
+// allKnown reports whether a step that brings entries, and no more, has nothing to store in a state.
+func (j *Journal) allKnown(ctx context.Context, st *state.State, s *Step) (bool, error) {
+	j.mu.Lock()
+	takes := s.takesBuffer() && len(j.list) > 0
+	j.mu.Unlock()
+	if takes || !s.Ignore || !s.brings() {
+		return false, nil
+	}
+	known, err := j.knownEntries(ctx, st, s)
+	return err == nil && s.idles(&request{own: s.own(known)}, st), err
+}
+
+// own returns the entries of a step that are to be stored: those that the session has not, and what is stored in the
+// place of those that it has.
+func (s *Step) own(known map[*Entry]uint64) []*Entry {
+	if len(known) == 0 {
+		return s.Entries
+	}
+	var list []*Entry
+	for _, e := range s.Entries {
+		if _, ok := known[e]; !ok {
+			list = append(list, e)
+		} else if e.Instead != nil {
+			list = append(list, e.Instead)
+		}
+	}
+	return list
+}
+
+// brings reports whether the caller of a step brought entries.
+func (s *Step) brings() bool { return len(s.Entries)+len(s.IDs) > 0 }
+
+// ids returns the ids of what the caller of a step brought, in order.
+func (s *Step) ids() (ids []string) {
+	if s.IDs != nil {
+		return s.IDs
+	}
+	for _, e := range s.Entries {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// exists refuses an id that is taken.
+func exists(id string) error { return fmt.Errorf("entry %s: %w", id, fs.ErrExist) }
+
+// Skipped reports whether the commit that is being composed leaves the entry out, because the session has it. It is for
+// Step.Edit.
+func (e *Entry) Skipped() bool { return e.skip }

@@ -62,10 +62,10 @@ func TestSettleOvertaken(t *testing.T) {
 		for _, id := range []string{"b", "c", "d"} {
 			w.turn(rival, id, `2`)
 		}
-		if err := rival.Settle(t.Context()); err != nil {
+		if err := rival.Tidy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		err := first.Settle(t.Context())
+		err := first.Tidy(t.Context())
 		if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrFenced) {
 			t.Errorf("settle: %v", err)
 		}

@@ -308,10 +308,11 @@ func Reindex(ctx context.Context, cfg Config) (err error) {
 		j.store.DropRuns(ctx, state.Superseded(was, j.State().IDs))
 		return nil
 	}
-	if err := j.takeLead(ctx, "reindex"); err != nil {
+	h, err := j.Hold(ctx, "reindex")
+	if err != nil {
 		return err
 	}
-	defer j.dropLead()
+	defer h.Release()
 	st, err := a.Confirm(ctx, j.State())
 	if err != nil {
 		return err

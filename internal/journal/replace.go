@@ -234,12 +234,30 @@ func (r *replaceStrategy) Publish(ctx context.Context, base *state.State, c *Com
 		c.Warnings = append(c.Warnings,
 			fmt.Sprintf("checkpoint has %d bytes, over the soft limit of %d", len(body), checkpoint.SoftObject))
 	}
-	p := &put{r: r, base: base, next: next, body: body, mine: c.Record.ID, cond: backend.IfMatch(base.Version)}
+	c.Body = body
+	return r.put(c, base).run(ctx)
+}
+
+func (r *replaceStrategy) put(c *Composer, base *state.State) *put {
+	p := &put{
+		r: r, base: base, next: c.Next, body: c.Body, mine: c.Lines[len(c.Lines)-1].Record.ID,
+		cond: backend.IfMatch(base.Version),
+	}
 	if base.Summary.Commit == "" {
 		p.cond = backend.IfAbsent()
 	}
+	return p
+}
+
+// Resend PUTs the body again. now is what it was composed on, perhaps under another version.
+func (r *replaceStrategy) Resend(ctx context.Context, c *Composer, now *state.State, _ int) (*state.State, error) {
+	p := r.put(c, now)
+	p.doubt = errResent
 	return p.run(ctx)
 }
+
+// errResent is why the outcome of a request that is sent again is in doubt from the start.
+var errResent = errors.New("an earlier try was not answered")
 
 func (r *replaceStrategy) tooLarge(err error) error {
 	return &backend.Error{Op: "put", Key: layout.CheckpointKey(r.cfg.Session), Outcome: backend.NotApplied, Err: err}

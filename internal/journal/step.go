@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
@@ -16,15 +15,19 @@ type Step struct {
 	Time   time.Time // of the activity that is committed; zero = now
 	Key    string    // idempotency key
 	Digest string    // of what the turn holds: the same key with another digest is ErrKeyReused; "" = not compared
-	Refuse error     // why the step cannot be made; it fails with it, unless its key is known
-	Upto   uint64    // View.Pos when it was made: it takes what was appended before that; 0 = all so far
+
+	// What the step is; none of them: a turn. A turn without Base takes the entries that were appended before it, and
+	// is made on the view.
+	Move  bool // a navigation
+	Note  bool // an annotation: it is made on the newest state, and conflicts with nothing but a claim
+	Claim bool // fences every older writer
 
 	// Entries belong to the step: they are stored with it or withdrawn with it.
 	Entries []*Entry
 	// Ignore: of Entries those whose ids the session has are not stored. Else they are fs.ErrExist.
 	Ignore bool
 	IDs    []string // of all that the caller brought, in order, if that is more than Entries; nil = it is not
-	Anchor *Anchor  // what Entries were made on, and must still be in force; nil = anything
+	Base   *Anchor  // what the step was made on; nil = the view
 	Head   *Place   // where the head is afterwards; nil = at the last entry that moves it, or where it was
 	Branch string   // the branch that the head is on afterwards; "" = as before
 
@@ -40,37 +43,29 @@ type Step struct {
 
 	Kept     string              // names the line that the head leaves: rollback and the like
 	Names    []checkpoint.Rename // of branches; not of a line that is kept
-	Claim    bool                // fences every older writer
 	Keyframe bool                // the document goes whole
 	Original string              // hex SHA-256 of the imported bytes
 	Source   *checkpoint.Source  // the file of the import; nil = as before
 	Snapshot string              // name of the snapshot that this commit is the first to name
 	Blobs    map[string][]byte   // small images (at most 64 KiB each) that ride in the checkpoint, by SHA-256
-	KeepBoth bool                // on ErrConflict keep the turn as a branch at once
 
-	moves  bool   // a navigation: it is not kept when it loses
+	KeepBoth   bool // in a conflict the turn is kept as a branch
+	KeepFenced bool // also where another writer has claimed the session
+	MayIdle    bool // nothing is committed if there is nothing to store
+
 	next   string // reason roll: name of the segment that follows
 	settle bool   // replace: what was written in bulk is sealed and folded first
 	anew   bool   // replace: the id index is made anew first
 }
 
-// Anchor is what a turn that carries its entries was made on.
-type Anchor struct {
-	At     Place // from which the first of the entries grows
-	Branch string
-	Doc    checkpoint.Document
-	JSON   json.RawMessage // Doc, encoded
-	Seq    uint64          // of the commit that the caller named; 0 = none: what the handle had
-}
-
 // settling returns a step that changes nothing, by which what was written in bulk is sealed and folded.
-func settling() *Step { return &Step{Reason: state.ReasonImport, settle: true} }
+func settling() *Step { return &Step{Reason: state.ReasonImport, Note: true, settle: true} }
 
-// Result is what an acknowledged step became.
+// Result is the receipt of a step that is stored.
 type Result struct {
 	Commit   checkpoint.Commit
-	State    *state.State // the state right after the step's batch
-	Kept     string       // branch on which a losing turn lives now
+	State    *state.State // the state right after the request
+	Kept     string       // branch on which a losing turn, or the line that a move left, is now
 	Bytes    int          // size of the checkpoint object or of the append that carried it
 	Warnings []string     // soft limits passed, torn bytes moved aside
 	Repeated bool         // the idempotency key was known: nothing was done
@@ -78,6 +73,4 @@ type Result struct {
 	IDs      []string     // of the step's own entries, in order; of a step that was repeated, those of the first time
 	IO       backend.IO   // what it asked of the backend
 	Line     uint64       // with Repeated: ordinal of the commit's line; 0 = not known
-	Along    int          // of a move: entries that were pending, and that its request stored before it
-	Pending  int          // with Repeated: entries of the handle that are still to be committed
 }

@@ -51,7 +51,7 @@ func (j *Journal) upkeep(st *state.State) {
 		return
 	}
 	j.mu.Lock()
-	if j.bg.busy || j.closed {
+	if j.bg.busy || j.lock.isShut() {
 		j.mu.Unlock()
 		return
 	}
@@ -112,8 +112,10 @@ func (j *Journal) takeIn(st *state.State) *state.State {
 	return st
 }
 
-// returnChanges keeps what a state had taken in that came to nothing: the next one takes it in. j.mu is held.
-func (j *Journal) returnChanges() {
+// returnTaken keeps what a state had taken in that came to nothing: the next one takes it in.
+func (j *Journal) returnTaken() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	j.bg.made, j.bg.taken = append(j.bg.taken, j.bg.made...), nil
 }
 
@@ -131,7 +133,7 @@ func (j *Journal) SnapshotLater(st *state.State, done func(info snapshot.Info, e
 		return false
 	}
 	j.mu.Lock()
-	if j.bg.shooting || j.closed {
+	if j.bg.shooting || j.lock.isShut() {
 		j.mu.Unlock()
 		return false
 	}
@@ -150,11 +152,16 @@ func (j *Journal) SnapshotLater(st *state.State, done func(info snapshot.Info, e
 	return true
 }
 
-// Settle brings a session that was written in bulk to the shape in which a long life would have left it:
-// everything sealed, the references folded into one, and a lineage that begins here, so that what a resume
-// reads does not depend on how much was imported. It commits nothing that a reader sees.
-func (j *Journal) Settle(ctx context.Context) error {
-	st := j.State()
+// Tidy brings a session that was written in bulk to the shape in which a long life would have left it: everything
+// sealed, the references folded into one, and a lineage that begins here, so that what a resume reads does not depend
+// on how much was imported. It commits nothing that a reader sees.
+func (j *Journal) Tidy(ctx context.Context) error {
+	h, err := j.Hold(ctx, "tidy")
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	st := j.Tip()
 	refs := 0
 	if len(st.Segments.Levels) > 0 {
 		refs = len(st.Segments.Levels[0])
@@ -165,35 +172,37 @@ func (j *Journal) Settle(ctx context.Context) error {
 	}
 	a, appends := j.strategy.(*appendStrategy)
 	if !appends {
-		_, err := j.Commit(ctx, settling())
+		_, err := h.Commit(ctx, settling())
 		return err
 	}
-	if err := j.takeLead(ctx, "settle"); err != nil {
-		return err
-	}
-	defer j.dropLead()
 	if err := j.rollNow(ctx); err != nil {
 		return err
 	}
 	j.work.Wait() // no one else tidies from here on
-	st, err := a.settle(ctx, j.takeIn(j.State()))
+	st, err = a.settle(ctx, j.takeIn(j.Tip()))
 	if err != nil {
 		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.st, j.stood, j.bg.taken = st, st, nil
+	if j.view == j.tip {
+		j.view = st
+	}
+	j.tip, j.stood, j.bg.taken = st, st, nil
 	j.version++
 	return nil
 }
 
-// rollNow closes the active segment, so that it can be sealed. The caller leads. Where another writer was there
+// rollNow closes the active segment, so that it can be sealed. The caller has the lock. Where another writer was there
 // meanwhile, nothing is done.
 func (j *Journal) rollNow(ctx context.Context) error {
-	if err := j.Broken(); err != nil {
-		return err
+	_, err := j.try(ctx, Call{Based: true}, func(context.Context, *state.State) (*Step, error) {
+		return &Step{Reason: state.ReasonRoll, Note: true}, nil
+	})
+	if m, lost := errors.AsType[*moved](err); lost {
+		j.follow(m.now)
+		return nil
 	}
-	err := j.publish(&operation{ctx: ctx, roll: true})
 	if errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced) {
 		return nil
 	}

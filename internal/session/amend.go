@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -81,40 +81,12 @@ func (h *Handle) amending(ctx context.Context, m *Moment) func(transcript.Entry)
 	}
 }
 
-// Amend replaces what an entry says, or hides it where d is nil. A draft without type and body takes every amendment
-// back. The head stays. Where the entry says that already, nothing is committed.
-func (h *Handle) Amend(ctx context.Context, entry string, d *transcript.Draft) (journal.Result, error) {
-	if err := h.Writable(ctx); err != nil {
-		return journal.Result{}, err
-	}
-	was, is, first, err := h.versions(ctx, entry)
-	if err != nil {
-		return journal.Result{}, err
-	}
-	draft, err := h.amendmentOf(ctx, was, d, first)
-	if err != nil {
-		return journal.Result{}, err
-	}
-	if d == nil && is.Hidden || d != nil && !is.Hidden && says(is, draft) {
-		st := h.State()
-		return journal.Result{Commit: checkpoint.Commit{Head: st.Head()}, State: st}, nil
-	}
-	added, err := h.insert(ctx, []transcript.Draft{draft}, true)
-	if err != nil {
-		return journal.Result{}, err
-	}
-	h.refreshItems(added[0])
-	r, err := h.Commit(ctx, Commit{Reason: "amend"})
-	if err != nil {
-		return r, err
-	}
-	return r, stored(added)
-}
-
-// versions returns an entry as it was appended and as it is now, images put back, and whether the session's summary
-// shows it as the first that the user asked.
-func (h *Handle) versions(ctx context.Context, id string) (was, is transcript.Entry, first bool, err error) {
-	m, err := h.Moment(ctx)
+// versions returns an entry as it was appended and as it is in a state, images put back, and whether the session's
+// summary shows it as the first that the user asked.
+func (h *Handle) versions(
+	ctx context.Context, on *state.State, id string,
+) (was, is transcript.Entry, first bool, err error) {
+	m, err := h.momentOn(ctx, on)
 	if err != nil {
 		return was, is, false, err
 	}
@@ -132,43 +104,36 @@ func (h *Handle) versions(ctx context.Context, id string) (was, is transcript.En
 	return was, is, ok && asked == ord, errors.Join(read(m.Stored(), &was), read(m, &is))
 }
 
-// amendmentOf makes the draft of an amendment. The hook sees what the entry is to say, as a draft of its type.
-func (h *Handle) amendmentOf(
-	ctx context.Context, e transcript.Entry, d *transcript.Draft, first bool,
+// screenAmendment checks the draft of what an entry is to say. The hook sees it as a draft of the entry's type.
+func (h *Handle) screenAmendment(
+	ctx context.Context, e transcript.Entry, d transcript.Draft,
 ) (transcript.Draft, error) {
-	if d == nil {
-		return e.Amend(nil, first)
-	}
-	own := *d
 	switch {
-	case own.Err != nil:
-		return own, own.Err
-	case own.Raw != nil:
-		l, err := transcript.ParseLine(bytes.TrimSuffix(own.Raw, []byte("\n")))
+	case d.Err != nil:
+		return d, d.Err
+	case d.Raw != nil:
+		l, err := transcript.ParseLine(bytes.TrimSuffix(d.Raw, []byte("\n")))
 		if err != nil {
-			return own, err
+			return d, err
 		}
-		own.Type, own.Body, own.Raw = l.Type, l.Entry(0).Body(), nil
-	case own.Type == "" && own.Body == nil:
-		own.Type, own.Body = e.Type, e.Body()
+		d.Type, d.Body, d.Raw = l.Type, l.Entry(0).Body(), nil
+	case d.Type == "" && d.Body == nil:
+		d.Type, d.Body = e.Type, e.Body()
 	}
-	if own.Type != e.Type {
-		return own, fmt.Errorf("entry %s is of type %s, the draft of type %q: %w", e.ID, e.Type, own.Type,
+	if d.Type != e.Type {
+		return d, fmt.Errorf("entry %s is of type %s, the draft of type %q: %w", e.ID, e.Type, d.Type,
 			transcript.ErrNotAmendable)
 	}
-	own.ID = e.ID
-	drafts, err := h.Screen(ctx, []transcript.Draft{own})
+	d.ID = e.ID
+	drafts, err := h.Screen(ctx, []transcript.Draft{d})
 	if err != nil {
-		return own, err
+		return d, err
 	}
-	body := drafts[0].Body
-	if body == nil {
-		body = json.RawMessage("{}")
+	d = drafts[0]
+	if d.Body == nil {
+		d.Body = json.RawMessage("{}")
 	}
-	if err := rawjson.CheckText("body", []byte(body)); err != nil {
-		return own, err // with its offset here, not in the amendment
-	}
-	return e.Amend(body, first)
+	return d, rawjson.CheckText("body", []byte(d.Body)) // with its offset here, not in the amendment
 }
 
 // says reports whether an entry has the body that the draft of an amendment gives it.
@@ -183,22 +148,68 @@ func says(e transcript.Entry, draft transcript.Draft) bool {
 }
 
 // refreshItems puts what an amendment says into the items of an explicit context that bring the entry's message along.
-func (h *Handle) refreshItems(added *journal.Entry) {
-	a, ok := added.Head.Entry(0).Amendment()
+func (h *Handle) refreshItems(draft transcript.Draft) {
+	l, err := draft.Parsed("x", "", time.Time{})
+	if err != nil {
+		return
+	}
+	a, ok := l.Entry(0).Amendment()
 	if !ok {
 		return
 	}
 	h.look(func(v *view) {
-		for i, it := range v.items {
-			if it.Entry != a.Target || len(it.Message) == 0 {
-				continue
-			}
-			v.items = slices.Clone(v.items)
-			v.items[i].Message = messageOf(transcript.Entry{ID: a.Target, Type: a.Type}.Amended(a))
-			v.unsaved = true
+		if items, changed := amendItems(v.items, a); changed {
+			v.items = items
 			v.itemsAt++
 		}
 	})
+}
+
+// amendItems puts what an amendment says into the items that bring the message of its entry along.
+func amendItems(items []transcript.Item, a transcript.Amendment) (list []transcript.Item, changed bool) {
+	for i, it := range items {
+		if it.Entry != a.Target || len(it.Message) == 0 {
+			continue
+		}
+		if !changed {
+			items, changed = slices.Clone(items), true
+		}
+		items[i].Message = messageOf(transcript.Entry{ID: a.Target, Type: a.Type}.Amended(a))
+	}
+	return items, changed
+}
+
+// amendDocument returns the edit that an amendment makes in the document of a state; nil = none.
+func amendDocument(on *state.State, a transcript.Amendment) func(checkpoint.Document) checkpoint.Document {
+	if _, changes := amendItems(on.Doc.Context, a); !changes {
+		return nil
+	}
+	return func(d checkpoint.Document) checkpoint.Document {
+		d.Context, _ = amendItems(d.Context, a)
+		return d
+	}
+}
+
+// amendUnsaved brings the items up to date that SetContext made before an amendment of a newer state.
+func (h *Handle) amendUnsaved(ctx context.Context, on *state.State) error {
+	var doc checkpoint.Document
+	h.look(func(v *view) {
+		if v.unsaved && on.Amended > v.itemsSeen && on.Next > v.itemsSeen {
+			doc.Context = v.items
+		}
+	})
+	if !slices.ContainsFunc(doc.Context, func(it transcript.Item) bool { return it.Entry != "" }) {
+		return nil
+	}
+	m, err := h.momentOn(ctx, on)
+	if err != nil {
+		return err
+	}
+	if err := h.AmendItems(ctx, m, &doc); err != nil {
+		return err
+	}
+	h.look(func(v *view) { v.items, v.itemsSeen = doc.Context, on.Next })
+	return nil
 }
 
 // messageOf returns the message that an entry puts into a context; nil = none.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -24,17 +24,12 @@ type Commit struct {
 	Edit                *Edit
 	Turn                bool // the caller's own: may be deferred, and may be the reason for a snapshot
 
-	Names []checkpoint.Rename // of branches
-
 	Entries []transcript.Draft // that belong to the turn
 	Base    string             // id of the commit that the turn was made on; "" = where the handle is now
 	OnKnown OnKnown
 
 	KeepBoth bool // as Options.KeepBoth, of this commit
 }
-
-// carries reports whether the commit brings entries of its own, or names what it was made on.
-func (o *Commit) carries() bool { return len(o.Entries) > 0 || o.Base != "" }
 
 // Commit makes one step of what is pending and has it committed.
 func (h *Handle) Commit(ctx context.Context, o Commit) (journal.Result, error) {
@@ -72,29 +67,23 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 			return r, err
 		}
 	}
-	p, err := h.step(ctx, o)
+	drafts, err := h.Screen(ctx, o.Entries)
 	if err != nil {
 		return journal.Result{}, err
 	}
-	if len(p.blobs) > 0 {
-		if err := h.images.store(ctx, p.blobs); err != nil {
-			return journal.Result{}, err
-		}
-	}
-	var res journal.Result
-	if h.snapshots == nil {
-		res, err = h.j.Commit(ctx, p.step)
-	} else {
-		res, err = h.snapshots.commit(ctx, h.j, p, o.Turn)
-	}
+	held, err := h.j.Hold(ctx, "commit")
 	if err != nil {
 		return journal.Result{}, err
 	}
-	h.saved(p, res)
+	p, res, err := h.turn(ctx, held, o, drafts)
+	held.Release()
+	if err != nil {
+		return journal.Result{}, err
+	}
 	if h.streams() && (o.Turn || res.State.HeadOrd != p.from.HeadOrd) {
 		h.endPartial(mark, res.Commit.Seq)
 	}
-	if text := omits(p.from, res.State); text != "" && !res.Repeated {
+	if text := omits(p, res); text != "" {
 		res.Warnings = append(slices.Clip(res.Warnings), text)
 	}
 	if n := len(o.Entries); res.Repeated && n > 0 && res.IDs == nil {
@@ -105,8 +94,56 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 	return res, nil
 }
 
-// omits says that a commit is the first since from whose working context is not whole; "" = it is not.
-func omits(from, now *state.State) string {
+// turn stores a turn. The caller has the lock.
+func (h *Handle) turn(
+	ctx context.Context, held journal.Held, o Commit, drafts []transcript.Draft,
+) (p *prepared, res journal.Result, err error) {
+	named := ""
+	if h.snapshots != nil {
+		named = h.snapshots.taken()
+	}
+	p = &prepared{from: h.State()}
+	c := journal.Call{Key: o.Key, Digest: o.Digest, Based: o.Base != ""}
+	res, err = held.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
+		var err error
+		if p, err = h.step(ctx, o, drafts, on); err != nil {
+			return nil, err
+		}
+		p.step.Snapshot = named
+		return p.step, h.images.store(ctx, p.blobs)
+	})
+	if h.snapshots != nil {
+		if err != nil || res.Repeated {
+			h.snapshots.giveBack(named)
+		} else {
+			res.Snapshot, res.Warnings = named, h.snapshots.warnings(slices.Clip(res.Warnings))
+		}
+	}
+	f, ok := errors.AsType[*store.Failure](err)
+	if ok && errors.Is(err, journal.ErrUnknown) && p.step != nil && h.j.InDoubt() { // else it is an earlier turn
+		p.commit = f.Commit
+		h.look(func(v *view) { v.doubt = p })
+	}
+	if err != nil {
+		return nil, journal.Result{}, err
+	}
+	if res.Repeated && o.Base == "" {
+		h.dropBuffer()
+	} else if !res.Repeated {
+		h.saved(p)
+	}
+	if h.snapshots != nil && o.Turn && !res.Repeated {
+		h.snapshots.due(h.j, p.from, res.Commit.Reason)
+	}
+	return p, res, nil
+}
+
+// omits returns a warning where a commit is the first whose working context is not whole; "" = it is not.
+func omits(p *prepared, res journal.Result) string {
+	if res.Repeated || res.Kept != "" {
+		return ""
+	}
+	from, now := p.from, res.State
 	if from.Window == nil || now.Window == nil || from.Window.Omitted() > 0 || now.Window.Omitted() == 0 {
 		return ""
 	}
@@ -132,93 +169,86 @@ func (h *Handle) deferTurn(ctx context.Context, o *Commit) (journal.Result, bool
 // prepared is a step, and what the handle has to remember of the moment at which it was made.
 type prepared struct {
 	step    *journal.Step
-	from    *state.State // acknowledged then
+	from    *state.State // the view
 	blobs   []string     // of what it takes along
 	itemsAt int
 	held    *Edit
+	commit  string // id, if its outcome is unknown
 }
 
-// own is what a turn brings beside its document.
-type own struct {
-	drafts []transcript.Draft
-	known  places
-	base   *journal.Anchor // nil = where the handle is
-	refuse error           // why it is refused, unless its key is known: its ids are taken, its base is no commit
-}
-
-// own looks at what a turn names: its drafts, their parents, and the commit that it was made on.
-func (h *Handle) own(ctx context.Context, o *Commit) (w own, err error) {
-	if w.drafts, err = h.Screen(ctx, o.Entries); err != nil {
-		return w, err
-	}
+// step makes the step of a turn, on the newest state that is known. Without a base it takes the buffer along.
+func (h *Handle) step(
+	ctx context.Context, o Commit, drafts []transcript.Draft, on *state.State,
+) (p *prepared, err error) {
+	h.ended()
+	var base *journal.Anchor
 	if o.Base != "" {
-		w.base, err = h.baseOf(ctx, o.Base)
-		if err != nil && o.Key != "" && errors.Is(err, fs.ErrNotExist) {
-			return own{refuse: err}, nil
-		}
-		if err != nil {
-			return w, err
+		if base, err = h.baseOf(ctx, on, o.Base); err != nil {
+			return nil, err
 		}
 	}
-	w.known, err = h.parents(ctx, w.drafts, o.OnKnown)
-	if err != nil && o.Key != "" && errors.Is(err, fs.ErrExist) {
-		w.drafts, w.refuse, err = nil, err, nil // they may be those of the first time
+	known, err := h.parents(ctx, on, drafts, o.OnKnown)
+	if err != nil {
+		return nil, err
 	}
-	return w, err
-}
-
-// step makes the step of a commit: it takes what was appended before it was called.
-func (h *Handle) step(ctx context.Context, o Commit) (p *prepared, err error) {
-	var brought own
-	if o.carries() {
-		if brought, err = h.own(ctx, &o); err != nil {
+	if base == nil {
+		if err := h.amendUnsaved(ctx, on); err != nil {
 			return nil, err
 		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v := h.sync()
-	p = &prepared{from: v.State, itemsAt: v.itemsAt, held: v.held}
+	p = &prepared{from: v.State}
 	p.step = &journal.Step{
-		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Refuse: brought.refuse, Upto: v.Pos,
-		KeepBoth: h.o.KeepBoth || o.KeepBoth, Settings: true, Profile: v.profile, Names: o.Names,
+		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Base: base, Settings: true, Profile: v.profile,
+		KeepBoth: h.o.KeepBoth || o.KeepBoth, KeepFenced: o.KeepBoth, Ignore: o.OnKnown != KnownError,
+		MayIdle: o.Reason == "" && !o.Edit.changes(),
 	}
-	if o.carries() {
-		if p.step.Anchor = brought.base; p.step.Anchor == nil {
-			p.step.Anchor = &journal.Anchor{
-				At: v.View.Head, Branch: v.State.Summary.Branch, Doc: v.State.Doc, JSON: v.State.DocJSON,
-			}
-		}
-		p.step.Ignore = o.OnKnown != KnownError
-		p.step.Entries, p.step.IDs, err = h.build(brought.drafts, p.step.Anchor.At, brought.known, h.j.Pending)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range p.step.Entries {
-			h.j.HoldBlobs(e.Blobs)
-			if e.Instead != nil {
-				h.j.HoldBlobs(e.Instead.Blobs)
-			}
+	at, find := v.View.Head, h.j.Pending
+	if base != nil {
+		at, find = base.At, func(string) *journal.Entry { return nil }
+	}
+	if p.step.Entries, p.step.IDs, err = h.build(drafts, at, known, find); err != nil {
+		return nil, err
+	}
+	for _, e := range p.step.Entries {
+		h.j.HoldBlobs(e.Blobs)
+		if e.Instead != nil {
+			h.j.HoldBlobs(e.Instead.Blobs)
 		}
 	}
-	if v.window() == nil {
-		p.step.Window, p.step.Seen = v.base, v.State.Next
-	}
-	edit := v.held.then(o.Edit)
-	if v.items != nil || v.unsaved {
-		edit = edit.then(&Edit{context: v.encodeItems(), own: p.step.Entries, setContext: true})
+	edit := o.Edit
+	if base != nil {
+		if c := base.Doc.Context; c != nil {
+			edit = edit.then(&Edit{context: broughtBy(c, on.Doc.Context), own: p.step.Entries, setContext: true})
+		}
+	} else {
+		if v.window() == nil {
+			p.step.Window, p.step.Seen = v.base, v.State.Next
+		}
+		p.itemsAt, p.held = v.itemsAt, v.held
+		if edit = v.held.then(edit); v.items != nil || v.unsaved {
+			edit = edit.then(&Edit{context: v.encodeItems(), own: p.step.Entries, setContext: true})
+		}
+		p.step.MayIdle = p.step.MayIdle && v.held == nil && !v.unsaved
+		p.blobs = v.blobs(p.step.Entries)
 	}
 	if edit.changes() {
 		p.step.Edit = edit.apply
 	}
-	p.blobs = v.blobs(p.step.Entries)
 	return p, nil
 }
 
-// withOwn adds the entries of a turn to an explicit context.
+// withOwn adds the entries of a turn to an explicit context, and what they amend.
 func withOwn(items []transcript.Item, own []*journal.Entry) []transcript.Item {
 	items = slices.Clip(items)
 	for _, e := range own {
+		if e.Skipped() && e.Instead != nil {
+			if a, ok := e.Instead.Head.Entry(0).Amendment(); ok {
+				items, _ = amendItems(items, a)
+			}
+		}
 		if items != nil && Speaks(e.Head.Type) && !e.Skipped() {
 			items = append(items, transcript.Item{Entry: e.ID})
 		}
@@ -243,9 +273,9 @@ func (v *view) blobs(own []*journal.Entry) (sums []string) {
 	return sums
 }
 
-// saved takes over that a step is stored.
-func (h *Handle) saved(p *prepared, res journal.Result) {
-	if res.Repeated {
+// saved takes over that a turn is stored: what it took of the buffer is gone.
+func (h *Handle) saved(p *prepared) {
+	if p.step.Base != nil {
 		return
 	}
 	h.look(func(v *view) {
@@ -260,50 +290,37 @@ func (h *Handle) saved(p *prepared, res journal.Result) {
 	})
 }
 
-// unsaved makes the step that saves what a SetContext, or a deferred commit, left to the next one; nil where there is
-// nothing of the kind.
-func (h *Handle) unsaved(ctx context.Context) (p *prepared, err error) {
-	wanted := false
-	h.look(func(v *view) { wanted = v.unsaved || v.held != nil })
-	if !wanted {
-		return nil, nil
+// ended takes over that a turn of unknown outcome was found to be stored.
+func (h *Handle) ended() {
+	var p *prepared
+	h.look(func(v *view) { p = v.doubt })
+	if p == nil {
+		return
 	}
-	if p, err = h.step(ctx, Commit{}); err != nil {
-		return nil, err
+	stored, ended := h.j.Ended(p.commit)
+	if !ended {
+		return
 	}
-	return p, h.images.store(ctx, p.blobs)
+	h.look(func(v *view) { v.doubt = nil })
+	if stored {
+		h.saved(p)
+	}
 }
 
-// with runs an operation of the journal with such a step. run reports whether it committed anything: else the step is
-// left to the next commit.
-func (h *Handle) with(ctx context.Context, run func(extra *journal.Step) (bool, error)) error {
-	p, err := h.unsaved(ctx)
-	if err != nil {
-		return err
-	}
-	if p == nil {
-		_, err = run(nil)
-		return err
-	}
-	committed, err := run(p.step)
-	if err == nil && committed {
-		h.saved(p, journal.Result{})
-	}
-	return err
+// dropBuffer forgets a context and a document that were to be saved with the next turn.
+func (h *Handle) dropBuffer() {
+	h.look(func(v *view) {
+		v.held, v.unsaved, v.doubt = nil, false, nil
+		v.settle()
+	})
 }
 
 // baseOf finds the commit that a turn was made on.
-func (h *Handle) baseOf(ctx context.Context, id string) (*journal.Anchor, error) {
-	st := h.State()
-	view := &View{Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st)}
-	if st.Summary.Commit != id || st.AfterKept {
+func (h *Handle) baseOf(ctx context.Context, on *state.State, id string) (*journal.Anchor, error) {
+	view := &View{Commit: on.Newest(), Doc: on.Doc, Head: journal.PlaceOf(on)}
+	if on.Summary.Commit != id || on.AfterKept {
 		var err error
-		if view, err = h.commitByID(ctx, st, id); errors.Is(err, fs.ErrNotExist) {
-			if st, err = h.j.Latest(ctx); err == nil { // another writer's, of after what this handle has seen
-				view, err = h.commitByID(ctx, st, id)
-			}
-		}
-		if err != nil {
+		if view, err = h.commitByID(ctx, on, id); err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
 	}
@@ -311,7 +328,11 @@ func (h *Handle) baseOf(ctx context.Context, id string) (*journal.Anchor, error)
 	if err != nil {
 		return nil, err
 	}
-	return &journal.Anchor{At: view.Head, Branch: view.Doc.Branch, Doc: view.Doc, JSON: raw, Seq: view.Commit.Seq}, nil
+	c := view.Commit
+	return &journal.Anchor{
+		Commit: id, Seq: c.Seq, At: view.Head, Branch: view.Doc.Branch, Doc: view.Doc, JSON: raw,
+		Kept: c.Kept != "" && c.Kept == c.Branch,
+	}, nil
 }
 
 // commitByID finds a commit of st by its whole id.

@@ -81,9 +81,6 @@ func New(j *journal.Journal, b trace.Backend, o Options) *Handle {
 // IO is all that the handle asked of the backend.
 func (h *Handle) IO() backend.IO { return h.b.IO() }
 
-// Waiting counts the commits that wait for their outcome.
-func (h *Handle) Waiting() int { return h.j.Waiting() }
-
 // Journal is what makes the handle's commits durable.
 func (h *Handle) Journal() *journal.Journal { return h.j }
 
@@ -98,23 +95,21 @@ func (h *Handle) Writable(ctx context.Context) error {
 // closeWithin bounds how long Close waits for background work.
 const closeWithin = 10 * time.Second
 
-// Close ends the handle. Its error counts the entries that were never committed, and those in doubt. Idempotent.
+// Close ends the handle: see journal.Journal.Close. Idempotent.
 func (h *Handle) Close() error {
 	if !h.shut() {
 		return nil
 	}
+	var err error
+	h.look(func(v *view) {
+		if v.unsaved {
+			err = fmt.Errorf("an explicit context: %w", journal.ErrUncommitted)
+		}
+	})
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
-	err := h.j.Close(ctx)
+	err = errors.Join(err, h.j.Close(ctx))
 	h.leave()
-	pending, doubtful := h.j.Abandoned()
-	if doubtful > 0 {
-		doubt := fmt.Errorf("%d entries are in doubt: it is unknown whether they were committed", doubtful)
-		err = errors.Join(doubt, err)
-	}
-	if pending > 0 {
-		err = errors.Join(fmt.Errorf("%d entries were not committed and are lost", pending), err)
-	}
 	return err
 }
 

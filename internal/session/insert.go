@@ -21,7 +21,7 @@ import (
 // EntryMax bounds one entry, in bytes, beside its images.
 const EntryMax = 4 << 20
 
-// Append inserts drafts after the head, and returns their ids.
+// Append inserts drafts after the head: into the buffer, in memory.
 func (h *Handle) Append(ctx context.Context, d []transcript.Draft) ([]string, error) {
 	if err := h.Writable(ctx); err != nil {
 		return nil, err
@@ -30,64 +30,30 @@ func (h *Handle) Append(ctx context.Context, d []transcript.Draft) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	added, err := h.insert(ctx, drafts, false)
-	if err != nil || len(added) == 0 {
+	held, err := h.j.Hold(ctx, "append")
+	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(added))
-	for i, e := range added {
-		ids[i] = e.ID
+	defer held.Release()
+	known, err := h.parents(ctx, h.j.Tip(), drafts, KnownError)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	err = held.Append(
+		func(_ *state.State, at journal.Place, find func(id string) *journal.Entry) (l []*journal.Entry, err error) {
+			l, ids, err = h.build(drafts, at, known, find)
+			return l, err
+		})
+	if err != nil {
+		return nil, err
 	}
 	return ids, nil
 }
 
-// stored reports entries that a Reload of another goroutine dropped before the commit that should have taken them.
-func stored(list []*journal.Entry) error {
-	for _, e := range list {
-		if _, ok := e.Ordinal(); !ok {
-			return fmt.Errorf("entry %s: %w", e.ID, journal.ErrReloaded)
-		}
-	}
-	return nil
-}
-
-// insertTries bounds how often drafts with ids of their own are looked at anew while commits are acknowledged.
-const insertTries = 64
-
-// insert adds drafts to the pending entries, all or none. aside: the head does not move to them.
-func (h *Handle) insert(
-	ctx context.Context, drafts []transcript.Draft, aside bool,
-) (added []*journal.Entry, err error) {
-	for range insertTries {
-		known, err := h.parents(ctx, drafts, KnownError)
-		if err != nil {
-			return nil, err
-		}
-		err = h.j.Append(ctx, aside,
-			func(st *state.State, head journal.Place, find func(id string) *journal.Entry) ([]*journal.Entry, error) {
-				if known.at != nil && known.at != st {
-					return nil, errStale
-				}
-				added, _, err = h.build(drafts, head, known, find)
-				for _, e := range added {
-					e.Aside = aside
-				}
-				return added, err
-			})
-		if !errors.Is(err, errStale) {
-			return added, err
-		}
-	}
-	return nil, fmt.Errorf("append: the session changed %d times while ids were looked up", insertTries)
-}
-
-// errStale says that what was looked up is of an earlier state.
-var errStale = errors.New("the session has moved on")
-
 // places are the places of the parents that drafts name.
 type places struct {
 	by     map[string]journal.Place
-	at     *state.State // in which ids were seen to be free; nil = none was looked for
 	policy OnKnown
 	amends map[string]transcript.Draft // with KnownAmend: of the ids that the session has
 }
@@ -97,7 +63,9 @@ func names(d transcript.Draft) bool { return d.Raw != nil || d.ID != "" || d.Par
 
 // parents looks at everything that drafts name: their own ids must be free, unless they may be known, and their parents
 // must exist.
-func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft, policy OnKnown) (places, error) {
+func (h *Handle) parents(
+	ctx context.Context, on *state.State, drafts []transcript.Draft, policy OnKnown,
+) (places, error) {
 	if !slices.ContainsFunc(drafts, names) {
 		return places{policy: policy}, nil
 	}
@@ -115,17 +83,15 @@ func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft, policy 
 			id, parent = l.ID, l.ParentID
 		}
 		if id != "" && policy == KnownError {
-			st, err := h.free(ctx, id)
-			if err != nil {
+			if err := h.free(ctx, on, id); err != nil {
 				return known, err
 			}
-			known.at = st
 		}
 		if own[id] && id != "" && policy != KnownIgnore {
 			return known, exists(id)
 		}
 		if parent != "" && !own[parent] {
-			at, err := h.Locate(ctx, parent)
+			at, err := h.locateOn(ctx, on, parent)
 			if err != nil {
 				return known, fmt.Errorf("parent: %w", err)
 			}
@@ -138,24 +104,33 @@ func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft, policy 
 	}
 	if policy == KnownAmend {
 		var err error
-		if known.amends, err = h.amendKnown(ctx, drafts); err != nil {
+		if known.amends, err = h.amendKnown(ctx, on, drafts); err != nil {
 			return known, err
 		}
 	}
 	return known, nil
 }
 
-// free refuses an id that a durable entry has. It returns the state in which it looked.
-func (h *Handle) free(ctx context.Context, id string) (*state.State, error) {
-	st := h.State()
-	known, err := h.j.Known(ctx, st, []string{id})
-	if err != nil {
-		return nil, err
+// free refuses an id that an entry of a state has.
+func (h *Handle) free(ctx context.Context, on *state.State, id string) error {
+	known, err := h.j.Known(ctx, on, []string{id})
+	if _, ok := known[id]; ok && err == nil {
+		return exists(id)
 	}
-	if _, ok := known[id]; ok {
-		return nil, exists(id)
+	return err
+}
+
+// locateOn finds an entry that the handle sees, or one of a newer state by its whole id.
+func (h *Handle) locateOn(ctx context.Context, on *state.State, id string) (journal.Place, error) {
+	at, err := h.Locate(ctx, id)
+	if err == nil || !isMissing(err) || on == h.State() {
+		return at, err
 	}
-	return st, nil
+	known, kerr := h.j.Known(ctx, on, []string{id})
+	if l, ok := known[id]; ok && !l.Commit && kerr == nil {
+		return journal.Place{ID: id, Ord: int64(l.Ord)}, nil
+	}
+	return at, errors.Join(err, kerr)
 }
 
 // build makes entries of drafts. The first grows from at, each from the one before, unless it says otherwise. ids are
@@ -306,11 +281,19 @@ func (h *Handle) SetContext(ctx context.Context, items []transcript.Item) error 
 		}
 		list = append(list, stored)
 	}
+	held, err := h.j.Hold(ctx, "set context")
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	if h.j.InDoubt() {
+		return journal.ErrInDoubt
+	}
 	if err := h.carry(ctx, list); err != nil {
 		return err
 	}
 	h.look(func(v *view) {
-		v.items, v.unsaved = list, true
+		v.items, v.unsaved, v.itemsSeen = list, true, v.State.Next
 		v.itemsAt++
 	})
 	return nil

@@ -57,7 +57,9 @@ func plain(d transcript.Draft) (transcript.Draft, error) {
 
 // amendKnown makes the amendments of the entries with the ids of drafts that the session has. One without a type says
 // that there is nothing to store. It costs the look-up of the ids where none is known, and else reads the entries.
-func (h *Handle) amendKnown(ctx context.Context, drafts []transcript.Draft) (map[string]transcript.Draft, error) {
+func (h *Handle) amendKnown(
+	ctx context.Context, on *state.State, drafts []transcript.Draft,
+) (map[string]transcript.Draft, error) {
 	own := map[string]transcript.Draft{}
 	var ids []string
 	for _, d := range drafts {
@@ -69,11 +71,10 @@ func (h *Handle) amendKnown(ctx context.Context, drafts []transcript.Draft) (map
 			own[d.ID], ids = d, append(ids, d.ID)
 		}
 	}
-	st := h.State()
-	if len(ids) == 0 || st.Summary.Commit == "" {
+	if len(ids) == 0 || on.Summary.Commit == "" {
 		return nil, nil
 	}
-	known, err := h.j.Known(ctx, st, ids)
+	known, err := h.j.Known(ctx, on, ids)
 	if err != nil || len(known) == 0 {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (h *Handle) amendKnown(ctx context.Context, drafts []transcript.Draft) (map
 		if l.Commit {
 			continue // the journal refuses it
 		}
-		was, is, first, err := h.versions(ctx, id)
+		was, is, first, err := h.versions(ctx, on, id)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -58,23 +57,15 @@ func (k MoveKey) of(parts ...string) MoveKey {
 	return k
 }
 
-// known returns the result of the first time; false if the session has no commit with the key.
-func (h *Handle) known(ctx context.Context, k MoveKey) (r journal.Result, ok bool, err error) {
-	if k.Key == "" {
-		return r, false, nil
-	}
-	return h.j.Keyed(ctx, k.Key, k.digest)
-}
-
 // step is the move's.
-func (mv *move) step(k MoveKey, keepBoth bool) *journal.Step {
+func (mv *move) step(k MoveKey) *journal.Step {
 	doc := *mv.doc
 	doc.Settings = mv.setting
 	step := &journal.Step{
-		Reason: mv.reason, Key: k.Key, Digest: k.digest, Branch: mv.branch, Kept: mv.kept,
+		Move: true, Reason: mv.reason, Key: k.Key, Digest: k.digest, Branch: mv.branch, Kept: mv.kept,
 		Window: mv.window, Seen: mv.seen,
 		Keyframe: mv.reason == "rollback",
-		Head:     &mv.at, Entries: mv.added, Outline: &mv.outline, KeepBoth: keepBoth,
+		Head:     &mv.at, Entries: mv.added, Outline: &mv.outline,
 		Edit: func(checkpoint.Document) checkpoint.Document { return doc },
 	}
 	if n := len(mv.added); n > 0 {
@@ -84,8 +75,7 @@ func (mv *move) step(k MoveKey, keepBoth bool) *journal.Step {
 	return step
 }
 
-// travel makes a move: one request, which commits what is pending on the line that is left, and then the move. find
-// returns where to go. A move whose key is known is not made.
+// travel makes a move. find returns where to go. A move whose key is known is not made.
 func (h *Handle) travel(
 	ctx context.Context, k MoveKey, find func(m *Moment) (*move, error),
 ) (journal.Result, error) {
@@ -96,53 +86,49 @@ func (h *Handle) travel(
 		return journal.Result{}, err
 	}
 	before, mark := h.IO(), h.streamed()
-	var mv *move
-	var first, res journal.Result
-	repeated := false
-	err := h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
-		res, err = h.j.Move(ctx, extra, func(ctx context.Context) (step *journal.Step, err error) {
-			if first, repeated, err = h.known(ctx, k); repeated || err != nil {
-				return nil, err
-			}
-			mv, step, err = h.prepared(ctx, k, find)
-			return step, err
-		})
-		return res.State != nil, err
-	})
+	held, err := h.j.Hold(ctx, "commit")
 	if err != nil {
 		return journal.Result{}, err
 	}
-	if repeated {
-		res = first
+	c := journal.Call{Key: k.Key, Digest: k.digest}
+	res, err := held.Write(ctx, c, func(ctx context.Context, _ *state.State) (*journal.Step, error) {
+		if h.ended(); h.uncommitted() {
+			return nil, journal.ErrUncommitted
+		}
+		return h.prepared(ctx, k, find)
+	})
+	held.Release()
+	if err != nil {
+		return journal.Result{}, err
 	}
-	if res.State == nil || res.Repeated { // the head is there, or another handle of the store was faster
-		res.IO = h.IO().Sub(before)
-		return res, nil
+	if res.IO = h.IO().Sub(before); res.Commit.Reason == "" || res.Repeated {
+		return res, nil // the head is there
 	}
 	h.endPartial(mark, res.Commit.Seq)
-	res.Commit.Entries += res.Along
-	if res.Kept == "" {
-		res.Kept = mv.kept
-	}
-	res.IO = h.IO().Sub(before)
 	return res, h.after(res, nil)
 }
 
-// prepared says where a move goes, and makes its step; nil where the head is there.
+// uncommitted reports whether the buffer holds anything.
+func (h *Handle) uncommitted() (yes bool) {
+	h.look(func(v *view) { yes = len(v.Open) > 0 || v.unsaved || v.held != nil })
+	return yes
+}
+
+// prepared finds out where a move goes, and makes its step; nil where the head is there.
 func (h *Handle) prepared(
 	ctx context.Context, k MoveKey, find func(m *Moment) (*move, error),
-) (*move, *journal.Step, error) {
+) (*journal.Step, error) {
 	m, mv, err := h.plan(ctx, find)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch) {
-		return mv, nil, nil
+		return nil, nil
 	}
 	if err := h.prepare(ctx, m, mv); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return mv, mv.step(k, h.o.KeepBoth), nil
+	return mv.step(k), nil
 }
 
 func (h *Handle) plan(ctx context.Context, find func(m *Moment) (*move, error)) (*Moment, *move, error) {
@@ -201,7 +187,7 @@ func (h *Handle) grow(
 	if err != nil {
 		return nil, err
 	}
-	known, err := h.parents(ctx, drafts, KnownError)
+	known, err := h.parents(ctx, h.j.Tip(), drafts, KnownError)
 	if err != nil {
 		return nil, err
 	}
@@ -393,72 +379,6 @@ func (h *Handle) Edit(ctx context.Context, k MoveKey, entry string, d transcript
 		}
 		return &move{at: at, reason: "branch", branch: branchAt(m, m.Place(ord)), drafts: []transcript.Draft{d}}, nil
 	})
-}
-
-// Label names an entry for people; "" clears. The head stays.
-func (h *Handle) Label(ctx context.Context, entry, label string) (journal.Result, error) {
-	if err := h.Writable(ctx); err != nil {
-		return journal.Result{}, err
-	}
-	at, err := h.Locate(ctx, entry)
-	if err != nil {
-		return journal.Result{}, err
-	}
-	return h.Annotate(ctx, "label", []transcript.Draft{LabelDraft(at.ID, label)})
-}
-
-// RenameBranch changes the name of a branch, or removes it. The head stays.
-func (h *Handle) RenameBranch(ctx context.Context, from, to string) (journal.Result, error) {
-	if err := h.Writable(ctx); err != nil {
-		return journal.Result{}, err
-	}
-	if err := errors.Join(CheckName("branch name", from), CheckName("branch name", to)); err != nil {
-		return journal.Result{}, err
-	}
-	switch {
-	case from == "":
-		return journal.Result{}, layout.BadInput("the name of the branch is empty")
-	case to == "" && from == h.State().Summary.Branch:
-		return journal.Result{}, layout.BadInput("branch %q: the session is on it", from)
-	}
-	return h.Commit(ctx, Commit{Reason: state.ReasonNames, Names: []checkpoint.Rename{{From: from, To: to}}})
-}
-
-// Annotate commits entries beside the head, which stays.
-func (h *Handle) Annotate(ctx context.Context, reason string, drafts []transcript.Draft) (journal.Result, error) {
-	if err := h.Writable(ctx); err != nil {
-		return journal.Result{}, err
-	}
-	drafts, err := h.Screen(ctx, drafts)
-	if err != nil {
-		return journal.Result{}, err
-	}
-	added, err := h.insert(ctx, drafts, true)
-	if err != nil {
-		return journal.Result{}, err
-	}
-	r, err := h.Commit(ctx, Commit{Reason: reason})
-	if err != nil {
-		return r, err
-	}
-	return r, stored(added)
-}
-
-// NewestInfo returns what the newest commit of any writer makes the session known by: now where none came since. The
-// handle stays where it is.
-func (h *Handle) NewestInfo(ctx context.Context, now checkpoint.Summary) (checkpoint.Summary, error) {
-	st := h.State()
-	if st.Summary.Commit == "" {
-		return now, nil
-	}
-	if changed, err := h.j.Changed(ctx, st); err != nil || !changed {
-		return now, err
-	}
-	st, err := h.j.Latest(ctx)
-	if err != nil {
-		return now, err
-	}
-	return st.Summary, nil
 }
 
 // LabelDraft is the entry that names another.

@@ -26,7 +26,7 @@ type trees struct {
 // Moment is the tree together with what it was made of.
 type Moment struct {
 	Tree    *transcript.Tree
-	State   *state.State
+	State   *state.State // the newest that the handle knows
 	Head    journal.Place
 	open    []*journal.Entry // their rows come after the acknowledged ones
 	version uint64
@@ -68,7 +68,7 @@ func (h *Handle) Moment(ctx context.Context) (*Moment, error) {
 	defer h.trees.mu.Unlock()
 	m := &Moment{}
 	h.look(func(v *view) {
-		m.State, m.open, m.Head, m.version = v.State, v.Open, v.View.Head, v.Version
+		m.State, m.open, m.Head, m.version = v.Tip, v.Open, v.View.Head, v.Version
 	})
 	if last := h.trees.last; last != nil && last.version == m.version {
 		return last, nil
@@ -228,7 +228,7 @@ func (h *Handle) All(ctx context.Context, stored bool, yield func(transcript.Ent
 	var open []*journal.Entry
 	amend := func(e transcript.Entry) (transcript.Entry, error) { return e, nil }
 	if stored {
-		h.look(func(v *view) { st, open = v.State, v.Open })
+		h.look(func(v *view) { st, open = v.Tip, v.Open })
 	} else {
 		m, err := h.Moment(ctx)
 		if err != nil {

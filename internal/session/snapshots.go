@@ -1,9 +1,7 @@
 package session
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/coppice-go/coppice/internal/journal"
@@ -32,21 +30,6 @@ func newSnapshots(seq uint64, p snapshot.Policy) *snapshots {
 		every = uint64(p.Every)
 	}
 	return &snapshots{policy: p, last: before - before%every}
-}
-
-// commit has a commit name the snapshot that was taken, and takes the next one if it is due.
-func (sn *snapshots) commit(ctx context.Context, j *journal.Journal, p *prepared, turn bool) (journal.Result, error) {
-	p.step.Snapshot = sn.taken()
-	res, err := j.Commit(ctx, p.step)
-	if err != nil {
-		sn.giveBack(p.step.Snapshot)
-		return journal.Result{}, err
-	}
-	res.Snapshot, res.Warnings = p.step.Snapshot, sn.warnings(slices.Clip(res.Warnings))
-	if turn {
-		sn.due(j, p.from, res.Commit.Reason)
-	}
-	return res, nil
 }
 
 // taken returns the snapshot that the next commit is to name.

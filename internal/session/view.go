@@ -21,11 +21,14 @@ type view struct {
 	base    *transcript.WorkingContext // at the state's head, where State.Window is not what this handle wants
 	items   []transcript.Item          // explicit context, appended entries included; nil = derived
 	itemsAt int                        // counts calls of SetContext
-	unsaved bool                       // items differ from the document's by a SetContext
-	held    *Edit                      // what deferred commits said
-	profile transcript.Profile         // of the working context
-	bound   int                        // its bytes, as Window.MaxBytes says them
-	wish    *journal.Config            // may want another profile or bound than the session has
+	// itemsSeen is State.Next when SetContext was called: an amendment from there on is not in items.
+	itemsSeen uint64
+	unsaved   bool               // items differ from the document's by a SetContext
+	held      *Edit              // what deferred commits said
+	doubt     *prepared          // a turn of unknown outcome; nil = none
+	profile   transcript.Profile // of the working context
+	bound     int                // its bytes, as Window.MaxBytes says them
+	wish      *journal.Config    // may want another profile or bound than the session has
 }
 
 // sync brings the view up to date; h.mu is held.
@@ -60,6 +63,12 @@ func (v *view) adopt(now journal.View) {
 	if now.Head.Is(journal.PlaceOf(now.State)) {
 		v.settle()
 		return
+	}
+	if now.Tip != old.Tip && !v.unsaved {
+		v.items = broughtBy(v.items, now.Tip.Doc.Context)
+	}
+	if old.Tip != nil && now.Tip != old.Tip && now.Tip.Amended > old.Tip.Next {
+		v.stand(nil, v.winAt) // it lacks the amendment
 	}
 	for i, e := range now.Open {
 		if e.Position() >= old.Pos {
@@ -134,9 +143,31 @@ func (v *view) settle() {
 	v.begin(v.window())
 	v.base = nil
 	if !v.unsaved {
-		v.items = slices.Clone(v.State.Doc.Context)
+		v.items = broughtBy(v.State.Doc.Context, v.Tip.Doc.Context)
 	}
 }
+
+// broughtBy returns items with the messages that those of the same entries have in a newer document.
+func broughtBy(items, newer []transcript.Item) []transcript.Item {
+	if items == nil {
+		return nil
+	}
+	have := map[string]transcript.Item{}
+	for _, it := range newer {
+		have[it.Entry] = it
+	}
+	items = slices.Clone(items)
+	for i, it := range items {
+		if now, ok := have[it.Entry]; ok && it.Entry != "" && len(it.Message) > 0 {
+			items[i] = now
+		}
+	}
+	return items
+}
+
+// amendedSince reports whether a state that is newer than the handle's own may have amendments that the window of its
+// own lacks.
+func (v *view) amendedSince() bool { return v.Tip != v.State && v.Tip.Amended > v.State.Next }
 
 // begin sets the window of the acknowledged head, to which pending amendments are still to be applied.
 func (v *view) begin(win *transcript.WorkingContext) {
@@ -162,7 +193,7 @@ func (v *view) window() *transcript.WorkingContext {
 	if v.wish.MaxBytes != 0 {
 		v.bound = transcript.NewWorkingContext(v.profile, v.wish.MaxBytes).MaxBytes()
 	}
-	if v.State.Window == nil || win.Profile() != v.profile || win.MaxBytes() != v.bound {
+	if v.State.Window == nil || v.amendedSince() || win.Profile() != v.profile || win.MaxBytes() != v.bound {
 		return nil
 	}
 	return win

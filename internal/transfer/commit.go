@@ -70,8 +70,8 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 // stored, and later commits and the closing of the session do what is left. Where the outcome of a write is unknown,
 // or ctx is done, it is an error.
 func (ld *loader) settle(ctx context.Context) error {
-	err := ld.j.Settle(ctx)
-	if ctx.Err() != nil || ld.j.Broken() != nil {
+	err := ld.j.Tidy(ctx)
+	if ctx.Err() != nil || ld.j.InDoubt() {
 		return err
 	}
 	return nil

@@ -293,7 +293,7 @@ func (ld *loader) original(ctx context.Context, open func() (io.Reader, error)) 
 // stored before the first commit stays: the other's objects may have the same names.
 func (ld *loader) discard(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	committed, broken := ld.j.State().Summary.Commit != "", ld.j.Broken() != nil
+	committed, broken := ld.j.State().Summary.Commit != "", ld.j.InDoubt()
 	err := ld.j.Close(ctx)
 	switch {
 	case committed || ld.in.Fresh && broken:

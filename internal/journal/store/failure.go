@@ -18,14 +18,12 @@ var (
 
 // Failure carries what a failed operation knows beyond its cause.
 type Failure struct {
-	Err    error              // one of the errors above, wrapping the cause
-	Winner *checkpoint.Commit // of ErrConflict and ErrFenced: the commit at the head now
-	Commit string             // the id that was tried
-	// Withdrawn: of ErrConflict and ErrFenced: the step was dropped with its entries, and Rebase does not know it.
-	Withdrawn bool
-	Gone      *checkpoint.Tombstone // of ErrDeleted
-	Object    string                // of ErrCorrupt
-	Offset    int64                 // of ErrCorrupt: byte offset in the object
+	Err    error                 // one of the errors above, wrapping the cause
+	Winner *checkpoint.Commit    // of ErrConflict and ErrFenced: the commit at the head now
+	Commit string                // the id that was tried
+	Gone   *checkpoint.Tombstone // of ErrDeleted
+	Object string                // of ErrCorrupt
+	Offset int64                 // of ErrCorrupt: byte offset in the object
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }

@@ -35,8 +35,8 @@ func begin(ctx context.Context, name string) (*vfstest.Image, error) {
 }
 
 // play plays a script on a disk with faults, and gives what is wrong with what came of it.
-func play(ctx context.Context, n int, from *vfstest.Image, rebase bool, faults ...vfstest.Fault) (*life, error) {
-	l := &life{World: NewWorld(vfstest.Boot(from), 2, faultLimits), rebase: rebase}
+func play(ctx context.Context, n int, from *vfstest.Image, settles bool, faults ...vfstest.Fault) (*life, error) {
+	l := &life{World: NewWorld(vfstest.Boot(from), 2, faultLimits), settles: settles}
 	l.acked, l.failed = map[string]string{}, map[string]bool{}
 	l.faults = vfstest.NewFaultFS(l.FS, faults...)
 	l.Over = l.faults
@@ -101,9 +101,9 @@ func single(at int, c vfstest.Call, errnos []syscall.Errno) (out []vfstest.Fault
 
 // job is one run of a script.
 type job struct {
-	life   int
-	rebase bool
-	faults []vfstest.Fault
+	life    int
+	settles bool
+	faults  []vfstest.Fault
 }
 
 // Every call of every script fails once, in every way that it can.
@@ -135,9 +135,9 @@ func TestProofFaults(t *testing.T) {
 					return
 				}
 				b := &jobs[i]
-				l, err := play(ctx, b.life, images[b.life], b.rebase, b.faults...)
+				l, err := play(ctx, b.life, images[b.life], b.settles, b.faults...)
 				if err != nil {
-					r.Violation("script %s, rebase %v, %v (%s): %v", lives[b.life].name, b.rebase, b.faults, l.names(b.faults), err)
+					r.Violation("script %s, settles %v, %v (%s): %v", lives[b.life].name, b.settles, b.faults, l.names(b.faults), err)
 				}
 				r.Explored(1)
 			}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 
 	"github.com/coppice-go/coppice/internal/journal"
@@ -22,47 +21,63 @@ type caller struct {
 	done  chan struct{}
 }
 
-// handle is what several callers commit on.
-type handle struct {
-	waiting func() int
-	start   func(ctx context.Context, last bool) *caller
+// queued is the context of a call that waits for the lock of its handle. No call asks for Done before it is in line.
+type queued struct {
+	context.Context //nolint:containedctx // it is a context
+	once            sync.Once
+	waits           chan struct{} // closed when the call waits
 }
 
-// group has n turns share a request of a live handle: they queue, in order, while the request of a first turn is on its
-// way, and a last one is taken back meanwhile. One goroutine runs at a time. It returns the first turn, the n, and the
-// last one; of a first turn that failed before it was sent, that alone.
-func (w *World) group(ctx context.Context, h handle, n int) []*caller {
+func (q *queued) Done() <-chan struct{} {
+	q.once.Do(func() { close(q.waits) })
+	return q.Context.Done()
+}
+
+// group has n calls wait for a live handle, in order, while the request of a first one is on its way, and a last one
+// leaves the line meanwhile. cancel: the first one is cancelled when its request was sent. One goroutine runs at a
+// time. It returns the first call, the n, and the last one; of a first call that failed before it sent anything, that
+// alone.
+func (w *World) group(ctx context.Context, start func(ctx context.Context) *caller, n int, cancel bool) []*caller {
 	var once sync.Once
 	held, release := make(chan struct{}), make(chan struct{})
-	w.watch.begins = func(context.Context) {
+	sent, stop := context.WithCancel(ctx)
+	defer stop()
+	w.watch.begins = func(of context.Context) {
 		once.Do(func() {
 			close(held)
 			<-release
+			if cancel {
+				<-of.Done()
+			}
 		})
 	}
 	defer func() { w.watch.begins = nil }()
-	first := h.start(ctx, false)
+	first := start(sent)
 	all := []*caller{first}
 	select {
 	case <-held:
 	case <-first.done:
 		return all
 	}
-	last, cancel := context.WithCancel(ctx)
-	defer cancel()
+	last, leave := context.WithCancel(ctx)
+	defer leave()
 	for i := range n + 1 {
-		waiting, of := h.waiting(), ctx
+		q := &queued{Context: ctx, waits: make(chan struct{})}
 		if i == n {
-			of = last
+			q.Context = last
 		}
-		c := h.start(of, i == n)
+		c := start(q)
 		all = append(all, c)
-		for h.waiting() == waiting && !c.over() {
-			runtime.Gosched()
+		select {
+		case <-q.waits:
+		case <-c.done:
 		}
 	}
-	cancel()
+	leave()
 	<-all[n+1].done
+	if cancel {
+		stop()
+	}
 	close(release)
 	for _, c := range all {
 		<-c.done
@@ -70,28 +85,13 @@ func (w *World) group(ctx context.Context, h handle, n int) []*caller {
 	return all
 }
 
-// over reports whether the call has returned.
-func (c *caller) over() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// caller starts a goroutine that commits a turn with one entry: one that was appended before, or one that the turn
-// carries, which is withdrawn with it.
-func (w *World) caller(ctx context.Context, h *session.Handle, carries bool) *caller {
+// caller starts a goroutine that commits a turn with one entry.
+func (w *World) caller(ctx context.Context, h *session.Handle) *caller {
 	d, content := w.said(20)
 	state := fmt.Sprintf(`{"made":%d}`, w.made)
 	c := &caller{given: Given{Lines: [][]byte{content}, State: state}, done: make(chan struct{})}
-	turn := session.Commit{Reason: "turn", Edit: &session.Edit{State: json.RawMessage(state)}, Turn: true}
-	if carries {
-		turn.Entries = []transcript.Draft{d}
-	} else if _, c.err = h.Append(ctx, []transcript.Draft{d}); c.err != nil {
-		close(c.done)
-		return c
+	turn := session.Commit{
+		Reason: "turn", Edit: &session.Edit{State: json.RawMessage(state)}, Turn: true, Entries: []transcript.Draft{d},
 	}
 	go func() {
 		defer close(c.done)
@@ -100,22 +100,34 @@ func (w *World) caller(ctx context.Context, h *session.Handle, carries bool) *ca
 	return c
 }
 
-// Group commits turns that share a request, and books them: all were acknowledged but the one that was taken back.
+// Group commits turns that wait for each other, and books them: all are acknowledged, in order, but the one that left
+// the line, and a first one that was cancelled.
 func (w *World) Group(ctx context.Context, h *session.Handle, n int) error {
-	start := func(ctx context.Context, last bool) *caller { return w.caller(ctx, h, last) }
-	all := w.group(ctx, handle{h.Waiting, start}, n)
+	start := func(ctx context.Context) *caller { return w.caller(ctx, h) }
+	cancel, seq := w.Rng.IntN(3) == 0, uint64(0)
+	all := w.group(ctx, start, n, cancel)
 	for i, c := range all {
+		gone := i == n+1 || i == 0 && cancel
+		if i == 0 && errors.Is(c.err, journal.ErrUnknown) {
+			return fmt.Errorf("a cancelled turn: %w", c.err)
+		}
 		switch {
 		case i == n+1 && !errors.Is(c.err, context.Canceled):
-			return fmt.Errorf("the turn that was taken back got %w", c.err)
-		case i == n+1:
+			return fmt.Errorf("the turn that left the line got %w", c.err)
+		case gone && errors.Is(c.err, context.Canceled), errors.Is(c.err, journal.ErrConflict):
 			w.refused = append(w.refused, c.given.Lines...)
+			if errors.Is(c.err, journal.ErrConflict) {
+				return c.err
+			}
 		case c.err != nil:
 			return fmt.Errorf("turn %d of a group: %w", i, c.err)
+		case c.r.Commit.Seq <= seq:
+			return fmt.Errorf("turn %d of a group is commit %d, the one before it %d", i, c.r.Commit.Seq, seq)
 		default:
-			c.given.Seq = c.r.Commit.Seq
+			seq = c.r.Commit.Seq
+			c.given.Seq = seq
 			w.given = append(w.given, c.given)
-			w.Acked(c.r.Commit.Seq)
+			w.Acked(seq)
 		}
 	}
 	if len(all) != n+2 {

@@ -36,10 +36,10 @@ type life struct {
 	*World
 	ledger
 
-	faults *vfstest.FaultFS
-	rebase bool     // what is in doubt is looked for; else the handle is given up for a new one
-	points []moment // the disk after each answer
-	wrong  []error
+	faults  *vfstest.FaultFS
+	settles bool     // what is in doubt is looked for; else the handle is given up for a new one
+	points  []moment // the disk after each answer
+	wrong   []error
 }
 
 type moment struct {
@@ -81,67 +81,81 @@ func (l *life) turn(ctx context.Context, j *journal.Journal, text int, keep bool
 	}
 	s := l.Step(j.State(), text)
 	s.KeepBoth = keep
-	e := s.Entries[0].ID
 	res, err := j.Commit(ctx, s)
 	defer l.told()
+	if errors.Is(err, journal.ErrUnknown) {
+		return l.inDoubt(ctx, j, s.Entries[0].ID, err)
+	}
+	if !l.answered(s.Entries[0].ID, res, err) {
+		return nil
+	}
+	if j.InDoubt() { // what upkeep wrote before: this turn was not sent
+		return l.inDoubt(ctx, j, "", nil)
+	}
+	return j
+}
+
+// answered books the answer to a turn whose outcome is known. It reports whether its handle can be used.
+func (l *life) answered(e string, res journal.Result, err error) bool {
+	lost := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)
 	switch {
 	case err == nil:
 		l.acked[e] = res.Commit.Commit
-		return j
+		return true
 	case errors.Is(err, store.ErrCorrupt):
 		l.violated("I10: a fault is taken for damage: %w", err)
-		return nil
-	case j.Broken() == nil:
-		if backend.OutcomeOf(err) != backend.NotApplied {
-			l.violated("I11: the handle lives after an outcome that is not known: %w", err)
-		}
-		l.failed[e] = true
-		return j
-	case errors.Is(err, journal.ErrInDoubt): // what upkeep wrote before: this turn was not sent
-		l.failed[e] = true
-		for range 3 {
-			if _, err := j.Rebase(ctx, nil); err == nil && l.rebase {
-				return j
-			}
-		}
-		return nil
+		return false
+	case !lost && backend.OutcomeOf(err) != backend.NotApplied:
+		l.violated("I2: the outcome is not known, and the error does not say so: %w", err)
 	}
-	return l.broken(ctx, j, e, err)
+	l.failed[e] = true
+	return true
 }
 
-// broken goes on after a commit whose outcome is not known, or that lost.
-func (l *life) broken(ctx context.Context, j *journal.Journal, e string, cause error) *journal.Journal {
-	again, turns := l.Step(j.State(), 4), 2
-	_, err := j.Commit(ctx, again)
-	switch doubt := errors.Is(cause, journal.ErrUnknown); {
-	case err == nil:
-		l.violated("I11: after %w the handle takes another commit", cause)
-	case errors.Is(err, journal.ErrUnknown):
-		l.violated("a turn that was never sent is reported in doubt after %w", cause)
-	case doubt: // refused, and dropped
-		turns, l.failed[again.Entries[0].ID] = 1, true
-	}
-	if !l.rebase {
-		if !errors.Is(cause, journal.ErrUnknown) {
-			l.failed[e] = true
-		}
-		l.failed[again.Entries[0].ID] = true // dropped with the handle
+// inDoubt continues after a request whose outcome is not known: e is its entry; "" = it has none. Its doubt is ended by
+// Settle, or by a turn with a key; or the handle is given up for a new one.
+func (l *life) inDoubt(ctx context.Context, j *journal.Journal, e string, cause error) *journal.Journal {
+	ctx = context.WithoutCancel(ctx) // who asks is another caller
+	if !j.InDoubt() {
+		l.violated("I11: there is no doubt after %w", cause)
 		return nil
 	}
+	again := l.Step(j.State(), 4)
+	id := again.Entries[0].ID
+	switch _, err := j.Commit(ctx, again); {
+	case err == nil:
+		l.violated("I11: after %w the handle takes another commit", cause)
+	case !errors.Is(err, journal.ErrInDoubt):
+		l.violated("a turn that names no base got %w after %w", err, cause)
+	}
+	l.failed[id] = true
+	if !l.settles {
+		return nil
+	}
+	commit := ""
+	if f, ok := errors.AsType[*store.Failure](cause); ok && l.made%2 == 0 {
+		commit, again.Key = f.Commit, "key of "+id
+		switch res, err := j.Commit(ctx, again); {
+		case err == nil:
+			delete(l.failed, id)
+			l.acked[id] = res.Commit.Commit
+		case errors.Is(err, journal.ErrUnknown): // it is the doubt now
+			delete(l.failed, id)
+		}
+	}
 	for range 3 {
-		res, err := j.Rebase(ctx, nil)
-		if err == nil && len(res) != turns {
-			l.violated("rebase settles %d turns of %d", len(res), turns)
-			return nil
-		}
-		if err == nil {
-			if l.acked[e] = res[0].Commit.Commit; turns == 2 {
-				l.acked[again.Entries[0].ID] = res[1].Commit.Commit
-			}
+		res, err := j.Settle(ctx, commit)
+		switch {
+		case err == nil && e != "":
+			l.acked[e] = res.Commit.Commit
 			return j
-		}
-		if errors.Is(err, store.ErrCorrupt) {
+		case err == nil:
+			return j
+		case errors.Is(err, store.ErrCorrupt):
 			l.violated("I10: a fault is taken for damage: %w", err)
+		case !errors.Is(err, journal.ErrUnknown):
+			l.failed[e] = true // it was lost
+			return j
 		}
 	}
 	return nil // in doubt for good
@@ -201,7 +215,7 @@ var lives = []struct {
 		}
 		_, _ = gc.Run(ctx, l.Config(), false)
 		l.told()
-		if err := j.Settle(ctx); errors.Is(err, store.ErrCorrupt) {
+		if err := j.Tidy(ctx); errors.Is(err, store.ErrCorrupt) {
 			l.violated("I10: a fault is taken for damage: %w", err)
 		}
 		l.told()
@@ -209,7 +223,7 @@ var lives = []struct {
 	}},
 	{"look", "append", lookingOn},
 	{"cancel", "append", givingUp},
-	{"group", "append", sharing},
+	{"group", "append", waiting},
 	{"program", "", embedding},
 	{"delete", "append", func(ctx context.Context, l *life) {
 		l.deleting = true

@@ -77,7 +77,7 @@ func playBranches(ctx context.Context, w *World) error {
 	if err := w.Live(ctx, h, w.text()); err != nil {
 		return err
 	}
-	if err := w.Receipt(h.Label(ctx, at, "here")); err != nil {
+	if err := w.Receipt(h.Label(ctx, session.MoveKey{}, at, "here")); err != nil {
 		return err
 	}
 	return w.Receipt(h.Switch(ctx, session.MoveKey{Key: "to main"}, "main"))
@@ -99,12 +99,15 @@ func playKeepBoth(ctx context.Context, w *World) error {
 			s.KeepBoth = true
 			err = w.Commit(ctx, b, s)
 		}
+		if err == nil { // what is kept leaves its writer behind
+			err = b.Reload(ctx)
+		}
 		a, b = b, a
 	}
 	return err
 }
 
-func playRebase(ctx context.Context, w *World) error {
+func playConflict(ctx context.Context, w *World) error {
 	a, b, err := w.two(ctx)
 	if err == nil {
 		err = w.Turn(ctx, a, w.text())
@@ -116,12 +119,16 @@ func playRebase(ctx context.Context, w *World) error {
 	if err := w.Commit(ctx, b, s); !errors.Is(err, journal.ErrConflict) {
 		return fmt.Errorf("the second turn got %w", err)
 	}
-	res, err := b.Rebase(ctx, nil)
-	if err != nil {
+	s.KeepBoth = true
+	if err := w.Commit(ctx, b, s); err != nil {
 		return err
 	}
-	w.Gave(res[0].Commit.Seq, s)
-	w.Acked(res[len(res)-1].Commit.Seq)
+	if err := w.Turn(ctx, b, w.text()); !errors.Is(err, journal.ErrConflict) {
+		return fmt.Errorf("a turn of a handle that is behind got %w", err)
+	}
+	if err := b.Reload(ctx); err != nil {
+		return err
+	}
 	return w.Turn(ctx, b, w.text())
 }
 
@@ -204,12 +211,12 @@ func playImages(ctx context.Context, w *World) error {
 	return w.Live(ctx, h, w.text())
 }
 
-func playSettle(ctx context.Context, w *World) error {
+func playTidy(ctx context.Context, w *World) error {
 	j, err := journal.Open(ctx, w.Config())
 	if err != nil {
 		return err
 	}
-	if err := j.Settle(ctx); err != nil {
+	if err := j.Tidy(ctx); err != nil {
 		return err
 	}
 	return w.Turn(ctx, j, w.text())

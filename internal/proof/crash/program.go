@@ -52,10 +52,10 @@ func (p *program) turn(ctx context.Context, text int) error {
 	return p.booked(r, err, Given{Lines: [][]byte{content}, State: state})
 }
 
-// booked books the answer to a turn. What is in doubt is settled by Rebase, as a program does that wants its turn.
+// booked books the answer to a turn. What is in doubt is settled, as a program does that wants its turn.
 func (p *program) booked(r coppice.Receipt, err error, g Given) error {
 	if errors.Is(err, coppice.ErrCommitUnknown) {
-		r, err = p.s.Rebase(context.Background())
+		r, err = p.s.Settle(context.Background(), "")
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/store"
@@ -31,15 +30,16 @@ func (l *life) look(ctx context.Context) {
 	l.told()
 }
 
-// together has callers share requests of a handle, one of whom takes a turn back, and books the answers. It returns the
-// handle to go on with.
-func (l *life) together(ctx context.Context, j *journal.Journal) *journal.Journal {
+// together has callers wait for a handle, one of whom leaves, and books the answers. It returns the handle to use
+// with.
+func (l *life) together(ctx context.Context, j *journal.Journal, cancel bool) *journal.Journal {
 	if j == nil {
 		return nil
 	}
 	defer l.told()
-	start := func(ctx context.Context, _ bool) *caller {
+	start := func(ctx context.Context) *caller {
 		s := l.Step(j.State(), 20)
+		s.KeepBoth = true // they are made on one state, and wait for each other
 		c := &caller{entry: s.Entries[0].ID, done: make(chan struct{})}
 		go func() {
 			defer close(c.done)
@@ -47,45 +47,24 @@ func (l *life) together(ctx context.Context, j *journal.Journal) *journal.Journa
 		}()
 		return c
 	}
-	var kept []*caller
-	for _, c := range l.group(ctx, handle{j.Waiting, start}, 2) {
-		switch {
-		case c.err == nil:
-			l.acked[c.entry] = c.r.Commit.Commit
-		case errors.Is(c.err, store.ErrCorrupt):
-			l.violated("I10: a fault is taken for damage: %w", c.err)
-		case errors.Is(c.err, journal.ErrUnknown), errors.Is(c.err, journal.ErrConflict):
-			kept = append(kept, c)
-		case backend.OutcomeOf(c.err) != backend.NotApplied:
-			l.violated("the outcome of a turn of a group is not known, and its error does not say so: %w", c.err)
-		default:
-			l.failed[c.entry] = true
-		}
-	}
-	if len(kept) == 0 || !l.rebase {
-		return l.usable(j)
-	}
-	for range 3 {
-		res, err := j.Rebase(ctx, nil)
-		if err == nil && len(res) != len(kept) {
-			l.violated("rebase settles %d turns of %d", len(res), len(kept))
-			return nil
-		}
-		if err != nil {
+	var doubt *caller
+	for _, c := range l.group(ctx, start, 2, cancel) {
+		if errors.Is(c.err, journal.ErrUnknown) {
+			if doubt != nil {
+				l.violated("I11: two requests are in doubt: %w and %w", doubt.err, c.err)
+			}
+			doubt = c
 			continue
 		}
-		for i, c := range kept {
-			l.acked[c.entry] = res[i].Commit.Commit
+		if !l.answered(c.entry, c.r, c.err) {
+			return nil
 		}
-		return j
 	}
-	return nil
-}
-
-// usable is a handle that takes commits, or nil.
-func (l *life) usable(j *journal.Journal) *journal.Journal {
-	if j.Broken() != nil {
-		return nil
+	if doubt != nil {
+		return l.inDoubt(ctx, j, doubt.entry, doubt.err)
+	}
+	if j.InDoubt() {
+		return l.inDoubt(ctx, j, "", nil)
 	}
 	return j
 }
@@ -123,11 +102,8 @@ func (l *life) says(ctx context.Context, p *program) *program {
 	d.ID = fmt.Sprintf("p%d", l.made)
 	r, err := p.s.Commit(ctx, coppice.Turn{Entries: []transcript.Draft{d}, State: l.made})
 	defer l.told()
-	doubt := errors.Is(err, coppice.ErrCommitUnknown)
-	for i := 0; i < 3 && l.rebase && errors.Is(err, coppice.ErrCommitUnknown); i++ {
-		if r, err = p.s.Rebase(ctx); err != nil {
-			err = fmt.Errorf("%w: %w", coppice.ErrCommitUnknown, err)
-		}
+	for i := 0; i < 3 && l.settles && errors.Is(err, coppice.ErrCommitUnknown); i++ {
+		r, err = p.s.Settle(ctx, "")
 	}
 	switch {
 	case err == nil:
@@ -135,7 +111,7 @@ func (l *life) says(ctx context.Context, p *program) *program {
 		return p
 	case errors.Is(err, store.ErrCorrupt):
 		l.violated("I10: a fault is taken for damage: %w", err)
-	case !doubt:
+	case !errors.Is(err, coppice.ErrCommitUnknown):
 		l.failed[d.ID] = true
 		return p
 	}
@@ -176,12 +152,12 @@ func givingUp(ctx context.Context, l *life) {
 	l.close(ctx, l.turn(ctx, j, 30, false))
 }
 
-// sharing has callers share requests.
-func sharing(ctx context.Context, l *life) {
+// waiting has callers wait for a handle.
+func waiting(ctx context.Context, l *life) {
 	l.watch = &watch{}
-	j := l.together(ctx, l.open(ctx))
+	j := l.together(ctx, l.open(ctx), false)
 	j = l.turn(ctx, j, 30, false)
-	l.close(ctx, l.together(ctx, j))
+	l.close(ctx, l.together(ctx, j, true))
 }
 
 // embedding is a session in two programs, one after the other.

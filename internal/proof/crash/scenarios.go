@@ -41,11 +41,11 @@ var Scenarios = []Scenario{
 	{"rollback", 3, nil, playRollback},
 	{"branches", 2, nil, playBranches},
 	{"keepboth", 2, nil, playKeepBoth},
-	{"rebase", 2, nil, playRebase},
+	{"conflict", 2, nil, playConflict},
 	{"fence", 2, nil, playFence},
 	{"torn", 2, leaveTorn, func(ctx context.Context, w *World) error { return w.turns(ctx, 2) }},
 	{"images", 1, nil, playImages},
-	{"settle", 3, nil, playSettle},
+	{"tidy", 3, nil, playTidy},
 	{"program", 0, nil, playProgram},
 	{"cancel", 1, nil, playCancel},
 	{"group", 1, nil, playGroup},
@@ -117,7 +117,7 @@ func (w *World) Commit(ctx context.Context, j *journal.Journal, s *journal.Step)
 	if err != nil {
 		return err
 	}
-	w.Acked(res.Commit.Seq)
+	w.Acked(res.State.Summary.Seq) // with what its request stores too
 	w.Gave(res.Commit.Seq, s)
 	return nil
 }
@@ -201,7 +201,7 @@ func playSnapshot(ctx context.Context, w *World) error {
 // leaveGarbage leaves the disk of a process that died between making the next segment and the commit that
 // would have named it.
 func leaveGarbage(ctx context.Context, w *World) error {
-	return w.die(ctx, func(j *journal.Journal) error { return j.Settle(ctx) }, func(m Moment) []*vfstest.Image {
+	return w.die(ctx, func(j *journal.Journal) error { return j.Tidy(ctx) }, func(m Moment) []*vfstest.Image {
 		if m.Op.Kind == "write" && strings.Contains(m.Op.Name, "/"+layout.Transcript) {
 			return []*vfstest.Image{m.At.Kept()}
 		}

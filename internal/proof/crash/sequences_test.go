@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
@@ -59,12 +60,14 @@ var alphabet = []struct {
 		}
 		return err
 	}},
-	{"label", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Label(ctx, u.root, "here")) }},
+	{"label", func(ctx context.Context, u *user) error {
+		return u.Receipt(u.h.Label(ctx, session.MoveKey{}, u.root, "here"))
+	}},
 	{"claim", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Claim(ctx)) }},
-	{"settle", func(ctx context.Context, u *user) error {
+	{"tidy", func(ctx context.Context, u *user) error {
 		j, err := journal.Open(ctx, u.Config())
 		if err == nil {
-			err = j.Settle(ctx)
+			err = j.Tidy(ctx)
 		}
 		return err
 	}},
@@ -94,10 +97,10 @@ var alphabet = []struct {
 	{"cancel", func(ctx context.Context, u *user) error {
 		u.made++
 		err := u.watch.cancelled(ctx, u.made%4, func(ctx context.Context) error { return u.Live(ctx, u.h, 20) })
-		if errors.Is(err, journal.ErrUnknown) || errors.Is(err, journal.ErrInDoubt) {
-			err = u.Receipt(u.h.Rebase(ctx))
+		if errors.Is(err, journal.ErrUnknown) {
+			err = u.Receipt(u.h.Settle(ctx, ""))
 		}
-		if errors.Is(err, context.Canceled) { // the entry may be pending, and Close would drop it
+		if errors.Is(err, context.Canceled) || errors.Is(err, backend.ErrBusy) { // the entry is in the buffer
 			err = u.Receipt(u.h.Commit(ctx, session.Commit{}))
 		}
 		return err
@@ -137,12 +140,20 @@ func (u *user) step(ctx context.Context, op int) error {
 	case u.Told.Deleted:
 		return nil
 	case errors.Is(err, journal.ErrConflict), errors.Is(err, journal.ErrFenced):
-		err = u.Receipt(u.h.Rebase(ctx))
+		err = u.keep(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", alphabet[op].name, err)
 	}
 	return nil
+}
+
+// keep stores what is in the buffer as a branch, and goes to the newest state.
+func (u *user) keep(ctx context.Context) error {
+	if err := u.Receipt(u.h.Commit(ctx, session.Commit{KeepBoth: true})); err != nil {
+		return err
+	}
+	return u.h.Reload(ctx)
 }
 
 // sequence gives the operations of sequence number n, the shortest ones first, so that a sequence comes behind

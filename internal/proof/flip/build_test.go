@@ -173,7 +173,7 @@ func (w *builder) large() {
 	_, err := j.Commit(ctx, &journal.Step{Reason: "import", Original: sum})
 	testutil.OK(t, err)
 	w.say(j, "of-the-large")
-	testutil.OK(t, j.Settle(ctx))
+	testutil.OK(t, j.Tidy(ctx))
 	testutil.OK(t, j.Close(ctx))
 }
 
@@ -224,7 +224,7 @@ func (w *builder) aged() {
 	for i := range 9 {
 		w.say(j, fmt.Sprintf("aged-%02d", i))
 	}
-	testutil.OK(t, j.Settle(t.Context()))
+	testutil.OK(t, j.Tidy(t.Context()))
 	for i := range 5 {
 		w.say(j, fmt.Sprintf("late-%02d", i))
 	}

@@ -3,33 +3,32 @@ package handle
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
 	"github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// record is one call of a session and what it said.
+// record is one call of a session and what it returned.
 type record struct {
 	lane, n    int
 	kind       byte
 	h          *handle
 	begin, end int // moments
+	from, upto int // steps: the call began in the one, and had returned in the other
 	cancelled  int // the moment; 0 = it was not
 	returned   bool
 	err        error
 	receipt    coppice.Receipt
-	before     uint64   // the handle's seq when the call began
-	commit     string   // and its commit
+	base       string   // id of the commit that the turn names, or that the handle showed when the call began
+	settles    string   // id of the commit that the call settles
 	texts      []string // of the entries that it appends
 	ids        []string // that were returned
 	doc        string   // the state that it commits; "" = none
 	key        string
-	after      checkpoint.Head // the handle's head when the call had returned
-	idle       bool            // it committed nothing, though it returned nil
 }
 
 func (c *record) String() string {
@@ -40,8 +39,29 @@ func (c *record) String() string {
 	return text
 }
 
-// The turns with the one key have the content of opKeyed, that of opBoth, which carries the entry keyedText, or one of
-// their own. Each content has a document that no other turn has.
+func (c *record) ok() bool { return c.returned && c.err == nil }
+
+func (c *record) failed(targets ...error) bool { return c.returned && failed(c.err, targets...) }
+
+func (c *record) unknown() bool { return c.failed(coppice.ErrCommitUnknown) }
+
+// refused: nothing was applied.
+func (c *record) refused() bool { return c.returned && c.err != nil && !c.unknown() }
+
+// based reports whether a turn names its base. One of a session that does not exist yet cannot.
+func (c *record) based() bool { return in(c.kind, based) && c.base != "" }
+
+// over reports whether a call was under way at any moment between two.
+func (c *record) over(from, to int) bool { return c.begin <= to && (!c.returned || c.end >= from) }
+
+// needle is a text that only what this call writes contains, where it has no key.
+func (c *record) needle() string { return fmt.Sprintf("t%d-%d.", c.lane, c.n) }
+
+// same reports whether two calls are one turn: one key, one content.
+func (c *record) same(o *record) bool { return c.key != "" && o.key == c.key && o.doc == c.doc }
+
+// The turns with the one key have the content of opKeyed, that of opRetry, which carries the entry keyedText, or one
+// of their own. Each content has a document that no other turn has.
 const (
 	theKey     = "key"
 	keyedDoc   = `{"turn":"keyed"}`
@@ -50,24 +70,31 @@ const (
 )
 
 // begin records that a call begins.
-func (r *run) begin(l *laneRun, h *handle, kind byte) *record {
+func (r *run) begin(lane int, h *handle, kind byte) *record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &record{lane: l.n, kind: kind, h: h, begin: r.w.tick()}
+	c := &record{lane: lane, kind: kind, h: h, begin: r.w.tick(), from: len(r.story)}
 	for _, o := range r.records {
-		if o.lane == c.lane {
+		if o.lane == lane {
 			c.n++
 		}
+		if o.h == h && o.unknown() {
+			if e, ok := errors.AsType[*coppice.Error](o.err); ok && kind == opSettle {
+				c.settles = e.Commit
+			}
+		}
 	}
-	if !in(kind, "OW") {
-		head := h.s.Head()
-		c.before, c.commit = head.Seq, head.Commit
-	}
-	text := fmt.Sprintf("t%d-%d.", c.lane, c.n)
 	switch {
-	case in(kind, appends+"L"):
+	case in(kind, old):
+		c.base = r.base.commit
+	case !in(kind, visits):
+		c.base = h.s.Head().Commit
+	}
+	text := c.needle()
+	switch {
+	case in(kind, appends+annotations):
 		c.texts = []string{text}
-	case kind == opBoth:
+	case kind == opRetry:
 		c.texts = []string{keyedText}
 	case in(kind, entryTurns):
 		c.texts = []string{text + "a", text + "b"}
@@ -75,7 +102,7 @@ func (r *run) begin(l *laneRun, h *handle, kind byte) *record {
 	switch {
 	case kind == opKeyed:
 		c.key, c.doc = theKey, keyedDoc
-	case kind == opBoth:
+	case kind == opRetry:
 		c.key, c.doc = theKey, carriedDoc
 	case kind == opOther:
 		c.key, c.doc = theKey, fmt.Sprintf(`{"turn":%q}`, text)
@@ -87,88 +114,91 @@ func (r *run) begin(l *laneRun, h *handle, kind byte) *record {
 }
 
 // do makes the call.
-func (r *run) do(ctx context.Context, h *handle, c *record) {
+func (r *run) do(ctx context.Context, c *record) {
 	var err error
 	var ids []string
 	var receipt coppice.Receipt
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
-			r.mu.Lock()
 			r.violate("panic", "%s: %v\n%s", c, p, debug.Stack())
-			r.mu.Unlock()
 		}
-		at, head := r.w.tick(), h.s.Head()
+		at := r.w.tick()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		c.returned, c.end, c.err, c.ids, c.receipt, c.after = true, at, err, ids, receipt, head
+		c.returned, c.end, c.err, c.ids, c.receipt = true, at, err, ids, receipt
 	}()
+	s := c.h.s
 	switch c.kind {
 	case opAppend:
-		ids, err = h.s.Append(ctx, entry.User(c.texts[0]))
+		ids, err = s.Append(ctx, entry.User(c.texts[0]))
 	case opReply:
 		d := entry.User(c.texts[0])
 		d.Parent = r.base.root
-		ids, err = h.s.Append(ctx, d)
+		ids, err = s.Append(ctx, d)
 	case opRoot:
-		ids, err = h.s.Append(ctx, rootLine(c.texts[0]))
+		ids, err = s.Append(ctx, rootLine(c.texts[0]))
+	case opContext:
+		err = s.SetContext(ctx, transcript.Item{Entry: r.base.root})
 	case opLabel:
-		receipt, err = h.s.Label(ctx, r.base.root, c.texts[0])
+		receipt, err = s.Label(ctx, r.base.root, c.texts[0])
 	case opSide:
-		receipt, err = h.s.Switch(ctx, "side")
+		receipt, err = s.Switch(ctx, "side")
 	case opMain:
-		receipt, err = h.s.Switch(ctx, "main")
-	case opRebase:
-		receipt, err = h.s.Rebase(ctx)
+		receipt, err = s.Switch(ctx, "main")
+	case opSettle:
+		receipt, err = s.Settle(ctx, c.settles)
+	case opDiscard:
+		err = s.Discard(ctx)
 	case opReload:
-		err = h.s.Reload(ctx)
+		err = s.Reload(ctx)
 	case opClaim:
-		receipt, err = h.s.Claim(ctx)
+		receipt, err = s.Claim(ctx)
 	case opClose:
-		err = h.s.Close()
+		err = s.Close()
+	case opVisit, opWrite:
+		err = r.visit(c)
 	default:
-		receipt, err = h.s.Commit(ctx, r.turn(c))
+		receipt, err = s.Commit(ctx, c.turn())
 		ids = receipt.IDs
 	}
 }
 
 // rootLine is a line with an id of its own and no parent.
 func rootLine(text string) transcript.Draft {
-	return transcript.Draft{Raw: fmt.Appendf(nil,
-		`{"type":"message","id":"own-%s","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":%q}}`, text[:len(text)-1], text)}
+	const line = `{"type":"message","id":"own-%s","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z",` +
+		`"message":{"role":"user","content":%q}}`
+	return transcript.Draft{Raw: fmt.Appendf(nil, line, text[:len(text)-1], text)}
 }
 
 // turn is what a commit saves.
-func (r *run) turn(c *record) coppice.Turn {
-	t := coppice.Turn{State: json.RawMessage(c.doc), Key: c.key}
+func (c *record) turn() coppice.Turn {
+	t := coppice.Turn{State: json.RawMessage(c.doc), Key: c.key, KeepBoth: in(c.kind, keeps)}
 	if c.key == "" {
 		t.Reason = c.needle()
 	}
 	for _, text := range c.texts {
 		t.Entries = append(t.Entries, entry.User(text))
 	}
-	if c.kind == opBased {
-		t.Base = r.base.commit
+	if c.based() {
+		t.Base = c.base
 	}
 	return t
 }
 
 // visit is a process that opens the session and closes it; with opWrite it commits something in between.
-func (r *run) visit(l *laneRun, kind byte) {
-	c := l.rec
-	h, err := r.open(100*l.n+l.next, false)
-	if err == nil {
-		if kind == opWrite {
-			for _, k := range []byte{opAppend, opCommit} {
-				inner := r.begin(l, h, k)
-				r.do(context.Background(), h, inner)
-			}
-		}
-		err = h.s.Close()
-		h.closed = true
+func (r *run) visit(c *record) error {
+	h, err := r.open(100*c.lane+c.n+1, false)
+	if err != nil {
+		return err
 	}
-	at := r.w.tick()
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	c.h, c.returned, c.end, c.err = h, true, at, err
+	c.h = h
+	r.mu.Unlock()
+	if c.kind == opWrite {
+		for _, kind := range []byte{opAppend, opCommit} {
+			r.do(context.Background(), r.begin(100*c.lane, h, kind))
+		}
+	}
+	return h.s.Close()
 }

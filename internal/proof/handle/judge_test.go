@@ -2,7 +2,6 @@ package handle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,12 +9,14 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 )
 
-// judge holds what the calls said against what a fresh handle finds: when the program has ended, after power
-// was lost, and after every handle has been mended by Rebase. The rules are those of doc.go and of the doc
-// comments of Session, and not of the code.
+// judge compares what the calls returned, and what the handles showed, with what a fresh handle finds: after power was
+// lost, and after every handle has settled its doubt and stored its buffer. The rules are those of ADR 0036, of doc.go
+// and of the doc comments of Session.
 func (r *run) judge() {
 	r.w.free = true
 	defer r.closeAll()
@@ -24,52 +25,40 @@ func (r *run) judge() {
 		r.violate("unreadable", "a fresh handle: %v", err)
 		return
 	}
-	defer t.close()
-	r.structure(t)
-	for _, c := range r.records {
-		if c.ok() {
-			r.none(c, t)
-		}
-		r.answer(c, t)
-	}
-	r.fences(t)
-	r.overwrites(t)
-	r.lateAppends()
-	r.quiet()
-	r.moves()
+	r.idle(t)
 	if r.p.crash && r.w.doubt {
 		r.powerLoss()
 	}
-	r.idle(t)
-	heads := map[*handle]string{}
 	for _, h := range r.alive() {
-		heads[h] = h.s.Head().Entry
+		r.mend(h)
 	}
-	var mended *handle
-	for _, h := range r.alive() {
-		if mended != nil {
-			r.sameAsFresh(mended)
-		}
-		mended = nil
-		if r.mend(h, t) {
-			mended = h
-		}
-	}
-	after, err := r.read(r.w.store())
-	if err != nil {
-		r.violate("unreadable", "a fresh handle, after Rebase: %v", err)
+	t.close()
+	if t, err = r.read(r.w.store()); err != nil {
+		r.violate("unreadable", "a fresh handle, in the end: %v", err)
 		return
 	}
-	defer after.close()
-	if mended != nil {
-		r.same(mended, after.s, "in the end")
-	}
-	r.structure(after)
+	defer t.close()
+	r.structure(t)
 	for _, c := range r.records {
-		r.fate(c, after)
+		if c.h.v.dead || in(c.kind, visits) {
+			continue
+		}
+		r.fate(c, t)
+		r.ground(c, t)
+		if c.returned && c.err != nil && !r.cause(c, t) {
+			r.violate("error without a cause", "%s: nothing befell it", c)
+		}
 	}
-	r.chains(after, heads)
-	r.grounds(after)
+	for _, h := range r.handles {
+		r.views(h, t)
+	}
+	r.order()
+	r.keys()
+	r.drafts(t)
+	r.quiet()
+	if r.w.twice != "" {
+		r.violate("two requests at once", "%s", r.w.twice)
+	}
 }
 
 func (r *run) closeAll() {
@@ -78,366 +67,468 @@ func (r *run) closeAll() {
 	}
 }
 
-// alive are the handles that are still used, in order.
-func (r *run) alive() (list []*handle) {
-	for n := 1; n < 10; n++ {
-		h := r.handles[n]
-		if h == nil || h.closed || h.v.dead || r.any(func(c *record) bool { return c.h == h && c.kind == opClose }) {
-			continue
-		}
-		list = append(list, h)
-	}
-	return list
-}
+func (r *run) any(is func(c *record) bool) bool { return slices.ContainsFunc(r.records, is) }
 
-func (r *run) any(is func(c *record) bool) bool {
-	return slices.ContainsFunc(r.records, is)
-}
-
-// over reports whether a call was under way at any moment between two.
-func (c *record) over(from, to int) bool {
-	return c.begin <= to && (!c.returned || c.end >= from)
-}
-
-func (c *record) ok() bool { return c.returned && c.err == nil }
-
-func (c *record) unknown() bool { return c.returned && errors.Is(c.err, coppice.ErrCommitUnknown) }
-
-func (c *record) lost() bool {
-	return c.returned && !c.unknown() && failed(c.err, coppice.ErrConflict, coppice.ErrFenced)
-}
-
-// withdrawn: it lost, and its caller still has all of it, so the handle keeps nothing and works on. That is so for a
-// turn that carries its entries or names its base, and for a navigation.
-func (c *record) withdrawn() bool { return c.lost() && in(c.kind, entryTurns+navigates) }
-
-// refused: nothing was applied, and nothing of it is kept.
-func (c *record) refused() bool {
-	return c.returned && c.err != nil && !c.unknown() && (!c.lost() || c.withdrawn())
-}
-
-// needle is a text that only what this call writes holds, where it has no key.
-func (c *record) needle() string { return fmt.Sprintf("t%d-%d.", c.lane, c.n) }
-
-// another reports whether a call was made with the key of c and other content.
-func (c *record) another(o *record) bool { return c.key != "" && o.key == c.key && o.doc != c.doc }
-
-// same reports whether a call is the same turn as c: one key, one content, one turn.
-func (c *record) same(o *record) bool { return c.key != "" && o.key == c.key && o.doc == c.doc }
-
-// dropped reports whether Reload may have dropped what was appended from a moment on, up to another one.
-func (r *run) dropped(h *handle, from, to int) bool {
-	return r.any(func(c *record) bool { return c.h == h && c.kind == opReload && c.over(from, to) })
-}
-
-// missing are the texts that were appended to a handle before a call and are not stored.
-func (r *run) missing(c *record, t *truth) (list []string) {
-	for _, a := range r.records {
-		if a.h != c.h || !in(a.kind, appends) || !a.ok() || a.end >= c.begin || r.dropped(c.h, a.begin, c.end) {
-			continue
-		}
-		if !t.has(a.texts[0], a.ids[0]) {
-			list = append(list, a.texts[0])
-		}
-	}
-	return list
-}
-
-// answer judges what one call said, when the program has ended.
-func (r *run) answer(c *record, t *truth) {
-	if c.h.v.dead || !c.returned {
-		return
-	}
-	switch {
-	case c.err == nil && r.durable(c):
-		r.acknowledged(c, t)
-	case c.err != nil && !r.cause(c):
-		r.violate("error without a cause", "%s: nothing befell it", c)
-	}
-	if r.givenUp(c) {
-		r.violate("given up for another", "%s: a request that carried it was given up, and its own caller had not been cancelled", c)
-	}
-	if c.unknown() && !r.wasSent(c) {
-		r.violate("unknown, never sent", "%s: nothing of it was ever sent", c)
-	}
-	if c.lost() && in(c.kind, turns) && c.key == "" && len(t.of(c)) > 0 &&
-		!r.any(func(o *record) bool { return o.h == c.h && in(o.kind, "RM") && (!o.returned || o.end > c.begin) }) {
-		r.violate("lost turn stored", "%s: its document is stored, and nobody called Rebase", c)
-	}
-}
-
-// givenUp reports whether a request that carried a turn was given up, while the turn's caller waited and had not been
-// cancelled: a cancelled context decides for its own caller only.
-func (r *run) givenUp(c *record) bool {
-	if !in(c.kind, turns) || c.cancelled > 0 {
-		return false
-	}
-	return slices.ContainsFunc(c.h.v.faults, func(f fault) bool {
-		cancelled := f.kind == cancelledNot || f.kind == cancelledYet
-		return cancelled && f.commit && c.begin <= f.sent && f.at <= c.end &&
-			r.held(f.request.record, c)
-	})
-}
-
-// durable reports whether nil from a call says that something is durable.
-func (r *run) durable(c *record) bool { return in(c.kind, writers) }
-
-// none reports whether a call that returned nil committed nothing: a navigation where the head is there already, Rebase
-// without a session. What its receipt names is durable all the same.
-func (r *run) none(c *record, t *truth) bool {
-	at := t.at(c.receipt.Commit)
-	c.idle = c.idle || in(c.kind, navigates) && at >= 0 && t.commits[at].Reason != "branch" || c.kind == opRebase && c.receipt.Commit == ""
-	return c.idle
-}
-
-// acknowledged judges a call that returned nil: what was appended before it is stored, and its receipt is true.
-func (r *run) acknowledged(c *record, t *truth) {
-	at := t.at(c.receipt.Commit)
-	// Where the head is there already, a navigation commits nothing; nor does Rebase without a session.
-	none := r.none(c, t)
-	if lost := r.missing(c, t); len(lost) > 0 && !none && (!c.receipt.Repeated || len(lost) > c.receipt.Pending) {
-		r.violate("acknowledged entry missing", "%s returned nil, and %q, appended before it, is not stored", c, lost)
-	}
-	if in(c.kind, appends+"L"+entryTurns) { // also of a turn that is repeated: the first time stored them
-		for i, text := range c.texts {
-			id := ""
-			if i < len(c.ids) {
-				id = c.ids[i]
-			}
-			if !t.has(text, id) {
-				r.violate("acknowledged entry missing", "%s returned nil, and its own entry %q is not stored", c, text)
-			}
-		}
-	}
-	if c.receipt.Commit == "" {
-		return
-	}
-	switch {
-	case at < 0 || t.commits[at].Seq != c.receipt.Seq:
-		r.violate("receipt", "%s: its receipt names seq %d, commit %s, which is not in the log", c, c.receipt.Seq, c.receipt.Commit)
-	case t.commits[at].Key != c.key && in(c.kind, turns):
-		r.violate("receipt", "%s: its receipt names seq %d, which does not have its key", c, c.receipt.Seq)
-	case in(c.kind, turns) && (c.receipt.Repeated && c.key == "" || !c.receipt.Repeated && c.receipt.Seq <= c.before):
-		r.violate("receipt", "%s: its receipt is of seq %d, when the handle was at %d, Repeated %v", c, c.receipt.Seq, c.before, c.receipt.Repeated)
-	case in(c.kind, turns) && c.receipt.Kept == "" && t.doc(at) != c.doc:
-		r.violate("acknowledged document missing", "%s: the state at its commit is %s", c, t.doc(at))
-	}
-	if n := len(t.of(c)); in(c.kind, turns) && n != 1 {
-		r.violate("acknowledged document missing", "%s: it is stored %d times", c, n)
-	}
-}
-
-// cause reports whether anything befell a call that may be the reason for its error.
-func (r *run) cause(c *record) bool {
-	h := c.h
-	if c.cancelled > 0 || c.kind == opClose || slices.ContainsFunc(h.v.faults, func(f fault) bool { return r.met(c, f) }) {
-		return true
-	}
-	for _, o := range r.handles {
-		if o != h && slices.ContainsFunc(o.v.wrote, func(at int) bool { return at >= h.opened && at <= c.end }) {
-			return true
-		}
-	}
-	if r.p.fresh && in(c.kind, "PLSTBOW") && errors.Is(c.err, fs.ErrNotExist) {
-		return true
-	}
-	if errors.Is(c.err, coppice.ErrKeyReused) {
-		return r.any(func(o *record) bool { return c.another(o) && o.begin <= c.end })
-	}
-	return r.any(func(o *record) bool {
-		switch {
-		case o == c || o.h != h || o.begin > c.end:
-			return false
-		case errors.Is(c.err, coppice.ErrInDoubt) && o.unknown(), c.unknown() && c.same(o) && o.unknown():
-			return true
-		case o.kind == opClose || o.kind == opReload && o.over(c.begin, c.end):
-			return true
-		}
-		// What this handle moved after the base of the turn, or while it was called, is a conflict as another's move
-		// is.
-		moves := in(o.kind, appends+turns+exclusive)
-		return errors.Is(c.err, coppice.ErrConflict) && moves && (c.kind == opBased || in(c.kind, entryTurns) && o.over(c.begin, c.end))
-	})
-}
-
-// met reports whether a failure of a request may be why a call failed: of its own, or of the one that carried the same
-// turn, whose answer is for all who call it.
-func (r *run) met(c *record, f fault) bool {
-	return c.metBy(f) || f.at <= c.end && r.any(func(o *record) bool {
-		return c.same(o) && o.h == c.h && o.over(c.begin, f.at) && o.metBy(f)
-	})
-}
-
-// metBy reports whether a failure of a request may be why a call failed. One that is certain is for those who
-// shared the request; after one that is not, the handle refuses turns.
-func (c *record) metBy(f fault) bool {
-	if f.at > c.end {
-		return false
-	}
-	if f.kind != refused && f.kind != failedRead {
-		return true
-	}
-	return c.begin <= f.at && (!f.commit || c.begin <= f.sent || in(c.kind, exclusive))
-}
-
-// wasSent reports whether anything of a call reached a request while it was under way.
-func (r *run) wasSent(c *record) bool {
-	own := in(c.kind, commits)
-	for _, s := range c.h.v.sent {
-		if s.at > c.end || s.at < c.begin && c.key == "" {
-			continue
-		}
-		if !own || r.held(s, c) {
-			return true
-		}
-	}
-	return !own && r.any(func(o *record) bool { return o.h == c.h && o.unknown() && o.end <= c.begin })
-}
-
-// broken reports whether a handle had failed, and was not mended, when a call began. What an operation that
-// leads met on its way may be more than its error says.
-func (r *run) broken(h *handle, at int) bool {
-	return r.any(func(c *record) bool {
-		return c.h == h && (c.unknown() || c.lost() && !c.withdrawn() || c.returned && c.err != nil && in(c.kind, exclusive)) && c.end <= at && !r.any(func(o *record) bool {
-			return o.h == h && in(o.kind, "RDM") && o.ok() && o.begin > c.end && o.end <= at
-		})
-	})
-}
-
-// fate judges what became of a turn in the end.
-func (r *run) fate(c *record, t *truth) {
-	if !in(c.kind, turns) {
-		return
-	}
-	list := t.of(c)
-	n := len(list)
-	for _, i := range list {
-		if t.doc(i) != c.doc {
-			r.violate("another document", "%s: seq %d has its reason and the state %s", c, t.commits[i].Seq, t.doc(i))
-		}
-	}
-	if n > 1 {
-		r.violate("turn twice", "%s: it is stored %d times", c, n)
-	}
-	if c.refused() && n > 0 && !r.any(func(o *record) bool { return c.same(o) && !o.refused() }) {
-		r.violate("refused document stored", "%s, and its document is stored", c)
-	}
-	if in(c.kind, entryTurns) && c.key == "" && !c.unknown() {
-		for _, text := range c.texts {
-			if (len(t.byText[text]) > 0) != (n > 0) {
-				r.violate("a turn without its entries", "%s: it is stored %d times, its entry %q %d times", c, n, text, len(t.byText[text]))
-			}
-		}
-	}
-	if (c.lost() && !c.withdrawn() || c.unknown()) && n == 0 && !r.broken(c.h, c.begin) && r.keptBy(c) &&
-		!r.forsaken(c, t) {
-		r.violate("kept turn missing", "%s, then Rebase or Claim returned nil, and its document is not stored", c)
-	}
-	if c.ok() && n == 0 {
-		r.violate("acknowledged document missing", "%s: after Rebase its document is no longer stored", c)
-	}
-}
-
-// keptBy reports whether Rebase or Claim succeeded after a call had failed, without a Reload in between.
-func (r *run) keptBy(c *record) bool {
-	return r.any(func(o *record) bool {
-		return o.h == c.h && in(o.kind, "RM") && o.ok() && o.begin > c.end && !r.dropped(c.h, c.begin, o.end)
-	})
-}
-
-// mend is what a caller does in the end: Rebase, and then a turn. Both have to succeed, for nothing fails any
-// more. It reports whether they did; then the handle shows what a fresh one shows.
-func (r *run) mend(h *handle, t *truth) bool {
-	ctx := context.Background()
-	if r.p.fresh && h.s.Head().Commit == "" && len(t.commits) > 0 && t.commits[0].Writer != h.writer() {
-		return false // another one has the id
-	}
+// mend is what a caller does in the end: Settle, and a turn that stores the buffer, whoever was first. Then Reload, and
+// a usual turn. All have to succeed, for nothing fails any more. Then the handle shows what a fresh one shows.
+func (r *run) mend(h *handle) {
 	h.v.cut = false
-	err := r.rebase(h)
-	if errors.Is(err, coppice.ErrKeyReused) && r.misused(h) {
-		err = r.rebase(h)
-	}
-	if err != nil {
-		r.violate("Rebase fails in the end", "h%d: %v", h.n, err)
-		return false
-	}
-	for try := 0; ; try++ {
-		text := fmt.Sprintf("end%d-%d", h.n, try)
-		_, err := h.s.Append(ctx, entry.User(text))
-		if err == nil {
-			_, err = h.s.Commit(ctx, coppice.Turn{State: json.RawMessage(fmt.Sprintf(`{"turn":%q}`, text))})
+	for _, kind := range []byte{opSettle, opKeep, opReload, opAppend, opCommit} {
+		c := r.begin(90+h.n, h, kind)
+		c.settles = ""
+		r.do(context.Background(), c)
+		r.story = append(r.story, "in the end: "+string(kind))
+		r.observe()
+		if r.p.fresh && failed(c.err, fs.ErrExist) {
+			return // another one has the id
 		}
-		if errors.Is(err, coppice.ErrFenced) && try == 0 {
-			if _, err = h.s.Claim(ctx); err == nil {
-				continue
-			}
+		if c.err != nil && (kind != opSettle || c.unknown() || failed(c.err, coppice.ErrInDoubt)) {
+			r.violate("fails in the end: "+string(kind), "h%d: %v", h.n, c.err)
+			return
 		}
-		if err != nil {
-			r.violate("Commit fails in the end", "h%d, after Rebase: %v", h.n, err)
-		}
-		return err == nil
 	}
-}
-
-// rebase calls Rebase in the end, and records the call.
-func (r *run) rebase(h *handle) error {
-	c := &record{lane: h.n, n: 90, kind: opRebase, h: h, begin: r.w.tick()}
-	c.receipt, c.err = h.s.Rebase(context.Background())
-	c.returned, c.end = true, r.w.tick()
-	r.records = append(r.records, c)
-	return c.err
-}
-
-// misused reports whether a handle keeps a turn whose key another writer used for something else. Nobody but the caller
-// can choose another key, so Rebase drops the turn and says ErrKeyReused; the next one stores the others.
-func (r *run) misused(h *handle) bool {
-	t, err := r.read(r.w.store())
-	if err != nil {
-		return false
-	}
-	defer t.close()
-	return r.any(func(c *record) bool {
-		return c.h == h && c.key != "" && c.returned && c.err != nil && !c.refused() && r.usedByAnother(c, t)
-	})
-}
-
-// usedByAnother reports whether a turn of other content is stored with the key of a turn.
-func (r *run) usedByAnother(c *record, t *truth) bool {
-	return r.any(func(o *record) bool { return c.another(o) && len(t.of(o)) > 0 })
-}
-
-// forsaken reports whether Rebase or Claim said that it drops a kept turn, because its key belongs to another one.
-func (r *run) forsaken(c *record, t *truth) bool {
-	return c.key != "" && r.usedByAnother(c, t) && r.any(func(o *record) bool {
-		return o.h == c.h && in(o.kind, "RM") && o.returned && o.end > c.begin && errors.Is(o.err, coppice.ErrKeyReused)
-	})
-}
-
-// sameAsFresh compares what a handle shows with what a fresh one does, before another handle goes on.
-func (r *run) sameAsFresh(h *handle) {
 	s, err := fresh(r.w.store(), true, r.clock)
 	if err != nil {
 		r.violate("unreadable", "a fresh handle, in the end: %v", err)
 		return
 	}
-	defer s.Close()
 	r.same(h, s, "in the end")
+	_ = s.Close()
+}
+
+// idle compares each handle with an empty buffer that shows the newest commit with a fresh one.
+func (r *run) idle(t *truth) {
+	newest := len(t.commits) - 1
+	for _, h := range r.alive() {
+		head := h.s.Head()
+		context := r.any(func(c *record) bool { return c.h == h && c.kind == opContext })
+		if newest >= 0 && head.Commit == t.commits[newest].Commit && head.Entry == t.session(newest).entry && !context {
+			r.same(h, t.s, "when the program has ended")
+		}
+	}
 }
 
 // same compares what a handle shows with what a fresh one does (I16).
 func (r *run) same(h *handle, fresh *coppice.Session, when string) {
 	mine, err := look(h.s)
-	if err != nil {
+	theirs, ferr := look(fresh)
+	if err = errors.Join(err, ferr); err != nil {
 		r.violate("unreadable", "h%d, %s: %v", h.n, when, err)
-		return
-	}
-	theirs, err := look(fresh)
-	if err != nil {
-		r.violate("unreadable", "a fresh handle, %s: %v", when, err)
-		return
-	}
-	if d := differ(mine, theirs); d != "" {
+	} else if d := differ(mine, theirs); d != "" {
 		what, _, _ := strings.Cut(d, " ")
 		r.violate("handle and fresh handle differ: "+what, "h%d, %s:\n\t   %s", h.n, when, d)
 	}
+}
+
+// powerLoss: what was acknowledged survives, and the session can be written again.
+func (r *run) powerLoss() {
+	for seed := range uint64(2) {
+		s, err := fresh(r.w.log.Crash(seed+1), false, r.clock)
+		acked := func(c *record) bool { return c.ok() && in(c.kind, commits) }
+		if errors.Is(err, fs.ErrNotExist) && r.p.fresh && !r.any(acked) {
+			return
+		}
+		var t *truth
+		if err == nil {
+			defer s.Close()
+			_, err = s.Append(context.Background(), entry.User("after the power came back"))
+		}
+		if err == nil {
+			_, err = s.Commit(context.Background(), coppice.Turn{})
+		}
+		if err == nil {
+			t, err = r.readFrom(s)
+		}
+		if err != nil {
+			r.violate("power loss", "seed %d: %v", seed, err)
+			return
+		}
+		for _, c := range r.records {
+			if lost := r.lost(c, t); c.ok() && lost != "" {
+				r.violate("power loss", "seed %d: %s: %s", seed, c, lost)
+				return
+			}
+		}
+	}
+}
+
+// lost returns what a call that returned nil promised and is not in the history; "" = all of it is.
+func (r *run) lost(c *record, t *truth) string {
+	if in(c.kind, turns) && !c.based() {
+		for _, a := range r.records { // all that was appended before is stored
+			gone := func(o *record) bool {
+				return o.h == c.h && in(o.kind, forgets) && !o.refused() && o.over(a.begin, c.end)
+			}
+			before := a.h == c.h && in(a.kind, appends) && a.ok() && a.end < c.begin
+			if before && !t.has(a.texts[0], a.ids[0]) && !r.any(gone) {
+				return fmt.Sprintf("%q, appended before it, is not stored", a.texts[0])
+			}
+		}
+	}
+	if !in(c.kind, commits) && c.kind != opSettle || c.receipt.Commit == "" {
+		return ""
+	}
+	at := t.at(c.receipt.Commit)
+	if at < 0 || t.commits[at].Seq != c.receipt.Seq {
+		return fmt.Sprintf("its receipt names %+v, which is not in the log", c.receipt.Head)
+	}
+	if in(c.kind, turns+annotations) {
+		for i, text := range c.texts {
+			if !t.has(text, "") || i < len(c.ids) && !t.has(text, c.ids[i]) {
+				return fmt.Sprintf("its entry %q is not stored", text)
+			}
+		}
+	}
+	if !in(c.kind, turns) {
+		return ""
+	}
+	switch of := t.of(c); {
+	case len(of) != 1 || of[0] != at:
+		return fmt.Sprintf("it is stored at %d, its receipt names %d", of, at)
+	case t.doc(at) != c.doc:
+		return "the state at its commit is " + t.doc(at)
+	case c.receipt.Repeated && c.key == "" || (c.receipt.Kept != "") != t.kept(at):
+		return fmt.Sprintf("its receipt has Repeated %v and Kept %q", c.receipt.Repeated, c.receipt.Kept)
+	}
+	return ""
+}
+
+// fate judges what a call returned by what is stored in the end.
+func (r *run) fate(c *record, t *truth) {
+	if c.ok() {
+		if lost := r.lost(c, t); lost != "" {
+			r.violate("acknowledged and lost", "%s: %s", c, lost)
+		}
+	}
+	if c.kind == opSettle && c.settles != "" && c.returned && !c.unknown() {
+		there := t.at(c.settles) >= 0
+		told := failed(c.err, coppice.ErrConflict, coppice.ErrFenced, backend.ErrBusy)
+		if told && there || c.err == nil && (!there || c.receipt.Commit != c.settles) {
+			r.violate("settled wrongly", "%s: it is in the history: %v, receipt %s", c, there, c.receipt.Commit)
+		}
+	}
+	if !in(c.kind, turns) {
+		return
+	}
+	of := t.of(c)
+	if len(of) > 1 {
+		r.violate("turn twice", "%s: it is stored at %d", c, of)
+	}
+	if c.refused() && len(of) > 0 && !r.any(func(o *record) bool { return c.same(o) && !o.refused() }) {
+		r.violate("refused turn stored", "%s", c)
+	}
+	for _, text := range c.texts {
+		if (len(t.byText[text]) > 0) != (len(of) > 0) {
+			r.violate("a turn without its entries", "%s: %q is stored %d times", c, text, len(t.byText[text]))
+		}
+	}
+	e, _ := errors.AsType[*coppice.Error](c.err)
+	if c.unknown() && c.key == "" && len(of) > 0 && e.Commit != t.commits[of[0]].Commit {
+		r.violate("unknown commit", "%s: its error names %s, it is %s", c, e.Commit, t.commits[of[0]].Commit)
+	}
+}
+
+// bases are the places in the log of the commits that a call may have been made on: Turn.Base, or what the handle
+// showed while the call was under way.
+func (r *run) bases(c *record, t *truth) []int {
+	list := []int{t.at(c.base)}
+	if c.based() {
+		return list
+	}
+	for _, s := range c.h.sights {
+		if s.step >= c.from && (c.upto == 0 || s.step <= c.upto) {
+			list = append(list, t.at(s.commit))
+		}
+	}
+	return list
+}
+
+// fenced reports whether another writer has claimed the session between two places in the log. Of several claims the
+// newest counts.
+func fenced(t *truth, h *handle, base, at int) bool {
+	i := t.claim(base, at-1)
+	return i >= 0 && t.commits[i].Writer != h.writer()
+}
+
+// ground: a commit is in the log after a line whose head, branch and document its caller saw, without a claim in
+// between. Else it is kept as a branch, if its caller asked for it, and past a claim only if the turn did.
+func (r *run) ground(c *record, t *truth) {
+	var at []int
+	switch {
+	case in(c.kind, turns):
+		at = t.of(c)
+	case in(c.kind, navigates+annotations) && c.ok() && c.receipt.Bytes > 0:
+		at = []int{t.at(c.receipt.Commit)}
+	}
+	for _, i := range at {
+		good := func(base int) bool {
+			switch {
+			case t.kept(i):
+				return in(c.kind, keeps) || r.p.both && !fenced(t, c.h, base, i)
+			case base < 0:
+				return i == 0 || t.commits[i-1].Reason == "create"
+			}
+			same := in(c.kind, annotations) || t.session(i-1) == t.session(base)
+			return base < i && same && !fenced(t, c.h, base, i)
+		}
+		again := r.any(func(o *record) bool { return o != c && c.same(o) })
+		if i >= 0 && !again && !slices.ContainsFunc(r.bases(c, t), good) {
+			r.violate("base not in force", "%s: stored at %d, kept %v, made on %d", c, i, t.kept(i), r.bases(c, t))
+		}
+	}
+}
+
+// cause reports whether anything befell a call that may be the reason for its error.
+func (r *run) cause(c *record, t *truth) bool {
+	h := c.h
+	is := func(kinds string, when func(o *record) bool) bool {
+		return r.any(func(o *record) bool {
+			return o.h == h && in(o.kind, kinds) && o.begin <= c.end && when(o)
+		})
+	}
+	any := func(*record) bool { return true }
+	met := func(f fault) bool { return c.begin <= f.at && f.at <= c.end }
+	switch since := 0; { // a doubt of before a Reload or a Discard is forgotten
+	case c.unknown() || c.failed(coppice.ErrInDoubt):
+		is(forgets, func(o *record) bool {
+			if o.ok() && o.end <= c.begin {
+				since = max(since, o.begin)
+			}
+			return false
+		})
+		if !c.unknown() {
+			return is(allOps, func(o *record) bool { return o.unknown() && o.end >= since })
+		}
+		sent := slices.ContainsFunc(h.v.sent, func(s sent) bool { return c.begin <= s.at && s.at < c.end })
+		return sent && c.cancelled > 0 || c.kind == opClose || c.kind == opSettle && t.at(c.settles) < 0 ||
+			slices.ContainsFunc(h.v.faults, func(f fault) bool {
+				return f.at <= c.end && f.at >= since && f.kind > refused && f.kind != failedRead ||
+					(sent || c.key+c.settles != "") && met(f)
+			})
+	}
+	bases := r.bases(c, t)
+	switch {
+	case c.failed(context.Canceled):
+		return c.cancelled > 0 || is("X", any)
+	case slices.ContainsFunc(h.v.faults, met), c.kind == opClose:
+		return true
+	case c.failed(fs.ErrClosed):
+		return is("X", any)
+	case c.failed(coppice.ErrConflict):
+		return slices.ContainsFunc(bases, func(b int) bool {
+			for i := b + 1; i < len(t.commits); i++ {
+				if t.session(i) != t.session(b) {
+					return true
+				}
+			}
+			return false
+		})
+	case c.failed(coppice.ErrFenced):
+		own := is("M", (*record).unknown)
+		return slices.ContainsFunc(bases, func(b int) bool {
+			return own || slices.ContainsFunc(t.commits[b+1:], func(o checkpoint.Commit) bool {
+				return o.Reason == "claim" && o.Writer != h.writer()
+			})
+		})
+	case c.failed(coppice.ErrKeyReused):
+		doubts := func(o *record) bool { // the drafts of a doubt belong to a retry of it
+			return is("K", func(k *record) bool {
+				forgotten := is(forgets, func(f *record) bool { return f.over(k.begin, c.end) })
+				return c.same(k) && k.unknown() && o.end < k.begin && k.end < c.begin && !forgotten
+			})
+		}
+		return r.any(func(o *record) bool {
+			drafts := in(o.kind, appends) && o.ok() && !doubts(o) || c.same(o) && o.h != h
+			return o.begin <= c.end && (o.key != "" && !c.same(o) || in(c.kind, "KJ") && drafts)
+		})
+	case c.failed(coppice.ErrUncommitted):
+		return in(c.kind, navigates) && is(appends+"Z", (*record).ok)
+	case c.failed(backend.ErrBusy):
+		return c.kind == opSettle
+	}
+	return r.p.fresh && c.failed(fs.ErrExist, fs.ErrNotExist)
+}
+
+// views: what a handle shows moves to its own commits, past no claim, and with Base not under a buffer; a call that is
+// refused leaves view and buffer as they were.
+func (r *run) views(h *handle, t *truth) {
+	for k := 1; k < len(h.sights); k++ {
+		p, q := h.sights[k-1], h.sights[k]
+		var done, busy []*record
+		for _, c := range r.records {
+			switch {
+			case c.h != h || c.from > q.step || c.upto != 0 && c.upto < q.step:
+			case c.upto == q.step:
+				done = append(done, c)
+			default:
+				busy = append(busy, c)
+			}
+		}
+		if r.p.reads { // a call may read when it has done its work
+			done = append(done, busy...)
+		}
+		some := func(kinds string) bool {
+			return slices.ContainsFunc(done, func(c *record) bool { return in(c.kind, kinds) && !c.refused() })
+		}
+		from, to := t.at(p.commit), t.at(q.commit)
+		if from > to {
+			r.violate("view", "h%d showed seq %d, and then seq %d", h.n, p.seq, q.seq)
+		}
+		if some("D") {
+			continue
+		}
+		if i := t.claim(from, to); i >= 0 && t.commits[i].Writer != h.writer() {
+			r.violate("view past a claim", "h%d went from seq %d to %d", h.n, p.seq, q.seq)
+		}
+		buffer := p.commit != "" && p.entry != t.session(from).entry
+		last := t.session(from)
+		for i := from + 1; i <= to; i++ {
+			if i == 0 || t.session(i) == t.session(i-1) || t.commits[i].Writer != h.writer() {
+				continue
+			}
+			last = t.session(i)
+			if buffer && !r.any(func(c *record) bool {
+				return c.h == h && !c.based() && (in(c.kind, navigates) || slices.Contains(t.of(c), i))
+			}) {
+				r.violate("view under a buffer", "h%d went from seq %d to %d", h.n, p.seq, q.seq)
+			}
+		}
+		if from >= 0 && t.session(to) != last {
+			r.violate("view", "h%d went from seq %d to %d, which another writer made", h.n, p.seq, q.seq)
+		}
+		p.step, p.seq, p.commit = q.step, q.seq, q.commit
+		if t.session(from) == t.session(to) && !some(appends+turns+"ZRU") && p != q {
+			r.violate("refused call moved the handle", "h%d, %v: %+v, then %+v", h.n, done, p, q)
+		}
+	}
+	for _, c := range r.records {
+		if c.h != h || !c.ok() {
+			continue
+		}
+		i := slices.IndexFunc(h.sights, func(s sight) bool { return s.step == c.upto })
+		moves := in(c.kind, turns+navigates) && !c.based() && c.receipt.Kept == "" && !c.receipt.Repeated
+		if i >= 0 && moves && h.sights[i].seq < c.receipt.Seq {
+			r.violate("view", "%s is stored as seq %d, and the handle shows seq %d", c, c.receipt.Seq, h.sights[i].seq)
+		}
+		if in(c.kind, appends) && !r.p.both && r.knows(c, t) {
+			r.violate("append on a line that was left", "%s returned nil", c)
+		}
+	}
+}
+
+// knows reports whether a handle knew, when a call began, that the session had left what it showed.
+func (r *run) knows(c *record, t *truth) bool {
+	known := -1
+	for _, o := range r.records {
+		if o.h != c.h || !o.returned || o.end >= c.begin {
+			continue
+		}
+		if e, ok := errors.AsType[*coppice.Error](o.err); ok && e.Winner != nil {
+			known = max(known, t.at(e.Winner.Commit))
+		} else if o.ok() && in(o.kind, commits) {
+			known = max(known, t.at(o.receipt.Commit))
+		}
+	}
+	for i := max(known, 0); known >= 0 && i < len(t.commits); i++ {
+		if slices.ContainsFunc(r.bases(c, t), func(b int) bool {
+			return b < 0 || b >= known || t.session(b) == t.session(i)
+		}) {
+			return false
+		}
+	}
+	return known >= 0
+}
+
+// order: callers of a handle get the lock in order of arrival.
+func (r *run) order() {
+	for _, a := range r.records {
+		for _, b := range r.records {
+			overtakes := a.h == b.h && !a.h.v.dead && a.from < b.from && b.upto > 0 && (a.upto == 0 || b.upto < a.upto)
+			if overtakes && a.cancelled+b.cancelled == 0 && !in(a.kind, "XOW") && !in(b.kind, "XOW") &&
+				!a.receipt.Repeated && !b.failed(fs.ErrClosed, fs.ErrNotExist) {
+				r.violate("order of arrival", "%s overtakes %s", b, a)
+			}
+		}
+	}
+}
+
+// keys: a key is applied once, and all its receipts are equal.
+func (r *run) keys() {
+	var first *record
+	for _, c := range r.records {
+		if c.key == "" || !c.ok() {
+			continue
+		}
+		if first == nil {
+			first = c
+			continue
+		}
+		a, b := first.receipt, c.receipt
+		if a.Commit != b.Commit || a.Kept != b.Kept || !a.Repeated && !b.Repeated || !slices.Equal(a.IDs, b.IDs) {
+			r.violate("receipts of a key", "%s: %+v\n\t   %s: %+v", first, a, c, b)
+		}
+		if !b.Repeated {
+			first = c
+		}
+	}
+}
+
+// drafts: what is stored by one commit is in the order in which it was appended, each entry below the one before it.
+func (r *run) drafts(t *truth) {
+	kinds, ordinal := map[string]*record{}, map[uint64]string{}
+	for _, c := range r.records {
+		for _, text := range c.texts {
+			kinds[text] = c
+		}
+	}
+	for text, c := range kinds {
+		if list := t.byText[text]; len(list) > 0 && !in(c.kind, annotations) {
+			ordinal[list[0].Ordinal] = text
+		}
+	}
+	for text, c := range kinds {
+		list := t.byText[text]
+		if len(list) == 0 || in(c.kind, annotations) {
+			continue
+		}
+		e, parent := list[0], ""
+		if before, ok := ordinal[e.Ordinal-1]; ok {
+			parent = t.byText[before][0].ID
+		} else if of := t.of(c); in(c.kind, entryTurns) && len(of) > 0 {
+			if parent = t.session(of[0] - 1).entry; t.kept(of[0]) {
+				parent = t.session(t.at(c.base)).entry
+			}
+		}
+		kept := slices.ContainsFunc(t.of(c), t.kept) && !c.based()
+		if parent != "" && !in(c.kind, "PN") && e.ParentID != parent && !kept {
+			r.violate("drafts", "%s: %q does not grow from the entry before it", c, text)
+		}
+		for other, o := range kinds {
+			if in(c.kind, appends) && in(o.kind, appends) && o.h == c.h && o.ok() && o.end < c.begin &&
+				len(t.byText[other]) > 0 && t.byText[other][0].Ordinal > e.Ordinal {
+				r.violate("drafts", "%q is stored before %q, which was appended first", text, other)
+			}
+		}
+	}
+}
+
+// quiet: a handle that commits nothing writes nothing, and a closed one neither.
+func (r *run) quiet() {
+	for _, h := range r.handles {
+		if len(h.v.sent) > 0 && !r.any(func(c *record) bool { return c.h == h && in(c.kind, commits+"R") }) {
+			r.violate("a handle that commits nothing writes", "h%d: %+v", h.n, h.v.sent[0])
+		}
+		for _, c := range r.records {
+			for _, s := range h.v.sent {
+				if c.h == h && c.kind == opClose && c.returned && c.end < s.at && r.first(c) {
+					r.violate("a closed handle writes", "h%d: %+v", h.n, s)
+				}
+			}
+		}
+	}
+}
+
+// first reports whether a call of Close is the first of its handle: later ones have nothing to do.
+func (r *run) first(c *record) bool {
+	return !r.any(func(o *record) bool { return o.h == c.h && o.kind == opClose && o.begin < c.begin })
 }

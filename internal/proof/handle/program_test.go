@@ -3,7 +3,6 @@ package handle
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,16 +12,21 @@ const (
 	opAppend  = 'A' // one message at the head
 	opReply   = 'P' // one message with an explicit parent
 	opRoot    = 'N' // one whole line that is a new root
-	opCommit  = 'C' // with a document of its own
+	opContext = 'Z' // SetContext
+	opCommit  = 'C' // with a document of its own, as all turns
 	opKeyed   = 'K' // with the one key, and always the same document
 	opOther   = 'J' // with the one key, and another document
 	opEntries = 'E' // with Turn.Entries
+	opKeep    = 'F' // with KeepBoth
 	opBased   = 'B' // with Turn.Entries, and Turn.Base = the commit that the session of the program began with
-	opBoth    = 'Q' // with the one key and Turn.Entries, always the same
+	opOnView  = 'V' // with Turn.Entries, and Turn.Base = the commit that the handle shows
+	opKeepOld = 'G' // as opBased, with KeepBoth
+	opRetry   = 'Q' // as opBased, with the one key, and always the same
 	opLabel   = 'L'
 	opSide    = 'S' // Switch to the branch "side"
 	opMain    = 'T' // Switch to the branch "main"
-	opRebase  = 'R'
+	opSettle  = 'R'
+	opDiscard = 'U'
 	opReload  = 'D'
 	opClaim   = 'M'
 	opClose   = 'X'
@@ -32,15 +36,18 @@ const (
 
 // Sets of calls.
 const (
-	appends    = "APN"
-	turns      = "CKJEBQ"
-	entryTurns = "EBQ"
-	keyedTurns = "KJQ"
-	commits    = turns + "L"
-	navigates  = "ST"
-	exclusive  = "STRDM" // take the lead
-	writers    = commits + navigates + "RM"
-	allOps     = appends + turns + "LSTRDMXOW"
+	appends     = "APN"
+	turns       = "CKJEFBVGQ"
+	entryTurns  = "EBVGQ"
+	based       = "BVGQ"
+	old         = "BGQ" // of them those whose base is where the session began
+	keeps       = "FG"
+	annotations = "L"
+	navigates   = "ST"
+	forgets     = "UD"
+	visits      = "OW"
+	commits     = turns + annotations + navigates + "M"
+	allOps      = appends + "Z" + commits + "RUDXOW"
 )
 
 func in(kind byte, set string) bool { return strings.IndexByte(set, kind) >= 0 }
@@ -185,62 +192,18 @@ func parseLane(text string) (l lane, err error) {
 	return l, nil
 }
 
-// smaller are the programs that a failing one is tried as: without a lane, without a call, without a flag,
-// with less of a budget.
-func (p program) smaller() (list []program) {
-	add := func(change func(q *program)) {
-		q := p
-		q.lanes = slices.Clone(p.lanes)
-		change(&q)
-		list = append(list, q)
-	}
-	for i := range p.lanes {
-		if len(p.lanes) > 1 {
-			add(func(q *program) { q.lanes = slices.Delete(q.lanes, i, i+1) })
-		}
-	}
-	for i, l := range p.lanes {
-		for k, o := range l.ops {
-			if len(l.ops) > 1 {
-				add(func(q *program) { q.lanes[i].ops = slices.Delete(slices.Clone(l.ops), k, k+1) })
-			}
-			if o.cancel {
-				add(func(q *program) {
-					q.lanes[i].ops = slices.Clone(l.ops)
-					q.lanes[i].ops[k].cancel = false
-				})
-			}
-		}
-	}
-	for i, f := range p.flags() {
-		if *f.on {
-			add(func(q *program) { *q.flags()[i].on = false })
-		}
-	}
-	for i, c := range p.budgets() {
-		if *c.n > 0 {
-			add(func(q *program) { *q.budgets()[i].n = 0 })
-		}
-		if *c.n > 1 {
-			add(func(q *program) { *q.budgets()[i].n-- })
-		}
-	}
-	return list
-}
-
-// draw makes a program at random, of the calls that the engine supports.
-func draw(rng *rand.Rand, supported string) program {
+// draw makes a program at random.
+func draw(rng *rand.Rand) program {
 	p := program{
-		appends: rng.IntN(2) == 0, both: rng.IntN(4) == 0, reads: rng.IntN(3) == 0, fresh: rng.IntN(12) == 0,
+		appends: rng.IntN(2) == 0, both: rng.IntN(5) == 0, reads: rng.IntN(3) == 0, fresh: rng.IntN(12) == 0,
 		eager: rng.IntN(2) == 0, snaps: rng.IntN(10) == 0,
 		faults: rng.IntN(3), cancels: rng.IntN(3),
 	}
-	_ = rng.IntN(10) // so that a seed keeps its program
 	if p.appends {
 		p.crash, p.deaths = rng.IntN(3) == 0, rng.IntN(2)
 	}
 	// Appends and commits are what most programs do most of the time.
-	often := "AAAACCCCKLR" + supported
+	const often = "AAAACCCCKLRR" + allOps
 	for i := range 2 + rng.IntN(2) {
 		l := lane{handle: 1}
 		if i > 0 && rng.IntN(3) == 0 {
@@ -248,16 +211,70 @@ func draw(rng *rand.Rand, supported string) program {
 		}
 		for range 1 + rng.IntN(4) {
 			kind := often[rng.IntN(len(often))]
-			if in(kind, supported) {
-				l.ops = append(l.ops, op{kind, rng.IntN(3) == 0 && !in(kind, "XOW")})
-			}
+			l.ops = append(l.ops, op{kind, rng.IntN(3) == 0 && !in(kind, "XOW")})
 		}
-		if len(l.ops) > 0 {
-			p.lanes = append(p.lanes, l)
-		}
-	}
-	if len(p.lanes) == 0 {
-		p.lanes = []lane{{1, []op{{kind: opAppend}, {kind: opCommit, cancel: true}}}}
+		p.lanes = append(p.lanes, l)
 	}
 	return p
+}
+
+// pairs are programs of two short lanes: on one handle, with lanes that go on at once and lanes that wait, and on
+// two, on both kinds of store.
+func pairs() (list []string) {
+	for _, store := range []string{"replace", "append"} {
+		for i, a := range lanes {
+			for _, b := range lanes[i:] {
+				list = append(list, store+" f1 c1 | 1:"+a+" | 1:"+b, store+" eager f1 c1 | 1:"+a+" | 1:"+b)
+			}
+		}
+	}
+	for _, store := range []string{"replace", "append", "append power d1", "append both", "replace both"} {
+		for _, a := range lanes {
+			for _, b := range others {
+				list = append(list, store+" f1 | 1:"+strings.ReplaceAll(a, "!", "")+",R | 2:"+b)
+			}
+		}
+	}
+	return list
+}
+
+// lanes are paired with each other, and with those of another handle.
+var (
+	lanes = []string{
+		"A,C!", "A,K!", "A,L", "A,S", "A,R!", "A,D", "A,M", "A,X", "A,C,A,C", "E!,E", "B,C", "A,V,C", "Q!,Q", "J,K",
+		"N,C", "P,C", "W", "A,F", "A,C,F", "A,G,D", "A,U,C", "Z,C", "S,T",
+	}
+	others = []string{"A,C", "L", "A,K", "S", "M", "M,C"}
+)
+
+// deep are programs that are searched further: what most programs do, and what pairs do not make.
+var deep = []string{
+	"replace f1 c1 | 1:A,C! | 1:A,C",
+	"append f1 c1 | 1:A,C! | 1:A,C",
+	"replace eager f1 c1 | 1:C | 1:A,C! | 1:A,C",
+	"append eager f1 c1 | 1:C | 1:A,C! | 1:A,C",
+	"replace eager f1 | 1:C | 1:K | 1:K",
+	"append eager f1 | 1:A,K | 1:K | 1:K,L",
+	"replace eager f1 c1 | 1:E! | 1:E | 1:A,C",
+	"append eager f1 c1 | 1:V! | 1:V | 1:A,C",
+	"append eager f1 c1 | 1:B! | 1:B | 2:E",
+	"append eager both f1 c1 | 1:B! | 1:B | 2:E",
+	"replace eager f1 | 1:C | 1:Q | 1:Q,C",
+	"replace f1 | 1:Q,Q,C | 2:Q,D,C",
+	"replace eager both f1 | 1:A,C | 1:A,C | 2:A,C",
+	"append eager both f1 | 1:A,C | 1:N,C | 2:A,C",
+	"append power f1 d1 | 1:A,C | 2:X | 3:A,C",
+	"append power f1 d1 | 1:A,C,F | 2:A,C,W",
+	"append power big f1 d1 | 1:A,C,X | 2:O,W",
+	"append big f1 | 1:A,C | 1:X",
+	"replace big f1 | 1:A,C | 1:A,C,X",
+	"replace new f1 c1 | 1:A,C! | 1:A,C",
+	"append new f1 c1 | 1:A,C! | 1:A,C",
+	"append new eager f1 | 1:A,C | 2:A,C",
+	"replace reads f1 c1 | 1:A,C!,R | 2:A,C",
+	"append reads f1 c1 | 1:A,C!,R | 2:A,C",
+	"replace snaps eager f1 c1 | 1:A,C! | 1:C,S",
+	"replace reads eager c1 | 1:K | 2:C,A | 2:K,R!",
+	"replace f1 | 1:A,C,L,R | 2:M,C",
+	"append f1 | 1:A,C,F,D,C | 2:M,C",
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/snapshot"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 const session = "s"
@@ -105,11 +107,11 @@ func (b *base) fill(big bool) error {
 	}
 	if big {
 		filler := json.RawMessage(fmt.Sprintf("%q", strings.Repeat("x", 300<<10)))
-		ids, err := s.Append(ctx, entry.Custom("filler", filler))
+		r, err := s.Commit(ctx, coppice.Turn{Entries: []transcript.Draft{entry.Custom("filler", filler)}})
 		if err != nil {
 			return err
 		}
-		b.head = ids[0]
+		b.head = r.IDs[0]
 	}
 	if _, err = s.Branch(ctx, b.root, &coppice.BranchOptions{Name: "side"}); err != nil {
 		return err
@@ -136,7 +138,55 @@ type handle struct {
 	s      *coppice.Session
 	opened int // the moment at which it began to be opened
 	ready  int // the moment at which it had been opened
-	closed bool
+	sights []sight
+}
+
+// sight is what a handle shows while nothing moves.
+type sight struct {
+	step           int
+	seq            uint64
+	commit, branch string // of the view
+	doc            string
+	entry, context string // with what is in the buffer
+}
+
+// observe takes down what the handles of the program show, and which calls have returned.
+func (r *run) observe() {
+	step := len(r.story)
+	for _, c := range r.records {
+		if c.returned && c.upto == 0 {
+			c.upto = step
+		}
+	}
+	for _, h := range r.alive() {
+		head := h.s.Head()
+		at := sight{step: step, seq: head.Seq, commit: head.Commit, branch: head.Branch, entry: head.Entry}
+		var doc json.RawMessage
+		if err := h.s.State(&doc); err != nil {
+			r.violate("unreadable", "h%d: %v", h.n, err)
+		}
+		if at.doc = string(doc); !r.w.reads {
+			c, err := h.s.Context(context.Background())
+			if err != nil {
+				r.violate("unreadable", "h%d: %v", h.n, err)
+			}
+			for _, m := range c.Messages {
+				at.context += m.Entry + " "
+			}
+		}
+		h.sights = append(h.sights, at)
+	}
+}
+
+// alive are the handles that are still used, in order.
+func (r *run) alive() (list []*handle) {
+	for _, n := range slices.Sorted(maps.Keys(r.handles)) {
+		h := r.handles[n]
+		if !h.v.dead && h.n < 100 && !r.any(func(c *record) bool { return c.h == h && c.kind == opClose }) {
+			list = append(list, h)
+		}
+	}
+	return list
 }
 
 func (h *handle) writer() string { return fmt.Sprintf("h%d", h.n) }
@@ -157,7 +207,6 @@ type run struct {
 	p      program
 	left   program // what is left of its budgets
 	base   *base
-	engine engine
 	choose func(n int) int
 	w      *world
 	clock  func() time.Time
@@ -172,12 +221,16 @@ type run struct {
 	trace  []int    // the choices, where there was more than one
 	story  []string // what happened
 	stuck  bool
+	told   sync.Mutex
 	bad    []violation
 }
 
 // play runs a program. It has to be called in a bubble.
-func play(p program, all bases, e engine, choose func(n int) int) *run {
-	r := &run{p: p, left: p, base: all[kind{p.appends, p.big}], engine: e, choose: choose, clock: ticking(1000), docs: map[string]string{}, handles: map[int]*handle{}}
+func play(p program, all bases, choose func(n int) int) *run {
+	r := &run{
+		p: p, left: p, base: all[kind{p.appends, p.big}], choose: choose, clock: ticking(1000),
+		docs: map[string]string{}, handles: map[int]*handle{},
+	}
 	r.w = newWorld(r.base.store, p.reads)
 	r.w.lie = p.lie
 	if p.fresh {
@@ -252,6 +305,7 @@ type action struct {
 func (r *run) steps() {
 	for {
 		synctest.Wait()
+		r.observe()
 		acts := r.actions()
 		if len(acts) == 0 {
 			return
@@ -289,7 +343,7 @@ func (r *run) actions() (acts []action) {
 	}
 	busy := false
 	for _, l := range r.lanes {
-		if busy = busy || l.busy; !l.busy && l.next < len(l.ops) && r.mayStart(l) {
+		if busy = busy || l.busy; !l.busy && l.next < len(l.ops) {
 			add(func() { r.start(l) }, "lane %d: %c", l.n, l.ops[l.next].kind)
 		}
 	}
@@ -390,21 +444,6 @@ func (r *run) returned() (n int) {
 	return n
 }
 
-// mayStart reports whether the next call of a lane may begin now: no call is under way on its handle for whose
-// mutex it, or which for its mutex, would wait.
-func (r *run) mayStart(l *laneRun) bool {
-	for _, o := range r.lanes {
-		if !o.busy || o.handle != l.handle {
-			continue
-		}
-		a, b := l.ops[l.next].kind, o.ops[o.next-1].kind
-		if slices.Contains(r.engine.Blocks, string([]byte{a, b})) || slices.Contains(r.engine.Blocks, string([]byte{b, a})) {
-			return false
-		}
-	}
-	return true
-}
-
 func (r *run) cancelLane(l *laneRun) {
 	at := r.w.tick()
 	r.mu.Lock()
@@ -421,14 +460,10 @@ func (r *run) start(l *laneRun) {
 	l.next++
 	l.busy, l.may, l.cancel = true, o.cancel, cancel
 	h := r.handles[l.handle]
-	l.rec = r.begin(l, h, o.kind)
+	l.rec = r.begin(l.n, h, o.kind)
 	go func() {
 		defer cancel()
-		if in(o.kind, "OW") {
-			r.visit(l, o.kind)
-		} else {
-			r.do(ctx, h, l.rec)
-		}
+		r.do(ctx, l.rec)
 		r.w.mu.Lock()
 		h.v.cut = false
 		r.w.mu.Unlock()
@@ -440,6 +475,8 @@ func (r *run) start(l *laneRun) {
 
 // violate records that a promise is broken. Only the first of each rule counts.
 func (r *run) violate(rule, format string, args ...any) {
+	r.told.Lock()
+	defer r.told.Unlock()
 	if !slices.ContainsFunc(r.bad, func(v violation) bool { return v.Rule == rule }) {
 		r.bad = append(r.bad, violation{Rule: rule, Text: fmt.Sprintf(format, args...)})
 	}
@@ -454,6 +491,6 @@ type violation struct {
 }
 
 // failed reports whether an error is any of these.
-func failed(err error, any ...error) bool {
-	return slices.ContainsFunc(any, func(e error) bool { return errors.Is(err, e) })
+func failed(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(e error) bool { return errors.Is(err, e) })
 }

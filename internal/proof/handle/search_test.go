@@ -6,16 +6,9 @@ import (
 	"slices"
 )
 
-// engine is what the searches have to know of the code under test: see probe.
-type engine struct {
-	Supported string   // the calls that it supports
-	Blocks    []string // pairs of calls that must not overlap on a handle
-}
-
 // searcher plays programs, in one bubble.
 type searcher struct {
 	base   bases
-	engine engine
 	found  map[string]violation // by rule, the smallest one
 	counts map[string]int       // by rule, schedules
 	hashes []uint64             // of the schedules that were played
@@ -23,9 +16,9 @@ type searcher struct {
 	at     func(p program, choices []int)
 }
 
-func newSearcher(e engine) (*searcher, error) {
+func newSearcher() (*searcher, error) {
 	b, err := newBases()
-	return &searcher{base: b, engine: e, found: map[string]violation{}, counts: map[string]int{}}, err
+	return &searcher{base: b, found: map[string]violation{}, counts: map[string]int{}}, err
 }
 
 // replay plays a program by a list of choices; where it ends, by the usual ones.
@@ -34,7 +27,7 @@ func (s *searcher) replay(p program, choices []int) *run {
 		s.at(p, choices)
 	}
 	i := 0
-	r := play(p, s.base, s.engine, func(int) int {
+	r := play(p, s.base, func(int) int {
 		if i++; i <= len(choices) {
 			return choices[i-1]
 		}
@@ -102,10 +95,10 @@ func (s *searcher) search(p program, limit int, visit func(r *run) bool) bool {
 // wander plays one random schedule of one random program.
 func (s *searcher) wander(seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	p := draw(rng, s.engine.Supported)
+	p := draw(rng)
 	bold := 1 + rng.IntN(4)
 	var choices []int
-	r := play(p, s.base, s.engine, func(n int) int {
+	r := play(p, s.base, func(n int) int {
 		c := 0
 		if rng.IntN(4) < bold {
 			c = rng.IntN(n)
@@ -129,64 +122,4 @@ func (r *run) shows(rule string) (violation, bool) {
 		}
 	}
 	return violation{}, false
-}
-
-// minimise makes a violation smaller: programs with less in them, and schedules that deviate less, as long as
-// they break the same rule.
-func (s *searcher) minimise(v violation) violation {
-	const tries = 600 // schedules of one smaller program
-	for again := true; again && !s.stuck; {
-		again = false
-		p, err := parse(v.Program)
-		if err != nil {
-			return v
-		}
-		for _, q := range append(p.smaller(), p) {
-			var best violation
-			s.search(q, tries, func(r *run) bool {
-				w, ok := r.shows(v.Rule)
-				if ok {
-					best = w
-				}
-				return !ok
-			})
-			if best.Rule != "" && best.size() < v.size() {
-				v, again = best, true
-				break
-			}
-		}
-	}
-	return s.simplify(v)
-}
-
-// simplify tries each choice as the usual one, and without it.
-func (s *searcher) simplify(v violation) violation {
-	p, err := parse(v.Program)
-	if err != nil {
-		return v
-	}
-	try := func(choices []int) bool {
-		if s.stuck {
-			return false
-		}
-		w, ok := s.replay(p, choices).shows(v.Rule)
-		if ok = ok && w.size() <= v.size(); ok {
-			v = w
-		}
-		return ok
-	}
-	for i := len(v.Choices) - 1; i >= 0; i-- {
-		if i >= len(v.Choices) || v.Choices[i] == 0 {
-			continue
-		}
-		usual := slices.Clone(v.Choices)
-		usual[i] = 0
-		if !try(usual) {
-			try(slices.Delete(slices.Clone(v.Choices), i, i+1))
-		}
-	}
-	for n := len(v.Choices); n > 0 && v.Choices[n-1] == 0; n-- {
-		v.Choices = v.Choices[:n-1]
-	}
-	return v
 }

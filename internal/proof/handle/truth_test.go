@@ -1,7 +1,6 @@
 package handle
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,29 +114,32 @@ func (t *truth) at(commit string) int {
 }
 
 // kept reports whether a commit keeps a turn that lost: it does not move the session.
-func (t *truth) kept(i int) bool { return strings.HasPrefix(t.commits[i].Branch, "conflict-") }
+func (t *truth) kept(i int) bool {
+	return t.commits[i].Kept != "" && t.commits[i].Kept == t.commits[i].Branch
+}
 
-// session returns head, branch and document of the session after the commit at a place in the log.
-func (t *truth) session(i int) [3]string {
+// place is head, branch and document.
+type place struct{ entry, branch, doc string }
+
+// session returns the place of the session after the commit at a place in the log.
+func (t *truth) session(i int) place {
 	for i > 0 && t.kept(i) {
 		i--
 	}
-	return [3]string{t.commits[i].Entry, t.commits[i].Branch, t.doc(i)}
+	if i < 0 {
+		return place{}
+	}
+	return place{t.commits[i].Entry, t.commits[i].Branch, t.doc(i)}
 }
 
-// descends reports whether an entry is below another one, or is it.
-func (t *truth) descends(id, from string) bool {
-	for range len(t.byID) + 1 {
-		if id == from {
-			return true
+// claim returns the newest claim after one place in the log, and up to another one; -1 = there is none.
+func (t *truth) claim(after, upto int) int {
+	for i := min(upto, len(t.commits)-1); i > after; i-- {
+		if t.commits[i].Reason == "claim" {
+			return i
 		}
-		e, ok := t.byID[id]
-		if !ok || e.ParentID == "" {
-			return false
-		}
-		id = e.ParentID
 	}
-	return false
+	return -1
 }
 
 // structure is what holds for every history.
@@ -160,7 +162,7 @@ func (r *run) structure(t *truth) {
 		r.violate("key twice", "the one key was applied with seqs %d", keyed)
 	}
 	for text, list := range t.byText {
-		if len(list) > 1 && !(text == keyedText && r.grown()) {
+		if len(list) > 1 {
 			r.violate("entry twice", "entry %q is stored %d times", text, len(list))
 		}
 	}
@@ -169,16 +171,6 @@ func (r *run) structure(t *truth) {
 			r.violate("parent", "an entry is stored before its parent: %s", e.Raw)
 		}
 	}
-}
-
-// grown reports whether something was appended to a handle after a turn in doubt that carries the keyed entry. If
-// another writer applied that turn, the entry is stored for what grows from it, and so a second time.
-func (r *run) grown() bool {
-	return r.any(func(c *record) bool {
-		return c.kind == opBoth && c.unknown() && r.any(func(o *record) bool {
-			return o.h == c.h && in(o.kind, appends+"L") && (!o.returned || o.end > c.end) // a label grows from the head too
-		})
-	})
 }
 
 // message is the JSON of the message that a text is appended as.
@@ -190,14 +182,10 @@ func message(text string) string {
 	return string(body.Message)
 }
 
-// has reports whether a text is stored, with these bytes and, unless it is "", this id. That it is stored once is
-// another rule.
+// has reports whether a text is stored, with these bytes and, unless it is "", this id.
 func (t *truth) has(text, id string) bool {
 	list := t.byText[text]
-	if i := slices.IndexFunc(list, func(e transcript.Entry) bool { return e.ID == id }); i > 0 {
-		list = list[i:]
-	}
-	if len(list) == 0 {
+	if len(list) != 1 {
 		return false
 	}
 	if m, ok := list[0].Message(); ok && string(m.Raw) != message(text) {
@@ -206,7 +194,7 @@ func (t *truth) has(text, id string) bool {
 	return id == "" || list[0].ID == id
 }
 
-// view is all that the API shows of a session, as text, one thing a line.
+// look returns all that the API shows of a session, as text, one thing a line.
 func look(s *coppice.Session) (string, error) {
 	var b strings.Builder
 	ctx := context.Background()
@@ -234,7 +222,8 @@ func look(s *coppice.Session) (string, error) {
 	}
 	fmt.Fprintf(&b, "tree head %s\n", tree.Head())
 	for n := range tree.Nodes(transcript.FilterAll) {
-		fmt.Fprintf(&b, "node %d %s below %q, %s, label %q, on the path: %v\n", n.Ordinal, n.ID, n.ParentID, n.Type, n.Label, n.OnPath)
+		fmt.Fprintf(&b, "node %d %s below %q, %s, label %q, on the path: %v\n",
+			n.Ordinal, n.ID, n.ParentID, n.Type, n.Label, n.OnPath)
 	}
 	for _, br := range tree.Branches() {
 		fmt.Fprintf(&b, "branch %s at %s\n", br.Name, br.Head)
@@ -258,46 +247,4 @@ func differ(a, b string) string {
 		}
 	}
 	return ""
-}
-
-// held reports whether a write that was asked for holds what a call writes: commits that were in the log before do not
-// count, a turn with the same key among them.
-func (r *run) held(s sent, c *record) bool {
-	if r.p.appends {
-		needle := c.needle()
-		if c.key != "" {
-			needle = fmt.Sprintf(`"key":%q`, c.key)
-		}
-		return bytes.Contains(s.body, []byte(needle))
-	}
-	t, err := r.readAs(s.key, s.body)
-	if err != nil {
-		return false
-	}
-	defer t.close()
-	before, err := r.readAs(s.key, s.before)
-	if err != nil {
-		return false
-	}
-	defer before.close()
-	for _, o := range t.commits {
-		if before.at(o.Commit) < 0 && (o.Reason == c.needle() || c.key != "" && o.Key == c.key) {
-			return true
-		}
-	}
-	_, ok := t.byText[c.needle()]
-	return ok
-}
-
-// readAs is the truth of the store with a body in the place of its checkpoint, which is compressed: it is read as a
-// fresh handle would. Without a body there is no session.
-func (r *run) readAs(key string, body []byte) (*truth, error) {
-	if body == nil {
-		return &truth{}, nil
-	}
-	on := r.w.replace.Crash(0)
-	if _, err := on.Put(context.Background(), key, body, backend.Cond{}); err != nil {
-		return nil, err
-	}
-	return r.read(on)
 }

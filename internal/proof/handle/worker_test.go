@@ -19,7 +19,7 @@ import (
 // for use again hold channels, and a channel belongs for good to the bubble in which it was made. One processor
 // for each makes the order in which goroutines run the same every time.
 
-// workerEnv holds an engine as JSON: the process is a worker, and does that and nothing else.
+// workerEnv is set: the process is a worker, and does that and nothing else.
 const workerEnv = "COPPICE_HANDLE_WORKER"
 
 // task is what a worker is asked to do next.
@@ -27,9 +27,8 @@ type task struct {
 	Replay      string // one schedule, that is played
 	Program     string // else schedules of this program are searched, up to Limit
 	Limit       int
-	First, Last uint64      // else random programs of these seeds
-	Minimise    []violation // else these are made smaller
-	Verbose     bool        // every schedule is told before it is played
+	First, Last uint64 // else random programs of these seeds
+	Verbose     bool   // every schedule is told before it is played
 }
 
 // result is what a worker did.
@@ -48,16 +47,11 @@ const (
 
 // TestWorker is not a test: it is the other end of pool.
 func TestWorker(t *testing.T) {
-	text := os.Getenv(workerEnv)
-	if text == "" {
+	if os.Getenv(workerEnv) == "" {
 		t.Skip("no worker")
 	}
-	var e engine
-	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		t.Fatal(err)
-	}
 	synctest.Test(t, func(t *testing.T) {
-		s, err := newSearcher(e)
+		s, err := newSearcher()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,17 +77,15 @@ func TestWorker(t *testing.T) {
 // work does one task.
 func (s *searcher) work(job task) (r result) {
 	s.found, s.counts, s.hashes, s.at = map[string]violation{}, map[string]int{}, nil, nil
-	if job.Verbose || len(job.Minimise) > 0 {
-		s.at = func(p program, choices []int) { fmt.Fprintf(os.Stdout, "%s%s\n", sayAt, recipe(p.String(), choices)) }
+	if job.Verbose {
+		s.at = func(p program, choices []int) {
+			fmt.Fprintf(os.Stdout, "%s%s\n", sayAt, recipe(p.String(), choices))
+		}
 	}
 	p, choices, err := parseRecipe(job.Replay + job.Program)
 	switch {
 	case job.Replay != "":
 		s.count(p, s.replay(p, choices))
-	case len(job.Minimise) > 0:
-		for _, v := range job.Minimise {
-			r.Found = append(r.Found, s.minimise(v))
-		}
 	case job.Program == "":
 		for seed := job.First; seed < job.Last && !s.stuck; seed++ {
 			s.wander(seed)
@@ -146,15 +138,11 @@ type process struct {
 	noise strings.Builder
 }
 
-func startWorker(ctx context.Context, e engine) (*process, error) {
-	text, err := json.Marshal(e)
-	if err != nil {
-		return nil, err
-	}
+func startWorker(ctx context.Context) (w *process, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &process{end: cancel}
+	w = &process{end: cancel}
 	w.cmd = exec.CommandContext(ctx, os.Args[0], "-test.run=^TestWorker$", "-test.timeout=0") //nolint:gosec // this program
-	w.cmd.Env = append(os.Environ(), workerEnv+"="+string(text), "GOMAXPROCS=1", "GOGC=400")
+	w.cmd.Env = append(os.Environ(), workerEnv+"=1", "GOMAXPROCS=1", "GOGC=400")
 	w.cmd.Stderr = &w.noise
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
 		cancel()
@@ -206,7 +194,9 @@ func (w *process) stop() error {
 }
 
 // pool gives tasks to workers and their results to take, one at a time, until next has none left.
-func pool(ctx context.Context, e engine, workers int, next func() (task, bool), take func(task, result), died func(task, error)) {
+func pool(
+	ctx context.Context, workers int, next func() (task, bool), take func(task, result), died func(task, error),
+) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range workers {
@@ -221,7 +211,7 @@ func pool(ctx context.Context, e engine, workers int, next func() (task, bool), 
 				}
 				var err error
 				if w == nil {
-					if w, err = startWorker(ctx, e); err != nil {
+					if w, err = startWorker(ctx); err != nil {
 						died(job, err)
 						return
 					}

@@ -33,10 +33,10 @@ type world struct {
 	calls  int
 	parked []*call
 	late   []latePut
-	now    int  // moments: one for each thing that happens
-	doubt  bool // bytes are visible that no sync confirmed
-	landed bool // a late PUT was applied
-	lie    int  // how the store breaks its contract; 0 = it does not
+	now    int    // moments: one for each thing that happens
+	doubt  bool   // bytes are visible that no sync confirmed
+	twice  string // a request of a handle that was sent while another one was on its way
+	lie    int    // how the store breaks its contract; 0 = it does not
 }
 
 // latePut is a PUT that was reported as unknown and is still on its way.
@@ -54,8 +54,6 @@ type call struct {
 	ctx     context.Context // the scheduler asks whether its caller was cancelled
 	op, key string
 	write   bool
-	sent    int // the moment
-	record  sent
 	body    []byte
 	cond    backend.Cond
 	run     func(ctx context.Context) error
@@ -93,7 +91,8 @@ const (
 )
 
 var verdictNames = [...]string{
-	"done", "refused", "answer lost", "request lost", "late", "torn", "read fails", "cancelled, not applied", "cancelled, applied",
+	"done", "refused", "answer lost", "request lost", "late", "torn", "read fails", "cancelled, not applied",
+	"cancelled, applied",
 }
 
 // view is the store as one process reaches it.
@@ -109,32 +108,14 @@ type view struct {
 
 // fault is something that failed.
 type fault struct {
-	at, sent int // moments: when it was decided, and when it was asked for
-	request  *call
-	kind     verdictKind
-	commit   bool // a request that makes commits durable
+	at   int // the moment at which it was decided
+	kind verdictKind
 }
 
 // sent is a write that was asked for, whatever became of it.
 type sent struct {
 	at      int
 	op, key string
-	body    []byte
-	before  []byte // of a PUT: what the object was when this body was first asked for; nil = there was none
-}
-
-// take records that a write is asked for; w.mu is held. A PUT that is repeated is the same one, and may have landed.
-func (c *call) take() {
-	v, s := c.v, sent{at: c.sent, op: c.op, key: c.key, body: slices.Clone(c.body)}
-	if c.op == "put" && v.w.log == nil {
-		again := slices.IndexFunc(v.sent, func(o sent) bool { return o.key == s.key && bytes.Equal(o.body, s.body) })
-		if again >= 0 {
-			s.before = v.sent[again].before
-		} else if p, _, err := v.w.store().Get(context.Background(), s.key, backend.Range{}); err == nil {
-			s.before = p
-		}
-	}
-	v.sent, c.record = append(v.sent, s), s
 }
 
 // newWorld is a world that begins as a copy of base.
@@ -179,9 +160,12 @@ func (v *view) ask(c *call) error {
 		return &backend.Error{Op: c.op, Key: c.key, Outcome: backend.NotApplied, Err: err}
 	}
 	w.mu.Lock()
-	c.v, c.sent = v, w.now
+	c.v = v
 	if c.write {
-		c.take()
+		v.sent = append(v.sent, sent{w.now, c.op, c.key})
+	}
+	if c.commits() && slices.ContainsFunc(w.parked, func(o *call) bool { return o.v == v && o.commits() }) {
+		w.twice = fmt.Sprintf("%s %s of %s", v.name, c.op, c.key)
 	}
 	switch {
 	case v.dead:
@@ -191,6 +175,7 @@ func (v *view) ask(c *call) error {
 		w.mu.Unlock()
 		return c.run(context.Background())
 	case v.cut:
+		v.faults = append(v.faults, fault{w.now, lostRequest})
 		w.mu.Unlock()
 		return &backend.Error{Op: c.op, Key: c.key, Err: errLost}
 	case !c.write && !w.reads:
@@ -278,7 +263,7 @@ func (w *world) decide(c *call, a verdict) {
 	w.now++
 	w.parked = slices.DeleteFunc(w.parked, func(p *call) bool { return p == c })
 	if a.kind != done {
-		c.v.faults = append(c.v.faults, fault{w.now, c.sent, c, a.kind, c.commits()})
+		c.v.faults = append(c.v.faults, fault{w.now, a.kind})
 	}
 	if a.kind == lateRequest {
 		w.late = append(w.late, latePut{c.v, c.key, c.body, c.cond})
@@ -309,9 +294,8 @@ func (w *world) land(l latePut) {
 	defer w.mu.Unlock()
 	w.late = slices.DeleteFunc(w.late, func(o latePut) bool { return &o.body[0] == &l.body[0] })
 	if err == nil {
-		w.landed = true
 		l.v.wrote = append(l.v.wrote, w.now)
-		l.v.faults = append(l.v.faults, fault{w.now, w.now, nil, lateRequest, true})
+		l.v.faults = append(l.v.faults, fault{w.now, lateRequest})
 	}
 }
 

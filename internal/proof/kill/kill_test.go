@@ -88,13 +88,17 @@ func write(job []string) error {
 func step(ctx context.Context, s *coppice.Session, rng *rand.Rand, name string) error {
 	text := name + strings.Repeat("x", rng.IntN(12_000))
 	ids, err := s.Append(ctx, entry.User(text))
+	var r coppice.Receipt
 	if err == nil {
-		_, err = s.Commit(ctx, coppice.Turn{State: map[string]string{"turn": name}})
+		r, err = s.Commit(ctx, coppice.Turn{State: map[string]string{"turn": name}})
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Printf("%s %d\n", ids[0], crc32.ChecksumIEEE([]byte(text)))
+	if r.Kept != "" { // the handle is behind
+		return s.Reload(ctx)
+	}
 	switch rng.IntN(20) {
 	case 0:
 		_, err = s.Snapshot(ctx, "")

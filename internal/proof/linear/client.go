@@ -23,8 +23,6 @@ type client struct {
 	rng  *rand.Rand
 	rand io.Reader
 	j    *journal.Journal
-
-	fenced bool // the handle may be fenced by a claim that it has read already
 }
 
 func (c *client) run(ctx context.Context) {
@@ -43,6 +41,8 @@ func (c *client) run(ctx context.Context) {
 			c.claim(ctx)
 		case 3:
 			c.load(ctx)
+		case 4:
+			c.note(ctx, fmt.Sprintf("n%d-%d", c.n, i))
 		default:
 			c.commit(ctx, fmt.Sprintf("e%d-%d", c.n, i))
 		}
@@ -57,7 +57,7 @@ func (c *client) open(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	c.j, c.fenced = j, false
+	c.j = j
 	c.saw(call, j.State())
 	return true
 }
@@ -85,74 +85,113 @@ func (c *client) saw(call int64, st *state.State) {
 }
 
 func (c *client) claim(ctx context.Context) {
-	call, base := c.r.now(), c.j.State().Summary.Commit
-	res, err := c.j.Commit(ctx, &journal.Step{Reason: "claim", Claim: true})
-	if err == nil {
-		c.r.note(c.n, call, effect{kind: wrote, id: res.Commit.Commit})
-		return
-	}
-	c.failed(call, base, err)
-	if c.j.Broken() != nil && !c.reload(ctx) {
-		c.close(ctx)
-	}
+	c.write(ctx, "", &journal.Step{Reason: "claim", Claim: true})
 }
 
-// failed takes down what an error says of a commit, and reports whether it is in doubt.
-func (c *client) failed(call int64, base string, err error) bool {
-	switch {
-	case errors.Is(err, journal.ErrUnknown):
-		if f, ok := errors.AsType[*store.Failure](err); ok {
-			c.r.note(c.n, call, effect{kind: doubted, id: f.Commit})
-		}
-		return true
-	case errors.Is(err, journal.ErrFenced) && c.fenced: // it stays fenced, whatever the newest commit is
-	case errors.Is(err, journal.ErrConflict), errors.Is(err, journal.ErrFenced):
-		c.fenced = c.fenced || errors.Is(err, journal.ErrFenced)
-		c.r.note(c.n, call, effect{kind: refused, base: base})
-	}
-	return false
+// note annotates the session: an entry beside the conversation, which no turn conflicts with.
+func (c *client) note(ctx context.Context, id string) {
+	turn := c.r.turn(id, c.j.State())
+	turn.Entries[0].Aside = true
+	c.write(ctx, id, &journal.Step{Reason: "label", Note: true, Entries: turn.Entries})
 }
 
 func (c *client) commit(ctx context.Context, id string) {
 	step := c.r.turn(id, c.j.State())
+	if c.rng.IntN(2) == 0 {
+		step.Key, step.Digest = "key of "+id, "digest"
+	}
 	if c.rng.IntN(4) == 0 { // only the document says that another process was there
 		id, step.Entries = "", nil
 	}
 	step.KeepBoth = c.rng.IntN(3) == 0
+	c.write(ctx, id, step)
+}
+
+// write commits a step, and asks for the outcome until it is known: by its key, or with Settle. A turn that lost is
+// kept as a branch, or dropped.
+func (c *client) write(ctx context.Context, id string, step *journal.Step) {
+	tried := map[string]bool{} // commits that are in the history already, as operations that never returned
+	res, err := c.send(ctx, step, tried)
+	for range tries {
+		drop := c.rng.IntN(3) == 0
+		lost := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)
+		switch {
+		case err == nil:
+			c.stored(id, res)
+			if res.Kept != "" && drop && !c.reload(ctx) {
+				c.close(ctx)
+			}
+			return
+		case errors.Is(err, journal.ErrUnknown) && drop:
+			if !c.reload(ctx) {
+				c.close(ctx)
+			}
+			return
+		case errors.Is(err, journal.ErrUnknown) && step.Key != "":
+			res, err = c.send(ctx, step, tried)
+		case errors.Is(err, journal.ErrUnknown):
+			res, err = c.settle(ctx, step)
+		case lost && !drop && !step.Note && !step.Claim:
+			step.KeepBoth, step.KeepFenced = true, true
+			res, err = c.send(ctx, step, tried)
+		default:
+			if backend.OutcomeOf(err) == backend.NotApplied || lost {
+				c.drop(id)
+			}
+			if (lost || c.j.InDoubt()) && !c.reload(ctx) {
+				c.close(ctx)
+			}
+			return
+		}
+	}
+	c.close(ctx)
+}
+
+// send commits a step once, and takes down what was answered.
+func (c *client) send(ctx context.Context, step *journal.Step, tried map[string]bool) (journal.Result, error) {
 	call, base := c.r.now(), c.j.State().Summary.Commit
 	res, err := c.j.Commit(ctx, step)
-	if err == nil {
-		c.ack(call, id, res)
-		if res.Kept == "" {
+	switch {
+	case err != nil:
+		if f, ok := errors.AsType[*store.Failure](err); ok && errors.Is(err, journal.ErrUnknown) {
+			if !tried[f.Commit] {
+				c.r.note(c.n, call, effect{kind: doubted, id: f.Commit})
+			}
+			tried[f.Commit] = true
+		}
+		c.refused(call, base, err)
+	case res.Repeated:
+		if !tried[res.Commit.Commit] {
+			c.r.violation("commit %s is the answer to a key that it was never sent with", res.Commit.Commit)
+		}
+	default:
+		c.r.note(c.n, call, effect{kind: wrote, id: res.Commit.Commit})
+		if res.Kept == "" && !step.Note && !step.Claim {
 			c.r.builtOn(res.Commit.Commit, base)
 		}
-		return
 	}
-	doubt := c.failed(call, base, err)
-	switch {
-	case c.j.Broken() == nil:
-		if backend.OutcomeOf(err) == backend.NotApplied {
-			c.drop(id)
-		}
-		return
-	case c.rng.IntN(3) == 0:
-		if !doubt {
-			c.drop(id)
-		}
-		if !c.reload(ctx) {
-			c.close(ctx)
-		}
-		return
-	}
-	c.rebase(ctx, id, err, doubt)
+	return res, err
 }
 
-func (c *client) ack(call int64, id string, res journal.Result) {
-	c.r.note(c.n, call, effect{kind: wrote, id: res.Commit.Commit})
-	c.stored(id, res)
+// refused takes down that the session has left the state that the handle shows.
+func (c *client) refused(call int64, base string, err error) {
+	if errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced) {
+		c.r.note(c.n, call, effect{kind: refused, base: base})
+	}
 }
 
-// stored takes down in which commit an entry was acknowledged; "" = the turn had none.
+// settle ends the doubt of a commit.
+func (c *client) settle(ctx context.Context, step *journal.Step) (journal.Result, error) {
+	call, base := c.r.now(), c.j.State().Summary.Commit
+	res, err := c.j.Settle(ctx, "")
+	c.refused(call, base, err)
+	if err == nil && res.Kept == "" && !step.Note && !step.Claim {
+		c.r.builtOn(res.Commit.Commit, base)
+	}
+	return res, err
+}
+
+// stored takes down in which commit an entry was acknowledged; "" = the step had none.
 func (c *client) stored(id string, res journal.Result) {
 	if id == "" {
 		return
@@ -176,37 +215,9 @@ func (c *client) reload(ctx context.Context) bool {
 	for range tries {
 		call := c.r.now()
 		if err := c.j.Reload(ctx); err == nil {
-			c.fenced = false
 			c.saw(call, c.j.State())
 			return true
 		}
 	}
 	return false
-}
-
-// rebase keeps the turn of a commit that failed with err. What is found was committed by an earlier try,
-// which is in the history already as an operation that never returned.
-func (c *client) rebase(ctx context.Context, id string, err error, doubt bool) {
-	tried := map[string]bool{}
-	for range tries {
-		if f, ok := errors.AsType[*store.Failure](err); ok && doubt {
-			tried[f.Commit] = true
-		}
-		call := c.r.now()
-		res, rerr := c.j.Rebase(ctx, nil)
-		c.fenced = true // where it found a claim, it says so at the next commit only
-		if rerr == nil {
-			switch got := res[0]; {
-			case tried[got.Commit.Commit]:
-				c.stored(id, got)
-			default:
-				c.ack(call, id, got)
-			}
-			return
-		}
-		if err = rerr; c.failed(call, c.j.State().Summary.Commit, err) {
-			doubt = true
-		}
-	}
-	c.close(ctx)
 }

@@ -89,7 +89,7 @@ func (m *member) end() {
 	}
 }
 
-// do has a step happen and returns what it said, with ids as names.
+// do has a step happen and returns its answer, with ids as names.
 func (m *member) do(i int, s step) string {
 	m.now, m.odd = m.now.Add(time.Second), ""
 	text, err := kinds[s.kind].do(m, i, s)
@@ -110,6 +110,9 @@ var classes = []struct {
 	{coppice.ErrCommitUnknown, "unknown"},
 	{coppice.ErrFenced, "fenced"},
 	{coppice.ErrConflict, "conflict"},
+	{coppice.ErrInDoubt, "in doubt"},
+	{coppice.ErrUncommitted, "uncommitted"},
+	{transcript.ErrNotAmendable, "not amendable"},
 	{coppice.ErrCorrupt, "corrupt"},
 	{coppice.ErrKeyReused, "key reused"},
 	{fs.ErrExist, "exists"},

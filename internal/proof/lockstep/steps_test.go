@@ -42,6 +42,11 @@ func init() {
 		"folded":   {2, (*member).folded},
 		"fork":     {1, (*member).fork},
 		"import":   {1, (*member).importFile},
+		"based":    {4, (*member).based},
+		"discard":  {1, (*member).discard},
+		"amend":    {3, (*member).amend},
+		"hide":     {2, (*member).hide},
+		"info":     {2, (*member).info},
 		"export":   {1, (*member).export},
 	}
 }
@@ -64,13 +69,10 @@ func (m *member) target(n int) coppice.Target {
 
 // told is what a receipt says.
 func (m *member) told(r coppice.Receipt, err error) (string, error) {
-	if err == nil {
-		m.dirty = false
-	}
 	if kerr := m.know(); kerr != nil && err == nil {
 		err = kerr
 	}
-	return fmt.Sprintf("%+v, %d entries, kept %q, repeated %v, pending %d", m.counted(r.Head), r.Entries, r.Kept, r.Repeated, r.Pending), err
+	return fmt.Sprintf("%+v, %d entries, kept %q, repeated %v", m.counted(r.Head), r.Entries, r.Kept, r.Repeated), err
 }
 
 func (m *member) append(i int, s step) (string, error) {
@@ -129,7 +131,67 @@ func (m *member) commit(i int, s step) (string, error) {
 	case 4:
 		t.Key = fmt.Sprint("key", i)
 	}
-	return m.told(m.s.Commit(ctx, t))
+	return m.turn(t)
+}
+
+// turn commits what was appended, and what the turn says. One that is kept leaves the handle behind, which then goes to
+// the newest state.
+func (m *member) turn(t coppice.Turn) (string, error) {
+	r, err := m.s.Commit(ctx, t)
+	m.dirty = m.dirty && err != nil
+	text, err := m.told(r, err)
+	if err == nil && r.Kept != "" {
+		err = m.s.Reload(ctx)
+	}
+	return text, err
+}
+
+// based is a turn that names the commit that it was made on: what was appended stays where it is.
+func (m *member) based(i int, s step) (string, error) {
+	t := coppice.Turn{Entries: []transcript.Draft{entry.User(fmt.Sprintf("%d on a base", i))}}
+	t.Base, t.KeepBoth = m.target(s.a).Commit, s.b%3 == 0
+	if n := len(m.log); n > 0 && s.b%2 == 0 {
+		t.Base = m.log[n-1].Commit
+	}
+	if t.Base == "" {
+		return m.turn(t)
+	}
+	text, err := m.told(m.s.Commit(ctx, t))
+	if err == nil { // with a buffer, or where it is kept, the handle is behind now
+		err = m.s.Reload(ctx)
+		m.dirty = m.dirty && err != nil
+	}
+	return text, err
+}
+
+func (m *member) discard(int, step) (string, error) {
+	err := m.s.Discard(ctx)
+	m.dirty = m.dirty && err != nil
+	return "", err
+}
+
+// clean mostly commits what was appended: else a move is refused.
+func (m *member) clean(s step) error {
+	if !m.dirty || s.b%5 == 0 {
+		return nil
+	}
+	_, err := m.turn(coppice.Turn{})
+	return err
+}
+
+func (m *member) amend(i int, s step) (string, error) {
+	d := entry.User(fmt.Sprintf("%d amended", i))
+	return m.told(m.s.Amend(ctx, m.pick(s.a), d))
+}
+
+func (m *member) hide(_ int, s step) (string, error) { return m.told(m.s.Hide(ctx, m.pick(s.a))) }
+
+func (m *member) info(i int, s step) (string, error) {
+	title := fmt.Sprint("named at ", i)
+	if s.a%4 == 0 {
+		title = ""
+	}
+	return m.told(m.s.SetInfo(ctx, coppice.InfoChange{Title: &title}))
 }
 
 func (m *member) branch(i int, s step) (string, error) {
@@ -144,30 +206,31 @@ func (m *member) branch(i int, s step) (string, error) {
 	if s.a%9 == 0 {
 		at = ""
 	}
+	if err := m.clean(s); err != nil {
+		return "", err
+	}
 	return m.told(m.s.Branch(ctx, at, o))
 }
 
 func (m *member) edit(i int, s step) (string, error) {
+	if err := m.clean(s); err != nil {
+		return "", err
+	}
 	return m.told(m.s.Edit(ctx, m.pick(s.a), entry.User(fmt.Sprintf("%d edited", i))))
 }
 
 func (m *member) switchTo(_ int, s step) (string, error) {
+	if err := m.clean(s); err != nil {
+		return "", err
+	}
 	tree, err := m.s.Tree(ctx)
 	if err != nil {
 		return "", err
 	}
 	if list := tree.Branches(); s.b%2 == 0 && len(list) > 0 {
-		return m.moved(m.s.Switch(ctx, list[s.a%len(list)].Name))
+		return m.told(m.s.Switch(ctx, list[s.a%len(list)].Name))
 	}
-	return m.moved(m.s.Switch(ctx, m.pick(s.a)))
-}
-
-// moved is told of a move, which may have been to where the head was: then nothing is committed.
-func (m *member) moved(r coppice.Receipt, err error) (string, error) {
-	was := m.dirty
-	text, err := m.told(r, err)
-	m.dirty = was && r.Entries == 0
-	return text, err
+	return m.told(m.s.Switch(ctx, m.pick(s.a)))
 }
 
 func (m *member) label(i int, s step) (string, error) {
@@ -179,6 +242,9 @@ func (m *member) label(i int, s step) (string, error) {
 }
 
 func (m *member) rollback(_ int, s step) (string, error) {
+	if err := m.clean(s); err != nil {
+		return "", err
+	}
 	return m.told(m.s.Rollback(ctx, m.target(s.a)))
 }
 
@@ -280,7 +346,8 @@ func (m *member) conflict(i int, s step) (string, error) {
 		return "", err
 	}
 	m.dirty = true
-	text, err := m.told(m.s.Commit(ctx, coppice.Turn{State: map[string]int{"loser": i}}))
+	loser := coppice.Turn{State: map[string]int{"loser": i}}
+	text, err := m.turn(loser)
 	if err == nil {
 		return text, nil
 	}
@@ -290,8 +357,9 @@ func (m *member) conflict(i int, s step) (string, error) {
 		m.dirty = m.dirty && err != nil
 		return said + ", reloaded", err
 	}
-	text, err = m.told(m.s.Rebase(ctx))
-	return said + ", rebased: " + text, err
+	loser.KeepBoth = true
+	text, err = m.turn(loser)
+	return said + ", kept: " + text, err
 }
 
 // folded: another process commits what moves nothing, and then this one commits.
@@ -302,7 +370,7 @@ func (m *member) folded(i int, s step) (string, error) {
 	}); err != nil {
 		return "", err
 	}
-	text, err := m.told(m.s.Commit(ctx, coppice.Turn{}))
+	text, err := m.turn(coppice.Turn{State: map[string]int{"folded": i}})
 	if err == nil {
 		return text, nil
 	}

@@ -126,9 +126,9 @@ func said(t *testing.T, cfg journal.Config) (ids []string) {
 	return ids
 }
 
-// TestRebaseLooksAgain is the trace of "rebase looks once": the PUT in doubt arrives while Rebase, which has
+// TestSettleLooksAgain is the trace of "rebase looks once": the PUT in doubt arrives while Settle, which has
 // looked for it, is under way.
-func TestRebaseLooksAgain(t *testing.T) {
+func TestSettleLooksAgain(t *testing.T) {
 	store := &scripted{Backend: memory.New()}
 	cfg := config(store)
 	j := create(cfg)
@@ -155,11 +155,11 @@ func TestRebaseLooksAgain(t *testing.T) {
 		}
 		return call()
 	}
-	if _, err := j.Rebase(t.Context(), nil); err != nil {
-		t.Fatalf("rebase: %v", err)
+	if _, err := j.Settle(t.Context(), ""); err != nil {
+		t.Fatalf("settle: %v", err)
 	}
 	if got, want := said(t, cfg), []string{"a", "b"}; !slices.Equal(got, want) {
-		t.Errorf("the session holds %v, want %v: Rebase repeats only what is missing", got, want)
+		t.Errorf("the session holds %v, want %v: Settle repeats only what is missing", got, want)
 	}
 }
 

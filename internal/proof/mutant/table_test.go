@@ -26,13 +26,14 @@ const (
 	dirsGo          = "internal/vfs/dirs.go"
 	sealGo          = "internal/journal/store/seal.go"
 	composeGo       = "internal/journal/compose.go"
-	rebaseGo        = "internal/journal/mend.go"
-	publishGo       = "internal/journal/publish.go"
-	outcomeGo       = "internal/journal/outcome.go"
+	commitGo        = "internal/journal/commit.go"
+	judgeGo         = "internal/journal/judge.go"
+	requestGo       = "internal/journal/request.go"
+	doubtGo         = "internal/journal/doubt.go"
+	lockGo          = "internal/journal/lock.go"
+	entryGo         = "internal/journal/entry.go"
 	appendJournalGo = "internal/journal/append.go"
 	recoverGo       = "internal/journal/append_recover.go"
-	batchGo         = "internal/journal/batch.go"
-	queueGo         = "internal/journal/queue.go"
 	journalGo       = "internal/journal/journal.go"
 	keysGo          = "internal/journal/keys.go"
 	moveGo          = "internal/session/move.go"
@@ -44,7 +45,7 @@ const (
 var mutants = []mutant{
 	{
 		name: "unconditional-put", broken: "a commit's PUT carries no condition",
-		edits: []edit{{replaceGo, "cond: backend.IfMatch(base.Version)}", "cond: backend.Cond{}}"}},
+		edits: []edit{{replaceGo, "\t\tcond: backend.IfMatch(base.Version),\n", "\t\tcond: backend.Cond{},\n"}},
 		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
 		want: "stands 0 times in the log (I1)",
 	},
@@ -68,16 +69,16 @@ var mutants = []mutant{
 		want: "was reported as not applied, and stands 1 times in the log (I2)",
 	},
 	{
-		name: "rebase-does-not-confirm", broken: "a turn in doubt that Rebase finds is acknowledged before the log is durable",
-		edits: []edit{{publishGo, "\tif err := j.strategy.Prepare(ctx, b.Composer, j.sealing()); err != nil {\n", "\tif len(p.found) > 0 {\n\t} else if err := j.strategy.Prepare(ctx, b.Composer, j.sealing()); err != nil {\n"}},
+		name: "settle-does-not-confirm", broken: "a request in doubt that is found is acknowledged before the log is durable",
+		edits: []edit{{doubtGo, "\t\tif now.Summary.Commit != \"\" {\n\t\t\tif now, err = j.strategy.Confirm", "\t\tif now == nil {\n\t\t\tif now, err = j.strategy.Confirm"}},
 		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults", size: "ci",
 		want: "they are there 0 and 0 times",
 	},
 	{
-		name: "rebase-does-not-look", broken: "a turn in doubt is committed again without looking for it",
-		edits: []edit{{rebaseGo, "\tif now.Has(l.rec.ID) {\n", "\tif now == nil {\n"}},
+		name: "settle-does-not-look", broken: "a request in doubt counts as lost without looking for it",
+		edits: []edit{{doubtGo, "\tif now.Has(rec.ID) {\n", "\tif now == nil {\n"}},
 		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace", size: "ci",
-		want: "stands 2 times in the log (I1)",
+		want: "was reported as not applied, and stands 1 times in the log (I2)",
 	},
 	{
 		name: "repeated-bodies", broken: "commit ids are not fresh: equal turns give equal bodies and equal versions",
@@ -150,9 +151,9 @@ var mutants = []mutant{
 	},
 	{
 		name: "unknown-does-not-stop", broken: "a handle continues after a commit whose outcome is unknown",
-		edits: []edit{{outcomeGo, "\tj.broken = &first\n", "\t_ = &first\n"}},
+		edits: []edit{{doubtGo, "\t\treturn j.notApplied(\"commit\", ErrInDoubt)\n\t}\n\tif _, err := j.end", "\t\treturn nil\n\t}\n\tif _, err := j.end"}},
 		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults",
-		want: "I11: the handle lives after an outcome that is not known",
+		want: "a turn that names no base got",
 	},
 	{
 		name: "plain-removed-early", broken: "a plain segment goes before its sealed form is written",
@@ -167,15 +168,14 @@ var mutants = []mutant{
 		want: "was reported as not applied and is in the history",
 	},
 	{
-		sample: true, name: "state-overwrites",
-		broken: "a turn that moved only the document does not count as a conflict",
-		edits:  []edit{{publishGo, "a.Summary.Branch == b.Summary.Branch && bytes.Equal(a.DocJSON, b.DocJSON)\n", "(a.Summary.Branch == b.Summary.Branch || bytes.Equal(a.DocJSON, b.DocJSON))\n"}},
-		suite:  "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+		sample: true, name: "state-overwrites", broken: "a turn that moved only the document does not count as a conflict",
+		edits: []edit{{judgeGo, "a.Branch == st.Summary.Branch && a.sameDocument(st)\n", "(a.Branch == st.Summary.Branch || a.sameDocument(st))\n"}},
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
 		want: "which its writer never saw",
 	},
 	{
 		name: "state-overwrites-simulated", broken: "the same, in the simulation",
-		edits: []edit{{publishGo, "a.Summary.Branch == b.Summary.Branch && bytes.Equal(a.DocJSON, b.DocJSON)\n", "(a.Summary.Branch == b.Summary.Branch || bytes.Equal(a.DocJSON, b.DocJSON))\n"}},
+		edits: []edit{{judgeGo, "a.Branch == st.Summary.Branch && a.sameDocument(st)\n", "(a.Branch == st.Summary.Branch || a.sameDocument(st))\n"}},
 		suite: "simulation", pkg: "internal/proof/sim", run1: "TestProofSimulation",
 		want: "which its writer never saw",
 	},
@@ -224,109 +224,49 @@ var mutants = []mutant{
 	},
 	{
 		sample: true, name: "close-without-confirm", broken: "Close publishes bytes of the log that were never synced",
-		edits: []edit{
-			{journalGo, "\twrites := j.committed && j.broken == nil", "\twrites := j.broken == nil"},
-			{journalGo, "\tst, err := j.strategy.Confirm(ctx, j.takeIn(j.State()))\n\tif err != nil || !st.Sure() { // what is not certain is not published\n\t\treturn err\n\t}\n", "\tst := j.takeIn(j.State())\n"},
-		},
+		edits: []edit{{journalGo, "\twrites := j.committed && !doubt", "\twrites := !doubt"}, {journalGo, "\tst, err := j.strategy.Confirm(ctx, j.takeIn(j.Tip()))\n\tif err != nil || !st.Sure() { // what is not certain is not published\n\t\treturn err\n\t}\n", "\tst := j.takeIn(j.Tip())\n"}},
 		suite: "lifecycle_disk_crash_test.go", pkg: ".", run1: "TestFailedSyncThenOpenAndClose|TestKilledBeforeTheSyncThenOpenAndClose",
 		want: "images fail, the first with",
 	},
 	{
-		name: "refused-cut-keeps-entries", broken: "entries of a refused cut are not pending again",
-		edits: []edit{{outcomeGo, "\t\tif e.stage == inFlight {\n\t\t\te.stage = pending\n\t\t}\n", "\t\t_ = e\n"}},
-		suite: "lifecycle_commit_test.go", pkg: ".", run1: "TestCommitStoresAllThatWasAppendedBefore",
-		want: "was withdrawn: its descendants cannot be stored",
-	},
-	{
-		name: "key-of-the-batch-is-known", broken: "a key that another turn of the batch carries counts as applied before the batch is",
-		edits: []edit{{batchGo, "\tcase t.twin != nil: // others'", "\tcase t.twin != nil && t.twin.line != nil:\n\t\tb.j.mu.Lock()\n\t\tt.answer(Result{Commit: t.twin.line.rec.Commit(), State: b.Next, Repeated: true}, nil)\n\t\tb.j.mu.Unlock()\n\tcase t.twin != nil: // others'"}},
-		suite: "lifecycle_keys_test.go", pkg: ".", run1: "TestTwinsShareTheirOutcome",
-		want: "commits with the key: got",
-	},
-	{
-		name: "withdrawn-turn-drops-entries", broken: "a commit that was cancelled in the queue drops what was appended before it",
-		edits: []edit{{queueGo, "\tif len(t.lead) > 0 || !j.unqueue(t) {\n\t\treturn false\n\t}\n", "\tif len(t.lead) > 0 || !j.unqueue(t) {\n\t\treturn false\n\t}\n\tfor _, e := range j.list {\n\t\tif e.stage == pending && e.pos < t.upto {\n\t\t\te.stage = dropped\n\t\t}\n\t}\n\tj.prune()\n"}},
-		suite: "lifecycle_commit_test.go", pkg: ".", run1: "TestFailedCommitDoesNotStopRebase",
-		want: "was withdrawn: its descendants cannot be stored",
-	},
-	{
-		name: "append-does-not-wait", broken: "Append grows from the old head while Rebase or a navigation is on its way",
-		edits: []edit{{publishGo, "\tif b.waits && j.hold == nil {\n", "\tif b.waits && j.hold == nil && ctx == nil {\n"}},
-		suite: "lifecycle_commit_test.go", pkg: ".", run1: "TestAppendDuringRebaseStaysOnThePath|TestAppendDuringNavigation",
-		want: "path: got u1 a1 x y, want u1 a1 w y",
+		name: "refused-turn-drops-drafts", broken: "a turn that is refused drops what was appended before it",
+		edits: []edit{{requestGo, "\tj.returnTaken()\n\tif err = j.unknown(err, r);", "\tj.returnTaken()\n\tj.mu.Lock()\n\tfor _, e := range r.taken {\n\t\te.stage = dropped\n\t}\n\tj.prune()\n\tj.mu.Unlock()\n\tif err = j.unknown(err, r);"}},
+		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
+		want: "context: got u1, want u1 u2",
 	},
 	{
 		name: "close-does-not-wait", broken: "Close publishes while a request is in flight",
-		edits: []edit{{journalGo, "\tj.waiters = nil\n\tif !j.leading {\n", "\tj.waiters = nil\n\tif j.flight != nil || !j.leading {\n"}},
-		suite: "lifecycle_close_test.go", pkg: ".", run1: "TestCloseWaitsForTheRequestInFlight",
-		want: "Close did not wait for the request in flight",
+		edits: []edit{{lockGo, "\tif !l.held {\n", "\tif !l.held || ctx != nil {\n"}},
+		suite: "lifecycle_close_test.go", pkg: ".", run1: "TestCloseWaitsForTheRequestThatWasSent",
+		want: "Close did not wait for the request that was sent",
 	},
 	{
-		sample: true, name: "queue-is-overtaken",
-		broken: "a turn that waited is stored over another writer's head, to which the handle moved meanwhile",
-		edits:  []edit{{publishGo, "\t\tj.overtaken(p.base)\n", ""}},
-		suite:  "handle", pkg: "internal/proof/handle", run1: "TestReplays",
-		want: "silent overwrite: lane 2 call 0 (C on h1), made on seq 5, was applied over seq 6 of h101",
+		sample: true, name: "lock-is-overtaken", broken: "the lock of a handle goes to the call that came last",
+		edits: []edit{{lockGo, "\tw := l.waiters[0]\n\tl.waiters = l.waiters[1:]\n", "\tw := l.waiters[len(l.waiters)-1]\n\tl.waiters = l.waiters[:len(l.waiters)-1]\n"}},
+		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
+		want: "of a group is commit",
 	},
 	{
-		name: "twin-hides-what-is-pending", broken: "a turn that joined another one does not say that what was appended before it is pending",
-		edits: []edit{{queueGo, "\tr.Repeated, r.Pending = true, j.pendingBefore(t.upto)\n", ""}},
-		suite: "handle", pkg: "internal/proof/handle", run1: "TestReplays",
-		want: "acknowledged entry missing: lane 2 call 1 (K on h1) returned nil",
-	},
-	{
-		name:   "idle-move-does-not-confirm",
-		broken: "a move that has nothing to do names a commit that was read and not confirmed",
-		edits:  []edit{{rebaseGo, "\tif !j.State().Sure() {\n", "\tif ctx == nil {\n"}},
-		suite:  "lifecycle_disk_crash_test.go", pkg: ".", run1: "TestMoveToWhereTheHeadIsConfirmsIt",
+		name: "idle-move-does-not-confirm", broken: "a move that has nothing to do names a commit that was read and not confirmed",
+		edits: []edit{{commitGo, "\tif tip.Sure() || tip.Summary.Commit == \"\" {\n", "\tif tip != nil {\n"}},
+		suite: "lifecycle_disk_crash_test.go", pkg: ".", run1: "TestMoveToWhereTheHeadIsConfirmsIt",
 		want: "power loss after the receipt of Switch",
 	},
 	{
-		name:   "one-key-is-kept-twice",
-		broken: "two turns with one key and other content are both kept, and Rebase can store neither",
-		edits: []edit{{
-			outcomeGo, "\tif o := j.limboOf(t.step.Key); o != nil && o.step.Digest",
-			"\tif o := j.limboOf(t.step.Key); o != nil && f == nil && o.step.Digest",
-		}},
-		suite: "lifecycle_keys_test.go", pkg: ".", run1: "TestOneKeyIsKeptForOneTurn",
-		want: "the other turn with the key: ",
-	},
-	{
-		name:   "taken-key-stops-rebase",
-		broken: "a kept turn whose key another writer used since stays in the handle, and Rebase fails until Reload",
-		edits:  []edit{{outcomeGo, "\t\tj.forsake(misused)\n", ""}},
-		suite:  "lifecycle_keys_test.go", pkg: ".", run1: "TestKeyOfAKeptTurnIsTaken",
-		want: "the others wait for the next Rebase",
-	},
-	{
-		name:   "twin-joins-what-was-given-up",
-		broken: "a turn joins its twin's request after that was given up, and gets the error of a cancelled caller",
-		edits:  []edit{{queueGo, "case !o.over && j.flight.live == 0:", "case t == nil:"}},
-		suite:  "handle", pkg: "internal/proof/handle", run1: "TestReplays",
-		want: "error without a cause: lane 1 call 0 (K on h1)",
-	},
-	{
-		name:   "kept-without-sharing",
-		broken: "turns of the queue that are kept with one before them are given up with its caller",
-		edits:  []edit{{publishGo, "\t\tj.flight.share(t.ctx)\n", "\t\t_ = t\n"}},
-		suite:  "lifecycle_cancel_test.go", pkg: ".", run1: "TestKeptWithACancelledCaller",
-		want: "the request was given up",
-	},
-	{
-		name: "append-after-a-loss", broken: "Append adds to the line of a handle that lost to another writer",
-		edits: []edit{{outcomeGo, "\treturn j.lostTo()\n", "\treturn nil\n"}},
-		suite: "handle", pkg: "internal/proof/handle", run1: "TestProofHandle",
-		want: "append on a lost line",
+		name: "append-after-a-loss", broken: "Append adds to the line of a handle that is behind",
+		edits: []edit{{entryGo, "\tcase !sameHead(j.view, j.tip) && !j.cfg.KeepBoth:\n", "\tcase !sameHead(j.view, j.tip) && build == nil:\n"}},
+		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
+		want: "append on a handle that is behind: got <nil>",
 	},
 	{
 		name: "keys-not-looked-up", broken: "an idempotency key is not looked up in the history",
-		edits: []edit{{keysGo, "range st.KeyRefs(t.step.Key)", "range st.KeyRefs(\"\")"}},
-		suite: "handle", pkg: "internal/proof/handle", run1: "TestProofHandle",
-		want: "key twice",
+		edits: []edit{{keysGo, "range st.KeyRefs(c.Key)", "range st.KeyRefs(\"\")"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestIdempotencyKey",
+		want: "a2",
 	},
 	{
 		name: "moves-forget-their-key", broken: "a move is made again under a key that is known",
-		edits: []edit{{moveGo, "\tif k.Key == \"\" {\n\t\treturn r, false, nil\n\t}\n\treturn h.j.Keyed(ctx, k.Key, k.digest)", "\treturn r, false, nil"}},
+		edits: []edit{{moveGo, "\tc := journal.Call{Key: k.Key, Digest: k.digest}\n", "\tc := journal.Call{}\n"}},
 		suite: "move_keys_test.go", pkg: ".", run1: "TestMovesWithKeys",
 		want: "the repeat",
 	},
@@ -350,7 +290,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "close-always-writes", broken: "a handle that committed nothing writes when it is closed",
-		edits: []edit{{journalGo, "\twrites := j.committed && j.broken == nil", "\twrites := j.broken == nil"}},
+		edits: []edit{{journalGo, "\twrites := j.committed && !doubt", "\twrites := !doubt"}},
 		suite: "lifecycle_close_test.go", pkg: ".", run1: "TestCloseWithoutACommitWritesNothing",
 		want: "writes: got ",
 	},
@@ -368,22 +308,10 @@ var mutants = []mutant{
 		want: "keys later: ",
 	},
 	{
-		name: "one-cancelled-decides", broken: "a request is given up when its first caller is cancelled",
-		edits: []edit{{queueGo, "context.WithCancel(context.WithoutCancel(sharers[0]))", "context.WithCancel(sharers[0])"}},
-		suite: "lifecycle_cancel_test.go", pkg: ".", run1: "TestSharedRequestOutlivesACancelledCaller",
-		want: "the request was given up",
-	},
-	{
-		name: "queue-shares-the-doubt", broken: "turns that were never sent are in doubt with the request before them",
-		edits: []edit{{outcomeGo, "\tt.answer(Result{}, j.twinError(t, j.notApplied(\"commit\", err)))\n", "\t_ = err\n\tt.answer(Result{}, j.broken)\n"}},
-		suite: "lifecycle_cancel_test.go", pkg: ".", run1: "TestGivenUpRequestLeavesOthersCertain",
-		want: "which was never sent",
-	},
-	{
-		name: "rebase-lifts-the-fence", broken: "a fenced handle commits again after Rebase",
-		edits: []edit{{publishGo, "\t\tj.broken, j.limbo, j.doubts = nil, nil, nil\n", "\t\tj.broken, j.limbo, j.doubts = nil, nil, nil\n\t\tj.fenced = false\n"}},
-		suite: "lifecycle_conflict_test.go", pkg: ".", run1: "TestRebaseDoesNotLiftAFence",
-		want: "want ErrFenced",
+		name: "view-follows-past-a-claim", broken: "a fenced handle commits again after it has read the claim",
+		edits: []edit{{requestGo, "sameHead(j.view, j.tip) && !j.fences(j.tip, j.view.Summary.Seq) {", "sameHead(j.view, j.tip) {"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestClaimFencesOlderWriters",
+		want: "got <nil>",
 	},
 	{
 		name: "kept-line-moves", broken: "a kept turn's line moves the session",
@@ -550,9 +478,34 @@ var mutants = []mutant{
 		want: "a session of which only the checkpoint is left",
 	},
 	{
+		name: "annotation-moves-the-view", broken: "an annotation takes the handle to the newest state",
+		edits: []edit{{requestGo, "\tif !s.Note && !s.Claim && !r.kept", "\tif !s.Claim && !r.kept"}},
+		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
+		want: "view: got",
+	},
+	{
+		name: "keeping-moves-the-view", broken: "a turn that is kept takes the handle to the newest state",
+		edits: []edit{{requestGo, "!s.Claim && !r.kept && !r.MustRoll", "!s.Claim && !r.MustRoll"}},
+		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
+		want: "view: got",
+	},
+	{
+		name: "base-moves-the-view-under-a-buffer", broken: "a turn with a base moves the handle although it has drafts",
+		edits: []edit{{requestGo, "\t\tif made && (s.Base == nil || len(j.list) == 0) {\n", "\t\tif made {\n"}},
+		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
+		want: "the draft was made on what was before: got <nil>",
+	},
+	{
+		name: "keys-of-a-doubt-are-read", broken: "a retry of a doubt that was just ended fails with the read of its key",
+		edits: []edit{{keysGo, "if c.Key != \"\" && last.stored &&", "if c.Key == \"\" && last.stored &&"}},
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-append", size: "ci",
+		want: "was reported as not applied, and stands 1 times in the log (I2)",
+	},
+	{
 		name: "ids-are-asked-for-once", broken: "after a conflict a turn is not asked again which of its ids are known",
-		edits: []edit{{"internal/journal/known.go", "|| t.lost != nil {\n", "|| t.lost != nil || t.tried != \"\" {\n"}},
-		suite: "known_ids_test.go", pkg: ".", run1: "TestKnownIDsRetry", want: "behind: ",
+		edits: []edit{{requestGo, "\tif r.known, err = j.knownEntries(ctx, tip, s); err != nil {\n", "\tif tip != j.State() {\n\t} else if r.known, err = j.knownEntries(ctx, tip, s); err != nil {\n"}},
+		suite: "known_ids_test.go", pkg: ".", run1: "TestKnownIDsRetry",
+		want: "behind: ",
 	},
 	{
 		name: "damaged-ids-are-new", broken: "ids in a damaged run of the index count as new",

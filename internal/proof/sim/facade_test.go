@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
@@ -39,8 +41,11 @@ type agent struct {
 	store   *coppice.Store
 	s       *coppice.Session
 	shoots  bool    // takes snapshots by the way
-	pending []*word // appended
-	kept    []*word // of a turn that failed
+	pending []*word // in the buffer
+	kept    []*word // taken off the buffer by a commit in doubt
+	own     []*word // of that commit alone: they come back to no buffer
+	commit  string  // in doubt; "" = none is
+	lost    bool    // another writer was first
 }
 
 // speak books a new word.
@@ -127,23 +132,80 @@ func (a *agent) leave(kill bool) {
 
 // drop books what nobody will commit any more.
 func (a *agent) drop() {
-	a.w.ledger.heard(append(a.kept, a.pending...), refused)
-	a.kept, a.pending = nil, nil
+	a.w.ledger.heard(slices.Concat(a.own, a.kept, a.pending), refused)
+	a.own, a.kept, a.pending, a.commit, a.lost = nil, nil, nil, "", false
 }
 
-// done books what a call said of all that was pending, and of what had failed before.
-func (a *agent) done(what string, r coppice.Receipt, err error, all bool) {
+// done books the answer of a call that takes the buffer (all), or words of its own.
+func (a *agent) done(what string, r coppice.Receipt, err error, all bool, own ...*word) {
 	a.say(a.ctx, a.d, what, err)
 	l := a.w.ledger
 	switch {
-	case err == nil && (all || len(a.kept) == 0):
-		a.hears(r, append(a.kept, a.pending...))
-		a.kept, a.pending = nil, nil
-	case errors.Is(err, coppice.ErrCommitUnknown), errors.Is(err, coppice.ErrCorrupt):
-		l.heard(append(a.kept, a.pending...), doubtful)
-		fallthrough
+	case err == nil:
+		if all { // what was in doubt is stored, or was in the buffer again
+			own = slices.Concat(own, a.kept, a.pending)
+			a.kept, a.pending = nil, nil
+		}
+		a.hears(r, own)
+		a.lost = r.Kept != ""
+		return
+	case errors.Is(err, coppice.ErrCommitUnknown):
+		l.heard(a.own, doubt) // of a doubt that was ended before this one
+		l.heard(own, doubtful)
+		a.own, a.commit = own, doubted(err)
+		if all {
+			l.heard(a.pending, doubtful)
+			a.kept, a.pending = append(a.kept, a.pending...), nil
+		}
+		return
 	case errors.Is(err, coppice.ErrConflict), errors.Is(err, coppice.ErrFenced):
-		a.kept, a.pending = append(a.kept, a.pending...), nil
+		a.lost = true
+	}
+	l.heard(own, refused)
+}
+
+// doubted is the commit that an error names as in doubt.
+func doubted(err error) string {
+	if e, ok := errors.AsType[*coppice.Error](err); ok {
+		return e.Commit
+	}
+	return ""
+}
+
+// settle asks for the outcome of the commit in doubt.
+func (a *agent) settle() {
+	r, err := a.s.Settle(a.ctx, a.commit)
+	a.say(a.ctx, a.d, "settle", err)
+	switch {
+	case err == nil:
+		a.hears(r, append(a.own, a.kept...))
+		a.own, a.kept, a.commit = nil, nil, ""
+	case errors.Is(err, coppice.ErrConflict), errors.Is(err, coppice.ErrFenced), errors.Is(err, backend.ErrBusy):
+		a.w.ledger.heard(a.own, limbo)
+		a.w.ledger.heard(a.own, refused)
+		a.own, a.pending, a.kept, a.commit = nil, append(a.kept, a.pending...), nil, ""
+		a.lost = !errors.Is(err, backend.ErrBusy)
+	}
+}
+
+// mend brings the handle back after a commit that failed.
+func (a *agent) mend() {
+	switch {
+	case a.commit != "":
+		a.settle()
+	case a.d.one(2):
+		r, err := a.s.Commit(a.ctx, coppice.Turn{KeepBoth: true})
+		a.done("keep both", r, err, true)
+	default:
+		a.reload()
+	}
+}
+
+func (a *agent) reload() {
+	err := a.s.Reload(a.ctx)
+	a.say(a.ctx, a.d, "reload", err)
+	if err == nil {
+		a.drop()
 	}
 }
 
@@ -167,9 +229,8 @@ func (a *agent) appendWords(n int) {
 // act is one operation.
 func (a *agent) act() {
 	d, ctx := a.d, a.ctx
-	if len(a.kept) > 0 && d.one(2) {
-		r, err := a.s.Rebase(ctx)
-		a.done("rebase", r, err, true)
+	if (a.commit != "" || a.lost) && d.one(2) {
+		a.mend()
 		return
 	}
 	switch k := d.n(100); {
@@ -179,16 +240,11 @@ func (a *agent) act() {
 		a.travel()
 	case k < 66:
 		r, err := a.s.Claim(ctx)
-		a.done("claim", r, err, true)
+		a.done("claim", r, err, false)
 	case k < 70:
-		r, err := a.s.Rebase(ctx)
-		a.done("rebase", r, err, true)
+		a.settle()
 	case k < 73:
-		err := a.s.Reload(ctx)
-		a.say(ctx, d, "reload", err)
-		if err == nil {
-			a.drop()
-		}
+		a.reload()
 	case k < 77:
 		_, err := a.s.Snapshot(ctx, "tag")
 		a.say(ctx, d, "snapshot", err)
@@ -218,6 +274,12 @@ func (a *agent) turn() {
 		a.together(a.d.in(2, a.w.plan.burst))
 		return
 	}
+	if base := a.s.Head().Commit; base != "" && a.d.one(4) { // it leaves the buffer alone
+		o := a.speak()
+		r, err := a.s.Commit(a.ctx, coppice.Turn{Base: base, Entries: []transcript.Draft{entry.User(o.text())}})
+		a.done("commit on a base", r, err, false, o)
+		return
+	}
 	a.appendWords(n)
 	call, cancel := a.ctx, func() {}
 	if a.w.plan.shares {
@@ -225,7 +287,7 @@ func (a *agent) turn() {
 	}
 	defer cancel()
 	r, err := a.s.Commit(call, coppice.Turn{State: map[string]uint64{"x": a.d.next()}})
-	a.done("commit", r, err, false)
+	a.done("commit", r, err, true)
 }
 
 // together is several goroutines that commit turns which carry their words on one handle at the same time; some give
@@ -234,7 +296,7 @@ func (a *agent) together(n int) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var doubts []*word
-	stored := false
+	commit, stored := "", false
 	for i := range n {
 		o, d, ctx := a.speak(), &chance{s: a.d.next()}, as(a.id*8+1+i)
 		all.Go(func() {
@@ -249,23 +311,28 @@ func (a *agent) together(n int) {
 			case err == nil:
 				stored = true
 				a.hears(r, []*word{o})
-			case errors.Is(err, coppice.ErrCommitUnknown), errors.Is(err, coppice.ErrCorrupt):
+			case errors.Is(err, coppice.ErrCommitUnknown):
 				a.w.ledger.heard([]*word{o}, doubtful)
-				doubts = append(doubts, o)
-			default: // withdrawn with its words
+				doubts, commit = append(doubts, o), doubted(err)
+			default:
 				a.w.ledger.heard([]*word{o}, refused)
 			}
 		})
 	}
 	all.Wait()
 	_ = a.w.rest(a.ctx, 0, a.d.next())
-	if stored { // with what was appended before
-		a.w.ledger.heard(a.pending, acked)
-		a.pending = nil
+	if stored { // with what was appended before, and was in doubt before
+		a.w.ledger.heard(append(a.kept, a.pending...), acked)
+		a.kept, a.pending = nil, nil
 	}
-	if len(doubts) > 0 { // the handle keeps them, and what was pending, which went along
+	switch {
+	case len(doubts) > 1:
+		a.w.violation("I11: %d commits of a handle are in doubt", len(doubts))
+	case len(doubts) == 1:
+		a.w.ledger.heard(a.own, doubt)
+		a.own, a.commit = doubts, commit
 		a.w.ledger.heard(a.pending, doubtful)
-		a.kept, a.pending = append(append(a.kept, doubts...), a.pending...), nil
+		a.kept, a.pending = append(a.kept, a.pending...), nil
 	}
 }
 
@@ -287,12 +354,7 @@ func (a *agent) travel() {
 	case a.d.one(3):
 		o := a.speak()
 		r, err := a.s.Edit(a.ctx, head.Entry, entry.User(o.text()))
-		a.done("edit", r, err, false)
-		f := doubt
-		if err == nil {
-			f = acked
-		}
-		a.w.ledger.heard([]*word{o}, f)
+		a.done("edit", r, err, false, o)
 	case a.d.one(2):
 		r, err := a.s.Label(a.ctx, head.Entry, "here")
 		a.done("label", r, err, false)
@@ -304,14 +366,14 @@ func (a *agent) travel() {
 
 // look reads all that is durable, and the state.
 func (a *agent) look() {
-	info := a.s.Info()
+	head := a.s.Head()
 	var state json.RawMessage
 	err := a.s.State(&state)
 	a.say(a.ctx, a.d, "state", err)
-	if err == nil && info.Commit != "" {
+	if err == nil && head.Commit != "" {
 		l := a.w.ledger
 		l.mu.Lock()
-		l.sights = append(l.sights, sight{info.Seq, string(state)})
+		l.sights = append(l.sights, sight{head.Seq, string(state)})
 		l.mu.Unlock()
 	}
 	_, err = a.s.Context(a.ctx)

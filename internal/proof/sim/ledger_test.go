@@ -21,8 +21,8 @@ type fate uint8
 
 const (
 	sent     fate = iota // nothing yet
-	limbo                // not applied; the handle keeps it
-	doubtful             // in doubt; the handle keeps it
+	limbo                // not applied; it may be sent again
+	doubtful             // in doubt; it may be asked for again
 	acked                // acknowledged
 	refused              // certainly not applied, and nobody will try again
 	doubt                // in doubt for ever
@@ -39,7 +39,8 @@ type turn struct {
 	fate    fate
 	began   time.Duration
 	ended   time.Duration // when it was told
-	commit  string        // of what was acknowledged; "" = only the entries are known
+	commit  string        // of what was acknowledged
+	tried   string        // the commit of a turn in doubt
 	seq     uint64
 }
 

@@ -75,7 +75,7 @@ func times(t *testing.T, b backend.Backend, id string) int {
 }
 
 // The answer is lost, and what is in force cannot be read just then: the commit is in doubt, not corrupt,
-// and Rebase finds it.
+// and Settle finds it.
 func TestDoubtThenUnreadable(t *testing.T) {
 	inner := memory.New()
 	f := faulty.New(inner, 1)
@@ -86,7 +86,7 @@ func TestDoubtThenUnreadable(t *testing.T) {
 	if !errors.Is(err, journal.ErrUnknown) {
 		t.Errorf("got %v, want %v", err, journal.ErrUnknown)
 	}
-	if _, err := j.Rebase(t.Context(), nil); err != nil {
+	if _, err := j.Settle(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if n := times(t, inner, "a"); n != 1 {
@@ -123,7 +123,7 @@ func TestRefusedByItsOwnCopy(t *testing.T) {
 				t.Errorf("got %v, want %v", err, journal.ErrUnknown)
 			}
 			f.Clear()
-			if _, err := j.Rebase(t.Context(), nil); err != nil {
+			if _, err := j.Settle(t.Context(), ""); err != nil {
 				t.Fatal(err)
 			}
 			if n := times(t, inner, "a"); n != 1 {
@@ -181,8 +181,8 @@ func TestFirstCommitLeftBehind(t *testing.T) {
 	}
 }
 
-// A settling that met somebody else's commit settles when it is repeated.
-func TestRebaseSettles(t *testing.T) {
+// A tidying that meets another commit is made on it.
+func TestTidyMeetsACommit(t *testing.T) {
 	inner := memory.New()
 	made(t, inner)
 	other, err := journal.Open(t.Context(), plain(inner, 2))
@@ -197,19 +197,16 @@ func TestRebaseSettles(t *testing.T) {
 		t.Fatal(err)
 	}
 	commitOne(t, other, "c")
-	if err := j.Settle(t.Context()); !errors.Is(err, journal.ErrConflict) {
-		t.Fatalf("settle: %v", err)
+	if err := j.Tidy(t.Context()); err != nil {
+		t.Fatalf("tidy: %v", err)
 	}
-	if _, err := j.Rebase(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if st := j.State(); len(st.Tail) > 2 {
+	if st := j.Tip(); len(st.Tail) > 2 {
 		t.Errorf("%d lines are in no segment, of %d", len(st.Tail), st.Next)
 	}
 }
 
 // The session is deleted while a turn that lost is being kept: nothing is acknowledged of what is gone.
-func TestRebaseMeetsDeletion(t *testing.T) {
+func TestKeepingMeetsDeletion(t *testing.T) {
 	inner := memory.New()
 	m := &meanwhile{Backend: inner}
 	j := made(t, m)
@@ -218,7 +215,8 @@ func TestRebaseMeetsDeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	commitOne(t, other, "b")
-	if _, err := j.Commit(t.Context(), stepOf(j, "a")); !errors.Is(err, journal.ErrConflict) {
+	lost := stepOf(j, "a")
+	if _, err := j.Commit(t.Context(), lost); !errors.Is(err, journal.ErrConflict) {
 		t.Fatal(err)
 	}
 	m.g = func() {
@@ -226,8 +224,9 @@ func TestRebaseMeetsDeletion(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := j.Rebase(t.Context(), nil); !errors.Is(err, store.ErrDeleted) {
-		t.Errorf("rebase: got %v, want %v", err, store.ErrDeleted)
+	lost.KeepBoth = true
+	if _, err := j.Commit(t.Context(), lost); !errors.Is(err, store.ErrDeleted) {
+		t.Errorf("got %v, want %v", err, store.ErrDeleted)
 	}
 	if _, err := j.Commit(t.Context(), stepOf(j, "c")); err == nil {
 		t.Error("a commit was acknowledged of a session that is deleted")

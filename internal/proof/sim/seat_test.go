@@ -15,14 +15,17 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// hand is a handle on the session, and what is kept in it.
+// hand is a handle on the session, and what its user knows of failed turns.
 type hand struct {
-	c     *client
-	j     *journal.Journal
-	mu    sync.Mutex
-	kept  []*turn // turns that failed and are in the handle
-	mixed bool    // their order in the handle is not known
+	c      *client
+	j      *journal.Journal
+	mu     sync.Mutex
+	doubts []*turn // of unknown outcome, the newest last: at most that one is the handle's doubt
+	lost   []*turn // not applied: they may be sent again, and kept as branches
 }
+
+// failed reports whether there is something to mend.
+func (h *hand) failed() bool { return len(h.doubts)+len(h.lost) > 0 || h.j.InDoubt() }
 
 // seat is one writer: an agent that runs now on this host and then on another.
 type seat struct {
@@ -71,7 +74,7 @@ func (s *seat) run() {
 	s.think()
 	for range s.w.plan.ops {
 		s.act()
-		if s.h == nil || s.h.j.Broken() == nil || s.d.one(2) { // else what has failed is mended at once
+		if s.h == nil || !s.h.failed() || s.d.one(2) { // else what has failed is mended at once
 			s.think()
 		}
 	}
@@ -121,22 +124,19 @@ func (s *seat) leave(kill bool) {
 		err := h.j.Close(s.ctx)
 		s.say(s.ctx, s.d, "close", err)
 	}
-	for _, t := range h.kept {
-		s.drop(t)
-	}
+	s.forget()
 	s.h = nil
 }
 
-// drop books a turn of which the handle knows no more.
-func (s *seat) drop(t *turn) {
-	switch {
-	case t.entriesDone():
-		s.w.ledger.told(t, acked, nil)
-	case t.fate == limbo:
-		s.w.ledger.told(t, refused, nil)
-	default:
+// forget books the turns that no one asks for any more.
+func (s *seat) forget() {
+	for _, t := range s.h.doubts {
 		s.w.ledger.told(t, doubt, nil)
 	}
+	for _, t := range s.h.lost {
+		s.w.ledger.told(t, refused, nil)
+	}
+	s.h.doubts, s.h.lost = nil, nil
 }
 
 // enter opens the session on a host of its own, or makes it.
@@ -164,13 +164,13 @@ func (s *seat) act() {
 	case s.h == nil:
 		s.enter()
 		return
-	case len(s.h.kept) > 0 || s.h.j.Broken() != nil:
+	case s.h.failed(), s.h.j.Behind() && s.d.one(2):
 		s.mend()
 		return
 	}
 	d := s.d
 	if s.w.plan.settling && d.one(3) {
-		s.settle(d)
+		s.tidy(d)
 		return
 	}
 	if s.w.plan.deletes && d.one(12) {
@@ -187,9 +187,7 @@ func (s *seat) act() {
 	case k < 58:
 		s.move(d)
 	case k < 63:
-		t := s.w.ledger.newTurn(s.h.j.State(), d, 0)
-		t.step.Claim, t.step.Reason = true, "claim"
-		s.commit(s.ctx, d, t)
+		s.commit(s.ctx, d, s.aClaim(d))
 	case k < 68:
 		s.blob(d)
 	case k < 73:
@@ -197,7 +195,7 @@ func (s *seat) act() {
 	case k < 82:
 		s.look(d)
 	case k < 84:
-		s.settle(d)
+		s.tidy(d)
 	case k < 87:
 		s.mend()
 	case k < 95:
@@ -223,11 +221,21 @@ func (s *seat) aTurn(d *chance) *turn {
 	return t
 }
 
+// aClaim takes the session. It is made on the newest state, whatever that is, and changes nothing.
+func (s *seat) aClaim(d *chance) *turn {
+	t := s.w.ledger.newTurn(s.h.j.State(), d, 0)
+	t.step, t.base, t.state = &journal.Step{Reason: "claim", Claim: true}, "", ""
+	return t
+}
+
 // commit commits a turn and books what is said of it.
 func (s *seat) commit(ctx context.Context, d *chance, t *turn) {
 	h := s.h
 	call, cancel := s.patient(ctx, d)
 	defer cancel()
+	if h.j.InDoubt() { // a turn with a key is made on what the doubt is found to be
+		t.base = ""
+	}
 	res, err := h.j.Commit(call, t.step)
 	s.say(ctx, d, fmt.Sprintf("turn %d", t.n), err)
 	s.book(h, t, res, err)
@@ -237,20 +245,18 @@ func (s *seat) book(h *hand, t *turn, res journal.Result, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := s.w.ledger
-	kept := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced) || errors.Is(err, journal.ErrUnknown)
-	switch {
-	case err == nil && res.Repeated:
+	switch f, _ := errors.AsType[*store.Failure](err); {
+	case err == nil && res.Repeated && res.Commit.Commit != t.tried:
 		l.told(t, repeated, &res)
 	case err == nil:
 		l.told(t, acked, &res)
-	case kept && (errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)):
-		l.told(t, limbo, nil)
-		h.kept = append(h.kept, t)
-	case kept && t.entriesDone():
-		l.told(t, acked, nil)
-	case kept:
+	case errors.Is(err, journal.ErrUnknown):
+		t.tried = f.Commit
 		l.told(t, doubtful, nil)
-		h.kept = append(h.kept, t)
+		h.doubts = append(h.doubts, t)
+	case errors.Is(err, journal.ErrConflict), errors.Is(err, journal.ErrFenced):
+		l.told(t, limbo, nil)
+		h.lost = append(h.lost, t)
 	case backend.OutcomeOf(err) == backend.NotApplied:
 		l.told(t, refused, nil)
 	default:
@@ -258,19 +264,10 @@ func (s *seat) book(h *hand, t *turn, res journal.Result, err error) {
 	}
 }
 
-func (t *turn) entriesDone() bool {
-	if len(t.entries) == 0 {
-		return false
-	}
-	_, done := t.entries[0].Ordinal()
-	return done
-}
-
 // burst is several goroutines that commit on one handle at the same time.
 func (s *seat) burst(n int) {
 	var all sync.WaitGroup
 	h := s.h
-	h.mixed = true
 	for i := range n {
 		d, ctx := &chance{s: s.d.next()}, as(s.id*8+1+i)
 		all.Go(func() {
@@ -287,17 +284,6 @@ func (s *seat) burst(n int) {
 	}
 	all.Wait()
 	_ = s.w.rest(s.ctx, 0, s.d.next())
-	if len(h.kept) > 0 && h.j.Broken() == nil {
-		s.forgetKept() // a Reload dropped them
-	}
-}
-
-// forgetKept books the turns that the handle has dropped.
-func (s *seat) forgetKept() {
-	for _, t := range s.h.kept {
-		s.drop(t)
-	}
-	s.h.kept, s.h.mixed = nil, false
 }
 
 // mend brings a handle that has failed back, or gives it up.
@@ -305,79 +291,82 @@ func (s *seat) mend() {
 	d := s.d
 	switch k := d.n(20); {
 	case k < 11:
-		s.rebase()
+		s.again()
 	case k < 15:
 		err := s.h.j.Reload(s.ctx)
 		s.say(s.ctx, d, "reload", err)
 		if err == nil {
-			s.forgetKept()
+			s.forget()
 		}
-	case k < 19:
+	case k < 17:
 		s.leave(d.one(2))
+	case k < 18: // a write that ends the doubt before it
+		s.commit(s.ctx, d, s.aClaim(d))
 	default:
-		s.commit(s.ctx, d, s.aTurn(d)) // refused, and kept
+		s.commit(s.ctx, d, s.aTurn(d))
 	}
 }
 
-// rebase keeps the turns that failed.
-func (s *seat) rebase() {
+// again asks for a turn that failed: by its key, by its commit, or as a branch.
+func (s *seat) again() {
 	h, d := s.h, s.d
-	var extra *turn
-	var step *journal.Step
-	if d.one(3) {
-		extra = s.aTurn(d)
-		step = extra.step
+	if len(h.doubts) > 0 {
+		last := len(h.doubts) - 1
+		t := h.doubts[last]
+		h.doubts = h.doubts[:last]
+		if t.step.Key != "" && d.one(2) {
+			s.resend(t)
+		} else {
+			s.settleTurn(t)
+		}
+		return
+	}
+	if len(h.lost) > 0 {
+		t := h.lost[0]
+		h.lost = h.lost[1:]
+		if t.step.Move || t.step.Claim || d.one(4) {
+			s.w.ledger.told(t, refused, nil)
+			return
+		}
+		t.step.KeepBoth, t.step.KeepFenced = true, true
+		s.commit(s.ctx, d, t)
+		return
 	}
 	call, cancel := s.patient(s.ctx, d)
 	defer cancel()
-	res, err := h.j.Rebase(call, step)
-	s.say(s.ctx, d, fmt.Sprintf("rebase of %d", len(h.kept)), err)
-	if err != nil {
-		s.rebaseFailed(extra, err)
-		return
-	}
-	kept := h.kept
-	for _, t := range kept {
-		t.base = "" // Rebase looked at what is newer
-	}
-	if extra != nil {
-		extra.base = ""
-		s.book(h, extra, res[len(res)-1], nil)
-		res = res[:len(res)-1]
-	}
-	if !h.mixed && len(res) != len(kept) {
-		s.w.violation("rebase gave %d results for %d turns", len(res), len(kept))
-	}
-	for i, t := range kept {
-		switch {
-		case !h.mixed && i < len(res):
-			s.book(h, t, res[i], nil)
-		case t.entriesDone():
-			s.w.ledger.told(t, acked, nil)
-		default:
-			s.w.ledger.told(t, doubt, nil) // it may have been repeated by its key
-		}
-	}
-	h.kept, h.mixed = nil, false
+	_, err := h.j.Settle(call, "")
+	s.say(s.ctx, d, "settle", err)
 }
 
-// rebaseFailed: the turns stay. Those in doubt that were found are no longer counted by the next one.
-func (s *seat) rebaseFailed(extra *turn, err error) {
-	h := s.h
-	if errors.Is(err, journal.ErrUnknown) {
-		h.mixed = true
-		for _, t := range h.kept {
-			s.w.ledger.told(t, doubtful, nil)
-		}
+// resend sends a turn in doubt again, under its key.
+func (s *seat) resend(t *turn) {
+	call, cancel := s.patient(s.ctx, s.d)
+	defer cancel()
+	res, err := s.h.j.Commit(call, t.step)
+	s.say(s.ctx, s.d, fmt.Sprintf("turn %d again", t.n), err)
+	s.judged(t, res, err, s.h.j.InDoubt())
+}
+
+// settleTurn asks for the outcome of a turn in doubt.
+func (s *seat) settleTurn(t *turn) {
+	call, cancel := s.patient(s.ctx, s.d)
+	defer cancel()
+	res, err := s.h.j.Settle(call, t.tried)
+	s.say(s.ctx, s.d, fmt.Sprintf("settle turn %d", t.n), err)
+	s.judged(t, res, err, errors.Is(err, context.DeadlineExceeded))
+}
+
+// judged books the answer for a turn that was in doubt. open: an answer that nothing was applied does not end that.
+func (s *seat) judged(t *turn, res journal.Result, err error, open bool) {
+	lost := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)
+	if err != nil && !lost && !errors.Is(err, journal.ErrUnknown) && open {
+		s.h.doubts = append(s.h.doubts, t)
+		return
 	}
-	switch {
-	case extra == nil:
-	case errors.Is(err, journal.ErrUnknown):
-		s.w.ledger.told(extra, doubtful, nil)
-		h.kept = append(h.kept, extra)
-	default:
-		s.w.ledger.told(extra, refused, nil)
+	if err == nil && res.Commit.Commit == t.tried {
+		res.Repeated = false
 	}
+	s.book(s.h, t, res, err)
 }
 
 // collect is a garbage collector that runs beside everybody.

@@ -16,7 +16,7 @@ func (s *seat) move(d *chance) {
 		return
 	}
 	t := s.w.ledger.newTurn(st, d, 0)
-	t.step.Head = s.w.ledger.somewhere(st, d)
+	t.step.Move, t.step.Head = true, s.w.ledger.somewhere(st, d)
 	t.step.Reason, t.step.Branch = "branch", fmt.Sprintf("b%d", t.n)
 	if d.one(2) {
 		t.step.Reason, t.step.Kept, t.step.Keyframe = "rollback", fmt.Sprintf("old%d", t.n), true
@@ -88,14 +88,13 @@ func (s *seat) look(d *chance) {
 	}
 }
 
-// settle seals and folds all that there is.
-func (s *seat) settle(d *chance) {
+// tidy seals and folds all that there is.
+func (s *seat) tidy(d *chance) {
 	if s.w.plan.keys || s.h.j.State().Summary.Commit == "" {
 		return
 	}
-	err := s.h.j.Settle(s.ctx)
-	s.say(s.ctx, d, "settle", err)
-	s.h.mixed = s.h.mixed || err != nil
+	err := s.h.j.Tidy(s.ctx)
+	s.say(s.ctx, d, "tidy", err)
 }
 
 // bury deletes the session.

@@ -81,7 +81,7 @@ func first(t *testing.T, b backend.Backend) error {
 	defer cancel()
 	_, err = s.Commit(ctx, coppice.Turn{State: 1})
 	if errors.Is(err, coppice.ErrCommitUnknown) {
-		if _, again := s.Rebase(t.Context()); again == nil {
+		if _, again := s.Settle(t.Context(), ""); again == nil {
 			return nil
 		}
 	}

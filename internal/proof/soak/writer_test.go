@@ -82,14 +82,19 @@ func (h *house) turn(ctx context.Context, room *room, s *coppice.Session, name s
 	}
 	state := coppice.Turn{State: map[string]string{"turn": name}}
 	_, err := s.Commit(ctx, state)
-	doubt := false
+	doubt, behind := false, false
 	var told []error
 	for try := 0; err != nil && try < 3; try++ {
 		told = append(told, err)
 		switch {
-		case errors.Is(err, coppice.ErrCommitUnknown), errors.Is(err, coppice.ErrConflict), errors.Is(err, coppice.ErrFenced):
-			doubt = doubt || errors.Is(err, coppice.ErrCommitUnknown)
-			_, err = s.Rebase(ctx)
+		case errors.Is(err, coppice.ErrCommitUnknown):
+			doubt = true
+			if _, err = s.Settle(ctx, ""); err != nil && !errors.Is(err, coppice.ErrCommitUnknown) {
+				doubt = false // it was lost, and its entries are in the buffer
+			}
+		case errors.Is(err, coppice.ErrConflict), errors.Is(err, coppice.ErrFenced):
+			state.KeepBoth, behind = true, true
+			_, err = s.Commit(ctx, state)
 		case backend.OutcomeOf(err) != backend.NotApplied || ctx.Err() != nil:
 			return h.gone(room, name, doubt, errors.Join(append(told, err)...), err)
 		default:
@@ -100,7 +105,7 @@ func (h *house) turn(ctx context.Context, room *room, s *coppice.Session, name s
 		return h.gone(room, name, doubt, errors.Join(append(told, err)...), err)
 	}
 	room.tell(name, nil)
-	return true
+	return !behind || s.Reload(ctx) == nil
 }
 
 // gone books a turn that its writer gives up: it is in doubt, or it was never applied.

@@ -1,0 +1,242 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+)
+
+// Call is what is known of a write before the state that it is composed on: its idempotency key comes first.
+type Call struct {
+	Key    string // "" = none
+	Digest string // of what the write holds: the same key with another digest is ErrKeyReused; "" = not compared
+	// DoubtDigest is Digest as a repeated turn had it whose drafts the handle no longer has: those of the newest doubt
+	// belong to it. It counts if the newest doubt had the key.
+	DoubtDigest string
+	Based       bool // it names its base, or none is needed: the doubt of another call can be ended for it
+}
+
+// Plan returns the step to store on the newest state that is known, nil if there is nothing to do. It is called again
+// after each condition that was lost to another writer, and must not keep on.
+type Plan func(ctx context.Context, on *state.State) (*Step, error)
+
+// Held is a journal whose lock the caller holds, until Release.
+type Held struct{ j *Journal }
+
+// Hold takes the lock of the handle, in order of arrival. An error of ctx says that nothing was applied.
+func (j *Journal) Hold(ctx context.Context, op string) (Held, error) {
+	if err := j.lock.take(ctx); err != nil {
+		return Held{}, j.notApplied(op, err)
+	}
+	return Held{j}, nil
+}
+
+// Release gives the lock back.
+func (h Held) Release() { h.j.lock.free() }
+
+// Commit is Held.Commit under the lock.
+func (j *Journal) Commit(ctx context.Context, step *Step) (Result, error) {
+	h, err := j.Hold(ctx, "commit")
+	if err != nil {
+		return Result{}, err
+	}
+	defer h.Release()
+	return h.Commit(ctx, step)
+}
+
+// Commit stores one step that does not depend on the state.
+func (h Held) Commit(ctx context.Context, step *Step) (Result, error) {
+	c := Call{Key: step.Key, Digest: step.Digest, Based: step.Base != nil || step.Claim || step.Note}
+	return h.Write(ctx, c, func(context.Context, *state.State) (*Step, error) { return step, nil })
+}
+
+// Write stores one step: by one conditional PUT, or by one append and its sync. The errors say what happened to the
+// data:
+//
+//   - ErrUnknown: perhaps applied. The request is the handle's doubt until Settle, Reload or Discard, or until a later
+//     write ends it.
+//   - all others: not applied. Buffer and view are as before.
+func (h Held) Write(ctx context.Context, c Call, plan Plan) (Result, error) {
+	j := h.j
+	if j.cfg.ReadOnly {
+		return Result{}, &store.Failure{Err: ErrReadOnly}
+	}
+	ctx, done := j.interruptible(ctx)
+	defer done()
+	if err := j.endDoubt(ctx, c); err != nil {
+		return Result{}, err
+	}
+	for range j.cfg.Limits.Attempts {
+		r, err := j.try(ctx, c, plan)
+		m, lost := errors.AsType[*moved](err)
+		if !lost {
+			return r, err
+		}
+		j.follow(m.now)
+	}
+	return Result{}, j.notApplied("commit",
+		fmt.Errorf("the head moved %d times in a row: %w", j.cfg.Limits.Attempts, backend.ErrBusy))
+}
+
+// moved says that nothing was stored, and that now is newer than the state that the write was composed on.
+type moved struct{ now *state.State }
+
+func (m *moved) Error() string { return "the head moved" }
+
+// try makes one request on the newest state that the handle knows, and sends it. A *moved error: again.
+func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
+	tip := j.Tip()
+	// 1. A key that is known is answered before anything is judged.
+	if k, err := j.keyed(ctx, tip, c); err != nil {
+		return Result{}, j.refused(ctx, tip, c, err)
+	} else if k != nil {
+		return j.repeat(ctx, tip, c, k)
+	}
+	// 2. The caller says what to store on this state.
+	step, err := plan(ctx, tip)
+	if err != nil {
+		return Result{}, j.refused(ctx, tip, c, err)
+	}
+	if step == nil {
+		if !c.Based { // the head is there: of a handle that is behind, it is not
+			if _, err := j.judge(tip, &Step{Move: true}); err != nil {
+				return Result{}, j.refused(ctx, tip, c, err)
+			}
+		}
+		return j.idle(ctx, tip, c, nil)
+	}
+	// 3. The rules say whether it may be stored, and on which line.
+	kept, err := j.judge(tip, step)
+	if errors.Is(err, ErrConflict) { // a batch that is sent again is answered, whatever it was made on
+		known, kerr := j.allKnown(ctx, tip, step)
+		if kerr != nil {
+			return Result{}, j.refused(ctx, tip, c, j.unsent(kerr))
+		}
+		if known {
+			return j.idle(ctx, tip, c, step)
+		}
+	}
+	if err != nil {
+		return Result{}, j.refused(ctx, tip, c, err)
+	}
+	// 4. Its bytes are composed; what they build upon is confirmed.
+	r, err := j.compose(ctx, tip, step, kept)
+	if err != nil {
+		return Result{}, j.refused(ctx, tip, c, j.unsent(err))
+	}
+	if r == nil {
+		return j.idle(ctx, tip, c, step)
+	}
+	// 5. They are sent, once.
+	out, err := j.send(ctx, r)
+	if err != nil {
+		return Result{}, j.refused(ctx, tip, c, err)
+	}
+	return out, nil
+}
+
+// Tip returns the newest state that the handle knows. The view may be older: see State.
+func (j *Journal) Tip() *state.State {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.tip
+}
+
+// refused returns the error of a write that was not sent. One that the newest state may see in another light is judged
+// again on it: with a key, or where an id or a commit was looked for.
+func (j *Journal) refused(ctx context.Context, tip *state.State, c Call, err error) error {
+	if _, lost := errors.AsType[*moved](err); lost {
+		return err
+	}
+	if c.Key == "" && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) || errors.Is(err, ErrUnknown) {
+		return err
+	}
+	if now, lerr := j.newest(ctx); lerr == nil && now.Summary.Commit != tip.Summary.Commit {
+		return &moved{now: now}
+	}
+	return err
+}
+
+// newest returns the newest state; of a session that does not exist yet, the one that it begins with. It reads it
+// only if anyone committed after the state that the handle knows.
+func (j *Journal) newest(ctx context.Context) (*state.State, error) {
+	tip := j.Tip()
+	if tip.Summary.Commit != "" {
+		if changed, err := j.strategy.Changed(ctx, tip); err == nil && !changed {
+			return tip, nil
+		}
+	}
+	now, err := j.strategy.Load(ctx)
+	if tip.Summary.Commit == "" && errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted) {
+		return tip, nil
+	}
+	return now, err
+}
+
+// idle answers a write that has nothing to store, of the newest state, once all that it was read from is confirmed.
+func (j *Journal) idle(ctx context.Context, tip *state.State, c Call, step *Step) (Result, error) {
+	if !c.Based { // the view is the tip, or the write is refused
+		return j.confirmed(ctx, tip, step)
+	}
+	now, err := j.newest(ctx)
+	if err != nil {
+		return Result{}, j.unsent(err)
+	}
+	if now.Summary.Commit != tip.Summary.Commit {
+		return Result{}, &moved{now: now}
+	}
+	return j.confirmed(ctx, tip, step)
+}
+
+func (j *Journal) confirmed(ctx context.Context, tip *state.State, step *Step) (Result, error) {
+	st, err := j.confirm(ctx, tip)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{State: st}
+	r.Commit.Head = st.Head()
+	if step != nil {
+		r.IDs, r.Repeated = step.ids(), step.brings()
+	}
+	return r, nil
+}
+
+// confirm makes sure that all of a state that the handle knows survives power loss, before it is acknowledged.
+func (j *Journal) confirm(ctx context.Context, tip *state.State) (*state.State, error) {
+	if tip.Sure() || tip.Summary.Commit == "" {
+		return tip, nil
+	}
+	st, err := j.strategy.Confirm(ctx, tip)
+	if err != nil {
+		return nil, j.unsent(err)
+	}
+	if !st.Sure() { // another process changed the log meanwhile
+		now, err := j.newest(ctx)
+		if err != nil {
+			return nil, j.unsent(err)
+		}
+		return nil, &moved{now: now}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.view == j.tip {
+		j.view = st
+	}
+	j.tip = st
+	return st, nil
+}
+
+// unsent returns the error of a write that was not sent: whatever failed, nothing of it was applied.
+func (j *Journal) unsent(err error) error {
+	var m *moved
+	var f *store.Failure
+	if errors.As(err, &m) || errors.As(err, &f) || backend.OutcomeOf(err) == backend.NotApplied {
+		return err
+	}
+	return j.notApplied("commit", err)
+}

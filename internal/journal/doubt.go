@@ -1,0 +1,295 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+)
+
+// What happens after a request of unknown outcome. A handle has at most one: its doubt. Before it writes anything else,
+// the doubt is ended or forgotten (I11).
+
+// outcome is what a doubt was found to be.
+type outcome struct {
+	commit string
+	own    string // digest of the step, without its drafts
+	stored bool
+	rec    *checkpoint.Record // of what is stored
+	line   uint64             // its ordinal
+	result Result
+}
+
+// InDoubt reports whether the outcome of a request of the handle is unknown.
+func (j *Journal) InDoubt() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.doubt != nil
+}
+
+// Ended reports whether the doubt of a commit has ended, and whether the commit is stored.
+func (j *Journal) Ended(commit string) (stored, ended bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.last.stored, j.last.commit == commit
+}
+
+// endDoubt ends the doubt for a write that comes after it. A turn or a move that names neither key nor base does not
+// end it: its caller may not know of the doubt.
+func (j *Journal) endDoubt(ctx context.Context, c Call) error {
+	j.mu.Lock()
+	d := j.doubt
+	j.mu.Unlock()
+	switch {
+	case d == nil:
+		return nil
+	case c.Key == "" && !c.Based:
+		return j.notApplied("commit", ErrInDoubt)
+	}
+	if _, err := j.end(ctx, d); err != nil {
+		if c.Key != "" && c.Key == d.step.Key {
+			return &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: d.id()}
+		}
+		return j.notApplied("commit", fmt.Errorf("%w: %w", ErrInDoubt, err))
+	}
+	return nil
+}
+
+// Settle ends the doubt of a commit, and returns its receipt. A commit that is lost was not stored: ErrConflict or
+// ErrFenced where another writer was first, else backend.ErrBusy. Of a commit that is not the handle's doubt any more
+// the history is asked; one that is not there is ErrUnknown.
+func (j *Journal) Settle(ctx context.Context, commit string) (Result, error) {
+	h, err := j.Hold(ctx, "settle")
+	if err != nil {
+		return Result{}, err
+	}
+	defer h.Release()
+	j.mu.Lock()
+	d, last := j.doubt, j.last
+	j.mu.Unlock()
+	if d != nil && (commit == "" || commit == d.id()) {
+		o, err := j.end(ctx, d)
+		if err != nil {
+			return Result{}, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: d.id()}
+		}
+		return j.settled(o)
+	}
+	if last.commit != "" && (commit == last.commit || commit == "") {
+		return j.settled(last)
+	}
+	if commit == "" {
+		return j.shown(ctx)
+	}
+	return j.lookFor(ctx, commit)
+}
+
+// shown returns the receipt of the commit that the caller sees, once it is confirmed.
+func (j *Journal) shown(ctx context.Context) (Result, error) {
+	for range j.cfg.Limits.Attempts {
+		_, err := j.confirm(ctx, j.Tip())
+		if m, lost := errors.AsType[*moved](err); lost {
+			j.follow(m.now)
+			continue
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		view := j.State()
+		return Result{State: view, Commit: checkpoint.Commit{Head: view.Head()}}, nil
+	}
+	return Result{}, j.notApplied("settle",
+		fmt.Errorf("the head moved %d times in a row: %w", j.cfg.Limits.Attempts, backend.ErrBusy))
+}
+
+// lookFor returns the receipt of a commit that is in the history.
+func (j *Journal) lookFor(ctx context.Context, commit string) (Result, error) {
+	now, err := j.newest(ctx)
+	if err == nil {
+		for c, cerr := range j.past.Log(ctx, now, now.Summary.Seq) {
+			if err = cerr; err != nil || c.Commit == commit {
+				return Result{State: now, Commit: c, Repeated: true}, err
+			}
+		}
+		err = store.ErrNoCommit
+	}
+	return Result{}, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: commit}
+}
+
+// settled answers Settle.
+func (j *Journal) settled(o outcome) (Result, error) {
+	if o.stored {
+		return o.result, nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.fences(j.tip, j.view.Summary.Seq):
+		return Result{}, fenced(j.tip)
+	case !sameHead(j.view, j.tip):
+		return Result{}, conflict(j.tip)
+	}
+	return Result{}, j.notApplied("settle", fmt.Errorf("the request was lost: %w", backend.ErrBusy))
+}
+
+// end finds out what happened to the doubt: its lines are looked for in the newest history. Where the head is still the
+// one that the request was made on, the same bytes are sent again under the same condition.
+func (j *Journal) end(ctx context.Context, d *request) (outcome, error) {
+	aside := "" // the object of torn bytes that were moved aside
+	for range j.cfg.Limits.Attempts {
+		now, err := j.strategy.Load(ctx)
+		switch {
+		case errors.Is(err, store.ErrDeleted):
+			return j.decided(d, nil, nil), nil
+		case errors.Is(err, fs.ErrNotExist) && d.base.Summary.Commit == "":
+			now = d.base
+		case err != nil:
+			return outcome{}, err
+		}
+		if now.Summary.Commit != "" {
+			if now, err = j.strategy.Confirm(ctx, now); err != nil {
+				return outcome{}, err
+			}
+			if !now.Sure() {
+				continue
+			}
+		}
+		k, err := j.linesIn(ctx, now, d)
+		if err != nil {
+			return outcome{}, err
+		}
+		goesOn := k > 0 && now.Summary.Commit != d.Lines[k-1].Record.ID // a later line counts what is before it
+		switch {
+		case k == len(d.Lines), k > d.main && goesOn:
+			return j.decided(d, now, d.next), nil
+		case goesOn, k == 0 && now.Summary.Commit != d.base.Summary.Commit:
+			return j.decided(d, now, nil), nil
+		}
+		next, err := j.strategy.Resend(ctx, d.Composer, now, k)
+		if err == nil {
+			if aside != "" { // the next commit names it
+				next.Pending = aside
+			}
+			return j.decided(d, next, next), nil
+		}
+		m, again := errors.AsType[*moved](err)
+		if !again {
+			return outcome{}, err
+		}
+		aside = cmp.Or(m.now.Pending, aside)
+	}
+	return outcome{}, fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts)
+}
+
+// linesIn counts the first lines of a request that are in the history of a state.
+func (j *Journal) linesIn(ctx context.Context, now *state.State, d *request) (n int, err error) {
+	for n < len(d.Lines) {
+		there, err := j.inHistory(ctx, now, d.Lines[n].Record)
+		if err != nil || !there {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// inHistory reports whether a commit line is in the history of a state.
+func (j *Journal) inHistory(ctx context.Context, now *state.State, rec *checkpoint.Record) (bool, error) {
+	if now.Has(rec.ID) {
+		return true, nil
+	}
+	if oldest := now.Lineage; len(oldest) == 0 || oldest[0].Seq <= rec.Seq {
+		return false, nil
+	}
+	for c, err := range j.past.Log(ctx, now, rec.Seq) {
+		if err != nil {
+			return false, err
+		}
+		return c.Commit == rec.ID, nil
+	}
+	return false, nil
+}
+
+// decided takes over the outcome of the doubt: now is the newest state, nil if the session was deleted, and after the
+// state that the request left, nil if it is lost. What is lost was not stored: its drafts are in the buffer.
+func (j *Journal) decided(d *request, now, after *state.State) outcome {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	o := outcome{commit: d.id(), own: d.ownDigest, stored: after != nil}
+	if after != nil {
+		base := d.base
+		j.stored(d)
+		j.committed = true
+		main := d.Lines[d.main]
+		o.rec, o.line, o.result = main.Record, main.After.Next-1, d.result(after)
+		j.tip = after
+		j.moveView(d, base, after)
+	}
+	j.doubt, j.last, j.fresh = nil, o, true
+	if now != nil {
+		j.forget()
+		same := after != nil && j.view == after && now.Summary.Commit == after.Summary.Commit
+		if j.tip = now; same {
+			j.view = now
+		}
+	}
+	j.followTip()
+	return o
+}
+
+// Discard drops the buffer and the doubt. No I/O. A request that was in doubt may still be stored: it is another
+// writer's then.
+func (j *Journal) Discard(ctx context.Context) error {
+	h, err := j.Hold(ctx, "discard")
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.drop()
+	j.followTip()
+	return nil
+}
+
+// drop forgets the buffer and the doubt; j.mu is held.
+func (j *Journal) drop() {
+	for _, e := range j.list {
+		e.stage = dropped
+	}
+	if j.doubt != nil {
+		j.fresh = true
+	}
+	j.list, j.ids, j.doubt, j.last = nil, map[string]*Entry{}, nil, outcome{}
+}
+
+// Reload drops the buffer and the doubt, and takes the newest state.
+func (j *Journal) Reload(ctx context.Context) error {
+	h, err := j.Hold(ctx, "reload")
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	now, err := j.newest(ctx)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.stand(now)
+	return nil
+}
+
+// stand moves the handle to a state that it did not make itself, and forgets what is not stored; j.mu is held.
+func (j *Journal) stand(st *state.State) {
+	j.drop()
+	j.view, j.tip, j.stood, j.fresh = st, st, st, true
+	j.strategy.Stand(st)
+	j.forget()
+	j.followTip()
+}

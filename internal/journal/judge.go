@@ -1,0 +1,133 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// judge decides whether a step may be stored on tip (ADR 0036): plainly, or as a branch.
+func (j *Journal) judge(tip *state.State, s *Step) (kept bool, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	base := s.Base
+	if base == nil {
+		base = anchorOf(j.view)
+	}
+	fence := j.fences(tip, base.Seq)
+	switch {
+	case tip.Summary.Tombstone:
+		return false, store.Deleted(tip.Object(false))
+	case base.Commit == "" && tip.Summary.Commit != "":
+		return false, j.notApplied("create", fmt.Errorf("the session already exists: %w", fs.ErrExist))
+	case s.Claim, s.Note && !fence:
+		return false, nil
+	case fence && s.KeepFenced && !s.Move:
+		return true, nil
+	case fence:
+		return false, fenced(tip)
+	case base.inForce(tip):
+		return false, nil
+	case s.Move:
+		return false, conflict(tip)
+	case s.KeepBoth, base.endsBranch(tip):
+		return true, nil
+	}
+	return false, conflict(tip)
+}
+
+// fences reports whether another writer has claimed the session since a commit; j.mu is held. Of several claims the
+// newest counts.
+func (j *Journal) fences(tip *state.State, since uint64) bool {
+	return tip.Claimed > since && tip.Claimed != j.claim
+}
+
+// Anchor is the commit that a step was made on: what it left.
+type Anchor struct {
+	Commit string // its id; "" = the session did not exist
+	Seq    uint64
+	At     Place // its head
+	Branch string
+	Doc    checkpoint.Document
+	JSON   []byte // Doc, encoded
+	Kept   bool   // it keeps a losing turn on Branch
+}
+
+func anchorOf(st *state.State) *Anchor {
+	return &Anchor{
+		Commit: st.Summary.Commit, Seq: st.Summary.Seq, At: PlaceOf(st), Branch: st.Summary.Branch, Doc: st.Doc,
+		JSON: st.DocJSON,
+	}
+}
+
+// inForce reports whether branch, head and document of a state are those of the anchor.
+func (a *Anchor) inForce(st *state.State) bool {
+	return !a.Kept && a.At.Settled().Is(PlaceOf(st)) && a.Branch == st.Summary.Branch && a.sameDocument(st)
+}
+
+// sameDocument reports whether the document of a state is that of the anchor. The messages that items of an explicit
+// context bring along of their entries do not count: an amendment changes them, which conflicts with nothing.
+func (a *Anchor) sameDocument(st *state.State) bool {
+	if bytes.Equal(a.JSON, st.DocJSON) {
+		return true
+	}
+	if len(a.Doc.Context) != len(st.Doc.Context) || !a.brings() {
+		return false
+	}
+	one, err := withoutBrought(a.Doc).Encode()
+	two, err2 := withoutBrought(st.Doc).Encode()
+	return err == nil && err2 == nil && bytes.Equal(one, two)
+}
+
+// brings reports whether an item of the context brings the message of its entry along.
+func (a *Anchor) brings() bool {
+	return slices.ContainsFunc(a.Doc.Context, func(it transcript.Item) bool {
+		return it.Entry != "" && len(it.Message) > 0
+	})
+}
+
+// withoutBrought returns a document without the messages that items bring along of their entries.
+func withoutBrought(d checkpoint.Document) checkpoint.Document {
+	d.Context = slices.Clone(d.Context)
+	for i := range d.Context {
+		if d.Context[i].Entry != "" {
+			d.Context[i].Message = nil
+		}
+	}
+	return d
+}
+
+// endsBranch reports whether the anchor is the end of the branch that keeps it: what is made on it continues that.
+func (a *Anchor) endsBranch(st *state.State) bool {
+	b, ok := st.Branch(a.Branch)
+	return a.Kept && ok && b.Ord == a.At.Settled().Ord
+}
+
+// origin returns what a kept line grows from.
+func (a *Anchor) origin() origin {
+	at := a.At.Settled()
+	return origin{ord: at.Ord, entry: at.ID, branch: a.Branch, doc: a.Doc, json: a.JSON}
+}
+
+// sameHead reports whether a turn that was made on one state can be stored on the other.
+func sameHead(a, b *state.State) bool {
+	return a.Summary.Commit == b.Summary.Commit || anchorOf(a).inForce(b)
+}
+
+// conflict returns the failure of what was made on an earlier state than now.
+func conflict(now *state.State) *store.Failure {
+	winner := now.Newest()
+	return &store.Failure{Err: ErrConflict, Winner: &winner}
+}
+
+func fenced(now *state.State) *store.Failure {
+	f := conflict(now)
+	f.Err = ErrFenced
+	return f
+}

@@ -1,0 +1,275 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+)
+
+// request is what one step publishes, by one append or one conditional PUT: the line of the step and, with it, the
+// create line of a new session, the line that restates the session after a kept one, and the line that closes a full
+// segment. It is conditional on base being the newest state.
+type request struct {
+	*Composer
+	base  *state.State
+	step  *Step
+	kept  bool
+	main  int      // number of the step's own line in Lines
+	taken []*Entry // the buffer, whose entries come before the step's own
+	known map[*Entry]uint64
+	own   []*Entry // entries of the step's line
+
+	ownDigest string // Step.Digest without the drafts that it takes
+	next      *state.State
+}
+
+// compose makes the request of a step; nil: there is nothing to store.
+func (j *Journal) compose(ctx context.Context, tip *state.State, s *Step, kept bool) (*request, error) {
+	if s.settle {
+		j.work.Wait()
+	}
+	withDrafts := *s
+	r := &request{step: &withDrafts, kept: kept, ownDigest: s.Digest}
+	j.mu.Lock()
+	fresh := j.fresh
+	if s.takesBuffer() {
+		r.taken = j.list
+		withDrafts.Digest = digestWith(s.Digest, r.taken)
+	}
+	j.mu.Unlock()
+	for _, e := range s.Entries {
+		e.take()
+	}
+	var err error
+	if r.known, err = j.knownEntries(ctx, tip, s); err != nil {
+		return nil, err
+	}
+	r.own = append(r.taken[:len(r.taken):len(r.taken)], s.own(r.known)...)
+	if s.idles(r, tip) {
+		return nil, nil
+	}
+	r.base = j.takeIn(tip)
+	r.Composer = NewComposer(&j.cfg, r.base, fresh)
+	r.Settle, r.Anew, r.MustRoll = s.settle, s.anew, s.Reason == state.ReasonRoll
+	for e, ord := range r.known {
+		r.ords[e] = ord
+	}
+	if err := j.strategy.Prepare(ctx, r.Composer, j.sealing()); err != nil {
+		j.returnTaken()
+		return nil, err
+	}
+	if err := r.lines(j); err != nil {
+		j.returnTaken()
+		return nil, j.notApplied("commit", err)
+	}
+	return r, nil
+}
+
+// lines composes the lines of the request.
+func (r *request) lines(j *Journal) error {
+	s := r.step
+	if r.MustRoll {
+		return nil // the strategy adds the line
+	}
+	from := originOf(r.Next)
+	if r.kept {
+		base := s.Base
+		if base == nil {
+			base = anchorOf(j.State())
+		}
+		from = base.origin()
+		if base.endsBranch(r.Next) {
+			r.Composer.kept, r.Composer.keptHead = base.Branch, from.ord
+		}
+	}
+	if _, err := r.add(s, r.own, from, r.kept); err != nil {
+		return err
+	}
+	r.main = len(r.Lines) - 1
+	if !r.kept {
+		return nil
+	}
+	// What follows a kept line restates the session: readers that start there do not have its document.
+	back := &Step{Reason: state.ReasonConflict, Keyframe: true}
+	_, err := r.add(back, nil, originOf(r.Next), false)
+	return err
+}
+
+// takesBuffer reports whether a step stores the entries that were appended before it.
+func (s *Step) takesBuffer() bool {
+	return s.Base == nil && !s.Move && !s.Note && !s.Claim && s.Reason != state.ReasonRoll
+}
+
+// idles reports whether a step has nothing to store: the session has its entries, or it has none, and the document
+// stays. One with a key is stored nevertheless, so that the key is known, and so is the first one of a session.
+func (s *Step) idles(r *request, tip *state.State) bool {
+	if s.Key != "" || tip.Summary.Commit == "" || len(r.own) > 0 || !s.brings() && !s.MayIdle {
+		return false
+	}
+	if s.Edit == nil {
+		return true
+	}
+	doc, was := tip.Doc, []byte(tip.DocJSON)
+	if r.kept && s.Base != nil {
+		doc, was = s.Base.Doc, s.Base.JSON
+	}
+	raw, err := s.Edit(doc).Encode()
+	return err == nil && string(raw) == string(was)
+}
+
+// send stores the images that a request refers to, then the request itself.
+func (j *Journal) send(ctx context.Context, r *request) (Result, error) {
+	var sums []string
+	for _, e := range r.own {
+		for _, b := range e.Blobs {
+			sums = append(sums, b.Sum)
+		}
+	}
+	if err := j.StoreBlobs(ctx, sums); err != nil {
+		j.returnTaken()
+		return Result{}, j.notApplied("commit", err)
+	}
+	next, err := j.strategy.Publish(ctx, r.base, r.Composer)
+	if err == nil {
+		return j.accept(r, next), nil
+	}
+	j.returnTaken()
+	if err = j.unknown(err, r); errors.Is(err, ErrUnknown) {
+		r.next = r.Next
+		j.mu.Lock()
+		j.doubt = r
+		j.mu.Unlock()
+	}
+	return Result{}, err
+}
+
+// unknown returns the error of a request that was sent and is not acknowledged: ErrUnknown with its commit, unless
+// nothing was applied.
+func (j *Journal) unknown(err error, r *request) error {
+	var m *moved
+	var f *store.Failure
+	switch {
+	case errors.As(err, &m):
+		return err
+	case errors.As(err, &f) && !errors.Is(f.Err, ErrUnknown):
+		return err
+	case f == nil && backend.OutcomeOf(err) == backend.NotApplied:
+		return err
+	case f == nil:
+		err = fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	out := store.Failure{Err: err, Commit: r.id()}
+	if f != nil { // of damage that was met
+		out.Object, out.Offset = f.Object, f.Offset
+	}
+	return &out
+}
+
+// id returns the id of the step's commit.
+func (r *request) id() string {
+	if len(r.Lines) == 0 {
+		return ""
+	}
+	return r.Lines[r.main].Record.ID
+}
+
+// accept takes over that a request is stored, and that next is the state after it.
+func (j *Journal) accept(r *request, next *state.State) Result {
+	j.mu.Lock()
+	base := r.base
+	j.stored(r)
+	if base != j.stood {
+		j.strategy.Stand(base)
+	}
+	j.tip, j.stood, j.fresh, j.committed = next, next, false, true
+	j.bg.taken = nil
+	j.moveView(r, base, next)
+	j.mu.Unlock()
+	if !next.Summary.Tombstone { // of a session that is being removed nothing more is made
+		if told := j.cfg.Acknowledged; told != nil {
+			told(next)
+		}
+		j.upkeep(next)
+	}
+	return r.result(next)
+}
+
+// stored marks the entries of a request as durable, and takes those of the buffer off it; j.mu is held.
+func (j *Journal) stored(r *request) {
+	if r.MustRoll {
+		return
+	}
+	main := r.Lines[r.main]
+	first := main.After.Next - 1 - uint64(len(r.own))
+	for i, e := range r.own {
+		e.store(first + uint64(i))
+	}
+	for e, ord := range r.known {
+		e.store(ord)
+	}
+	if main.Record.Claim {
+		j.claim = main.Record.Seq
+	}
+	j.prune()
+}
+
+// moveView moves the view to an own step that was made on it, or to a state that does not differ; j.mu is held. It does
+// not move past another writer's claim, nor under a buffer.
+func (j *Journal) moveView(r *request, base, next *state.State) {
+	s := r.step
+	if base.Summary.Commit == "" { // it created the session
+		j.view = next
+	}
+	moves := !s.Note || len(s.Names) > 0 // a branch that has another name
+	if moves && !s.Claim && !r.kept && !r.MustRoll {
+		made := s.Base == nil && !s.Note || sameHead(base, j.view) && !j.fences(base, j.view.Summary.Seq)
+		if made && (s.Base == nil && !s.Note || len(j.list) == 0) {
+			j.view = next
+		}
+	}
+	j.followTip()
+}
+
+// followTip moves the view to a tip that differs in neither branch nor head nor document; j.mu is held.
+func (j *Journal) followTip() {
+	if j.view != j.tip && sameHead(j.view, j.tip) && !j.fences(j.tip, j.view.Summary.Seq) {
+		j.view = j.tip
+	}
+	j.version++
+	j.head = PlaceOf(j.view)
+	for _, e := range j.list {
+		if !e.Aside {
+			j.head = PlaceAt(e)
+		}
+	}
+}
+
+// follow takes a newer state of other writers.
+func (j *Journal) follow(now *state.State) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.forget()
+	j.tip, j.fresh = now, true
+	j.followTip()
+}
+
+// result returns the receipt of a request that is stored.
+func (r *request) result(st *state.State) Result {
+	out := Result{State: st, Bytes: r.Size, Warnings: r.Warnings, IDs: r.step.ids()}
+	if r.MustRoll {
+		out.Commit = checkpoint.Commit{Head: st.Head()}
+		return out
+	}
+	out.Commit = r.Lines[r.main].Record.Commit()
+	if r.kept {
+		out.Kept = out.Commit.Kept
+	} else if k := r.step.Kept; k != "" {
+		out.Kept = k
+	}
+	return out
+}

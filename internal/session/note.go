@@ -1,0 +1,193 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Annotations are made on the newest state, and conflict with nothing but another writer's claim. They leave head,
+// buffer and view alone. Whether there is anything to do is decided on the newest state.
+
+// note stores an annotation, or a claim. plan returns nil where nothing would change.
+func (h *Handle) note(ctx context.Context, k MoveKey, plan journal.Plan) (journal.Result, error) {
+	if err := CheckName("idempotency key", k.Key); err != nil {
+		return journal.Result{}, err
+	}
+	if err := h.Writable(ctx); err != nil {
+		return journal.Result{}, err
+	}
+	before := h.IO()
+	held, err := h.j.Hold(ctx, "commit")
+	if err != nil {
+		return journal.Result{}, err
+	}
+	res, err := held.Write(ctx, journal.Call{Key: k.Key, Digest: k.digest, Based: true}, plan)
+	held.Release()
+	if err != nil {
+		return journal.Result{}, err
+	}
+	res.IO, res.IDs = h.IO().Sub(before), nil
+	if res.Commit.Reason == "" || res.Repeated {
+		return res, nil
+	}
+	return res, h.after(res, nil)
+}
+
+// noteStep makes the step of an annotation that adds entries.
+func (h *Handle) noteStep(on *state.State, reason string, k MoveKey, drafts []transcript.Draft) (*journal.Step, error) {
+	if len(drafts) == 0 {
+		return nil, nil
+	}
+	entries, _, err := h.build(drafts, journal.PlaceOf(on), places{}, h.j.Pending)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		e.Aside = true
+		h.j.HoldBlobs(e.Blobs)
+	}
+	return &journal.Step{Note: true, Reason: reason, Key: k.Key, Digest: k.digest, Entries: entries}, nil
+}
+
+// momentOn returns the tree of a state that may be newer than the view.
+func (h *Handle) momentOn(ctx context.Context, on *state.State) (*Moment, error) {
+	if on.Summary.Commit == h.j.Tip().Summary.Commit {
+		return h.Moment(ctx)
+	}
+	b := transcript.NewTreeBuilder()
+	for sk, err := range h.j.Skeletons(ctx, on, 0) {
+		if err == nil {
+			err = grow(b, sk)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &Moment{Tree: b.Tree(on.Summary.Entry, nil, nil), State: on, Head: journal.PlaceOf(on)}, nil
+}
+
+// Label names an entry for people; "" clears.
+func (h *Handle) Label(ctx context.Context, k MoveKey, entry, label string) (journal.Result, error) {
+	k = k.of("label", entry, label)
+	drafts, err := h.Screen(ctx, []transcript.Draft{LabelDraft(entry, label)})
+	if err != nil {
+		return journal.Result{}, err
+	}
+	return h.note(ctx, k, func(ctx context.Context, on *state.State) (*journal.Step, error) {
+		at, err := h.locateOn(ctx, on, entry)
+		switch {
+		case err != nil:
+			return nil, err
+		case at.Settled().Entry != nil:
+			return nil, journal.ErrUncommitted
+		case at.ID != entry: // a prefix of the id
+			drafts[0] = LabelDraft(at.ID, label)
+		}
+		return h.noteStep(on, "label", k, drafts)
+	})
+}
+
+// RenameBranch changes the name of a branch, or removes it.
+func (h *Handle) RenameBranch(ctx context.Context, from, to string) (journal.Result, error) {
+	if err := errors.Join(CheckName("branch name", from), CheckName("branch name", to)); err != nil {
+		return journal.Result{}, err
+	}
+	if from == "" {
+		return journal.Result{}, layout.BadInput("the name of the branch is empty")
+	}
+	return h.note(ctx, MoveKey{}, func(_ context.Context, on *state.State) (*journal.Step, error) {
+		if to == "" && from == on.Summary.Branch {
+			return nil, layout.BadInput("branch %q: the session is on it", from)
+		}
+		return &journal.Step{
+			Note: true, Reason: state.ReasonNames, Names: []checkpoint.Rename{{From: from, To: to}},
+		}, nil
+	})
+}
+
+// Annotate commits entries about the session. say returns those that change something in the newest state; drafts are
+// what the hook is shown.
+func (h *Handle) Annotate(
+	ctx context.Context, k MoveKey, drafts []transcript.Draft,
+	say func(now checkpoint.Summary) ([]transcript.Draft, error),
+) (journal.Result, error) {
+	screened, err := h.Screen(ctx, drafts)
+	if err != nil {
+		return journal.Result{}, err
+	}
+	parts := []string{"info"}
+	for _, d := range drafts {
+		parts = append(parts, d.Type, string(d.Body))
+	}
+	k = k.of(parts...)
+	return h.note(ctx, k, func(_ context.Context, on *state.State) (*journal.Step, error) {
+		list, err := say(on.Summary)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > 0 && h.o.BeforeAppend != nil {
+			list = screened
+		}
+		return h.noteStep(on, state.ReasonInfo, k, list)
+	})
+}
+
+// Amend replaces what an entry says, or hides it where d is nil. A draft without type and body takes every amendment
+// back. Where the entry says that already, nothing is committed.
+func (h *Handle) Amend(
+	ctx context.Context, k MoveKey, entry string, d *transcript.Draft,
+) (journal.Result, error) {
+	var body []byte
+	if d != nil {
+		on := h.j.Tip()
+		was, _, _, err := h.versions(ctx, on, entry)
+		if isMissing(err) {
+			if on, err = h.j.Latest(ctx); err == nil {
+				was, _, _, err = h.versions(ctx, on, entry)
+			}
+		}
+		if err != nil {
+			return journal.Result{}, err
+		}
+		own, err := h.screenAmendment(ctx, was, *d)
+		if err != nil {
+			return journal.Result{}, err
+		}
+		body = own.Body
+	}
+	k = k.of("amend", entry, string(body))
+	var draft transcript.Draft
+	res, err := h.note(ctx, k, func(ctx context.Context, on *state.State) (*journal.Step, error) {
+		if h.j.Pending(entry) != nil {
+			return nil, journal.ErrUncommitted
+		}
+		was, is, first, err := h.versions(ctx, on, entry)
+		if err != nil {
+			return nil, err
+		}
+		if draft, err = was.Amend(body, first); err != nil {
+			return nil, err
+		}
+		if d == nil && is.Hidden || d != nil && !is.Hidden && says(is, draft) {
+			return nil, nil
+		}
+		step, err := h.noteStep(on, "amend", k, []transcript.Draft{draft})
+		if err != nil {
+			return nil, err
+		}
+		if a, ok := step.Entries[0].Head.Entry(0).Amendment(); ok {
+			step.Edit = amendDocument(on, a)
+		}
+		return step, nil
+	})
+	if err == nil {
+		h.refreshItems(draft)
+	}
+	return res, err
+}

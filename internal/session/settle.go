@@ -1,0 +1,56 @@
+package session
+
+import (
+	"context"
+
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+)
+
+// Claim takes the session. The view stays.
+func (h *Handle) Claim(ctx context.Context) (journal.Result, error) {
+	return h.note(ctx, MoveKey{}, func(context.Context, *state.State) (*journal.Step, error) {
+		return &journal.Step{Reason: state.ReasonClaim, Claim: true}, nil
+	})
+}
+
+// Settle finds out what happened to a commit of unknown outcome: see journal.Journal.Settle.
+func (h *Handle) Settle(ctx context.Context, commit string) (journal.Result, error) {
+	if err := h.Writable(ctx); err != nil {
+		return journal.Result{}, err
+	}
+	before := h.IO()
+	r, err := h.j.Settle(ctx, commit)
+	h.ended()
+	if err != nil {
+		return journal.Result{}, err
+	}
+	r.IO = h.IO().Sub(before)
+	return r, h.after(r, nil)
+}
+
+// Discard drops the buffer and the doubt, without I/O.
+func (h *Handle) Discard(ctx context.Context) error {
+	if err := h.Ready(ctx); err != nil {
+		return err
+	}
+	if err := h.j.Discard(ctx); err != nil {
+		return err
+	}
+	h.dropBuffer()
+	return nil
+}
+
+// Reload drops the buffer and the doubt, and takes the newest state.
+func (h *Handle) Reload(ctx context.Context) error {
+	if err := h.Ready(ctx); err != nil {
+		return err
+	}
+	if err := h.j.Reload(ctx); err != nil {
+		return err
+	}
+	h.j.ForgetIDs()
+	h.dropPartial()
+	h.dropBuffer()
+	return nil
+}
