@@ -500,9 +500,9 @@ func TestKnownAmend(t *testing.T) {
 		}
 		send := func(texts ...string) coppice.Receipt {
 			t.Helper()
-			turn := coppice.Turn{OnKnownID: coppice.KnownAmend}
+			turn := coppice.Turn{}
 			for i, text := range texts {
-				turn.Entries = append(turn.Entries, named("m"+string(rune('1'+i)), text))
+				turn.Entries = append(turn.Entries, known(transcript.KnownAmend, named("m"+string(rune('1'+i)), text))...)
 			}
 			return must(s.Commit(ctx, turn))(t)
 		}
@@ -522,7 +522,7 @@ func TestKnownAmend(t *testing.T) {
 		wantEverywhere(t, s, []string{"m1", "m2", "m3"}, "newest1", "new2", "u3")
 		title := entry.Title("t")
 		title.ID = "m1"
-		_, err := s.Commit(ctx, coppice.Turn{OnKnownID: coppice.KnownAmend, Entries: []transcript.Draft{title}})
+		_, err := s.Commit(ctx, coppice.Turn{Entries: known(transcript.KnownAmend, []transcript.Draft{title}...)})
 		if !errors.Is(err, transcript.ErrNotAmendable) {
 			t.Errorf("a draft of another type: %v", err)
 		}

@@ -28,6 +28,14 @@ func noted(ids ...string) []transcript.Draft {
 	return list
 }
 
+// known sets the rule for known ids of drafts, and returns them.
+func known(rule transcript.KnownID, drafts ...transcript.Draft) []transcript.Draft {
+	for i := range drafts {
+		drafts[i].OnKnownID = rule
+	}
+	return drafts
+}
+
 // noteID is the id of the n-th entry of a session that noteMany made.
 func noteID(n int) string { return fmt.Sprintf("note-%07d", n) }
 
@@ -41,7 +49,7 @@ func noteMany(t testing.TB, store *coppice.Store, id string, n, each int) *coppi
 		for i := range list {
 			list[i] = noteID(at + i)
 		}
-		must(s.Commit(bg, coppice.Turn{Entries: noted(list...), OnKnownID: coppice.KnownIgnore}))(t)
+		must(s.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(list...)...)}))(t)
 	}
 	return s
 }
@@ -72,7 +80,7 @@ func asked(s *coppice.Session, hits []int, misses ...string) (coppice.Receipt, e
 	for _, n := range hits {
 		list = append(list, noteID(n))
 	}
-	return s.Commit(bg, coppice.Turn{Entries: noted(append(list, misses...)...), OnKnownID: coppice.KnownIgnore})
+	return s.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(append(list, misses...)...)...)})
 }
 
 func newNotes(prefix string) []string {
@@ -244,7 +252,7 @@ func TestKnownIDsRetry(t *testing.T) {
 			say(t, s, "u1")
 			commit(t, s, state{Turns: 1})
 			behind := must(store.Open(bg, id, o))(t)
-			turn := coppice.Turn{Entries: noted("a", "b", "c"), OnKnownID: coppice.KnownIgnore}
+			turn := coppice.Turn{Entries: known(transcript.KnownIgnore, noted("a", "b", "c")...)}
 			first := must(s.Commit(bg, turn))(t)
 			same(t, "first", fmt.Sprint(first.Entries, first.IDs), "3 [a b c]")
 			for name, h := range map[string]*coppice.Session{"same": s, "behind": behind, "new": open(t, store, id)} {
@@ -253,7 +261,7 @@ func TestKnownIDsRetry(t *testing.T) {
 					t.Errorf("%s: %+v, %v", name, r, err)
 				}
 			}
-			turn.Entries = noted("b", "c", "d")
+			turn.Entries = known(transcript.KnownIgnore, noted("b", "c", "d")...)
 			if _, err := behind.Commit(bg, turn); !keep && !errors.Is(err, coppice.ErrConflict) {
 				t.Errorf("one more, on a handle that is behind: %v, want ErrConflict", err)
 			}
@@ -265,14 +273,14 @@ func TestKnownIDsRetry(t *testing.T) {
 			same(t, "one more", fmt.Sprint(r.Entries, r.IDs, r.Entry), "1 [b c d]d")
 			same(t, "it grows from the one before", must(behind.Entry(bg, "d"))(t).ParentID, "c")
 
-			turn.OnKnownID = coppice.KnownError
+			known(transcript.KnownError, turn.Entries...)
 			if _, err := behind.Commit(bg, turn); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("KnownError: %v", err)
 			}
-			turn.OnKnownID = coppice.KnownAmend
+			known(transcript.KnownAmend, turn.Entries...)
 			r = must(behind.Commit(bg, turn))(t)
 			same(t, "entries that say it already", fmt.Sprint(r.Entries, r.IDs), "0 [b c d]")
-			turn.OnKnownID = 7
+			known(7, turn.Entries...)
 			if _, err := behind.Commit(bg, turn); err == nil {
 				t.Error("OnKnownID 7 passed")
 			}
@@ -285,7 +293,7 @@ func TestKnownIDsRetry(t *testing.T) {
 func TestKnownIDsState(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
-		turn := coppice.Turn{Entries: noted("a"), State: state{Turns: 1}, OnKnownID: coppice.KnownIgnore}
+		turn := coppice.Turn{Entries: known(transcript.KnownIgnore, noted("a")...), State: state{Turns: 1}}
 		must(s.Commit(bg, turn))(t)
 		r := must(s.Commit(bg, turn))(t)
 		same(t, "the same state", fmt.Sprint(r.Entries, r.Repeated), "0 true")
@@ -301,11 +309,11 @@ func TestKnownIDsState(t *testing.T) {
 
 		pending := noted("p")
 		must(s.Append(bg, pending...))(t)
-		r = must(s.Commit(bg, coppice.Turn{Entries: append(pending, noted("q", "q")...), OnKnownID: coppice.KnownIgnore}))(t)
+		r = must(s.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, append(pending, noted("q", "q")...)...)}))(t)
 		same(t, "a pending one", fmt.Sprint(r.Entries, r.IDs), "2 [p q q]")
 		same(t, "what grows from it", must(s.Entry(bg, "q"))(t).ParentID, "p")
 
-		_, err := s.Commit(bg, coppice.Turn{Entries: noted(r.Commit), OnKnownID: coppice.KnownIgnore})
+		_, err := s.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(r.Commit)...)})
 		if !errors.Is(err, fs.ErrExist) {
 			t.Errorf("the id of a commit: %v", err)
 		}
@@ -319,14 +327,14 @@ func TestKnownIDsOfAnotherWriter(t *testing.T) {
 		s := create(t, store, "s", nil)
 		say(t, s, "u1", "a1")
 		commit(t, s, nil)
-		for name, policy := range map[string]coppice.KnownID{"error": coppice.KnownError, "ignore": coppice.KnownIgnore} {
+		for name, policy := range map[string]transcript.KnownID{"error": transcript.KnownError, "ignore": transcript.KnownIgnore} {
 			mine, other := open(t, store, "s"), open(t, store, "s")
-			must(mine.Commit(bg, coppice.Turn{Entries: noted(name + "-first"), OnKnownID: policy}))(t)
-			must(other.Commit(bg, coppice.Turn{Entries: noted(name + "-first"), OnKnownID: coppice.KnownIgnore}))(t)
+			must(mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name + "-first")...)}))(t)
+			must(other.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(name + "-first")...)}))(t)
 			// a label of the other moves neither head nor document, and the next commit goes on from both
 			must(other.Label(bg, name+"-first", "x"))(t)
-			_, err := mine.Commit(bg, coppice.Turn{Entries: noted(name+"-first", name+"-next"), OnKnownID: policy})
-			if policy == coppice.KnownError && !errors.Is(err, fs.ErrExist) || policy == coppice.KnownIgnore && err != nil {
+			_, err := mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name+"-first", name+"-next")...)})
+			if policy == transcript.KnownError && !errors.Is(err, fs.ErrExist) || policy == transcript.KnownIgnore && err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -348,9 +356,7 @@ func TestKnownIDsTogether(t *testing.T) {
 		errs := make(chan error, callers)
 		for range callers {
 			go func() {
-				_, err := s.Commit(context.Background(), coppice.Turn{
-					Entries: noted("a", "b"), OnKnownID: coppice.KnownIgnore,
-				})
+				_, err := s.Commit(context.Background(), coppice.Turn{Entries: known(transcript.KnownIgnore, noted("a", "b")...)})
 				errs <- err
 			}()
 		}
@@ -374,7 +380,7 @@ func TestKnownIDsOfAnEarlierRelease(t *testing.T) {
 				old := ids(collect(t, s.Entries(bg)))
 				ignored := func(s *coppice.Session) {
 					t.Helper()
-					r := must(s.Commit(bg, coppice.Turn{Entries: noted(old...), OnKnownID: coppice.KnownIgnore}))(t)
+					r := must(s.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(old...)...)}))(t)
 					same(t, id+": stored again", r.Entries, 0)
 				}
 				ignored(s)
@@ -448,16 +454,20 @@ func (m *idModel) batch(r *rapid.T) {
 	for i := range names {
 		names[i] = fmt.Sprint("e", rapid.IntRange(0, 30).Draw(r, "id"))
 	}
-	turn := coppice.Turn{Entries: noted(names...), OnKnownID: rapid.SampledFrom([]coppice.KnownID{
-		coppice.KnownError, coppice.KnownIgnore, coppice.KnownIgnore,
-	}).Draw(r, "policy")}
+	turn := coppice.Turn{Entries: noted(names...)}
 	if rapid.Bool().Draw(r, "state") {
 		turn.State = state{Turns: rapid.IntRange(1, 3).Draw(r, "turns")}
 	}
-	taken, fresh := 0, map[string]bool{}
-	for _, id := range names {
+	taken, refused, fresh := 0, false, map[string]bool{}
+	some := rapid.IntRange(0, 2).Draw(r, "drafts that may be known") // none, some, all
+	for i, id := range names {
+		mayBe := some == 2 || some == 1 && rapid.Bool().Draw(r, "may be known")
+		if mayBe {
+			known(transcript.KnownIgnore, turn.Entries[i:i+1]...)
+		}
 		if m.known[id] || fresh[id] {
 			taken++
+			refused = refused || !mayBe
 		}
 		fresh[id] = true
 	}
@@ -465,7 +475,7 @@ func (m *idModel) batch(r *rapid.T) {
 	switch {
 	case errors.Is(err, coppice.ErrConflict):
 		ok(m.t, h.Reload(bg))
-	case turn.OnKnownID == coppice.KnownError && taken > 0:
+	case refused:
 		if !errors.Is(err, fs.ErrExist) {
 			r.Fatalf("%v of %v: %v", names, m.known, err)
 		}
@@ -558,7 +568,7 @@ func TestRepeatedIgnoreHasTheSameIDs(t *testing.T) {
 			append(noted("a"), entry.User("x")), append([]transcript.Draft{entry.User("y")}, noted("b", "c", "a")...), noted("b", "a"),
 		} {
 			say(t, s, "pending")
-			turn := coppice.Turn{Key: fmt.Sprint("k", i), Entries: list, OnKnownID: coppice.KnownIgnore}
+			turn := coppice.Turn{Key: fmt.Sprint("k", i), Entries: known(transcript.KnownIgnore, list...)}
 			first := must(s.Commit(bg, turn))(t)
 			same(t, "ids", len(first.IDs), len(list))
 			for _, h := range []*coppice.Session{s, open(t, store, "s")} {

@@ -45,17 +45,17 @@ func TestRepeatedTurnWithOwnIDs(t *testing.T) {
 // The receipt of a repeated turn names the ids of the first time, in the order of the drafts, whatever became of drafts
 // with ids that the session had: left out, amended, or stored.
 func TestRepeatedTurnWithKnownIDs(t *testing.T) {
-	for name, policy := range map[string]coppice.KnownID{"ignore": coppice.KnownIgnore, "amend": coppice.KnownAmend} {
+	for name, policy := range map[string]transcript.KnownID{"ignore": transcript.KnownIgnore, "amend": transcript.KnownAmend} {
 		for _, text := range []string{"a", "changed"} {
 			for _, more := range []bool{true, false} {
 				t.Run(fmt.Sprint(name, " ", text, " ", more), func(t *testing.T) {
 					onEach(t, func(t *testing.T, store *coppice.Store) {
 						s := create(t, store, "s", nil)
-						known, again := entry.User("a"), entry.User(text)
-						known.ID, again.ID = "id-a", "id-a"
-						must(s.Commit(bg, coppice.Turn{Entries: []transcript.Draft{known}}))(t)
-						turn := coppice.Turn{Key: "job", OnKnownID: policy, State: 1}
-						if turn.Entries = []transcript.Draft{again}; more {
+						old, again := entry.User("a"), entry.User(text)
+						old.ID, again.ID = "id-a", "id-a"
+						must(s.Commit(bg, coppice.Turn{Entries: []transcript.Draft{old}}))(t)
+						turn := coppice.Turn{Key: "job", State: 1}
+						if turn.Entries = known(policy, again); more {
 							turn.Entries = append(turn.Entries, entry.User("b"))
 						}
 						first := must(s.Commit(bg, turn))(t)

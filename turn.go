@@ -58,33 +58,7 @@ type Turn struct {
 	// is behind the session, until Reload. A turn of unknown outcome that keeps both and has no key must not be sent
 	// again: call Settle.
 	KeepBoth bool
-
-	// OnKnownID is the rule for Entries with an id of their own (Draft.ID, Draft.Raw) that the session has, on any
-	// branch, or that were appended. It is decided for the very commit that is made, also where others commit
-	// meanwhile.
-	OnKnownID KnownID
 }
-
-// KnownID says what becomes of a draft with an id of its own that the session has. An id of a commit is fs.ErrExist in
-// any case.
-type KnownID int
-
-// The values of Turn.OnKnownID.
-const (
-	// KnownError: the turn is fs.ErrExist, and nothing of it is applied.
-	KnownError KnownID = iota
-
-	// KnownIgnore: the draft is not stored again, and Receipt.IDs names it. The next draft grows from the entry that is
-	// known, unless it names another parent. So a batch may be sent again, from whichever host. A turn of which all
-	// entries are known, that has no Key and leaves the document as it is, commits nothing, whatever it was made on.
-	// Its receipt is Repeated, and names the newest commit of the handle.
-	KnownIgnore
-
-	// KnownAmend: an amendment of the entry is stored in the draft's place, as Session.Amend does it; where the entry
-	// says what the draft says, nothing is. Else as KnownIgnore. An entry that cannot be amended is
-	// transcript.ErrNotAmendable, and an id that is pending in the handle fs.ErrExist: nothing of the turn is applied.
-	KnownAmend
-)
 
 // Receipt says what a commit did.
 type Receipt struct {
@@ -99,7 +73,7 @@ type Receipt struct {
 
 	IDs []string // of Turn.Entries, in order; with Repeated those of the first time
 	// Turn.Key was known: this is the receipt of the first time, and nothing was applied now. Or all entries were
-	// known, and there was nothing else: see KnownIgnore
+	// known, and there was nothing else: see transcript.KnownIgnore
 	Repeated bool
 }
 
@@ -170,10 +144,7 @@ func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 func (t Turn) options() (o session.Commit, err error) {
 	o = session.Commit{
 		Reason: t.Reason, Key: t.Key, Edit: &session.Edit{}, Turn: true, Entries: t.Entries,
-		Base: t.Base, KeepBoth: t.KeepBoth, OnKnown: session.OnKnown(t.OnKnownID),
-	}
-	if t.OnKnownID < KnownError || t.OnKnownID > KnownAmend {
-		return o, fmt.Errorf("OnKnownID is %d: want KnownError, KnownIgnore or KnownAmend", t.OnKnownID)
+		Base: t.Base, KeepBoth: t.KeepBoth,
 	}
 	if o.Edit.State, err = marshalState("state", t.State); err != nil {
 		return o, err

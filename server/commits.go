@@ -13,6 +13,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // maxTries bounds how often a commit on the newest head, whatever it is, begins again because others commit.
@@ -74,14 +75,15 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 		}
 		t.Docs[name] = doc
 	}
-	switch b.OnKnownID {
-	case "", "error":
-	case "ignore":
-		t.OnKnownID = coppice.KnownIgnore
-	case "amend":
-		t.OnKnownID = coppice.KnownAmend
-	default:
+	known, ok := map[string]transcript.KnownID{
+		"": transcript.KnownError, "error": transcript.KnownError, "ignore": transcript.KnownIgnore,
+		"amend": transcript.KnownAmend,
+	}[b.OnKnownID]
+	if !ok {
 		return t, badInput("onKnownId", fmt.Errorf("%.40q: want error, ignore or amend", b.OnKnownID))
+	}
+	for i := range t.Entries {
+		t.Entries[i].OnKnownID = known
 	}
 	switch b.OnConflict {
 	case "", "fail":

@@ -19,7 +19,32 @@ type Draft struct {
 	Body   json.RawMessage // an object: the fields after type, id, parentId and timestamp. Hooks edit this
 	Raw    []byte          // a whole line, kept byte for byte; then all else is ignored
 	Err    error           // what went wrong while the draft was made; Append returns it
+
+	// OnKnownID is the rule for a draft of a turn's Entries with an id of its own (ID, Raw) that the session has, on
+	// any branch, or that was appended. It is decided for the very commit that is made, also where others commit
+	// meanwhile. An id of a commit is fs.ErrExist in any case.
+	OnKnownID KnownID
 }
+
+// KnownID is the rule for a draft with an id of its own that the session has.
+type KnownID uint8
+
+// The values of Draft.OnKnownID. All but KnownError are for the entries of a turn.
+const (
+	// KnownError: the turn is fs.ErrExist, and nothing of it is applied.
+	KnownError KnownID = iota
+
+	// KnownIgnore: the draft is not stored again, and the receipt's IDs name it. The next draft grows from the entry
+	// that is known, unless it names another parent. So a batch may be sent again, from whichever host. A turn of which
+	// all entries are known, that has no key and leaves head and document as they are, commits nothing, whatever it
+	// was made on. Its receipt is Repeated, and names the newest commit of the handle.
+	KnownIgnore
+
+	// KnownAmend: an amendment of the entry is stored in the draft's place, as Session.Amend does it; where the entry
+	// has that content already, nothing is stored. Else as KnownIgnore. An entry that cannot be amended is
+	// ErrNotAmendable, and an id that is in the buffer of the handle fs.ErrExist: nothing of the turn is applied.
+	KnownAmend
+)
 
 // Line returns the entry's line, without a newline. A draft with Raw is checked (one line, one object, a
 // type and an id) and comes back as it is. Any other becomes our canonical line:

@@ -21,7 +21,8 @@ type Entry struct {
 	Aside    bool   // the head does not move to it
 	Chosen   bool   // its parent was named by the caller: it may be anywhere in the tree
 	Named    bool   // its id was chosen by the caller: the session may have it
-	Instead  *Entry // of a step with Ignore: stored in its place, if the session has its id; nil = nothing is
+	Ignore   bool   // if the session has its id it is not stored; else that is fs.ErrExist
+	Instead  *Entry // with Ignore: stored in its place, if the session has its id; nil = nothing is
 	Deferred bool   // a commit that was deferred took it; guarded by Journal.mu
 
 	ord   atomic.Int64          // ordinal + 1; 0 = not durable

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
@@ -153,7 +154,7 @@ func (j *Journal) knownEntries(ctx context.Context, st *state.State, s *Step) (m
 		l, ok := stored[e.ID]
 		switch {
 		case !ok || !e.Named:
-		case l.Commit || !s.Ignore:
+		case l.Commit || !e.Ignore:
 			return nil, j.notApplied("commit", exists(e.ID))
 		default:
 			known[e], e.skip = l.Ord, true
@@ -167,7 +168,7 @@ func (j *Journal) allKnown(ctx context.Context, st *state.State, s *Step) (bool,
 	j.mu.Lock()
 	takes := s.takesBuffer() && len(j.list) > 0
 	j.mu.Unlock()
-	if takes || !s.Ignore || !s.brings() {
+	if takes || !s.brings() || slices.ContainsFunc(s.Entries, func(e *Entry) bool { return !e.Ignore }) {
 		return false, nil
 	}
 	known, err := j.knownEntries(ctx, st, s)

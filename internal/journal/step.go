@@ -22,11 +22,8 @@ type Step struct {
 	Note  bool // an annotation: it is made on the newest state, and conflicts with nothing but a claim
 	Claim bool // fences every older writer
 
-	// Entries belong to the step: they are stored with it or withdrawn with it.
-	Entries []*Entry
-	// Ignore: of Entries those whose ids the session has are not stored. Else they are fs.ErrExist.
-	Ignore bool
-	IDs    []string // of all that the caller brought, in order, if that is more than Entries; nil = it is not
+	Entries []*Entry // of the step's own
+	IDs     []string // of all that the caller brought, in order, if that is more than Entries; nil = it is not
 	Base   *Anchor  // what the step was made on; nil = the view
 	Head   *Place   // where the head is afterwards; nil = at the last entry that moves it, or where it was
 	Branch string   // the branch that the head is on afterwards; "" = as before

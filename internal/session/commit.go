@@ -26,7 +26,6 @@ type Commit struct {
 
 	Entries []transcript.Draft // that belong to the turn
 	Base    string             // id of the commit that the turn was made on; "" = where the handle is now
-	OnKnown OnKnown
 
 	KeepBoth bool // as Options.KeepBoth, of this commit
 }
@@ -68,7 +67,7 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 		}
 	}
 	drafts, err := h.Screen(ctx, o.Entries)
-	if err != nil {
+	if err = errors.Join(err, checkKnown(drafts)); err != nil {
 		return journal.Result{}, err
 	}
 	held, err := h.j.Hold(ctx, "commit")
@@ -154,7 +153,7 @@ func omits(p *prepared, res journal.Result) string {
 // deferTurn keeps a turn in memory, as pi does before the first assistant message. One with an idempotency key is never
 // deferred: only the log remembers keys.
 func (h *Handle) deferTurn(ctx context.Context, o *Commit) (journal.Result, bool, error) {
-	if o.Key != "" || o.Base != "" || o.OnKnown != KnownError || !h.deferrable(o.Entries) {
+	if o.Key != "" || o.Base != "" || slices.ContainsFunc(o.Entries, mayKnow) || !h.deferrable(o.Entries) {
 		return journal.Result{}, false, nil
 	}
 	ids, err := h.Append(ctx, o.Entries)
@@ -187,7 +186,7 @@ func (h *Handle) step(
 			return nil, err
 		}
 	}
-	known, err := h.parents(ctx, on, drafts, o.OnKnown)
+	known, err := h.parents(ctx, on, drafts)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +201,7 @@ func (h *Handle) step(
 	p = &prepared{from: v.State}
 	p.step = &journal.Step{
 		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Base: base, Settings: true, Profile: v.profile,
-		KeepBoth: h.o.KeepBoth || o.KeepBoth, KeepFenced: o.KeepBoth, Ignore: o.OnKnown != KnownError,
+		KeepBoth: h.o.KeepBoth || o.KeepBoth, KeepFenced: o.KeepBoth,
 		MayIdle: o.Reason == "" && !o.Edit.changes(),
 	}
 	at, find := v.View.Head, h.j.Pending
@@ -354,7 +353,7 @@ func (h *Handle) commitByID(ctx context.Context, st *state.State, id string) (*V
 // firstIDs returns the ids that the entries of a repeated turn got the first time.
 func (h *Handle) firstIDs(ctx context.Context, o *Commit, res journal.Result) (ids []string, err error) {
 	n := uint64(min(len(o.Entries), res.Commit.Entries))
-	if res.Line < n || n == 0 && o.OnKnown == KnownError {
+	if res.Line < n || n == 0 && !slices.ContainsFunc(o.Entries, mayKnow) {
 		return nil, nil
 	}
 	own := map[string]bool{} // ids that the turn names: with KnownAmend an amendment can be in the place of each
@@ -362,7 +361,7 @@ func (h *Handle) firstIDs(ctx context.Context, o *Commit, res journal.Result) (i
 		if d, err = plain(d); err != nil {
 			return nil, err
 		}
-		own[d.ID] = d.ID != ""
+		own[d.ID] = d.ID != "" && d.OnKnownID == transcript.KnownAmend
 	}
 	ords := make([]uint64, n)
 	for i := range ords {
@@ -377,12 +376,12 @@ func (h *Handle) firstIDs(ctx context.Context, o *Commit, res journal.Result) (i
 			return nil, err
 		}
 		id := e.ID
-		if a, ok := e.Amendment(); ok && o.OnKnown == KnownAmend && own[a.Target] {
+		if a, ok := e.Amendment(); ok && own[a.Target] {
 			id = a.Target
 		}
 		ids = append(ids, id)
 	}
-	if o.OnKnown != KnownError {
+	if slices.ContainsFunc(o.Entries, mayKnow) {
 		return withKnown(o.Entries, ids)
 	}
 	return ids, nil

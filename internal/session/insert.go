@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -30,12 +31,15 @@ func (h *Handle) Append(ctx context.Context, d []transcript.Draft) ([]string, er
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(drafts, mayKnow) {
+		return nil, layout.BadInput("only the entries of a turn can name an id that is known")
+	}
 	held, err := h.j.Hold(ctx, "append")
 	if err != nil {
 		return nil, err
 	}
 	defer held.Release()
-	known, err := h.parents(ctx, h.j.Tip(), drafts, KnownError)
+	known, err := h.parents(ctx, h.j.Tip(), drafts)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +58,6 @@ func (h *Handle) Append(ctx context.Context, d []transcript.Draft) ([]string, er
 // places are the places of the parents that drafts name.
 type places struct {
 	by     map[string]journal.Place
-	policy OnKnown
 	amends map[string]transcript.Draft // with KnownAmend: of the ids that the session has
 }
 
@@ -64,12 +67,12 @@ func names(d transcript.Draft) bool { return d.Raw != nil || d.ID != "" || d.Par
 // parents looks at everything that drafts name: their own ids must be free, unless they may be known, and their parents
 // must exist.
 func (h *Handle) parents(
-	ctx context.Context, on *state.State, drafts []transcript.Draft, policy OnKnown,
+	ctx context.Context, on *state.State, drafts []transcript.Draft,
 ) (places, error) {
 	if !slices.ContainsFunc(drafts, names) {
-		return places{policy: policy}, nil
+		return places{}, nil
 	}
-	known, own := places{by: map[string]journal.Place{}, policy: policy}, map[string]bool{}
+	known, own := places{by: map[string]journal.Place{}}, map[string]bool{}
 	for i := range drafts {
 		id, parent := drafts[i].ID, drafts[i].Parent
 		if err := errors.Join(rawjson.CheckText("id", id), rawjson.CheckText("parent", parent)); err != nil {
@@ -82,12 +85,12 @@ func (h *Handle) parents(
 			}
 			id, parent = l.ID, l.ParentID
 		}
-		if id != "" && policy == KnownError {
+		if id != "" && !mayKnow(drafts[i]) {
 			if err := h.free(ctx, on, id); err != nil {
 				return known, err
 			}
 		}
-		if own[id] && id != "" && policy != KnownIgnore {
+		if own[id] && id != "" && drafts[i].OnKnownID != transcript.KnownIgnore {
 			return known, exists(id)
 		}
 		if parent != "" && !own[parent] {
@@ -102,13 +105,9 @@ func (h *Handle) parents(
 		}
 		own[id] = true
 	}
-	if policy == KnownAmend {
-		var err error
-		if known.amends, err = h.amendKnown(ctx, on, drafts); err != nil {
-			return known, err
-		}
-	}
-	return known, nil
+	var err error
+	known.amends, err = h.amendKnown(ctx, on, drafts)
+	return known, err
 }
 
 // free refuses an id that an entry of a state has.
@@ -140,8 +139,7 @@ func (h *Handle) build(
 	drafts []transcript.Draft, at journal.Place, known places, find func(id string) *journal.Entry,
 ) (entries []*journal.Entry, ids []string, err error) {
 	b := builder{
-		o: &h.o, at: at, known: known.by, policy: known.policy, find: find,
-		amends:  known.amends,
+		o: &h.o, at: at, known: known.by, find: find, amends: known.amends,
 		entries: make([]*journal.Entry, 0, len(drafts)),
 	}
 	if slices.ContainsFunc(drafts, names) {
@@ -160,7 +158,6 @@ type builder struct {
 	o       *Options
 	at      journal.Place            // where the next draft grows unless it says otherwise
 	known   map[string]journal.Place // places of named parents
-	policy  OnKnown
 	amends  map[string]transcript.Draft // places.amends
 	find    func(id string) *journal.Entry
 	ids     []string
@@ -174,15 +171,15 @@ func (b *builder) add(d *transcript.Draft) error {
 		return err
 	}
 	b.ids = append(b.ids, e.ID)
-	if e.Named = d.Raw != nil || d.ID != ""; e.Named {
+	if e.Named, e.Ignore = d.Raw != nil || d.ID != "", mayKnow(*d); e.Named {
 		if o := b.pending(e.ID); o != nil {
-			if b.policy != KnownIgnore {
+			if d.OnKnownID != transcript.KnownIgnore {
 				return exists(e.ID)
 			}
 			b.at = journal.PlaceAt(o)
 			return nil
 		}
-		if b.policy == KnownAmend {
+		if d.OnKnownID == transcript.KnownAmend {
 			if e.Instead, err = b.instead(*d, e.ID); err != nil {
 				return err
 			}

@@ -10,18 +10,22 @@ import (
 
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// OnKnown says what becomes of a draft with an id of its own that the session has.
-type OnKnown uint8
+// mayKnow reports whether the session may have the id of a draft: it is then not stored again.
+func mayKnow(d transcript.Draft) bool { return d.OnKnownID != transcript.KnownError }
 
-// What becomes of such a draft.
-const (
-	KnownError  OnKnown = iota // the turn is fs.ErrExist
-	KnownIgnore                // it is not stored again
-	KnownAmend                 // an amendment of the entry is stored
-)
+// checkKnown refuses a rule for known ids that does not exist.
+func checkKnown(drafts []transcript.Draft) error {
+	for i := range drafts {
+		if p := drafts[i].OnKnownID; p > transcript.KnownAmend {
+			return layout.BadInput("OnKnownID is %d: want KnownError, KnownIgnore or KnownAmend", p)
+		}
+	}
+	return nil
+}
 
 // amendment returns the draft that is stored where the session has an entry with the id of d: it amends that entry.
 // nothing: the entry was looked at, and says that already.
@@ -47,7 +51,7 @@ func plain(d transcript.Draft) (transcript.Draft, error) {
 		if err != nil {
 			return d, err
 		}
-		d = transcript.Draft{Type: l.Type, ID: l.ID, Body: l.Entry(0).Body()}
+		d = transcript.Draft{Type: l.Type, ID: l.ID, Body: l.Entry(0).Body(), OnKnownID: d.OnKnownID}
 	}
 	if d.Body == nil {
 		d.Body = json.RawMessage("{}")
@@ -63,6 +67,9 @@ func (h *Handle) amendKnown(
 	own := map[string]transcript.Draft{}
 	var ids []string
 	for _, d := range drafts {
+		if d.OnKnownID != transcript.KnownAmend {
+			continue
+		}
 		d, err := plain(d)
 		if err != nil {
 			return nil, err

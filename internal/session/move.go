@@ -187,7 +187,7 @@ func (h *Handle) grow(
 	if err != nil {
 		return nil, err
 	}
-	known, err := h.parents(ctx, h.j.Tip(), drafts, KnownError)
+	known, err := h.parents(ctx, h.j.Tip(), drafts)
 	if err != nil {
 		return nil, err
 	}
