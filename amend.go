@@ -23,7 +23,7 @@ import (
 func (s *Session) Amend(
 	ctx context.Context, entry string, d transcript.Draft, opts ...MoveOption,
 ) (Receipt, error) {
-	r, err := s.h.Amend(ctx, keyOf(opts), entry, &d)
+	r, err := s.h.Amend(ctx, optionsOf(opts), entry, &d)
 	return s.receipt("amend", r, err)
 }
 
@@ -31,6 +31,6 @@ func (s *Session) Amend(
 // stays. A later Amend shows it again. A call whose result is hidden has none: hide both. A compaction cannot be
 // hidden.
 func (s *Session) Hide(ctx context.Context, entry string, opts ...MoveOption) (Receipt, error) {
-	r, err := s.h.Amend(ctx, keyOf(opts), entry, nil)
+	r, err := s.h.Amend(ctx, optionsOf(opts), entry, nil)
 	return s.receipt("hide", r, err)
 }

@@ -28,7 +28,7 @@ func (s *Session) SetInfo(ctx context.Context, c InfoChange, opts ...MoveOption)
 	if err != nil {
 		return Receipt{}, s.fail("set info", err)
 	}
-	r, err := s.h.Annotate(ctx, keyOf(opts), say, c.drafts)
+	r, err := s.h.Annotate(ctx, optionsOf(opts), say, c.drafts)
 	return s.receipt("set info", r, err)
 }
 

@@ -329,8 +329,8 @@ func TestKnownIDsOfAnotherWriter(t *testing.T) {
 		commit(t, s, nil)
 		for name, policy := range map[string]transcript.KnownID{"error": transcript.KnownError, "ignore": transcript.KnownIgnore} {
 			mine, other := open(t, store, "s"), open(t, store, "s")
-			must(mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name + "-first")...)}))(t)
-			must(other.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(name + "-first")...)}))(t)
+			must(mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name+"-first")...)}))(t)
+			must(other.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(name+"-first")...)}))(t)
 			// a label of the other moves neither head nor document, and the next commit goes on from both
 			must(other.Label(bg, name+"-first", "x"))(t)
 			_, err := mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name+"-first", name+"-next")...)})

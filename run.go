@@ -18,6 +18,10 @@ type RunOptions struct {
 	// commit, once for each handle. Without it the first commit decides.
 	Claim bool
 
+	// Key makes the turn a job that is done once, on whichever host, as Turn.Key does: if a commit with the key is
+	// stored, Run returns its receipt, with Repeated, and does not call turn.
+	Key string
+
 	// Interrupted is the text of the results that answer tool calls which an earlier process left open;
 	// "" = "interrupted: it is unknown whether this ran; check before repeating it".
 	Interrupted string
@@ -67,18 +71,29 @@ func (s *Session) Run(
 	if o == nil {
 		o = &RunOptions{}
 	}
+	if o.Key != "" {
+		r, err := s.h.Keyed(ctx, o.Key)
+		if r.Repeated || err != nil {
+			return receiptOf(r), s.fail("run", err)
+		}
+	}
 	if err := s.begin(ctx, state, o); err != nil {
 		return Receipt{}, errors.Join(err, s.drop(ctx))
 	}
 	if err := turn(ctx); err != nil {
-		r, serr := s.keep(ctx, state, err)
+		r, serr := s.keep(ctx, Turn{State: state}, err)
 		return r, errors.Join(err, serr)
 	}
-	r, err := s.Commit(ctx, Turn{State: state})
-	if err == nil {
+	last := Turn{State: state, Key: o.Key}
+	r, err := s.Commit(ctx, last)
+	switch {
+	case err == nil:
 		return r, nil
+	case errors.Is(err, ErrKeyReused): // another host did the job meanwhile
+		r, err := s.h.Keyed(ctx, o.Key)
+		return receiptOf(r), s.fail("run", errors.Join(err, s.drop(ctx)))
 	}
-	r, serr := s.keep(ctx, state, err)
+	r, serr := s.keep(ctx, last, err)
 	if serr == nil && (errors.Is(err, ErrConflict) || errors.Is(err, ErrCommitUnknown)) {
 		return r, nil
 	}
@@ -124,10 +139,10 @@ func (s *Session) begin(ctx context.Context, state any, o *RunOptions) error {
 }
 
 // keep stores what the handle has of a turn that failed with err, as a branch if another writer was first, or drops it.
-func (s *Session) keep(ctx context.Context, state any, err error) (r Receipt, _ error) {
+func (s *Session) keep(ctx context.Context, last Turn, err error) (r Receipt, _ error) {
 	for try := 0; errors.Is(err, ErrCommitUnknown) && try < settleTries; try++ {
 		if r, err = s.Settle(ctx, ""); errors.Is(err, backend.ErrBusy) { // it is lost, and nothing else was stored
-			r, err = s.Commit(ctx, Turn{State: state})
+			r, err = s.Commit(ctx, last)
 		}
 	}
 	if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrFenced) {
@@ -136,7 +151,8 @@ func (s *Session) keep(ctx context.Context, state any, err error) (r Receipt, _ 
 		}
 		return r, s.drop(ctx)
 	}
-	r, kerr := s.Commit(ctx, Turn{State: state, KeepBoth: true})
+	last.KeepBoth = true
+	r, kerr := s.Commit(ctx, last)
 	if kerr != nil || errors.Is(err, ErrFenced) { // a fence stays, which Reload would lift
 		return r, kerr
 	}

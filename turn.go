@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,8 +38,8 @@ type Turn struct {
 	// Key makes the turn idempotent, at most 256 bytes. The session remembers the keys of its last 1,024 commits
 	// that had one, across restarts and writers. A turn with a known key is not applied again: Commit returns the
 	// receipt of the first time, with Repeated; what it would have stored of the buffer is dropped. Other content under
-	// a known key is ErrKeyReused: content is Reason, State, Manager, Docs, Entries and the buffer, not Base and not
-	// KeepBoth. A turn with a key should carry its entries.
+	// a known key is ErrKeyReused: content is Reason, State, Manager, Docs, Entries, From and the buffer, not Base,
+	// Writer and KeepBoth. A turn with a key should carry its entries.
 	Key string
 
 	// Entries are stored after what was appended. The first grows from the head of the commit Base, or from the last
@@ -52,6 +53,16 @@ type Turn struct {
 	// is the end of a kept branch continues that branch. An id that is no commit's is fs.ErrNotExist, unless Key is
 	// known. "" = the commit that the handle shows (Head().Commit).
 	Base string
+
+	// From moves the head to an entry (its id or a unique prefix; "" = before the first entry) before the turn's own
+	// entries, in the same commit: what Branch and Commit do in two. State, Manager and Docs change the document in
+	// force there. Without a Base, a handle to which something was appended refuses it: ErrUncommitted. nil = the turn
+	// grows from the head.
+	From *string
+
+	// Writer is the name of who made the turn, in its commit; "" = Options.Writer. Where several callers share a
+	// handle, a Claim of one of them (WithWriter) fences the turns of the others that were made on a commit before.
+	Writer string
 
 	// KeepBoth stores this turn as a branch where it meets a conflict or a fence (Receipt.Kept).
 	// SessionOptions.KeepBoth does so for every turn of the handle in a conflict. The handle stays where it was: it
@@ -144,7 +155,7 @@ func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 func (t Turn) options() (o session.Commit, err error) {
 	o = session.Commit{
 		Reason: t.Reason, Key: t.Key, Edit: &session.Edit{}, Turn: true, Entries: t.Entries,
-		Base: t.Base, KeepBoth: t.KeepBoth,
+		Base: t.Base, From: t.From, Writer: t.Writer, KeepBoth: t.KeepBoth,
 	}
 	if o.Edit.State, err = marshalState("state", t.State); err != nil {
 		return o, err
@@ -155,7 +166,9 @@ func (t Turn) options() (o session.Commit, err error) {
 	if o.Edit.Docs, err = marshalDocs(t.Docs); err != nil {
 		return o, err
 	}
-	if err := session.CheckName("idempotency key", t.Key); err != nil {
+	if err := errors.Join(
+		session.CheckName("idempotency key", t.Key), session.CheckName("writer", t.Writer),
+	); err != nil {
 		return o, err
 	}
 	if t.Key != "" {
@@ -164,8 +177,8 @@ func (t Turn) options() (o session.Commit, err error) {
 	return o, checkReason(t.Reason)
 }
 
-// digest says in 16 hex digits what a turn with an idempotency key holds: reason, state, manager, its entries and its
-// documents, but not the commit that it was made on, nor what was appended.
+// digest returns 16 hex digits of what a turn with an idempotency key holds: reason, state, manager, entries, documents
+// and From, but not the commit that it was made on, nor what was appended.
 func (t Turn) digest(e *session.Edit) string {
 	h := sha256.New()
 	write := func(kind byte, p []byte) {
@@ -195,6 +208,9 @@ func (t Turn) digest(e *session.Edit) string {
 	for _, name := range slices.Sorted(maps.Keys(e.Docs)) {
 		write(2, []byte(name))
 		write(2, e.Docs[name])
+	}
+	if t.From != nil {
+		write(3, []byte(*t.From))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
@@ -267,8 +283,8 @@ func checkReason(reason string) error {
 // Claim takes over the session: commits of every older writer return ErrFenced from then on, and this handle is no
 // longer fenced. Head and document stay the session's newest, and the handle stays where it is: Reload takes the
 // newest.
-func (s *Session) Claim(ctx context.Context) (Receipt, error) {
-	r, err := s.h.Claim(ctx)
+func (s *Session) Claim(ctx context.Context, opts ...MoveOption) (Receipt, error) {
+	r, err := s.h.Claim(ctx, optionsOf(opts))
 	return s.receipt("claim", r, err)
 }
 
@@ -289,18 +305,25 @@ func (s *Session) Discard(ctx context.Context) error { return s.fail("discard", 
 // in doubt may still be stored: it is another writer's then.
 func (s *Session) Reload(ctx context.Context) error { return s.fail("reload", s.h.Reload(ctx)) }
 
-// MoveOption is an option of a move (Branch, Switch, Edit, Rollback) or of an annotation (Label, SetInfo, Amend, Hide).
-type MoveOption struct{ key string }
+// MoveOption is an option of a move (Branch, Switch, Edit, Rollback), of an annotation (Label, SetInfo, Amend, Hide,
+// RenameBranch) or of Claim.
+type MoveOption func(*session.MoveOptions)
 
 // WithKey makes a move or an annotation one, however often and through whichever handle it is made, as Turn.Key does
 // for a turn: the session remembers the key, at most 256 bytes, and a repeat does nothing and returns the receipt of
 // the first time, with Repeated. The same key for another move, or for a turn, is ErrKeyReused.
-func WithKey(key string) MoveOption { return MoveOption{key} }
+func WithKey(key string) MoveOption { return func(o *session.MoveOptions) { o.Key = key } }
 
-// keyOf returns the key that options give.
-func keyOf(opts []MoveOption) (k session.MoveKey) {
+// WithBase names the commit that a move was made on, as Turn.Base does for a turn: it leaves alone what was appended,
+// and is ErrConflict if branch, head or document differ since. An annotation is in conflict with a Claim since only.
+func WithBase(commit string) MoveOption { return func(o *session.MoveOptions) { o.Base = commit } }
+
+// WithWriter names who makes a move, an annotation or a claim, as Turn.Writer does for a turn.
+func WithWriter(name string) MoveOption { return func(o *session.MoveOptions) { o.Writer = name } }
+
+func optionsOf(opts []MoveOption) (k session.MoveOptions) {
 	for _, o := range opts {
-		k.Key = o.key
+		o(&k)
 	}
 	return k
 }
@@ -315,7 +338,7 @@ func (s *Session) Branch(
 		o = &BranchOptions{}
 	}
 	summary := session.Summary{Text: o.Summary, Details: o.Details, FromHook: o.FromHook}
-	r, err := s.h.Branch(ctx, keyOf(opts), entry, o.Name, summary)
+	r, err := s.h.Branch(ctx, optionsOf(opts), entry, o.Name, summary)
 	return s.receipt("branch", r, err)
 }
 
@@ -323,7 +346,7 @@ func (s *Session) Branch(
 // prefix), and restores the state in force there. If the head is there already nothing is committed, and the receipt
 // names the newest commit of the handle.
 func (s *Session) Switch(ctx context.Context, entryOrBranch string, opts ...MoveOption) (Receipt, error) {
-	r, err := s.h.Switch(ctx, keyOf(opts), entryOrBranch)
+	r, err := s.h.Switch(ctx, optionsOf(opts), entryOrBranch)
 	return s.receipt("switch", r, err)
 }
 
@@ -332,7 +355,7 @@ func (s *Session) Switch(ctx context.Context, entryOrBranch string, opts ...Move
 func (s *Session) Edit(
 	ctx context.Context, entry string, d transcript.Draft, opts ...MoveOption,
 ) (Receipt, error) {
-	r, err := s.h.Edit(ctx, keyOf(opts), entry, d)
+	r, err := s.h.Edit(ctx, optionsOf(opts), entry, d)
 	return s.receipt("edit", r, err)
 }
 
@@ -340,14 +363,14 @@ func (s *Session) Edit(
 // and is on the branch by its new name. It returns fs.ErrNotExist if no branch has the name, fs.ErrExist if another one
 // has the new name; the branch that the session is on keeps one. A session has at most 1,024 names; at that limit the
 // oldest that Rollback, or a turn that was kept, made by itself makes room for a new one.
-func (s *Session) RenameBranch(ctx context.Context, name, to string) (Receipt, error) {
-	r, err := s.h.RenameBranch(ctx, name, to)
+func (s *Session) RenameBranch(ctx context.Context, name, to string, opts ...MoveOption) (Receipt, error) {
+	r, err := s.h.RenameBranch(ctx, optionsOf(opts), name, to)
 	return s.receipt("rename branch", r, err)
 }
 
 // Label names an entry for people; "" clears. It is an annotation: it is made on the newest state, whoever committed
 // last, and moves nothing. An entry that is not committed is ErrUncommitted.
 func (s *Session) Label(ctx context.Context, entry, label string, opts ...MoveOption) (Receipt, error) {
-	r, err := s.h.Label(ctx, keyOf(opts), entry, label)
+	r, err := s.h.Label(ctx, optionsOf(opts), entry, label)
 	return s.receipt("label", r, err)
 }

@@ -174,7 +174,7 @@ func (s *Session) Rollback(ctx context.Context, t Target, opts ...MoveOption) (R
 	if err != nil {
 		return Receipt{}, s.fail("rollback", err)
 	}
-	r, err := s.h.Rollback(ctx, keyOf(opts), v.v, t.String())
+	r, err := s.h.Rollback(ctx, optionsOf(opts), v.v, t.String())
 	return s.receipt("rollback", r, err)
 }
 

@@ -39,6 +39,9 @@ func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.St
 		return now, err
 	}
 	torn, _, err := a.b.Get(ctx, key, backend.Bytes(good, rest))
+	if errors.Is(err, backend.ErrRange) { // another process cut them off: look again
+		return base, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -187,11 +187,29 @@ func (a *appendStrategy) from(ctx context.Context, st *state.State) ([]byte, err
 	case info.Size == ref.Bytes:
 		return data, nil
 	}
-	data, _, err = a.b.Get(ctx, key, backend.Bytes(ref.Bytes-back, info.Size-ref.Bytes+back))
-	if errors.Is(err, fs.ErrNotExist) { // sealed between two looks
+	data, err = a.rest(ctx, key, ref.Bytes-back, info.Size)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && int64(len(data)) < back { // sealed between two looks
 		return nil, errLost
 	}
 	return data, err
+}
+
+// rest reads the bytes of the log from off to size. Another writer may have cut torn bytes off since the look at its
+// size: then it looks again, at most Limits.Attempts times.
+func (a *appendStrategy) rest(ctx context.Context, key string, off, size int64) ([]byte, error) {
+	for range a.cfg.Limits.Attempts {
+		if size <= off {
+			return nil, nil
+		}
+		data, _, err := a.b.Get(ctx, key, backend.Bytes(off, size-off))
+		if !errors.Is(err, backend.ErrRange) {
+			return data, err
+		}
+		if size, err = a.size(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%s was cut %d times in a row: %w", key, a.cfg.Limits.Attempts, backend.ErrBusy)
 }
 
 // play reads on from where st ends in its active segment. rest is how many bytes stand there that are no
@@ -199,11 +217,11 @@ func (a *appendStrategy) from(ctx context.Context, st *state.State) ([]byte, err
 func (a *appendStrategy) play(ctx context.Context, st *state.State) (now *state.State, rest int64, err error) {
 	key, off := a.activeKey(st), st.Active().Bytes
 	size, err := a.size(ctx, key)
-	if err != nil || size <= off {
+	if err != nil {
 		return st, 0, err
 	}
-	data, _, err := a.b.Get(ctx, key, backend.Bytes(off, size-off))
-	if err != nil {
+	data, err := a.rest(ctx, key, off, size)
+	if err != nil || len(data) == 0 {
 		return st, 0, err
 	}
 	return a.playFrom(ctx, st, data)

@@ -49,6 +49,16 @@ func (j *Journal) Commit(ctx context.Context, step *Step) (Result, error) {
 	return h.Commit(ctx, step)
 }
 
+// Write is Held.Write under the lock.
+func (j *Journal) Write(ctx context.Context, c Call, plan Plan) (Result, error) {
+	h, err := j.Hold(ctx, "commit")
+	if err != nil {
+		return Result{}, err
+	}
+	defer h.Release()
+	return h.Write(ctx, c, plan)
+}
+
 // Commit stores one step that does not depend on the state.
 func (h Held) Commit(ctx context.Context, step *Step) (Result, error) {
 	c := Call{Key: step.Key, Digest: step.Digest, Based: step.Base != nil || step.Claim || step.Note}
@@ -103,11 +113,6 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 		return Result{}, j.refused(ctx, tip, c, err)
 	}
 	if step == nil {
-		if !c.Based { // the head is there: of a handle that is behind, it is not
-			if _, err := j.judge(tip, &Step{Move: true}); err != nil {
-				return Result{}, j.refused(ctx, tip, c, err)
-			}
-		}
 		return j.idle(ctx, tip, c, nil)
 	}
 	// 3. The rules say whether it may be stored, and on which line.
@@ -123,6 +128,9 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 	}
 	if err != nil {
 		return Result{}, j.refused(ctx, tip, c, err)
+	}
+	if step.Nothing {
+		return j.idle(ctx, tip, c, nil)
 	}
 	// 4. Its bytes are composed; what they build upon is confirmed.
 	r, err := j.compose(ctx, tip, step, kept)

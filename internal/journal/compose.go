@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -115,7 +116,7 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 		return from, err
 	}
 	rec := &checkpoint.Record{
-		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.Epoch, Writer: c.cfg.Writer,
+		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.Epoch, Writer: cmp.Or(step.Writer, c.cfg.Writer),
 		Reason: reasonOf(step, entries), Key: step.Key, Digest: step.Digest, Kept: step.Kept, Claim: step.Claim &&
 			!kept,
 		Original: step.Original, Snapshot: step.Snapshot, Next: step.next, Entries: len(entries), Synced: c.Synced,
@@ -138,8 +139,8 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 	}
 	if kept {
 		c.nameKept(rec, p.growsFrom())
-	} else {
-		rec.Outline = step.Outline
+	} else if step.Outline != nil {
+		rec.Outline = step.Outline(entries)
 	}
 	if len(step.Names) > 0 && !kept {
 		if err := c.rename(rec, step.Names); err != nil {

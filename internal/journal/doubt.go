@@ -70,6 +70,8 @@ func (j *Journal) Settle(ctx context.Context, commit string) (Result, error) {
 		return Result{}, err
 	}
 	defer h.Release()
+	ctx, done := j.interruptible(ctx)
+	defer done()
 	j.mu.Lock()
 	d, last := j.doubt, j.last
 	j.mu.Unlock()
@@ -275,6 +277,8 @@ func (j *Journal) Reload(ctx context.Context) error {
 		return err
 	}
 	defer h.Release()
+	ctx, done := j.interruptible(ctx)
+	defer done()
 	now, err := j.newest(ctx)
 	if err != nil {
 		return err

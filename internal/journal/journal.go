@@ -49,6 +49,7 @@ type Journal struct {
 	stood     *state.State // the state that the strategy knows as the handle's
 	fresh     bool         // the next commit carries the head's epoch + 1
 	claim     uint64       // seq of the newest own claim
+	claimant  string       // Step.Writer of that claim
 	committed bool         // a commit of this handle is in the history
 
 	// The buffer: what was appended and is not stored.

@@ -18,9 +18,9 @@ func (j *Journal) judge(tip *state.State, s *Step) (kept bool, err error) {
 	defer j.mu.Unlock()
 	base := s.Base
 	if base == nil {
-		base = anchorOf(j.view)
+		base = AnchorOf(j.view)
 	}
-	fence := j.fences(tip, base.Seq)
+	fence := j.fences(tip, base.Seq) || tip.Claimed > base.Seq && s.Writer != j.claimant
 	switch {
 	case tip.Summary.Tombstone:
 		return false, store.Deleted(tip.Object(false))
@@ -59,7 +59,8 @@ type Anchor struct {
 	Kept   bool   // it keeps a losing turn on Branch
 }
 
-func anchorOf(st *state.State) *Anchor {
+// AnchorOf returns the commit that a state ends with.
+func AnchorOf(st *state.State) *Anchor {
 	return &Anchor{
 		Commit: st.Summary.Commit, Seq: st.Summary.Seq, At: PlaceOf(st), Branch: st.Summary.Branch, Doc: st.Doc,
 		JSON: st.DocJSON,
@@ -117,7 +118,7 @@ func (a *Anchor) origin() origin {
 
 // sameHead reports whether a turn that was made on one state can be stored on the other.
 func sameHead(a, b *state.State) bool {
-	return a.Summary.Commit == b.Summary.Commit || anchorOf(a).inForce(b)
+	return a.Summary.Commit == b.Summary.Commit || AnchorOf(a).inForce(b)
 }
 
 // conflict returns the failure of what was made on an earlier state than now.

@@ -80,7 +80,7 @@ func (r *request) lines(j *Journal) error {
 	if r.kept {
 		base := s.Base
 		if base == nil {
-			base = anchorOf(j.State())
+			base = AnchorOf(j.State())
 		}
 		from = base.origin()
 		if base.endsBranch(r.Next) {
@@ -105,11 +105,20 @@ func (s *Step) takesBuffer() bool {
 	return s.Base == nil && !s.Move && !s.Note && !s.Claim && s.Reason != state.ReasonRoll
 }
 
-// idles reports whether a step has nothing to store: the session has its entries, or it has none, and the document
-// stays. One with a key is stored nevertheless, so that the key is known, and so is the first one of a session.
+// idles reports whether a step has nothing to store: the session has its entries, or it has none, and head and document
+// stay. One with a key is stored nevertheless, so that the key is known, and so is the first one of a session.
 func (s *Step) idles(r *request, tip *state.State) bool {
 	if s.Key != "" || tip.Summary.Commit == "" || len(r.own) > 0 || !s.brings() && !s.MayIdle {
 		return false
+	}
+	if s.Head != nil {
+		at := s.Head.Settled()
+		if ord, known := r.known[at.Entry]; known {
+			at = Place{ID: at.ID, Ord: int64(ord)}
+		}
+		if !at.Is(PlaceOf(tip)) {
+			return false
+		}
 	}
 	if s.Edit == nil {
 		return true
@@ -213,7 +222,7 @@ func (j *Journal) stored(r *request) {
 		e.store(ord)
 	}
 	if main.Record.Claim {
-		j.claim = main.Record.Seq
+		j.claim, j.claimant = main.Record.Seq, r.step.Writer
 	}
 	j.prune()
 }

@@ -13,20 +13,22 @@ import (
 type Step struct {
 	Reason string    // "" = turn, or compaction where one is among the entries
 	Time   time.Time // of the activity that is committed; zero = now
+	Writer string    // who makes it; "" = Config.Writer
 	Key    string    // idempotency key
 	Digest string    // of what the turn holds: the same key with another digest is ErrKeyReused; "" = not compared
 
 	// What the step is; none of them: a turn. A turn without Base takes the entries that were appended before it, and
 	// is made on the view.
-	Move  bool // a navigation
-	Note  bool // an annotation: it is made on the newest state, and conflicts with nothing but a claim
-	Claim bool // fences every older writer
+	Move    bool // a navigation
+	Nothing bool // a move to where the head is: it is judged, and nothing is stored
+	Note    bool // an annotation: it is made on the newest state, and conflicts with nothing but a claim
+	Claim   bool // fences every older writer
 
 	Entries []*Entry // of the step's own
 	IDs     []string // of all that the caller brought, in order, if that is more than Entries; nil = it is not
-	Base   *Anchor  // what the step was made on; nil = the view
-	Head   *Place   // where the head is afterwards; nil = at the last entry that moves it, or where it was
-	Branch string   // the branch that the head is on afterwards; "" = as before
+	Base    *Anchor  // what the step was made on; nil = the view
+	Head    *Place   // where the head is afterwards; nil = at the last entry that moves it, or where it was
+	Branch  string   // the branch that the head is on afterwards; "" = as before
 
 	// Edit makes the document from the one before; nil = unchanged. It must not keep or change its argument.
 	Edit func(checkpoint.Document) checkpoint.Document
@@ -34,9 +36,11 @@ type Step struct {
 	Settings bool
 	Profile  transcript.Profile
 	// Window is that of the place from which the head grows; it is used where the state has none, or another.
-	Window  *transcript.WorkingContext
-	Seen    uint64              // State.Next when Window was made: an amendment from there on is not in it
-	Outline *checkpoint.Outline // of the place that the head moves to; nil = the entries describe it
+	Window *transcript.WorkingContext
+	Seen   uint64 // State.Next when Window was made: an amendment from there on is not in it
+	// Outline describes the place that the head moves to, with those of the step's entries that are stored; nil = the
+	// entries describe it.
+	Outline func(stored []*Entry) *checkpoint.Outline
 
 	Kept     string              // names the line that the head leaves: rollback and the like
 	Names    []checkpoint.Rename // of branches; not of a line that is kept

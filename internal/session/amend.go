@@ -91,6 +91,9 @@ func (h *Handle) versions(
 		return was, is, false, err
 	}
 	ord, err := m.Find(id)
+	if isMissing(err) {
+		err = h.uncommittedEntry(ctx, id, err)
+	}
 	if err != nil {
 		return was, is, false, err
 	}
@@ -102,6 +105,18 @@ func (h *Handle) versions(
 		})
 	}
 	return was, is, ok && asked == ord, errors.Join(read(m.Stored(), &was), read(m, &is))
+}
+
+// uncommittedEntry returns ErrUncommitted if an entry is in the buffer, else what is missing.
+func (h *Handle) uncommittedEntry(ctx context.Context, id string, missing error) error {
+	m, err := h.Moment(ctx)
+	if err != nil {
+		return err
+	}
+	if ord, err := m.Find(id); err == nil && ord >= m.State.Next {
+		return fmt.Errorf("entry %s: %w", id, journal.ErrUncommitted)
+	}
+	return missing
 }
 
 // screenAmendment checks the draft of what an entry is to say. The hook sees it as a draft of the entry's type.

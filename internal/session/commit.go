@@ -26,6 +26,8 @@ type Commit struct {
 
 	Entries []transcript.Draft // that belong to the turn
 	Base    string             // id of the commit that the turn was made on; "" = where the handle is now
+	From    *string            // entry that the head moves to before; "" = before the first; nil = the head stays
+	Writer  string             // its name in the log; "" = Options.Journal.Writer
 
 	KeepBoth bool // as Options.KeepBoth, of this commit
 }
@@ -70,12 +72,7 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 	if err = errors.Join(err, checkKnown(drafts)); err != nil {
 		return journal.Result{}, err
 	}
-	held, err := h.j.Hold(ctx, "commit")
-	if err != nil {
-		return journal.Result{}, err
-	}
-	p, res, err := h.turn(ctx, held, o, drafts)
-	held.Release()
+	p, res, err := h.turn(ctx, o, drafts)
 	if err != nil {
 		return journal.Result{}, err
 	}
@@ -93,10 +90,20 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 	return res, nil
 }
 
-// turn stores a turn. The caller has the lock.
+// turn stores a turn, under the lock. A base that is not in memory is read before the lock is taken: no caller waits
+// for that read.
 func (h *Handle) turn(
-	ctx context.Context, held journal.Held, o Commit, drafts []transcript.Draft,
+	ctx context.Context, o Commit, drafts []transcript.Draft,
 ) (p *prepared, res journal.Result, err error) {
+	var base *journal.Anchor
+	if o.Base != "" {
+		base, _ = h.baseOf(ctx, h.j.Tip(), o.Base) // what fails is tried again under the lock, once the key is known
+	}
+	held, err := h.j.Hold(ctx, "commit")
+	if err != nil {
+		return nil, res, err
+	}
+	defer held.Release()
 	named := ""
 	if h.snapshots != nil {
 		named = h.snapshots.taken()
@@ -105,7 +112,18 @@ func (h *Handle) turn(
 	c := journal.Call{Key: o.Key, Digest: o.Digest, Based: o.Base != ""}
 	res, err = held.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		var err error
-		if p, err = h.step(ctx, o, drafts, on); err != nil {
+		if o.Base != "" && base == nil {
+			if base, err = h.baseOf(ctx, on, o.Base); err != nil {
+				return nil, err
+			}
+		}
+		h.ended()
+		if o.From != nil {
+			p, err = h.stepFrom(ctx, o, drafts, on, base)
+		} else {
+			p, err = h.step(ctx, o, drafts, on, base)
+		}
+		if err != nil {
 			return nil, err
 		}
 		p.step.Snapshot = named
@@ -177,15 +195,8 @@ type prepared struct {
 
 // step makes the step of a turn, on the newest state that is known. Without a base it takes the buffer along.
 func (h *Handle) step(
-	ctx context.Context, o Commit, drafts []transcript.Draft, on *state.State,
+	ctx context.Context, o Commit, drafts []transcript.Draft, on *state.State, base *journal.Anchor,
 ) (p *prepared, err error) {
-	h.ended()
-	var base *journal.Anchor
-	if o.Base != "" {
-		if base, err = h.baseOf(ctx, on, o.Base); err != nil {
-			return nil, err
-		}
-	}
 	known, err := h.parents(ctx, on, drafts)
 	if err != nil {
 		return nil, err
@@ -199,11 +210,7 @@ func (h *Handle) step(
 	defer h.mu.Unlock()
 	v := h.sync()
 	p = &prepared{from: v.State}
-	p.step = &journal.Step{
-		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Base: base, Settings: true, Profile: v.profile,
-		KeepBoth: h.o.KeepBoth || o.KeepBoth, KeepFenced: o.KeepBoth,
-		MayIdle: o.Reason == "" && !o.Edit.changes(),
-	}
+	p.step = h.turnStep(o, base, v.profile)
 	at, find := v.View.Head, h.j.Pending
 	if base != nil {
 		at, find = base.At, func(string) *journal.Entry { return nil }
@@ -211,12 +218,7 @@ func (h *Handle) step(
 	if p.step.Entries, p.step.IDs, err = h.build(drafts, at, known, find); err != nil {
 		return nil, err
 	}
-	for _, e := range p.step.Entries {
-		h.j.HoldBlobs(e.Blobs)
-		if e.Instead != nil {
-			h.j.HoldBlobs(e.Instead.Blobs)
-		}
-	}
+	h.holdBlobs(p.step.Entries)
 	edit := o.Edit
 	if base != nil {
 		if c := base.Doc.Context; c != nil {
@@ -237,6 +239,91 @@ func (h *Handle) step(
 		p.step.Edit = edit.apply
 	}
 	return p, nil
+}
+
+// turnStep returns the step of a turn, without its entries and its edit.
+func (h *Handle) turnStep(o Commit, base *journal.Anchor, profile transcript.Profile) *journal.Step {
+	return &journal.Step{
+		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Writer: o.Writer, Base: base, Settings: true, Profile: profile,
+		KeepBoth: h.o.KeepBoth || o.KeepBoth, KeepFenced: o.KeepBoth,
+		MayIdle: o.Reason == "" && !o.Edit.changes(),
+	}
+}
+
+// holdBlobs keeps the images of a turn's entries until they are stored.
+func (h *Handle) holdBlobs(entries []*journal.Entry) {
+	for _, e := range entries {
+		h.j.HoldBlobs(e.Blobs)
+		if e.Instead != nil {
+			h.j.HoldBlobs(e.Instead.Blobs)
+		}
+	}
+}
+
+// stepFrom makes the step of a turn that moves the head to an entry before. It takes no buffer along, and its document
+// is made of the one in force at that entry.
+func (h *Handle) stepFrom(
+	ctx context.Context, o Commit, drafts []transcript.Draft, on *state.State, base *journal.Anchor,
+) (*prepared, error) {
+	if base == nil && h.uncommitted() {
+		return nil, journal.ErrUncommitted
+	}
+	m, err := h.momentOn(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	mv := &move{at: journal.Place{Ord: -1}}
+	if *o.From != "" {
+		ord, err := m.Find(*o.From)
+		if err != nil {
+			return nil, fmt.Errorf("from: %w", err)
+		}
+		mv.at = m.Place(ord)
+	}
+	if mv.branch = branchAt(m, mv.at); h.o.NameLeft {
+		nameLeft(m, mv)
+	}
+	path, err := h.arrive(ctx, m, mv)
+	if err != nil {
+		return nil, err
+	}
+	known, err := h.parents(ctx, on, drafts)
+	if err != nil {
+		return nil, err
+	}
+	profile, _ := h.Rules()
+	step := h.turnStep(o, base, profile)
+	none := func(string) *journal.Entry { return nil }
+	if step.Entries, step.IDs, err = h.build(drafts, mv.at, known, none); err != nil {
+		return nil, err
+	}
+	h.holdBlobs(step.Entries)
+	step.Branch, step.Kept, step.Window, step.Seen = mv.branch, mv.kept, mv.window, mv.seen
+	if step.Head = &mv.at; len(step.Entries) > 0 {
+		at := journal.PlaceAt(step.Entries[len(step.Entries)-1])
+		step.Head = &at
+	}
+	doc, edit := *mv.doc, o.Edit
+	if doc.Settings = mv.setting; doc.Context != nil {
+		edit = edit.then(&Edit{context: doc.Context, own: step.Entries, setContext: true})
+	}
+	step.Edit = func(checkpoint.Document) checkpoint.Document {
+		if edit == nil {
+			return doc
+		}
+		return edit.apply(doc)
+	}
+	step.Outline = func(stored []*journal.Entry) *checkpoint.Outline {
+		all := slices.Clip(path)
+		for _, e := range stored {
+			if !e.Aside {
+				all = append(all, e.Head.Entry(0))
+			}
+		}
+		outline := state.Outline(all)
+		return &outline
+	}
+	return &prepared{step: step, from: h.State()}, nil
 }
 
 // withOwn adds the entries of a turn to an explicit context, and what they amend.
@@ -334,20 +421,33 @@ func (h *Handle) baseOf(ctx context.Context, on *state.State, id string) (*journ
 	}, nil
 }
 
-// commitByID finds a commit of st by its whole id.
+// commitByID finds a commit of st by its whole id: in memory, or in the id index, and then by one read of the segment
+// that has its line.
 func (h *Handle) commitByID(ctx context.Context, st *state.State, id string) (*View, error) {
 	if len(id) != 36 { // no UUID, and so no commit's: nothing is read
 		return nil, Missing("commit", id)
 	}
-	for c, err := range h.j.Log(ctx, st, st.Summary.Seq) {
-		if err != nil {
-			return nil, err
-		}
+	for _, c := range st.Lineage {
 		if c.Commit == id {
 			return h.atSeq(ctx, st, c.Seq)
 		}
 	}
-	return nil, Missing("commit", id)
+	known, err := h.j.Known(ctx, st, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	l, ok := known[id]
+	if !ok || !l.Commit {
+		return nil, Missing("commit", id)
+	}
+	mo, err := h.j.CommitLine(ctx, st, l.Ord)
+	if err != nil {
+		return nil, err
+	}
+	if mo.Commit.Commit != id { // another id of the same hash
+		return nil, Missing("commit", id)
+	}
+	return h.viewOf(st, mo), nil
 }
 
 // firstIDs returns the ids that the entries of a repeated turn got the first time.

@@ -31,8 +31,8 @@ func (h *Handle) Append(ctx context.Context, d []transcript.Draft) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(drafts, mayKnow) {
-		return nil, layout.BadInput("only the entries of a turn can name an id that is known")
+	if err := unknown(drafts); err != nil {
+		return nil, err
 	}
 	held, err := h.j.Hold(ctx, "append")
 	if err != nil {
@@ -53,6 +53,27 @@ func (h *Handle) Append(ctx context.Context, d []transcript.Draft) ([]string, er
 		return nil, err
 	}
 	return ids, nil
+}
+
+// mayKnow reports whether the session may have the id of a draft: it is then not stored again.
+func mayKnow(d transcript.Draft) bool { return d.OnKnownID != transcript.KnownError }
+
+// unknown refuses drafts with a rule for known ids outside of a turn.
+func unknown(drafts []transcript.Draft) error {
+	if slices.ContainsFunc(drafts, mayKnow) {
+		return layout.BadInput("OnKnownID is for the entries of a turn")
+	}
+	return nil
+}
+
+// checkKnown refuses a rule for known ids that does not exist.
+func checkKnown(drafts []transcript.Draft) error {
+	for i := range drafts {
+		if p := drafts[i].OnKnownID; p > transcript.KnownAmend {
+			return layout.BadInput("OnKnownID is %d: want KnownError, KnownIgnore or KnownAmend", p)
+		}
+	}
+	return nil
 }
 
 // places are the places of the parents that drafts name.
@@ -156,8 +177,8 @@ func (h *Handle) build(
 // builder makes entries of drafts.
 type builder struct {
 	o       *Options
-	at      journal.Place            // where the next draft grows unless it says otherwise
-	known   map[string]journal.Place // places of named parents
+	at      journal.Place               // where the next draft grows unless it says otherwise
+	known   map[string]journal.Place    // places of named parents
 	amends  map[string]transcript.Draft // places.amends
 	find    func(id string) *journal.Entry
 	ids     []string

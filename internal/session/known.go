@@ -10,22 +10,8 @@ import (
 
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
-	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-// mayKnow reports whether the session may have the id of a draft: it is then not stored again.
-func mayKnow(d transcript.Draft) bool { return d.OnKnownID != transcript.KnownError }
-
-// checkKnown refuses a rule for known ids that does not exist.
-func checkKnown(drafts []transcript.Draft) error {
-	for i := range drafts {
-		if p := drafts[i].OnKnownID; p > transcript.KnownAmend {
-			return layout.BadInput("OnKnownID is %d: want KnownError, KnownIgnore or KnownAmend", p)
-		}
-	}
-	return nil
-}
 
 // amendment returns the draft that is stored where the session has an entry with the id of d: it amends that entry.
 // nothing: the entry was looked at, and says that already.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -38,16 +39,23 @@ type move struct {
 	setting transcript.Settings
 }
 
-// MoveKey makes a move one, however often it is made. The zero value makes it one each time.
-type MoveKey struct {
-	Key    string // idempotency key, at most checkpoint.MaxName bytes
-	digest string // of what the move does
+// MoveOptions of a move or an annotation.
+type MoveOptions struct {
+	Key    string // idempotency key, at most checkpoint.MaxName bytes; "" = none
+	Base   string // id of the commit that it was made on; "" = the view
+	Writer string // its name in the log; "" = Options.Journal.Writer
+	digest string // of what the move does; "" without a key
+}
+
+// check refuses names that are too long or not text.
+func (k *MoveOptions) check() error {
+	return errors.Join(CheckName("idempotency key", k.Key), CheckName("writer", k.Writer))
 }
 
 // of returns the key for a move that does what the parts say: with another one the key is ErrKeyReused.
-func (k MoveKey) of(parts ...string) MoveKey {
+func (k MoveOptions) of(parts ...string) MoveOptions {
 	if k.Key == "" {
-		return MoveKey{}
+		return k
 	}
 	h := sha256.New()
 	for _, part := range parts {
@@ -58,14 +66,15 @@ func (k MoveKey) of(parts ...string) MoveKey {
 }
 
 // step is the move's.
-func (mv *move) step(k MoveKey) *journal.Step {
+func (mv *move) step(k MoveOptions) *journal.Step {
 	doc := *mv.doc
 	doc.Settings = mv.setting
 	step := &journal.Step{
-		Move: true, Reason: mv.reason, Key: k.Key, Digest: k.digest, Branch: mv.branch, Kept: mv.kept,
+		Move: true, Reason: mv.reason, Key: k.Key, Digest: k.digest, Writer: k.Writer, Branch: mv.branch,
+		Kept:   mv.kept,
 		Window: mv.window, Seen: mv.seen,
 		Keyframe: mv.reason == "rollback",
-		Head:     &mv.at, Entries: mv.added, Outline: &mv.outline,
+		Head:     &mv.at, Entries: mv.added, Outline: func([]*journal.Entry) *checkpoint.Outline { return &mv.outline },
 		Edit: func(checkpoint.Document) checkpoint.Document { return doc },
 	}
 	if n := len(mv.added); n > 0 {
@@ -75,29 +84,29 @@ func (mv *move) step(k MoveKey) *journal.Step {
 	return step
 }
 
-// travel makes a move. find returns where to go. A move whose key is known is not made.
+// travel makes a move. find returns where to go. A move whose key is known is not made. The hook sees the drafts of a
+// move before the lock is taken; the move is then made on the state that they were made for.
 func (h *Handle) travel(
-	ctx context.Context, k MoveKey, find func(m *Moment) (*move, error),
+	ctx context.Context, k MoveOptions, find func(m *Moment) (*move, error),
 ) (journal.Result, error) {
-	if err := CheckName("idempotency key", k.Key); err != nil {
+	if err := k.check(); err != nil {
 		return journal.Result{}, err
 	}
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
 	}
 	before, mark := h.IO(), h.streamed()
-	held, err := h.j.Hold(ctx, "commit")
-	if err != nil {
-		return journal.Result{}, err
+	p := planned{k: k, find: find}
+	if h.o.BeforeAppend != nil {
+		p.screened, p.shown, p.err = h.show(ctx, find)
 	}
-	c := journal.Call{Key: k.Key, Digest: k.digest}
-	res, err := held.Write(ctx, c, func(ctx context.Context, _ *state.State) (*journal.Step, error) {
-		if h.ended(); h.uncommitted() {
+	c := journal.Call{Key: k.Key, Digest: k.digest, Based: k.Base != ""}
+	res, err := h.j.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
+		if h.ended(); k.Base == "" && h.uncommitted() {
 			return nil, journal.ErrUncommitted
 		}
-		return h.prepared(ctx, k, find)
+		return h.prepared(ctx, &p, on)
 	})
-	held.Release()
 	if err != nil {
 		return journal.Result{}, err
 	}
@@ -108,67 +117,90 @@ func (h *Handle) travel(
 	return res, h.after(res, nil)
 }
 
+// planned is a move that waits for the lock.
+type planned struct {
+	k    MoveOptions
+	find func(m *Moment) (*move, error)
+
+	// Of a handle with a hook:
+	screened []transcript.Draft // what the hook returned
+	shown    *state.State       // the view that the hook was shown
+	err      error              // why it was not called
+}
+
+// show calls the hook with the drafts that a move would bring along now.
+func (h *Handle) show(
+	ctx context.Context, find func(m *Moment) (*move, error),
+) (drafts []transcript.Draft, shown *state.State, err error) {
+	shown = h.State()
+	m, err := h.Moment(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	mv, err := find(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	drafts, err = h.Screen(ctx, mv.drafts)
+	return drafts, shown, err
+}
+
 // uncommitted reports whether the buffer holds anything.
 func (h *Handle) uncommitted() (yes bool) {
 	h.look(func(v *view) { yes = len(v.Open) > 0 || v.unsaved || v.held != nil })
 	return yes
 }
 
-// prepared finds out where a move goes, and makes its step; nil where the head is there.
-func (h *Handle) prepared(
-	ctx context.Context, k MoveKey, find func(m *Moment) (*move, error),
-) (*journal.Step, error) {
-	m, mv, err := h.plan(ctx, find)
-	if err != nil {
-		return nil, err
-	}
-	if mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch) {
-		return nil, nil
-	}
-	if err := h.prepare(ctx, m, mv); err != nil {
-		return nil, err
-	}
-	return mv.step(k), nil
-}
-
-func (h *Handle) plan(ctx context.Context, find func(m *Moment) (*move, error)) (*Moment, *move, error) {
+// prepared finds out where a move goes, and makes its step on the newest state that is known.
+func (h *Handle) prepared(ctx context.Context, p *planned, on *state.State) (*journal.Step, error) {
+	var base *journal.Anchor
 	m, err := h.Moment(ctx)
-	if err != nil {
-		return nil, nil, err
+	switch {
+	case p.k.Base != "":
+		if base, err = h.baseOf(ctx, on, p.k.Base); err == nil {
+			m, err = h.momentOn(ctx, on)
+		}
+	case p.shown != nil:
+		base = journal.AnchorOf(p.shown)
 	}
-	mv, err := find(m)
-	if err == nil && h.o.NameLeft {
+	if err != nil {
+		return nil, err
+	}
+	mv, err := p.find(m)
+	if err != nil {
+		return nil, err
+	}
+	if h.o.NameLeft {
 		nameLeft(m, mv)
 	}
-	return m, mv, err
+	if mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch) {
+		return &journal.Step{Move: true, Base: base, Nothing: true}, nil
+	}
+	if h.o.BeforeAppend == nil {
+		mv.drafts, err = h.Screen(ctx, mv.drafts)
+	} else if err = p.err; err == nil {
+		mv.drafts = p.screened
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := h.prepare(ctx, m, mv, on); err != nil {
+		return nil, err
+	}
+	step := mv.step(p.k)
+	step.Base = base
+	return step, nil
 }
 
 // prepare reads what a move needs, document and window, and makes its entries.
-func (h *Handle) prepare(ctx context.Context, m *Moment, mv *move) error {
-	if mv.doc == nil {
-		doc, err := h.documentAt(ctx, m, mv.at)
-		if err != nil {
-			return err
-		}
-		mv.doc = &doc
-	}
-	doc := *mv.doc
-	if err := h.AmendItems(ctx, m, &doc); err != nil {
-		return err
-	}
-	mv.doc = &doc
-	profile, bound := h.Rules()
-	here, err := h.WindowAt(ctx, m, mv.at, profile, bound)
+func (h *Handle) prepare(ctx context.Context, m *Moment, mv *move, on *state.State) error {
+	path, err := h.arrive(ctx, m, mv)
 	if err != nil {
 		return err
 	}
-	if mv.at.Settled().Entry == nil && m.durable(mv.at) { // else its entries have no ordinals yet
-		mv.window, mv.seen = here, m.State.Next
-	}
-	mv.setting = here.Context().Settings
-	path := here.Entries()
 	if len(mv.drafts) > 0 {
-		if path, err = h.grow(ctx, mv, profile, path); err != nil {
+		profile, _ := h.Rules()
+		if path, err = h.grow(ctx, mv, profile, path, on); err != nil {
 			return err
 		}
 	}
@@ -176,22 +208,47 @@ func (h *Handle) prepare(ctx context.Context, m *Moment, mv *move) error {
 	return nil
 }
 
+// arrive reads the document and the window at the place where the head goes, and returns the entries of the window.
+func (h *Handle) arrive(ctx context.Context, m *Moment, mv *move) ([]transcript.Entry, error) {
+	if mv.doc == nil {
+		doc, err := h.documentAt(ctx, m, mv.at)
+		if err != nil {
+			return nil, err
+		}
+		mv.doc = &doc
+	}
+	doc := *mv.doc
+	if err := h.AmendItems(ctx, m, &doc); err != nil {
+		return nil, err
+	}
+	mv.doc = &doc
+	profile, bound := h.Rules()
+	here, err := h.WindowAt(ctx, m, mv.at, profile, bound)
+	if err != nil {
+		return nil, err
+	}
+	if mv.at.Settled().Entry == nil && m.durable(mv.at) { // else its entries have no ordinals yet
+		mv.window, mv.seen = here, m.State.Next
+	}
+	mv.setting = here.Context().Settings
+	return here.Entries(), nil
+}
+
 // durable reports whether a place was acknowledged at that moment.
 func (m *Moment) durable(at journal.Place) bool { return at.Settled().Ord < int64(m.State.Next) }
 
 // grow makes the entries that a move brings along, and returns the path to them.
 func (h *Handle) grow(
-	ctx context.Context, mv *move, profile transcript.Profile, path []transcript.Entry,
+	ctx context.Context, mv *move, profile transcript.Profile, path []transcript.Entry, on *state.State,
 ) ([]transcript.Entry, error) {
-	drafts, err := h.Screen(ctx, mv.drafts)
+	if err := unknown(mv.drafts); err != nil {
+		return nil, err
+	}
+	known, err := h.parents(ctx, on, mv.drafts)
 	if err != nil {
 		return nil, err
 	}
-	known, err := h.parents(ctx, h.j.Tip(), drafts)
-	if err != nil {
-		return nil, err
-	}
-	if mv.added, _, err = h.build(drafts, mv.at, known, h.j.Pending); err != nil {
+	if mv.added, _, err = h.build(mv.drafts, mv.at, known, h.j.Pending); err != nil {
 		return nil, err
 	}
 	doc := *mv.doc
@@ -285,7 +342,7 @@ func branchAt(m *Moment, at journal.Place) string {
 
 // Branch makes the head grow at an entry next; "" = a new root. A summary without text is none.
 func (h *Handle) Branch(
-	ctx context.Context, k MoveKey, entry, name string, summary Summary,
+	ctx context.Context, k MoveOptions, entry, name string, summary Summary,
 ) (journal.Result, error) {
 	if err := CheckName("branch name", name); err != nil {
 		return journal.Result{}, err
@@ -341,7 +398,7 @@ func (s Summary) draft(from string) transcript.Draft {
 }
 
 // Switch goes to a branch by name, or to the newest leaf below an entry.
-func (h *Handle) Switch(ctx context.Context, k MoveKey, entryOrBranch string) (journal.Result, error) {
+func (h *Handle) Switch(ctx context.Context, k MoveOptions, entryOrBranch string) (journal.Result, error) {
 	return h.travel(ctx, k.of("switch", entryOrBranch), func(m *Moment) (*move, error) {
 		if b, ok := m.State.Branch(entryOrBranch); ok {
 			return &move{
@@ -363,7 +420,7 @@ func (h *Handle) Switch(ctx context.Context, k MoveKey, entryOrBranch string) (j
 }
 
 // Edit makes d a sibling of an entry, and the head.
-func (h *Handle) Edit(ctx context.Context, k MoveKey, entry string, d transcript.Draft) (journal.Result, error) {
+func (h *Handle) Edit(ctx context.Context, k MoveOptions, entry string, d transcript.Draft) (journal.Result, error) {
 	if d.Raw != nil {
 		return journal.Result{}, layout.BadInput("a complete line has its own parent: use Append")
 	}

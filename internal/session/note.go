@@ -15,20 +15,26 @@ import (
 // buffer and view alone. Whether there is anything to do is decided on the newest state.
 
 // note stores an annotation, or a claim. plan returns nil where nothing would change.
-func (h *Handle) note(ctx context.Context, k MoveKey, plan journal.Plan) (journal.Result, error) {
-	if err := CheckName("idempotency key", k.Key); err != nil {
+func (h *Handle) note(ctx context.Context, k MoveOptions, plan journal.Plan) (journal.Result, error) {
+	if err := k.check(); err != nil {
 		return journal.Result{}, err
 	}
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
 	}
 	before := h.IO()
-	held, err := h.j.Hold(ctx, "commit")
-	if err != nil {
-		return journal.Result{}, err
-	}
-	res, err := held.Write(ctx, journal.Call{Key: k.Key, Digest: k.digest, Based: true}, plan)
-	held.Release()
+	c := journal.Call{Key: k.Key, Digest: k.digest, Based: true}
+	res, err := h.j.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
+		step, err := plan(ctx, on)
+		if step == nil || err != nil {
+			return step, err
+		}
+		step.Key, step.Digest, step.Writer = k.Key, k.digest, k.Writer
+		if k.Base != "" {
+			step.Base, err = h.baseOf(ctx, on, k.Base)
+		}
+		return step, err
+	})
 	if err != nil {
 		return journal.Result{}, err
 	}
@@ -40,7 +46,7 @@ func (h *Handle) note(ctx context.Context, k MoveKey, plan journal.Plan) (journa
 }
 
 // noteStep makes the step of an annotation that adds entries.
-func (h *Handle) noteStep(on *state.State, reason string, k MoveKey, drafts []transcript.Draft) (*journal.Step, error) {
+func (h *Handle) noteStep(on *state.State, reason string, drafts []transcript.Draft) (*journal.Step, error) {
 	if len(drafts) == 0 {
 		return nil, nil
 	}
@@ -52,28 +58,11 @@ func (h *Handle) noteStep(on *state.State, reason string, k MoveKey, drafts []tr
 		e.Aside = true
 		h.j.HoldBlobs(e.Blobs)
 	}
-	return &journal.Step{Note: true, Reason: reason, Key: k.Key, Digest: k.digest, Entries: entries}, nil
-}
-
-// momentOn returns the tree of a state that may be newer than the view.
-func (h *Handle) momentOn(ctx context.Context, on *state.State) (*Moment, error) {
-	if on.Summary.Commit == h.j.Tip().Summary.Commit {
-		return h.Moment(ctx)
-	}
-	b := transcript.NewTreeBuilder()
-	for sk, err := range h.j.Skeletons(ctx, on, 0) {
-		if err == nil {
-			err = grow(b, sk)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return &Moment{Tree: b.Tree(on.Summary.Entry, nil, nil), State: on, Head: journal.PlaceOf(on)}, nil
+	return &journal.Step{Note: true, Reason: reason, Entries: entries}, nil
 }
 
 // Label names an entry for people; "" clears.
-func (h *Handle) Label(ctx context.Context, k MoveKey, entry, label string) (journal.Result, error) {
+func (h *Handle) Label(ctx context.Context, k MoveOptions, entry, label string) (journal.Result, error) {
 	k = k.of("label", entry, label)
 	drafts, err := h.Screen(ctx, []transcript.Draft{LabelDraft(entry, label)})
 	if err != nil {
@@ -89,19 +78,20 @@ func (h *Handle) Label(ctx context.Context, k MoveKey, entry, label string) (jou
 		case at.ID != entry: // a prefix of the id
 			drafts[0] = LabelDraft(at.ID, label)
 		}
-		return h.noteStep(on, "label", k, drafts)
+		return h.noteStep(on, "label", drafts)
 	})
 }
 
 // RenameBranch changes the name of a branch, or removes it.
-func (h *Handle) RenameBranch(ctx context.Context, from, to string) (journal.Result, error) {
+func (h *Handle) RenameBranch(ctx context.Context, k MoveOptions, from, to string) (journal.Result, error) {
 	if err := errors.Join(CheckName("branch name", from), CheckName("branch name", to)); err != nil {
 		return journal.Result{}, err
 	}
 	if from == "" {
 		return journal.Result{}, layout.BadInput("the name of the branch is empty")
 	}
-	return h.note(ctx, MoveKey{}, func(_ context.Context, on *state.State) (*journal.Step, error) {
+	k = k.of("rename", from, to)
+	return h.note(ctx, k, func(_ context.Context, on *state.State) (*journal.Step, error) {
 		if to == "" && from == on.Summary.Branch {
 			return nil, layout.BadInput("branch %q: the session is on it", from)
 		}
@@ -114,7 +104,7 @@ func (h *Handle) RenameBranch(ctx context.Context, from, to string) (journal.Res
 // Annotate commits entries about the session. say returns those that change something in the newest state; drafts are
 // what the hook is shown.
 func (h *Handle) Annotate(
-	ctx context.Context, k MoveKey, drafts []transcript.Draft,
+	ctx context.Context, k MoveOptions, drafts []transcript.Draft,
 	say func(now checkpoint.Summary) ([]transcript.Draft, error),
 ) (journal.Result, error) {
 	screened, err := h.Screen(ctx, drafts)
@@ -134,14 +124,14 @@ func (h *Handle) Annotate(
 		if len(list) > 0 && h.o.BeforeAppend != nil {
 			list = screened
 		}
-		return h.noteStep(on, state.ReasonInfo, k, list)
+		return h.noteStep(on, state.ReasonInfo, list)
 	})
 }
 
 // Amend replaces what an entry says, or hides it where d is nil. A draft without type and body takes every amendment
 // back. Where the entry says that already, nothing is committed.
 func (h *Handle) Amend(
-	ctx context.Context, k MoveKey, entry string, d *transcript.Draft,
+	ctx context.Context, k MoveOptions, entry string, d *transcript.Draft,
 ) (journal.Result, error) {
 	var body []byte
 	if d != nil {
@@ -164,9 +154,6 @@ func (h *Handle) Amend(
 	k = k.of("amend", entry, string(body))
 	var draft transcript.Draft
 	res, err := h.note(ctx, k, func(ctx context.Context, on *state.State) (*journal.Step, error) {
-		if h.j.Pending(entry) != nil {
-			return nil, journal.ErrUncommitted
-		}
 		was, is, first, err := h.versions(ctx, on, entry)
 		if err != nil {
 			return nil, err
@@ -177,7 +164,7 @@ func (h *Handle) Amend(
 		if d == nil && is.Hidden || d != nil && !is.Hidden && says(is, draft) {
 			return nil, nil
 		}
-		step, err := h.noteStep(on, "amend", k, []transcript.Draft{draft})
+		step, err := h.noteStep(on, "amend", []transcript.Draft{draft})
 		if err != nil {
 			return nil, err
 		}

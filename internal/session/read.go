@@ -82,13 +82,45 @@ func (h *Handle) Moment(ctx context.Context) (*Moment, error) {
 		return nil, err
 	}
 	b := h.trees.b
-	branches := make([]transcript.Branch, len(m.State.Branches))
-	for i, br := range m.State.Branches {
-		branches[i] = transcript.Branch{Name: br.Name, Head: br.Head}
-	}
-	m.Tree = b.Tree(m.Head.ID, branches, m.rows(int64(b.Len())))
+	m.Tree = b.Tree(m.Head.ID, branchesOf(m.State), m.rows(int64(b.Len())))
 	h.trees.last = m
 	return m, nil
+}
+
+// momentOn returns the tree of a state that may be newer than the view, with its head, and without the buffer.
+func (h *Handle) momentOn(ctx context.Context, on *state.State) (*Moment, error) {
+	at := journal.PlaceOf(on)
+	m, err := h.Moment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if m.State.Summary.Commit == on.Summary.Commit && len(m.open) == 0 && m.Head.Is(at) {
+		return m, nil
+	}
+	h.trees.mu.Lock()
+	defer h.trees.mu.Unlock()
+	b := h.trees.b
+	if uint64(b.Len()) > on.Next || m.State.Summary.Commit != on.Summary.Commit {
+		b = transcript.NewTreeBuilder()
+		for sk, err := range h.j.Skeletons(ctx, on, 0) {
+			if err == nil {
+				err = grow(b, sk)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &Moment{Tree: b.Tree(at.ID, branchesOf(on), nil), State: on, Head: at}, nil
+}
+
+// branchesOf returns the named branches of a state for its tree.
+func branchesOf(st *state.State) []transcript.Branch {
+	branches := make([]transcript.Branch, len(st.Branches))
+	for i, b := range st.Branches {
+		branches[i] = transcript.Branch{Name: b.Name, Head: b.Head}
+	}
+	return branches
 }
 
 // same reports whether a later moment has the same entries and heads, as after a Reload that found nothing new: then

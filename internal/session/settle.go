@@ -8,8 +8,8 @@ import (
 )
 
 // Claim takes the session. The view stays.
-func (h *Handle) Claim(ctx context.Context) (journal.Result, error) {
-	return h.note(ctx, MoveKey{}, func(context.Context, *state.State) (*journal.Step, error) {
+func (h *Handle) Claim(ctx context.Context, k MoveOptions) (journal.Result, error) {
+	return h.note(ctx, k.of("claim"), func(context.Context, *state.State) (*journal.Step, error) {
 		return &journal.Step{Reason: state.ReasonClaim, Claim: true}, nil
 	})
 }
@@ -27,6 +27,19 @@ func (h *Handle) Settle(ctx context.Context, commit string) (journal.Result, err
 	}
 	r.IO = h.IO().Sub(before)
 	return r, h.after(r, nil)
+}
+
+// Keyed returns the receipt of the commit that has an idempotency key. If no commit has it, nothing is done, and the
+// receipt is not Repeated.
+func (h *Handle) Keyed(ctx context.Context, key string) (journal.Result, error) {
+	if err := CheckName("idempotency key", key); err != nil {
+		return journal.Result{}, err
+	}
+	if err := h.Writable(ctx); err != nil {
+		return journal.Result{}, err
+	}
+	return h.j.Write(ctx, journal.Call{Key: key, Based: true},
+		func(context.Context, *state.State) (*journal.Step, error) { return nil, nil })
 }
 
 // Discard drops the buffer and the doubt, without I/O.

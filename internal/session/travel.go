@@ -318,7 +318,7 @@ func (v *View) Diff(ctx context.Context, to *View, most int) (d checkpoint.Diff,
 
 // Rollback goes back to a view: its state, context and head, as a new commit on a new branch. The line
 // that is left keeps its name, which is in the receipt. to is what the caller called the view.
-func (h *Handle) Rollback(ctx context.Context, k MoveKey, v *View, to string) (journal.Result, error) {
+func (h *Handle) Rollback(ctx context.Context, k MoveOptions, v *View, to string) (journal.Result, error) {
 	return h.travel(ctx, k.of("rollback", to), func(m *Moment) (*move, error) {
 		name := freeRollback(m.State, v.Commit.Seq)
 		return &move{at: v.Head.Settled(), reason: "rollback", branch: name, kept: m.State.Summary.Branch, doc: &v.Doc},

@@ -53,7 +53,7 @@ func playRollback(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	if err := w.Receipt(h.Rollback(ctx, session.MoveKey{Key: "back"}, v, "seq:1")); err != nil {
+	if err := w.Receipt(h.Rollback(ctx, session.MoveOptions{Key: "back"}, v, "seq:1")); err != nil {
 		return err
 	}
 	if err := w.Live(ctx, h, w.text()); err != nil {
@@ -71,16 +71,16 @@ func playBranches(ctx context.Context, w *World) error {
 	if err := w.Live(ctx, h, w.text()); err != nil {
 		return err
 	}
-	if err := w.Receipt(h.Branch(ctx, session.MoveKey{}, at, "other", session.Summary{})); err != nil {
+	if err := w.Receipt(h.Branch(ctx, session.MoveOptions{}, at, "other", session.Summary{})); err != nil {
 		return err
 	}
 	if err := w.Live(ctx, h, w.text()); err != nil {
 		return err
 	}
-	if err := w.Receipt(h.Label(ctx, session.MoveKey{}, at, "here")); err != nil {
+	if err := w.Receipt(h.Label(ctx, session.MoveOptions{}, at, "here")); err != nil {
 		return err
 	}
-	return w.Receipt(h.Switch(ctx, session.MoveKey{Key: "to main"}, "main"))
+	return w.Receipt(h.Switch(ctx, session.MoveOptions{Key: "to main"}, "main"))
 }
 
 // two are two processes on one session.

@@ -1,0 +1,194 @@
+package coppice_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// fork3 makes a session u1 a1 u2 a2, whose state counts its commits, and returns the ids of its entries.
+func fork3(t *testing.T, store *coppice.Store, id string) (*coppice.Session, []string) {
+	t.Helper()
+	s := create(t, store, id, &coppice.SessionOptions{})
+	var all []string
+	for i, d := range []transcript.Draft{
+		entry.User("u1"), entry.Assistant("a1"), entry.User("u2"), entry.Assistant("a2"),
+	} {
+		r := must(s.Commit(bg, coppice.Turn{State: state{Turns: i + 1}, Entries: []transcript.Draft{d}}))(t)
+		all = append(all, r.IDs...)
+	}
+	return s, all
+}
+
+// A turn with From leaves what Branch and Commit leave together, by one commit.
+func TestTurnFrom(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		for name, at := range map[string]int{"first": 0, "middle": 1, "head": 3, "root": -1} {
+			for _, docs := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, " ", docs), func(t *testing.T) {
+					turn := coppice.Turn{Entries: []transcript.Draft{entry.User("new")}}
+					if docs {
+						turn.Docs = map[string]any{"a": 1}
+					}
+					two, all := fork3(t, store, fmt.Sprint("two-", name, docs))
+					from := ""
+					if at >= 0 {
+						from = all[at]
+					}
+					must(two.Branch(bg, from, nil))(t)
+					must(two.Commit(bg, turn))(t)
+					one, all := fork3(t, store, fmt.Sprint("one-", name, docs))
+					if turn.From = &from; at >= 0 {
+						turn.From = &all[at]
+					}
+					r := must(one.Commit(bg, turn))(t)
+					same(t, "seq", r.Seq, uint64(5))
+					for _, h := range []*coppice.Session{one, open(t, store, one.ID())} {
+						same(t, "context", texts(t, h), texts(t, two))
+						same(t, "state", stateOf(t, h), stateOf(t, two))
+						got, want := h.Info(), two.Info()
+						same(t, "preview", got.Preview, want.Preview)
+						same(t, "status", got.Status, want.Status)
+						same(t, "branch", got.Branch, want.Branch)
+						same(t, "head", h.Head().Entry, r.IDs[0])
+						doc := 0
+						ok(t, h.Doc("a", &doc))
+						same(t, "document", doc == 1, docs)
+					}
+				})
+			}
+		}
+	})
+}
+
+// A turn with From is judged, kept and repeated as any other turn, and takes no drafts.
+func TestTurnFromIsATurn(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s, all := fork3(t, store, "s")
+		mine := open(t, store, "s")
+		say(t, mine, "draft")
+		turn := coppice.Turn{
+			Key: "k", From: &all[0], State: state{Turns: 9}, Entries: []transcript.Draft{entry.User("new")},
+		}
+		if _, err := mine.Commit(bg, turn); !errors.Is(err, coppice.ErrUncommitted) {
+			t.Fatalf("with a buffer: %v, want ErrUncommitted", err)
+		}
+		base := mine.Head().Commit
+		say(t, s, "other")
+		commit(t, s, state{Turns: 5})
+		turn.Base = base
+		if _, err := mine.Commit(bg, turn); !errors.Is(err, coppice.ErrConflict) {
+			t.Fatalf("the head moved: %v, want ErrConflict", err)
+		}
+		turn.KeepBoth = true
+		r := must(mine.Commit(bg, turn))(t)
+		if r.Kept == "" {
+			t.Fatalf("it is not kept: %+v", r)
+		}
+		same(t, "the session's state", stateOf(t, open(t, store, "s")), state{Turns: 5})
+		again := must(open(t, store, "s").Commit(bg, turn))(t)
+		same(t, "repeated", again.Repeated, true)
+		same(t, "ids", again.IDs, r.IDs)
+		turn.From = &all[1]
+		if _, err := mine.Commit(bg, turn); !errors.Is(err, coppice.ErrKeyReused) {
+			t.Fatalf("another place under the key: %v, want ErrKeyReused", err)
+		}
+		same(t, "buffer", texts(t, mine), "u1 a1 u2 a2 draft")
+		h := open(t, store, "s")
+		must(h.Switch(bg, r.Kept))(t)
+		same(t, "kept line", texts(t, h), "u1 new")
+		same(t, "its state", stateOf(t, h), state{Turns: 9})
+		gone := "nowhere"
+		if _, err := h.Commit(bg, coppice.Turn{From: &gone}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("no such entry: %v, want fs.ErrNotExist", err)
+		}
+	})
+}
+
+// A batch with From that is sent again is answered: its entries are known, and the head is there.
+func TestTurnFromWithKnownEntries(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s, all := fork3(t, store, "s")
+		turn := coppice.Turn{From: &all[0], Entries: known(transcript.KnownIgnore, noted("x", "y")...)}
+		first := must(s.Commit(bg, turn))(t)
+		again := must(s.Commit(bg, turn))(t)
+		same(t, "again", fmt.Sprint(again.Repeated, again.IDs, again.Commit == first.Commit), "true [x y] true")
+		must(s.Switch(bg, all[3]))(t)
+		r := must(s.Commit(bg, turn))(t) // it moves the head to what is known
+		same(t, "moved", fmt.Sprint(r.Repeated, r.IDs, r.Entries, r.Entry), "false [x y] 0y")
+		same(t, "head", open(t, store, "s").Head().Entry, "y")
+	})
+}
+
+// A move that names its base is judged by it, leaves the buffer alone, and goes from the newest state.
+func TestMovesWithBase(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s, all := fork3(t, store, "s")
+		mine := open(t, store, "s")
+		base := mine.Head().Commit
+		must(s.Label(bg, all[0], "x"))(t) // moves nothing
+		say(t, mine, "draft")
+		if _, err := mine.Branch(bg, all[1], nil); !errors.Is(err, coppice.ErrUncommitted) {
+			t.Fatalf("without a base: %v, want ErrUncommitted", err)
+		}
+		r := must(mine.Branch(bg, all[1], nil, coppice.WithBase(base), coppice.WithKey("k")))(t)
+		same(t, "the session", texts(t, open(t, store, "s")), "u1 a1")
+		same(t, "the handle and its buffer", texts(t, mine), "u1 a1 u2 a2 draft")
+		again := must(open(t, store, "s").Branch(bg, all[1], nil, coppice.WithBase(base), coppice.WithKey("k")))(t)
+		same(t, "again", fmt.Sprint(again.Repeated, again.Commit == r.Commit), "true true")
+		for name, move := range map[string]func(o coppice.MoveOption) (coppice.Receipt, error){
+			"branch": func(o coppice.MoveOption) (coppice.Receipt, error) { return s.Branch(bg, all[0], nil, o) },
+			"switch": func(o coppice.MoveOption) (coppice.Receipt, error) { return s.Switch(bg, all[3], o) },
+			"stay":   func(o coppice.MoveOption) (coppice.Receipt, error) { return s.Switch(bg, all[1], o) },
+			"edit": func(o coppice.MoveOption) (coppice.Receipt, error) {
+				return s.Edit(bg, all[0], entry.User("v2"), o)
+			},
+			"rollback": func(o coppice.MoveOption) (coppice.Receipt, error) {
+				return s.Rollback(bg, coppice.Target{Seq: 1}, o)
+			},
+		} {
+			if _, err := move(coppice.WithBase(base)); !errors.Is(err, coppice.ErrConflict) {
+				t.Errorf("%s on an old base: %v, want ErrConflict", name, err)
+			}
+		}
+		must(s.Edit(bg, all[0], entry.User("v2"), coppice.WithBase(r.Commit)))(t)
+		same(t, "on a newer base than the handle shows", texts(t, open(t, store, "s")), "v2")
+	})
+}
+
+// Callers that share a handle are told apart by their names: a claim fences the turns, moves and annotations of the
+// others that were made on a commit before.
+func TestWriters(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s, all := fork3(t, store, "s")
+		base := s.Head().Commit
+		r := must(s.Claim(bg, coppice.WithWriter("a")))(t)
+		turn := func(writer, base string) coppice.Turn {
+			return coppice.Turn{Writer: writer, Base: base, Entries: []transcript.Draft{entry.User("by " + writer)}}
+		}
+		by := coppice.WithWriter("b")
+		_, terr := s.Commit(bg, turn("b", base))
+		_, merr := s.Branch(bg, all[0], nil, coppice.WithBase(base), by)
+		_, nerr := s.Label(bg, all[0], "x", coppice.WithBase(base), by)
+		for what, err := range map[string]error{"turn": terr, "move": merr, "annotation": nerr} {
+			if !errors.Is(err, coppice.ErrFenced) {
+				t.Errorf("%s of another writer: %v, want ErrFenced", what, err)
+			}
+		}
+		must(s.Label(bg, all[0], "x", by))(t) // made on nothing in particular
+		mine := must(s.Commit(bg, turn("a", base)))(t)
+		must(s.Commit(bg, turn("b", mine.Commit)))(t)
+		var writers []string
+		for c, err := range s.Log(bg, coppice.Target{}) {
+			if ok(t, err); c.Seq >= r.Seq {
+				writers = append(writers, c.Writer)
+			}
+		}
+		same(t, "writers", fmt.Sprint(writers), "[b a b a]")
+	})
+}
