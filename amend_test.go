@@ -502,7 +502,8 @@ func TestKnownAmend(t *testing.T) {
 			t.Helper()
 			turn := coppice.Turn{}
 			for i, text := range texts {
-				turn.Entries = append(turn.Entries, known(transcript.KnownAmend, named("m"+string(rune('1'+i)), text))...)
+				turn.Entries = append(turn.Entries, named("m"+string(rune('1'+i)), text))
+				known(transcript.KnownAmend, turn.Entries...)
 			}
 			return must(s.Commit(ctx, turn))(t)
 		}

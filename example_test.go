@@ -3,6 +3,7 @@ package coppice_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -12,6 +13,7 @@ import (
 	_ "github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // The six lines of the README. They leave out what a program does with errors.
@@ -122,6 +124,36 @@ func ExampleSession_RenameBranch() {
 	s.RenameBranch(ctx, "main", "")
 	fmt.Println(s.Head().Branch, s.Info().Entries)
 	// Output: again 1
+}
+
+// Two callers share one handle. Each names itself and the commit that it saw; a turn can begin at an earlier entry.
+func ExampleTurn_from() {
+	ctx := context.Background()
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	s, err := store.Create("quay", nil)
+	if err != nil {
+		panic(err)
+	}
+	first, err := s.Commit(ctx, coppice.Turn{Entries: []transcript.Draft{entry.User("When is high water?")}})
+	if err != nil {
+		panic(err)
+	}
+	s.Claim(ctx, coppice.WithWriter("anna"))
+	root := ""
+	_, err = s.Commit(ctx, coppice.Turn{
+		Writer: "ben", Base: first.Commit, From: &root, Entries: []transcript.Draft{entry.User("When is low water?")},
+	})
+	fmt.Println(errors.Is(err, coppice.ErrFenced)) // anna has claimed the session since
+	r, err := s.Edit(ctx, first.Entry, entry.User("When is low water?"),
+		coppice.WithWriter("anna"), coppice.WithBase(first.Commit))
+	fmt.Println(r.Seq, err)
+	// Output:
+	// true
+	// 3 <nil>
 }
 
 // An answer is shown while it is streamed, and a turn holds it in the end.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -191,4 +193,33 @@ func TestWriters(t *testing.T) {
 		}
 		same(t, "writers", fmt.Sprint(writers), "[b a b a]")
 	})
+}
+
+// The commit that a turn was made on is found by the index of ids, however old it is, and without a walk.
+func TestBaseOfAnOldCommit(t *testing.T) {
+	for name, b := range map[string]backend.Backend{"replace": memory.New(), "append": memory.NewAppender()} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t, b, nil)
+			s := create(t, store, "s", noSnapshots)
+			first := must(s.Commit(bg, coppice.Turn{Entries: noted("first")}))(t)
+			rested(t, store, s)
+			coppice.Inline(store)
+			s = must(store.Open(bg, "s", noSnapshots))(t)
+			noteMore(t, s, 3000, 10)
+			rested(t, store, s)
+			h := must(store.Open(bg, "s", noSnapshots))(t)
+			before := h.IO()
+			turn := coppice.Turn{Base: first.Commit, Entries: noted("late"), KeepBoth: true}
+			r := must(h.Commit(bg, turn))(t)
+			if r.Kept == "" {
+				t.Errorf("it is not kept: %+v", r)
+			}
+			if io := h.IO().Sub(before); io.Get > 7 || io.List > 0 {
+				t.Errorf("%d gets and %d lists, want at most 7 gets: 3 runs of ids, the active log, a line and its segment",
+					io.Get, io.List)
+			}
+			same(t, "it grows from", must(h.Entry(bg, "late"))(t).ParentID, "first")
+			ok(t, h.Close())
+		})
+	}
 }

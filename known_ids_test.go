@@ -44,6 +44,13 @@ func noteMany(t testing.TB, store *coppice.Store, id string, n, each int) *coppi
 	t.Helper()
 	coppice.Inline(store)
 	s := create(t, store, id, noSnapshots)
+	noteMore(t, s, n, each)
+	return s
+}
+
+// noteMore adds n entries to a session, each commits of them.
+func noteMore(t testing.TB, s *coppice.Session, n, each int) {
+	t.Helper()
 	for at := 0; at < n; at += each {
 		list := make([]string, min(each, n-at))
 		for i := range list {
@@ -51,7 +58,6 @@ func noteMany(t testing.TB, store *coppice.Store, id string, n, each int) *coppi
 		}
 		must(s.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(list...)...)}))(t)
 	}
-	return s
 }
 
 // rested makes what is overdue, if its background work lagged behind, and closes the session.
@@ -309,7 +315,8 @@ func TestKnownIDsState(t *testing.T) {
 
 		pending := noted("p")
 		must(s.Append(bg, pending...))(t)
-		r = must(s.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, append(pending, noted("q", "q")...)...)}))(t)
+		all := known(transcript.KnownIgnore, append(pending, noted("q", "q")...)...)
+		r = must(s.Commit(bg, coppice.Turn{Entries: all}))(t)
 		same(t, "a pending one", fmt.Sprint(r.Entries, r.IDs), "2 [p q q]")
 		same(t, "what grows from it", must(s.Entry(bg, "q"))(t).ParentID, "p")
 
@@ -327,14 +334,17 @@ func TestKnownIDsOfAnotherWriter(t *testing.T) {
 		s := create(t, store, "s", nil)
 		say(t, s, "u1", "a1")
 		commit(t, s, nil)
-		for name, policy := range map[string]transcript.KnownID{"error": transcript.KnownError, "ignore": transcript.KnownIgnore} {
+		for name, policy := range map[string]transcript.KnownID{
+			"error": transcript.KnownError, "ignore": transcript.KnownIgnore,
+		} {
 			mine, other := open(t, store, "s"), open(t, store, "s")
 			must(mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name+"-first")...)}))(t)
 			must(other.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(name+"-first")...)}))(t)
 			// a label of the other moves neither head nor document, and the next commit goes on from both
 			must(other.Label(bg, name+"-first", "x"))(t)
 			_, err := mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name+"-first", name+"-next")...)})
-			if policy == transcript.KnownError && !errors.Is(err, fs.ErrExist) || policy == transcript.KnownIgnore && err != nil {
+			refused := errors.Is(err, fs.ErrExist)
+			if policy == transcript.KnownError && !refused || policy == transcript.KnownIgnore && err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -356,7 +366,8 @@ func TestKnownIDsTogether(t *testing.T) {
 		errs := make(chan error, callers)
 		for range callers {
 			go func() {
-				_, err := s.Commit(context.Background(), coppice.Turn{Entries: known(transcript.KnownIgnore, noted("a", "b")...)})
+				list := known(transcript.KnownIgnore, noted("a", "b")...)
+				_, err := s.Commit(context.Background(), coppice.Turn{Entries: list})
 				errs <- err
 			}()
 		}

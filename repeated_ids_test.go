@@ -45,7 +45,9 @@ func TestRepeatedTurnWithOwnIDs(t *testing.T) {
 // The receipt of a repeated turn names the ids of the first time, in the order of the drafts, whatever became of drafts
 // with ids that the session had: left out, amended, or stored.
 func TestRepeatedTurnWithKnownIDs(t *testing.T) {
-	for name, policy := range map[string]transcript.KnownID{"ignore": transcript.KnownIgnore, "amend": transcript.KnownAmend} {
+	for name, policy := range map[string]transcript.KnownID{
+		"ignore": transcript.KnownIgnore, "amend": transcript.KnownAmend,
+	} {
 		for _, text := range []string{"a", "changed"} {
 			for _, more := range []bool{true, false} {
 				t.Run(fmt.Sprint(name, " ", text, " ", more), func(t *testing.T) {

@@ -206,3 +206,28 @@ func TestRunRefusesState(t *testing.T) {
 		same(t, "stored", everything(t, open(t, store, "s")), "u1")
 	})
 }
+
+// A job that is done is not done again: its key brings back its receipt, on any host, also where two hosts are at it.
+func TestRunWithKey(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		job := &coppice.RunOptions{Key: "job 1"}
+		st := state{}
+		first := must(store.Run(bg, "s", &st, says(&st, "u1"), job))(t)
+		same(t, "repeated", first.Repeated, false)
+		again := must(store.Run(bg, "s", &st, func(context.Context, *coppice.Session) error {
+			t.Error("the model ran again")
+			return nil
+		}, job))(t)
+		same(t, "again", again.Repeated && again.Commit == first.Commit, true)
+
+		job.Key = "job 2"
+		var theirs coppice.Receipt
+		r := must(store.Run(bg, "s", &st, func(ctx context.Context, s *coppice.Session) error {
+			other := state{}
+			theirs = must(store.Run(bg, "s", &other, says(&other, "theirs"), job))(t)
+			return says(&st, "mine")(ctx, s)
+		}, job))(t)
+		same(t, "the other host's", r.Repeated && r.Commit == theirs.Commit, true)
+		same(t, "stored", everything(t, open(t, store, "s")), "u1 theirs")
+	})
+}

@@ -116,9 +116,9 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 		return from, err
 	}
 	rec := &checkpoint.Record{
-		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.Epoch, Writer: cmp.Or(step.Writer, c.cfg.Writer),
-		Reason: reasonOf(step, entries), Key: step.Key, Digest: step.Digest, Kept: step.Kept, Claim: step.Claim &&
-			!kept,
+		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.Epoch,
+		Writer: cmp.Or(step.Writer, c.cfg.Writer), Reason: reasonOf(step, entries), Key: step.Key, Digest: step.Digest,
+		Kept: step.Kept, Claim: step.Claim && !kept,
 		Original: step.Original, Snapshot: step.Snapshot, Next: step.next, Entries: len(entries), Synced: c.Synced,
 		Torn: st.Pending, Source: step.Source,
 	}

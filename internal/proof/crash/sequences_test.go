@@ -43,15 +43,17 @@ var alphabet = []struct {
 	}},
 	{"branch", func(ctx context.Context, u *user) error {
 		u.made++
-		return u.Receipt(u.h.Branch(ctx, session.MoveKey{}, u.root, fmt.Sprintf("b%d", u.made), session.Summary{}))
+		return u.Receipt(u.h.Branch(ctx, session.MoveOptions{}, u.root, fmt.Sprintf("b%d", u.made), session.Summary{}))
 	}},
-	{"switch", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Switch(ctx, session.MoveKey{}, "main")) }},
+	{"switch", func(ctx context.Context, u *user) error {
+		return u.Receipt(u.h.Switch(ctx, session.MoveOptions{}, "main"))
+	}},
 	{"rollback", func(ctx context.Context, u *user) error {
 		v, err := u.h.AtSeq(ctx, 0)
 		if err != nil {
 			return err
 		}
-		return u.Receipt(u.h.Rollback(ctx, session.MoveKey{}, v, "seq:0"))
+		return u.Receipt(u.h.Rollback(ctx, session.MoveOptions{}, v, "seq:0"))
 	}},
 	{"snapshot", func(ctx context.Context, u *user) error {
 		info, err := u.h.Journal().Snapshot(ctx, u.h.State(), "")
@@ -61,9 +63,9 @@ var alphabet = []struct {
 		return err
 	}},
 	{"label", func(ctx context.Context, u *user) error {
-		return u.Receipt(u.h.Label(ctx, session.MoveKey{}, u.root, "here"))
+		return u.Receipt(u.h.Label(ctx, session.MoveOptions{}, u.root, "here"))
 	}},
-	{"claim", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Claim(ctx)) }},
+	{"claim", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Claim(ctx, session.MoveOptions{})) }},
 	{"tidy", func(ctx context.Context, u *user) error {
 		j, err := journal.Open(ctx, u.Config())
 		if err == nil {
