@@ -215,7 +215,7 @@ func TestBaseOfAnOldCommit(t *testing.T) {
 				t.Errorf("it is not kept: %+v", r)
 			}
 			if io := h.IO().Sub(before); io.Get > 7 || io.List > 0 {
-				t.Errorf("%d gets and %d lists, want at most 7 gets: 3 runs of ids, the active log, a line and its segment",
+				t.Errorf("%d gets, %d lists; want at most 3 runs of ids, the log, the line and its segment",
 					io.Get, io.List)
 			}
 			same(t, "it grows from", must(h.Entry(bg, "late"))(t).ParentID, "first")
