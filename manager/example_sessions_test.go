@@ -222,7 +222,7 @@ func ExampleUsageReader() {
 	if err != nil {
 		panic(err)
 	}
-	reader := manager.NewUsageReader(store, nil).Unlinked()
+	reader := manager.NewUsageReader(store, nil)
 	used, err := reader.Session(ctx, fork)
 	fmt.Println("own:", used.Total, "copied:", used.Inherited.Total, err)
 	path, err := reader.Path(ctx, fork, fork.Path(ctx, ""))

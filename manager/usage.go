@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -65,14 +66,14 @@ type UsageSum struct{ l ledger }
 func (s *UsageSum) Add(e transcript.Entry) { s.l.read(e) }
 
 // Totals returns the sums of the entries that were added.
-func (s *UsageSum) Totals() UsageTotals { return s.l.totals(nil) }
+func (s *UsageSum) Totals() UsageTotals { return s.l.totals(noneInherited) }
 
 // SumUsage adds up entries: those of a session, of a path, or of a branch, in any provider's shape. It keeps about 200
 // bytes of each answer, and never fails on what it reads: a field of another type counts as absent. Entries of one
 // session do not show which answers are copies of other sessions', unless an import marked them: see UsageReader.
 func SumUsage(entries iter.Seq2[transcript.Entry, error]) (UsageTotals, error) {
 	l, err := readLedger(entries)
-	return l.totals(nil), err
+	return l.totals(noneInherited), err
 }
 
 // UsageOf returns the usage of one entry: an answer of a model, with or without numbers, or a summary, a tool result
@@ -119,8 +120,8 @@ func (l *ledger) read(e transcript.Entry) {
 	}
 }
 
-// add takes what an entry reports of a response, and returns the usage that is new.
-func (l *ledger) add(r response) (more Usage) {
+// add takes what an entry reports of a response.
+func (l *ledger) add(r response) {
 	i, ok := l.at[r.key]
 	if !ok {
 		if l.at == nil {
@@ -128,21 +129,59 @@ func (l *ledger) add(r response) (more Usage) {
 		}
 		l.at[r.key] = len(l.list)
 		l.list = append(l.list, r)
-		return r.Usage
+		return
 	}
 	old := &l.list[i]
 	old.inherited = old.inherited && r.inherited
-	if r.Total < old.Total || r.Total == old.Total && r.Cost < old.Cost {
-		return Usage{}
+	if !old.exceeds(r.Usage) {
+		old.Usage, old.model = r.Usage, r.model
 	}
-	more = r.Usage
-	more.subtract(old.Usage)
-	old.Usage, old.model = r.Usage, r.model
-	return more
 }
 
-// totals sums up. inherited reports responses that other sessions received; may be nil.
-func (l *ledger) totals(inherited func(key uint64) bool) UsageTotals {
+// exceeds reports whether u is a more complete report of a response than o.
+func (u Usage) exceeds(o Usage) bool {
+	return u.Total > o.Total || u.Total == o.Total && u.Cost > o.Cost
+}
+
+// during reports whether a response may have been received in a time.
+func (l *ledger) during(from, to time.Time) bool {
+	return slices.ContainsFunc(l.list, func(r response) bool {
+		return r.time.IsZero() || !r.time.Before(from) && !r.time.After(to)
+	})
+}
+
+// inheritance returns what other sessions report of a response; false = none has it.
+type inheritance func(key uint64) (Usage, bool)
+
+func noneInherited(uint64) (Usage, bool) { return Usage{}, false }
+
+// parts divides the usage of a response into that of the session and that of others.
+func (r response) parts(inherited inheritance) (own, copied Usage) {
+	if r.inherited {
+		return Usage{}, r.Usage
+	}
+	had, ok := inherited(r.key)
+	switch {
+	case !ok:
+		return r.Usage, Usage{}
+	case !r.exceeds(had):
+		return Usage{}, r.Usage
+	}
+	own = r.Usage
+	own.subtract(had)
+	return own, had
+}
+
+// own returns the session's part of a response.
+func (l *ledger) own(key uint64, inherited inheritance) (own Usage) {
+	if i, ok := l.at[key]; ok {
+		own, _ = l.list[i].parts(inherited)
+	}
+	return own
+}
+
+// totals sums up.
+func (l *ledger) totals(inherited inheritance) UsageTotals {
 	t := UsageTotals{Entries: l.entries, Models: map[string]Usage{}, Days: map[string]Usage{}}
 	sum := func(in map[string]Usage, key string, u Usage) {
 		s := in[key]
@@ -150,14 +189,15 @@ func (l *ledger) totals(inherited func(key uint64) bool) UsageTotals {
 		in[key] = s
 	}
 	for _, r := range l.list {
-		if r.inherited || inherited != nil && inherited(r.key) {
-			t.Inherited.Add(r.Usage)
+		own, copied := r.parts(inherited)
+		t.Inherited.Add(copied)
+		if own == (Usage{}) {
 			continue
 		}
-		t.Add(r.Usage)
-		sum(t.Models, r.model, r.Usage)
+		t.Add(own)
+		sum(t.Models, r.model, own)
 		if !r.time.IsZero() {
-			sum(t.Days, r.time.UTC().Format(time.DateOnly), r.Usage)
+			sum(t.Days, r.time.UTC().Format(time.DateOnly), own)
 		}
 	}
 	return t

@@ -1,15 +1,16 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"hash/maphash"
 	"io/fs"
 	"iter"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -20,82 +21,56 @@ import (
 
 // Bounds of a UsageCache, and of the sessions that one session is compared with.
 const (
-	maxCachedUsages = 4096    // sessions, each about 1 KiB
-	maxCachedKeys   = 1 << 20 // responses, 8 bytes each
-	maxOrigins      = 256
+	maxCachedUsages    = 4096    // sessions
+	maxCachedResponses = 1 << 17 // of all of them, about 200 bytes each
+	maxOrigins         = 256
 )
 
+// clockError is how far the clocks of two copies of an answer may be apart.
+const clockError = 24 * time.Hour
+
 // UsageReader sums up the usage of sessions of a store so that a response of a provider counts in one session: the one
-// that received it. Forks, resumed copies, imports of one file and agents that begin with the history of their parent
-// hold copies; there they are Inherited. Copies are looked for in the session's parents, up to the first one, in the
-// session whose file it was imported from, and, if its parent is not in the store, in older sessions of that parent.
+// that received it. Forks, resumed copies, imports of one file, agents that begin with the history of their parent and
+// sessions that were handed off and imported again hold copies; there they are Inherited. Copies are looked for in the
+// session's parents, up to the first one, in the session whose file it was imported from, and in older sessions that
+// begin with the same words of the user and were active at the time of an answer. Of a copy that is more complete than
+// the original, as the output of an answer that was written before it ended, what it has more counts with the copy.
 //
-// A reader remembers which sessions it looked at: make a new one for each request. Safe for concurrent use.
+// A reader remembers which sessions it looked at, and lists those of the store once, when a session has answers: make
+// a new one for each request. Safe for concurrent use.
 type UsageReader struct {
 	st    *coppice.Store
 	cache *UsageCache
 
-	mu       sync.Mutex
-	looked   map[string]*origin // by id; nil = not in the store, or it cannot be read
-	siblings map[string][]checkpoint.Summary
-
-	unlinked bool
-	begin    map[string][]checkpoint.Summary // by the first words of the user; nil = not listed yet
+	mu     sync.Mutex
+	looked map[string]*origin              // by id; nil = not in the store, or it cannot be read
+	alike  map[string][]checkpoint.Summary // by their groups; nil = not listed yet
 }
 
 // NewUsageReader returns a reader of a store. cache keeps what was read until a session changes; nil = nothing is kept.
 func NewUsageReader(st *coppice.Store, cache *UsageCache) *UsageReader {
-	return &UsageReader{
-		st: st, cache: cache, looked: map[string]*origin{}, siblings: map[string][]checkpoint.Summary{},
-	}
-}
-
-// Unlinked makes r look for copies that no link leads to, too: among older sessions that begin with the same words of
-// the user. It is for sums over the sessions of a store, and lists them once. It returns r.
-func (r *UsageReader) Unlinked() *UsageReader {
-	r.unlinked = true
-	return r
+	return &UsageReader{st: st, cache: cache, looked: map[string]*origin{}}
 }
 
 // origin is a session that may have received what another one holds.
 type origin struct {
 	checkpoint.Summary
-	keys map[uint64]struct{} // of its responses; nil = not read yet
+	ledger *ledger // nil = not read yet
 }
 
 // Session returns the usage of all branches of a session: what was spent, without regard to amendments. It reads every
-// entry of it, and of the sessions that it may hold copies of, unless the cache has them. The maps must not be changed.
+// entry of it, and of the sessions that it may hold copies of, unless the cache has them.
 func (r *UsageReader) Session(ctx context.Context, s *coppice.Session) (UsageTotals, error) {
-	from, err := r.origins(ctx, s.Info())
-	if err != nil {
-		return UsageTotals{}, err
-	}
-	key, commit, stamp := cacheKey{r.st, s.ID()}, s.Head().Commit, stampOf(from)
-	is, ok := r.cache.get(key, commit)
-	if ok && is.summed && is.stamp == stamp {
-		return is.totals, nil
-	}
-	if ok && is.summed { // of sessions that are still written to most commits are no answers that this one copied
-		inherited, err := r.inherited(ctx, from)
-		if err != nil {
+	key, commit := cacheKey{r.st, s.ID()}, s.Head().Commit
+	l := r.cache.get(key, commit)
+	if l == nil {
+		var err error
+		if l, err = readLedger(s.Originals(coppice.ImageRefs(ctx))); err != nil {
 			return UsageTotals{}, err
 		}
-		if countKeys(is.keys, inherited) == is.copied {
-			is.stamp = stamp
-			r.cache.put(key, is)
-			return is.totals, nil
-		}
+		r.cache.put(key, commit, l)
 	}
-	l, err := readLedger(s.Originals(coppice.ImageRefs(ctx)))
-	if err != nil {
-		return UsageTotals{}, err
-	}
-	is = cachedUsage{commit: commit, stamp: stamp, summed: true, keys: l.keys()}
-	if is.totals, err = r.totals(ctx, l, from, &is.copied); err != nil {
-		return UsageTotals{}, err
-	}
-	r.cache.put(key, is)
-	return is.totals, nil
+	return r.totals(ctx, s, l)
 }
 
 // Path returns the usage of some entries of a session, as those of a path. Of each response of other sessions that
@@ -103,103 +78,92 @@ func (r *UsageReader) Session(ctx context.Context, s *coppice.Session) (UsageTot
 func (r *UsageReader) Path(
 	ctx context.Context, s *coppice.Session, entries iter.Seq2[transcript.Entry, error],
 ) (UsageTotals, error) {
-	from, err := r.origins(ctx, s.Info())
-	if err != nil {
-		return UsageTotals{}, err
-	}
 	l, err := readLedger(entries)
 	if err != nil {
 		return UsageTotals{}, err
 	}
-	return r.totals(ctx, l, from, nil)
+	return r.totals(ctx, s, l)
+}
+
+func (r *UsageReader) totals(ctx context.Context, s *coppice.Session, l *ledger) (UsageTotals, error) {
+	inherited, err := r.inherited(ctx, s.Info(), l)
+	return l.totals(inherited), err
 }
 
 // Growth returns a function that returns the cost which an entry adds to those that it was called with before: it adds
 // up to the Cost of Session.
 func (r *UsageReader) Growth(ctx context.Context, s *coppice.Session) (func(transcript.Entry) float64, error) {
-	from, err := r.origins(ctx, s.Info())
+	all, err := r.ledgerOf(ctx, &origin{Summary: s.Info()})
 	if err != nil {
 		return nil, err
 	}
-	inherited, err := r.inherited(ctx, from)
+	inherited, err := r.inherited(ctx, s.Info(), all)
 	if err != nil {
 		return nil, err
 	}
 	l := &ledger{}
 	return func(e transcript.Entry) float64 {
 		is, ok := responseOf(e)
-		if !ok || is.inherited || inherited(is.key) {
+		if !ok {
 			return 0
 		}
-		return l.add(is).Cost
+		before := l.own(is.key, inherited)
+		l.add(is)
+		return l.own(is.key, inherited).Cost - before.Cost
 	}, nil
 }
 
-// totals sums up a ledger; copied receives how many of its responses the sessions before have.
-func (r *UsageReader) totals(ctx context.Context, l *ledger, from []*origin, copied *int) (UsageTotals, error) {
-	if len(l.list) == 0 || len(from) == 0 {
-		return l.totals(nil), nil
+// inherited returns a function that returns what other sessions report of a response; false = none has it.
+func (r *UsageReader) inherited(
+	ctx context.Context, of checkpoint.Summary, l *ledger,
+) (inheritance, error) {
+	if len(l.list) == 0 {
+		return noneInherited, nil
 	}
-	inherited, err := r.inherited(ctx, from)
-	if err != nil {
-		return UsageTotals{}, err
-	}
-	if copied != nil {
-		*copied = countKeys(l.keys(), inherited)
-	}
-	return l.totals(inherited), nil
-}
-
-// inherited returns a function that reports the responses of sessions.
-func (r *UsageReader) inherited(ctx context.Context, from []*origin) (func(uint64) bool, error) {
-	sets := make([]map[uint64]struct{}, len(from))
-	for i, o := range from {
-		var err error
-		if sets[i], err = r.keysOf(ctx, o); err != nil {
-			return nil, err
-		}
-	}
-	return func(key uint64) bool {
-		return slices.ContainsFunc(sets, func(set map[uint64]struct{}) bool {
-			_, ok := set[key]
-			return ok
-		})
-	}, nil
-}
-
-// keysOf returns the responses of a session: none of one that cannot be read, whose usage is not known.
-func (r *UsageReader) keysOf(ctx context.Context, o *origin) (map[uint64]struct{}, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if o.keys != nil {
-		return o.keys, nil
+	from, err := r.origins(ctx, of, l)
+	if err != nil {
+		return noneInherited, err
 	}
-	key := cacheKey{r.st, o.ID}
-	is, ok := r.cache.get(key, o.Commit)
-	if !ok {
-		l, err := r.ledgerOf(ctx, o.ID)
-		if err != nil && !absent(err) {
-			return nil, err
-		}
-		is = cachedUsage{commit: o.Commit, keys: l.keys()}
-		if err == nil {
-			r.cache.put(key, is)
+	for _, o := range from {
+		if o.ledger, err = r.ledgerOf(ctx, o); err != nil {
+			return noneInherited, err
 		}
 	}
-	o.keys = make(map[uint64]struct{}, len(is.keys))
-	for _, k := range is.keys {
-		o.keys[k] = struct{}{}
-	}
-	return o.keys, nil
+	return func(key uint64) (most Usage, ok bool) {
+		for _, o := range from {
+			i, is := o.ledger.at[key]
+			if !is || o.ledger.list[i].inherited {
+				continue
+			}
+			if u := o.ledger.list[i].Usage; !ok || u.exceeds(most) {
+				most, ok = u, true
+			}
+		}
+		return most, ok
+	}, nil
 }
 
-func (r *UsageReader) ledgerOf(ctx context.Context, id string) (*ledger, error) {
-	s, err := r.st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
-	if err != nil {
-		return &ledger{}, err
+// ledgerOf returns the responses of a session: none of one that cannot be read, whose usage is not known.
+func (r *UsageReader) ledgerOf(ctx context.Context, o *origin) (*ledger, error) {
+	key := cacheKey{r.st, o.ID}
+	if l := cmp.Or(o.ledger, r.cache.get(key, o.Commit)); l != nil {
+		return l, nil
 	}
-	defer func() { _ = s.Close() }() // nothing was written
-	return readLedger(s.Originals(coppice.ImageRefs(ctx)))
+	s, err := r.st.Open(ctx, o.ID, &coppice.SessionOptions{ReadOnly: true})
+	var l *ledger
+	if err == nil {
+		defer func() { _ = s.Close() }() // nothing was written
+		if l, err = readLedger(s.Originals(coppice.ImageRefs(ctx))); err == nil {
+			r.cache.put(key, o.Commit, l)
+			return l, nil
+		}
+	}
+	if absent(err) {
+		return &ledger{}, nil
+	}
+	return nil, err
 }
 
 // absent reports the error of a session that is not there or cannot be read.
@@ -208,91 +172,105 @@ func absent(err error) bool {
 }
 
 // origins returns the sessions that a session may hold copies of.
-func (r *UsageReader) origins(ctx context.Context, of checkpoint.Summary) (list []*origin, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	seen, circle := map[string]bool{}, false
+func (r *UsageReader) origins(ctx context.Context, of checkpoint.Summary, l *ledger) (list []*origin, err error) {
+	seen, circle := map[string]bool{of.ID: true}, false
 	next := []checkpoint.Summary{of}
 	for len(next) > 0 && len(list) < maxOrigins {
 		at := next[0]
 		next = next[1:]
-		parent := sessionOf(at.Parent)
-		own := ""
-		if at.Source != nil {
-			own = at.Source.Session
-		}
-		for _, id := range []string{own, parent} {
+		for _, id := range linked(at) {
 			circle = circle || id == of.ID && at.ID != of.ID
-			if id == of.ID || seen[id] || layout.ValidID(id) != nil {
+			if seen[id] {
 				continue
 			}
 			seen[id] = true
 			o, err := r.look(ctx, id)
-			switch {
-			case err != nil:
+			if err != nil {
 				return nil, err
-			case o != nil:
+			}
+			if o != nil {
 				list, next = append(list, o), append(next, o.Summary)
-			case id == parent:
-				if list, err = r.orphaned(ctx, list, at, seen); err != nil {
-					return nil, err
-				}
 			}
 		}
 	}
 	if circle {
-		list = slices.DeleteFunc(list, func(o *origin) bool { return !isOlder(o.Summary, of) })
+		list = slices.DeleteFunc(list, func(o *origin) bool { return byCreated(o.Summary, of) >= 0 })
 	}
-	if !r.unlinked || of.First == "" {
+	if group(of) == "" {
 		return list, nil
 	}
-	if r.begin == nil {
-		r.begin = map[string][]checkpoint.Summary{}
+	return r.unlinked(ctx, list, of, l, seen)
+}
+
+// group returns what a session has in common with copies that it does not name: the first words of the user, or, if
+// there are none, the parent.
+func group(s checkpoint.Summary) string { return cmp.Or(s.First, s.Parent) }
+
+// linked returns the ids of the sessions that a session names: the one whose file it was imported from, and its parent.
+func linked(s checkpoint.Summary) (ids []string) {
+	ids = []string{sessionOf(s.Parent)}
+	if s.Source != nil {
+		ids = []string{s.Source.Session, ids[0]}
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return layout.ValidID(id) != nil })
+}
+
+// unlinked appends the sessions that a session may hold copies of although it does not name them.
+func (r *UsageReader) unlinked(
+	ctx context.Context, list []*origin, of checkpoint.Summary, l *ledger, seen map[string]bool,
+) ([]*origin, error) {
+	if r.alike == nil {
+		r.alike = map[string][]checkpoint.Summary{}
 		for sum, err := range r.st.List(ctx, coppice.ListOptions{}) {
 			if err != nil {
 				return nil, err
 			}
-			r.begin[sum.First] = append(r.begin[sum.First], sum)
+			r.alike[group(sum)] = append(r.alike[group(sum)], sum)
 		}
 	}
-	return r.older(ctx, list, of, r.begin[of.First], seen)
-}
-
-// orphaned appends the sessions older than one of the same parent, which is not in the store.
-func (r *UsageReader) orphaned(
-	ctx context.Context, list []*origin, of checkpoint.Summary, seen map[string]bool,
-) ([]*origin, error) {
-	all, ok := r.siblings[of.Parent]
-	if !ok {
-		for sum, err := range r.st.List(ctx, coppice.ListOptions{Parent: of.Parent}) {
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, sum)
-		}
-		r.siblings[of.Parent] = all
+	own, err := r.lineage(ctx, of)
+	if err != nil {
+		return nil, err
 	}
-	return r.older(ctx, list, of, all, seen)
-}
-
-// older appends those of some sessions that are older than one.
-func (r *UsageReader) older(
-	ctx context.Context, list []*origin, of checkpoint.Summary, all []checkpoint.Summary, seen map[string]bool,
-) ([]*origin, error) {
-	for _, sum := range all {
-		if seen[sum.ID] || !isOlder(sum, of) || len(list) == maxOrigins {
+	for _, sum := range r.alike[group(of)] {
+		if seen[sum.ID] || !l.during(sum.Created.Add(-clockError), sum.Updated.Add(clockError)) {
 			continue
 		}
-		seen[sum.ID] = true
 		o, err := r.look(ctx, sum.ID)
 		if err != nil {
 			return nil, err
 		}
-		if o != nil {
+		if o == nil {
+			continue
+		}
+		line, err := r.lineage(ctx, o.Summary)
+		if err != nil {
+			return nil, err
+		}
+		if slices.CompareFunc(line, own, byCreated) < 0 && len(list) < maxOrigins {
 			list = append(list, o)
 		}
 	}
 	return list, nil
+}
+
+// lineage returns the sessions that a session comes from, the first one first, and itself. By their lineages sessions
+// have one order, in which none is before one that it names: of copies in several, the first has the original.
+func (r *UsageReader) lineage(ctx context.Context, s checkpoint.Summary) ([]checkpoint.Summary, error) {
+	line := []checkpoint.Summary{s}
+	for next := linked(s); len(next) > 0 && len(line) < maxOrigins; {
+		o, err := r.look(ctx, next[0])
+		if err != nil {
+			return nil, err
+		}
+		if o == nil || slices.ContainsFunc(line, func(s checkpoint.Summary) bool { return s.ID == o.ID }) {
+			next = next[1:]
+			continue
+		}
+		line, next = append(line, o.Summary), linked(o.Summary)
+	}
+	slices.Reverse(line)
+	return line, nil
 }
 
 // look returns a session; nil: it is not in the store, or cannot be read.
@@ -313,12 +291,9 @@ func (r *UsageReader) look(ctx context.Context, id string) (*origin, error) {
 	return o, nil
 }
 
-// isOlder orders sessions of which neither is the other's parent.
-func isOlder(a, b checkpoint.Summary) bool {
-	if !a.Created.Equal(b.Created) {
-		return a.Created.Before(b.Created)
-	}
-	return a.ID < b.ID
+// byCreated orders sessions of which neither names the other.
+func byCreated(a, b checkpoint.Summary) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 }
 
 // sessionOf returns the id of a parent, which programs of pi's family name by the path of its file: that ends with
@@ -332,42 +307,12 @@ func sessionOf(parent string) string {
 	return name[strings.LastIndexByte(name, '_')+1:]
 }
 
-// stampOf returns a hash of sessions and their newest commits.
-func stampOf(from []*origin) uint64 {
-	var h maphash.Hash
-	h.SetSeed(responseSeed)
-	for _, o := range from {
-		_, _ = h.WriteString(o.ID + "\x00" + o.Commit + "\x00") // never fails
-	}
-	return h.Sum64()
-}
-
-// keys returns the responses that the session itself may have received: not those that it marks as copies.
-func (l *ledger) keys() []uint64 {
-	list := make([]uint64, 0, len(l.list))
-	for _, r := range l.list {
-		if !r.inherited {
-			list = append(list, r.key)
-		}
-	}
-	return list
-}
-
-func countKeys(keys []uint64, in func(uint64) bool) (n int) {
-	for _, k := range keys {
-		if in(k) {
-			n++
-		}
-	}
-	return n
-}
-
-// UsageCache keeps what was read of sessions, for UsageReaders: sums and 8 bytes a response, of at most 4,096 sessions
-// and 1,048,576 responses. The zero value is ready. Safe for concurrent use.
+// UsageCache keeps the responses of sessions, for UsageReaders: of at most 4,096 sessions, and 131,072 in all. The zero
+// value is ready. Safe for concurrent use.
 type UsageCache struct {
-	mu   sync.Mutex
-	of   map[cacheKey]cachedUsage
-	keys int
+	mu        sync.Mutex
+	of        map[cacheKey]cachedUsage
+	responses int
 }
 
 type cacheKey struct {
@@ -378,25 +323,24 @@ type cacheKey struct {
 // cachedUsage is what is kept of a session at a commit.
 type cachedUsage struct {
 	commit string
-	keys   []uint64
-	summed bool
-	stamp  uint64 // of the sessions that it was compared with
-	copied int    // of keys: responses of these sessions
-	totals UsageTotals
+	*ledger
 }
 
-func (c *UsageCache) get(key cacheKey, commit string) (cachedUsage, bool) {
+// get returns the responses of a session at a commit, not to be changed; nil = they are not kept.
+func (c *UsageCache) get(key cacheKey, commit string) *ledger {
 	if c == nil {
-		return cachedUsage{}, false
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	is, ok := c.of[key]
-	return is, ok && is.commit == commit
+	if is, ok := c.of[key]; ok && is.commit == commit {
+		return is.ledger
+	}
+	return nil
 }
 
-func (c *UsageCache) put(key cacheKey, is cachedUsage) {
-	if c == nil || len(is.keys) > maxCachedKeys {
+func (c *UsageCache) put(key cacheKey, commit string, l *ledger) {
+	if c == nil || len(l.list) > maxCachedResponses {
 		return
 	}
 	c.mu.Lock()
@@ -406,16 +350,18 @@ func (c *UsageCache) put(key cacheKey, is cachedUsage) {
 	}
 	c.drop(key)
 	for old := range c.of { // any: what is dropped is read again when it is asked for
-		if len(c.of) < maxCachedUsages && c.keys+len(is.keys) <= maxCachedKeys {
+		if len(c.of) < maxCachedUsages && c.responses+len(l.list) <= maxCachedResponses {
 			break
 		}
 		c.drop(old)
 	}
-	c.of[key] = is
-	c.keys += len(is.keys)
+	c.of[key] = cachedUsage{commit, l}
+	c.responses += len(l.list)
 }
 
 func (c *UsageCache) drop(key cacheKey) {
-	c.keys -= len(c.of[key].keys)
-	delete(c.of, key)
+	if old, ok := c.of[key]; ok {
+		c.responses -= len(old.list)
+		delete(c.of, key)
+	}
 }

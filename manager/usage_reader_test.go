@@ -146,6 +146,10 @@ func TestUsageByDay(t *testing.T) {
 func TestCopiesCountOnce(t *testing.T) {
 	a, b := received("a", "", "r1", 1, 1, ""), received("b", "a", "", 2, 10, "")
 	c, d := received("c", "b", "r3", 3, 100, ""), received("d", "b", "r4", 4, 1000, "")
+	ask := func(words string) string {
+		return fmt.Sprintf(`{"type":"message","id":"q","parentId":null,"timestamp":"2026-03-01T00:00:00.000Z",`+
+			`"message":{"role":"user","content":%q}}`, words)
+	}
 	marked := received("m", "", "r5", 1, 7, `,"inherited":true`)
 	for name, tt := range map[string]struct {
 		make func(st *coppice.Store)
@@ -175,6 +179,22 @@ func TestCopiesCountOnce(t *testing.T) {
 			take(t, st, "t", head("t", "s"), a, b, c)
 			take(t, st, "u", head("u", "s"), a, b, d)
 		}, "t 111+0, u 1000+11"},
+		"copies that begin with the same words, with no link": {func(st *coppice.Store) {
+			take(t, st, "other", head("other", ""), ask("chart the reef"), received("o", "q", "r9", 1, 500, ""))
+			take(t, st, "s", head("s", ""), ask("chart the reef"), a, b)
+			take(t, st, "t", head("t", ""), ask("chart the reef"), a, b, c)
+			take(t, st, "u", head("u", ""), ask("chart the bay"), d)
+		}, "other 500+0, s 11+0, t 100+11, u 1000+0"},
+		"an agent that has its parent's words and date": {func(st *coppice.Store) {
+			take(t, st, "agent", head("agent", "s"), ask("chart the reef"), a, b, d)
+			take(t, st, "s", head("s", ""), ask("chart the reef"), a, b)
+		}, "agent 1000+11, s 11+0"},
+		"a copy that is more complete than the original": {func(st *coppice.Store) {
+			for parent, id := range map[string]string{"": "s", "s": "t", "t": "u"} {
+				total := map[string]int{"s": 1, "t": 5, "u": 7}[id]
+				take(t, st, id, head(id, parent), received("a", "", "msg_01RAjf8tTZqPSBPJcYRh", 1, total, ""), b)
+			}
+		}, "s 11+0, t 4+11, u 2+15"},
 		"parents in a circle": {func(st *coppice.Store) {
 			take(t, st, "t", head("t", "u"), a, b, c)
 			take(t, st, "u", head("u", "t"), a, b, d)
@@ -234,31 +254,4 @@ func TestUsageCacheFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("copy 11+0")
-}
-
-// A copy that nothing links to its original counts once in a sum over sessions, if both begin with the same words.
-func TestUnlinkedCopiesCountOnce(t *testing.T) {
-	ask := func(words string) string {
-		return fmt.Sprintf(`{"type":"message","id":"q","parentId":null,"timestamp":"2026-03-01T00:00:00.000Z",`+
-			`"message":{"role":"user","content":%q}}`, words)
-	}
-	st := storeOn(t, memory.New())
-	a, b := received("a", "q", "r1", 1, 1, ""), received("b", "a", "r2", 2, 10, "")
-	take(t, st, "other", head("other", ""), ask("chart the reef"), received("o", "q", "r9", 1, 1000, ""))
-	take(t, st, "s", head("s", ""), ask("chart the reef"), a, b)
-	take(t, st, "t", head("t", ""), ask("chart the reef"), a, b, received("c", "b", "r3", 3, 100, ""))
-	take(t, st, "u", head("u", ""), ask("chart the bay"), received("d", "q", "r4", 3, 5, ""))
-	cache := &manager.UsageCache{}
-	for range 2 {
-		r, got := manager.NewUsageReader(st, cache).Unlinked(), ""
-		for _, id := range []string{"u", "t", "s", "other"} {
-			s := testutil.Must(st.Open(bg, id, &coppice.SessionOptions{ReadOnly: true}))(t)
-			u := testutil.Must(r.Session(bg, s))(t)
-			got += fmt.Sprintf("%s %d+%d ", id, u.Total, u.Inherited.Total)
-			testutil.OK(t, s.Close())
-		}
-		if want := "u 5+0 t 100+11 s 11+0 other 1000+0 "; got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
 }

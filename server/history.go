@@ -89,7 +89,7 @@ func (s *Server) describeHistory() {
 	handle[usageQuery, api.Usage](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/usage", id: "usage", needs: rightRead, names: true,
 		statuses: []int{304},
-		summary:  "Tokens and cost of all branches, or of one path. Reads every entry of them",
+		summary:  "Tokens and cost of all branches, or of one path. Lists the store, for copies, and reads every entry",
 	}, s.usage)
 }
 

@@ -39,9 +39,8 @@ func (s *Server) describeUsage() {
 		method: "GET", path: "/v1/usage", id: "allUsage", needs: rightRead, meta: true,
 		types:   []string{"application/x-ndjson"},
 		summary: "Tokens and cost of sessions, each with all branches",
-		text: "Each response of a provider counts in one session, the one that received it, also where nothing links " +
-			"a copy to it but the first words of the user. Reads every entry of a session that was changed since it " +
-			"was asked for last. " + textOfLists,
+		text: "Each response of a provider counts in one session, the one that received it. Reads every entry of a " +
+			"session that was changed since it was asked for last. " + textOfLists,
 	}, s.allUsage)
 }
 
@@ -124,7 +123,7 @@ func (s *Server) usageReader(st *coppice.Store) *manager.UsageReader {
 
 // usageTag returns the ETag of a usage, which changes with the session and where another one has its answers.
 func usageTag(commit string, doc api.Usage) string {
-	return fmt.Sprintf("%s.%d", commit, doc.Inherited.Answers)
+	return fmt.Sprintf("%s.%d.%d", commit, doc.Inherited.Answers, doc.Inherited.Total)
 }
 
 // usageOfPath answers with the usage of the path to a target.
@@ -147,7 +146,7 @@ func (s *Server) usageOfPath(ctx context.Context, q *usageQuery) (answer, error)
 }
 
 func (s *Server) allUsage(ctx context.Context, q *listQuery) (answer, error) {
-	r := s.usageReader(q.on.Store).Unlinked()
+	r := s.usageReader(q.on.Store)
 	return sessions(ctx, q, func(sum checkpoint.Summary) (any, error) {
 		is, err := usageOfListed(ctx, q.on.Store, r, sum.ID)
 		damaged := errors.Is(err, coppice.ErrCorrupt) // one session does not hide the others

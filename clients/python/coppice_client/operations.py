@@ -145,9 +145,8 @@ class StoreOperations(Resource):
         order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
     ) -> Iterator[SessionUsage]:
         """Tokens and cost of sessions, each with all branches. Each response of a provider counts in one session, the
-        one that received it, also where nothing links a copy to it but the first words of the user. Reads every entry
-        of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only
-        sessions with this metadata.
+        one that received it. Reads every entry of a session that was changed since it was asked for last.
+        meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
 
         cwd: only sessions of this working directory
         parent: only sessions that this one started
@@ -454,7 +453,7 @@ class SessionOperations(Resource):
         return found
 
     def usage(self, at: str | None = None, *, points: bool | None = None) -> Usage:
-        """Tokens and cost of all branches, or of one path. Reads every entry of them.
+        """Tokens and cost of all branches, or of one path. Lists the store, for copies, and reads every entry.
 
         at: a target: only the path that ends there, without other branches; not with points
         points: also how the cost grew from commit to commit

@@ -200,7 +200,7 @@ export interface paths {
         post: operations["switch"];
     };
     "/v1/sessions/{id}/usage": {
-        /** Tokens and cost of all branches, or of one path. Reads every entry of them */
+        /** Tokens and cost of all branches, or of one path. Lists the store, for copies, and reads every entry */
         get: operations["usage"];
     };
     "/v1/sessions/{id}/verify": {
@@ -214,7 +214,7 @@ export interface paths {
     "/v1/usage": {
         /**
          * Tokens and cost of sessions, each with all branches
-         * @description Each response of a provider counts in one session, the one that received it, also where nothing links a copy to it but the first words of the user. Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
+         * @description Each response of a provider counts in one session, the one that received it. Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
          */
         get: operations["allUsage"];
     };

@@ -99,7 +99,7 @@ export abstract class SessionOperations extends Requests {
   stateAt(query: Query<"state"> = {}, o: ReadOptions = {}): Promise<RawJSON> { return this.raw(["state"], query, o); }
   /** Move the head to a branch, with the state in force there. */
   switch(body: Schemas["SwitchBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["switch"], body }, required.Moved, o, true); }
-  /** Tokens and cost of all branches, or of one path. Reads every entry of them. */
+  /** Tokens and cost of all branches, or of one path. Lists the store, for copies, and reads every entry. */
   usage(query: Query<"usage"> = {}, o: ReadOptions = {}): Promise<Schemas["Usage"]> { return this.get(required.Usage, ["usage"], query, o); }
   /** The versions of an entry: what grows from the same parent. */
   versions(entry: string, o: ReadOptions = {}): Promise<Schemas["Versions"]> { return this.get(required.Versions, ["versions", entry], {}, o); }
