@@ -71,6 +71,27 @@ func (a answer) write(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// headOnly writes the headers of an answer, and ends what would make its body.
+type headOnly struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// errHead is the error of writing a body in the answer to HEAD.
+var errHead = errors.New("the answer has no body")
+
+func (w *headOnly) WriteHeader(status int) {
+	w.begun = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *headOnly) Write([]byte) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+	return 0, errHead
+}
+
 // list is an answer of many items, which are written while they are read: {"name":[...],"next":"...","prev":"..."},
 // or with ndjson a line for each item and, if there are other pages, a last line {"next":"...","prev":"..."}. An error
 // after the first item is the last member "error" of the document, and the last line as {"error":{...}}.

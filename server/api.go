@@ -27,17 +27,48 @@ const (
 	rightWrite
 )
 
+// bodySize is a limit of bodies. No limit is above Options.MaxBody, but for sizeFile.
+type bodySize int
+
+const (
+	sizeEntry bodySize = iota // maxOne: one entry, or one text
+	sizeNote                  // maxNote: names and flags
+	sizeTurn                  // Options.MaxBody: many entries
+	sizeFile                  // Options.MaxImport: what is spooled, and not held in memory
+)
+
+// Limits of bodies in bytes.
+const (
+	maxNote = 64 << 10
+	maxOne  = 8 << 20
+)
+
+// limit returns the limit of the body, in bytes.
+func (op *operation) limit(o *Options) int64 {
+	switch op.size {
+	case sizeNote:
+		return min(maxNote, o.MaxBody)
+	case sizeEntry:
+		return min(maxOne, o.MaxBody)
+	case sizeTurn:
+		return o.MaxBody
+	}
+	return o.MaxImport
+}
+
 // operation describes an operation of the API. Responses beside those that every operation has are listed in errors.
 type operation struct {
 	method, path, id, summary string
 	text                      string // description
 	needs                     right
+	ofServer                  bool         // of the server as a whole: tenants do not have it
 	storeless                 bool         // reads no store: what fails with one cannot come
 	meta                      bool         // its query may have meta.KEY
 	names                     bool         // its query or body names entries or commits, which may not exist
 	errors                    []int        // statuses of problems
 	types                     []string     // media types of the answer, if it is not JSON
 	body                      reflect.Type // of the JSON body; nil = none
+	size                      bodySize     // limit of the body
 	raw                       string       // media type of a body that is no JSON; "" = none
 	statuses                  []int        // of the answer, beside 200; if the first is 201 or 204, without it
 }
@@ -57,7 +88,7 @@ type request struct {
 func (q *request) Resolve(c huma.Context) []error {
 	q.r, q.w = humago.Unwrap(c)
 	q.id = q.r.PathValue("id")
-	q.on, _ = q.r.Context().Value(accessKey{}).(Access)
+	q.on = seenOf(q.r).on
 	return nil
 }
 
@@ -76,18 +107,17 @@ func handle[I any, O any, P interface {
 }](s *Server, op operation, f func(ctx context.Context, in P) (answer, error)) {
 	var none O
 	d := s.operation(op, reflect.TypeOf(&none).Elem())
-	door := &door{s: s, meta: op.meta}
+	door := &door{s: s, op: &op}
 	d.Middlewares = huma.Middlewares{door.pass}
 	defer s.describeBody(op)
 	defer func() { door.parameters = s.described(op).Parameters }()
 	huma.Register(s.api, d, func(ctx context.Context, in *I) (*output, error) {
 		q := P(in).base()
-		if seen, ok := ctx.Value(seenKey{}).(*observed); ok {
-			seen.operation = op.id
-		}
 		return &output{func(huma.Context) {
 			a, err := f(ctx, P(in))
-			if err == nil {
+			if err == nil && q.r.Method == http.MethodHead {
+				err = a.write(&headOnly{ResponseWriter: q.w}, q.r)
+			} else if err == nil {
 				err = a.write(q.w, q.r)
 			}
 			if err != nil {
@@ -233,6 +263,7 @@ func (s *Server) describe() {
 	s.describeMetrics()
 	s.describeBlame()
 	s.describeAccess()
+	s.describeLogin()
 	s.serveViewer()
 	s.mux.HandleFunc(elsewhere, s.nowhere)
 	plain(s.api.OpenAPI())

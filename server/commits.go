@@ -36,7 +36,7 @@ func (s *Server) describeCommits() {
 		summary: "Commit entries and state, all or nothing",
 		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the " +
 			"winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept.",
-		body: reflect.TypeFor[newCommit](), names: true, errors: []int{409, 412, 428, 507},
+		body: reflect.TypeFor[newCommit](), size: sizeTurn, names: true, errors: []int{409, 412, 428, 507},
 	}, s.commit)
 	handle[sessionPath, api.Resume](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/resume", id: "resume", needs: rightRead, statuses: []int{304},

@@ -14,21 +14,41 @@ import (
 	coppice "github.com/coppice-go/coppice"
 )
 
-// door is what the parameters of every request pass before its operation: text is UTF-8, and the query has what the
-// description knows. A parameter that is misspelled would otherwise change nothing, unnoticed. Bodies pass decode.
+// door is what every request passes before its operation, as the operation declares it. Text is UTF-8, and the query
+// has what the description knows. A parameter that is misspelled would otherwise change nothing, unnoticed. Bodies pass
+// decode.
 type door struct {
 	s          *Server
-	parameters []*huma.Param // of the operation
-	meta       bool          // meta.KEY too
+	op         *operation
+	parameters []*huma.Param
 }
 
 func (d *door) pass(c huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(c)
-	if err := d.check(r); err != nil {
+	if err := d.enter(w, r); err != nil {
 		d.s.fail(w, r, err)
 		return
 	}
 	next(badRequest{c})
+}
+
+// enter checks what the operation declares: the right that it needs, its parameters, and the length of its body.
+func (d *door) enter(w http.ResponseWriter, r *http.Request) (err error) {
+	seen := seenOf(r)
+	seen.operation = d.op.id
+	if seen.on, err = d.s.access(r, d.op); err != nil {
+		return err
+	}
+	if err := d.check(r); err != nil {
+		return err
+	}
+	limit := d.op.limit(&d.s.o)
+	if r.ContentLength > limit {
+		w.Header().Set("Connection", "close") // without reading it
+		return &http.MaxBytesError{Limit: limit}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	return nil
 }
 
 func (d *door) check(r *http.Request) error {
@@ -70,7 +90,7 @@ func (d *door) knows(name string) bool {
 			return true
 		}
 	}
-	return d.meta && strings.HasPrefix(name, "meta.")
+	return d.op.meta && strings.HasPrefix(name, "meta.")
 }
 
 // badRequest makes a 400 of what huma refuses: malformed parameters are that here. Only errors of huma's are written

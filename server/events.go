@@ -274,6 +274,13 @@ func (s *Server) events(ctx context.Context, q *eventsQuery) (answer, error) {
 	if reset {
 		after = h.Head().Seq
 	}
+	if q.r.Method == http.MethodHead {
+		return answer{stream: func(w http.ResponseWriter, _ *http.Request) error {
+			streamHeaders(w.Header(), q.Wait > 0)
+			w.WriteHeader(http.StatusOK)
+			return nil
+		}}, nil
+	}
 	key := writerKey{q.on.Store, q.id}
 	f, err := s.streams.join(key, h)
 	if err != nil {
@@ -288,6 +295,15 @@ func (s *Server) events(ctx context.Context, q *eventsQuery) (answer, error) {
 		c.stream(r.Context(), reset)
 		return nil
 	}}, nil
+}
+
+// streamHeaders sets the headers of a stream, or of the answer to a long poll.
+func streamHeaders(h http.Header, poll bool) {
+	h.Set("Cache-Control", "no-store")
+	if h.Set("Content-Type", "application/json"); !poll {
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("X-Accel-Buffering", "no")
+	}
 }
 
 // client is a subscriber of a session.
@@ -327,10 +343,7 @@ func (f *feed) floor() uint64 {
 // stream sends events until the client leaves or reads too slowly, the server ends, or the time of a stream is over.
 // The client connects again.
 func (c *client) stream(ctx context.Context, reset bool) {
-	h := c.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
+	streamHeaders(c.w.Header(), false)
 	c.w.WriteHeader(http.StatusOK)
 	begin := "retry: 1000\n"
 	if reset {
@@ -426,6 +439,6 @@ func (c *client) poll(ctx context.Context, wait time.Duration, reset bool) error
 		break
 	}
 	doc.Next = strconv.FormatUint(c.after, 10)
-	c.w.Header().Set("Cache-Control", "no-store")
+	streamHeaders(c.w.Header(), true)
 	return answer{doc: doc}.write(c.w, &http.Request{Method: http.MethodGet})
 }

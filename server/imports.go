@@ -28,7 +28,8 @@ var errImports = errors.New("too many imports are under way; nothing was stored"
 
 func (s *Server) describeImport() {
 	handle[importQuery, api.Import](s, operation{
-		method: "POST", path: "/v1/import", id: "import", needs: rightWrite, raw: "application/octet-stream",
+		method: "POST", path: "/v1/import", id: "import", needs: rightWrite,
+		raw: "application/octet-stream", size: sizeFile,
 		summary: "Import a session file of another program, which is the body",
 		text: "As `coppice import`: a file that was imported before and has not changed is left alone, and what was " +
 			"added to it is appended to its session. One whose session was deleted is not imported. Damaged lines " +

@@ -11,11 +11,8 @@ import (
 	"time"
 )
 
-// accessKey is the key of a request's Access in its context, seenKey that of its *observed.
-type (
-	accessKey struct{}
-	seenKey   struct{}
-)
+// seenKey is the key of a request's *observed in its context.
+type seenKey struct{}
 
 // middleware is what every request passes before its operation.
 func (s *Server) middleware(next http.Handler) http.Handler {
@@ -52,60 +49,38 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 			s.fail(w, r, errNoPath)
 			return
 		}
-		if r.URL.Path == "/login" && r.Method == http.MethodGet && s.o.Tokens != nil && r.PathValue("tenant") == "" {
-			s.login(w, r)
-			return
-		}
 		if !s.countsCookie(r) {
 			r = r.Clone(r.Context())
 			r.Header.Del("Cookie")
 		}
-		on, err := s.access(r)
-		if err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		r = r.WithContext(context.WithValue(context.WithValue(r.Context(), accessKey{}, on), seenKey{}, seen))
-		limit := s.o.MaxBody
-		if r.URL.Path == "/v1/import" {
-			limit = s.o.MaxImport
-		}
-		r.Body = http.MaxBytesReader(w, body, limit)
+		r = r.WithContext(context.WithValue(r.Context(), seenKey{}, seen))
+		r.Body = body
 		next.ServeHTTP(w, r)
 	})
 }
 
-// access returns what a request may do; an error if it may not do what it asks for.
-func (s *Server) access(r *http.Request) (Access, error) {
-	if r.URL.Path == "/v1/health" || r.URL.Path == "/v1/openapi.json" || s.isViewer(r) {
-		return Access{Store: s.o.Store}, nil
+// access returns what a request may do; an error if it may not do what an operation does.
+func (s *Server) access(r *http.Request, op *operation) (on Access, err error) {
+	if op.needs == rightNone {
+		return on, nil
 	}
-	on, err := s.o.Authorize(r)
-	if err != nil {
+	if op.ofServer && r.PathValue("tenant") != "" {
+		return on, errNoPath
+	}
+	if on, err = s.o.Authorize(r); err != nil {
 		return on, err
 	}
-	write := writes(r)
+	write := op.needs == rightWrite
 	switch {
 	case write && s.o.ReadOnly:
 		return on, newProblem(http.StatusForbidden, "read-only", "", errors.New("the server is read-only"))
 	case write && !on.Write, !write && !on.Read:
 		return on, ErrForbidden
 	}
-	if on.Store == nil && r.URL.Path != "/metrics" && r.URL.Path != "/v1/access" {
+	if on.Store == nil && !op.storeless {
 		on.Store, err = s.storeOf(r)
 	}
 	return on, err
-}
-
-// writes reports whether a request needs the right to write: all do that are not a GET, but for a verification, which
-// changes nothing.
-func writes(r *http.Request) bool {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return false
-	}
-	path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/v1/sessions/")
-	_, name, _ := strings.Cut(path, "/")
-	return !ok || r.Method != http.MethodPost || name != "verify"
 }
 
 // countsCookie reports whether cookies of a request count: not those that a page sends which is allowed only because
@@ -173,10 +148,14 @@ type observed struct {
 	http.ResponseWriter
 	s         *Server
 	operation string // "none" = it came to none
+	on        Access // of the operation
 	began     time.Time
 	status    int
 	bytes     int64
 }
+
+// seenOf returns the record of a request, which passed the middleware.
+func seenOf(r *http.Request) *observed { return r.Context().Value(seenKey{}).(*observed) }
 
 // Unwrap is for http.ResponseController.
 func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }

@@ -47,7 +47,7 @@ var errNoPath = fmt.Errorf("nothing is served at this path: %w", fs.ErrNotExist)
 // the client to another one, without the base path or the tenant before it.
 func (s *Server) routed(w http.ResponseWriter, r *http.Request) {
 	at := r.URL.EscapedPath()
-	if at == "" && s.isViewer(r) {
+	if at == "" && !s.o.NoViewer && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		w.Header().Set("Location", r.PathValue("prefix")+"/")
 		w.WriteHeader(http.StatusTemporaryRedirect)
 		return

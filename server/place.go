@@ -57,36 +57,24 @@ func (s *Server) storeOf(r *http.Request) (*coppice.Store, error) {
 }
 
 // place returns a request as its operation sees it: without the base path and without /t/NAME, which becomes the path
-// value tenant. false = there is nothing at this path.
+// value tenant. Both are compared as they were sent, so that no escaped slash or dot is a part of them. false = there
+// is nothing at this path.
 func (s *Server) place(r *http.Request) (*http.Request, bool) {
-	prefix := s.o.BasePath
-	path, ok := strings.CutPrefix(r.URL.Path, prefix)
-	if !ok || prefix != "" && path != "" && path[0] != '/' {
-		return r, false
+	prefix, name := s.o.BasePath, ""
+	at, ok := strings.CutPrefix(r.URL.EscapedPath(), prefix)
+	if rest, is := strings.CutPrefix(at, "/t/"); ok && is && s.o.Tenant != nil {
+		name, _, _ = strings.Cut(rest, "/")
+		prefix, at, ok = prefix+"/t/"+name, rest[len(name):], validTenant(name)
 	}
-	name := ""
-	if rest, is := strings.CutPrefix(path, "/t/"); is && s.o.Tenant != nil {
-		if name, path, ok = strings.Cut(rest, "/"); !validTenant(name) {
-			return r, false
-		}
-		prefix += "/t/" + name
-		if ok {
-			path = "/" + path
-		}
+	plain, err := url.PathUnescape(at)
+	if !ok || err != nil || at != "" && at[0] != '/' {
+		return r, false
 	}
 	if prefix == "" {
 		return r, true
 	}
-	raw := ""
-	if r.URL.RawPath != "" {
-		if raw, ok = strings.CutPrefix(r.URL.RawPath, prefix); !ok {
-			return r, false
-		}
-	}
 	out := r.Clone(r.Context())
-	out.URL = &url.URL{
-		Scheme: r.URL.Scheme, Host: r.URL.Host, Path: path, RawPath: raw, RawQuery: r.URL.RawQuery, User: r.URL.User,
-	}
+	out.URL.Path, out.URL.RawPath = plain, at
 	out.SetPathValue("tenant", name)
 	out.SetPathValue("prefix", prefix)
 	return out, true

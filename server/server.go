@@ -42,8 +42,8 @@ type Options struct {
 	// every request under /v1 but health and the API's description, concurrently, before any of the body is read.
 	Authorize func(*http.Request) (Access, error)
 
-	// Tokens are the secrets of clients. If they are set, Authorize is theirs unless it is set too, and GET
-	// /login?code= makes a cookie out of a one-time link (Tokens.Link).
+	// Tokens are the secrets of clients. If they are set, Authorize is theirs unless it is set too, POST /login?code=
+	// makes a cookie out of a one-time link (Tokens.Link), and POST /logout ends it.
 	Tokens *Tokens
 
 	// Tenant returns the store of a tenant, which is served at /t/NAME/v1; an error that is fs.ErrNotExist is 404. It

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -20,8 +22,14 @@ const (
 	maxCookies = 1024
 )
 
-// cookieName is the name of the cookie that a one-time link sets.
-const cookieName = "coppice"
+// cookieName returns the name of the cookie that a one-time link sets. It has the port by which the client reached the
+// server: browsers send a cookie to all ports of a host.
+func cookieName(r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return "coppice-" + port
+	}
+	return "coppice"
+}
 
 // hash is the SHA-256 of a secret. Secrets are looked up by it: the time that this takes says nothing about a secret,
 // because no one can choose the hash of a guess.
@@ -39,8 +47,14 @@ type Tokens struct {
 	known map[hash]grant
 
 	mu      sync.Mutex
-	links   []hash // codes that were not used yet, oldest first
-	cookies []hash // oldest first
+	links   []secretOf // codes that were not used yet, oldest first
+	cookies []secretOf // oldest first
+}
+
+// secretOf is a secret that the server made, and what it allows.
+type secretOf struct {
+	hash
+	grant
 }
 
 // ParseTokens reads a list of tokens: a line is the SHA-256 of a token in hex, a tenant ("-" = all of them, and what
@@ -84,6 +98,9 @@ func parseToken(fields []string) (h hash, g grant, err error) {
 	raw, err := hex.DecodeString(fields[0])
 	if err != nil || len(raw) != len(h) {
 		return h, g, errors.New("the first word is no SHA-256 in hex")
+	}
+	if hash(raw) == sha256.Sum256(nil) {
+		return h, g, errors.New("the first word is the SHA-256 of nothing")
 	}
 	if fields[1] != "-" {
 		if g.tenant = fields[1]; !validTenant(g.tenant) {
@@ -136,36 +153,51 @@ func (t *Tokens) grantOf(r *http.Request) (grant, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range r.CookiesNamed(cookieName) {
-		if find(t.cookies, sha256.Sum256([]byte(c.Value))) >= 0 {
-			return grant{write: true}, nil
+	for _, c := range r.CookiesNamed(cookieName(r)) {
+		if i := find(t.cookies, c.Value); i >= 0 {
+			return t.cookies[i].grant, nil
 		}
 	}
 	return grant{}, ErrUnauthorized
 }
 
-// Link returns a code that is valid once: GET /login?code=CODE sets a cookie with all rights, and leads to the base
-// path. It is for whoever started the server. The newest 16 codes are valid.
+// Link returns a code that is valid once. The page at /login?code=CODE sends it by POST, which sets a cookie with all
+// rights, and leads to the viewer; at /t/NAME/login?code=CODE, the cookie is of this tenant alone. A GET uses up
+// nothing. The newest 16 codes are valid.
 func (t *Tokens) Link() string {
 	code := secret()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.links = add(t.links, sha256.Sum256([]byte(code)), maxLinks)
+	t.links = add(t.links, secretOf{sha256.Sum256([]byte(code)), grant{write: true}}, maxLinks)
 	return code
 }
 
-// redeem makes the value of a cookie out of a code; false = the code is not valid, or not any more.
-func (t *Tokens) redeem(code string) (value string, ok bool) {
+// redeem makes the value of a cookie, which is of a tenant, out of a code; false = the code is not valid, or not any
+// more.
+func (t *Tokens) redeem(code, tenant string) (value string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := find(t.links, sha256.Sum256([]byte(code)))
+	i := find(t.links, code)
 	if i < 0 {
 		return "", false
 	}
-	t.links = append(t.links[:i:i], t.links[i+1:]...)
+	g := t.links[i].grant
+	g.tenant = tenant
+	t.links = slices.Delete(t.links, i, i+1)
 	value = secret()
-	t.cookies = add(t.cookies, sha256.Sum256([]byte(value)), maxCookies)
+	t.cookies = add(t.cookies, secretOf{sha256.Sum256([]byte(value)), g}, maxCookies)
 	return value, true
+}
+
+// forget makes the cookies of a request invalid.
+func (t *Tokens) forget(r *http.Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range r.CookiesNamed(cookieName(r)) {
+		if i := find(t.cookies, c.Value); i >= 0 {
+			t.cookies = slices.Delete(t.cookies, i, i+1)
+		}
+	}
 }
 
 // secret returns 128 random bits as text.
@@ -173,44 +205,75 @@ func secret() string {
 	return rand.Text() //nolint:forbidigo // a secret that a caller could make again is none
 }
 
-func find(list []hash, h hash) int {
-	for i := range list {
-		if list[i] == h {
-			return i
-		}
-	}
-	return -1
+func find(list []secretOf, value string) int {
+	h := hash(sha256.Sum256([]byte(value)))
+	return slices.IndexFunc(list, func(s secretOf) bool { return s.hash == h })
 }
 
 // add appends to a list that is bounded.
-func add(list []hash, h hash, limit int) []hash {
+func add(list []secretOf, s secretOf, limit int) []secretOf {
 	if len(list) >= limit {
-		list = append([]hash(nil), list[len(list)-limit+1:]...)
+		list = slices.Delete(list, 0, len(list)-limit+1)
 	}
-	return append(list, h)
+	return append(list, s)
 }
 
-// login answers GET /login: it makes a cookie out of a code. A person whose code is not valid gets to the viewer, which
-// opens if the browser has a cookie already, and else asks for a token and says why.
-func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	value, ok := s.o.Tokens.redeem(r.URL.Query().Get("code"))
-	w.Header().Set("Cache-Control", "no-store")
-	if !ok && !s.o.NoViewer && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		w.Header().Set("Location", s.o.BasePath+"/?link=used")
-		w.WriteHeader(http.StatusSeeOther)
+// loginPage is the page of a one-time link. It sends the code on when its button is pressed: what loads links ahead of
+// people uses up nothing.
+const loginPage = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>coppice: log in</title><form method="post"><button autofocus>Log in</button></form></html>
+`
+
+// loginPolicy is what that page may do.
+const loginPolicy = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// describeLogin registers what a browser needs to get a cookie, and to lose it.
+func (s *Server) describeLogin() {
+	if s.o.Tokens == nil {
 		return
 	}
-	if !ok {
+	s.mux.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", loginPolicy)
+		_, _ = io.WriteString(w, loginPage) // a client that left reads nothing
+	})
+	s.mux.HandleFunc("POST /login", s.login)
+	s.mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
+		s.o.Tokens.forget(r)
+		w.Header().Set("Cache-Control", "no-store")
+		setCookie(w, r, "", -1)
+		w.WriteHeader(http.StatusNoContent)
+	})
+}
+
+// setCookie sets the cookie of the path below which the request came.
+func setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
+	// A header of the client's makes its cookie stricter at most.
+	secure := r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName(r), Value: value, Path: r.PathValue("prefix") + "/", MaxAge: age, HttpOnly: true,
+		Secure: secure, SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// login makes a cookie out of a code. A person whose code is not valid gets to the viewer, which opens if the browser
+// has a cookie already, and else asks for a token and shows why.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	value, ok := s.o.Tokens.redeem(r.URL.Query().Get("code"), r.PathValue("tenant"))
+	w.Header().Set("Cache-Control", "no-store")
+	place := r.PathValue("prefix") + "/"
+	switch {
+	case ok:
+		setCookie(w, r, value, 0)
+	case !s.o.NoViewer && strings.Contains(r.Header.Get("Accept"), "text/html"):
+		place += "?link=used"
+	default:
 		s.fail(w, r, newProblem(http.StatusUnauthorized, "unauthorized", "the server prints a new link when it starts",
 			errors.New("the link is not valid, or was used")))
 		return
 	}
-	// A header of the client's makes its cookie stricter at most.
-	secure := r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: value, Path: s.o.BasePath + "/", HttpOnly: true, Secure: secure,
-		SameSite: http.SameSiteStrictMode,
-	})
-	w.Header().Set("Location", s.o.BasePath+"/")
+	w.Header().Set("Location", place)
 	w.WriteHeader(http.StatusSeeOther)
 }

@@ -51,6 +51,7 @@ func TestTokenFile(t *testing.T) {
 		"capital letters": line("a", "Acme", "read"),
 		"twice":           line("a", "-", "read") + line("a", "acme", "read,write"),
 		"too many":        many.String(),
+		"empty token":     line("", "-", "read"),
 		"endless line":    strings.Repeat("x", 1<<20),
 	} {
 		if _, err := server.ParseTokens(strings.NewReader(text)); err == nil || strings.Contains(err.Error(), "secret") {
@@ -117,14 +118,24 @@ func TestOneTimeLink(t *testing.T) {
 	tokens := someTokens(t)
 	s := newSite(t, "mem:", withTokens(tokens))
 	link := "/login?code=" + tokens.Link()
-	s.direct("GET", "/login?code=wrong").want(t, 401)
-	s.direct("GET", "/login").want(t, 401)
-	r := s.direct("GET", "/login?code=wrong", "Accept: text/html,*/*")
+	s.direct("POST", "/login?code=wrong").want(t, 401)
+	s.direct("POST", "/login").want(t, 401)
+	for range 2 { // what a browser loads ahead uses up nothing
+		r := s.direct("GET", link)
+		r.want(t, 200)
+		if r.Header.Get("Set-Cookie") != "" || !strings.Contains(string(r.body), `<form method="post">`) ||
+			!strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("the page of the link: %v %s", r.Header, r.body)
+		}
+		s.direct("HEAD", link).want(t, 200)
+	}
+	s.direct("POST", link, "Sec-Fetch-Site: cross-site").want(t, 403)
+	r := s.direct("POST", "/login?code=wrong", "Accept: text/html,*/*")
 	r.want(t, 303)
 	if r.Header.Get("Location") != "/?link=used" || r.Header.Get("Set-Cookie") != "" {
 		t.Errorf("a person gets %v", r.Header)
 	}
-	r = s.direct("GET", link)
+	r = s.direct("POST", link)
 	r.want(t, 303)
 	if got := r.Header.Get("Location"); got != "/" {
 		t.Errorf("leads to %q", got)
@@ -138,7 +149,7 @@ func TestOneTimeLink(t *testing.T) {
 	if strings.Contains(set, "Secure") {
 		t.Errorf("%q would not be sent back without TLS", set)
 	}
-	if again := s.direct("GET", link); again.StatusCode != http.StatusUnauthorized || again.Header.Get("Set-Cookie") != "" {
+	if again := s.direct("POST", link); again.StatusCode != http.StatusUnauthorized || again.Header.Get("Set-Cookie") != "" {
 		t.Errorf("the link works twice: %d", again.StatusCode)
 	}
 	cookie, _, _ := strings.Cut(set, ";")
@@ -146,7 +157,7 @@ func TestOneTimeLink(t *testing.T) {
 	s.do("PUT", "/v1/sessions/s", `{}`, "If-None-Match: *", "Cookie: "+cookie).want(t, 201)
 	s.do("GET", "/v1/sessions", "", "Cookie: "+cookie+"x").want(t, 401)
 	s.do("GET", "/v1/sessions", "", "Cookie: "+cookie, "Authorization: Bearer wrong").want(t, 401)
-	if r := s.direct("GET", "/login?code="+tokens.Link(), "X-Forwarded-Proto: https"); !strings.Contains(
+	if r := s.direct("POST", "/login?code="+tokens.Link(), "X-Forwarded-Proto: https"); !strings.Contains(
 		r.Header.Get("Set-Cookie"), "; Secure") {
 		t.Error("a cookie behind TLS is not Secure")
 	}
@@ -160,10 +171,10 @@ func TestLinksAreBounded(t *testing.T) {
 	for range 16 {
 		tokens.Link()
 	}
-	s.direct("GET", "/login?code="+first).want(t, 401)
+	s.direct("POST", "/login?code="+first).want(t, 401)
 	var cookies []string
 	for range 1025 {
-		r := s.direct("GET", "/login?code="+tokens.Link())
+		r := s.direct("POST", "/login?code="+tokens.Link())
 		r.want(t, 303)
 		cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
 		cookies = append(cookies, cookie)
@@ -178,7 +189,7 @@ func TestCookieOfAnyOrigin(t *testing.T) {
 	s := newSite(t, "mem:", withTokens(tokens), func(o *server.Options) {
 		o.Origins = []string{"*", "https://known.example"}
 	})
-	r := s.direct("GET", "/login?code="+tokens.Link())
+	r := s.direct("POST", "/login?code="+tokens.Link())
 	cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
 	get := func(origin string) reply {
 		return s.do("GET", "/v1/sessions", "", "Cookie: "+cookie, "Origin: "+origin)
@@ -238,12 +249,49 @@ func TestTenants(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/v1/sessions", "/t/Acme/v1/sessions", "/t/Acme", "/t/acme/other", "/t//v1/sessions",
-		"/t/%2e%2e/v1/sessions", "/t/acme%2f..%2fother/v1/sessions",
+		"/t/%2e%2e/v1/sessions", "/t/acme%2f..%2fother/v1/sessions", "/t/acme/metrics",
 	} {
-		s.do("GET", path, "", "Authorization: Bearer reader").want(t, 404)
+		if r := s.do("GET", path, "", "Authorization: Bearer reader"); r.Request.Response != nil {
+			t.Errorf("GET %s leads to %s", path, r.Request.URL)
+		} else {
+			r.want(t, 404)
+		}
 	}
+	s.do("GET", "/metrics", "", "Authorization: Bearer reader").want(t, 200)
+	s.do("GET", "/metrics", "", "Authorization: Bearer acme's").want(t, 403)
+	s.do("GET", "/t/acme/metrics", "", "Authorization: Bearer acme's").want(t, 404)
 	s.do("GET", "/t/third/v1/sessions", "", "Authorization: Bearer reader").want(t, 503)
 	s.do("GET", "/t/other/v1/sessions", "", "Authorization: Bearer reader").want(t, 200)
+}
+
+// A cookie is of one server, of which a host may have several, and of the tenant at which it was set. It ends with the
+// logout.
+func TestCookieOfATenant(t *testing.T) {
+	tokens := someTokens(t)
+	s, _ := byTenant(t, withTokens(tokens))
+	cookie := func(path string) string {
+		r := s.direct("POST", path+"/login?code="+tokens.Link())
+		r.want(t, 303)
+		set := r.Header.Get("Set-Cookie")
+		port := s.url[strings.LastIndex(s.url, ":")+1:]
+		if !strings.HasPrefix(set, "coppice-"+port+"=") || !strings.Contains(set, "; Path="+path+"/;") {
+			t.Errorf("cookie %q", set)
+		}
+		set, _, _ = strings.Cut(set, ";")
+		return "Cookie: " + set
+	}
+	acme, all := cookie("/t/acme"), cookie("")
+	s.do("GET", "/t/acme/v1/sessions", "", acme).want(t, 200)
+	s.do("GET", "/t/other/v1/sessions", "", acme).want(t, 403)
+	s.do("GET", "/metrics", "", acme).want(t, 403)
+	s.do("GET", "/t/other/v1/sessions", "", all).want(t, 200)
+	r := s.do("POST", "/logout", "", all)
+	r.want(t, 204)
+	if set := r.Header.Get("Set-Cookie"); !strings.Contains(set, "Max-Age=0") || !strings.Contains(set, "; Path=/;") {
+		t.Errorf("the logout sets %q", set)
+	}
+	s.do("GET", "/t/other/v1/sessions", "", all).want(t, 401)
+	s.do("GET", "/t/acme/v1/sessions", "", acme).want(t, 200)
 }
 
 func TestBasePath(t *testing.T) {
@@ -258,7 +306,7 @@ func TestBasePath(t *testing.T) {
 	for _, path := range []string{"/v1/sessions", "/coppicev1/sessions", "/coppice/t/acme/v1/sessions", "/"} {
 		s.do("GET", path, "", "Authorization: Bearer writer").want(t, 404)
 	}
-	r = s.direct("GET", "/coppice/login?code="+tokens.Link())
+	r = s.direct("POST", "/coppice/login?code="+tokens.Link())
 	r.want(t, 303)
 	set := r.Header.Get("Set-Cookie")
 	if r.Header.Get("Location") != "/coppice/" || !strings.Contains(set, "Path=/coppice/") {

@@ -56,7 +56,7 @@ func (s *Server) describeTransfer() {
 	handle[sessionPath, api.Verify](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify", needs: rightRead,
 		summary: "Read the session and report damage; changes nothing, so the right to read is enough",
-		body:    reflect.TypeFor[verifyBody](),
+		body:    reflect.TypeFor[verifyBody](), size: sizeNote,
 	}, s.verify)
 	handle[write, api.Fork](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite,
@@ -67,13 +67,16 @@ func (s *Server) describeTransfer() {
 
 // file answers with what write writes. It is never shown as a page of this site.
 func file(kind, name string, write func(io.Writer) error) answer {
-	return answer{stream: func(w http.ResponseWriter, _ *http.Request) error {
+	return answer{stream: func(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Set("Content-Type", kind)
 		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 		h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 		out := &begun{w: w}
 		err := write(out)
+		if r.Method == http.MethodHead && errors.Is(err, errHead) {
+			return nil
+		}
 		if err != nil && out.any {
 			panic(http.ErrAbortHandler) // the client must not take a part for the whole
 		}

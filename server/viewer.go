@@ -122,20 +122,9 @@ func (s *Server) serveViewer() {
 	s.mux.HandleFunc("GET /assets/{version}/{file}", file)
 }
 
-// isViewer reports whether a path is the page or an artefact of the viewer: what anyone may read, without a token.
-func (s *Server) isViewer(r *http.Request) bool {
-	if s.o.NoViewer || r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return false
-	}
-	at := r.URL.EscapedPath()
-	return at == "" || at == "/" || strings.HasPrefix(at, "/s/") || strings.HasPrefix(at, "/assets/")
-}
-
 // sendViewer writes a file of the viewer.
 func (s *Server) sendViewer(w http.ResponseWriter, r *http.Request, kind, cache string, f artefact) {
-	if seen, ok := r.Context().Value(seenKey{}).(*observed); ok {
-		seen.operation = "viewer"
-	}
+	seenOf(r).operation = "viewer"
 	h := w.Header()
 	h.Set("Content-Security-Policy", viewerPolicy)
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

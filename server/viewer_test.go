@@ -129,7 +129,7 @@ func TestViewerSlash(t *testing.T) {
 		if r.want(t, 307); r.Header.Get("Location") != path+"/" {
 			t.Errorf("%s: %v", path, r.Header)
 		}
-		s.direct("POST", path).want(t, 401)
+		s.direct("POST", path).want(t, 404)
 	}
 }
 

@@ -188,8 +188,9 @@ func TestServeTokensAndTenants(t *testing.T) {
 		t.Errorf("link %q", s.link)
 	}
 	login := strings.TrimPrefix(s.link, s.url)
-	s.wants(303, "", "GET", login, "")
-	s.wants(401, "", "GET", login, "")
+	s.wants(200, "", "GET", login, "")
+	s.wants(303, "", "POST", login, "", "Accept: text/html")
+	s.wants(401, "", "POST", login, "")
 	s.wants(201, "", "PUT", "/t/acme/v1/sessions/s", `{}`, "If-None-Match: *", "Authorization: Bearer one")
 	s.wants(403, "", "GET", "/t/other/v1/sessions", "", "Authorization: Bearer one")
 	s.wants(404, "", "GET", "/t/other/v1/sessions/s", "", "Authorization: Bearer all")
@@ -306,7 +307,7 @@ func TestServeTLS(t *testing.T) {
 	}
 	s := serving(t, t.TempDir(), "--tls-cert", filepath.Join(dir, "cert"), "--tls-key", filepath.Join(dir, "key"),
 		"--token-file", tokenFile(t, "one - read"))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.link, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.link, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
