@@ -359,6 +359,17 @@ func (c *UsageCache) put(key cacheKey, commit string, l *ledger) {
 	c.responses += len(l.list)
 }
 
+// Forget drops what is known of a store, which is to be closed.
+func (c *UsageCache) Forget(st *coppice.Store) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key := range c.of {
+		if key.st == st {
+			c.drop(key)
+		}
+	}
+}
+
 func (c *UsageCache) drop(key cacheKey) {
 	if old, ok := c.of[key]; ok {
 		c.responses -= len(old.list)

@@ -97,6 +97,14 @@ type input interface{ base() *request }
 
 func (q *request) base() *request { return q }
 
+// find notes that there is a session.
+func (q *request) find() {
+	q.found = true
+	if t := seenOf(q.r).tenant; t != nil {
+		t.kept.Store(true)
+	}
+}
+
 // output is what an operation returns through huma, which leaves the writing to it.
 type output struct{ Body func(huma.Context) }
 

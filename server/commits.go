@@ -233,7 +233,7 @@ func (s *Server) write(
 	return s.writers.use(ctx, writerKey{q.on.Store, q.id}, func(h *coppice.Session) (bool, error) {
 		ctx, cancel := s.detached(ctx)
 		defer cancel()
-		q.found = true
+		q.find()
 		return f(ctx, h)
 	})
 }
@@ -380,7 +380,7 @@ func (s *Server) move(
 		}
 	})
 	if err == nil && q.r.Method == http.MethodDelete {
-		s.views.forget(writerKey{q.on.Store, q.id})
+		s.views.forget(func(of writerKey) bool { return of == writerKey{q.on.Store, q.id} })
 	}
 	return a, err
 }

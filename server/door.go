@@ -25,16 +25,20 @@ type door struct {
 
 func (d *door) pass(c huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(c)
-	if err := d.enter(w, r); err != nil {
+	seen := seenOf(r)
+	defer func() { d.s.tenants.release(seen.tenant) }()
+	if err := d.enter(w, r, seen); err != nil {
 		d.s.fail(w, r, err)
 		return
 	}
 	next(badRequest{c})
+	if t := seen.tenant; t != nil && d.op.needs == rightWrite && seen.status < http.StatusBadRequest {
+		t.kept.Store(true)
+	}
 }
 
 // enter checks what the operation declares: the right that it needs, its parameters, and the length of its body.
-func (d *door) enter(w http.ResponseWriter, r *http.Request) (err error) {
-	seen := seenOf(r)
+func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (err error) {
 	seen.operation = d.op.id
 	if seen.on, err = d.s.access(r, d.op); err != nil {
 		return err

@@ -147,8 +147,9 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool)
 type observed struct {
 	http.ResponseWriter
 	s         *Server
-	operation string // "none" = it came to none
-	on        Access // of the operation
+	operation string  // "none" = it came to none
+	on        Access  // of the operation
+	tenant    *tenant // whose store is in use; nil = none
 	began     time.Time
 	status    int
 	bytes     int64

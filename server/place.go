@@ -7,45 +7,19 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	coppice "github.com/coppice-go/coppice"
 )
 
-// errTenants is the error of a tenant that would be one too many.
-var errTenants = errors.New("too many tenants are in use")
-
-// tenants are the stores of tenants, each asked for once.
-type tenants struct {
-	open  func(name string) (*coppice.Store, error)
-	limit int
-
-	mu     sync.Mutex
-	stores map[string]*coppice.Store
-}
-
-// store returns the store of a tenant.
-func (t *tenants) store(name string) (*coppice.Store, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if st := t.stores[name]; st != nil {
-		return st, nil
-	}
-	if len(t.stores) >= t.limit {
-		return nil, retry(newProblem(http.StatusServiceUnavailable, "busy", "", errTenants))
-	}
-	st, err := t.open(name)
-	if err != nil {
-		return nil, fmt.Errorf("tenant %s: %w", name, err)
-	}
-	t.stores[name] = st
-	return st, nil
-}
-
-// storeOf returns the store of a request.
+// storeOf returns the store of a request. That of a tenant is in use until the door releases it.
 func (s *Server) storeOf(r *http.Request) (*coppice.Store, error) {
 	if name := r.PathValue("tenant"); name != "" {
-		return s.tenants.store(name)
+		t, err := s.tenants.acquire(r.Context(), name)
+		if err != nil {
+			return nil, err
+		}
+		seenOf(r).tenant = t
+		return t.st, nil
 	}
 	if s.o.Store == nil && s.o.Tenant != nil {
 		return nil, fmt.Errorf("only tenants have sessions, at /t/NAME/v1: %w", fs.ErrNotExist)

@@ -44,7 +44,7 @@ func (s *Server) readTree(ctx context.Context, q *request, f func(*coppice.Sessi
 	if err != nil {
 		return answer{}, err
 	}
-	q.found = true
+	q.find()
 	a, err := f(r.s)
 	if a.list == nil || err != nil {
 		s.readers.release(r)
@@ -151,6 +151,13 @@ func (rs *readers) release(r *reader) {
 			_ = old.s.Close()
 		}
 	}
+}
+
+// forget drops the handles of a store that closes them.
+func (rs *readers) forget(st *coppice.Store) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.list = slices.DeleteFunc(rs.list, func(r *reader) bool { return r.key.store == st })
 }
 
 // close closes the handles. Those in use are closed by their last user.

@@ -193,7 +193,7 @@ func (s *Server) draw(
 					"ask without view, and go on from the entry you were at", errors.New("this view is gone"))
 			})
 		}
-		q.found = true
+		q.find()
 		doc, err := f(d)
 		return answer{doc: doc}, err
 	}

@@ -122,6 +122,12 @@ func (s *Server) found(
 	if err != nil {
 		return "", nil, err
 	}
+	if t := seenOf(q.r).tenant; t != nil && !t.kept.Load() {
+		if empty, err := isEmpty(ctx, q.on.Store); empty || err != nil {
+			return "", nil, err
+		}
+		q.find()
+	}
 	err = s.indexes.use(ctx, q.on.Store, q.r.PathValue("tenant"), func(x *index) error {
 		if offset == 0 {
 			report, err := x.update(ctx, q.on.Store, session, s.o.Index.Shallow)
@@ -139,6 +145,14 @@ func (s *Server) found(
 		return err
 	})
 	return next, unread, err
+}
+
+// isEmpty reports whether a store has no session.
+func isEmpty(ctx context.Context, st *coppice.Store) (bool, error) {
+	for _, err := range st.List(ctx, coppice.ListOptions{Limit: 1}) {
+		return false, err
+	}
+	return true, nil
 }
 
 // offsetOf returns how many results the pages before had.
@@ -247,8 +261,6 @@ func (xs *indexes) acquire(ctx context.Context, st *coppice.Store, tenant string
 	switch {
 	case xs.closed:
 		return nil, errClosing
-	case x == nil && len(xs.open) >= xs.s.o.MaxTenants:
-		return nil, errTenants
 	case x == nil:
 		file := ""
 		if xs.s.o.Index.File != nil {
@@ -268,6 +280,20 @@ func (xs *indexes) acquire(ctx context.Context, st *coppice.Store, tenant string
 	}
 	xs.using.Add(1)
 	return x, nil
+}
+
+// forget closes the index of a store. No request uses it.
+func (xs *indexes) forget(st *coppice.Store) {
+	xs.mu.Lock()
+	x := xs.open[st]
+	delete(xs.open, st)
+	xs.mu.Unlock()
+	if x == nil {
+		return
+	}
+	if err := x.Close(); err != nil {
+		xs.s.o.Logger.Warn("an index was closed", "error", err.Error())
+	}
 }
 
 // close refuses new users, waits for those there are, and closes the indexes.

@@ -46,10 +46,11 @@ type Options struct {
 	// makes a cookie out of a one-time link (Tokens.Link), and POST /logout ends it.
 	Tokens *Tokens
 
-	// Tenant returns the store of a tenant, which is served at /t/NAME/v1; an error that is fs.ErrNotExist is 404. It
-	// is called once for each name that a request was allowed to use, one at a time. Names are 1 to 64 of a-z, 0-9,
-	// - and _. Authorize finds the name as r.PathValue("tenant"), "" = none, and has to refuse tenants of others. The
-	// caller closes the stores, after the server. nil = there are no tenants.
+	// Tenant opens the store of a tenant, which is served at /t/NAME/v1; an error that is fs.ErrNotExist is 404. It is
+	// called for a name that a request was allowed to use, one at a time, and again after the server has closed the
+	// store: when no request used it for Idle, when another tenant needs its place, at once if it has no session, and
+	// with the server. Names are 1 to 64 of a-z, 0-9, - and _. Authorize finds the name as r.PathValue("tenant"), "" =
+	// none, and has to refuse tenants of others. nil = there are no tenants.
 	Tenant func(name string) (*coppice.Store, error)
 
 	// BasePath is what stands before every path, such as /coppice; what is not below it is 404. "" = nothing.
@@ -69,7 +70,8 @@ type Options struct {
 	Now    func() time.Time // default time.Now
 	Logger *slog.Logger     // one line for each request, without its query, its body and its answer; default silent
 
-	// Idle is how long a session stays open for writing after its last request. Default 1 minute.
+	// Idle is how long a session stays open for writing, and a tenant's store at all, after its last request. Default
+	// 1 minute.
 	Idle time.Duration
 	// Timeout bounds a commit that has begun, in which no client can cancel it. Default 30 s.
 	Timeout time.Duration
@@ -94,7 +96,7 @@ type Options struct {
 	MaxImports     int   // under way at a time; default 2
 	MaxSessions    int   // open for writing at a time; default 1,024
 	MaxSubscribers int   // streams of events at a time; default 4,096
-	MaxTenants     int   // with a store in use; default 1,024
+	MaxTenants     int   // whose stores are open; default 1,024
 }
 
 // Access is what a request may do.
@@ -196,7 +198,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{o: o.withDefaults(), mux: http.NewServeMux()}
 	s.writers = newWriters(s.o.Idle, s.o.MaxSessions)
 	s.streams = newStreams(s)
-	s.tenants = tenants{open: o.Tenant, limit: s.o.MaxTenants, stores: map[string]*coppice.Store{}}
+	s.tenants = tenants{s: s, by: map[string]*tenant{}}
 	s.indexes = indexes{s: s, open: map[*coppice.Store]*index{}}
 	s.imports = make(chan struct{}, s.o.MaxImports)
 	s.blamed, s.streamed = maxBlamed, maxStream
@@ -226,6 +228,7 @@ func (s *Server) Close() error {
 		s.streams.wait()
 		s.writers.close()
 		s.closed = errors.Join(s.readers.close(), s.indexes.close())
+		s.tenants.close()
 	})
 	return s.closed
 }

@@ -144,6 +144,7 @@ func sessions(
 			}
 			n++
 			last = sum.Cursor
+			q.find()
 			doc, err := show(sum)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
@@ -178,7 +179,7 @@ func read(ctx context.Context, q *request, f func(*coppice.Session) (answer, err
 	if err != nil {
 		return answer{}, err
 	}
-	q.found = true
+	q.find()
 	a, err := f(h)
 	if a.list == nil || err != nil {
 		return a, errors.Join(err, h.Close())

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,8 +11,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/server"
 )
@@ -205,25 +206,20 @@ func TestCookieOfAnyOrigin(t *testing.T) {
 	}
 }
 
-// byTenant is a server of tenants alone, with the store of each.
+// byTenant is a server of tenants alone, and how often the store of each was opened. Any tenant but nobody has one.
 func byTenant(t *testing.T, change ...func(*server.Options)) (*site, map[string]int) {
-	opened, stores := map[string]int{}, map[string]*coppice.Store{}
-	for _, name := range []string{"acme", "other", "third"} {
-		st, err := coppice.Open(context.Background(), "mem:", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = st.Close() })
-		stores[name] = st
-	}
+	opened, stored := map[string]int{}, map[string]backend.Backend{}
 	change = append([]func(*server.Options){func(o *server.Options) {
 		o.Store, o.MaxTenants = nil, 2
 		o.Tenant = func(name string) (*coppice.Store, error) {
 			opened[name]++
-			if stores[name] == nil {
+			if name == "nobody" {
 				return nil, fmt.Errorf("no such tenant: %w", fs.ErrNotExist)
 			}
-			return stores[name], nil
+			if stored[name] == nil {
+				stored[name] = memory.New()
+			}
+			return coppice.New(stored[name], nil)
 		}
 	}}, change...)
 	return newSite(t, "mem:", change...), opened
@@ -260,8 +256,78 @@ func TestTenants(t *testing.T) {
 	s.do("GET", "/metrics", "", "Authorization: Bearer reader").want(t, 200)
 	s.do("GET", "/metrics", "", "Authorization: Bearer acme's").want(t, 403)
 	s.do("GET", "/t/acme/metrics", "", "Authorization: Bearer acme's").want(t, 404)
-	s.do("GET", "/t/third/v1/sessions", "", "Authorization: Bearer reader").want(t, 503)
-	s.do("GET", "/t/other/v1/sessions", "", "Authorization: Bearer reader").want(t, 200)
+}
+
+// A tenant without sessions leaves nothing behind, whatever it is asked for. One that has some is closed where another
+// one needs its place, unless a request uses it, and its next request opens it again.
+func TestTenantsComeAndGo(t *testing.T) {
+	var files []string
+	s, opened := byTenant(t, func(o *server.Options) {
+		o.Index.File = func(tenant string) string {
+			files = append(files, tenant)
+			return ""
+		}
+	})
+	create := func(tenant string) {
+		s.do("PUT", "/t/"+tenant+"/v1/sessions/s", `{}`, "If-None-Match: *").want(t, 201)
+	}
+	create("acme")
+	create("other")
+	for i := range 20 {
+		at := fmt.Sprintf("/t/t%d/v1/", i)
+		for path, status := range map[string]int{
+			"sessions": 200, "search?q=x": 200, "prompts": 200, "usage": 200, "sessions/s": 404, "sessions/s/rows": 404,
+		} {
+			s.do("GET", at+path, "").want(t, status)
+		}
+	}
+	if len(files) > 0 {
+		t.Errorf("indexes of %v", files)
+	}
+	for _, tenant := range []string{"acme", "other", "third", "fourth", "acme"} {
+		if tenant == "third" || tenant == "fourth" {
+			create(tenant)
+		}
+		at := "/t/" + tenant + "/v1/sessions/s"
+		for _, path := range []string{"/rows", "/entries", "/usage?points=true"} {
+			s.do("GET", at+path, "").want(t, 200)
+		}
+		s.do("POST", at+"/commits", hello("one"), "If-Match: *").want(t, 200)
+		s.do("GET", "/t/"+tenant+"/v1/search?q=one", "").want(t, 200)
+	}
+	if doc := s.do("GET", "/t/acme/v1/sessions/s", "").want(t, 200); doc["seq"] != 2.0 {
+		t.Errorf("after it was opened again: %v", doc)
+	}
+	if opened["acme"] < 2 || opened["fourth"] != 1 {
+		t.Errorf("opened %v", opened)
+	}
+	for _, tenant := range []string{"acme", "other"} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/t/"+tenant+"/v1/sessions/s/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+	}
+	if p := s.do("GET", "/t/third/v1/sessions", "").want(t, 503); p["code"] != "busy" {
+		t.Errorf("%v", p)
+	}
+	s.do("GET", "/t/other/v1/sessions", "").want(t, 200)
+}
+
+// A tenant that has rested is closed without need.
+func TestTenantsRest(t *testing.T) {
+	s, opened := byTenant(t, func(o *server.Options) { o.Idle = time.Nanosecond })
+	s.do("PUT", "/t/acme/v1/sessions/s", `{}`, "If-None-Match: *").want(t, 201)
+	for n := 0; opened["acme"] < 3; n++ {
+		if n == 10_000 {
+			t.Fatalf("opened %v", opened)
+		}
+		s.do("GET", "/t/acme/v1/sessions/s", "").want(t, 200)
+	}
 }
 
 // A cookie is of one server, of which a host may have several, and of the tenant at which it was set. It ends with the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -77,6 +78,13 @@ func (g *growths) put(key writerKey, is growth) {
 		delete(g.of, old)
 	}
 	g.of[key] = is
+}
+
+// forget drops what is known of the sessions of a store.
+func (g *growths) forget(st *coppice.Store) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.of, func(key writerKey, _ growth) bool { return key.store == st })
 }
 
 // pointsOf returns how the cost of a session grew.

@@ -67,15 +67,16 @@ func (v *views) find(of writerKey, name string) *drawn {
 	return nil
 }
 
-// forget drops the views of a session, which was deleted.
-func (v *views) forget(of writerKey) {
+// forget drops the views of sessions.
+func (v *views) forget(gone func(of writerKey) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.list = slices.DeleteFunc(v.list, func(d *drawn) bool {
-		if d.of == of {
+		if gone(d.of) {
 			v.bytes -= d.size
+			return true
 		}
-		return d.of == of
+		return false
 	})
 }
 

@@ -193,6 +193,20 @@ func (ws *writers) isSpent(w *writer) bool {
 	return w.spent
 }
 
+// forget drops the handles of a store that closes them. No request uses one.
+func (ws *writers) forget(st *coppice.Store) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for key, w := range ws.open {
+		if key.store == st {
+			delete(ws.open, key)
+			if w.timer != nil {
+				w.timer.Stop()
+			}
+		}
+	}
+}
+
 // end closes a handle in the background, where ws.close waits for it. What Close writes is a checkpoint of commits
 // that are acknowledged and stored: its error loses nothing.
 func (ws *writers) end(w *writer) {

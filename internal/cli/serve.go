@@ -113,9 +113,6 @@ type service struct {
 	log     *slog.Logger
 	handler *server.Server
 	http    *http.Server
-
-	mu      sync.Mutex
-	tenants []*coppice.Store
 }
 
 func (c *cli) serve(ctx context.Context, o serveOptions) error {
@@ -130,7 +127,7 @@ func (c *cli) serve(ctx context.Context, o serveOptions) error {
 		if err := s.prepare(ctx); err != nil {
 			return err
 		}
-		return errors.Join(s.run(ctx), s.closeTenants())
+		return s.run(ctx)
 	})
 }
 
@@ -211,24 +208,7 @@ func (s *service) indexFile(tenant string) string {
 // tenant opens the store of a tenant, which is a folder of the store.
 func (s *service) tenant(name string) (*coppice.Store, error) {
 	o := &coppice.Options{SingleWriter: s.c.singleWriter, Now: s.c.now, Reread: formats.Reread}
-	st, err := coppice.New(backend.WithPrefix(s.st.b, name), o)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tenants = append(s.tenants, st)
-	return st, nil
-}
-
-func (s *service) closeTenants() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var errs []error
-	for _, st := range s.tenants {
-		errs = append(errs, st.Close())
-	}
-	return errors.Join(errs...)
+	return coppice.New(backend.WithPrefix(s.st.b, name), o)
 }
 
 // run serves until the context is done, or until serving or following failed.

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+)
+
+// errTenants is the error of a tenant that would be one too many.
+var errTenants = errors.New("too many tenants are in use")
+
+// tenants are the stores of tenants, each open while it is in use and for a time after it.
+type tenants struct {
+	s *Server
+
+	mu     sync.Mutex
+	by     map[string]*tenant
+	closed bool
+}
+
+// tenant is the store of a tenant, which all its requests share.
+type tenant struct {
+	name string
+	st   *coppice.Store
+	kept atomic.Bool // it has sessions: it stays open after its last request
+
+	// By tenants.mu:
+	users int
+	last  time.Time     // of the newest end of a use
+	timer *time.Timer   // closes the store when it was idle for long enough
+	gone  chan struct{} // nil unless the store is being closed; closed when it is
+}
+
+// acquire returns the store of a tenant, which stays open until release.
+func (ts *tenants) acquire(ctx context.Context, name string) (*tenant, error) {
+	for {
+		t, old, err := ts.enter(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case old != nil: // for its place, or because it has this name
+			if old.name != name {
+				ts.end(old)
+			}
+			select {
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			case <-old.gone:
+			}
+		default:
+			return t, nil
+		}
+	}
+}
+
+// enter counts a use of a tenant. If it returns another one, or one that is being closed, instead, then that has to be
+// closed first.
+func (ts *tenants) enter(name string) (t, old *tenant, err error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t = ts.by[name]
+	switch {
+	case ts.closed:
+		return nil, nil, errClosing
+	case t != nil && t.gone != nil:
+		return nil, t, nil
+	case t == nil && len(ts.by) >= ts.s.o.MaxTenants:
+		if old = ts.oldest(); old == nil {
+			return nil, nil, retry(newProblem(http.StatusServiceUnavailable, "busy", "", errTenants))
+		}
+		ts.leaving(old)
+		return nil, old, nil
+	case t == nil:
+		st, err := ts.s.o.Tenant(name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("tenant %s: %w", name, err)
+		}
+		t = &tenant{name: name, st: st}
+		ts.by[name] = t
+	}
+	t.users++
+	if t.timer != nil {
+		t.timer.Stop()
+		t.timer = nil
+	}
+	return t, nil, nil
+}
+
+// oldest returns the tenant that was idle for the longest time; nil = each is in use.
+func (ts *tenants) oldest() (old *tenant) {
+	for _, t := range ts.by {
+		if t.users == 0 && t.gone == nil && (old == nil || t.last.Before(old.last)) {
+			old = t
+		}
+	}
+	return old
+}
+
+// leaving marks a tenant, which the caller then ends.
+func (ts *tenants) leaving(t *tenant) {
+	t.gone = make(chan struct{})
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+// release ends a use. A tenant without sessions is closed at once.
+func (ts *tenants) release(t *tenant) {
+	if t == nil {
+		return
+	}
+	ts.mu.Lock()
+	t.users--
+	t.last = ts.s.o.Now()
+	idle := t.users == 0 && t.gone == nil // else the server is closing
+	now := idle && !t.kept.Load()
+	if now {
+		ts.leaving(t)
+	} else if idle {
+		t.timer = time.AfterFunc(ts.s.o.Idle, func() { ts.expire(t) })
+	}
+	ts.mu.Unlock()
+	if now {
+		ts.end(t)
+	}
+}
+
+// expire closes a tenant that was idle for long enough.
+func (ts *tenants) expire(t *tenant) {
+	ts.mu.Lock()
+	over := t.users == 0 && t.gone == nil
+	if over {
+		ts.leaving(t)
+	}
+	ts.mu.Unlock()
+	if over {
+		ts.end(t)
+	}
+}
+
+// end closes the store of a tenant that is leaving. What Close writes are checkpoints of commits that are acknowledged
+// and stored: its error loses nothing.
+func (ts *tenants) end(t *tenant) {
+	ts.s.forget(t.st)
+	if err := t.st.Close(); err != nil {
+		ts.s.o.Logger.Warn("a tenant's store was closed", "tenant", t.name, "error", err.Error())
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	delete(ts.by, t.name)
+	close(t.gone)
+}
+
+// close closes all stores. What still uses one fails.
+func (ts *tenants) close() {
+	ts.mu.Lock()
+	ts.closed = true
+	var own []*tenant
+	all := slices.Collect(maps.Values(ts.by))
+	for _, t := range all {
+		if t.gone == nil {
+			ts.leaving(t)
+			own = append(own, t)
+		}
+	}
+	ts.mu.Unlock()
+	for _, t := range own {
+		ts.end(t)
+	}
+	for _, t := range all {
+		<-t.gone
+	}
+}
+
+// forget drops what the server keeps of a store that is to be closed.
+func (s *Server) forget(st *coppice.Store) {
+	s.writers.forget(st)
+	s.readers.forget(st)
+	s.views.forget(func(of writerKey) bool { return of.store == st })
+	s.growths.forget(st)
+	s.usages.Forget(st)
+	s.indexes.forget(st)
+}
