@@ -29,7 +29,13 @@ var errNoObject = errors.New("not a JSON object")
 // Message makes an entry of any provider's message: a struct, a map or a json.RawMessage. It must marshal
 // to a JSON object, so a string, a slice or a []byte passed by mistake is an error and not a wrong message.
 func Message(v any) transcript.Draft {
-	raw, err := object("message", v)
+	raw, ok := v.(json.RawMessage)
+	var err error
+	if ok && isCompact(raw) {
+		err = rawjson.CheckText[[]byte]("message", raw)
+	} else {
+		raw, err = object("message", v)
+	}
 	if err != nil {
 		return failed("message", fmt.Errorf("%T: %w", v, err))
 	}
@@ -117,6 +123,12 @@ func draft(typ string, body any) transcript.Draft {
 
 func failed(typ string, err error) transcript.Draft {
 	return transcript.Draft{Type: typ, Err: fmt.Errorf("make a %s entry: %w", typ, err)}
+}
+
+// isCompact reports whether a value is an object that json.Marshal would not change.
+func isCompact(raw []byte) bool {
+	end, compact, err := rawjson.Scan(raw, 0, rawjson.MaxDepth)
+	return err == nil && compact && end == len(raw) && raw[0] == '{'
 }
 
 // object marshals what must be an object.

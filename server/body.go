@@ -24,93 +24,151 @@ const maxDepth = 500
 // It does not compile where the engine takes less.
 const _ = uint(checkpoint.MaxItemDepth - maxDepth)
 
-// body reads the body of a request, JSON of at most Options.MaxBody bytes.
-func body(r *http.Request) ([]byte, error) {
+// errBodies is the error of a body that would be one too many.
+var errBodies = errors.New("too many bytes are under way; nothing was stored")
+
+// decode reads the body of a request, a JSON object, into a struct, member by member as it comes: what is not wanted is
+// refused before the rest is read. It is the one door for bodies that are JSON: they are UTF-8, nested at most maxDepth
+// deep, and have the members of the struct, each at most once and by its exact name. encoding/json would replace bad
+// bytes silently, and take Entries for entries and the last of two members.
+func decode(r *http.Request, into any) error {
+	err := decodeBody(r, into)
+	if err != nil {
+		seenOf(r).skip(r)
+	}
+	return err
+}
+
+// skip reads and drops what comes of a body that is refused: a client that is sending it would not see the answer.
+func (o *observed) skip(r *http.Request) {
+	if o.give != nil {
+		o.give()
+	}
+	_, _ = io.Copy(io.Discard, r.Body) // the answer is the refusal
+}
+
+func decodeBody(r *http.Request, into any) error {
 	if t := r.Header.Get("Content-Type"); t != "" {
 		if kind, _, err := mime.ParseMediaType(t); err != nil || kind != "application/json" {
-			return nil, newProblem(http.StatusUnsupportedMediaType, "usage", "send application/json",
+			return newProblem(http.StatusUnsupportedMediaType, "usage", "send application/json",
 				fmt.Errorf("a body of the type %.80q; nothing was stored", t))
 		}
 	}
-	raw, err := io.ReadAll(r.Body)
-	if err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return nil, err
+	in := &textReader{in: r.Body}
+	d := json.NewDecoder(in)
+	in.used = d.InputOffset
+	err := members(d, reflect.ValueOf(into).Elem())
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			return nil
 		}
-		if errors.Is(err, errSlow) {
-			return nil, err
-		}
-		return nil, badInput("the body", err)
+		err = fmt.Errorf("offset %d: more than one JSON value", d.InputOffset())
 	}
-	return raw, nil
-}
-
-// decode reads the body of a request, a JSON object, into a struct. It is the one door for bodies that are JSON: they
-// are UTF-8, nested at most maxDepth deep, and have the members of the struct, each at most once and by its exact name.
-// encoding/json would replace bad bytes silently, and take Entries for entries and the last of two members.
-func decode(r *http.Request, into any) error {
-	raw, err := body(r)
-	if err != nil {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, errSlow) {
 		return err
 	}
-	if err := text(raw); err != nil {
-		return badInput("the body", err)
+	if errors.Is(err, errValue) {
+		return newProblem(http.StatusRequestEntityTooLarge, "too-large", "", err)
 	}
-	end, err := rawjson.ValueEnd(raw, 0, maxDepth)
-	if errors.Is(err, rawjson.ErrDepth) {
-		err = fmt.Errorf("JSON that is nested more than %d deep", maxDepth)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
 	}
-	if err != nil {
-		return badInput("the body", err)
-	}
-	if after := rawjson.Space(raw, end); after < len(raw) {
-		return badInput("the body", fmt.Errorf("offset %d: more than one JSON value", after))
-	}
-	if err := members(raw, reflect.ValueOf(into).Elem()); err != nil {
-		return badInput("the body", err)
-	}
-	return nil
+	return badInput("the body", err)
 }
 
 // text returns an error unless a text is UTF-8.
 func text(s []byte) error {
+	if at := badByte(s); at >= 0 {
+		return fmt.Errorf("byte %d is not UTF-8", at)
+	}
+	return nil
+}
+
+// badByte returns the offset of the first byte of a text that is not UTF-8; -1 = there is none.
+func badByte(s []byte) int {
 	if utf8.Valid(s) {
-		return nil
+		return -1
 	}
 	at := 0
-	for at < len(s) {
+	for {
 		r, size := utf8.DecodeRune(s[at:])
 		if r == utf8.RuneError && size == 1 {
-			break
+			return at
 		}
 		at += size
 	}
-	return fmt.Errorf("byte %d is not UTF-8", at)
 }
 
-// members decodes the members of a JSON object, which is valid, into the fields of a struct. A field without omitempty
-// is required, and not empty if it has minLength: what is missing would be taken for what is empty on purpose.
-func members(raw []byte, into reflect.Value) error {
-	m := rawjson.Walk(raw)
-	if m.Closing != '}' {
+// maxValue bounds one value of a body: an entry with its images, which the store bounds, or a state.
+const maxValue = 32 << 20
+
+// errValue is the error of a value that no store takes.
+var errValue = fmt.Errorf("a value is longer than %d bytes; nothing was stored", maxValue)
+
+// textReader passes on text, and fails where it is not UTF-8, or where a value is too long.
+type textReader struct {
+	in   io.Reader
+	used func() int64 // how many bytes are in values that were read to their end
+	at   int          // bytes before rest
+	rest []byte       // of the last character, which is not whole yet: at most 3 bytes
+}
+
+func (t *textReader) Read(p []byte) (int, error) {
+	if int64(t.at)-t.used() > maxValue {
+		return 0, errValue
+	}
+	n, err := t.in.Read(p)
+	seen := p[:n]
+	if len(t.rest) > 0 {
+		seen = append(t.rest, seen...)
+	}
+	whole := len(seen)
+	for i := 1; i < utf8.UTFMax && i <= len(seen); i++ {
+		if last := seen[len(seen)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) && !errors.Is(err, io.EOF) {
+				whole -= i
+			}
+			break
+		}
+	}
+	if bad := badByte(seen[:whole]); bad >= 0 {
+		return 0, fmt.Errorf("byte %d is not UTF-8", t.at+bad)
+	}
+	t.at += whole
+	t.rest = append(t.rest[:0:0], seen[whole:]...)
+	return n, err
+}
+
+// members decodes the members of a JSON object into the fields of a struct. A field without omitempty is required, and
+// not empty if it has minLength: what is missing would be taken for what is empty on purpose.
+func members(d *json.Decoder, into reflect.Value) error {
+	switch begin, err := d.Token(); {
+	case err != nil:
+		return err
+	case begin != json.Delim('{'):
 		return errors.New("not a JSON object")
 	}
 	seen := make([]bool, into.NumField())
-	for m.Next() {
-		i := fieldOf(into.Type(), m.Key)
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name := key.(string) // a decoder takes no other key
+		i := fieldOf(into.Type(), name)
 		if i < 0 {
-			return fmt.Errorf("%.80q is no member of this body", m.Key)
+			return fmt.Errorf("%.80q is no member of this body", name)
 		}
 		if seen[i] {
-			return fmt.Errorf("the member %q occurs twice", m.Key)
+			return fmt.Errorf("the member %q occurs twice", name)
 		}
 		seen[i] = true
-		if err := once(m.Val, into.Field(i).Kind()); err != nil {
-			return fmt.Errorf("%s: %w", m.Key, err)
+		if err := member(d, into.Field(i)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := json.Unmarshal(m.Val, into.Field(i).Addr().Interface()); err != nil {
-			return fmt.Errorf("%s: %w", m.Key, err)
-		}
+	}
+	if _, err := d.Token(); err != nil { // the end of the object
+		return err
 	}
 	for i := range seen {
 		f := into.Type().Field(i)
@@ -122,10 +180,57 @@ func members(raw []byte, into reflect.Value) error {
 	return nil
 }
 
+// member decodes the value of a member into a field. Of a list each element is read by itself.
+func member(d *json.Decoder, into reflect.Value) error {
+	list, ok := into.Addr().Interface().(*[]json.RawMessage)
+	if !ok {
+		raw, err := value(d, maxDepth-1)
+		if err == nil {
+			err = once(raw, into.Kind())
+		}
+		if own, ok := into.Addr().Interface().(*json.RawMessage); ok || err != nil {
+			if ok {
+				*own = raw
+			}
+			return err
+		}
+		return json.Unmarshal(raw, into.Addr().Interface())
+	}
+	switch begin, err := d.Token(); {
+	case err != nil || begin == nil: // null
+		return err
+	case begin != json.Delim('['):
+		return errors.New("not a JSON array")
+	}
+	for d.More() {
+		raw, err := value(d, maxDepth-2)
+		if err != nil {
+			return err
+		}
+		*list = append(*list, raw)
+	}
+	_, err := d.Token()
+	return err
+}
+
+// value reads a value that is nested at most depth deep.
+func value(d *json.Decoder, depth int) (raw json.RawMessage, err error) {
+	if err := d.Decode(&raw); err != nil {
+		return nil, err
+	}
+	if _, err := rawjson.ValueEnd(raw, 0, depth); err != nil {
+		if errors.Is(err, rawjson.ErrDepth) {
+			err = fmt.Errorf("JSON that is nested more than %d deep", maxDepth)
+		}
+		return nil, err
+	}
+	return raw, nil
+}
+
 // fieldOf returns the index of the field that a member is decoded into; -1 = there is none.
-func fieldOf(body reflect.Type, member []byte) int {
+func fieldOf(body reflect.Type, member string) int {
 	for i := range body.NumField() {
-		if name, _, _ := strings.Cut(body.Field(i).Tag.Get("json"), ","); name == string(member) {
+		if name, _, _ := strings.Cut(body.Field(i).Tag.Get("json"), ","); name == member {
 			return i
 		}
 	}

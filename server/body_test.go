@@ -1,6 +1,12 @@
 package server_test
 
-import "testing"
+import (
+	"errors"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
 
 // A body without what the description requires of it is refused: it would move the head to where no one asked for.
 func TestBodyWithoutRequiredMember(t *testing.T) {
@@ -43,4 +49,41 @@ func TestBodyWithoutRequiredMember(t *testing.T) {
 	s.do("POST", "/v1/sessions/s/partial", `{"partial":null}`).want(t, 204)
 	s.do("POST", "/v1/sessions/s/label", `{"entry":"`+entry+`","label":""}`, "If-Match: *").want(t, 200)
 	s.do("POST", "/v1/sessions/s/branch", `{"entry":""}`, "If-Match: *").want(t, 200)
+}
+
+// What is wrong with a body is found before its end comes.
+func TestBodyIsReadAsItComes(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	long := strings.Repeat("x", 33<<20)
+	for _, c := range []struct {
+		body   string
+		status int
+		names  string
+	}{
+		{`{"nosuch":`, 400, "nosuch"},
+		{`{"state":1,"state":`, 400, "twice"},
+		{"{\"state\":\"\xff", 400, "byte 10 "},
+		{`{"entries":[` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + ",", 400, "deep"},
+		{`{"state":"` + long, 413, "a value is longer"},
+		{`{"entries":[{"role":"user","content":"` + long, 413, "a value is longer"},
+	} {
+		r, w := io.Pipe()
+		req := httptest.NewRequest("POST", s.url+commits, r)
+		req.Header.Set("If-Match", "*")
+		out := httptest.NewRecorder()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.srv.ServeHTTP(out, req)
+		}()
+		if _, err := io.WriteString(w, c.body); err != nil {
+			t.Error(err)
+		}
+		_ = w.CloseWithError(errors.New("the end is never read"))
+		<-done
+		if out.Code != c.status || !strings.Contains(out.Body.String(), c.names) {
+			t.Errorf("%.40s: %d %s", c.body, out.Code, out.Body)
+		}
+	}
 }

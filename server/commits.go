@@ -62,6 +62,7 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 			return t, badInput(fmt.Sprintf("entries[%d]", i), err)
 		}
 		t.Entries = append(t.Entries, d)
+		b.Entries[i] = nil // d is a copy
 	}
 	if len(b.State) > 0 {
 		t.State = b.State

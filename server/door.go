@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -26,7 +28,12 @@ type door struct {
 func (d *door) pass(c huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(c)
 	seen := seenOf(r)
-	defer func() { d.s.tenants.release(seen.tenant) }()
+	defer func() {
+		if seen.give != nil {
+			seen.give()
+		}
+		d.s.tenants.release(seen.tenant)
+	}()
 	if err := d.enter(w, r, seen); err != nil {
 		d.s.fail(w, r, err)
 		return
@@ -48,11 +55,39 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 	}
 	limit := d.op.limit(&d.s.o)
 	if r.ContentLength > limit {
-		w.Header().Set("Connection", "close") // without reading it
+		d.refuse(w, r, seen)
 		return &http.MaxBytesError{Limit: limit}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	size := r.ContentLength
+	if size < 0 { // it is not known
+		size = limit
+	}
+	if d.op.body == nil || size <= maxNote {
+		return nil
+	}
+	give, err := d.s.bodies.take(r.Context(), seen.on.Tenant, size)
+	if err != nil {
+		d.refuse(w, r, seen)
+		return err
+	}
+	seen.give = sync.OnceFunc(func() {
+		if size >= maxOne { // else the heap doubles before its memory is free
+			runtime.GC()
+		}
+		give()
+	})
 	return nil
+}
+
+// refuse ends the connection after the answer to a request whose body is not read. A client that waits until it is
+// asked for the body gets the answer at once.
+func (d *door) refuse(w http.ResponseWriter, r *http.Request, seen *observed) {
+	w.Header().Set("Connection", "close")
+	if r.Header.Get("Expect") == "" {
+		r.Body = http.MaxBytesReader(w, r.Body, d.s.o.MaxBody)
+		seen.skip(r)
+	}
 }
 
 func (d *door) check(r *http.Request) error {

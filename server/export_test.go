@@ -10,3 +10,6 @@ func SetBlamed(s *Server, n int) { s.blamed = n }
 
 // SetViewBytes sets how many bytes the drawn trees take together.
 func SetViewBytes(s *Server, n int64) { s.views.most = n }
+
+// SetPatience sets how long a request waits for its part of what is bounded.
+func SetPatience(s *Server, d time.Duration) { s.bodies.wait = d }

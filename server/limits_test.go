@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/coppice-go/coppice/server"
 )
@@ -30,7 +32,8 @@ func TestBodiesByOperation(t *testing.T) {
 	s.create("s")
 	for path, size := range map[string]int{"verify": 64 << 10, "edit": 8 << 20, "commits": 64 << 20} {
 		conn := s.dial(t)
-		head := fmt.Sprintf("POST /v1/sessions/s/%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n",
+		head := fmt.Sprintf("POST /v1/sessions/s/%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n"+
+			"Expect: 100-continue\r\n\r\n",
 			path, size+1)
 		if _, err := conn.Write([]byte(head)); err != nil {
 			t.Fatal(err)
@@ -42,5 +45,47 @@ func TestBodiesByOperation(t *testing.T) {
 		if _ = resp.Body.Close(); resp.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
+	}
+}
+
+// Bodies that are under way are bounded, those of each tenant too: one over the limit waits, and is 503 after a time.
+// Another tenant's, and a small one, is not held up.
+func TestBodiesAreBounded(t *testing.T) {
+	s, _ := byTenant(t, func(o *server.Options) { o.MaxBody = 1 << 20 })
+	body := `{"entries":[{"role":"user","content":"` + strings.Repeat("x", 900<<10) + `"}]}`
+	for _, tenant := range []string{"acme", "other"} {
+		s.do("PUT", "/t/"+tenant+"/v1/sessions/s", `{}`, "If-None-Match: *").want(t, 201)
+	}
+	server.SetPatience(s.srv, time.Nanosecond)
+	conn := s.dial(t)
+	head := fmt.Sprintf("POST /t/acme%s HTTP/1.1\r\nHost: localhost\r\nIf-Match: *\r\nContent-Length: %d\r\n"+
+		"Expect: 100-continue\r\n\r\n", commits, len(body))
+	if _, err := conn.Write([]byte(head)); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(conn)
+	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") { // the body is being read
+		t.Fatalf("%q, %v", line, err)
+	}
+	r := s.do("POST", "/t/acme"+commits, body, "If-Match: *")
+	if p := r.want(t, 503); p["code"] != "busy" || r.Header.Get("Retry-After") == "" {
+		t.Errorf("%v %v", r.Header, p)
+	}
+	s.do("POST", "/t/acme"+commits, hello("small"), "If-Match: *").want(t, 200)
+	s.do("POST", "/t/other"+commits, hello(strings.Repeat("y", 300<<10)), "If-Match: *").want(t, 200)
+	server.SetPatience(s.srv, time.Minute)
+	done := make(chan error)
+	go func() {
+		r, err := s.try(t.Context(), "POST", "/t/acme"+commits, body, "If-Match: *")
+		if err == nil && r.StatusCode != http.StatusOK {
+			err = fmt.Errorf("status %d: %s", r.StatusCode, r.body)
+		}
+		done <- err
+	}()
+	if _, err := conn.Write([]byte(body)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("the body that waited: %v", err)
 	}
 }

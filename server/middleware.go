@@ -70,6 +70,9 @@ func (s *Server) access(r *http.Request, op *operation) (on Access, err error) {
 	if on, err = s.o.Authorize(r); err != nil {
 		return on, err
 	}
+	if on.Tenant == "" {
+		on.Tenant = r.PathValue("tenant")
+	}
 	write := op.needs == rightWrite
 	switch {
 	case write && s.o.ReadOnly:
@@ -150,6 +153,7 @@ type observed struct {
 	operation string  // "none" = it came to none
 	on        Access  // of the operation
 	tenant    *tenant // whose store is in use; nil = none
+	give      func()  // returns the part of the budget of bodies; nil = none was taken
 	began     time.Time
 	status    int
 	bytes     int64

@@ -91,7 +91,8 @@ type Options struct {
 	// "" = there is none, and such a request is refused.
 	Trash string
 
-	MaxBody        int64 // of a request, in bytes; default 64 MiB
+	MaxBody        int64 // of a commit, in bytes; default 64 MiB
+	MaxBodies      int64 // of all bodies over 64 KiB under way, of a tenant two thirds; default, and least, 1.5 MaxBody
 	MaxImport      int64 // of the body of an import, in bytes, which lies in a temporary file; default 4 GiB
 	MaxImports     int   // under way at a time; default 2
 	MaxSessions    int   // open for writing at a time; default 1,024
@@ -103,7 +104,7 @@ type Options struct {
 type Access struct {
 	Store       *coppice.Store // nil = Options.Store, or that of the tenant whom the path names
 	Read, Write bool
-	Tenant      string // for the log; "" = none
+	Tenant      string // whose part of the limits it takes; "" = the one whom the path names, or none
 }
 
 // Errors of Options.Authorize.
@@ -130,6 +131,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxBody == 0 {
 		o.MaxBody = 64 << 20
 	}
+	o.MaxBodies = max(o.MaxBodies, o.MaxBody*3/2)
 	if o.MaxImport == 0 {
 		o.MaxImport = 4 << 30
 	}
@@ -173,6 +175,7 @@ type Server struct {
 	indexes  indexes
 	usages   manager.UsageCache
 	growths  growths
+	bodies   *budget       // bytes
 	imports  chan struct{} // a token for each import that is under way
 	metrics  *metrics
 	blamed   int           // commits that one request for the history of a value looks at
@@ -200,6 +203,7 @@ func New(o Options) (*Server, error) {
 	s.streams = newStreams(s)
 	s.tenants = tenants{s: s, by: map[string]*tenant{}}
 	s.indexes = indexes{s: s, open: map[*coppice.Store]*index{}}
+	s.bodies = newBudget(s.o.MaxBodies, s.o.MaxBodies*2/3, patience, errBodies)
 	s.imports = make(chan struct{}, s.o.MaxImports)
 	s.blamed, s.streamed = maxBlamed, maxStream
 	s.views.most = maxViewBytes

@@ -61,15 +61,22 @@ func Drafts(jsonl []byte) ([]transcript.Draft, error) {
 	return drafts, nil
 }
 
+// maxDraftDepth is that of encoding/json. What a line of the log cannot hold is refused by its own limit.
+const maxDraftDepth = 10_000
+
 // Draft returns the entry that a JSON object says: a whole entry with type, id and parentId, whose bytes are kept; an
 // entry of a known type without id or parentId, which is appended below its parentId, or at the head if that is absent
 // or null; or else a message in the format of any provider. Of what is no JSON object, and of an entry with a member of
 // its place that is ambiguous, it returns ErrEntry. The bytes are copied.
 func Draft(line json.RawMessage) (transcript.Draft, error) {
 	line = bytes.TrimSpace(line)
-	var fields map[string]json.RawMessage
-	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &fields) != nil {
+	end, err := rawjson.ValueEnd(line, 0, maxDraftDepth)
+	if err != nil || end < len(line) || line[0] != '{' {
 		return transcript.Draft{}, ErrEntry
+	}
+	fields := map[string]json.RawMessage{}
+	for m := rawjson.Walk(line); m.Next(); {
+		fields[string(m.Key)] = m.Val
 	}
 	if _, speaks := fields["role"]; speaks {
 		return entry.Message(line), nil
