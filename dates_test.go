@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
@@ -60,6 +61,32 @@ func TestImportKeepsItsDates(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A clock that is set back by an hour does not date a commit before the one that it follows, so that a time names the
+// newest commit of then, and the session keeps its place in lists. A date of 2031 does not stay when the clock is right.
+func TestAClockThatRunsBack(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ first, then, want time.Time }{
+		{noon, noon.Add(-time.Hour), noon},
+		{noon, noon.Add(time.Hour), noon.Add(time.Hour)},
+		{noon.AddDate(5, 0, 0), noon, noon},
+	} {
+		now := c.first
+		store := must(coppice.New(memory.New(), &coppice.Options{Now: func() time.Time { return now }}))(t)
+		s := create(t, store, "s", nil)
+		say(t, s, "one")
+		commit(t, s, nil)
+		now = c.then
+		say(t, s, "two")
+		commit(t, s, nil)
+		same(t, "dated", s.Info().Updated, c.want)
+		same(t, "listed", collect(t, store.List(bg, coppice.ListOptions{}))[0].Updated, c.want)
+		if _, err := s.At(bg, coppice.Target{Time: c.want.Add(-time.Minute)}); err == nil && c.want.Equal(c.first) {
+			t.Errorf("%v: a commit a minute before the first one", c.then)
+		}
+		ok(t, s.Close())
 	}
 }
 

@@ -287,9 +287,16 @@ func amends(entries []*Entry) bool {
 	})
 }
 
+// setBack is how far a clock can have been set back while the times of a session's commits do not decrease. If the last
+// commit is dated later still, it is that date which is wrong.
+const setBack = 24 * time.Hour
+
 // newID makes a commit's id and its time.
 func (c *Composer) newID() (string, time.Time, error) {
 	now := c.cfg.Now().UTC().Truncate(time.Millisecond)
+	if last := c.Next.Summary.Updated; last.After(now) && last.Sub(now) <= setBack {
+		now = last
+	}
 	id, err := transcript.NewID(now, c.cfg.Rand)
 	if err != nil {
 		return "", now, fmt.Errorf("make a commit id: %w", err)
