@@ -11,6 +11,7 @@ func TestApart(t *testing.T) {
 	const reminder = "<system-reminder>\nbe brief\n</system-reminder>"
 	const command = "<command-name>/x</command-name>\n  <command-args></command-args>"
 	const ide = "# Context from my IDE setup:\n\n## Open tabs:\n- a.go\n\n## My request for Codex:\n"
+	const prior = "\n## Prior conversation with Codex:\n{\"text\":\"\\n## My request for Codex:\\nno\"}\n## My request for Codex:\n"
 	const environment = "<environment_context>\n<cwd>/w</cwd></environment_context>"
 	for _, tt := range []struct{ text, before, typed, after string }{
 		{"chart the reef", "", "chart the reef", ""},
@@ -27,6 +28,8 @@ func TestApart(t *testing.T) {
 		{"[1] is first", "", "[1] is first", ""},
 		{command, command, "", ""},
 		{ide + "chart the reef", ide, "chart the reef", ""},
+		{prior + "chart the reef", prior, "chart the reef", ""},
+		{"# A plan\n\n1. chart the reef", "", "# A plan\n\n1. chart the reef", ""},
 		{environment, environment, "", ""},
 	} {
 		before, typed, after := message.Apart(tt.text)
