@@ -28,8 +28,6 @@ type File struct {
 
 	Changed time.Time
 	agent   bool // named like the transcript of an agent, which may be imported with the session that started it
-	// when it continues a session that another file of this name begins; zero = it does not
-	goesOn time.Time
 }
 
 var errNotRegular = errors.New("not a regular file")
@@ -45,7 +43,7 @@ const maxFolders = 100_000
 // the newest session. Transcripts of agents come after all others, since most are imported with the
 // session that started them. Links are followed; no file or folder occurs twice because of them. A
 // path that cannot be read, or a folder without such files, is a File with an error. Of files with one name the
-// beginning is read, and one that continues another one's session comes after it.
+// beginning is read, and one that continues another one's session comes after it, in whatever order the paths are.
 func Find(ctx context.Context, paths []string) []File {
 	var found []File
 	for _, p := range paths {
@@ -64,10 +62,9 @@ func Find(ctx context.Context, paths []string) []File {
 			if len(w.found) == 0 {
 				w.fail(p, fmt.Errorf("no *.jsonl file in %s: %w", p, fs.ErrNotExist))
 			}
-			readParts(w.found)
 			slices.SortStableFunc(w.found, func(a, b File) int {
 				order := map[bool]int{true: 1}
-				return cmp.Or(order[a.agent]-order[b.agent], a.goesOn.Compare(b.goesOn), a.Changed.Compare(b.Changed))
+				return cmp.Or(order[a.agent]-order[b.agent], a.Changed.Compare(b.Changed))
 			})
 			found = append(found, w.found...)
 		case !info.Mode().IsRegular():
@@ -76,28 +73,49 @@ func Find(ctx context.Context, paths []string) []File {
 			found = append(found, File{Path: p, Size: info.Size(), Changed: info.ModTime()})
 		}
 	}
+	orderParts(found)
 	return found
 }
 
-// readParts finds files that continue the session of another one with their name.
-func readParts(files []File) {
-	names := map[string]int{}
-	for _, f := range files {
-		names[filepath.Base(f.Path)]++
-	}
+// orderParts puts a file that continues the session of another one with its name after that one. They change places.
+func orderParts(files []File) {
+	names := map[string][]int{}
 	for i, f := range files {
-		if f.Err != nil || names[filepath.Base(f.Path)] < 2 {
+		names[filepath.Base(f.Path)] = append(names[filepath.Base(f.Path)], i)
+	}
+	for _, at := range names {
+		if len(at) < 2 {
 			continue
 		}
-		for p := range programs {
-			if p.After == nil {
-				continue
-			}
-			if line, at, err := p.After(f.source()); err == nil && line != "" { // its import reports the error
-				files[i].goesOn = at
-			}
+		parts := make([]part, len(at))
+		for i, k := range at {
+			parts[i] = part{files[k], files[k].goesOn()}
+		}
+		slices.SortStableFunc(parts, func(a, b part) int { return a.begun.Compare(b.begun) })
+		for i, k := range at {
+			files[k] = parts[i].File
 		}
 	}
+}
+
+// part is a file that may continue the session of another one.
+type part struct {
+	File
+	begun time.Time // when it does; zero = it does not
+}
+
+// goesOn returns when a file begins to continue the session of another one; zero = it does not, or cannot be read,
+// which its import reports.
+func (f File) goesOn() (begun time.Time) {
+	for p := range programs {
+		if p.After == nil || f.Err != nil {
+			continue
+		}
+		if line, at, err := p.After(f.source()); err == nil && line != "" {
+			begun = at
+		}
+	}
+	return begun
 }
 
 // walker searches one folder.

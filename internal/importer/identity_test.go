@@ -289,6 +289,29 @@ func TestKnownAgents(t *testing.T) {
 	}
 }
 
+// The file of an agent whose session is not in the folder is a file of its own, whenever it is imported.
+func TestAgentsOfOtherSessions(t *testing.T) {
+	st, file := newStore(t), agents(t, "", "")
+	dir := filepath.Dir(file)
+	p, err := os.ReadFile(filepath.Join(dir, stem(file), "subagents", "agent-ab12.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = bytes.ReplaceAll(bytes.ReplaceAll(p, []byte("ab12"), []byte("cd34")), []byte("2222"), []byte("3333"))
+	writeFile(t, filepath.Join(dir, "agent-cd34.jsonl"), p, time.Unix(9, 0))
+	for _, known := range []bool{false, true} {
+		list := take(t, st, growing(), dir)
+		if len(list) != 2 {
+			t.Fatalf("known %v: %+v", known, list)
+		}
+		for _, r := range list {
+			if r.Unchanged != known {
+				t.Errorf("known %v: %+v", known, r)
+			}
+		}
+	}
+}
+
 // Two files with one id that differ in the middle are two sessions also where both grow: no import deletes the session
 // of the other one.
 func TestGrowthOfTwoFilesWithOneID(t *testing.T) {

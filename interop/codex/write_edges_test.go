@@ -116,6 +116,22 @@ func TestContinueOwed(t *testing.T) {
 	}
 }
 
+// TestContinueTwoOutputs: where a rollout has two calls with one id, a compaction keeps one output for it, and the
+// other one as text.
+func TestContinueTwoOutputs(t *testing.T) {
+	original := metaOf + user("one") + calls("k") + calls("k") + output("k", "first") + output("k", "second")
+	s, tip := taken(t, original)
+	known := len(s.lines)
+	s.add("c", tip, "compaction", `"summary":"short","firstKeptEntryId":`+quoted(s.at(t, `"text":"one"`)))
+	s.message("u", "c", ask("more"))
+	file, losses := s.goOn(t, original, known, "u")
+	got := heard(t, rebuilt(valid(t, file)))
+	want := []string{"s:short", "s:one", `c:shell{"command":["ls"]}`, `c:shell{"command":["ls"]}`, "r:first", "s:second", "s:more"}
+	if diff := cmp.Diff(want, got); diff != "" || losses[lostResult] != 1 {
+		t.Errorf("%v\n%s", losses, diff)
+	}
+}
+
 // BenchmarkWrite measures the writing of 20,000 turns of 2 KiB.
 func BenchmarkWrite(b *testing.B) {
 	s := talk{header: begun}
