@@ -250,7 +250,7 @@ func ExampleStore_Import() {
 }
 
 // Of a file that grew only its last known line and the new ones are read.
-func ExampleStore_GrowFrom() {
+func ExampleSession_GrowFrom() {
 	ctx := context.Background()
 	store, err := coppice.New(memory.New(), nil)
 	if err != nil {
@@ -282,9 +282,8 @@ func ExampleStore_GrowFrom() {
 	if err != nil {
 		panic(err)
 	}
-	_, added, err := store.GrowFrom(ctx, s.Info().Source, lines(a1, a2), &coppice.SessionOptions{
-		ID: "tides", Source: source(240, "a2"), Original: func() (io.Reader, error) { return nil, nil },
-	})
+	more := func() (io.Reader, error) { return nil, nil }
+	added, err := s.GrowFrom(ctx, lines(a1, a2), source(240, "a2"), more)
 	fmt.Println("added:", added, err)
 	// Output: added: 1 <nil>
 }

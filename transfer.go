@@ -81,27 +81,20 @@ func (s *Store) Grow(
 	return h, added, nil
 }
 
-// GrowFrom is Grow for a file of which only the end was read. was is Info().Source of the session; lines begin with
-// the entry was.Resume.Entry, and o.Original returns the bytes beyond was.Bytes. It returns fs.ErrExist and does
-// nothing if the session does not end as the lines begin, if it was changed, or if only all lines show where the new
-// ones belong: then Grow does.
-func (s *Store) GrowFrom(
-	ctx context.Context, was *checkpoint.Source, lines iter.Seq2[transcript.Draft, error], o *SessionOptions,
-) (*Session, int, error) {
-	h, in, err := s.into(o.ID, o)
-	if err != nil {
-		return nil, 0, fail("grow", o.ID, err)
+// GrowFrom is Store.Grow of the session for a file of which only the end was read: lines begin with the entry
+// Info().Source.Resume.Entry, source describes the file as it is now, and more returns its bytes beyond
+// Info().Source.Bytes, or nil where the lines are all of the file. It returns fs.ErrExist and does nothing if the session
+// does not end as the lines begin, if it was changed, or if only all lines show where the new ones belong: then Grow does.
+func (s *Session) GrowFrom(
+	ctx context.Context, lines iter.Seq2[transcript.Draft, error], source func() (*checkpoint.Source, error),
+	more func() (io.Reader, error),
+) (added int, err error) {
+	in := transfer.Into{Config: s.config(), Screen: s.store.o.Hooks.BeforeAppend, Source: source}
+	if added, err = transfer.Continue(ctx, in, s.h.Journal(), lines, more); err != nil {
+		return 0, s.fail("grow", err)
 	}
-	in.Screen, in.Source = s.o.Hooks.BeforeAppend, o.Source
-	j, added, err := transfer.Continue(ctx, in, was, lines, o.Original)
-	if err != nil {
-		return nil, 0, fail("grow", o.ID, err)
-	}
-	if err := s.add(h, j); err != nil {
-		return nil, 0, fail("grow", o.ID, err)
-	}
-	s.grown(h, added)
-	return h, added, nil
+	s.store.grown(s, added)
+	return added, nil
 }
 
 // DropImport deletes the session id if nothing but imports was committed to it. It removes what an earlier import of a

@@ -113,7 +113,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 	case o.poll && !o.watch:
 		return usageError("--poll needs --watch")
 	}
-	run := &importRun{c: c, o: o, several: o.watch}
+	run := &importRun{c: c, o: o, several: o.watch, restore: func() {}}
 	if o.format != "auto" {
 		run.format = interop.Format(o.format)
 	}
@@ -134,7 +134,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		}
 		run.several = len(files) > 1
 	}
-	defer collectOften()()
+	defer func() { run.restore() }()
 	with := c.withStore
 	if o.check {
 		with = c.withScratch
@@ -162,6 +162,8 @@ type importRun struct {
 	bar     *term.Progress
 	total   api.ImportTotal
 	failed  []error
+	bytes   int64  // that were read of files
+	restore func() // the GOGC of before
 }
 
 // programs finds the folders of the programs on this machine, and shows what is in them.
@@ -249,10 +251,7 @@ type stopError struct{ error }
 func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result, error) {
 	o := importer.Options{
 		Session: r.o.session, Format: r.format, Again: r.o.again, Grow: r.o.grow, Verify: r.o.verify,
-		Now: r.c.now(), Closed: r.c.untidy,
-	}
-	if r.bar != nil {
-		o.Read = r.bar.Add
+		Now: r.c.now(), Closed: r.c.untidy, Read: r.read,
 	}
 	res, err := r.batch.Import(ctx, r.st.Store, f, o)
 	if err == nil && r.o.check {
@@ -329,17 +328,24 @@ func (r *importRun) sum() error {
 		term.Count(t.Diagnostics, "diagnostic", "diagnostics"))
 }
 
-// gcPercent is the GOGC of an import. The usual 100 makes the process a third larger, and an import
-// less than a tenth faster.
-const gcPercent = 50
+const (
+	// gcPercent is the GOGC of an import of more than gcBytes. The usual 100 makes the process a third larger, and an
+	// import less than a tenth faster.
+	gcPercent = 50
+	gcBytes   = 16 << 20
+)
 
-// collectOften makes the garbage collector run more often until restore is called.
-func collectOften() (restore func()) {
+// read shows that n bytes of files were read. Once they are many, the garbage collector runs more often.
+func (r *importRun) read(n int64) {
+	r.bar.Add(n)
+	if r.bytes += n; r.bytes < gcBytes || r.bytes-n >= gcBytes {
+		return
+	}
 	before := debug.SetGCPercent(gcPercent)
 	if before >= 0 && before < gcPercent {
 		debug.SetGCPercent(before) // the user wants even less memory
 	}
-	return func() { debug.SetGCPercent(before) }
+	r.restore = func() { debug.SetGCPercent(before) }
 }
 
 // end ends the answer, and returns one error for the files that failed.

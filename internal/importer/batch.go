@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -34,7 +35,7 @@ func (b *Batch) Import(ctx context.Context, st *coppice.Store, f File, o Options
 	done := res.Unchanged || !res.Deleted.IsZero()
 	if err == nil && s != nil && !done {
 		files := res.Files
-		res, done, err = resumed(ctx, st, f.source(), s, o)
+		res, done, err = resumed(ctx, f.source(), s, o)
 		res.Files = files
 	}
 	if err != nil {
@@ -72,14 +73,22 @@ func beside(from, file string) string {
 
 // known returns the session of a file that need not be read whole, if the files of its agents did not change; nil = it
 // has to be. The result is of a file that did not change, or whose session was deleted; of any other file it is neither
-// Unchanged nor Deleted: it grew.
-func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options) (res Result, s *found, err error) {
+// Unchanged nor Deleted: it grew, and the session is open.
+func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options) (res Result, is *found, err error) {
 	if o.Session != "" || o.Again || o.Verify || f.Changed.IsZero() {
 		return res, nil, nil
 	}
 	s, has, err := sessionOf(ctx, st, f, idsOf(f.Path))
-	if s == nil || err != nil || o.Format != "" && string(o.Format) != s.source.Program {
+	if s == nil || err != nil {
 		return res, nil, err
+	}
+	defer func() {
+		if is == nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if o.Format != "" && string(o.Format) != s.source.Program {
+		return res, nil, nil
 	}
 	res = Result{File: f.Path, Format: s.source.Program, Session: s.ID, Diagnostics: []Diagnostic{}}
 	if s.gone != nil {
@@ -124,21 +133,27 @@ func (b *Batch) agent(ctx context.Context, st *coppice.Store, a File, ids []stri
 func unchanged(ctx context.Context, st *coppice.Store, f File, ids []string) (*found, error) {
 	s, has, err := sessionOf(ctx, st, f, ids)
 	if has == beginning {
-		return nil, err
+		return nil, errors.Join(err, s.close())
 	}
 	return s, err
 }
 
 // sessionOf returns the session with one of some ids, or with one derived from these, that was imported from a file as
 // it is (whole), the deleted one of which a file is, if no other may be the file's (removed), or else the one from when
-// the file was shorter, if it need not be read whole (beginning). nil = there is none.
+// the file was shorter, if it need not be read whole (beginning), which is open. nil = there is none.
 func sessionOf(
 	ctx context.Context, st *coppice.Store, f File, ids []string,
-) (shorter *found, has earlier, err error) {
+) (is *found, has earlier, err error) {
+	var shorter *found
+	defer func() {
+		if is != shorter {
+			err = errors.Join(err, shorter.close())
+		}
+	}()
 	for _, id := range ids {
 		var deleted *found
 		for k := range layout.MaxApart {
-			s, err := look(ctx, st, layout.Apart(id, k))
+			s, err := open(ctx, st, layout.Apart(id, k))
 			if err != nil {
 				return nil, nothing, err
 			}
@@ -148,7 +163,13 @@ func sessionOf(
 			if s == nil {
 				break
 			}
-			switch has, err := f.still(s); {
+			has, err := f.still(s)
+			if err == nil && has == another && deleted == nil && shorter == nil && s.gone == nil &&
+				mayGrow(s.source, f.Size) {
+				shorter = s
+				continue
+			}
+			switch err = errors.Join(err, s.close()); {
 			case err != nil:
 				return nil, nothing, err
 			case has == whole:
@@ -157,8 +178,6 @@ func sessionOf(
 				deleted = s
 			case s.gone == nil && deleted != nil:
 				return nil, nothing, nil // it may be of the file
-			case shorter == nil && s.gone == nil && mayGrow(s.source, f.Size):
-				shorter = s
 			}
 		}
 	}

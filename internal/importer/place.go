@@ -326,11 +326,12 @@ type found struct {
 	checkpoint.Summary
 	source *checkpoint.Source    // of what it was imported from; nil = not known
 	gone   *checkpoint.Tombstone // nil = it exists
+	open   *coppice.Session      // nil = it is closed
 }
 
-// look returns the session with an id; nil = there is none.
-func look(ctx context.Context, st *coppice.Store, id string) (*found, error) {
-	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+// open opens the session with an id; nil = there is none.
+func open(ctx context.Context, st *coppice.Store, id string) (*found, error) {
+	s, err := st.Open(ctx, id, nil)
 	if err != nil {
 		if failed, ok := errors.AsType[*coppice.Error](err); ok && failed.Gone != nil {
 			return &found{Summary: checkpoint.Summary{ID: id}, source: failed.Gone.Source, gone: failed.Gone}, nil
@@ -340,8 +341,22 @@ func look(ctx context.Context, st *coppice.Store, id string) (*found, error) {
 		}
 		return nil, err
 	}
-	is := &found{Summary: s.Info(), source: s.Info().Source}
-	return is, s.Close()
+	return &found{Summary: s.Info(), source: s.Info().Source, open: s}, nil
+}
+
+// look is open of a session that is only looked at.
+func look(ctx context.Context, st *coppice.Store, id string) (*found, error) {
+	is, err := open(ctx, st, id)
+	return is, errors.Join(err, is.close())
+}
+
+func (s *found) close() error {
+	if s == nil || s.open == nil {
+		return nil
+	}
+	was := s.open
+	s.open = nil
+	return was.Close()
 }
 
 // imported returns the number of imported entries of a session, and whether something else was committed after

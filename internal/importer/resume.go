@@ -11,7 +11,6 @@ import (
 	"errors"
 	"hash"
 	"io"
-	"io/fs"
 	"slices"
 
 	coppice "github.com/coppice-go/coppice"
@@ -27,10 +26,9 @@ func mayGrow(s *checkpoint.Source, size int64) bool {
 }
 
 // resumed imports what was added to a file since a session was imported from it, and reads only the end of the file.
-// ok is false where the whole file has to be read: nothing was done then.
-func resumed(
-	ctx context.Context, st *coppice.Store, src interop.Source, s *found, o Options,
-) (res Result, ok bool, err error) {
+// ok is false where the whole file has to be read: nothing was done then. It closes the session.
+func resumed(ctx context.Context, src interop.Source, s *found, o Options) (res Result, ok bool, err error) {
+	defer func() { err = errors.Join(err, o.end(s.open)) }()
 	g := &growth{src: src, was: s.source}
 	if o.Format = interop.Format(s.source.Program); !o.Grow || !g.open() {
 		return res, false, nil
@@ -50,9 +48,9 @@ func resumed(
 	}
 	m, marks := r.(interop.Marker)
 	if marks {
-		res, err = g.bring(ctx, st, m, s.ID, o)
+		res, err = g.bring(ctx, s.open, m, o)
 	}
-	if err = errors.Join(err, r.Close()); errors.Is(err, interop.ErrWhole) || errors.Is(err, fs.ErrExist) {
+	if err = errors.Join(err, r.Close()); errors.Is(err, interop.ErrWhole) || lost(err) {
 		return res, false, nil
 	}
 	return res, marks && err == nil, err
@@ -100,28 +98,24 @@ func (g *growth) Write(p []byte) (int, error) {
 
 // bring appends the new entries to the session.
 func (g *growth) bring(
-	ctx context.Context, st *coppice.Store, r interop.Marker, id string, o Options,
+	ctx context.Context, s *coppice.Session, r interop.Marker, o Options,
 ) (res Result, err error) {
 	seen := 0
-	s, added, err := st.GrowFrom(ctx, g.was, lines(interop.Header{}, r.Next, &seen), &coppice.SessionOptions{
-		ID: id, Profile: row(o.Format).Profile,
-		Source: func() (*checkpoint.Source, error) {
-			now, err := g.identify(ctx)
-			return withMark(now, r), err
-		},
-		Original: func() (io.Reader, error) {
-			if r.Verbatim() {
-				return nil, nil
-			}
-			return io.NewSectionReader(g.at, g.was.Bytes, g.size-g.was.Bytes), nil
-		},
+	source := func() (*checkpoint.Source, error) {
+		now, err := g.identify(ctx)
+		return withMark(now, r), err
+	}
+	added, err := s.GrowFrom(ctx, lines(interop.Header{}, r.Next, &seen), source, func() (io.Reader, error) {
+		if r.Verbatim() {
+			return nil, nil
+		}
+		return io.NewSectionReader(g.at, g.was.Bytes, g.size-g.was.Bytes), nil
 	})
 	if err != nil {
 		return res, err
 	}
-	defer func() { err = errors.Join(err, o.end(s)) }()
 	res = Result{
-		File: g.src.Name, Format: string(cmp.Or(o.Format, interop.Pi)), Session: id, Entries: int(s.Info().Entries),
+		File: g.src.Name, Format: string(cmp.Or(o.Format, interop.Pi)), Session: s.ID(), Entries: int(s.Info().Entries),
 		Grew: true, Added: added, BadLines: r.BadLines(), Diagnostics: []Diagnostic{},
 	}
 	for _, d := range r.Diagnostics() {

@@ -15,35 +15,25 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Continue is Grow for lines that begin in the middle: with the entry was.Resume.Entry of the session, whose source was
-// is. more returns the bytes of the file beyond was.Bytes, where the lines are not those bytes. It returns fs.ErrExist
-// and does nothing if the session does not end with the first lines, has commits besides imports and amendments, or
-// has another source; and where only Grow can find out the parents of the new lines.
+// Continue is Grow for lines that begin in the middle: with the entry Resume.Entry of the session's source. more returns
+// the bytes of the file beyond those of that source, where the lines are not those bytes. It returns fs.ErrExist and
+// does nothing if the session does not end with the first lines or has commits besides imports and amendments, and where
+// only Grow can find out the parents of the new lines.
 func Continue(
-	ctx context.Context, in Into, was *checkpoint.Source, lines iter.Seq2[transcript.Draft, error],
+	ctx context.Context, in Into, j *journal.Journal, lines iter.Seq2[transcript.Draft, error],
 	more func() (io.Reader, error),
-) (*journal.Journal, int, error) {
-	if was == nil || was.Resume == nil || in.Screen != nil || in.Source == nil || more == nil {
-		return nil, 0, errOther
-	}
-	j, err := journal.Open(ctx, in.Config)
-	if err != nil {
-		return nil, 0, err
-	}
+) (added int, err error) {
 	ld := &loader{in: in, j: j, lines: newSpool(in.Memory), older: map[string]uint64{}}
-	added, err := ld.goOn(ctx, was, lines, more)
-	if err = errors.Join(err, ld.lines.close()); err != nil {
-		return nil, 0, errors.Join(err, j.Close(context.WithoutCancel(ctx)))
-	}
-	return j, added, nil
+	added, err = ld.goOn(ctx, lines, more)
+	return added, errors.Join(err, ld.lines.close())
 }
 
 func (ld *loader) goOn(
-	ctx context.Context, was *checkpoint.Source, lines iter.Seq2[transcript.Draft, error],
-	more func() (io.Reader, error),
+	ctx context.Context, lines iter.Seq2[transcript.Draft, error], more func() (io.Reader, error),
 ) (added int, err error) {
 	st := ld.j.State()
-	if st.Source == nil || !was.Equal(st.Source) || st.Original != "" && st.Original != was.SHA256 {
+	was := st.Source
+	if was == nil || was.Resume == nil || ld.in.Screen != nil || st.Original != "" && st.Original != was.SHA256 {
 		return 0, errOther
 	}
 	next, stop := iter.Pull2(lines)
