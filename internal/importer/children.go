@@ -20,25 +20,24 @@ import (
 // If the file was imported before, it imports those that are missing because that import was
 // interrupted, and those that have grown: with o.Grow they are appended to their sessions, provided
 // that nothing else was appended to these.
-func children(ctx context.Context, st *coppice.Store, f interop.Family, o Options, res *Result) error {
-	if !res.Unchanged && !res.Grew {
-		_, err := importChildren(ctx, st, f, nil, o, res)
-		return err
-	}
-	places, err := placesOf(ctx, st, f, o.Grow, res)
-	if err != nil {
-		return fmt.Errorf("sessions in the file: %w", err)
-	}
-	for range 2 { // the second time for those that do not match their sessions
-		if !slices.ContainsFunc(places, func(is place) bool { return !is.unchanged }) {
+func children(ctx context.Context, st *coppice.Store, f interop.Family, o Options, res *Result) (err error) {
+	var places []place
+	if res.Unchanged || res.Grew {
+		if places, err = placesOf(ctx, st, f, o.Grow, res); err != nil {
+			return fmt.Errorf("sessions in the file: %w", err)
+		}
+		if !slices.ContainsFunc(places, isLeft) {
 			return nil
 		}
-		if places, err = importChildren(ctx, st, f, places, o, res); err != nil {
-			return err
-		}
 	}
-	return nil
+	places, err = importChildren(ctx, st, f, places, o, res)
+	if err == nil && slices.ContainsFunc(places, isLeft) { // those that do not match their sessions
+		_, err = importChildren(ctx, st, f, places, o, res)
+	}
+	return err
 }
+
+func isLeft(is place) bool { return !is.unchanged }
 
 // importChildren imports each child at its place; places is nil for the first import of a file. It
 // returns the places of the children that are left, because they do not match the sessions that
@@ -55,7 +54,7 @@ func importChildren(
 			is = places[i]
 		default:
 			res.note(child)
-			is, err = childPlace(ctx, st, child.Header.ID, res.Session, -1, false)
+			is, err = childPlace(ctx, st, child.Header.ID, -1, o.Grow, res)
 		}
 		i++
 		stays := place{unchanged: true}
@@ -98,7 +97,7 @@ func placesOf(
 			}
 			n++
 		}
-		is, err := childPlace(ctx, st, child.Header.ID, res.Session, n, grow)
+		is, err := childPlace(ctx, st, child.Header.ID, n, grow, res)
 		if err != nil {
 			return nil, err
 		}
@@ -118,13 +117,12 @@ func (r *Result) note(child interop.Child) {
 // childPlace finds the place of a child: under its own id, or, if another session has that, under
 // one derived from the ids of parent and child. The child is unchanged if one of these sessions has
 // more than its n entries, or if all of them were deleted. With grow it may be appended to the newest
-// of them, which compares them; without, or if that one was used, it is unchanged with n entries too. n < 0: an
-// existing session is
-// never the child's.
+// of them, which compares them; without, or if that one was used, it is unchanged with n entries too. n < 0: the file
+// is imported for the first time, and only another import at the same time has made a session of the child.
 func childPlace(
-	ctx context.Context, st *coppice.Store, id, parent string, n int, grow bool,
+	ctx context.Context, st *coppice.Store, id string, n int, grow bool, res *Result,
 ) (is place, err error) {
-	deleted := ""
+	deleted, parent := "", res.Session
 	for id := range childIDs(id, parent, n) {
 		info, err := look(ctx, st, id)
 		switch {
@@ -137,7 +135,7 @@ func childPlace(
 			return place{id: deleted, unchanged: true}, nil
 		case info == nil:
 			return place{id: id}, nil
-		case n < 0:
+		case n < 0 && (info.Parent != parent || slices.Contains(res.Children, id)):
 			continue
 		case info.gone != nil:
 			deleted = id // a child that was imported anew has a session after it
@@ -150,13 +148,13 @@ func childPlace(
 			continue
 		}
 		had, used := int(info.Entries), false
-		if had >= n {
+		if had >= n && n >= 0 {
 			if had, used, err = imported(ctx, st, id); err != nil {
 				return place{}, err
 			}
 		}
 		switch {
-		case had > n || had == n && (!grow || used):
+		case !grow && n < 0, had > n && n >= 0, had == n && (!grow || used):
 			return place{id: id, unchanged: true}, nil
 		case grow:
 			is = place{id: id, grows: true}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -377,6 +378,28 @@ func TestImportsAtTheSameTime(t *testing.T) {
 	}
 	all.Wait()
 	if n := sessions(t, storeOn(t, b)); n != 30 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// Another import that brings in the agents of a session while this one is at it makes no second session of them.
+func TestAgentsAtTheSameTime(t *testing.T) {
+	st, file := newStore(t), agents(t, "", "")
+	src := FromFile(file)
+	beside, again := src.Beside, true
+	src.Beside = func(name string) (io.ReadCloser, error) {
+		if n := sessions(t, st); n == 1 && again {
+			again = false
+			if r, err := Import(t.Context(), st, FromFile(file), growing()); err != nil || len(r.Children) != 1 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}
+		return beside(name)
+	}
+	if _, err := Import(t.Context(), st, src, growing()); err != nil || again {
+		t.Fatal(again, err)
+	}
+	if n := sessions(t, st); n != 2 {
 		t.Errorf("%d sessions", n)
 	}
 }
