@@ -250,7 +250,7 @@ func ExampleStore_Import() {
 }
 
 // Of a file that grew only its last known line and the new ones are read.
-func ExampleSession_GrowFrom() {
+func ExampleStore_GrowFrom() {
 	ctx := context.Background()
 	store, err := coppice.New(memory.New(), nil)
 	if err != nil {
@@ -283,7 +283,7 @@ func ExampleSession_GrowFrom() {
 		panic(err)
 	}
 	more := func() (io.Reader, error) { return nil, nil }
-	added, err := s.GrowFrom(ctx, lines(a1, a2), source(240, "a2"), more)
+	added, err := store.GrowFrom(ctx, s, lines(a1, a2), source(240, "a2"), more)
 	fmt.Println("added:", added, err)
 	// Output: added: 1 <nil>
 }

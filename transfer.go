@@ -81,19 +81,20 @@ func (s *Store) Grow(
 	return h, added, nil
 }
 
-// GrowFrom is Store.Grow of the session for a file of which only the end was read: lines begin with the entry
-// Info().Source.Resume.Entry, source describes the file as it is now, and more returns its bytes beyond
-// Info().Source.Bytes, or nil where the lines are all of the file. It returns fs.ErrExist and does nothing if the session
-// does not end as the lines begin, if it was changed, or if only all lines show where the new ones belong: then Grow does.
-func (s *Session) GrowFrom(
-	ctx context.Context, lines iter.Seq2[transcript.Draft, error], source func() (*checkpoint.Source, error),
-	more func() (io.Reader, error),
+// GrowFrom is Grow of an open session for a file of which only the end was read. lines begin with the entry
+// h.Info().Source.Resume.Entry, source describes the file as it is now, and more returns its bytes beyond
+// h.Info().Source.Bytes, or nil where the lines are all of them. It returns fs.ErrExist and does nothing if the session
+// does not end as the lines begin, if it was changed, or if only all lines show where the new ones belong: then Grow
+// does.
+func (s *Store) GrowFrom(
+	ctx context.Context, h *Session, lines iter.Seq2[transcript.Draft, error],
+	source func() (*checkpoint.Source, error), more func() (io.Reader, error),
 ) (added int, err error) {
-	in := transfer.Into{Config: s.config(), Screen: s.store.o.Hooks.BeforeAppend, Source: source}
-	if added, err = transfer.Continue(ctx, in, s.h.Journal(), lines, more); err != nil {
-		return 0, s.fail("grow", err)
+	in := transfer.Into{Config: h.config(), Screen: s.o.Hooks.BeforeAppend, Source: source}
+	if added, err = transfer.Continue(ctx, in, h.h.Journal(), lines, more); err != nil {
+		return 0, fail("grow", h.id, err)
 	}
-	s.store.grown(s, added)
+	s.grown(h, added)
 	return added, nil
 }
 

@@ -163,7 +163,7 @@ type importRun struct {
 	total   api.ImportTotal
 	failed  []error
 	bytes   int64  // that were read of files
-	restore func() // the GOGC of before
+	restore func() // sets the GOGC that was in force
 }
 
 // programs finds the folders of the programs on this machine, and shows what is in them.
@@ -335,7 +335,7 @@ const (
 	gcBytes   = 16 << 20
 )
 
-// read shows that n bytes of files were read. Once they are many, the garbage collector runs more often.
+// read counts bytes that were read of files. Once they are many, the garbage collector runs more often.
 func (r *importRun) read(n int64) {
 	r.bar.Add(n)
 	if r.bytes += n; r.bytes < gcBytes || r.bytes-n >= gcBytes {

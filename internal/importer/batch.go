@@ -35,7 +35,7 @@ func (b *Batch) Import(ctx context.Context, st *coppice.Store, f File, o Options
 	done := res.Unchanged || !res.Deleted.IsZero()
 	if err == nil && s != nil && !done {
 		files := res.Files
-		res, done, err = resumed(ctx, f.source(), s, o)
+		res, done, err = resumed(ctx, st, f.source(), s, o)
 		res.Files = files
 	}
 	if err != nil {

@@ -30,18 +30,20 @@ func children(ctx context.Context, st *coppice.Store, f interop.Family, o Option
 			return nil
 		}
 	}
-	places, err = importChildren(ctx, st, f, places, o, res)
-	if err == nil && slices.ContainsFunc(places, isLeft) { // those that do not match their sessions
-		_, err = importChildren(ctx, st, f, places, o, res)
+	for range maxLost { // again for those that do not match their sessions, or that another import was first with
+		places, err = importChildren(ctx, st, f, places, o, res)
+		if err != nil || !slices.ContainsFunc(places, isLeft) {
+			return err
+		}
 	}
-	return err
+	return fmt.Errorf("sessions in the file: other imports were first %d times: %w", maxLost, coppice.ErrConflict)
 }
 
 func isLeft(is place) bool { return !is.unchanged }
 
 // importChildren imports each child at its place; places is nil for the first import of a file. It
 // returns the places of the children that are left, because they do not match the sessions that
-// they were to be appended to.
+// they were to be appended to, or because another import was first: these have no place.
 func importChildren(
 	ctx context.Context, st *coppice.Store, f interop.Family, places []place, o Options, res *Result,
 ) (left []place, err error) {
@@ -50,10 +52,12 @@ func importChildren(
 		var is place
 		switch {
 		case err != nil:
-		case i < len(places):
+		case i < len(places) && (places[i].unchanged || places[i].id != ""):
 			is = places[i]
 		default:
-			res.note(child)
+			if places == nil {
+				res.note(child)
+			}
 			is, err = childPlace(ctx, st, child.Header.ID, -1, o.Grow, res)
 		}
 		i++
@@ -65,6 +69,8 @@ func importChildren(
 			stays, err = place{id: is.apart, stale: []string{is.id}}, nil
 		} else if err == nil {
 			err = dropImports(ctx, st, is.stale, res)
+		} else if lost(err) && ctx.Err() == nil {
+			stays, err = place{}, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("session in the file: %w", err)

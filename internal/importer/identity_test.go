@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -379,6 +380,44 @@ func TestImportsAtTheSameTime(t *testing.T) {
 	all.Wait()
 	if n := sessions(t, storeOn(t, b)); n != 30 {
 		t.Errorf("%d sessions", n)
+	}
+}
+
+// hooked calls before with the key of each object that is put.
+type hooked struct {
+	backend.Appender
+	before func(key string)
+}
+
+func (h hooked) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
+	h.before(key)
+	return h.Appender.Put(ctx, key, p, c)
+}
+
+// An import that finds the id free, and is then overtaken by a whole import of the file, makes no second beginning of
+// the session.
+func TestAnImportThatIsOvertaken(t *testing.T) {
+	id, text := piFile(1)
+	b, once := memory.NewAppender(), sync.Once{}
+	src := FromBytes("f", text)
+	st := storeOn(t, hooked{b, func(key string) {
+		if strings.HasPrefix(key, "sessions/"+id+"/transcript/") {
+			once.Do(func() {
+				if r, err := Import(t.Context(), storeOn(t, b), src, growing()); err != nil || r.Session != id {
+					t.Errorf("%+v, %v", r, err)
+				}
+			})
+		}
+	}})
+	o := growing()
+	o.Closed = func(err error) { t.Error(err) }
+	r, err := Import(t.Context(), st, src, o)
+	if err != nil || !r.Unchanged || r.Session != id {
+		t.Errorf("%+v, %v", r, err)
+	}
+	report, err := st.Verify(t.Context(), "", true)
+	if err != nil || len(report.Problems) > 0 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 

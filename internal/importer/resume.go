@@ -27,7 +27,9 @@ func mayGrow(s *checkpoint.Source, size int64) bool {
 
 // resumed imports what was added to a file since a session was imported from it, and reads only the end of the file.
 // ok is false where the whole file has to be read: nothing was done then. It closes the session.
-func resumed(ctx context.Context, src interop.Source, s *found, o Options) (res Result, ok bool, err error) {
+func resumed(
+	ctx context.Context, st *coppice.Store, src interop.Source, s *found, o Options,
+) (res Result, ok bool, err error) {
 	defer func() { err = errors.Join(err, o.end(s.open)) }()
 	g := &growth{src: src, was: s.source}
 	if o.Format = interop.Format(s.source.Program); !o.Grow || !g.open() {
@@ -48,7 +50,7 @@ func resumed(ctx context.Context, src interop.Source, s *found, o Options) (res 
 	}
 	m, marks := r.(interop.Marker)
 	if marks {
-		res, err = g.bring(ctx, s.open, m, o)
+		res, err = g.bring(ctx, st, s.open, m, o)
 	}
 	if err = errors.Join(err, r.Close()); errors.Is(err, interop.ErrWhole) || lost(err) {
 		return res, false, nil
@@ -98,14 +100,14 @@ func (g *growth) Write(p []byte) (int, error) {
 
 // bring appends the new entries to the session.
 func (g *growth) bring(
-	ctx context.Context, s *coppice.Session, r interop.Marker, o Options,
+	ctx context.Context, st *coppice.Store, s *coppice.Session, r interop.Marker, o Options,
 ) (res Result, err error) {
 	seen := 0
 	source := func() (*checkpoint.Source, error) {
 		now, err := g.identify(ctx)
 		return withMark(now, r), err
 	}
-	added, err := s.GrowFrom(ctx, lines(interop.Header{}, r.Next, &seen), source, func() (io.Reader, error) {
+	added, err := st.GrowFrom(ctx, s, lines(interop.Header{}, r.Next, &seen), source, func() (io.Reader, error) {
 		if r.Verbatim() {
 			return nil, nil
 		}

@@ -253,7 +253,7 @@ func (f *grownDir) bring(t *testing.T, st *coppice.Store) (res Result, ended boo
 			}), &f.read}, err
 		}
 		f.read = 0
-		res, ended, err = resumed(t.Context(), src, s, o)
+		res, ended, err = resumed(t.Context(), st, src, s, o)
 	}
 	if err == nil && !ended {
 		res, err = b.Import(t.Context(), st, at, o)

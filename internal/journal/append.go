@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // appendStrategy is the commit protocol of one handle on a store that appends.
@@ -288,19 +289,40 @@ func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State,
 	case err != nil:
 		return nil, err
 	}
-	// Another process may have created and deleted the session since: then the tombstone is there by now, since it
-	// comes before the first object goes.
-	if o, _, err := a.store.Checkpoint(ctx); err == nil && o.Summary.Tombstone {
-		return nil, errors.Join(a.taken(true), a.b.Delete(ctx, first.PlainKey(a.cfg.Session)))
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrCorrupt) {
-		// the segment is there
-		return nil, &backend.Error{Op: "create", Key: a.cfg.Session, Outcome: backend.Unknown, Err: err}
+	if err := a.overtaken(ctx, first, next.Plain[0].Key); err != nil {
+		return nil, err
 	}
 	if next.Active().Name == first.Name() {
 		next.Durable = next.Active().Bytes
 	}
 	_ = a.save(ctx, next, false) // a cache: what is acknowledged is in the log
 	return next, nil
+}
+
+// overtaken returns why a first segment that was just written, and has the key, is not that of the session. Between the
+// looks before that and the write, another process may have created the session, and moved its first segment to the
+// sealed form, or deleted it: then the checkpoint is there by now, since it comes before the first object goes.
+func (a *appendStrategy) overtaken(ctx context.Context, first layout.Segment, key uint64) error {
+	o, _, err := a.store.Checkpoint(ctx)
+	deleted := err == nil && o.Summary.Tombstone
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && !deleted, errors.Is(err, store.ErrCorrupt):
+		raw, _, _, rerr := a.store.SegmentRaw(ctx, first)
+		if rerr != nil {
+			err = rerr
+			break
+		}
+		p, perr := segment.ParseOpening(raw, true)
+		if err = perr; err == nil && p.Prelude.Key == key {
+			return nil // another handle has opened the session already
+		}
+	}
+	if err != nil { // the segment is there
+		return &backend.Error{Op: "create", Key: a.cfg.Session, Outcome: backend.Unknown, Err: err}
+	}
+	return errors.Join(a.taken(deleted), a.b.Delete(ctx, first.PlainKey(a.cfg.Session)))
 }
 
 func (a *appendStrategy) taken(deleted bool) error {

@@ -15,10 +15,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Continue is Grow for lines that begin in the middle: with the entry Resume.Entry of the session's source. more returns
-// the bytes of the file beyond those of that source, where the lines are not those bytes. It returns fs.ErrExist and
-// does nothing if the session does not end with the first lines or has commits besides imports and amendments, and where
-// only Grow can find out the parents of the new lines.
+// Continue is Grow for lines that begin in the middle: with the entry Resume.Entry of the session's source. more
+// returns the bytes of the file beyond those of that source, where the lines are not those bytes. It returns
+// fs.ErrExist and does nothing if the session does not end with the first lines or has commits besides imports and
+// amendments, and where only Grow can find out the parents of the new lines.
 func Continue(
 	ctx context.Context, in Into, j *journal.Journal, lines iter.Seq2[transcript.Draft, error],
 	more func() (io.Reader, error),

@@ -126,7 +126,8 @@ func TestContinueTwoOutputs(t *testing.T) {
 	s.message("u", "c", ask("more"))
 	file, losses := s.goOn(t, original, known, "u")
 	got := heard(t, rebuilt(valid(t, file)))
-	want := []string{"s:short", "s:one", `c:shell{"command":["ls"]}`, `c:shell{"command":["ls"]}`, "r:first", "s:second", "s:more"}
+	ls := `c:shell{"command":["ls"]}`
+	want := []string{"s:short", "s:one", ls, ls, "r:first", "s:second", "s:more"}
 	if diff := cmp.Diff(want, got); diff != "" || losses[lostResult] != 1 {
 		t.Errorf("%v\n%s", losses, diff)
 	}
