@@ -55,6 +55,7 @@ type Env struct {
 // Settler follows the lines of a growing file, and finds those whose meaning a later line can change.
 type Settler interface {
 	// Line takes the next line, which begins and ends at these offsets, in bytes. nil = it is too long to be looked at.
+	// After the first line, settled ones may be left out.
 	Line(line []byte, from, end int64)
 	// Settled returns how many bytes, from the beginning of the file, no later line can change.
 	Settled() int64

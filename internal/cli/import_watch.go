@@ -26,6 +26,7 @@ type watchedFile struct {
 	since time.Time // it changed last
 	done  int64     // bytes that were imported
 	size  int64     // bytes that there were then; -1 = it changed since
+	from  int64     // where the next import begins to read
 }
 
 // importWatch imports what is added to files. It runs in one goroutine, and imports one file at a time.
@@ -181,7 +182,7 @@ func (iw *importWatch) bring(ctx context.Context, path string) error {
 	}
 	f.size, f.done = size, size
 	if iw.c.now().Sub(f.since) < silence {
-		if f.done, err = iw.settled(path, size); err != nil {
+		if f.done, err = iw.settled(path, size, f.from); err != nil {
 			iw.c.notef("%s", term.Line(err.Error()))
 			return nil
 		}
@@ -201,6 +202,7 @@ func (iw *importWatch) bring(ctx context.Context, path string) error {
 	if err != nil || res == nil {
 		return nil //nolint:nilerr // it is said, and the other files go on
 	}
+	f.from = res.From
 	for _, name := range res.Files {
 		iw.parents[filepath.Join(filepath.Dir(path), filepath.FromSlash(name))] = path
 	}
@@ -211,7 +213,7 @@ func (iw *importWatch) bring(ctx context.Context, path string) error {
 }
 
 // settled returns how many bytes of a file can be imported now. A compressed file is written at once.
-func (iw *importWatch) settled(path string, size int64) (int64, error) {
+func (iw *importWatch) settled(path string, size, from int64) (int64, error) {
 	if strings.HasSuffix(path, ".zst") {
 		return size, nil
 	}
@@ -225,5 +227,5 @@ func (iw *importWatch) settled(path string, size int64) (int64, error) {
 	if format == "" {
 		format = interop.Pi
 	}
-	return formats.Settled(format, src)
+	return formats.Settled(format, src, from)
 }

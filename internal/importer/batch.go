@@ -96,6 +96,7 @@ func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options)
 		return res, s, nil
 	}
 	res.Entries = int(s.Entries)
+	res.from(s.source)
 	for _, a := range b.agentsOf(f.Path) {
 		ids := idsOf(a.Path)
 		own, err := b.agent(ctx, st, a, ids)

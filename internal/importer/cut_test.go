@@ -125,8 +125,8 @@ func TestSettledLinesStay(t *testing.T) {
 			most = 12
 		}
 		for _, end := range some(ends, most) {
-			n, err := formats.Settled(f, FromBytes("f", whole[:end-1]))
-			m, merr := formats.Settled(f, FromBytes("f", whole[:end]))
+			n, err := formats.Settled(f, FromBytes("f", whole[:end-1]), 0)
+			m, merr := formats.Settled(f, FromBytes("f", whole[:end]), 0)
 			if err != nil || merr != nil || int(n) >= end || n > m {
 				t.Fatalf("settled %d, %v, then %d, %v of %d", n, err, m, merr, end)
 			}

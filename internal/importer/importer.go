@@ -62,6 +62,7 @@ type Result struct {
 	Children    []string     `json:"children,omitempty"` // sessions within the file: sidechains, agents
 	Replaced    []string     `json:"replaced,omitempty"` // sessions of the file as it was before, now deleted
 	Files       []string     `json:"-"`                  // files of these, by their names for Beside
+	From        int64        `json:"-"`                  // where the next import begins to read, if the file grows
 }
 
 // FromBytes returns the source of a file in memory.
@@ -230,7 +231,7 @@ func read(
 			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: row(o.Format).Profile,
 			Source: func() (*checkpoint.Source, error) {
 				s, err := source()
-				return withMark(s, r), err
+				return res.from(withMark(s, r)), err
 			},
 			Original: func() (io.Reader, error) {
 				if r.Verbatim() && is.id != tried.original {
@@ -250,6 +251,14 @@ func read(
 		tried.apart = append(tried.apart, is.stale...)
 	}
 	return res, err
+}
+
+// from notes where the next import of a source begins, and returns the source.
+func (r *Result) from(s *checkpoint.Source) *checkpoint.Source {
+	if r.From = 0; s != nil && s.Resume != nil {
+		r.From = s.Resume.From
+	}
+	return s
 }
 
 // row returns what is known of a format.

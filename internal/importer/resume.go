@@ -125,6 +125,7 @@ func (g *growth) bring(
 			res.Diagnostics = append(res.Diagnostics, diagnosticOf(d))
 		}
 	}
+	res.from(s.Info().Source)
 	tree, err := s.Tree(ctx)
 	if err != nil {
 		return res, err

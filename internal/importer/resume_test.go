@@ -21,6 +21,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/formats"
 )
 
 // grownFile makes a session of a program in turns: a prompt, and calls with their results before the answer. Its names
@@ -329,6 +330,55 @@ func TestSizeEndOfAGrownFile(t *testing.T) {
 			}
 			if whole, err := os.ReadFile(dir.path); err != nil || want.Original != string(whole) {
 				t.Errorf("the original has %d bytes: %v", len(want.Original), err)
+			}
+		})
+	}
+}
+
+// seekable is a file in memory that counts the bytes that are read.
+type seekable struct {
+	*bytes.Reader
+	n *int64
+}
+
+func (seekable) Close() error { return nil }
+
+func (s seekable) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	*s.n += int64(n)
+	return n, err
+}
+
+// What of a file that grew is settled is found out from its end alone.
+func TestSizeSettledByTheEnd(t *testing.T) {
+	testutil.SkipSizes(t)
+	for _, format := range endFormats {
+		t.Run(string(format), func(t *testing.T) {
+			t.Parallel()
+			f := newGrownFile(format)
+			for f.Len() < 1<<20 {
+				f.turn(5)
+			}
+			dir, st := newGrownDir(t, f.name), storeOn(t, memory.NewAppender())
+			turn := func() { f.turn(3) }
+			for i, add := range []func(){f.prompt, f.step, f.step, f.answer, turn, f.compact, f.prompt} {
+				dir.write(t, f.Bytes())
+				r, _ := dir.bring(t, st)
+				was := f.Len()
+				add()
+				for _, end := range lineEnds(f.Bytes()[was:]) {
+					now, read := f.Bytes()[:was+end], int64(0)
+					src := interop.Source{Name: f.name, Open: func() (io.ReadCloser, error) {
+						return seekable{bytes.NewReader(now), &read}, nil
+					}}
+					whole, err := formats.Settled(format, src, 0)
+					read = 0
+					n, eerr := formats.Settled(format, src, r.From)
+					if n != whole || err != nil || eerr != nil || read > 160<<10 && r.From > 0 {
+						t.Errorf("growth %d: %d settled of %d bytes, not %d; %d bytes read, %v, %v",
+							i, n, len(now), whole, read, err, eerr)
+					}
+				}
 			}
 		})
 	}

@@ -19,7 +19,7 @@ const maxOpenCalls = 1024
 
 // Line takes the next line.
 func (c *tail) Line(line []byte, from, end int64) {
-	c.Begin(from, end)
+	c.begun = c.Begin(from, end) || c.begun
 	if line == nil {
 		return
 	}

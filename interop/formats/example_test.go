@@ -46,7 +46,7 @@ func ExampleWrite() {
 		fmt.Println(err)
 		return
 	}
-	settled, err := formats.Settled(format, src)
+	settled, err := formats.Settled(format, src, 0)
 	fmt.Printf("a file of %s, of which %d of %d bytes are final, %v\n", format, settled, len(file), err)
 	unknown, err := formats.Unknown(format, src)
 	fmt.Printf("%d types of lines are unknown, %v\n", len(unknown), err)

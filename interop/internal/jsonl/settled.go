@@ -14,8 +14,15 @@ type HeldEvent struct {
 	User bool   // the user's words
 }
 
-// Begin notes where the next line begins and ends.
-func (h *Holds) Begin(from, end int64) { h.from, h.end = from, end }
+// Begin notes where the next line begins and ends, and reports whether lines before it were left out: nothing is open
+// then.
+func (h *Holds) Begin(from, end int64) (after bool) {
+	if after = from > h.end; after {
+		h.Message, h.Events = 0, nil
+	}
+	h.from, h.end = from, end
+	return after
+}
 
 // From returns where the line begins.
 func (h *Holds) From() int64 { return h.from }
