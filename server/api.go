@@ -45,15 +45,7 @@ const (
 
 // limit returns the limit of the body, in bytes.
 func (op *operation) limit(o *Options) int64 {
-	switch op.size {
-	case sizeNote:
-		return min(maxNote, o.MaxBody)
-	case sizeEntry:
-		return min(maxOne, o.MaxBody)
-	case sizeTurn:
-		return o.MaxBody
-	}
-	return o.MaxImport
+	return [...]int64{min(maxOne, o.MaxBody), min(maxNote, o.MaxBody), o.MaxBody, o.MaxImport}[op.size]
 }
 
 // operation describes an operation of the API. Responses beside those that every operation has are listed in errors.
@@ -63,6 +55,7 @@ type operation struct {
 	needs                     right
 	ofServer                  bool         // of the server as a whole: tenants do not have it
 	storeless                 bool         // reads no store: what fails with one cannot come
+	heavy                     bool         // may read every session: Options.MaxSearches at a time
 	meta                      bool         // its query may have meta.KEY
 	names                     bool         // its query or body names entries or commits, which may not exist
 	errors                    []int        // statuses of problems

@@ -182,13 +182,13 @@ func members(d *json.Decoder, into reflect.Value) error {
 
 // member decodes the value of a member into a field. Of a list each element is read by itself.
 func member(d *json.Decoder, into reflect.Value) error {
-	list, ok := into.Addr().Interface().(*[]json.RawMessage)
+	list, ok := reflect.TypeAssert[*[]json.RawMessage](into.Addr())
 	if !ok {
 		raw, err := value(d, maxDepth-1)
 		if err == nil {
 			err = once(raw, into.Kind())
 		}
-		if own, ok := into.Addr().Interface().(*json.RawMessage); ok || err != nil {
+		if own, ok := reflect.TypeAssert[*json.RawMessage](into.Addr()); ok || err != nil {
 			if ok {
 				*own = raw
 			}

@@ -3,6 +3,7 @@ package server_test
 import (
 	"errors"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -69,7 +70,7 @@ func TestBodyIsReadAsItComes(t *testing.T) {
 		{`{"entries":[{"role":"user","content":"` + long, 413, "a value is longer"},
 	} {
 		r, w := io.Pipe()
-		req := httptest.NewRequest("POST", s.url+commits, r)
+		req := httptest.NewRequest(http.MethodPost, s.url+commits, r)
 		req.Header.Set("If-Match", "*")
 		out := httptest.NewRecorder()
 		done := make(chan struct{})

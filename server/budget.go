@@ -78,9 +78,9 @@ func (b *budget) leave(tenant string, n int64) {
 	b.freed = make(chan struct{})
 }
 
-// taken returns how much is taken.
-func (b *budget) taken() int64 {
+// taken returns how much is taken, for the metrics.
+func (b *budget) taken() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.used
+	return float64(b.used)
 }

@@ -63,16 +63,22 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 	if size < 0 { // it is not known
 		size = limit
 	}
-	if d.op.body == nil || size <= maxNote {
+	from, n := d.s.bodies, size
+	switch {
+	case d.op.heavy:
+		from, n = d.s.searches, 1
+	case d.op.size == sizeFile:
+		from = d.s.files
+	case d.op.body == nil || size <= maxNote:
 		return nil
 	}
-	give, err := d.s.bodies.take(r.Context(), seen.on.Tenant, size)
+	give, err := from.take(r.Context(), seen.on.Tenant, n)
 	if err != nil {
 		d.refuse(w, r, seen)
 		return err
 	}
 	seen.give = sync.OnceFunc(func() {
-		if size >= maxOne { // else the heap doubles before its memory is free
+		if from == d.s.bodies && size >= maxOne { // else the heap doubles before its memory is free
 			runtime.GC()
 		}
 		give()
@@ -85,7 +91,7 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 func (d *door) refuse(w http.ResponseWriter, r *http.Request, seen *observed) {
 	w.Header().Set("Connection", "close")
 	if r.Header.Get("Expect") == "" {
-		r.Body = http.MaxBytesReader(w, r.Body, d.s.o.MaxBody)
+		r.Body = http.MaxBytesReader(w, r.Body, max(d.s.o.MaxBody, d.op.limit(&d.s.o)))
 		seen.skip(r)
 	}
 }

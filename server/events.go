@@ -47,7 +47,6 @@ type streams struct {
 
 	mu      sync.Mutex
 	feeds   map[writerKey]*feed
-	clients int
 	ended   bool
 	done    chan struct{} // closed when ended
 	running sync.WaitGroup
@@ -94,9 +93,6 @@ type feed struct {
 func (st *streams) join(key writerKey, h *coppice.Session) (*feed, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.clients >= st.s.o.MaxSubscribers {
-		return nil, retry(newProblem(http.StatusServiceUnavailable, "busy", "", errStreams))
-	}
 	if st.ended {
 		return nil, errClosing
 	}
@@ -107,7 +103,6 @@ func (st *streams) join(key writerKey, h *coppice.Session) (*feed, error) {
 		st.feeds[key] = f
 		st.running.Go(func() { f.run(ctx) })
 	}
-	st.clients++
 	f.users++
 	return f, nil
 }
@@ -116,7 +111,6 @@ func (st *streams) join(key writerKey, h *coppice.Session) (*feed, error) {
 func (st *streams) leave(f *feed) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.clients--
 	if f.users--; f.users == 0 {
 		f.cancel()
 		if st.feeds[f.key] == f {
@@ -282,11 +276,17 @@ func (s *Server) events(ctx context.Context, q *eventsQuery) (answer, error) {
 		}}, nil
 	}
 	key := writerKey{q.on.Store, q.id}
-	f, err := s.streams.join(key, h)
+	give, err := s.subscribers.take(ctx, q.on.Tenant, 1)
 	if err != nil {
 		return answer{}, err
 	}
+	f, err := s.streams.join(key, h)
+	if err != nil {
+		give()
+		return answer{}, err
+	}
 	return answer{stream: func(w http.ResponseWriter, r *http.Request) error {
+		defer give()
 		defer s.streams.leave(f)
 		c := &client{s: s, f: f, after: after, w: w}
 		if q.Wait > 0 {

@@ -12,4 +12,8 @@ func SetBlamed(s *Server, n int) { s.blamed = n }
 func SetViewBytes(s *Server, n int64) { s.views.most = n }
 
 // SetPatience sets how long a request waits for its part of what is bounded.
-func SetPatience(s *Server, d time.Duration) { s.bodies.wait = d }
+func SetPatience(s *Server, d time.Duration) {
+	for _, b := range []*budget{s.bodies, s.files, s.imports, s.searches} {
+		b.wait = d
+	}
+}

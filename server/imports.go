@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 
 	"github.com/coppice-go/coppice/internal/api"
@@ -23,8 +22,11 @@ type importQuery struct {
 	Grow    bool   `query:"grow" default:"true" doc:"append what was added to a file to its session"`
 }
 
-// errImports is the error of an import that would be one too many.
-var errImports = errors.New("too many imports are under way; nothing was stored")
+// Errors of an import that would be one too many, and of a file that would.
+var (
+	errImports = errors.New("too many imports are under way; nothing was stored")
+	errFiles   = errors.New("too many bytes of files are under way; nothing was stored")
+)
 
 func (s *Server) describeImport() {
 	handle[importQuery, api.Import](s, operation{
@@ -38,14 +40,9 @@ func (s *Server) describeImport() {
 	}, s.importFile)
 }
 
-// importFile keeps the body in a temporary file, as formats read it more than once.
+// importFile keeps the body in a temporary file, as formats read it more than once. Only then it is one of those that
+// are under way: a body that comes slowly holds up no other.
 func (s *Server) importFile(ctx context.Context, q *importQuery) (a answer, err error) {
-	select {
-	case s.imports <- struct{}{}:
-		defer func() { <-s.imports }()
-	default:
-		return answer{}, retry(newProblem(http.StatusServiceUnavailable, "busy", "send it again", errImports))
-	}
 	if q.Again && q.Session != "" {
 		q.Grow = false
 	}
@@ -58,6 +55,11 @@ func (s *Server) importFile(ctx context.Context, q *importQuery) (a answer, err 
 	if err = errors.Join(err, f.Close()); err != nil {
 		return answer{}, fmt.Errorf("import: %w", err)
 	}
+	give, err := s.imports.take(ctx, q.on.Tenant, 1)
+	if err != nil {
+		return answer{}, err
+	}
+	defer give()
 	name := q.Name
 	if name == "" {
 		name = "session.jsonl"

@@ -89,3 +89,39 @@ func TestBodiesAreBounded(t *testing.T) {
 		t.Errorf("the body that waited: %v", err)
 	}
 }
+
+// Of streams, long polls and imports a tenant has its part: the others keep theirs.
+func TestTenantsHaveTheirPart(t *testing.T) {
+	s, _ := byTenant(t, func(o *server.Options) { o.MaxSubscribers, o.MaxImport = 2, 1000 })
+	server.SetPatience(s.srv, time.Nanosecond)
+	for _, tenant := range []string{"acme", "other"} {
+		s.do("PUT", "/t/"+tenant+"/v1/sessions/s", `{}`, "If-None-Match: *").want(t, 201)
+	}
+	const events = "/v1/sessions/s/events"
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/t/acme"+events, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	for _, query := range []string{"", "?after=0&wait=1"} {
+		s.do("GET", "/t/acme"+events+query, "").want(t, 503)
+	}
+	s.do("GET", "/t/other"+events+"?wait=1", "").want(t, 200)
+
+	defer s.slowImport("/t/acme/v1/import")()
+	s.do("POST", "/t/acme/v1/import", piFile).want(t, 503)
+	s.do("POST", "/t/other/v1/import", piFile).want(t, 200)
+}
+
+// Searches are bounded, and so is what else reads every session.
+func TestSearchesAreBounded(t *testing.T) {
+	s := newSite(t, "mem:", func(o *server.Options) { o.MaxSearches = -1 })
+	server.SetPatience(s.srv, time.Nanosecond)
+	for _, path := range []string{"/v1/search?q=x", "/v1/prompts", "/v1/usage"} {
+		s.do("GET", path, "").want(t, 503)
+	}
+}

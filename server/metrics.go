@@ -25,12 +25,10 @@ func newMetrics(s *Server) *metrics {
 		defer s.writers.mu.Unlock()
 		return float64(len(s.writers.open))
 	})
-	m.set.NewGauge("coppice_event_streams", func() float64 {
-		s.streams.mu.Lock()
-		defer s.streams.mu.Unlock()
-		return float64(s.streams.clients)
-	})
-	m.set.NewGauge("coppice_imports_under_way", func() float64 { return float64(len(s.imports)) })
+	m.set.NewGauge("coppice_event_streams", s.subscribers.taken)
+	m.set.NewGauge("coppice_imports_under_way", s.imports.taken)
+	m.set.NewGauge("coppice_import_bytes_under_way", s.files.taken)
+	m.set.NewGauge("coppice_body_bytes_under_way", s.bodies.taken)
 	return m
 }
 

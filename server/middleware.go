@@ -153,7 +153,7 @@ type observed struct {
 	operation string  // "none" = it came to none
 	on        Access  // of the operation
 	tenant    *tenant // whose store is in use; nil = none
-	give      func()  // returns the part of the budget of bodies; nil = none was taken
+	give      func()  // returns the part of a budget that the request has; nil = it has none
 	began     time.Time
 	status    int
 	bytes     int64

@@ -60,7 +60,7 @@ type promptList struct {
 
 func (s *Server) describeSearch() {
 	handle[searchQuery, matchList](s, operation{
-		method: "GET", path: "/v1/search", id: "search", needs: rightRead,
+		method: "GET", path: "/v1/search", id: "search", needs: rightRead, heavy: true,
 		summary: "Entries of all sessions and branches that contain words",
 		text:    "Finds what was committed before. Of one entry the first 256 KiB of text are searched.",
 	}, func(ctx context.Context, q *searchQuery) (answer, error) {
@@ -82,7 +82,7 @@ func (s *Server) describeSearch() {
 		return answer{doc: doc}, err
 	})
 	handle[promptQuery, promptList](s, operation{
-		method: "GET", path: "/v1/prompts", id: "prompts", needs: rightRead,
+		method: "GET", path: "/v1/prompts", id: "prompts", needs: rightRead, heavy: true,
 		summary: "What users typed in all sessions and branches, newest first",
 	}, func(ctx context.Context, q *promptQuery) (answer, error) {
 		if _, err := searchindex.Parse(q.Q); err != nil && !q.Prefix {
@@ -103,6 +103,9 @@ func (s *Server) describeSearch() {
 		return answer{doc: doc}, err
 	})
 }
+
+// errSearches is the error of a search that would be one too many.
+var errSearches = errors.New("too many searches are under way")
 
 // errNoWords is the error of a query that asks for nothing.
 func errNoWords(other error) error {

@@ -91,13 +91,17 @@ type Options struct {
 	// "" = there is none, and such a request is refused.
 	Trash string
 
-	MaxBody        int64 // of a commit, in bytes; default 64 MiB
-	MaxBodies      int64 // of all bodies over 64 KiB under way, of a tenant two thirds; default, and least, 1.5 MaxBody
-	MaxImport      int64 // of the body of an import, in bytes, which lies in a temporary file; default 4 GiB
-	MaxImports     int   // under way at a time; default 2
-	MaxSessions    int   // open for writing at a time; default 1,024
-	MaxSubscribers int   // streams of events at a time; default 4,096
-	MaxTenants     int   // whose stores are open; default 1,024
+	MaxBody     int64 // of a commit, in bytes; default 64 MiB
+	MaxBodies   int64 // of all bodies over 64 KiB under way, of a tenant two thirds; default, and least, 1.5 MaxBody
+	MaxImport   int64 // of the body of an import, in bytes, which lies in a temporary file; default 4 GiB
+	MaxSessions int   // open for writing at a time; default 1,024
+
+	// Of each of these one tenant has at most half, rounded up. Bodies of imports take 2 MaxImport bytes of the disk.
+	MaxImports     int // under way at a time, without the time in which their bodies come; default 2
+	MaxSearches    int // searches, and lists of prompts and usage, at a time; default 8
+	MaxSubscribers int // streams of events and long polls at a time; default 4,096
+
+	MaxTenants int // whose stores are open; default 1,024
 }
 
 // Access is what a request may do.
@@ -141,6 +145,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxSessions == 0 {
 		o.MaxSessions = 1024
 	}
+	if o.MaxSearches == 0 {
+		o.MaxSearches = 8
+	}
 	if o.MaxSubscribers == 0 {
 		o.MaxSubscribers = 4096
 	}
@@ -175,8 +182,10 @@ type Server struct {
 	indexes  indexes
 	usages   manager.UsageCache
 	growths  growths
-	bodies   *budget       // bytes
-	imports  chan struct{} // a token for each import that is under way
+
+	bodies, files                  *budget // bytes
+	imports, searches, subscribers *budget
+
 	metrics  *metrics
 	blamed   int           // commits that one request for the history of a value looks at
 	streamed time.Duration // how long a stream of events lasts
@@ -204,7 +213,16 @@ func New(o Options) (*Server, error) {
 	s.tenants = tenants{s: s, by: map[string]*tenant{}}
 	s.indexes = indexes{s: s, open: map[*coppice.Store]*index{}}
 	s.bodies = newBudget(s.o.MaxBodies, s.o.MaxBodies*2/3, patience, errBodies)
-	s.imports = make(chan struct{}, s.o.MaxImports)
+	halved := func(all int64, wait time.Duration, full error) *budget {
+		if o.Tenant == nil && o.Authorize == nil { // there is one user
+			return newBudget(all, all, wait, full)
+		}
+		return newBudget(all, (all+1)/2, wait, full)
+	}
+	s.files = halved(2*s.o.MaxImport, patience, errFiles)
+	s.imports = halved(int64(s.o.MaxImports), patience, errImports)
+	s.searches = halved(int64(s.o.MaxSearches), patience, errSearches)
+	s.subscribers = halved(int64(s.o.MaxSubscribers), 0, errStreams)
 	s.blamed, s.streamed = maxBlamed, maxStream
 	s.views.most = maxViewBytes
 	s.metrics = newMetrics(s)

@@ -1,8 +1,8 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -402,41 +402,37 @@ func TestImportLimits(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	s := newSite(t, "mem:", func(o *server.Options) { o.MaxImports, o.MaxImport = 1, 1000 })
 	s.do("POST", "/v1/import", strings.Repeat("x", 1001)).want(t, 413)
-	in, out := io.Pipe()
-	ctx, cancel := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/import", in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() {
-		resp, err := http.DefaultClient.Do(req)
-		if err == nil {
-			_ = resp.Body.Close()
-		}
-		done <- err
-	}()
-	if _, err := io.WriteString(out, piFile[:20]); err != nil {
-		t.Fatal(err)
-	}
-	for !strings.Contains(string(s.do("GET", "/metrics", "").body), "coppice_imports_under_way 1") {
-		runtime.Gosched() // until it is known
-	}
+	server.SetPatience(s.srv, time.Nanosecond)
+	end := s.slowImport("/v1/import")
+	s.do("POST", "/v1/import", piFile).want(t, 200) // the slow one holds none up
+	other := s.slowImport("/v1/import")
 	r := s.do("POST", "/v1/import", piFile)
 	if r.want(t, 503)["code"] != "busy" || r.Header.Get("Retry-After") == "" {
 		t.Errorf("%s", r.body)
 	}
-	cancel()
-	_ = out.CloseWithError(context.Canceled) // which the transport waits for
-	if err := <-done; err == nil {
-		t.Error("the request was answered")
-	}
+	end()
+	other()
 	for s.do("POST", "/v1/import", piFile).StatusCode != http.StatusOK {
-		runtime.Gosched() // until it has ended
+		runtime.Gosched() // until they have ended
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
 	}
+}
+
+// slowImport begins an import whose body does not end before end is called, which cancels it.
+func (s *site) slowImport(path string) (end func()) {
+	s.t.Helper()
+	conn := s.dial(s.t.(*testing.T))
+	head := "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+	if _, err := io.WriteString(conn, head); err != nil {
+		s.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil || !strings.Contains(line, " 100 ") { // its body is awaited
+		s.t.Fatalf("%q, %v", line, err)
+	}
+	return func() { _ = conn.Close() }
 }
 
 // A session that was deleted into the trash is gone from the store, and can be restored from the folder.

@@ -302,7 +302,8 @@ func TestTenantsComeAndGo(t *testing.T) {
 		t.Errorf("opened %v", opened)
 	}
 	for _, tenant := range []string{"acme", "other"} {
-		req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/t/"+tenant+"/v1/sessions/s/events", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/t/"+tenant+"/v1/sessions/s/events",
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}
