@@ -25,6 +25,7 @@ const (
 	rightNone right = iota // not even a token
 	rightRead
 	rightWrite
+	rightIssue // short-lived tokens
 )
 
 // bodySize is a limit of bodies. No limit is above Options.MaxBody, but for sizeFile.
@@ -55,6 +56,9 @@ type operation struct {
 	needs                     right
 	ofServer                  bool         // of the server as a whole: tenants do not have it
 	storeless                 bool         // reads no store: what fails with one cannot come
+	creates                   bool         // a session
+	narrows                   bool         // heeds Access.Only itself, as to metadata
+	widens                    bool         // reaches other sessions than the one in its path
 	heavy                     bool         // may read every session: Options.MaxSearches at a time
 	meta                      bool         // its query may have meta.KEY
 	names                     bool         // its query or body names entries or commits, which may not exist
@@ -264,6 +268,7 @@ func (s *Server) describe() {
 	s.describeMetrics()
 	s.describeBlame()
 	s.describeAccess()
+	s.describeIssue()
 	s.describeLogin()
 	s.serveViewer()
 	s.mux.HandleFunc(elsewhere, s.nowhere)

@@ -30,13 +30,14 @@ const maxSmall = 1 << 20
 // backend that fails on request.
 type world struct {
 	*site
-	t     *testing.T
-	d     *description
-	below backend.Backend
-	fails fault.Backend
-	slow  string  // URL of a server on the same store that waits for a body for a short time
-	n     *int    // sessions so far
-	gone  *string // id of a deleted session; "" = there is none yet
+	t      *testing.T
+	d      *description
+	tokens *server.Tokens
+	below  backend.Backend
+	fails  fault.Backend
+	slow   string  // URL of a server on the same store that waits for a body for a short time
+	n      *int    // sessions so far
+	gone   *string // id of a deleted session; "" = there is none yet
 }
 
 func newWorld(t *testing.T, below backend.Backend) *world {
@@ -50,6 +51,7 @@ func newWorld(t *testing.T, below backend.Backend) *world {
 		Store: st, Tokens: someTokens(t), MaxBody: maxSmall, MaxImport: maxSmall, Timeout: 10 * time.Second,
 		Tenant: func(name string) (*coppice.Store, error) { return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist) },
 	}
+	tokens := o.Tokens
 	srv, err := server.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +73,7 @@ func newWorld(t *testing.T, below backend.Backend) *world {
 		_ = st.Close()
 		_ = b.Close()
 	})
-	return &world{site: &site{t, h.URL, st, srv}, t: t, d: readDescription(t), below: below, fails: b, slow: slow.URL, n: new(int), gone: new(string)}
+	return &world{site: &site{t, h.URL, st, srv}, t: t, d: readDescription(t), tokens: tokens, below: below, fails: b, slow: slow.URL, n: new(int), gone: new(string)}
 }
 
 // subject is a session that has something of everything.
@@ -222,6 +224,8 @@ func valid(op *described, s subject) call {
 		c.body = `{"deep":true}`
 	case "fork":
 		c.body = `{"to":"seq:1","id":"` + s.fresh + `"}`
+	case "issueToken":
+		c.token, c.body = "issuer", `{"session":"`+s.id+`"}`
 	}
 	return c
 }
@@ -294,6 +298,9 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 		}
 		defer w.failing(fault.Rule{Kind: fault.Before, Outcome: backend.NotApplied, Count: -1})()
 	case http.StatusServiceUnavailable:
+		if op.OperationID == "issueToken" {
+			defer server.SetIssued(w.tokens, server.SetIssued(w.tokens, 0))
+		}
 		if op.OperationID == "partial" {
 			c.id = w.cold(s.fresh)
 		}
@@ -454,7 +461,7 @@ var codes = map[int][]string{
 	415: {"usage", "not-a-session"},
 	416: {"usage"}, 421: {"host"}, 422: {"key-reused", "nothing-to-compact", "no-entry"}, 428: {"no-condition"},
 	500: {"failed"},
-	503: {"interrupted", "busy"}, 507: {"no-space"},
+	503: {"interrupted", "busy"}, 507: {"no-space", "quota"},
 }
 
 // Every operation gives every status that the description documents for it, no answer has another one, and each is as

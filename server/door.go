@@ -40,7 +40,7 @@ func (d *door) pass(c huma.Context, next func(huma.Context)) {
 	}
 	next(badRequest{c})
 	if t := seen.tenant; t != nil && d.op.needs == rightWrite && seen.status < http.StatusBadRequest {
-		t.kept.Store(true)
+		t.wrote(r, d.op)
 	}
 }
 
@@ -51,6 +51,12 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 		return err
 	}
 	if err := d.check(r); err != nil {
+		return err
+	}
+	if err := d.s.narrowed(r, d.op, seen.on); err != nil {
+		return err
+	}
+	if err := d.s.room(r, d.op, seen); err != nil {
 		return err
 	}
 	limit := d.op.limit(&d.s.o)

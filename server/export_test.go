@@ -17,3 +17,10 @@ func SetPatience(s *Server, d time.Duration) {
 		b.wait = d
 	}
 }
+
+// SetIssued sets how many short-lived tokens are valid at a time, and returns the number before.
+func SetIssued(t *Tokens, most int) int {
+	old := t.most
+	t.most = most
+	return old
+}

@@ -77,7 +77,7 @@ func (s *Server) access(r *http.Request, op *operation) (on Access, err error) {
 	switch {
 	case write && s.o.ReadOnly:
 		return on, newProblem(http.StatusForbidden, "read-only", "", errors.New("the server is read-only"))
-	case write && !on.Write, !write && !on.Read:
+	case write && !on.Write, !write && !on.Read, op.needs == rightIssue && !on.Issue:
 		return on, ErrForbidden
 	}
 	if on.Store == nil && !op.storeless {

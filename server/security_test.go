@@ -155,7 +155,7 @@ func TestReadOnlyServer(t *testing.T) {
 		if op.method == http.MethodGet {
 			continue
 		}
-		if op.OperationID == "verify" { // which only reads: TestVerifyReads
+		if op.OperationID == "verify" || op.OperationID == "issueToken" { // TestVerifyReads, TestShortTokens
 			continue
 		}
 		r := only.direct(op.method, strings.ReplaceAll(op.path, "{id}", "s"), "If-Match: *", "If-None-Match: *")

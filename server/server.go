@@ -53,6 +53,9 @@ type Options struct {
 	// none, and has to refuse tenants of others. nil = there are no tenants.
 	Tenant func(name string) (*coppice.Store, error)
 
+	// Quota returns what a tenant may store. It is called for every write, concurrently. nil = that of Tokens, or none.
+	Quota func(tenant string) Quota
+
 	// BasePath is what stands before every path, such as /coppice; what is not below it is 404. "" = nothing.
 	BasePath string
 
@@ -108,6 +111,8 @@ type Options struct {
 type Access struct {
 	Store       *coppice.Store // nil = Options.Store, or that of the tenant whom the path names
 	Read, Write bool
+	Issue       bool // of short-lived tokens, POST /v1/tokens
+	Only        Only
 	Tenant      string // whose part of the limits it takes; "" = the one whom the path names, or none
 }
 
@@ -157,11 +162,17 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Authorize == nil && o.Tokens != nil {
-		o.Authorize = o.Tokens.Authorize
+	if o.Tokens != nil {
+		o.Tokens.now = o.Now
+		if o.Authorize == nil {
+			o.Authorize = o.Tokens.Authorize
+		}
+		if o.Quota == nil {
+			o.Quota = o.Tokens.quota
+		}
 	}
 	if o.Authorize == nil {
-		o.Authorize = func(*http.Request) (Access, error) { return Access{Read: true, Write: true}, nil }
+		o.Authorize = func(*http.Request) (Access, error) { return Access{Read: true, Write: true, Issue: true}, nil }
 	}
 	return o
 }

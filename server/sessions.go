@@ -51,13 +51,14 @@ func (s *Server) describeSessions() {
 		return answer{doc: s.api.OpenAPI()}, nil
 	})
 	handle[listQuery, sessionList](s, operation{
-		method: "GET", path: "/v1/sessions", id: "listSessions", needs: rightRead, meta: true,
+		method: "GET", path: "/v1/sessions", id: "listSessions", needs: rightRead, meta: true, narrows: true,
 		summary: "Sessions, newest activity first or in another order", text: textOfLists,
 		types: []string{"application/x-ndjson"},
 	}, s.list)
 	handle[createQuery, api.Created](s, operation{
-		method: "PUT", path: "/v1/sessions/{id}", id: "createSession", needs: rightWrite, summary: "Create a session",
-		text: "Commits seq 0. With an Idempotency-Key a repeat gets the first answer.", statuses: []int{201},
+		method: "PUT", path: "/v1/sessions/{id}", id: "createSession", needs: rightWrite, creates: true, narrows: true,
+		summary: "Create a session",
+		text:    "Commits seq 0. With an Idempotency-Key a repeat gets the first answer.", statuses: []int{201},
 		body: reflect.TypeFor[newSession](), errors: []int{410, 412, 422, 428, 507},
 	}, s.create)
 	handle[sessionPath, api.Session](s, operation{
@@ -121,6 +122,9 @@ func sessions(
 		if key, ok := strings.CutPrefix(name, "meta."); ok {
 			o.Meta[key] = values[0]
 		}
+	}
+	if q.on.Only.Key != "" {
+		o.Meta[q.on.Only.Key] = q.on.Only.Value
 	}
 	limit, last, more := q.Limit, "", false
 	if q.Q == "" && !q.Top {
@@ -243,6 +247,12 @@ func (s *Server) create(ctx context.Context, q *createQuery) (answer, error) {
 	if err := decode(q.r, &body); err != nil {
 		return answer{}, err
 	}
+	if q.on.Only.Key != "" {
+		if body.Meta == nil {
+			body.Meta = map[string]string{}
+		}
+		body.Meta[q.on.Only.Key] = q.on.Only.Value
+	}
 	key, err := createdKey(q.Key, body)
 	if err != nil {
 		return answer{}, err
@@ -343,6 +353,9 @@ func (s *Server) patch(ctx context.Context, q *write) (answer, error) {
 	var body sessionChange
 	if err := decode(q.r, &body); err != nil {
 		return answer{}, err
+	}
+	if _, own := body.Meta[q.on.Only.Key]; own && q.on.Only.Key != "" {
+		return answer{}, ErrForbidden
 	}
 	return s.move(ctx, &q.request, "", func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
 		r, err := h.SetInfo(ctx, coppice.InfoChange{Title: body.Title, Cwd: body.Cwd, Meta: body.Meta})

@@ -424,7 +424,8 @@ func TestImportLimits(t *testing.T) {
 func (s *site) slowImport(path string) (end func()) {
 	s.t.Helper()
 	conn := s.dial(s.t.(*testing.T))
-	head := "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+	head := "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n" +
+		"Expect: 100-continue\r\n\r\n"
 	if _, err := io.WriteString(conn, head); err != nil {
 		s.t.Fatal(err)
 	}

@@ -32,6 +32,8 @@ type tenant struct {
 	st   *coppice.Store
 	kept atomic.Bool // it has sessions: it stays open after its last request
 
+	counted counted
+
 	// By tenants.mu:
 	users int
 	last  time.Time     // of the newest end of a use

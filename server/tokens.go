@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Bounds of Tokens. Of links and cookies the oldest one goes when there are more.
@@ -20,7 +23,11 @@ const (
 	maxTokens  = 10_000
 	maxLinks   = 16
 	maxCookies = 1024
+	maxIssued  = 10_000
 )
+
+// errIssued is the error of a short-lived token that would be one too many.
+var errIssued = errors.New("too many short-lived tokens are valid")
 
 // cookieName returns the name of the cookie that a one-time link sets. It has the port by which the client reached the
 // server: browsers send a cookie to all ports of a host.
@@ -37,18 +44,39 @@ type hash [sha256.Size]byte
 
 // grant is what a token allows.
 type grant struct {
-	tenant string // "" = what belongs to no tenant, and every tenant
-	write  bool
+	tenant       string // "" = what belongs to no tenant, and every tenant unless alone
+	alone        bool   // only what belongs to the tenant, also if that is none
+	write, issue bool
+	only         Only
+}
+
+// Only narrows what a request may do to one session, or to the sessions with a value in their metadata. The zero value
+// narrows nothing.
+type Only struct{ Session, Key, Value string }
+
+// Quota bounds what a tenant stores. 0 = no bound.
+type Quota struct {
+	Sessions int   // at most
+	Bytes    int64 // of transcripts, above which no more are stored
 }
 
 // Tokens are the secrets by which a server knows its clients. It holds hashes, and none of the secrets. Safe for
 // concurrent use.
 type Tokens struct {
-	known map[hash]grant
+	now  func() time.Time
+	most int // short-lived tokens that are valid at a time
 
 	mu      sync.Mutex
+	list    tokenList
 	links   []secretOf // codes that were not used yet, oldest first
 	cookies []secretOf // oldest first
+	issued  map[hash]issued
+}
+
+// tokenList is what a token file has.
+type tokenList struct {
+	known  map[hash]grant
+	quotas map[string]Quota // by tenant; "-" = of those that are not in it
 }
 
 // secretOf is a secret that the server made, and what it allows.
@@ -57,64 +85,134 @@ type secretOf struct {
 	grant
 }
 
+// issued is a token that a client asked for.
+type issued struct {
+	grant
+	by    hash // the token of the client
+	until time.Time
+}
+
 // ParseTokens reads a list of tokens: a line is the SHA-256 of a token in hex, a tenant ("-" = all of them, and what
-// belongs to none), and the rights, "read" or "read,write". Empty lines and lines that begin with # say nothing. At
-// most 10,000 tokens; none at all is an error. No error repeats what is in a line, which might be a secret.
+// belongs to none), and the rights: read, and after commas write, and issue for asking for short-lived tokens. A line
+// "quota TENANT sessions=N bytes=N" bounds what a tenant stores, "-" = each that has no line. Empty lines and lines
+// that begin with # are comments. At most 10,000 tokens; none at all is an error. No error repeats what is in a line,
+// which might be a secret.
 func ParseTokens(r io.Reader) (*Tokens, error) {
-	t := &Tokens{known: map[hash]grant{}}
+	list, err := parseTokens(r)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now //nolint:forbidigo // the default
+	return &Tokens{now: now, most: maxIssued, list: list, issued: map[hash]issued{}}, nil
+}
+
+// Reload replaces the tokens and quotas by those of another list. Links, cookies and short-lived tokens stay, but for
+// those of tokens that are gone. After an error everything is as it was.
+func (t *Tokens) Reload(r io.Reader) error {
+	list, err := parseTokens(r)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.list = list
+	return nil
+}
+
+func parseTokens(r io.Reader) (l tokenList, err error) {
+	l = tokenList{map[hash]grant{}, map[string]Quota{}}
 	lines := bufio.NewScanner(r) // of at most 64 KiB
 	n := 0
 	for lines.Scan() {
 		n++
-		fields := strings.Fields(lines.Text())
-		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
-			continue
+		if err := l.add(strings.Fields(lines.Text())); err != nil {
+			return l, fmt.Errorf("read tokens: line %d: %w", n, err)
 		}
-		h, g, err := parseToken(fields)
-		if err != nil {
-			return nil, fmt.Errorf("read tokens: line %d: %w", n, err)
-		}
-		if _, twice := t.known[h]; twice {
-			return nil, fmt.Errorf("read tokens: line %d: the token is in an earlier line too", n)
-		}
-		if len(t.known) == maxTokens {
-			return nil, fmt.Errorf("read tokens: line %d: more than %d tokens", n, maxTokens)
-		}
-		t.known[h] = g
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read tokens: line %d: %w", n+1, err)
+		return l, fmt.Errorf("read tokens: line %d: %w", n+1, err)
 	}
-	if len(t.known) == 0 {
-		return nil, errors.New("read tokens: there is none")
+	if len(l.known) == 0 {
+		return l, errors.New("read tokens: there is none")
 	}
-	return t, nil
+	return l, nil
 }
 
-func parseToken(fields []string) (h hash, g grant, err error) {
-	if len(fields) != 3 {
-		return h, g, fmt.Errorf("%d words: want a SHA-256, a tenant or -, and read or read,write", len(fields))
+// add adds a line.
+func (l tokenList) add(fields []string) error {
+	if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+		return nil
+	}
+	if len(fields) < 3 || len(fields) > 3 && fields[0] != "quota" {
+		return fmt.Errorf("%d words: want a SHA-256, a tenant or -, and rights", len(fields))
+	}
+	tenant := fields[1]
+	if tenant != "-" && !validTenant(tenant) {
+		return errors.New("the tenant is no valid name")
+	}
+	if fields[0] == "quota" {
+		return l.addQuota(tenant, fields[2:])
 	}
 	raw, err := hex.DecodeString(fields[0])
-	if err != nil || len(raw) != len(h) {
-		return h, g, errors.New("the first word is no SHA-256 in hex")
+	h := hash{}
+	if copy(h[:], raw); err != nil || len(raw) != len(h) {
+		return errors.New("the first word is no SHA-256 in hex")
 	}
-	if hash(raw) == sha256.Sum256(nil) {
-		return h, g, errors.New("the first word is the SHA-256 of nothing")
-	}
-	if fields[1] != "-" {
-		if g.tenant = fields[1]; !validTenant(g.tenant) {
-			return h, g, errors.New("the tenant is no valid name")
-		}
-	}
+	g := grant{tenant: strings.TrimPrefix(tenant, "-")}
 	switch fields[2] {
 	case "read":
 	case "read,write":
 		g.write = true
+	case "read,issue":
+		g.issue = true
+	case "read,write,issue":
+		g.write, g.issue = true, true
 	default:
-		return h, g, errors.New("the rights are neither read nor read,write")
+		return errors.New("the rights are not read, and after commas write and issue")
 	}
-	return hash(raw), g, nil
+	switch _, twice := l.known[h]; {
+	case twice:
+		return errors.New("the token is in an earlier line too")
+	case h == sha256.Sum256(nil):
+		return errors.New("the first word is the SHA-256 of nothing")
+	case len(l.known) == maxTokens:
+		return fmt.Errorf("more than %d tokens", maxTokens)
+	}
+	l.known[h] = g
+	return nil
+}
+
+func (l tokenList) addQuota(tenant string, words []string) error {
+	if _, twice := l.quotas[tenant]; twice {
+		return errors.New("the tenant has a quota in an earlier line too")
+	}
+	var q Quota
+	for _, word := range words {
+		name, text, _ := strings.Cut(word, "=")
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case err != nil || n < 0:
+			return errors.New("a quota is no number")
+		case name == "sessions":
+			q.Sessions = int(n)
+		case name == "bytes":
+			q.Bytes = n
+		default:
+			return errors.New("a quota is neither of sessions nor of bytes")
+		}
+	}
+	l.quotas[tenant] = q
+	return nil
+}
+
+// quota returns the quota of a tenant.
+func (t *Tokens) quota(tenant string) Quota {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q, ok := t.list.quotas[tenant]; ok {
+		return q
+	}
+	return t.list.quotas["-"]
 }
 
 // validTenant reports whether a name can be a tenant's: 1 to 64 of a-z, 0-9, - and _, so that no two names are one
@@ -136,29 +234,59 @@ func (t *Tokens) Authorize(r *http.Request) (Access, error) {
 		return Access{}, err
 	}
 	tenant := r.PathValue("tenant")
-	if g.tenant != "" && g.tenant != tenant {
+	if g.tenant != tenant && (g.tenant != "" || g.alone) {
 		return Access{}, ErrForbidden
 	}
-	return Access{Read: true, Write: g.write, Tenant: tenant}, nil
+	return Access{Read: true, Write: g.write, Issue: g.issue, Only: g.only, Tenant: tenant}, nil
+}
+
+// bearer returns the hash of the token in Authorization; false = there is another one, or none.
+func bearer(r *http.Request) (h hash, ok bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return sha256.Sum256([]byte(strings.TrimSpace(token))), strings.EqualFold(scheme, "Bearer")
 }
 
 func (t *Tokens) grantOf(r *http.Request) (grant, error) {
-	if header := r.Header.Get("Authorization"); header != "" {
-		scheme, token, _ := strings.Cut(header, " ")
-		g, ok := t.known[sha256.Sum256([]byte(strings.TrimSpace(token)))]
-		if !ok || !strings.EqualFold(scheme, "Bearer") {
-			return grant{}, ErrUnauthorized
-		}
-		return g, nil
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if r.Header.Get("Authorization") != "" {
+		h, ok := bearer(r)
+		if !ok {
+			return grant{}, ErrUnauthorized
+		}
+		if g, ok := t.list.known[h]; ok {
+			return g, nil
+		}
+		i := t.issued[h]
+		if _, ok := t.list.known[i.by]; ok && t.now().Before(i.until) {
+			return i.grant, nil
+		}
+		return grant{}, ErrUnauthorized
+	}
 	for _, c := range r.CookiesNamed(cookieName(r)) {
 		if i := find(t.cookies, c.Value); i >= 0 {
 			return t.cookies[i].grant, nil
 		}
 	}
 	return grant{}, ErrUnauthorized
+}
+
+// issue makes a token that is valid for a time, or until that of the request is gone.
+func (t *Tokens) issue(r *http.Request, g grant, age time.Duration) (token string, until time.Time, err error) {
+	by, _ := bearer(r)
+	token = secret()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	if len(t.issued) >= t.most {
+		maps.DeleteFunc(t.issued, func(_ hash, i issued) bool { return !now.Before(i.until) })
+	}
+	if len(t.issued) >= t.most {
+		return "", until, retry(newProblem(http.StatusServiceUnavailable, "busy", "", errIssued))
+	}
+	until = now.Add(age)
+	t.issued[sha256.Sum256([]byte(token))] = issued{g, by, until}
+	return token, until, nil
 }
 
 // Link returns a code that is valid once. The page at /login?code=CODE sends it by POST, which sets a cookie with all
@@ -182,7 +310,7 @@ func (t *Tokens) redeem(code, tenant string) (value string, ok bool) {
 		return "", false
 	}
 	g := t.links[i].grant
-	g.tenant = tenant
+	g.tenant = tenant // "" = all
 	t.links = slices.Delete(t.links, i, i+1)
 	value = secret()
 	t.cookies = add(t.cookies, secretOf{sha256.Sum256([]byte(value)), g}, maxCookies)

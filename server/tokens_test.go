@@ -37,7 +37,8 @@ func parse(t testing.TB, text string) *server.Tokens {
 }
 
 func TestTokenFile(t *testing.T) {
-	parse(t, "# who may\n\n"+line("a", "-", "read")+"  "+line("b", "acme", "read,write"))
+	parse(t, "# who may\n\n"+line("a", "-", "read")+"  "+line("b", "acme", "read,write")+
+		line("c", "-", "read,write,issue")+"quota - sessions=1\nquota acme bytes=2 sessions=0\n")
 	var many strings.Builder
 	for i := range 10_001 {
 		many.WriteString(line(fmt.Sprint(i), "-", "read"))
@@ -48,6 +49,9 @@ func TestTokenFile(t *testing.T) {
 		"short hash":      "abcd - read\n",
 		"two words":       line("a", "", "read"),
 		"unknown right":   line("a", "-", "write"),
+		"unknown quota":   line("a", "-", "read") + "quota acme tokens=1\n",
+		"negative quota":  line("a", "-", "read") + "quota acme bytes=-1\n",
+		"two quotas":      line("a", "-", "read") + "quota - bytes=1\nquota - bytes=1\n",
 		"tenant's name":   line("a", "../x", "read"),
 		"capital letters": line("a", "Acme", "read"),
 		"twice":           line("a", "-", "read") + line("a", "acme", "read,write"),
@@ -67,7 +71,8 @@ func withTokens(tokens *server.Tokens) func(*server.Options) {
 }
 
 func someTokens(t testing.TB) *server.Tokens {
-	return parse(t, line("reader", "-", "read")+line("writer", "-", "read,write")+line("acme's", "acme", "read,write"))
+	return parse(t, line("reader", "-", "read")+line("writer", "-", "read,write")+line("acme's", "acme", "read,write")+
+		line("issuer", "-", "read,write,issue"))
 }
 
 func TestTokensOverHTTP(t *testing.T) {
@@ -328,6 +333,144 @@ func TestTenantsRest(t *testing.T) {
 			t.Fatalf("opened %v", opened)
 		}
 		s.do("GET", "/t/acme/v1/sessions/s", "").want(t, 200)
+	}
+}
+
+// A list that is read again counts at once: for tokens, quotas, and the short-lived tokens of one that is gone. One
+// that is wrong changes nothing.
+func TestTokensReload(t *testing.T) {
+	tokens := parse(t, line("old", "-", "read,write,issue"))
+	s, _ := byTenant(t, withTokens(tokens))
+	created := func(tenant, id, token string, status int) {
+		t.Helper()
+		s.do("PUT", "/t/"+tenant+"/v1/sessions/"+id, `{}`, "If-None-Match: *", "Authorization: Bearer "+token).
+			want(t, status)
+	}
+	created("acme", "s", "old", 201)
+	short := s.do("POST", "/t/acme/v1/tokens", `{"session":"s"}`, "Authorization: Bearer old").want(t, 201)["token"]
+	get := func(token any, status int) {
+		t.Helper()
+		s.do("GET", "/t/acme/v1/sessions/s", "", fmt.Sprintf("Authorization: Bearer %s", token)).want(t, status)
+	}
+	get(short, 200)
+	if err := tokens.Reload(strings.NewReader("nonsense")); err == nil {
+		t.Error("nonsense is a list of tokens")
+	}
+	get("old", 200)
+	if err := tokens.Reload(strings.NewReader(line("new", "-", "read,write") + "quota acme sessions=1\n")); err != nil {
+		t.Fatal(err)
+	}
+	get("old", 401)
+	get(short, 401)
+	get("new", 200)
+	created("acme", "second", "new", 507)
+	created("other", "second", "new", 201)
+}
+
+// A short-lived token is for one session, or for those with a value in their metadata, and nothing else, for a time.
+func TestShortTokens(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	s, _ := byTenant(t, withTokens(parse(t, line("all", "-", "read,write,issue")+line("plain", "-", "read,write")+
+		line("reader", "-", "read,issue"))), func(o *server.Options) { o.Now = func() time.Time { return now } })
+	const at = "/t/acme/v1/"
+	do := func(token, method, path, body string, status int) map[string]any {
+		t.Helper()
+		headers := []string{"Authorization: Bearer " + token, "If-Match: *"}
+		if method == "PUT" {
+			headers[1] = "If-None-Match: *"
+		}
+		return s.do(method, path, body, headers...).want(t, status)
+	}
+	for id, user := range map[string]string{"one": "u1", "two": "u2"} {
+		do("all", "PUT", at+"sessions/"+id, `{"meta":{"user":"`+user+`"}}`, 201)
+	}
+	issue := func(body string) string {
+		t.Helper()
+		doc := do("all", "POST", at+"tokens", body, 201)
+		return doc["token"].(string)
+	}
+	do("plain", "POST", at+"tokens", `{"session":"one"}`, 403)
+	do("reader", "POST", at+"tokens", `{"session":"one","write":true}`, 403)
+	for _, body := range []string{
+		`{}`, `{"session":"one","meta":{"a":"b"}}`, `{"meta":{}}`, `{"meta":{"a":"b","c":"d"}}`,
+		`{"session":"one","seconds":-1}`, `{"session":"one","seconds":86401}`,
+	} {
+		do("all", "POST", at+"tokens", body, 400)
+	}
+
+	one, user := issue(`{"session":"one","write":true,"seconds":60}`), issue(`{"meta":{"user":"u1"},"write":true}`)
+	for _, token := range []string{one, user} {
+		do(token, "GET", at+"sessions/one/resume", "", 200)
+		do(token, "POST", at+"sessions/one/commits", hello("x"), 200)
+		do(token, "GET", at+"sessions/two", "", 403)
+		do(token, "POST", at+"sessions/two/commits", hello("x"), 403)
+		do(token, "POST", at+"sessions/one/fork", `{"id":"three"}`, 403)
+		do(token, "POST", at+"tokens", `{"session":"one"}`, 403)
+		do(token, "POST", at+"import", piFile, 403)
+		do(token, "GET", "/t/other/v1/sessions/one", "", 403)
+		do(token, "GET", "/metrics", "", 403)
+		for _, path := range []string{"search?q=x", "prompts", "usage"} {
+			do(token, "GET", at+path, "", 403)
+		}
+	}
+	do(one, "GET", at+"sessions", "", 403)
+	do(one, "PUT", at+"sessions/three", `{}`, 403)
+	do(user, "PATCH", at+"sessions/one", `{"meta":{"user":"u2"}}`, 403)
+	do(user, "PATCH", at+"sessions/one", `{"meta":{"user":null}}`, 403)
+	do(user, "PATCH", at+"sessions/one", `{"title":"mine"}`, 200)
+	do(user, "PUT", at+"sessions/three", `{"meta":{"user":"u2","a":"b"}}`, 201)
+	do(user, "GET", at+"sessions/three", "", 200)
+	do(user, "GET", at+"sessions/none", "", 404)
+	for _, query := range []string{"", "?meta.user=u2"} {
+		if got := do(user, "GET", at+"sessions"+query, "", 200)["sessions"].([]any); len(got) != 2 {
+			t.Errorf("the list%s has %v", query, got)
+		}
+	}
+	doc := do(user, "GET", at+"access", "", 200)
+	if got := fmt.Sprint(doc["meta"], doc["rights"]); got != "map[user:u1] [read write]" {
+		t.Errorf("access: %v", doc)
+	}
+	do(issue(`{"session":"one"}`), "POST", at+"sessions/one/commits", hello("x"), 403)
+	now = now.Add(time.Minute)
+	do(one, "GET", at+"sessions/one", "", 401)
+	do(user, "GET", at+"sessions/one", "", 200)
+}
+
+// A tenant that has stored as much as it may can read and delete, and no other one has less room for it.
+func TestQuota(t *testing.T) {
+	s, _ := byTenant(t, func(o *server.Options) {
+		o.Quota = func(tenant string) server.Quota {
+			if tenant == "other" {
+				return server.Quota{}
+			}
+			return server.Quota{Sessions: 2, Bytes: 10_000}
+		}
+	})
+	const at = "/t/acme/v1/"
+	create := func(tenant, id string) reply {
+		return s.do("PUT", "/t/"+tenant+"/v1/sessions/"+id, `{}`, "If-None-Match: *")
+	}
+	create("acme", "s").want(t, 201)
+	create("acme", "s2").want(t, 201)
+	if p := create("acme", "s3").want(t, 507); p["code"] != "quota" {
+		t.Errorf("%v", p)
+	}
+	s.do("POST", at+"sessions/s/fork", `{}`, "If-Match: *").want(t, 507)
+	s.do("POST", at+"import", piFile).want(t, 507)
+	s.do("POST", at+"sessions/s/commits", hello(strings.Repeat("x", 10_000)), "If-Match: *").want(t, 200)
+	s.do("POST", at+"sessions/s/commits", hello("more"), "If-Match: *").want(t, 507)
+	doc := s.do("GET", at+"usage", "").want(t, 200)["stored"].(map[string]any)
+	bytes := doc["bytes"].(float64)
+	delete(doc, "bytes")
+	if got := fmt.Sprint(doc); got != "map[maxBytes:10000 maxSessions:2 sessions:2]" || bytes < 10_000 {
+		t.Errorf("stored: %v, %v bytes", doc, bytes)
+	}
+	s.do("GET", at+"sessions/s", "").want(t, 200)
+	s.do("DELETE", at+"sessions/s", "", "If-Match: *").want(t, 200)
+	create("acme", "s3").want(t, 201)
+	s.do("POST", at+"sessions/s3/commits", hello("more"), "If-Match: *").want(t, 200)
+	for i := range 4 {
+		create("other", fmt.Sprint(i)).want(t, 201)
 	}
 }
 

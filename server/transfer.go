@@ -59,7 +59,7 @@ func (s *Server) describeTransfer() {
 		body:    reflect.TypeFor[verifyBody](), size: sizeNote,
 	}, s.verify)
 	handle[write, api.Fork](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite,
+		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite, creates: true, widens: true,
 		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](),
 		errors: []int{409, 412, 428, 507}, statuses: []int{201}, names: true,
 	}, s.fork)

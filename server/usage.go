@@ -31,6 +31,7 @@ type sessionUsage struct {
 
 type usageList struct {
 	Sessions []sessionUsage `json:"sessions" doc:"in the order of the list of sessions"`
+	Stored   *stored        `json:"stored,omitempty" doc:"all of the store, on the first page; not as NDJSON"`
 	Next     string         `json:"next,omitempty" doc:"after of the next page; absent at the end"`
 	Error    *Problem       `json:"error,omitempty" doc:"why the list is cut short after its first item"`
 }
@@ -155,7 +156,7 @@ func (s *Server) usageOfPath(ctx context.Context, q *usageQuery) (answer, error)
 
 func (s *Server) allUsage(ctx context.Context, q *listQuery) (answer, error) {
 	r := s.usageReader(q.on.Store)
-	return sessions(ctx, q, func(sum checkpoint.Summary) (any, error) {
+	a, err := sessions(ctx, q, func(sum checkpoint.Summary) (any, error) {
 		is, err := usageOfListed(ctx, q.on.Store, r, sum.ID)
 		damaged := errors.Is(err, coppice.ErrCorrupt) // one session does not hide the others
 		if damaged {
@@ -169,6 +170,17 @@ func (s *Server) allUsage(ctx context.Context, q *listQuery) (answer, error) {
 		}
 		return sessionUsage{is, sum.Title, sum.Cwd, sum.Parent, sum.Relation, sum.Created, sum.Updated, damaged}, nil
 	})
+	if err == nil && q.After == "" {
+		a.list.also = func() (string, any, error) {
+			is, err := count(ctx, q.on.Store)
+			if s.o.Quota != nil && q.on.Tenant != "" {
+				of := s.o.Quota(q.on.Tenant)
+				is.MaxSessions, is.MaxBytes = of.Sessions, of.Bytes
+			}
+			return "stored", is, err
+		}
+	}
+	return a, err
 }
 
 // usageOfListed returns the usage of a session of the list.

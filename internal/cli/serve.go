@@ -5,15 +5,18 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,8 +48,8 @@ of a session, the state at every commit, what the model saw, and the way back. P
 find sessions, commits, moves and events at /v1; /v1/openapi.json describes them, docs/http.md is the guide.
 
 On this machine alone (the default) no token is needed. Any other address needs --token-file: a line is
-the SHA-256 of a token in hex, a tenant (- = all) and the rights, read or read,write. With tokens, a
-link is printed that is valid once and lets a browser in.
+the SHA-256 of a token in hex, a tenant (- = all) and the rights, read or read,write. The file is read
+again when it changes, and at SIGHUP. With tokens, a link is printed that lets a browser in, once.
 
 --tenants serves a store of its own for each tenant, at /t/NAME/v1: the part of the store below the
 folder NAME. --follow imports what is added to the session files in a folder, as import --watch does,
@@ -106,10 +109,13 @@ func loopback(host string) bool {
 
 // service is a running server.
 type service struct {
-	c       *cli
-	o       serveOptions
-	st      *countedStore
-	tokens  *server.Tokens // nil = none are needed
+	c      *cli
+	o      serveOptions
+	st     *countedStore
+	tokens *server.Tokens // nil = none are needed
+
+	tokenInfo os.FileInfo // of the token file when it was read
+
 	log     *slog.Logger
 	handler *server.Server
 	http    *http.Server
@@ -133,17 +139,16 @@ func (c *cli) serve(ctx context.Context, o serveOptions) error {
 
 // prepare makes the server.
 func (s *service) prepare(ctx context.Context) error {
+	var err error
 	if s.o.tokenFile != "" {
-		f, err := os.Open(s.o.tokenFile)
+		err = s.readTokens(func(f io.Reader) (err error) {
+			s.tokens, err = server.ParseTokens(f)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		s.tokens, err = server.ParseTokens(f)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return usageError("--token-file %s: %w", s.o.tokenFile, err)
-		}
 	}
-	var err error
 	if s.o.demo {
 		if err = demostore.Build(ctx, s.st.b); err != nil {
 			return err
@@ -168,6 +173,47 @@ func (s *service) prepare(ctx context.Context) error {
 	}
 	s.http = httpServer(s.handler, s.log)
 	return nil
+}
+
+// readTokens reads the token file.
+func (s *service) readTokens(read func(io.Reader) error) error {
+	f, err := os.Open(s.o.tokenFile)
+	if err != nil {
+		return err
+	}
+	if s.tokenInfo, err = f.Stat(); err == nil {
+		err = read(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return usageError("--token-file %s: %w", s.o.tokenFile, err)
+	}
+	return nil
+}
+
+// tokensEvery is how often the token file is looked at.
+const tokensEvery = 5 * time.Second
+
+// followTokens reads the token file again at each signal, and at each tick if the file has changed. After an error
+// everything is as it was.
+func (s *service) followTokens(ctx context.Context, signals <-chan os.Signal, ticks <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+		case <-ticks:
+			now, err := os.Stat(s.o.tokenFile)
+			if err == nil && now.Size() == s.tokenInfo.Size() && now.ModTime().Equal(s.tokenInfo.ModTime()) &&
+				os.SameFile(now, s.tokenInfo) {
+				continue
+			}
+		}
+		if err := s.readTokens(s.tokens.Reload); err != nil {
+			s.log.WarnContext(ctx, "the tokens stay as they were", "error", err.Error())
+			continue
+		}
+		s.log.InfoContext(ctx, "the tokens were read again")
+	}
 }
 
 // httpServer returns a server with limits for clients that are slow, or say too much. Answers have no limit as a
@@ -227,6 +273,15 @@ func (s *service) run(ctx context.Context) error {
 			failed <- err
 		}
 	})
+	if s.tokens != nil {
+		running.Go(func() {
+			signals, ticks := make(chan os.Signal, 1), time.NewTicker(tokensEvery)
+			signal.Notify(signals, syscall.SIGHUP)
+			defer signal.Stop(signals)
+			defer ticks.Stop()
+			s.followTokens(ctx, signals, ticks.C)
+		})
+	}
 	if len(s.o.follow) > 0 {
 		running.Go(func() {
 			if err := s.follow(ctx); err != nil {

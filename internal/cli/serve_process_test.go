@@ -15,8 +15,8 @@ import (
 	"github.com/coppice-go/coppice/internal/api"
 )
 
-// serve --open opens the one-time link in the browser, and SIGTERM ends the program well: streams end, and what was
-// acknowledged is stored.
+// serve --open opens the one-time link in the browser, SIGHUP makes it read the tokens again, and SIGTERM ends the
+// program well: streams end, and what was acknowledged is stored.
 func TestServeTerminated(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -28,8 +28,9 @@ func TestServeTerminated(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(desktop, "xdg-open"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	tokens := tokenFile(t, "two - read")
 	cmd := exec.CommandContext(t.Context(), "coppice", "serve", "--store", store, "--addr", "127.0.0.1:0", "--open",
-		"--token-file", tokenFile(t, "one - read,write"))
+		"--token-file", tokens)
 	cmd.Env = process(t, store).Env
 	cmd.Env = append(cmd.Env, "PATH="+desktop+string(os.PathListSeparator)+os.Getenv("PATH"))
 	stdout, err := cmd.StdoutPipe()
@@ -48,6 +49,16 @@ func TestServeTerminated(t *testing.T) {
 		return strings.TrimSpace(strings.TrimPrefix(text, prefix))
 	}
 	s := &served{t: t, url: line("serving "), link: line("log in once with ")}
+	if err := os.Rename(tokenFile(t, "one - read,write"), tokens); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for status := 0; status != http.StatusOK && t.Context().Err() == nil; { // until it has read them
+		status, _ = s.ask("GET", "/v1/sessions", "", "Authorization: Bearer one")
+	}
+	s.wants(http.StatusUnauthorized, "", "GET", "/v1/sessions", "", "Authorization: Bearer two")
 	s.wants(http.StatusCreated, "", "PUT", "/v1/sessions/s", `{}`, "If-None-Match: *", "Authorization: Bearer one")
 	s.wants(http.StatusOK, "", "POST", "/v1/sessions/s/commits", `{"entries":[{"role":"user","content":"hello"}]}`,
 		"If-Match: *", "Authorization: Bearer one")

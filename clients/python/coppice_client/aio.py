@@ -12,8 +12,9 @@ from .operations import Resumed
 from .rawjson import UNSET
 from .requests import Limits
 from .schema import (
-    AccessDoc, BranchList, Change, Commit, Committed, Context, Deleted, Diff, Fork, Health, Import, LabelList, Match,
-    Moved, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions,
+    AccessDoc, BranchList, Change, Commit, Committed, Context, Deleted, Diff, Fork, Health, Import, IssuedToken,
+    LabelList, Match, Moved, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify,
+    Versions,
 )
 from .schema import Session as SessionInfo
 from .session import Session
@@ -284,6 +285,13 @@ class AsyncStore(_Threads):
         """Create a session."""
         return AsyncSession(self._threads, await self._run(self._sync.create, id, cwd=cwd, meta=meta, parent=parent,
             relation=relation, title=title))
+
+    async def issue_token(
+        self, *, meta: dict[str, str] | None = None, seconds: int | None = None, session: str | None = None,
+        write: bool | None = None,
+    ) -> IssuedToken:
+        """A token for one session, or for some, that is valid for a time."""
+        return await self._run(self._sync.issue_token, meta=meta, seconds=seconds, session=session, write=write)
 
     def usages(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,

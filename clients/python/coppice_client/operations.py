@@ -11,7 +11,7 @@ from .rawjson import UNSET, Raw, split
 from .requests import Resource, new_id
 from .schema import (
     AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, Deleted, Diff, Event, Fork, Health, IO,
-    Import, LabelList, Match, Moved, OpenCall, Prompt, Resume, Rollback, RowList, SessionUsage, Snapshot,
+    Import, IssuedToken, LabelList, Match, Moved, OpenCall, Prompt, Resume, Rollback, RowList, SessionUsage, Snapshot,
     SnapshotList, Tokens, TreeMap, Usage, Verify, Versions, Window,
 )
 from .schema import Session as SessionInfo
@@ -139,6 +139,17 @@ class StoreOperations(Resource):
         made = self.session(id or new_id())
         made._create({"cwd": cwd, "meta": meta, "parent": parent, "relation": relation, "title": title})
         return made
+
+    def issue_token(
+        self, *, meta: dict[str, str] | None = None, seconds: int | None = None, session: str | None = None,
+        write: bool | None = None,
+    ) -> IssuedToken:
+        """A token for one session, or for some, that is valid for a time. For a page in a browser. It is known to this
+        server alone, until it ends; a stream that began with it lasts for up to 10 minutes more."""
+        found: IssuedToken = self._move(
+            IssuedToken, "tokens", {"meta": meta, "seconds": seconds, "session": session, "write": write},
+        )
+        return found
 
     def usages(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 
-class AccessDoc(TypedDict):
+class _AccessDoc(TypedDict):
     readOnly: bool
     """the server refuses every write, with any token"""
     rights: list[str]
-    """read; and write, unless the token or the server forbids it"""
+    """read; write, unless the token or the server forbids it; issue: of tokens"""
     tenant: str
     """the tenant of the path; empty: none"""
+
+
+class AccessDoc(_AccessDoc, total=False):
+    meta: dict[str, str]
+    """only sessions with this value in their metadata"""
+    session: str
+    """only this session"""
 
 
 class _BlameList(TypedDict):
@@ -430,6 +437,11 @@ class Imported(_Imported, total=False):
     """imported before: nothing was written"""
 
 
+class IssuedToken(TypedDict):
+    expires: str
+    token: str
+
+
 class Label(TypedDict):
     entry: str
     label: str
@@ -558,6 +570,17 @@ class NewSession(TypedDict, total=False):
     relation: str
     """what it is to its parent"""
     title: str
+
+
+class NewToken(TypedDict, total=False):
+    meta: dict[str, str]
+    """one key: only for sessions with this value in their metadata"""
+    seconds: int
+    """for which it is valid, 1 to 86,400; default 3,600"""
+    session: str
+    """the one session that it is for"""
+    write: bool
+    """it allows writes too, if the token that asks does"""
 
 
 class NoBody(TypedDict, total=False):
@@ -874,6 +897,18 @@ class SnapshotList(TypedDict):
     """newest first"""
 
 
+class _Stored(TypedDict):
+    bytes: int
+    """of their transcripts"""
+    sessions: int
+
+
+class Stored(_Stored, total=False):
+    maxBytes: int
+    maxSessions: int
+    """the quota of the tenant; absent: none"""
+
+
 class SwitchBody(TypedDict):
     to: str
     """a branch, or an entry: then the newest leaf below it"""
@@ -944,6 +979,8 @@ class UsageList(_UsageList, total=False):
     """why the list is cut short after its first item"""
     next: str
     """after of the next page; absent at the end"""
+    stored: Stored
+    """all of the store, on the first page; not as NDJSON"""
 
 
 class Verify(TypedDict):

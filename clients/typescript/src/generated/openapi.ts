@@ -211,6 +211,13 @@ export interface paths {
         /** The versions of an entry: what grows from the same parent */
         get: operations["versions"];
     };
+    "/v1/tokens": {
+        /**
+         * A token for one session, or for some, that is valid for a time
+         * @description For a page in a browser. It is known to this server alone, until it ends; a stream that began with it lasts for up to 10 minutes more.
+         */
+        post: operations["issueToken"];
+    };
     "/v1/usage": {
         /**
          * Tokens and cost of sessions, each with all branches
@@ -223,10 +230,16 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         AccessDoc: {
+            /** @description only sessions with this value in their metadata */
+            meta?: {
+                [key: string]: string;
+            };
             /** @description the server refuses every write, with any token */
             readOnly: boolean;
-            /** @description read; and write, unless the token or the server forbids it */
+            /** @description read; write, unless the token or the server forbids it; issue: of tokens */
             rights: string[];
+            /** @description only this session */
+            session?: string;
             /** @description the tenant of the path; empty: none */
             tenant: string;
         };
@@ -680,6 +693,11 @@ export interface components {
             /** @description imported before: nothing was written */
             unchanged?: boolean;
         };
+        IssuedToken: {
+            /** Format: date-time */
+            expires: string;
+            token: string;
+        };
         Label: {
             entry: string;
             /** @description the complete text */
@@ -814,6 +832,21 @@ export interface components {
             /** @description what it is to its parent */
             relation?: string;
             title?: string;
+        };
+        NewToken: {
+            /** @description one key: only for sessions with this value in their metadata */
+            meta?: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int64
+             * @description for which it is valid, 1 to 86,400; default 3,600
+             */
+            seconds?: number;
+            /** @description the one session that it is for */
+            session?: string;
+            /** @description it allows writes too, if the token that asks does */
+            write?: boolean;
         };
         NoBody: Record<string, never>;
         Node: {
@@ -1171,6 +1204,22 @@ export interface components {
             /** @description newest first */
             snapshots: components["schemas"]["Snapshot"][];
         };
+        Stored: {
+            /**
+             * Format: int64
+             * @description of their transcripts
+             */
+            bytes: number;
+            /** Format: int64 */
+            maxBytes?: number;
+            /**
+             * Format: int64
+             * @description the quota of the tenant; absent: none
+             */
+            maxSessions?: number;
+            /** Format: int64 */
+            sessions: number;
+        };
         SwitchBody: {
             /** @description a branch, or an entry: then the newest leaf below it */
             to: string;
@@ -1256,6 +1305,8 @@ export interface components {
             next?: string;
             /** @description in the order of the list of sessions */
             sessions: components["schemas"]["SessionUsage"][];
+            /** @description all of the store, on the first page; not as NDJSON */
+            stored?: components["schemas"]["Stored"];
         };
         Verify: {
             /**
@@ -2351,6 +2402,21 @@ export interface operations {
             };
             /** @description Not Modified */
             304: {
+            };
+        };
+    };
+    issueToken: {
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewToken"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["IssuedToken"];
+                };
             };
         };
     };
