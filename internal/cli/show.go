@@ -18,13 +18,17 @@ type showOptions struct {
 	original  bool
 }
 
+// data reports whether entries that are data of programs are printed.
+func (o *showOptions) data() bool { return o.full || o.all || o.entry != "" }
+
 func (c *cli) showCommand() *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
 		Use:   "show SESSION [ENTRY]",
 		Short: "Print the conversation, or one entry",
 		Long: `Print the conversation on the current path, or one entry in full. With --json the document contains
-the lines of the entries, with their images. Amended entries have their newest text, and are marked.`,
+the lines of the entries, with their images. Amended entries have their newest text, and are marked.
+Without --full, --all or ENTRY it leaves out what programs keep in a session that has no words.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -34,7 +38,8 @@ the lines of the entries, with their images. Amended entries have their newest t
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "every entry of every branch, in the order of appending")
-	cmd.Flags().BoolVar(&o.full, "full", false, "include complete tool results and the model's thinking")
+	cmd.Flags().BoolVar(&o.full, "full", false,
+		"include complete tool results and notes, the model's thinking, and entries without words")
 	cmd.Flags().BoolVar(&o.original, "original", false, "the entries as they were appended, without amendments")
 	cmd.Flags().IntVar(&o.last, "last", 0, "only the newest N entries of the path; 0 = all")
 	return cmd
@@ -48,7 +53,7 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 		ids := []string{o.entry}
 		if o.entry == "" && !o.all {
 			var err error
-			if ids, err = c.onPath(ctx, s, o.last); err != nil {
+			if ids, err = c.onPath(ctx, s, o); err != nil {
 				return err
 			}
 		}
@@ -78,15 +83,18 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 	})
 }
 
-// onPath returns the ids on the current path, root first; last > 0 bounds their number.
-func (c *cli) onPath(ctx context.Context, s *coppice.Session, last int) ([]string, error) {
+// onPath returns the ids on the current path, root first; o.last > 0 bounds the number of those that are printed.
+func (c *cli) onPath(ctx context.Context, s *coppice.Session, o showOptions) ([]string, error) {
 	var ids []string
-	if last > 0 {
+	if o.last > 0 {
 		for e, err := range s.Path(ctx, "") {
 			if err != nil {
 				return nil, err
 			}
-			if ids = append(ids, e.ID); len(ids) == last {
+			if c.json || o.data() || term.HasWords(e) {
+				ids = append(ids, e.ID)
+			}
+			if len(ids) == o.last {
 				break
 			}
 		}
@@ -118,7 +126,7 @@ func (c *cli) sink(
 		return nil, nil, err
 	}
 	talk := term.NewConversation(c.stdout, term.ConversationOptions{
-		Full: o.full || o.entry != "", Short: term.EntryIDs(t).Short,
+		Full: o.full || o.entry != "", Data: o.data(), Short: term.EntryIDs(t).Short,
 		Label: func(id string) string {
 			n, _ := t.Node(id)
 			return term.Marks(n, o.original)

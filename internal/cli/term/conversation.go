@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -12,7 +13,8 @@ import (
 
 // ConversationOptions say how a Conversation shows entries.
 type ConversationOptions struct {
-	Full  bool                // whole results of tools, and what the model thought
+	Full  bool                // whole results of tools and notes of programs, and what the model thought
+	Data  bool                // also the entries of which HasWords reports that they have none
 	Short func(string) string // shortens ids; nil = not
 	Label func(id string) string
 }
@@ -40,12 +42,23 @@ const (
 	textMost    = 100 // columns: longer lines are hard to read, however wide the screen
 )
 
+// HasWords reports whether an entry is for people: a message, a summary, or a change of settings, title or label. What
+// else programs keep in a session is data.
+func HasWords(e transcript.Entry) bool {
+	switch e.Type {
+	case "message", "compaction", "branch_summary", "custom_message", "model_change", "thinking_level_change",
+		"session_info", "label":
+		return true
+	}
+	return false
+}
+
 // Add writes one entry.
 func (v *Conversation) Add(e transcript.Entry) error {
 	var b strings.Builder
 	if m, ok := e.Message(); ok {
 		v.message(&b, e, m)
-	} else {
+	} else if v.o.Data || HasWords(e) {
 		v.other(&b, e)
 	}
 	if _, err := fmt.Fprint(v.s, b.String()); err != nil {
@@ -70,6 +83,14 @@ func headStyle(who string) Style {
 		return Cyan
 	}
 	return Bold
+}
+
+// most returns how many lines of a text are shown that is not the conversation's; 0 = all.
+func (v *Conversation) most() int {
+	if v.o.Full {
+		return 0
+	}
+	return resultLines
 }
 
 // body writes lines, indented and wrapped; most > 0 bounds them.
@@ -105,7 +126,7 @@ func (v *Conversation) words(b *strings.Builder, m *message.Message) {
 		for _, p := range m.Pieces(m.Blocks[i].Text) {
 			style, most := Plain, 0
 			if p.Inserted {
-				style, most = Dim, resultLines
+				style, most = Dim, v.most()
 			}
 			v.body(b, style, strings.Trim(p.Text, "\n"), most, indent)
 		}
@@ -130,13 +151,12 @@ func (v *Conversation) message(b *strings.Builder, e transcript.Entry, raw trans
 	v.head(b, e, who)
 	thought := thoughts(m.Blocks)
 	silent := shape.Text == "" && len(shape.Calls) == 0
-	if most := resultLines; thought != "" && (v.o.Full || silent) {
-		if v.o.Full {
-			most = 0
-		}
-		v.body(b, Dim, thought, most, indent)
+	if thought != "" && (v.o.Full || silent) {
+		v.body(b, Dim, thought, v.most(), indent)
 	}
 	switch {
+	case who == "note":
+		v.body(b, Plain, shape.Text, v.most(), indent)
 	case m.Speaker == message.User && kinds[message.Text] > 0:
 		v.words(b, &m)
 	case shape.Text != "":
@@ -222,12 +242,8 @@ func (v *Conversation) result(b *strings.Builder, e transcript.Entry, m *message
 	}
 	b.WriteString(indent + v.s.Paint(style, mark+Line(name)) +
 		v.s.Paint(Dim, "  "+Line(v.o.Short(e.ID))) + "\n")
-	most := resultLines
-	if v.o.Full {
-		most = 0
-	}
 	if text = strings.Trim(text, "\n"); text != "" {
-		v.body(b, Dim, text, most, indent+indent)
+		v.body(b, Dim, text, v.most(), indent+indent)
 	}
 }
 
@@ -246,6 +262,7 @@ type fields struct {
 	Summary  string          `json:"summary"`
 	Provider string          `json:"provider"`
 	Model    string          `json:"modelId"`
+	Named    string          `json:"model"` // "provider/id", by omp
 	Thinking string          `json:"thinkingLevel"`
 	Name     string          `json:"name"`
 	Label    string          `json:"label"`
@@ -271,15 +288,18 @@ func (v *Conversation) other(b *strings.Builder, e transcript.Entry) {
 		v.head(b, e, Speaker(e.Type, ""))
 		v.body(b, Plain, f.Summary, 0, indent)
 	case "custom_message":
-		who := "note"
+		who, most := "note", v.most()
 		if message.UserSent(e.Raw) != nil {
-			who = "user"
+			who, most = "user", 0
 		}
 		v.head(b, e, who)
-		text := message.ContentText(f.Content)
-		v.body(b, Plain, text, 0, indent)
+		v.body(b, Plain, strings.Trim(message.ContentText(f.Content), "\n"), most, indent)
 	case "model_change":
-		v.remark(b, "model "+f.Provider+"/"+f.Model)
+		name := cmp.Or(f.Model, f.Named)
+		if f.Provider != "" {
+			name = f.Provider + "/" + name
+		}
+		v.remark(b, "model "+name)
 	case "thinking_level_change":
 		v.remark(b, "thinking "+f.Thinking)
 	case "session_info":

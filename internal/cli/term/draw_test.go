@@ -256,7 +256,7 @@ func TestState(t *testing.T) {
 // A conversation of unknown and hostile entries can be read, and commands no terminal.
 func TestTalk(t *testing.T) {
 	var b bytes.Buffer
-	talk := NewConversation(New(&b, unset), ConversationOptions{})
+	talk := NewConversation(New(&b, unset), ConversationOptions{Data: true})
 	for _, raw := range []string{
 		`{"type":"message","id":"a","message":{"role":"user","content":"x\u001b[2Jy"}}`,
 		`{"type":"message","id":"b","message":{"weird":{"deep":[1,2]}}}`,
@@ -269,6 +269,8 @@ func TestTalk(t *testing.T) {
 		`{"type":"session_info","id":"h","name":"T"}`,
 		`{"type":"custom_message","id":"i","customType":"k","content":"note it","display":true}`,
 		`{"type":"custom_message","id":"j","customType":"k"}`,
+		`{"type":"custom_message","id":"k2","customType":"k","content":"1\n2\n3\n4\n5\n6\n7"}`,
+		`{"type":"model_change","id":"k3","model":"p/m"}`,
 		`{"type":"branch_summary","id":"k","summary":"it went wrong"}`,
 		`{"type":"compaction","id":"l","summary":5}`,
 		`{"type":"message","id":"m","message":{"role":"user","content":[{"type":"document","title":"Q3","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}]}}`,
@@ -288,6 +290,7 @@ func TestTalk(t *testing.T) {
 	for _, want := range []string{
 		"x[2Jy", `{"weird":{"deep":[1,2]}}`, "← result", "    r1\n    r2\n", "✗ bash", "── custom my.kind", "── never-seen",
 		"── label [L] on a", "── label cleared on a", "── title T", "note it", "it went wrong",
+		"  4\n  … 3 more lines\n", "── model p/m\n",
 		"attached: Q3  application/pdf  3 B", "attached: text/csv  3 B", "found it", "→ web_search", "✗ overloaded",
 	} {
 		if !strings.Contains(got, want) {
@@ -296,5 +299,10 @@ func TestTalk(t *testing.T) {
 	}
 	if strings.Contains(got, "\x1b") {
 		t.Errorf("an escape came through: %q", got)
+	}
+	b.Reset()
+	talk = NewConversation(New(&b, unset), ConversationOptions{})
+	if err := talk.Add(transcript.Entry{ID: "d", Type: "custom", Raw: []byte(`{"type":"custom"}`)}); err != nil || b.Len() > 0 {
+		t.Errorf("data of a program: %q, %v", &b, err)
 	}
 }

@@ -412,7 +412,7 @@ func drawEntry(ctx context.Context, s *coppice.Session, id string, short func(st
 	if err != nil {
 		return err
 	}
-	return term.NewConversation(to, term.ConversationOptions{Full: true, Short: short}).Add(e)
+	return term.NewConversation(to, term.ConversationOptions{Full: true, Data: true, Short: short}).Add(e)
 }
 
 // drawState draws the document in force at an entry, and the commit that it is from.
