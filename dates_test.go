@@ -64,8 +64,9 @@ func TestImportKeepsItsDates(t *testing.T) {
 	}
 }
 
-// A clock that is set back by an hour does not date a commit before the one that it follows, so that a time names the
-// newest commit of then, and the session keeps its place in lists. A date of 2031 does not stay when the clock is right.
+// A clock that is set back by an hour does not date a commit before the one that it follows, so that a time names
+// the newest commit of then, and the session keeps its place in lists. A date of 2031 does not stay when the clock is
+// right.
 func TestAClockThatRunsBack(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ first, then, want time.Time }{

@@ -162,9 +162,9 @@ func (x *idIndex) resize(want int) {
 	}
 }
 
-// Ordinal returns the ordinal of an entry by its id, or by a prefix that no other entry's id has. Where ids
-// are double the last entry answers. Errors: ErrNotFound, ErrAmbiguous. A prefix costs a look at every
-// id, a whole id does not.
+// Ordinal returns the ordinal of an entry by its id, or by a prefix that no other entry's id has, but for those that
+// were made of it ("id.model"). Where ids are double the last entry answers. Errors: ErrNotFound, ErrAmbiguous. A
+// prefix costs a look at every id, a whole id does not.
 func (t *Tree) Ordinal(idOrPrefix string) (uint64, error) {
 	t.ready()
 	i, err := t.find(idOrPrefix)
@@ -190,9 +190,14 @@ func (t *Tree) find(idOrPrefix string) (uint32, error) {
 		if buf = c.appendID(buf[:0], k); !bytes.HasPrefix(buf, prefix) {
 			continue
 		}
-		found = i
-		if n := len(ids); n == 0 || string(buf) != ids[n-1] {
-			ids = append(ids, string(buf))
+		id, n := string(buf), len(ids)
+		if n > 0 && shortid.Derived(id, ids[n-1]) {
+			continue
+		}
+		if found = i; n > 0 && shortid.Derived(ids[n-1], id) {
+			ids[n-1] = id
+		} else if n == 0 || id != ids[n-1] {
+			ids = append(ids, id)
 		}
 		if len(ids) > shortid.Named {
 			break

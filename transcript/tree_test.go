@@ -215,11 +215,13 @@ func TestTreeNoToolsHead(t *testing.T) {
 }
 
 func TestTreeOrdinal(t *testing.T) {
-	rows := rowsOf(t, "abc1<-:user abc2<abc1:asst abd<abc2:user cab1<abd:cmt x<abd:user x<abd:asst xy<x:user")
-	for _, split := range [][2]int{{0, 0}, {7, 0}, {2, 3}} {
+	rows := rowsOf(t, "abc1<-:user abc2<abc1:asst abd<abc2:user cab1<abd:cmt x<abd:user x<abd:asst xy<x:user "+
+		"wave.model<xy:user wave<wave.model:asst wave.2<wave:user")
+	for _, split := range [][2]int{{0, 0}, {10, 0}, {2, 3}} {
 		tree := treeOf(t, "x", rows, split[0], split[1])
 		for id, want := range map[string]string{
 			"abc1": "0", "abd": "2", "abc": "ambiguous", "ab": "ambiguous", "abc11": "none", "": "none", "c": "none", "cab1": "none", "x": "5", "xy": "6",
+			"wav": "8", "wave": "8", "wave.": "ambiguous", "wave.m": "7",
 		} {
 			i, err := tree.Ordinal(id)
 			got := fmt.Sprint(i)

@@ -11,7 +11,8 @@ func TestApart(t *testing.T) {
 	const reminder = "<system-reminder>\nbe brief\n</system-reminder>"
 	const command = "<command-name>/x</command-name>\n  <command-args></command-args>"
 	const ide = "# Context from my IDE setup:\n\n## Open tabs:\n- a.go\n\n## My request for Codex:\n"
-	const prior = "\n## Prior conversation with Codex:\n{\"text\":\"\\n## My request for Codex:\\nno\"}\n## My request for Codex:\n"
+	const prior = "\n## Prior conversation with Codex:\n" + `{"text":"\n## My request for Codex:\nno"}` +
+		"\n## My request for Codex:\n"
 	const environment = "<environment_context>\n<cwd>/w</cwd></environment_context>"
 	for _, tt := range []struct{ text, before, typed, after string }{
 		{"chart the reef", "", "chart the reef", ""},

@@ -22,15 +22,30 @@ type Set struct {
 	width  int
 }
 
+// Derived reports an id that was made of another one, as an import makes that of a part of an entry: the other id, a
+// point, and more. A prefix that both have names the other one.
+func Derived(id, from string) bool {
+	return len(id) > len(from) && id[len(from)] == '.' && id[:len(from)] == from
+}
+
 // Of returns the set of these ids. Each gets the shortest prefix that no other of them has, of at least so many
-// characters; one that is alone has at least 13.
+// characters; one that is alone has at least 13. Those that are derived are whole, and do not count for the others.
 func Of(ids []string, least int) *Set {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
-	if ids = slices.Compact(ids); len(ids) == 1 {
+	s, from := &Set{length: map[string]int{}}, ""
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool {
+		if !Derived(id, from) {
+			from = id
+			return false
+		}
+		s.length[id], s.width = len(id), max(s.width, len(id))
+		return true
+	})
+	if len(ids) == 1 {
 		least = max(least, Alone)
 	}
-	s := &Set{least: least, length: map[string]int{}}
+	s.least = least
 	before := 0 // what an id shares with the one before it
 	for i, id := range ids {
 		after := 0

@@ -302,7 +302,8 @@ func TestTalk(t *testing.T) {
 	}
 	b.Reset()
 	talk = NewConversation(New(&b, unset), ConversationOptions{})
-	if err := talk.Add(transcript.Entry{ID: "d", Type: "custom", Raw: []byte(`{"type":"custom"}`)}); err != nil || b.Len() > 0 {
+	err := talk.Add(transcript.Entry{ID: "d", Type: "custom", Raw: []byte(`{"type":"custom"}`)})
+	if err != nil || b.Len() > 0 {
 		t.Errorf("data of a program: %q, %v", &b, err)
 	}
 }
