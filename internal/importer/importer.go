@@ -87,6 +87,9 @@ func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Option
 		}
 	}
 	o.Format, o.beside = cmp.Or(o.Format, interop.Pi), src.Beside
+	if !src.Changed.IsZero() && src.Changed.Before(o.Now) {
+		o.Now = src.Changed // lines that have no time are at most as new as their file
+	}
 	counted := src
 	counted.Open = func() (io.ReadCloser, error) {
 		f, err := src.Open()

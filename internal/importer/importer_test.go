@@ -21,6 +21,26 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
+// A file without a date is as old as it is, and not new.
+func TestAFileWithoutADate(t *testing.T) {
+	src := FromBytes("x.jsonl", []byte(`{"type":"custom-title","customTitle":"Reef",`+
+		`"sessionId":"a0000000-0000-4000-8000-000000000000"}`))
+	src.Changed = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	st, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := Import(t.Context(), st, src, Options{Now: src.Changed.AddDate(0, 2, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sum, err := range st.List(t.Context(), coppice.ListOptions{}) {
+		if err != nil || sum.ID != res.Session || !sum.Created.Equal(src.Changed) || !sum.Updated.Equal(src.Changed) {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a/x.jsonl", "b.jsonl", "a/y.txt", "empty/z.txt", "direct.txt"} {
