@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // torn is a session whose losing turn "l" was being kept beside the winner's "w" when the write stopped: of the two
@@ -70,6 +71,14 @@ func TestTornKeptTurnDoesNotMoveTheSession(t *testing.T) {
 			r.agrees(t, next)
 			ok(t, next.Close())
 			check(t, r.fresh(t), "u1 a1 w n", "u1 a1 w l n")
+		},
+		"a turn that was made on the kept one": func(t *testing.T, r *rig, _, _ *coppice.Session) {
+			next := r.fresh(t)
+			kept := history(t, next)[0]
+			turn := coppice.Turn{Base: kept.Commit, Entries: []transcript.Draft{entry.User("n")}}
+			got := must(next.Commit(bg, turn))(t)
+			same(t, "branch", got.Kept, kept.Branch)
+			check(t, r.fresh(t), "u1 a1 w", "u1 a1 w l n")
 		},
 		"a move to where the head is": func(t *testing.T, r *rig, _, _ *coppice.Session) {
 			next := r.fresh(t)

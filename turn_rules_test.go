@@ -84,6 +84,9 @@ func TestRulesOfATurn(t *testing.T) {
 			must(r.s.Switch(bg, kept.Kept))(t)
 			same(t, "the kept line", texts(t, r.s), "u1 u2 a2 a3")
 			same(t, "its state", stateOf(t, r.s), state{Turns: 2})
+			own := must(r.s.Commit(bg, coppice.Turn{Base: more.Commit, Entries: answer("a4")}))(t)
+			same(t, "a base that the session is at is no lost one", own.Kept, "")
+			same(t, "stored", texts(t, open(t, store, "s")), "u1 u2 a2 a3 a4")
 		},
 		"5 only the turn itself keeps a fenced turn": func(t *testing.T, store *coppice.Store) {
 			r := newRace(t, store, &coppice.SessionOptions{KeepBoth: true})

@@ -69,7 +69,7 @@ func AnchorOf(st *state.State) *Anchor {
 
 // inForce reports whether branch, head and document of a state are those of the anchor.
 func (a *Anchor) inForce(st *state.State) bool {
-	return !a.Kept && a.At.Settled().Is(PlaceOf(st)) && a.Branch == st.Summary.Branch && a.sameDocument(st)
+	return a.At.Settled().Is(PlaceOf(st)) && a.Branch == st.Summary.Branch && a.sameDocument(st)
 }
 
 // sameDocument reports whether the document of a state is that of the anchor. The messages that items of an explicit
@@ -104,10 +104,11 @@ func withoutBrought(d checkpoint.Document) checkpoint.Document {
 	return d
 }
 
-// endsBranch reports whether the anchor is the end of the branch that keeps it: what is made on it continues that.
+// endsBranch reports whether the anchor is the end of the branch that keeps it: what is made on it continues that. A
+// branch that the session is on is its own line: no kept line may move it.
 func (a *Anchor) endsBranch(st *state.State) bool {
 	b, ok := st.Branch(a.Branch)
-	return a.Kept && ok && b.Ord == a.At.Settled().Ord
+	return a.Kept && a.Branch != st.Summary.Branch && ok && b.Ord == a.At.Settled().Ord
 }
 
 // origin returns what a kept line grows from.

@@ -157,6 +157,58 @@ func TestDelayedPutNeverOverwrites(t *testing.T) {
 	}
 }
 
+// counting is a store whose versions count the writes of an object: equal bytes that are written again have another
+// one.
+type counting struct {
+	backend.Backend
+	writes map[string]int
+}
+
+func (c counting) version(key string) backend.Version {
+	return backend.Version(fmt.Sprint(c.writes[key]))
+}
+
+func (c counting) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	p, info, err := c.Backend.Get(ctx, key, r)
+	info.Version = c.version(key)
+	return p, info, err
+}
+
+func (c counting) Put(ctx context.Context, key string, p []byte, cond backend.Cond) (backend.Info, error) {
+	if v, set := cond.Match(); set && v != c.version(key) {
+		return backend.Info{}, &backend.Error{
+			Op: "put", Key: key, Outcome: backend.NotApplied, Err: backend.ErrPrecondition,
+		}
+	} else if set {
+		cond = backend.Cond{}
+	}
+	info, err := c.Backend.Put(ctx, key, p, cond)
+	if err == nil {
+		c.writes[key]++
+	}
+	info.Version = c.version(key)
+	return info, err
+}
+
+// A checkpoint that was copied over itself has another version and is the same commit: the next commit is no conflict.
+func TestCheckpointUnderAnotherVersion(t *testing.T) {
+	b := counting{memory.New(), map[string]int{}}
+	w, key := newWorld(t, b), layout.CheckpointKey("s1")
+	j := w.create("s1")
+	w.turn(j, "a", `1`)
+	p, _, err := b.Get(t.Context(), key, backend.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Put(t.Context(), key, p, backend.Cond{}); err != nil {
+		t.Fatal(err)
+	}
+	w.turn(j, "b", `2`)
+	if diff := cmp.Diff([]string{"a", "b"}, w.ids(w.open("s1"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The costs that the design promises, in requests.
 func TestCosts(t *testing.T) {
 	for _, tc := range []struct {

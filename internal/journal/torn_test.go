@@ -255,26 +255,31 @@ func TestLostCheckpoint(t *testing.T) {
 	}
 }
 
-// A session whose checkpoint is lost, and whose first segment is sealed by now, is not made anew under its id.
+// A session whose checkpoint is lost is not made anew under its id, whether its first segment is sealed by now or not.
 func TestCreateDoesNotTakeOver(t *testing.T) {
-	w := newWorld(t, memory.NewAppender())
-	w.lim = Limits{RollEntries: 6, PublishCommits: 2}
-	j := w.create("s1")
-	for i := range 20 {
-		w.turn(j, fmt.Sprintf("e%d", i), fmt.Sprint(i))
-	}
-	if err := j.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.b.Delete(t.Context(), layout.CheckpointKey("s1")); err != nil {
-		t.Fatal(err)
-	}
-	again := w.create("s1")
-	if _, err := again.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(again, "x", "x")}}); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("got %v", err)
-	}
-	if got := len(w.ids(w.open("s1"))); got != 20 {
-		t.Errorf("%d entries are left of 20", got)
+	for name, lim := range map[string]Limits{"sealed": {RollEntries: 6, PublishCommits: 2}, "plain": {}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, memory.NewAppender())
+			w.lim = lim
+			j := w.create("s1")
+			for i := range 20 {
+				w.turn(j, fmt.Sprintf("e%d", i), fmt.Sprint(i))
+			}
+			if err := j.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.b.Delete(t.Context(), layout.CheckpointKey("s1")); err != nil {
+				t.Fatal(err)
+			}
+			again := w.create("s1")
+			step := &Step{Reason: "turn", Entries: []*Entry{say(again, "x", "x")}}
+			if _, err := again.Commit(t.Context(), step); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("got %v", err)
+			}
+			if got := len(w.ids(w.open("s1"))); got != 20 {
+				t.Errorf("%d entries are left of 20", got)
+			}
+		})
 	}
 }
 
