@@ -283,7 +283,8 @@ func TestAppendCalls(t *testing.T) {
 }
 
 // TestFoundNameBecomesDurable: the writer that made a log may have died before its name was durable, so the first
-// append of another handle syncs the folder before it writes, and is not done where that fails.
+// append of another handle syncs the folder, and those that it is in, before it writes, and is not done where that
+// fails.
 func TestFoundNameBecomesDurable(t *testing.T) {
 	_, _, dir := stage(t, false)
 	s := newScript(t, dir)
@@ -298,6 +299,7 @@ func TestFoundNameBecomesDurable(t *testing.T) {
 	if !errors.Is(err, syscall.EIO) || backend.OutcomeOf(err) != backend.NotApplied {
 		t.Errorf("the folder cannot be synced: %v (%s)", err, backend.OutcomeOf(err))
 	}
+	before := s.calls
 	s.reset(nil)
 	if _, err := b.Append(ctx, logKey, int64(len(oldData)), newData); err != nil {
 		t.Fatal(err)
@@ -305,6 +307,11 @@ func TestFoundNameBecomesDurable(t *testing.T) {
 	name, write := slices.Index(s.calls, folder), slices.Index(s.calls, "write "+logKey)
 	if name < 0 || write < name {
 		t.Errorf("%q, want %q before the write", s.calls, folder)
+	}
+	for _, parent := range []string{"syncdir .", "syncdir sessions", "syncdir sessions/s1"} {
+		if !slices.Contains(before, parent) {
+			t.Errorf("%q, want %q", before, parent)
+		}
 	}
 }
 
