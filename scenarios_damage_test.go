@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -213,11 +214,12 @@ func TestLostImageBlocksNothing(t *testing.T) {
 
 // A log that lost commits at its end, at a line's end or in the middle of one, is read as far as it goes. Writes return
 // ErrCorrupt, since checkpoint_latest has the commits that are missing and a new one would hide their loss. After a
-// repair, commits succeed again.
+// repair, commits succeed again. Verify finds the loss, also that of a commit without entries.
 func TestLostEndOfTheLog(t *testing.T) {
 	b := memory.NewAppender()
 	st := newStore(t, b, nil)
-	s, rs := grown(t, st, "s", 5, nil)
+	s, _ := grown(t, st, "s", 5, nil)
+	last := commit(t, s, state{Turns: 6}).Seq // a line without entries
 	ok(t, s.Close())
 	var log string
 	for info, err := range b.List(bg, backend.ListOptions{Prefix: "sessions/s/transcript/"}) {
@@ -229,7 +231,7 @@ func TestLostEndOfTheLog(t *testing.T) {
 	latest, _, err := b.Get(bg, latestKey, backend.Range{})
 	ok(t, err)
 	lines := bytes.SplitAfter(raw, []byte("\n"))
-	for _, cut := range []int{len(lines) - 4, len(lines) - 3, len(lines) - 1} {
+	for _, cut := range []int{len(lines) - 4, len(lines) - 3, len(lines) - 2, len(lines) - 1} {
 		whole := bytes.Join(lines[:cut], nil)
 		for name, left := range map[string][]byte{"a line's end": whole, "in a line": raw[:len(whole)-20]} {
 			if cut == len(lines)-1 && name == "a line's end" {
@@ -241,8 +243,12 @@ func TestLostEndOfTheLog(t *testing.T) {
 				must(b.Put(bg, latestKey, latest, backend.Cond{}))(t)
 				st := newStore(t, b, nil)
 				s := open(t, st, "s")
-				same(t, "missing", s.Missing(), rs[4].Seq)
-				if s.Head().Seq >= rs[4].Seq || !strings.HasPrefix(texts(t, s), "u1 a1") {
+				same(t, "missing", s.Missing(), last)
+				problems := must(st.Verify(bg, "s", true))(t).Problems
+				if !slices.ContainsFunc(problems, func(p *coppice.Error) bool { return p.Object == log }) {
+					t.Errorf("verify does not name the log: %v", problems)
+				}
+				if s.Head().Seq >= last || !strings.HasPrefix(texts(t, s), "u1 a1") {
 					t.Errorf("it is read up to %v: %s", s.Head(), texts(t, s))
 				}
 				say(t, s, "more")
