@@ -248,6 +248,34 @@ func TestUnknownFirstCommit(t *testing.T) {
 	}
 }
 
+// A first commit whose answer was lost is in doubt, also where the next read fails and the repeat is refused: it may be
+// stored.
+func TestFirstCommitRefusedAfterALostAnswer(t *testing.T) {
+	for _, kind := range []string{"replace", "append"} {
+		t.Run(kind, func(t *testing.T) {
+			store, b := faulty(t, kind)
+			coppice.SetSleep(store, func(context.Context) error { return nil })
+			s := create(t, store, "s", nil)
+			say(t, s, "u1")
+			sent := false
+			b.Add(fault.Rule{Kind: fault.After, When: func(c fault.Call) bool {
+				sent = writes(c) && !strings.HasPrefix(c.Key, "cas/")
+				return sent
+			}}, fault.Rule{When: func(c fault.Call) bool { return sent && c.Op == "get" }}, fault.Rule{
+				Count: -1, Outcome: backend.NotApplied, Err: errors.New("no permission"),
+				When: func(c fault.Call) bool { return sent && writes(c) },
+			})
+			r, err := s.Commit(bg, coppice.Turn{State: state{Turns: 2}})
+			if err != nil && !errors.Is(err, coppice.ErrCommitUnknown) {
+				t.Errorf("the commit is stored, and its error is %v", err)
+			}
+			b.Clear()
+			must(s.Settle(bg, r.Commit))(t)
+			same(t, "stored", texts(t, open(t, store, "s")), "u1")
+		})
+	}
+}
+
 // A failure that is certain changes nothing: the entries are pending, the state is as it was, and Commit
 // may be called again.
 func TestPlainFailure(t *testing.T) {

@@ -132,6 +132,11 @@ func TestSetInfoLimits(t *testing.T) {
 		}
 		same(t, "nothing was stored", s.Head().Seq, 0)
 		same(t, "nothing is pending", len(collect(t, s.Entries(t.Context()))), 0)
+		over := coppice.InfoChange{Meta: map[string]*string{"k64": many["k64"]}}
+		delete(many, "k64")
+		setInfo(t, s, coppice.InfoChange{Meta: many})
+		_, err := s.SetInfo(t.Context(), over)
+		isErr(t, "one key more than there may be", err, backend.ErrTooLarge)
 	})
 }
 

@@ -159,10 +159,17 @@ func containsInOrder(said, acked string) bool {
 // not change that for the next writer, whose acknowledged turn survives power loss.
 func TestFailedSyncThenOpenAndClose(t *testing.T) {
 	disk := firstTurn(t)
+	losesItsSync(t, disk, coppice.Turn{State: state{Turns: 2}})
+	takesTheNextTurn(t, disk)
+}
+
+// losesItsSync commits a turn whose sync of the log fails: the commit is in doubt, and its process dies.
+func losesItsSync(t *testing.T, disk *vfstest.CrashFS, turn coppice.Turn) {
+	t.Helper()
 	doubtful := func(disk vfs.FS) error {
 		s := open(t, process(t, disk, "two"), "s")
 		say(t, s, "u2")
-		_, err := s.Commit(bg, coppice.Turn{State: state{Turns: 2}})
+		_, err := s.Commit(bg, turn)
 		return err
 	}
 	rehearsal := vfstest.NewFaultFS(disk.Point().Fork())
@@ -180,7 +187,6 @@ func TestFailedSyncThenOpenAndClose(t *testing.T) {
 	if !errors.Is(err, coppice.ErrCommitUnknown) || !errors.Is(err, syscall.EIO) {
 		t.Fatalf("commit: %v", err)
 	}
-	takesTheNextTurn(t, disk)
 }
 
 // takesTheNextTurn opens and closes the session, and commits one more turn; power may be lost after each of these.
@@ -236,4 +242,25 @@ func TestMoveToWhereTheHeadIsConfirmsIt(t *testing.T) {
 	same(t, "receipt", moved.Head, second.Head)
 	powerIsLost(t, "after the receipt of Switch", disk, "u1 a1 u2", 2)
 	ok(t, s.Close())
+}
+
+// The receipt of a repeat names what power loss cannot take: the first writer's sync failed, and the turn is confirmed
+// before it is acknowledged to another handle, whether that has read it before or meets it in the log.
+func TestRepeatIsConfirmed(t *testing.T) {
+	turn := coppice.Turn{State: state{Turns: 2}, Key: "k"}
+	for name, behind := range map[string]bool{"opened before": true, "opened after": false} {
+		t.Run(name, func(t *testing.T) {
+			disk := firstTurn(t)
+			store := process(t, disk, "three")
+			s := open(t, store, "s")
+			losesItsSync(t, disk, turn)
+			if !behind {
+				s = open(t, store, "s")
+			}
+			say(t, s, "u2")
+			r := must(s.Commit(bg, turn))(t)
+			same(t, "repeated", r.Repeated, true)
+			powerIsLost(t, "after the receipt of the repeat", disk, "u1 a1 u2", 2)
+		})
+	}
 }

@@ -89,6 +89,17 @@ func TestMovesWithKeys(t *testing.T) {
 	}
 }
 
+// A key belongs to one move: another one is ErrKeyReused, also where the words of both are the same, one after the
+// other.
+func TestKeyOfAnotherBranch(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s, ids := forked(t, store)
+		must(s.Branch(bg, ids[0], nil, coppice.WithKey("k")))(t)
+		_, err := s.Branch(bg, "", &coppice.BranchOptions{Name: ids[0]}, coppice.WithKey("k"))
+		isErr(t, "another branch", err, coppice.ErrKeyReused)
+	})
+}
+
 // onEachPair runs a test on two stores of one backend, of each kind.
 func onEachPair(t *testing.T, name string, f func(t *testing.T, a, b *coppice.Store)) {
 	t.Helper()

@@ -358,17 +358,19 @@ func TestDeferUntilAssistant(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", &coppice.SessionOptions{DeferUntilAssistant: true})
 		say(t, s, "u1")
-		r := commit(t, s, state{Turns: 1})
+		r := must(s.Commit(bg, coppice.Turn{State: state{Turns: 1}, Docs: map[string]any{"d": 1, "first": 1}}))(t)
 		same(t, "seq", r.Seq, 0)
 		same(t, "commit", r.Commit, "")
 		same(t, "entry", r.Entry, s.Head().Entry)
 		same(t, "writes", s.IO(), backend.IO{})
 		same(t, "state", stateOf(t, s), state{Turns: 1})
 		say(t, s, "a1")
-		r = commit(t, s, nil)
+		r = must(s.Commit(bg, coppice.Turn{Docs: map[string]any{"d": 2, "last": 2}}))(t)
 		same(t, "seq", r.Seq, 1)
 		same(t, "entries", r.Entries, 2)
 		again := open(t, store, "s")
+		docs := must(again.At(bg, coppice.Target{}))(t).Document().Docs
+		same(t, "documents", string(docs["d"])+string(docs["first"])+string(docs["last"]), "212")
 		same(t, "state", stateOf(t, again), state{Turns: 1})
 		same(t, "context", texts(t, again), "u1 a1")
 
