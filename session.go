@@ -50,7 +50,7 @@ func (s *Session) receipt(op string, r journal.Result, err error) (Receipt, erro
 func receiptOf(r journal.Result) Receipt {
 	return Receipt{
 		Head: r.Commit.Head, Entries: r.Commit.Entries, Kept: r.Kept, Snapshot: r.Snapshot, Warnings: r.Warnings,
-		Bytes: r.Bytes, IO: r.IO, IDs: r.IDs, Repeated: r.Repeated,
+		Bytes: r.Bytes, IO: r.IO, IDs: r.IDs, Repeated: r.Repeated, Behind: r.Behind,
 	}
 }
 

@@ -51,7 +51,7 @@ type Turn struct {
 	// branch, head or document of the session differ since, Commit returns ErrConflict, or with KeepBoth stores the
 	// turn as a sibling branch (Receipt.Kept). Commits that moved none of them, labels say, do not count. A Base that
 	// is the end of a kept branch continues that branch. An id that is no commit's is fs.ErrNotExist, unless Key is
-	// known. "" = the commit that the handle shows (Head().Commit).
+	// known. "" = the commit that the handle shows (Head().Commit); Newest = the newest one.
 	Base string
 
 	// From moves the head to an entry (its id or a unique prefix; "" = before the first entry) before the turn's own
@@ -71,6 +71,9 @@ type Turn struct {
 	KeepBoth bool
 }
 
+// Newest is the Base of a turn that is made on the newest commit of the session, whichever that is.
+const Newest = session.Newest
+
 // Receipt says what a commit did.
 type Receipt struct {
 	checkpoint.Head     // Seq, Commit, Epoch, Entry, Branch
@@ -86,6 +89,9 @@ type Receipt struct {
 	// Turn.Key was known: this is the receipt of the first time, and nothing was applied now. Or all entries were
 	// known, and there was nothing else: see transcript.KnownIgnore
 	Repeated bool
+	// Branch, head or document of the session had changed since the Base of what was made: of an annotation, of a kept
+	// turn, or where all entries were known. Commit is then no base for what its caller saw.
+	Behind bool
 }
 
 // Change is one commit as Watch yields it, with the entries that it made durable, as they were appended: an amendment

@@ -116,14 +116,16 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 		return j.idle(ctx, tip, c, nil)
 	}
 	// 3. The rules say whether it may be stored, and on which line.
-	kept, err := j.judge(tip, step)
+	kept, behind, err := j.judge(tip, step)
 	if errors.Is(err, ErrConflict) { // a batch that is sent again is answered, whatever it was made on
 		known, kerr := j.allKnown(ctx, tip, step)
 		if kerr != nil {
 			return Result{}, j.refused(ctx, tip, c, j.unsent(kerr))
 		}
 		if known {
-			return j.idle(ctx, tip, c, step)
+			r, err := j.idle(ctx, tip, c, step)
+			r.Behind = behind
+			return r, err
 		}
 	}
 	if err != nil {
@@ -140,6 +142,7 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 	if r == nil {
 		return j.idle(ctx, tip, c, step)
 	}
+	r.behind = behind
 	// 5. They are sent, once.
 	out, err := j.send(ctx, r)
 	if err != nil {

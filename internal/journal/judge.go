@@ -12,34 +12,38 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// judge decides whether a step may be stored on tip (ADR 0036): plainly, or as a branch.
-func (j *Journal) judge(tip *state.State, s *Step) (kept bool, err error) {
+// judge decides whether a step may be stored on tip (ADR 0036): plainly, or as a branch. behind: tip has left what the
+// step was made on. A claim of this handle counts as the step's own unless the step names another base; then the claim
+// must have been made by the same writer.
+func (j *Journal) judge(tip *state.State, s *Step) (kept, behind bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	base := s.Base
 	if base == nil {
 		base = AnchorOf(j.view)
 	}
-	fence := j.fences(tip, base.Seq) || tip.Claimed > base.Seq && s.Writer != j.claimant
+	own := tip.Claimed == j.claim && (s.Base == nil || s.Writer != "" && s.Writer == j.claimant)
+	fence := tip.Claimed > base.Seq && !own
+	behind = base.Commit != tip.Summary.Commit && !base.inForce(tip)
 	switch {
 	case tip.Summary.Tombstone:
-		return false, store.Deleted(tip.Object(false))
+		return false, behind, store.Deleted(tip.Object(false))
 	case base.Commit == "" && tip.Summary.Commit != "":
-		return false, j.notApplied("create", fmt.Errorf("the session already exists: %w", fs.ErrExist))
+		return false, behind, j.notApplied("create", fmt.Errorf("the session already exists: %w", fs.ErrExist))
 	case s.Claim, s.Note && !fence:
-		return false, nil
+		return false, behind, nil
 	case fence && s.KeepFenced && !s.Move:
-		return true, nil
+		return true, behind, nil
 	case fence:
-		return false, fenced(tip)
+		return false, behind, fenced(tip)
 	case base.inForce(tip):
-		return false, nil
+		return false, behind, nil
 	case s.Move:
-		return false, conflict(tip)
+		return false, behind, conflict(tip)
 	case s.KeepBoth, base.endsBranch(tip):
-		return true, nil
+		return true, behind, nil
 	}
-	return false, conflict(tip)
+	return false, behind, conflict(tip)
 }
 
 // fences reports whether another writer has claimed the session since a commit; j.mu is held. Of several claims the

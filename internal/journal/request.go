@@ -16,13 +16,14 @@ import (
 // segment. It is conditional on base being the newest state.
 type request struct {
 	*Composer
-	base  *state.State
-	step  *Step
-	kept  bool
-	main  int      // number of the step's own line in Lines
-	taken []*Entry // the buffer, whose entries come before the step's own
-	known map[*Entry]uint64
-	own   []*Entry // entries of the step's line
+	base   *state.State
+	step   *Step
+	kept   bool
+	behind bool     // base has left what the step was made on
+	main   int      // number of the step's own line in Lines
+	taken  []*Entry // the buffer, whose entries come before the step's own
+	known  map[*Entry]uint64
+	own    []*Entry // entries of the step's line
 
 	ownDigest string // Step.Digest without the drafts that it takes
 	next      *state.State
@@ -269,7 +270,7 @@ func (j *Journal) follow(now *state.State) {
 
 // result returns the receipt of a request that is stored.
 func (r *request) result(st *state.State) Result {
-	out := Result{State: st, Bytes: r.Size, Warnings: r.Warnings, IDs: r.step.ids()}
+	out := Result{State: st, Bytes: r.Size, Warnings: r.Warnings, IDs: r.step.ids(), Behind: r.behind}
 	if r.MustRoll {
 		out.Commit = checkpoint.Commit{Head: st.Head()}
 		return out

@@ -70,6 +70,7 @@ type Result struct {
 	Bytes    int          // size of the checkpoint object or of the append that carried it
 	Warnings []string     // soft limits passed, torn bytes moved aside
 	Repeated bool         // the idempotency key was known: nothing was done
+	Behind   bool         // branch, head or document had changed since what the step was made on
 	Snapshot string       // that this commit is the first to name
 	IDs      []string     // of the step's own entries, in order; of a step that was repeated, those of the first time
 	IO       backend.IO   // what it asked of the backend

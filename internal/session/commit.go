@@ -96,7 +96,7 @@ func (h *Handle) turn(
 	ctx context.Context, o Commit, drafts []transcript.Draft,
 ) (p *prepared, res journal.Result, err error) {
 	var base *journal.Anchor
-	if o.Base != "" {
+	if o.Base != "" && o.Base != Newest {
 		base, _ = h.baseOf(ctx, h.j.Tip(), o.Base) // what fails is tried again under the lock, once the key is known
 	}
 	held, err := h.j.Hold(ctx, "commit")
@@ -112,6 +112,7 @@ func (h *Handle) turn(
 	c := journal.Call{Key: o.Key, Digest: o.Digest, Based: o.Base != ""}
 	res, err = held.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		var err error
+		base := base
 		if o.Base != "" && base == nil {
 			if base, err = h.baseOf(ctx, on, o.Base); err != nil {
 				return nil, err
@@ -401,8 +402,14 @@ func (h *Handle) dropBuffer() {
 	})
 }
 
+// Newest is the base of what is made on the newest commit, whichever that is.
+const Newest = "*"
+
 // baseOf finds the commit that a turn was made on.
 func (h *Handle) baseOf(ctx context.Context, on *state.State, id string) (*journal.Anchor, error) {
+	if id == Newest {
+		return journal.AnchorOf(on), nil
+	}
 	view := &View{Commit: on.Newest(), Doc: on.Doc, Head: journal.PlaceOf(on)}
 	if on.Summary.Commit != id || on.AfterKept {
 		var err error

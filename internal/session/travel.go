@@ -78,9 +78,9 @@ func (h *Handle) AtSeq(ctx context.Context, seq uint64) (*View, error) {
 	return h.atSeq(ctx, h.State(), seq)
 }
 
-// AtCommit returns the session as a commit left it, by its id or a unique prefix.
+// AtCommit returns the session as a commit left it, by its id or a unique prefix: also one that is newer than the view.
 func (h *Handle) AtCommit(ctx context.Context, id string) (*View, error) {
-	return h.atCommit(ctx, h.State(), id)
+	return h.atCommit(ctx, h.j.Tip(), id)
 }
 
 // AtSnapshot returns the session as a snapshot holds it, by its id, or a unique prefix, or the newest one with a tag.
@@ -126,12 +126,10 @@ func (h *Handle) viewOf(st *state.State, mo store.Moment) *View {
 	}
 }
 
-// atCommit finds a commit by its id or a unique prefix: in memory, then in the log.
+// atCommit finds a commit by its id, or by a unique prefix: then it reads the log.
 func (h *Handle) atCommit(ctx context.Context, st *state.State, id string) (*View, error) {
-	for _, c := range st.Lineage {
-		if c.Commit == id {
-			return h.atSeq(ctx, st, c.Seq)
-		}
+	if v, err := h.commitByID(ctx, st, id); !isMissing(err) || len(id) == 36 {
+		return v, err
 	}
 	var found []uint64
 	var ids []string
