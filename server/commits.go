@@ -8,16 +8,12 @@ import (
 	"io/fs"
 	"net/http"
 	"reflect"
-	"sync"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-// maxTries bounds how often a commit on the newest head, whatever it is, begins again because others commit.
-const maxTries = 8
 
 // newCommit is the body of a commit.
 type newCommit struct {
@@ -96,50 +92,6 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 	return t, nil
 }
 
-// inFlight are the keys of commits that are on their way.
-type inFlight struct {
-	mu   sync.Mutex
-	keys map[inFlightKey]struct{}
-}
-
-type inFlightKey struct {
-	writerKey
-	key string
-}
-
-// enter reports whether no commit with the key is on its way; then one is, until leave.
-func (f *inFlight) enter(k inFlightKey) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.keys == nil {
-		f.keys = map[inFlightKey]struct{}{}
-	}
-	if _, there := f.keys[k]; there {
-		return false
-	}
-	f.keys[k] = struct{}{}
-	return true
-}
-
-func (f *inFlight) leave(k inFlightKey) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.keys, k)
-}
-
-// enter refuses a request with a key with which another one is on its way; leave is to be called at its end.
-func (s *Server) enter(q *request, key string) (leave func(), err error) {
-	if key == "" {
-		return func() {}, nil
-	}
-	k := inFlightKey{writerKey{q.on.Store, q.id}, key}
-	if !s.inFlight.enter(k) {
-		return nil, retry(newProblem(http.StatusConflict, "in-flight", "send it again: its answer is near",
-			errors.New("a request with this Idempotency-Key is on its way")))
-	}
-	return func() { s.inFlight.leave(k) }, nil
-}
-
 // noCommit is the base of a commit without If-Match: no commit has this id, and no tag of a header has a comma.
 const noCommit = ","
 
@@ -160,63 +112,62 @@ func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
 		return answer{}, err
 	}
 	t.Key = q.Key
-	leave, err := s.enter(&q.request, t.Key)
-	if err != nil {
-		return answer{}, err
-	}
-	defer leave()
+	t.Base, t.Writer = made, q.Writer
 	var r coppice.Receipt
-	var newest string // commit of the session
-	err = s.write(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (bool, error) {
-		if _, err = fenced(ctx, h, made, t.Key); err != nil {
-			return false, err
+	err = s.write(ctx, &q.request, func(ctx context.Context, h *coppice.Session) error {
+		if r, err = h.Commit(ctx, t); err != nil {
+			r, err = s.settled(ctx, h, err)
 		}
-		r, err = commitOn(ctx, h, t, made)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted):
+			err = absentBase(ctx, h, made, err)
+		}
 		if errors.Is(err, coppice.ErrConflict) && made == noCommit {
-			return false, errNoCondition
+			return errNoCondition
 		}
 		if errors.Is(err, coppice.ErrConflict) {
 			hint := "nothing was stored: make it anew on the winner, or send it with onConflict keep-both"
 			if t.KeepBoth { // no branch can begin at a commit that is not there
-				hint = "nothing was stored: make it anew on the winner"
+				hint = anewOnWinner
 			}
 			err = lost(ctx, h, made, hint, err)
 		}
-		if newest = r.Commit; r.Kept != "" { // the head stays where the winner left it, and no write begins at r.Commit
-			newest = h.Head().Commit
-		}
-		return spent(err), err
+		return err
 	})
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{etag: newest, doc: committed(r)}, nil
+	return answer{etag: tagOf(r, made), doc: committed(r)}, nil
 }
 
-// fenced returns the error of a commit that was made on one of before the newest claim: all clients share the handle,
-// so only this tells the one that claimed the session from the others. Epochs do not: they change with every handle
-// that commits. stored reports whether the log has the write by its key, after that commit: then it is not fenced.
-func fenced(ctx context.Context, h *coppice.Session, made, key string) (stored bool, err error) {
-	if made == "*" || made == noCommit || made == h.Head().Commit {
-		return false, nil
+// anewOnWinner is the hint of a write that lost and cannot be kept.
+const anewOnWinner = "nothing was stored: make it anew on the winner"
+
+// tagOf returns the ETag of the answer to a write: the commit on which its client can write next. A client whose
+// annotation, or whose known entries, met a session that has moved on stays where it was: what others made since it has
+// not seen.
+func tagOf(r coppice.Receipt, made string) string {
+	if !r.Behind || r.Kept != "" || made == coppice.Newest {
+		return r.Commit
 	}
-	claimed := false
-	for c, err := range h.Log(ctx, coppice.Target{}) {
-		switch {
-		case err != nil:
-			return false, err
-		case key != "" && c.Key == key:
-			return true, nil
-		case c.Commit == made && claimed:
-			return false, newProblem(http.StatusConflict, "fenced", "another client has taken over the session: read "+
-				"it again, and write on its newest commit only if you are to take part",
-				errors.New("the session was claimed since the commit in If-Match; nothing was stored"))
-		case c.Commit == made:
-			return false, nil
-		}
-		claimed = claimed || c.Reason == "claim" // which no turn can have as its reason
+	return made
+}
+
+// settled finds out whether a commit of unknown outcome is stored, within the time of another commit.
+func (s *Server) settled(ctx context.Context, h *coppice.Session, err error) (coppice.Receipt, error) {
+	doubt, is := errors.AsType[*coppice.Error](err)
+	if !is || !errors.Is(err, coppice.ErrCommitUnknown) || doubt.Commit == "" {
+		return coppice.Receipt{}, err
 	}
-	return false, nil // commitOn says that there is no such commit
+	ctx, cancel := s.detached(ctx)
+	defer cancel()
+	r, serr := h.Settle(ctx, doubt.Commit)
+	if errors.Is(serr, coppice.ErrCommitUnknown) {
+		return r, err
+	}
+	return r, serr
 }
 
 // committed is the answer to a commit.
@@ -226,12 +177,11 @@ func committed(r coppice.Receipt) api.Committed {
 	return c
 }
 
-// write runs f on the handle of a session, in a context that the client cannot cancel. f returns whether the handle
-// must be replaced.
+// write runs f on the handle of a session, in a context that the client cannot cancel.
 func (s *Server) write(
-	ctx context.Context, q *request, f func(context.Context, *coppice.Session) (spent bool, err error),
+	ctx context.Context, q *request, f func(context.Context, *coppice.Session) error,
 ) error {
-	return s.writers.use(ctx, writerKey{q.on.Store, q.id}, func(h *coppice.Session) (bool, error) {
+	return s.writers.use(ctx, writerKey{q.on.Store, q.id}, func(h *coppice.Session) error {
 		ctx, cancel := s.detached(ctx)
 		defer cancel()
 		q.find()
@@ -244,42 +194,10 @@ func (s *Server) detached(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout)
 }
 
-// spent reports whether a handle must be replaced after an error: it has a commit in doubt, or another writer has taken
-// over or deleted the session. Then the next request opens it anew, and finds what became of the commit.
-func spent(err error) bool {
-	return errors.Is(err, coppice.ErrCommitUnknown) || errors.Is(err, coppice.ErrInDoubt) ||
-		errors.Is(err, coppice.ErrFenced) || errors.Is(err, coppice.ErrDeleted) ||
-		errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, fs.ErrClosed)
-}
-
-// commitOn commits a turn that was made on a commit; "*" = on whatever is newest.
-func commitOn(ctx context.Context, h *coppice.Session, t coppice.Turn, made string) (r coppice.Receipt, err error) {
-	for try := 1; ; try++ {
-		if t.Base = made; made == "*" {
-			t.Base = h.Head().Commit
-		}
-		r, err = h.Commit(ctx, t)
-		missing := errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted)
-		switch {
-		case err == nil:
-			return r, nil
-		case missing && try == 1: // the commit or entry of another server, which this handle has not seen
-		case missing:
-			return r, absentBase(ctx, h, made, err)
-		case made == "*" && errors.Is(err, coppice.ErrConflict) && try < maxTries:
-		default:
-			return r, err
-		}
-		if rerr := h.Reload(ctx); rerr != nil {
-			return r, errors.Join(err, rerr)
-		}
-	}
-}
-
 // absentBase returns the error of a commit that names something which does not exist: a conflict if that is the commit
 // of If-Match, and else the error itself, which is about an entry of the body.
 func absentBase(ctx context.Context, h *coppice.Session, made string, err error) error {
-	if made == "*" {
+	if made == coppice.Newest {
 		return err
 	}
 	if made != noCommit {
@@ -303,18 +221,20 @@ func lost(ctx context.Context, h *coppice.Session, made, hint string, err error)
 	p.Status, p.Code = http.StatusPreconditionFailed, "conflict"
 	p.Title = http.StatusText(p.Status)
 	p.Hint = hint
-	v, verr := h.At(ctx, coppice.Target{})
-	if verr != nil {
-		return p // the answer is the conflict, though it says less
+	if p.Winner == nil { // If-Match names no commit
+		v, err := h.At(ctx, coppice.Target{})
+		if err != nil {
+			return p // the answer is the conflict, though it holds less
+		}
+		winner := api.CommitOf(v.Commit())
+		p.Winner = &winner
 	}
-	winner := api.CommitOf(v.Commit())
-	p.Winner = &winner
-	p.header = http.Header{"Etag": {quoteTag(winner.Commit)}}
+	p.header = http.Header{"Etag": {quoteTag(p.Winner.Commit)}}
 	from, verr := h.At(ctx, coppice.Target{Commit: made})
-	if made == "*" || verr != nil {
+	if made == coppice.Newest || verr != nil {
 		return p
 	}
-	p.Entries, p.More = since(ctx, h, from.Commit().Seq, winner.Seq)
+	p.Entries, p.More = since(ctx, h, from.Commit().Seq, p.Winner.Seq)
 	return p
 }
 
@@ -342,48 +262,71 @@ func since(ctx context.Context, h *coppice.Session, after, until uint64) (entrie
 	return entries, false
 }
 
-// move makes a write that is not a turn: on the newest head, which has to be what If-Match says.
+// move makes a move, an annotation or a claim on the commit in If-Match.
 func (s *Server) move(
-	ctx context.Context, q *request, key string,
-	f func(context.Context, *coppice.Session) (coppice.Receipt, any, error),
+	ctx context.Context, q *request, k keys,
+	f func(context.Context, *coppice.Session, ...coppice.MoveOption) (coppice.Receipt, any, error),
+) (a answer, err error) {
+	made, err := base(q.r)
+	if errors.Is(err, errNoCondition) && k.note { // it conflicts with nothing
+		made, err = coppice.Newest, nil
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	err = s.write(ctx, q, func(ctx context.Context, h *coppice.Session) error {
+		r, doc, err := f(ctx, h, coppice.WithBase(made), coppice.WithKey(k.key), coppice.WithWriter(k.writer))
+		if err != nil {
+			if r, err = s.settled(ctx, h, err); err == nil {
+				doc = api.MovedOf(r)
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted) {
+			err = absentBase(ctx, h, made, err)
+		}
+		if errors.Is(err, coppice.ErrConflict) {
+			return lost(ctx, h, made, anewOnWinner, err)
+		}
+		a = answer{etag: tagOf(r, made), doc: doc}
+		if len(q.r.Header.Values("If-Match")) == 0 { // its client has seen no commit
+			a.etag = ""
+		}
+		return err
+	})
+	return a, err
+}
+
+// keys are what tells one write from others.
+type keys struct {
+	key, writer string
+	note        bool // an annotation: If-Match is optional
+}
+
+// own runs f on a handle of its own, which shows the newest commit: that has to be the one in If-Match.
+func (s *Server) own(
+	ctx context.Context, q *request, f func(context.Context, *coppice.Session) (coppice.Receipt, any, error),
 ) (a answer, err error) {
 	made, err := base(q.r)
 	if err != nil {
 		return answer{}, err
 	}
-	leave, err := s.enter(q, key)
+	ctx, cancel := s.detached(ctx)
+	defer cancel()
+	h, err := q.on.Store.Open(ctx, q.id, &coppice.SessionOptions{NameLeft: true})
 	if err != nil {
 		return answer{}, err
 	}
-	defer leave()
-	err = s.write(ctx, q, func(ctx context.Context, h *coppice.Session) (bool, error) {
-		for try := 1; ; try++ {
-			if err := h.Reload(ctx); err != nil {
-				return true, err
-			}
-			if err := newest(ctx, h, made, key); errors.Is(err, coppice.ErrConflict) {
-				return false, lost(ctx, h, made, "nothing was stored: make it anew on the winner", err)
-			} else if err != nil {
-				return spent(err), err
-			}
-			r, doc, err := f(ctx, h)
-			if errors.Is(err, coppice.ErrConflict) {
-				if made == "*" && try < maxTries {
-					continue
-				}
-				if rerr := h.Reload(ctx); rerr != nil {
-					return true, rerr
-				}
-				return false, lost(ctx, h, made, "nothing was stored: make it anew on the winner", err)
-			}
-			a = answer{etag: r.Commit, doc: doc}
-			return spent(err) || q.r.Method == http.MethodDelete, err
-		}
-	})
-	if err == nil && q.r.Method == http.MethodDelete {
-		s.views.forget(func(of writerKey) bool { return of == writerKey{q.on.Store, q.id} })
+	defer func() { err = errors.Join(err, h.Close()) }()
+	q.find()
+	if newest := h.Info().Commit; made != coppice.Newest && made != newest {
+		err := fmt.Errorf("%w: the session moved since the commit in If-Match, or never had it", coppice.ErrConflict)
+		return answer{}, lost(ctx, h, made, anewOnWinner, err)
 	}
-	return a, err
+	r, doc, err := f(ctx, h)
+	if errors.Is(err, coppice.ErrConflict) {
+		err = lost(ctx, h, made, anewOnWinner, err)
+	}
+	return answer{etag: r.Commit, doc: doc}, err
 }
 
 func (s *Server) resume(ctx context.Context, q *sessionPath) (answer, error) {

@@ -1,15 +1,10 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"strings"
-
-	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // errNoCondition is the error of a write that does not say what it was made on.
@@ -61,25 +56,4 @@ func base(r *http.Request) (string, error) {
 		return all[0], nil
 	}
 	return "", badInput("If-Match", fmt.Errorf("%d tags: want that of the commit that the write was made on", len(all)))
-}
-
-// newest returns an error unless the commit on which a write was made is the newest one: ErrConflict, or that of fenced
-// if the session was claimed since. A write
-// that is not a turn has no other guard: two titles on one commit would both be stored, and a deletion would take
-// with it what its client never saw. A write that is stored under its key is no conflict: it returns the first answer.
-func newest(ctx context.Context, h *coppice.Session, made, key string) error {
-	if made == "*" || made == h.Head().Commit {
-		return nil
-	}
-	_, err := h.At(ctx, coppice.Target{Commit: made})
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, transcript.ErrNotFound) {
-		return fmt.Errorf("%w: If-Match names no commit of this session", coppice.ErrConflict)
-	}
-	if err != nil {
-		return err
-	}
-	if stored, err := fenced(ctx, h, made, key); stored || err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: the session moved since the commit in If-Match", coppice.ErrConflict)
 }

@@ -5,60 +5,71 @@ import (
 	"testing"
 )
 
-// A write that was made on an older commit is refused, whatever came since: a label, a title, a branch that was kept,
-// a claim, or a way that led back to where it began.
-func TestOlderCommitIsRefused(t *testing.T) {
+// What a write on an older commit meets depends on what came since: a move conflicts if branch, head or state differ,
+// an annotation with nothing, what needs the newest commit with every commit, and all with a claim.
+func TestWritesOnAnOlderCommit(t *testing.T) {
 	const session = "/v1/sessions/s"
 	since := map[string][][3]string{
 		"label":     {{"POST", "/label", `{"entry":"ENTRY","label":"theirs"}`}},
 		"title":     {{"PATCH", "", `{"title":"theirs"}`}},
 		"keep-both": {{"POST", "/commits", `{"state":9,"onConflict":"keep-both"}`}},
 		"claim":     {{"POST", "/claim", `{}`}},
-		"away and back": {
-			{"POST", "/commits", `{"state":2}`}, {"POST", "/commits", `{"state":{"said":"one"}}`},
-		},
+		"state":     {{"POST", "/commits", `{"state":2}`}},
 	}
-	writes := [][3]string{
-		{"PATCH", "", `{"title":"mine"}`},
-		{"DELETE", "", ""},
-		{"POST", "/label", `{"entry":"ENTRY","label":"mine"}`},
-		{"POST", "/switch", `{"to":"main"}`},
+	moves := [][3]string{
 		{"POST", "/branch", `{"entry":"ENTRY"}`},
 		{"POST", "/rollback", `{"to":"seq:1"}`},
 		{"POST", "/edit", `{"entry":"ENTRY","message":{"role":"user","content":"uno"}}`},
-		{"POST", "/fork", `{}`},
-		{"POST", "/snapshot", `{}`},
+		{"POST", "/commits", `{"state":7}`},
+	}
+	notes := [][3]string{
+		{"PATCH", "", `{"title":"mine"}`},
+		{"POST", "/label", `{"entry":"ENTRY","label":"mine"}`},
 		{"POST", "/claim", `{}`},
 	}
+	newest := [][3]string{{"DELETE", "", ""}, {"POST", "/fork", `{}`}, {"POST", "/snapshot", `{}`}}
 	for name, theirs := range since {
-		t.Run(name, func(t *testing.T) {
-			s := newSite(t, "mem:")
-			created := s.create("s")
-			made := s.do("POST", commits, hello("one"), "If-Match: *")
-			entry := made.want(t, 200)["entries"].([]any)[0].(string)
-			for _, w := range theirs {
-				tag := "*"
-				if name == "keep-both" {
-					tag = created
+		try := func(w [3]string, status int) {
+			t.Run(name+" "+w[0]+w[1], func(t *testing.T) {
+				s := newSite(t, "mem:")
+				created := s.create("s")
+				made := s.do("POST", commits, hello("one"), "If-Match: *")
+				entry := made.want(t, 200)["entries"].([]any)[0].(string)
+				for _, w := range theirs {
+					tag := "*"
+					if name == "keep-both" {
+						tag = created
+					}
+					s.do(w[0], session+w[1], strings.ReplaceAll(w[2], "ENTRY", entry), "If-Match: "+tag).want(t, 200)
 				}
-				r := s.do(w[0], session+w[1], strings.ReplaceAll(w[2], "ENTRY", entry), "If-Match: "+tag)
-				r.want(t, 200)
-			}
-			newest := s.do("GET", session, "").etag()
-			status := 412
-			if name == "claim" {
-				status = 409
-			}
-			for _, w := range writes {
+				before := s.do("GET", session, "").etag()
 				r := s.do(w[0], session+w[1], strings.ReplaceAll(w[2], "ENTRY", entry), "If-Match: "+made.etag())
-				if r.StatusCode != status {
-					t.Errorf("%s %s on an older commit: %d %s", w[0], w[1], r.StatusCode, r.body)
+				r.want(t, status)
+				after := s.do("GET", session, "").etag()
+				switch {
+				case status != 200 && after != before:
+					t.Errorf("it was refused, and the newest commit is %s, was %s", after, before)
+				case status == 200 && name == "state" && r.etag() != made.etag():
+					t.Errorf("the ETag is %s: its client has not seen that state", r.etag())
+				case status == 200 && name != "state" && r.etag() != after:
+					t.Errorf("the ETag is %s, want that of the newest commit, %s", r.etag(), after)
 				}
+			})
+		}
+		for _, w := range moves {
+			status := map[string]int{"claim": 409, "state": 412}[name]
+			try(w, max(status, 200))
+		}
+		for _, w := range notes {
+			if name == "claim" && w[1] != "/claim" {
+				try(w, 409)
+			} else {
+				try(w, 200)
 			}
-			if got := s.do("GET", session, "").etag(); got != newest {
-				t.Errorf("the head is %s, was %s", got, newest)
-			}
-		})
+		}
+		for _, w := range newest {
+			try(w, 412)
+		}
 	}
 }
 

@@ -61,89 +61,92 @@ type partialBody struct {
 	Partial json.RawMessage `json:"partial" doc:"what was streamed so far; null = nothing any more"`
 }
 
-// moveOf registers an operation that moves the head of a session, or says something of it, by one commit. errors are
-// the statuses that not all of these have.
-func moveOf[B, O any](
-	s *Server, name, summary string, f func(context.Context, *coppice.Session, B) (coppice.Receipt, any, error),
-	errors ...int,
-) {
-	handle[write, O](s, moveOperation[B](name, summary, errors), func(ctx context.Context, q *write) (answer, error) {
-		return decodedMove(ctx, s, &q.request, "", f)
+// moving makes a move, an annotation or a claim.
+type moving[B any] func(context.Context, *coppice.Session, B, ...coppice.MoveOption) (coppice.Receipt, any, error)
+
+// moveOf registers a move of the head.
+func moveOf[B, O any](s *Server, name, summary string, f moving[B]) {
+	registerMove[B, O](s, name, summary, false, []int{409, 428}, f)
+}
+
+// noteOf registers an annotation or a claim: it leaves the head where it is, and If-Match is optional.
+func noteOf[B, O any](s *Server, name, summary string, f moving[B], errors ...int) {
+	registerMove[B, O](s, name, summary, true, errors, f)
+}
+
+func registerMove[B, O any](s *Server, name, summary string, note bool, errors []int, f moving[B]) {
+	errors = append(errors, 412, 422, 507)
+	handle[keyedWrite, O](s, operation{
+		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
+		body: reflect.TypeFor[B](), names: true, errors: errors,
+	}, func(ctx context.Context, q *keyedWrite) (answer, error) {
+		var b B
+		if err := decode(q.r, &b); err != nil {
+			return answer{}, err
+		}
+		return s.move(ctx, &q.request, keys{q.Key, q.Writer, note},
+			func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, any, error) {
+				return f(ctx, h, b, o...)
+			})
 	})
 }
 
-// keyedMoveOf registers one that is made once, however often it is sent with the same Idempotency-Key.
-func keyedMoveOf[B, O any](
-	s *Server, name, summary string,
-	f func(context.Context, *coppice.Session, B, coppice.MoveOption) (coppice.Receipt, any, error),
+// ownOf registers an operation on the newest commit that is neither.
+func ownOf[B, O any](
+	s *Server, name, summary string, f func(context.Context, *coppice.Session, B) (coppice.Receipt, any, error),
+	errors ...int,
 ) {
-	handle[keyedWrite, O](s, moveOperation[B](name, summary, []int{http.StatusUnprocessableEntity}),
-		func(ctx context.Context, q *keyedWrite) (answer, error) {
-			return decodedMove(ctx, s, &q.request, q.Key,
-				func(ctx context.Context, h *coppice.Session, b B) (coppice.Receipt, any, error) {
-					return f(ctx, h, b, coppice.WithKey(q.Key))
-				})
-		})
-}
-
-// moveOperation describes a move. Those that can be 422 name entries or commits.
-func moveOperation[B any](name, summary string, errors []int) operation {
-	return operation{
+	handle[write, O](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
-		body: reflect.TypeFor[B](), names: len(errors) > 0, errors: append([]int{409, 412, 428, 507}, errors...),
-	}
-}
-
-func decodedMove[B any](
-	ctx context.Context, s *Server, q *request, key string,
-	f func(context.Context, *coppice.Session, B) (coppice.Receipt, any, error),
-) (answer, error) {
-	var b B
-	if err := decode(q.r, &b); err != nil {
-		return answer{}, err
-	}
-	return s.move(ctx, q, key, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
-		return f(ctx, h, b)
+		body: reflect.TypeFor[B](), names: len(errors) > 0, errors: append([]int{412, 428, 507}, errors...),
+	}, func(ctx context.Context, q *write) (answer, error) {
+		var b B
+		if err := decode(q.r, &b); err != nil {
+			return answer{}, err
+		}
+		return s.own(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
+			return f(ctx, h, b)
+		})
 	})
 }
 
 func moved(r coppice.Receipt, err error) (coppice.Receipt, any, error) { return r, api.MovedOf(r), err }
 
 func (s *Server) describeMoves() {
-	keyedMoveOf[switchBody, api.Moved](s, "switch", "Move the head to a branch, with the state in force there",
+	moveOf[switchBody, api.Moved](s, "switch", "Move the head to a branch, with the state in force there",
 		func(
-			ctx context.Context, h *coppice.Session, b switchBody, o coppice.MoveOption,
+			ctx context.Context, h *coppice.Session, b switchBody, o ...coppice.MoveOption,
 		) (coppice.Receipt, any, error) {
-			return moved(h.Switch(ctx, b.To, o))
+			return moved(h.Switch(ctx, b.To, o...))
 		})
-	keyedMoveOf[branchBody, api.Moved](s, "branch", "Move the head to an entry, so that the next one begins a branch",
+	moveOf[branchBody, api.Moved](s, "branch", "Move the head to an entry, so that the next one begins a branch",
 		func(
-			ctx context.Context, h *coppice.Session, b branchBody, o coppice.MoveOption,
+			ctx context.Context, h *coppice.Session, b branchBody, o ...coppice.MoveOption,
 		) (coppice.Receipt, any, error) {
-			return moved(h.Branch(ctx, b.Entry, &coppice.BranchOptions{Name: b.Name, Summary: b.Summary}, o))
+			return moved(h.Branch(ctx, b.Entry, &coppice.BranchOptions{Name: b.Name, Summary: b.Summary}, o...))
 		})
-	keyedMoveOf[editBody, api.Moved](s, "edit", "Append another version of an entry, and move the head to it",
+	moveOf[editBody, api.Moved](s, "edit", "Append another version of an entry, and move the head to it",
 		func(
-			ctx context.Context, h *coppice.Session, b editBody, o coppice.MoveOption,
+			ctx context.Context, h *coppice.Session, b editBody, o ...coppice.MoveOption,
 		) (coppice.Receipt, any, error) {
 			d, err := api.Draft(b.Message)
 			if err != nil {
 				return coppice.Receipt{}, nil, badInput("message", err)
 			}
-			return moved(h.Edit(ctx, b.Entry, d, o))
+			return moved(h.Edit(ctx, b.Entry, d, o...))
 		})
-	keyedMoveOf[targetBody, api.Rollback](s, "rollback", "Restore state, context and head as they were", rollback)
+	moveOf[targetBody, api.Rollback](s, "rollback", "Restore state, context and head as they were", rollback)
 	s.describeNotes()
 }
 
 func rollback(
-	ctx context.Context, h *coppice.Session, b targetBody, o coppice.MoveOption,
+	ctx context.Context, h *coppice.Session, b targetBody, o ...coppice.MoveOption,
 ) (coppice.Receipt, any, error) {
 	t, err := target("to", b.To)
 	if err != nil {
 		return coppice.Receipt{}, nil, err
 	}
-	r, err := h.Rollback(ctx, t, o)
+	r, err := h.Rollback(ctx, t, o...)
 	if err != nil {
 		return r, nil, err
 	}
@@ -156,27 +159,31 @@ func rollback(
 
 // describeNotes registers the commits that leave the head where it is.
 func (s *Server) describeNotes() {
-	moveOf[labelBody, api.Moved](s, "label", "Name an entry for people; the head stays",
-		func(ctx context.Context, h *coppice.Session, b labelBody) (coppice.Receipt, any, error) {
-			return moved(h.Label(ctx, b.Entry, b.Label))
-		}, http.StatusUnprocessableEntity)
-	moveOf[snapshotBody, api.Snapshot](s, "snapshot", "Store the state of the newest commit as a snapshot",
+	noteOf[labelBody, api.Moved](s, "label", "Name an entry for people; the head stays",
+		func(
+			ctx context.Context, h *coppice.Session, b labelBody, o ...coppice.MoveOption,
+		) (coppice.Receipt, any, error) {
+			return moved(h.Label(ctx, b.Entry, b.Label, o...))
+		}, 409)
+	ownOf[snapshotBody, api.Snapshot](s, "snapshot", "Store the state of the newest commit as a snapshot",
 		func(ctx context.Context, h *coppice.Session, b snapshotBody) (coppice.Receipt, any, error) {
 			info, err := h.Snapshot(ctx, b.Tag)
 			return coppice.Receipt{Head: h.Head()}, api.SnapshotOf(info), err
 		})
-	moveOf[noBody, api.Moved](s, "claim", "Take over the session from writers of before",
-		func(ctx context.Context, h *coppice.Session, _ noBody) (coppice.Receipt, any, error) {
-			return moved(h.Claim(ctx))
+	noteOf[noBody, api.Moved](s, "claim", "Take over the session from writers of before",
+		func(
+			ctx context.Context, h *coppice.Session, _ noBody, o ...coppice.MoveOption,
+		) (coppice.Receipt, any, error) {
+			return moved(h.Claim(ctx, o...))
 		})
-	moveOf[compactBody, api.Compacted](s, "compact", "Replace the older part of the context with a summary",
+	ownOf[compactBody, api.Compacted](s, "compact", "Replace the older part of the context with a summary",
 		func(ctx context.Context, h *coppice.Session, b compactBody) (coppice.Receipt, any, error) {
 			if b.Summary == "" || b.Keep < 0 {
 				return coppice.Receipt{}, nil, badInput("the body", errors.New("want a summary, and keep of 0 or more"))
 			}
 			c, err := manager.Compact(ctx, h, &manager.Compaction{Summary: b.Summary, FirstKept: b.From, Keep: b.Keep})
 			return c.Receipt, api.CompactedOf(c), err
-		}, http.StatusUnprocessableEntity)
+		}, http.StatusConflict, http.StatusUnprocessableEntity)
 	handle[sessionPath, struct{}](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/partial", id: "partial", needs: rightWrite, statuses: []int{204},
 		summary: "Say what the assistant has streamed so far, to those who follow the session",
@@ -189,9 +196,8 @@ func (s *Server) partial(ctx context.Context, q *sessionPath) (answer, error) {
 	if err := decode(q.r, &b); err != nil {
 		return answer{}, err
 	}
-	err := s.write(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (bool, error) {
-		err := h.Partial(ctx, b.Partial)
-		return spent(err), err
+	err := s.write(ctx, &q.request, func(ctx context.Context, h *coppice.Session) error {
+		return h.Partial(ctx, b.Partial)
 	})
 	return answer{status: http.StatusNoContent}, err
 }

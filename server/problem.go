@@ -28,6 +28,7 @@ type Problem struct {
 	Code   string `json:"code" doc:"what went wrong, for programs"`
 	Hint   string `json:"hint,omitempty" doc:"what to do"`
 
+	Commit  string            `json:"commit,omitempty" doc:"of outcome-unknown: the commit, as the log would have it"`
 	Winner  *api.Commit       `json:"winner,omitempty" doc:"of conflict: the commit at the head"`
 	Entries []json.RawMessage `json:"entries,omitempty" doc:"of conflict: the entries since the commit of If-Match"`
 	More    bool              `json:"more,omitempty" doc:"of conflict: entries are not all"`
@@ -86,12 +87,16 @@ func problemOf(err error) *problem {
 	}
 	p := newProblem(d.Status, d.Code, d.RequestHint, errors.New(d.Message))
 	p.err = err
-	if d.Status == http.StatusServiceUnavailable {
+	if d.Status == http.StatusServiceUnavailable || d.Status == http.StatusGatewayTimeout {
 		retry(p)
 	}
-	if own, ok := errors.AsType[*coppice.Error](err); ok && own.Winner != nil {
+	own, _ := errors.AsType[*coppice.Error](err)
+	if own != nil && own.Winner != nil {
 		c := api.CommitOf(*own.Winner)
 		p.Winner = &c
+	}
+	if own != nil && errors.Is(err, coppice.ErrCommitUnknown) {
+		p.Commit = own.Commit
 	}
 	return p
 }

@@ -185,7 +185,6 @@ type Server struct {
 	handler http.Handler // the mux behind what every request passes
 
 	writers  *writers
-	inFlight inFlight
 	views    views
 	readers  readers
 	streams  *streams

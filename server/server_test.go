@@ -167,10 +167,9 @@ func TestTurnOverHTTP(t *testing.T) {
 		if k := kept.want(t, 200); k["kept"] == nil {
 			t.Errorf("keep-both: %s", kept.body)
 		}
-		now := s.do("GET", "/v1/sessions/s", "")
-		now.want(t, 200)
-		if kept.etag() != now.etag() { // a write on it is not refused
-			t.Errorf("keep-both: ETag %s, the session's is %s", kept.etag(), now.etag())
+		more := s.do("POST", commits, hello("more"), "If-Match: "+kept.etag()).want(t, 200)
+		if more["kept"] != kept.want(t, 200)["kept"] { // its client goes on where it is
+			t.Errorf("after keep-both: %v", more)
 		}
 		label := fmt.Sprintf(`{"entry":%q,"label":"x"}`, back.want(t, 200)["head"])
 		s.do("POST", "/v1/sessions/s/label", label, "If-Match: "+kept.etag()).want(t, 200)
@@ -493,8 +492,28 @@ func TestDeletedOverHTTP(t *testing.T) {
 	})
 }
 
-// After a claim a commit that was made on an earlier one is refused, though all clients of the server share a handle;
-// so are losing turns that were to be kept. What was stored before is answered again.
+// Clients that name themselves are told apart: a claim fences the others, and not its own client.
+func TestWritersByName(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	first := s.do("POST", commits, hello("x"), "If-Match: *")
+	s.do("POST", "/v1/sessions/s/claim", "{}", "Coppice-Writer: anna").want(t, 200) // on no commit in particular
+	s.do("POST", commits, hello("y"), "If-Match: "+first.etag(), "Coppice-Writer: ben").want(t, 409)
+	s.do("PATCH", "/v1/sessions/s", `{"title":"t"}`, "If-Match: "+first.etag(), "Coppice-Writer: ben").want(t, 409)
+	s.do("POST", commits, hello("y"), "If-Match: "+first.etag(), "Coppice-Writer: anna").want(t, 200)
+	r := s.do("PATCH", "/v1/sessions/s", `{"title":"t"}`, "Coppice-Writer: ben", "Idempotency-Key: k")
+	again := s.do("PATCH", "/v1/sessions/s", `{"title":"t"}`, "Coppice-Writer: ben", "Idempotency-Key: k")
+	if r.want(t, 200)["seq"] != again.want(t, 200)["seq"] || r.etag() != "" {
+		t.Errorf("%s, again %s, ETag %s of a client that has seen no commit", r.body, again.body, r.etag())
+	}
+	list := s.do("GET", commits, "").want(t, 200)["commits"].([]any)
+	if writer := list[0].(map[string]any)["writer"]; writer != "ben" {
+		t.Errorf("the newest commit is of %v", writer)
+	}
+}
+
+// After a claim a commit that was made on an earlier one is refused, though all clients of the server share a handle,
+// or kept as a branch if its client asks for that. What was stored before is answered again.
 func TestClaimFencesClients(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
@@ -503,11 +522,12 @@ func TestClaimFencesClients(t *testing.T) {
 		first.want(t, 200)
 		claim := s.do("POST", "/v1/sessions/s/claim", "{}", "If-Match: *")
 		claim.want(t, 200)
+		if doc := s.do("POST", commits, hello("y"), "If-Match: "+first.etag()).want(t, 409); doc["code"] != "fenced" {
+			t.Errorf("%v", doc)
+		}
 		keep := `{"entries":[{"role":"user","content":"z"}],"onConflict":"keep-both"}`
-		for _, body := range []string{hello("y"), keep} {
-			if doc := s.do("POST", commits, body, "If-Match: "+first.etag()).want(t, 409); doc["code"] != "fenced" {
-				t.Errorf("%v", doc)
-			}
+		if doc := s.do("POST", commits, keep, "If-Match: "+first.etag()).want(t, 200); doc["kept"] == nil {
+			t.Errorf("%v", doc)
 		}
 		s.do("POST", commits, hello("x"), "If-Match: "+first.etag(), "Idempotency-Key: k").want(t, 200)
 		mine := s.do("POST", commits, hello("mine"), "If-Match: "+claim.etag())
@@ -515,7 +535,7 @@ func TestClaimFencesClients(t *testing.T) {
 		s.do("POST", commits, hello("y"), "If-Match: "+claim.etag()).want(t, 412)
 		s.do("POST", commits, hello("any"), "If-Match: *").want(t, 200)
 		if got := s.do("GET", "/v1/sessions/s/entries", "").ids(t, "entries", "id"); len(got) != 3 {
-			t.Errorf("%d entries, want x, mine and any", len(got))
+			t.Errorf("%d entries on the path, want x, mine and any", len(got))
 		}
 		other, err := s.st.Open(t.Context(), "s", nil)
 		if err != nil {

@@ -39,6 +39,7 @@ type keyedWrite struct {
 	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
 	IfMatch string `header:"If-Match" doc:"the commit that this was made on, or * = the newest; without it 428"`
 	Key     string `header:"Idempotency-Key" maxLength:"256" doc:"stored once however often sent; 1,024 are known"`
+	Writer  string `header:"Coppice-Writer" maxLength:"256" doc:"who writes; a claim fences the other writers"`
 }
 
 func (s *Server) describeSessions() {
@@ -65,14 +66,14 @@ func (s *Server) describeSessions() {
 		method: "GET", path: "/v1/sessions/{id}", id: "getSession", needs: rightRead,
 		summary: "The summary of a session; its ETag is the newest commit", statuses: []int{304},
 	}, s.get)
-	handle[write, api.Moved](s, operation{
+	handle[keyedWrite, api.Moved](s, operation{
 		method: "PATCH", path: "/v1/sessions/{id}", id: "changeSession", needs: rightWrite,
 		summary: "Change title, working directory and metadata", body: reflect.TypeFor[sessionChange](),
-		errors: []int{409, 412, 428, 507},
+		errors: []int{409, 412, 422, 507},
 	}, s.patch)
 	handle[deleteQuery, api.Deleted](s, operation{
 		method: "DELETE", path: "/v1/sessions/{id}", id: "deleteSession", needs: rightWrite,
-		summary: "Delete a session for good, or into the trash", errors: []int{409, 412, 428, 507},
+		summary: "Delete a session for good, or into the trash", errors: []int{412, 428, 507},
 		text: "`coppice trash` lists what is in the trash, and restores it.",
 	}, s.remove)
 }
@@ -349,7 +350,7 @@ type sessionChange struct {
 	Meta  map[string]*string `json:"meta,omitempty" doc:"by key; null removes it, and keys that are absent stay"`
 }
 
-func (s *Server) patch(ctx context.Context, q *write) (answer, error) {
+func (s *Server) patch(ctx context.Context, q *keyedWrite) (answer, error) {
 	var body sessionChange
 	if err := decode(q.r, &body); err != nil {
 		return answer{}, err
@@ -357,10 +358,11 @@ func (s *Server) patch(ctx context.Context, q *write) (answer, error) {
 	if _, own := body.Meta[q.on.Only.Key]; own && q.on.Only.Key != "" {
 		return answer{}, ErrForbidden
 	}
-	return s.move(ctx, &q.request, "", func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
-		r, err := h.SetInfo(ctx, coppice.InfoChange{Title: body.Title, Cwd: body.Cwd, Meta: body.Meta})
-		return r, api.MovedOf(r), err
-	})
+	change := coppice.InfoChange{Title: body.Title, Cwd: body.Cwd, Meta: body.Meta}
+	return s.move(ctx, &q.request, keys{q.Key, q.Writer, true},
+		func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, any, error) {
+			return moved(h.SetInfo(ctx, change, o...))
+		})
 }
 
 func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
@@ -372,10 +374,13 @@ func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
 	if q.Trash && s.o.Trash == "" {
 		return answer{}, badInput("trash", errors.New("the server has no trash"))
 	}
-	a, err := s.move(ctx, &q.request, "", func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
+	a, err := s.own(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
 		doc, err := s.delete(ctx, q, h.Head().Commit)
 		return coppice.Receipt{}, doc, err
 	})
+	if err == nil {
+		s.views.forget(func(of writerKey) bool { return of == writerKey{q.on.Store, q.id} })
+	}
 	if !errors.Is(err, coppice.ErrDeleted) {
 		return a, err
 	}

@@ -156,7 +156,7 @@ func (s *Server) fork(ctx context.Context, q *write) (answer, error) {
 		return answer{}, err
 	}
 	var id string
-	a, err := s.move(ctx, &q.request, "", func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
+	a, err := s.own(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
 		var o *coppice.SessionOptions
 		if b.Title != "" {
 			o = &coppice.SessionOptions{Title: b.Title, Cwd: h.Info().Cwd}

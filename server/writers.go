@@ -31,62 +31,34 @@ type writerKey struct {
 	id    string
 }
 
-// writer is the handle of a session, which all its requests share. One write is made at a time: each but the first
-// of two writes on one commit would lose anyway.
+// writer is the handle of a session, which all its requests share: its lock lets one write after the other.
 type writer struct {
 	key   writerKey
 	ready chan struct{} // closed when s or err is set
 	s     *coppice.Session
 	err   error
 
-	turn chan struct{} // holds one token: who has it writes
-
 	// By writers.mu:
 	users int
 	timer *time.Timer // closes the handle when it was idle for long enough
-	spent bool        // replaced: whoever waits for its turn takes the next handle
+	gone  bool        // its session was deleted, or is damaged: the next user opens another one
 }
 
 func newWriters(idle time.Duration, limit int) *writers {
 	return &writers{idle: idle, limit: limit, open: map[writerKey]*writer{}}
 }
 
-// use runs f on the handle of a session, while no other write to the session runs in this process. If ctx ends
-// before f begins, f does not run. f says with spent that the handle must not be used any more.
-func (ws *writers) use(
-	ctx context.Context, key writerKey, f func(*coppice.Session) (spent bool, err error),
-) error {
-	for {
-		w, err := ws.acquire(ctx, key)
-		if err != nil {
-			return err
-		}
-		again, err := ws.run(ctx, w, f)
-		if !again {
-			return err
-		}
+// use runs f on the handle of a session.
+func (ws *writers) use(ctx context.Context, key writerKey, f func(*coppice.Session) error) error {
+	w, err := ws.acquire(ctx, key)
+	if err != nil {
+		return err
 	}
-}
-
-// run waits for the turn of a writer, and runs f; again = the handle was replaced meanwhile.
-func (ws *writers) run(
-	ctx context.Context, w *writer, f func(*coppice.Session) (bool, error),
-) (again bool, err error) {
 	defer ws.release(w)
-	select {
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	case <-w.turn:
+	if err = f(w.s); errors.Is(err, coppice.ErrDeleted) || errors.Is(err, coppice.ErrCorrupt) {
+		ws.drop(w)
 	}
-	defer func() { w.turn <- struct{}{} }()
-	if ws.isSpent(w) {
-		return true, nil
-	}
-	spent, err := f(w.s)
-	if spent {
-		ws.replace(w)
-	}
-	return false, err
+	return err
 }
 
 // acquire returns the handle of a session, opening it if no one has.
@@ -98,7 +70,7 @@ func (ws *writers) acquire(ctx context.Context, key writerKey) (*writer, error) 
 	if first { // for all that wait, so the end of this request is not the end of the opening
 		w.s, w.err = key.store.Open(context.WithoutCancel(ctx), key.id, &coppice.SessionOptions{NameLeft: true})
 		if w.err != nil {
-			ws.replace(w)
+			ws.drop(w)
 		}
 		close(w.ready)
 	}
@@ -127,8 +99,7 @@ func (ws *writers) enter(key writerKey) (w *writer, first bool, err error) {
 		if len(ws.open) >= ws.limit && !ws.dropIdle() {
 			return nil, false, fmt.Errorf("session %s: %w: the limit is %d", key.id, errBusy, ws.limit)
 		}
-		w, first = &writer{key: key, ready: make(chan struct{}), turn: make(chan struct{}, 1)}, true
-		w.turn <- struct{}{}
+		w, first = &writer{key: key, ready: make(chan struct{})}, true
 		ws.open[key] = w
 	}
 	w.users++
@@ -152,7 +123,7 @@ func (ws *writers) dropIdle() bool {
 	return false
 }
 
-// release ends the use of a handle. The last user of one that was replaced closes it.
+// release ends the use of a handle. The last user of one that is gone closes it.
 func (ws *writers) release(w *writer) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -160,7 +131,7 @@ func (ws *writers) release(w *writer) {
 	w.users--
 	switch {
 	case w.users > 0:
-	case w.spent || ws.closed:
+	case w.gone || ws.closed:
 		ws.end(w)
 	default:
 		w.timer = time.AfterFunc(ws.idle, func() { ws.expire(w) })
@@ -177,20 +148,14 @@ func (ws *writers) expire(w *writer) {
 	}
 }
 
-// replace makes the next user of the session open a new handle.
-func (ws *writers) replace(w *writer) {
+// drop makes the next user of the session open a new handle.
+func (ws *writers) drop(w *writer) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	w.spent = true
+	w.gone = true
 	if ws.open[w.key] == w {
 		delete(ws.open, w.key)
 	}
-}
-
-func (ws *writers) isSpent(w *writer) bool {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	return w.spent
 }
 
 // forget drops the handles of a store that closes them. No request uses one.
@@ -224,7 +189,7 @@ func (ws *writers) close() {
 	ws.closed = true
 	for key, w := range ws.open {
 		delete(ws.open, key)
-		w.spent = true
+		w.gone = true
 		if w.users == 0 {
 			ws.end(w)
 		}

@@ -39,9 +39,9 @@ func TestWritersAreBounded(t *testing.T) {
 		}
 	}
 	use := func(ws *writers, id string, f func(*coppice.Session)) error {
-		return ws.use(t.Context(), writerKey{st, id}, func(h *coppice.Session) (bool, error) {
+		return ws.use(t.Context(), writerKey{st, id}, func(h *coppice.Session) error {
 			f(h)
-			return false, nil
+			return nil
 		})
 	}
 	ws := newWriters(time.Hour, 2)

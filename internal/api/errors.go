@@ -155,7 +155,9 @@ func standing(code string) (exit, status int) {
 		return ExitConflict, http.StatusConflict
 	case "corrupt":
 		return ExitCorrupt, http.StatusInternalServerError
-	case "outcome-unknown", "delete-unfinished":
+	case "outcome-unknown":
+		return ExitUnknown, http.StatusGatewayTimeout
+	case "delete-unfinished":
 		return ExitUnknown, http.StatusServiceUnavailable
 	case "interrupted":
 		return ExitInterrupted, http.StatusServiceUnavailable

@@ -101,6 +101,9 @@ func (m *moved) Error() string { return "the head moved" }
 // try makes one request on the newest state that the handle knows, and sends it. A *moved error: again.
 func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 	tip := j.Tip()
+	if tip.Summary.Tombstone {
+		return Result{}, store.Deleted(tip.Object(false))
+	}
 	// 1. A key that is known is answered before anything is judged.
 	if k, err := j.keyed(ctx, tip, c); err != nil {
 		return Result{}, j.refused(ctx, tip, c, err)
@@ -167,7 +170,11 @@ func (j *Journal) refused(ctx context.Context, tip *state.State, c Call, err err
 	if c.Key == "" && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) || errors.Is(err, ErrUnknown) {
 		return err
 	}
-	if now, lerr := j.newest(ctx); lerr == nil && now.Summary.Commit != tip.Summary.Commit {
+	now, lerr := j.newest(ctx)
+	switch {
+	case errors.Is(lerr, store.ErrDeleted) && errors.Is(err, fs.ErrNotExist):
+		return lerr
+	case lerr == nil && now.Summary.Commit != tip.Summary.Commit:
 		return &moved{now: now}
 	}
 	return err

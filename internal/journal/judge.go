@@ -26,8 +26,6 @@ func (j *Journal) judge(tip *state.State, s *Step) (kept, behind bool, err error
 	fence := tip.Claimed > base.Seq && !own
 	behind = base.Commit != tip.Summary.Commit && !base.inForce(tip)
 	switch {
-	case tip.Summary.Tombstone:
-		return false, behind, store.Deleted(tip.Object(false))
 	case base.Commit == "" && tip.Summary.Commit != "":
 		return false, behind, j.notApplied("create", fmt.Errorf("the session already exists: %w", fs.ErrExist))
 	case s.Claim, s.Note && !fence:

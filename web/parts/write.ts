@@ -52,7 +52,7 @@ export function useWrite(close: () => void, once = true): Write {
 /** isUnknown reports whether what failed may be stored all the same: there was no answer, or not that of the server. */
 function isUnknown(err: unknown): boolean {
   return err instanceof Failure && err.problem.code !== "busy" &&
-    ([0, 502, 503, 504].includes(err.status) || err.problem.code === "in-flight");
+    [0, 502, 503, 504].includes(err.status);
 }
 
 /** reason returns why a write failed. After a lost race the newest commit is read, so that trying again can work. */

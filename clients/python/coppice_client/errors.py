@@ -20,7 +20,7 @@ class CoppiceError(Exception):
     def __init__(self, detail: str, code: str = "connection", status: int = 0, problem: Any = None, pause: float = 0):
         self.detail, self.code, self.status, self.problem, self.pause = detail, code, status, problem or {}, pause
         self.hint = str(self.problem.get("hint", ""))
-        self.passing = status in (408, 429, 502, 503, 504) or code in ("connection", "in-flight", "proxy")
+        self.passing = status in (408, 429, 502, 503, 504) or code in ("connection", "proxy")
         super().__init__(f"{code}: {detail}" + (f" ({self.hint})" if self.hint else ""))
 
     def as_kind(self, kind: type[CoppiceError]) -> CoppiceError:

@@ -112,7 +112,7 @@ class Resource:
                 if unknown and not looked_for_key:
                     failed.outcome = "unknown"
                 raise failed
-            unknown = writes and (unknown or failed.outcome == "unknown" or failed.code == "in-flight")
+            unknown = writes and (unknown or failed.outcome == "unknown")
             failed = failed.as_kind(OutcomeUnknown if unknown else Unavailable)
             if once:
                 raise failed

@@ -638,6 +638,8 @@ class _Problem(TypedDict):
 
 
 class Problem(_Problem, total=False):
+    commit: str
+    """of outcome-unknown: the commit, as the log would have it"""
     entries: list[Any]
     """of conflict: the entries since the commit of If-Match"""
     hint: str

@@ -57,7 +57,7 @@ class RequestsTest(Case):
 
     def test_a_commit_is_repeated_as_it_was(self) -> None:
         lost = ConnectionResetError("cut")
-        store = self.store(lost, problem(409, "in-flight"), (502, {}, b"<html>"), problem(503, "outcome-unknown"),
+        store = self.store(lost, problem(429, "busy"), (502, {}, b"<html>"), problem(503, "outcome-unknown"),
                            problem(429, "busy"), problem(408, "slow-body"), (200, {"etag": '"c1"'}, RECEIPT))
         session = store.session("s")
         session.base = "c0"

@@ -47,7 +47,7 @@ type Try<T> = { answer: Answer<T> } | { answer?: never; problem: Problem; wait: 
 /** Reports whether the same request may succeed later. A status of 500 without a code is a proxy's. */
 export function transient({ status = 0, code }: Problem): boolean {
   if (code === "answer") return false;
-  return [0, 408, 429, 502, 503, 504].includes(status) || code === "in-flight" || (status >= 500 && !code);
+  return [0, 408, 429, 502, 503, 504].includes(status) || (status >= 500 && !code);
 }
 /** Of the problems after which a write is sent again, those which say that nothing was stored. */
 const unstored = new Set<unknown>([429, "slow-body", "busy", "in-doubt"]);

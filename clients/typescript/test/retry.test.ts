@@ -5,7 +5,7 @@ import { test } from "./limit.js";
 import { json, network, problem, stored, writes, type Reply } from "./network.js";
 
 test("a commit is sent again with the same key, bytes and base, and longer waits each time", async () => {
-  const n = network(["broken", new Response("<html>", { status: 502 }), problem(409, "in-flight"), "broken", stored({ repeated: true })]);
+  const n = network(["broken", new Response("<html>", { status: 502 }), problem(429, "busy"), "broken", stored({ repeated: true })]);
   const r = await n.session.commit([{ role: "user", content: "x" }], { state: { a: 1 } });
   assert.equal(r.repeated, true);
   assert.equal(n.session.base, "c1");

@@ -891,6 +891,8 @@ export interface components {
         Problem: {
             /** @description what went wrong, for programs */
             code: string;
+            /** @description of outcome-unknown: the commit, as the log would have it */
+            commit?: string;
             /** @description what went wrong, one line for people */
             detail: string;
             /** @description of conflict: the entries since the commit of If-Match */
@@ -1577,6 +1579,10 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
+                /** @description stored once however often sent; 1,024 are known */
+                "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -1672,6 +1678,8 @@ export interface operations {
                 "If-Match"?: string;
                 /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -1716,6 +1724,10 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
+                /** @description stored once however often sent; 1,024 are known */
+                "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -1772,6 +1784,8 @@ export interface operations {
                 "If-Match"?: string;
                 /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -1896,6 +1910,8 @@ export interface operations {
                 "If-Match"?: string;
                 /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -2064,6 +2080,10 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
+                /** @description stored once however often sent; 1,024 are known */
+                "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -2194,6 +2214,8 @@ export interface operations {
                 "If-Match"?: string;
                 /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -2318,6 +2340,8 @@ export interface operations {
                 "If-Match"?: string;
                 /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
             };
             path: {
                 /** @description the session's id */

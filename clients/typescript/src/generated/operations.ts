@@ -52,7 +52,7 @@ export abstract class SessionOperations extends Requests {
   /** The summary of a session; its ETag is the newest commit. */
   info(o: ReadOptions = {}): Promise<Schemas["Session"]> { return this.get(required.Session, [], {}, o); }
   /** Change title, working directory and metadata. */
-  setInfo(body: Schemas["SessionChange"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "PATCH", path: [], body }, required.Moved, o, false); }
+  setInfo(body: Schemas["SessionChange"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "PATCH", path: [], body }, required.Moved, o, true); }
   /** Which commits changed a value of the state. */
   blame(query: Query<"blame"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["BlameList"]["changes"][number]> { return this.pages("changes", ["blame"], query, o); }
   /** The bytes of an image, or a range of them. */
@@ -62,7 +62,7 @@ export abstract class SessionOperations extends Requests {
   /** Branches and their heads. */
   branches(o: ReadOptions = {}): Promise<Schemas["BranchList"]> { return this.get(required.BranchList, ["branches"], {}, o); }
   /** Take over the session from writers of before. */
-  claim(o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["claim"], body: {} }, required.Moved, o, false); }
+  claim(o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["claim"], body: {} }, required.Moved, o, true); }
   /** Commits, newest first. */
   commits(query: Query<"listCommits"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["CommitList"]["commits"][number]> { return this.pages("commits", ["commits"], query, o); }
   /** One commit, which never changes. */
@@ -80,7 +80,7 @@ export abstract class SessionOperations extends Requests {
   /** One entry, as amendments have it. */
   entry(entry: string, query: Query<"getEntry"> = {}, o: ReadOptions = {}): Promise<RawJSON> { return this.raw(["entries", entry], query, o); }
   /** Name an entry for people; the head stays. */
-  label(body: Schemas["LabelBody"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["label"], body }, required.Moved, o, false); }
+  label(body: Schemas["LabelBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["label"], body }, required.Moved, o, true); }
   /** Labels of entries. */
   labels(o: ReadOptions = {}): Promise<Schemas["LabelList"]> { return this.get(required.LabelList, ["labels"], {}, o); }
   /** The drawn tree in at most 2,048 buckets. */
