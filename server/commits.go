@@ -23,7 +23,7 @@ type newCommit struct {
 	Docs       map[string]json.RawMessage `json:"docs,omitempty" doc:"documents by name; null removes"`
 	Reason     string                     `json:"reason,omitempty" maxLength:"32"`
 	OnKnownID  string                     `json:"onKnownId,omitempty" enum:"error,ignore,amend"`
-	OnConflict string                     `json:"onConflict,omitempty" enum:"fail,keep-both"`
+	OnConflict string                     `json:"onConflict,omitempty" enum:"fail,keep-both,keep-fenced"`
 }
 
 func (s *Server) describeCommits() {
@@ -31,7 +31,8 @@ func (s *Server) describeCommits() {
 		method: "POST", path: "/v1/sessions/{id}/commits", id: "commit", needs: rightWrite,
 		summary: "Commit entries and state, all or nothing",
 		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the " +
-			"winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept.",
+			"winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept; with " +
+			"keep-fenced also where another client has claimed the session.",
 		body: reflect.TypeFor[newCommit](), size: sizeTurn, names: true, errors: []int{409, 412, 428, 507},
 	}, s.commit)
 	handle[sessionPath, api.Resume](s, operation{
@@ -83,11 +84,11 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 		t.Entries[i].OnKnownID = known
 	}
 	switch b.OnConflict {
-	case "", "fail":
-	case "keep-both":
+	case "", "fail", "keep-both":
+	case "keep-fenced":
 		t.KeepBoth = true
 	default:
-		return t, badInput("onConflict", fmt.Errorf("%.40q: want fail or keep-both", b.OnConflict))
+		return t, badInput("onConflict", fmt.Errorf("%.40q: want fail, keep-both or keep-fenced", b.OnConflict))
 	}
 	return t, nil
 }
@@ -115,7 +116,12 @@ func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
 	t.Base, t.Writer = made, q.Writer
 	var r coppice.Receipt
 	err = s.write(ctx, &q.request, func(ctx context.Context, h *coppice.Session) error {
-		if r, err = h.Commit(ctx, t); err != nil {
+		r, err = h.Commit(ctx, t)
+		if errors.Is(err, coppice.ErrConflict) && b.OnConflict == "keep-both" {
+			t.KeepBoth = true // a fence was none at first: its client would not learn of it
+			r, err = h.Commit(ctx, t)
+		}
+		if err != nil {
 			r, err = s.settled(ctx, h, err)
 		}
 		switch {

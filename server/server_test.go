@@ -512,8 +512,8 @@ func TestWritersByName(t *testing.T) {
 	}
 }
 
-// After a claim a commit that was made on an earlier one is refused, though all clients of the server share a handle,
-// or kept as a branch if its client asks for that. What was stored before is answered again.
+// After a claim a commit that was made on an earlier one is refused, though all clients of the server share a handle; so
+// are losing turns that were to be kept, unless a fenced one is to be. What was stored before is answered again.
 func TestClaimFencesClients(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
@@ -522,10 +522,13 @@ func TestClaimFencesClients(t *testing.T) {
 		first.want(t, 200)
 		claim := s.do("POST", "/v1/sessions/s/claim", "{}", "If-Match: *")
 		claim.want(t, 200)
-		if doc := s.do("POST", commits, hello("y"), "If-Match: "+first.etag()).want(t, 409); doc["code"] != "fenced" {
-			t.Errorf("%v", doc)
-		}
 		keep := `{"entries":[{"role":"user","content":"z"}],"onConflict":"keep-both"}`
+		for _, body := range []string{hello("y"), keep} {
+			if doc := s.do("POST", commits, body, "If-Match: "+first.etag()).want(t, 409); doc["code"] != "fenced" {
+				t.Errorf("%v", doc)
+			}
+		}
+		keep = strings.Replace(keep, "keep-both", "keep-fenced", 1)
 		if doc := s.do("POST", commits, keep, "If-Match: "+first.etag()).want(t, 200); doc["kept"] == nil {
 			t.Errorf("%v", doc)
 		}

@@ -87,7 +87,7 @@ class AsyncSession(_Session):
 
     async def commit(
         self, entries: Iterable[Any] = (), *, docs: dict[str, Any] | None = None, manager: Any = UNSET,
-        on_conflict: Literal["fail", "keep-both"] | None = None,
+        on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
         on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
         key: str = "", base: str = "",
     ) -> Committed:

@@ -254,16 +254,16 @@ class SessionOperations(Resource):
 
     def commit(
         self, entries: Iterable[Any] = (), *, docs: dict[str, Any] | None = None, manager: Any = UNSET,
-        on_conflict: Literal["fail", "keep-both"] | None = None,
+        on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
         on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
         key: str = "", base: str = "",
     ) -> Committed:
         """Commit entries and state, all or nothing. Entries without a parent grow from the head of the commit in
         If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is
-        stored on a branch, kept. Once, or not at all: it is repeated with its key until its outcome is known. A
-        session remembers the keys of its last 1,024 commits that had one. What is absent is unchanged; None clears
-        state and manager. base is the handle's, and the key, of at most 250 characters, is made here, unless they are
-        given; base="*" commits on whatever is newest."""
+        stored on a branch, kept; with keep-fenced also where another client has claimed the session. Once, or not at
+        all: it is repeated with its key until its outcome is known. A session remembers the keys of its last 1,024
+        commits that had one. What is absent is unchanged; None clears state and manager. base is the handle's, and the
+        key, of at most 250 characters, is made here, unless they are given; base="*" commits on whatever is newest."""
         return self._commit(
             {"docs": docs, "entries": list(entries), "manager": Raw("null") if manager is None else manager,
             "onConflict": on_conflict, "onKnownId": on_known_id, "reason": reason,

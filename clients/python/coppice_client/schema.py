@@ -555,7 +555,7 @@ class NewCommit(TypedDict, total=False):
     """messages of any provider, or entries"""
     manager: Any
     """as state, of the conversation manager"""
-    onConflict: Literal["fail", "keep-both"]
+    onConflict: Literal["fail", "keep-both", "keep-fenced"]
     onKnownId: Literal["error", "ignore", "amend"]
     reason: str
     state: Any

@@ -51,4 +51,4 @@ export const writes: Record<string, Operation> = {
   compact: (s, o) => s.compact({ summary: "s" }, o), label: (s, o) => s.label({ entry: "e", label: "l" }, o),
   snapshot: (s, o) => s.snapshot({}, o), fork: (s, o) => s.fork({ id: "new" }, o), import: (_, o, store) => store.import("{}", o),
 };
-export const keyed = new Set(["commit", "branch", "edit", "rollback", "switch", "create"]);
+export const keyed = new Set(["commit", "branch", "edit", "rollback", "switch", "create", "label", "claim", "setInfo"]);

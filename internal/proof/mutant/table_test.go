@@ -266,7 +266,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "moves-forget-their-key", broken: "a move is made again under a key that is known",
-		edits: []edit{{moveGo, "\tc := journal.Call{Key: k.Key, Digest: k.digest}\n", "\tc := journal.Call{}\n"}},
+		edits: []edit{{moveGo, "\tc := journal.Call{Key: k.Key, Digest: k.digest,", "\tc := journal.Call{"}},
 		suite: "move_keys_test.go", pkg: ".", run1: "TestMovesWithKeys",
 		want: "the repeat",
 	},
@@ -297,7 +297,7 @@ var mutants = []mutant{
 	{
 		name:   "moves-without-outline",
 		broken: "a line that moves the head does not contain the outline that a listing shows",
-		edits:  []edit{{composeGo, "\t\trec.Outline = step.Outline\n", "\t\trec.Outline = nil\n"}},
+		edits:  []edit{{composeGo, "\t\trec.Outline = step.Outline(entries)\n", "\t\trec.Outline = nil\n"}},
 		suite:  "lifecycle_disk_info_test.go", pkg: ".", run1: "TestInfoAfterMoves",
 		want: "the handle reports",
 	},

@@ -92,7 +92,7 @@ export interface paths {
         get: operations["listCommits"];
         /**
          * Commit entries and state, all or nothing
-         * @description Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept.
+         * @description Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept; with keep-fenced also where another client has claimed the session.
          */
         post: operations["commit"];
     };
@@ -815,7 +815,7 @@ export interface components {
             /** @description as state, of the conversation manager */
             manager?: unknown;
             /** @enum {string} */
-            onConflict?: "fail" | "keep-both";
+            onConflict?: "fail" | "keep-both" | "keep-fenced";
             /** @enum {string} */
             onKnownId?: "error" | "ignore" | "amend";
             reason?: string;
