@@ -184,14 +184,14 @@ type Server struct {
 	api     huma.API
 	handler http.Handler // the mux behind what every request passes
 
-	writers  *writers
-	views    views
-	readers  readers
-	streams  *streams
-	tenants  tenants
-	indexes  indexes
-	usages   manager.UsageCache
-	growths  growths
+	writers *writers
+	views   views
+	readers readers
+	streams *streams
+	tenants tenants
+	indexes indexes
+	usages  manager.UsageCache
+	growths growths
 
 	bodies, files                  *budget // bytes
 	imports, searches, subscribers *budget

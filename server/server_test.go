@@ -512,8 +512,8 @@ func TestWritersByName(t *testing.T) {
 	}
 }
 
-// After a claim a commit that was made on an earlier one is refused, though all clients of the server share a handle; so
-// are losing turns that were to be kept, unless a fenced one is to be. What was stored before is answered again.
+// After a claim a commit that was made on an earlier one is refused, though all clients of the server share a handle;
+// so are losing turns that were to be kept, unless a fenced one is to be. What was stored before is answered again.
 func TestClaimFencesClients(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
