@@ -4,8 +4,24 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
+
+// Goldens compares what at least so many files testdata/*.jsonl become with the golden files next to them.
+func Goldens(t *testing.T, update bool, least int, become func(t *testing.T, data []byte) string) {
+	t.Helper()
+	names := Must(filepath.Glob("testdata/*.jsonl"))(t)
+	if len(names) < least {
+		t.Fatal(names)
+	}
+	for _, name := range names {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			got := become(t, Must(os.ReadFile(name))(t))
+			Golden(t, update, strings.TrimSuffix(name, ".jsonl")+".golden", []byte(got))
+		})
+	}
+}
 
 // Golden compares got with a golden file, which it writes first if update is set, and returns what is in the file.
 func Golden(t testing.TB, update bool, file string, got []byte) []byte {

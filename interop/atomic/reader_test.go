@@ -1,44 +1,29 @@
 package atomic
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
-
-func open(data []byte) *Reader {
-	src := interop.Source{Name: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
-	return NewReader(src, interop.Options{Now: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)})
-}
+var lf = readtest.Lines
 
 func readAll(r *Reader) (h interop.Header, entries []transcript.Entry, err error) {
-	if h, err = r.Header(); err != nil {
-		return h, nil, err
+	h, lines, err := readtest.All(r)
+	for i, l := range lines {
+		entries = append(entries, l.Entry(uint64(i)))
 	}
-	for {
-		d, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return h, entries, r.Close()
-		}
-		if err != nil {
-			return h, entries, err
-		}
-		l, err := transcript.ParseLine(d.Raw)
-		if err != nil {
-			return h, entries, err
-		}
-		entries = append(entries, l.Entry(uint64(len(entries))))
-	}
+	return h, entries, err
+}
+
+func open(data []byte) *Reader {
+	return NewReader(readtest.Bytes("x", data), interop.Options{Now: readtest.Now})
 }
 
 const (

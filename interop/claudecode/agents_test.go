@@ -63,9 +63,9 @@ func TestAgentsThatNothingNames(t *testing.T) {
 			_, r := readFile(t, "/home/11.jsonl", files)
 			var ids []string
 			for _, k := range children(t, r) {
-				ids = append(ids, k.header.ID)
-				if k.header.Parent != r.header.ID || k.talk(t, "") != "u:x1 a:x2" {
-					t.Errorf("%+v: %s", k.header, k.talk(t, ""))
+				ids = append(ids, k.Header.ID)
+				if k.Header.Parent != r.header.ID || k.Talk(t, "") != "u:x1 a:x2" {
+					t.Errorf("%+v: %s", k.Header, k.Talk(t, ""))
 				}
 			}
 			if got := strings.Join(ids, " "); got != c.want || len(r.Diagnostics()) != c.notes {
@@ -103,7 +103,7 @@ func TestListedNames(t *testing.T) {
 		return nil, nil
 	}
 	r := NewReader(src, options())
-	if kids := children(t, r); len(kids) != 1 || kids[0].header.ID != "agent-a" {
+	if kids := children(t, r); len(kids) != 1 || kids[0].Header.ID != "agent-a" {
 		t.Errorf("%d children", len(kids))
 	}
 	if a := "agent-a.jsonl"; !slices.Equal(asked, []string{a, a, a}) { // whose it is, its index, its lines

@@ -162,14 +162,14 @@ func TestWrittenTwice(t *testing.T) {
 	for name, tt := range twice {
 		t.Run(name, func(t *testing.T) {
 			s, r := read(t, file(append(script("u"), tt.nodes...)...))
-			if got := s.talk(t, ""); got != "u:u "+tt.want {
+			if got := s.Talk(t, ""); got != "u:u "+tt.want {
 				t.Errorf("context\n got %s\nwant %s", got, tt.want)
 			}
 			n := 0
-			for _, e := range s.entries {
+			for _, e := range s.Entries {
 				if a, ok := e.Amendment(); ok {
 					n++
-					if s.byID[a.Target] >= s.byID[e.ID] {
+					if s.ByID[a.Target] >= s.ByID[e.ID] {
 						t.Errorf("%s comes before what it amends", e.Raw)
 					}
 				}

@@ -19,14 +19,14 @@ func children(t testing.TB, r *Reader) []session {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := session{header: c.Header, byID: map[string]int{}}
+		s := session{Header: c.Header, ByID: map[string]int{}}
 		for d, err := range c.Entries {
 			if err != nil {
 				t.Fatal(err)
 			}
 			one := collectOne(t, d.Raw)
-			s.byID[one.ID] = len(s.entries)
-			s.entries = append(s.entries, one.Entry(uint64(len(s.entries))))
+			s.ByID[one.ID] = len(s.Entries)
+			s.Entries = append(s.Entries, one.Entry(uint64(len(s.Entries))))
 		}
 		out = append(out, s)
 	}
@@ -46,7 +46,7 @@ func TestSidechains(t *testing.T) {
 		node{id: "r1", parent: "a1", typ: "user", content: result("task1")}, node{id: "r2", parent: "a1", typ: "user", content: result("task2")},
 	)
 	s, r := read(t, text)
-	if got := s.talk(t, ""); got != "u:u1 a:+task1+task2 r:out-task1=task1 r:out-task2=task2" {
+	if got := s.Talk(t, ""); got != "u:u1 a:+task1+task2 r:out-task1=task1 r:out-task2=task2" {
 		t.Errorf("session: %s", got)
 	}
 	for range 2 { // they can be read again
@@ -55,10 +55,10 @@ func TestSidechains(t *testing.T) {
 			t.Fatalf("%d children", len(kids))
 		}
 		for i, want := range []string{"u:x1 a:x2+cx r:out-cx=cx a:x5", "u:y1 a:+cy r:out-cy=cy"} {
-			if got := kids[i].talk(t, ""); got != want {
+			if got := kids[i].Talk(t, ""); got != want {
 				t.Errorf("child %d: %s", i, got)
 			}
-			if h := kids[i].header; h.Parent != "s1" || h.ID != []string{"x1", "y1"}[i] || h.Created.IsZero() || h.Cwd != "/w" {
+			if h := kids[i].Header; h.Parent != "s1" || h.ID != []string{"x1", "y1"}[i] || h.Created.IsZero() || h.Cwd != "/w" {
 				t.Errorf("header %+v", h)
 			}
 		}
@@ -86,9 +86,9 @@ func TestSubagentFiles(t *testing.T) {
 	kids := children(t, r)
 	var ids []string
 	for _, k := range kids {
-		ids = append(ids, k.header.ID)
-		if k.header.Parent != "s1" || k.talk(t, "") != "u:x1 a:x2" {
-			t.Errorf("%+v: %s", k.header, k.talk(t, ""))
+		ids = append(ids, k.Header.ID)
+		if k.Header.Parent != "s1" || k.Talk(t, "") != "u:x1 a:x2" {
+			t.Errorf("%+v: %s", k.Header, k.Talk(t, ""))
 		}
 	}
 	if got := strings.Join(ids, " "); got != "agent-cd34 agent-ab12" {
@@ -98,8 +98,8 @@ func TestSubagentFiles(t *testing.T) {
 		t.Error(r.Diagnostics())
 	}
 	s, _ := read(t, sub)
-	if s.header.ID != "agent-ab12" || s.header.Parent != "s1" || s.talk(t, "") != "u:x1 a:x2" {
-		t.Errorf("%+v: %s", s.header, s.talk(t, ""))
+	if s.Header.ID != "agent-ab12" || s.Header.Parent != "s1" || s.Talk(t, "") != "u:x1 a:x2" {
+		t.Errorf("%+v: %s", s.Header, s.Talk(t, ""))
 	}
 }
 

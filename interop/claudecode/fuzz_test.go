@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -49,79 +49,21 @@ func check(t *testing.T, text string) {
 		}
 		return
 	}
-	s := session{header: h, byID: map[string]int{}}
-	for {
-		d, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
+	s := readtest.Collect(t, h, r.Next)
+	for _, e := range s.Entries[min(1, len(s.Entries)):] {
+		if e.ParentID == "" {
+			t.Fatalf("%s has no parent", e.ID)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw, err := d.Line("", "", now)
-		if err != nil {
-			t.Fatalf("%v: %.300s", err, d.Raw)
-		}
-		l := collectOne(t, raw)
-		if _, ok := s.byID[l.ID]; ok {
-			t.Fatalf("id %s twice", l.ID)
-		}
-		if _, ok := s.byID[l.ParentID]; !ok && len(s.entries) > 0 {
-			t.Fatalf("%s comes before its parent %q", l.ID, l.ParentID)
-		}
-		s.byID[l.ID] = len(s.entries)
-		s.entries = append(s.entries, l.Entry(uint64(len(s.entries))))
 	}
-	transcript.BuildContext(s.path(t, ""), transcript.Coppice)
+	transcript.BuildContext(s.Path(t, ""), transcript.Coppice)
 	children(t, r)
 	if _, err := Write(io.Discard, h, drafts(&s)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestMutations does with seeds what fuzzing does without an end: lines cut, doubled, moved, their parts
-// exchanged, bytes changed.
-func TestMutations(t *testing.T) {
-	testutil.SkipSizes(t)
-	names, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines, tokens []string
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, strings.SplitAfter(string(data), "\n")...)
-		tokens = append(tokens, strings.FieldsFunc(string(data), func(r rune) bool { return strings.ContainsRune("{}[],:\n", r) })...)
-	}
-	for seed := range uint64(200) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		var text []string
-		for range 1 + rnd.IntN(25) {
-			line := lines[rnd.IntN(len(lines))]
-			for rnd.IntN(3) == 0 && len(line) > 0 {
-				at := rnd.IntN(len(line))
-				switch rnd.IntN(5) {
-				case 0:
-					line = line[:at]
-				case 1:
-					line = line[:at] + string(rune(rnd.IntN(256))) + line[at+1:]
-				case 2:
-					line = line[:at] + line[at/2:]
-				default:
-					line = strings.Replace(line, tokens[rnd.IntN(len(tokens))], tokens[rnd.IntN(len(tokens))], 1)
-				}
-			}
-			text = append(text, line)
-		}
-		check(t, strings.Join(text, ""))
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
-}
+// TestMutations does with seeds what fuzzing does without an end.
+func TestMutations(t *testing.T) { testutil.Mutations(t, check) }
 
 // FuzzWrite: whatever messages a session holds, the file that it becomes is one that Claude Code loads, and one that
 // is read.
@@ -154,7 +96,7 @@ func FuzzWrite(f *testing.F) {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
 		s, _ := read(t, out.String())
-		if !slices.ContainsFunc(s.entries, func(e transcript.Entry) bool { return strings.Contains(string(e.Raw), `"content":"end"`) }) {
+		if !slices.ContainsFunc(s.Entries, func(e transcript.Entry) bool { return strings.Contains(string(e.Raw), `"content":"end"`) }) {
 			t.Fatalf("the end is gone\n%s", out.String())
 		}
 	})

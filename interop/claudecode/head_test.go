@@ -40,17 +40,17 @@ func TestAppendHead(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := strings.Join(generate(rt).lines, "\n") + "\n"
 		s, _ := read(t, text)
-		head := rapid.SampledFrom(s.entries).Draw(rt, "head").ID
-		if len(transcript.BuildContext(s.path(t, head), transcript.Coppice).OpenCalls) > 0 {
+		head := rapid.SampledFrom(s.Entries).Draw(rt, "head").ID
+		if len(transcript.BuildContext(s.Path(t, head), transcript.Coppice).OpenCalls) > 0 {
 			return // nobody stands between the results of one message
 		}
 		var out bytes.Buffer
 		out.WriteString(text)
-		losses, err := Append(&out, s.header, len(s.entries), drafts(&s), head)
+		losses, err := Append(&out, s.Header, len(s.Entries), drafts(&s), head)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		want, added := s.talk(t, head), out.String()[len(text):]
+		want, added := s.Talk(t, head), out.String()[len(text):]
 		if want == "" {
 			if added != "" || len(losses) != 1 || losses[lostStart] != 1 {
 				rt.Fatalf("before the first message: %v\n%s", losses, added)
@@ -58,11 +58,11 @@ func TestAppendHead(t *testing.T) {
 			return
 		}
 		again, _ := read(t, out.String())
-		if got := again.talk(t, ""); got != want || len(losses) > 0 || want == s.talk(t, "") != (added == "") {
+		if got := again.Talk(t, ""); got != want || len(losses) > 0 || want == s.Talk(t, "") != (added == "") {
 			rt.Fatalf("at %s, %v\n got %s\nwant %s\n%s", head, losses, got, want, added)
 		}
 		if to := named(t, out.String()); added != "" {
-			if strings.Count(added, "\n") != 2 || to == "" || again.talk(t, to) != want {
+			if strings.Count(added, "\n") != 2 || to == "" || again.Talk(t, to) != want {
 				rt.Fatalf("Claude Code goes on at %q\n%s", to, added)
 			}
 		}
@@ -84,22 +84,22 @@ func TestAppendBehindNamed(t *testing.T) {
 	} {
 		text := tree + tt.prompts
 		s, _ := read(t, text)
-		known, last := len(s.entries), s.entries[len(s.entries)-1].ID
+		known, last := len(s.Entries), s.Entries[len(s.Entries)-1].ID
 		var out bytes.Buffer
-		if _, err := Append(&out, s.header, known, drafts(&s), last); err != nil || out.Len() > 0 {
+		if _, err := Append(&out, s.Header, known, drafts(&s), last); err != nil || out.Len() > 0 {
 			t.Errorf("untouched: %v, %s", err, out.String())
 		}
 		l := collectOne(t, []byte(more))
-		s.entries = append(s.entries, l.Entry(uint64(known)))
+		s.Entries = append(s.Entries, l.Entry(uint64(known)))
 		out.WriteString(text)
-		if _, err := Append(&out, s.header, known, drafts(&s), mine); err != nil {
+		if _, err := Append(&out, s.Header, known, drafts(&s), mine); err != nil {
 			t.Fatal(err)
 		}
 		if got := named(t, out.String()); got != tt.want {
 			t.Errorf("behind %s it goes on at %q, want %q\n%s", tt.prompts, got, tt.want, out.String()[len(text):])
 		}
 		again, _ := read(t, out.String())
-		if got := again.talk(t, ""); !strings.HasSuffix(got, "u:more") {
+		if got := again.Talk(t, ""); !strings.HasSuffix(got, "u:more") {
 			t.Errorf("it says %s", got)
 		}
 	}
@@ -127,7 +127,7 @@ func TestReadNamed(t *testing.T) {
 		{prompt("a1", outright) + node{id: "u3", parent: "a1", typ: "user"}.line() + "\n" + prompt("u3", ""), "u:u1 a:a1 u:u3"},
 	} {
 		s, _ := read(t, tree+tt.more)
-		if got := s.talk(t, ""); got != tt.want {
+		if got := s.Talk(t, ""); got != tt.want {
 			t.Errorf("%s\n got %s\nwant %s", tt.more, got, tt.want)
 		}
 	}

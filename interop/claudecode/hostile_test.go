@@ -203,10 +203,10 @@ func TestSizeEntry(t *testing.T) {
 	if got := kinds(r.Diagnostics()); got != "oversize oversize" {
 		t.Error(r.Diagnostics())
 	}
-	if got := s.talk(t, ""); !strings.HasPrefix(got, "u:hi|[5242882 bytes left out") || !strings.HasSuffix(got, "a:+c1 r:=c1") {
+	if got := s.Talk(t, ""); !strings.HasPrefix(got, "u:hi|[5242882 bytes left out") || !strings.HasSuffix(got, "a:+c1 r:=c1") {
 		t.Errorf("%.300s", got)
 	}
-	for _, e := range s.entries {
+	for _, e := range s.Entries {
 		if len(e.Raw) > 1<<20 && e.ID != "r1" {
 			t.Errorf("%s has %d bytes", e.ID, len(e.Raw))
 		}

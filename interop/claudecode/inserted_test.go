@@ -49,7 +49,7 @@ func TestInserted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, _ := read(t, file(node{id: "u", typ: "user", content: tt.content, extra: tt.extra}))
-			path := s.path(t, "")
+			path := s.Path(t, "")
 			row := transcript.RowOf(lineOf(t, path[len(path)-1]), codec.NoParent)
 			if got := row.Role == "user"; got != (tt.want != "") || got && row.Preview != tt.want {
 				t.Errorf("role %q, preview %q, want %q", row.Role, row.Preview, tt.want)
@@ -68,7 +68,7 @@ func TestInsertedWithResults(t *testing.T) {
 	s, _ := read(t, file(
 		node{id: "u", typ: "user"}, node{id: "a", parent: "u", typ: "assistant", content: call("c")},
 		node{id: "r", parent: "a", typ: "user", content: content}))
-	if got, want := s.talk(t, ""), "u:u a:+c r:done=c m:<system-reminder>be brief</system-reminder>"; got != want {
+	if got, want := s.Talk(t, ""), "u:u a:+c r:done=c m:<system-reminder>be brief</system-reminder>"; got != want {
 		t.Errorf("context %s, want %s", got, want)
 	}
 }
@@ -86,7 +86,7 @@ func TestSynthetic(t *testing.T) {
 		}.line()
 		text := file(node{id: "u", typ: "user"}) + strings.ReplaceAll(line, "claude-x", "<synthetic>") + "\n"
 		s, _ := read(t, text)
-		path := s.path(t, "")
+		path := s.Path(t, "")
 		raw := rawjson.Field(path[len(path)-1].Raw, "message")
 		for name, want := range map[string]string{
 			"content": "[]", "errorMessage": fmt.Sprintf("%q", tt.text), "stopReason": `"` + tt.stop + `"`,
@@ -95,7 +95,7 @@ func TestSynthetic(t *testing.T) {
 				t.Errorf("%s: %s is %s, want %s", tt.text, name, got, want)
 			}
 		}
-		if got := s.talk(t, ""); got != "u:u" {
+		if got := s.Talk(t, ""); got != "u:u" {
 			t.Errorf("%s: context %s", tt.text, got)
 		}
 		row := transcript.RowOf(lineOf(t, path[len(path)-1]), codec.NoParent)
@@ -112,10 +112,10 @@ func TestSpread(t *testing.T) {
 	line = line[:from] + `{"0":"e","1":"v","content":[]}` + line[to:]
 	text := file(node{id: "request_1", typ: "user"}) + line + "\n" + file(node{id: "u2", parent: "a", typ: "user"})
 	s, _ := read(t, text)
-	if got := s.talk(t, ""); got != "u:request_1 u:u2" {
+	if got := s.Talk(t, ""); got != "u:request_1 u:u2" {
 		t.Errorf("context %s", got)
 	}
-	path := s.path(t, "")
+	path := s.Path(t, "")
 	failed := path[len(path)-2].Raw
 	if !bytes.Contains(failed, []byte(`"errorMessage":"the`)) || !bytes.Contains(failed, []byte(`"0":"e"`)) {
 		t.Errorf("%s", failed)
@@ -149,7 +149,7 @@ func TestBrokenOff(t *testing.T) {
 			t.Errorf("%s: losses %v, %v", stop, losses, err)
 		}
 		s, _ := read(t, out.String())
-		path := s.path(t, "")
+		path := s.Path(t, "")
 		m := rawjson.Field(path[len(path)-1].Raw, "message")
 		text := func(name string) string { return rawjson.Text(rawjson.Field(m, name)) }
 		got := text("stopReason") + " " + string(rawjson.Field(m, "content")) + " " + text("errorMessage")

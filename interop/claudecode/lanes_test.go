@@ -140,7 +140,7 @@ func TestManyBatches(t *testing.T) {
 		t.Errorf("%d bad lines", r.BadLines())
 	}
 	names := 0
-	for _, e := range s.path(t, "") {
+	for _, e := range s.Path(t, "") {
 		if strings.Contains(string(e.Raw), `"toolName":"Bash"`) {
 			names++
 		}

@@ -240,37 +240,37 @@ func checkShapes(t *testing.T, shapes []shape) {
 	for _, tt := range shapes {
 		t.Run(tt.name, func(t *testing.T) {
 			s, r := read(t, file(tt.nodes...))
-			if got := s.talk(t, ""); got != tt.want {
+			if got := s.Talk(t, ""); got != tt.want {
 				t.Errorf("context\n got %s\nwant %s", got, tt.want)
 			}
 			if got := kinds(r.Diagnostics()); got != tt.diag {
 				t.Errorf("diagnostics %v", r.Diagnostics())
 			}
-			if got := s.branches(t); !slices.Equal(got, tt.branches) {
+			if got := branches(t, &s); !slices.Equal(got, tt.branches) {
 				t.Errorf("other branches %q", got)
 			}
 			for _, n := range tt.nodes {
-				if _, ok := s.byID[n.id]; !ok && !strings.HasPrefix(n.id, "b") { // a boundary is one with its summary
+				if _, ok := s.ByID[n.id]; !ok && !strings.HasPrefix(n.id, "b") { // a boundary is one with its summary
 					t.Errorf("%s is nowhere", n.id)
 				}
 			}
-			s.paired(t)
+			paired(t, &s)
 			writtenAgain(t, &s)
 		})
 	}
 }
 
 // branches gives the contexts at the ends of the conversation but the last, of what is said there.
-func (s *session) branches(t *testing.T) (out []string) {
+func branches(t *testing.T, s *session) (out []string) {
 	t.Helper()
 	up := map[string]bool{}
 	said := func(e transcript.Entry) bool { return e.Type != "custom" && e.Type != "session_info" }
-	for _, e := range slices.Backward(s.entries) {
+	for _, e := range slices.Backward(s.Entries) {
 		up[e.ParentID] = up[e.ParentID] || up[e.ID] || said(e)
 	}
-	here := s.talk(t, "")
-	for _, e := range s.entries {
-		if talk := s.talk(t, e.ID); said(e) && !up[e.ID] && talk != here {
+	here := s.Talk(t, "")
+	for _, e := range s.Entries {
+		if talk := s.Talk(t, e.ID); said(e) && !up[e.ID] && talk != here {
 			out = append(out, talk)
 		}
 	}
@@ -278,11 +278,11 @@ func (s *session) branches(t *testing.T) (out []string) {
 }
 
 // paired checks that on no way a result stands without its call.
-func (s *session) paired(t *testing.T) {
+func paired(t *testing.T, s *session) {
 	t.Helper()
-	for _, e := range s.entries {
+	for _, e := range s.Entries {
 		called := map[string]bool{}
-		for _, m := range transcript.BuildContext(s.path(t, e.ID), transcript.Coppice).Messages {
+		for _, m := range transcript.BuildContext(s.Path(t, e.ID), transcript.Coppice).Messages {
 			sh := transcript.Inspect(m.Raw)
 			for _, c := range sh.Calls {
 				called[c.ID] = true
@@ -300,7 +300,7 @@ func (s *session) paired(t *testing.T) {
 func writtenAgain(t *testing.T, s *session) {
 	t.Helper()
 	var out bytes.Buffer
-	if _, err := Write(&out, s.header, drafts(s)); err != nil {
+	if _, err := Write(&out, s.Header, drafts(s)); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {
@@ -315,7 +315,7 @@ func writtenAgain(t *testing.T, s *session) {
 		}
 	}
 	next, _ := read(t, out.String())
-	if got, want := next.talk(t, ""), s.talk(t, ""); got != want {
+	if got, want := next.Talk(t, ""), s.Talk(t, ""); got != want {
 		t.Errorf("written and read again\n got %s\nwant %s\n%s", got, want, out.String())
 	}
 }
@@ -326,11 +326,11 @@ func TestAppendBeforeCompaction(t *testing.T) {
 	text := file(append(turns(), boundary("b", "a2", ends("a2", "a2")), summary("s", "b"))...)
 	s, _ := read(t, text)
 	var out bytes.Buffer
-	if losses, err := Append(&out, s.header, len(s.entries), drafts(&s), "a2"); err != nil || len(losses) > 0 {
+	if losses, err := Append(&out, s.Header, len(s.Entries), drafts(&s), "a2"); err != nil || len(losses) > 0 {
 		t.Fatal(losses, err)
 	}
 	next, _ := read(t, text+out.String())
-	if got := next.talk(t, ""); got != "u:u1 a:a1+c1 r:out-c1=c1 a:a2" {
+	if got := next.Talk(t, ""); got != "u:u1 a:a1+c1 r:out-c1=c1 a:a2" {
 		t.Errorf("it goes on at %s\n%s", got, out.String())
 	}
 }
@@ -345,7 +345,7 @@ func TestManyCompactions(t *testing.T) {
 	}
 	s, r := read(t, file(nodes...))
 	for i := range 60 {
-		if got, want := s.talk(t, fmt.Sprint("s", i)), fmt.Sprintf("C:sum-s%d u:u1 u:m0", i); !strings.HasPrefix(got, want) {
+		if got, want := s.Talk(t, fmt.Sprint("s", i)), fmt.Sprintf("C:sum-s%d u:u1 u:m0", i); !strings.HasPrefix(got, want) {
 			t.Fatalf("it begins %.60s, want %s", got, want)
 		}
 	}
@@ -361,7 +361,7 @@ func TestForkedAgent(t *testing.T) {
 	lines := file(node{id: "u1", parent: "of-the-parent", typ: "user", extra: side}, node{id: "a1", parent: "u1", typ: "assistant", extra: side}, node{id: "u2", parent: "gone", typ: "user", extra: side})
 	for ref, diag := range map[string]string{"": "orphan orphan", `{"type":"fork-context-ref","agentId":"x","parentSessionId":"s1","parentLastUuid":"of-the-parent","contextLength":3}` + "\n": "orphan"} {
 		s, r := read(t, ref+lines)
-		if got := s.talk(t, ""); got != "u:u1 a:a1 u:u2" || kinds(r.Diagnostics()) != diag {
+		if got := s.Talk(t, ""); got != "u:u1 a:a1 u:u2" || kinds(r.Diagnostics()) != diag {
 			t.Errorf("behind %q: %s, %v", ref, got, r.Diagnostics())
 		}
 	}
@@ -373,16 +373,16 @@ func TestQueuedEntry(t *testing.T) {
 	q := node{id: "q", parent: "u1", typ: "attachment", extra: `,"attachment":{"type":"queued_command","prompt":[{"type":"text","text":"see"},` + image + `],"commandMode":"prompt","source_uuid":"z"}`}
 	s, _ := read(t, file(node{id: "u1", typ: "user"}, q, node{id: "a1", parent: "q", typ: "assistant"}))
 	const want = `{"type":"message","id":"q","parentId":"u1","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"see"},{"type":"image","data":"AAAA","mimeType":"image/png"}],"timestamp":1767225600000},"claudeCode":{"attachment":{"type":"queued_command","commandMode":"prompt","source_uuid":"z"}}}`
-	if got := string(s.entries[s.byID["q"]].Raw); got != want {
+	if got := string(s.Entries[s.ByID["q"]].Raw); got != want {
 		t.Errorf("got %s", got)
 	}
 	first, _ := read(t, file(q))
-	if env := rawjson.Field(rawjson.Field(first.entries[0].Raw, "data"), "envelope"); rawjson.Field(env, "attachment") != nil {
+	if env := rawjson.Field(rawjson.Field(first.Entries[0].Raw, "data"), "envelope"); rawjson.Field(env, "attachment") != nil {
 		t.Errorf("every line is said to hold it: %s", env)
 	}
 	odd := file(node{id: "u1", typ: "user", extra: `,"attachment":{"type":"queued_command","prompt":"other"}`})
-	if s, _ := read(t, odd); s.talk(t, "") != "u:u1" || !strings.Contains(string(s.entries[1].Raw), `"prompt":"other"`) {
-		t.Errorf("a user's line with a field of that name: %s", s.entries[1].Raw)
+	if s, _ := read(t, odd); s.Talk(t, "") != "u:u1" || !strings.Contains(string(s.Entries[1].Raw), `"prompt":"other"`) {
+		t.Errorf("a user's line with a field of that name: %s", s.Entries[1].Raw)
 	}
 }
 

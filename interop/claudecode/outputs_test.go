@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -25,7 +26,7 @@ const stands = "[a mebibyte of x]"
 func outputsOf(t *testing.T, s session) (files map[string]string, ids map[string]bool) {
 	t.Helper()
 	files, ids = map[string]string{}, map[string]bool{}
-	for _, e := range s.entries {
+	for _, e := range s.Entries {
 		var v struct {
 			CustomType string
 			Data       struct {
@@ -111,24 +112,24 @@ func checkOutputs(t *testing.T, c kept) {
 			t.Errorf("%s is another: %.100q", name, text)
 		}
 	}
-	for _, e := range s.path(t, "") {
+	for _, e := range s.Path(t, "") {
 		if ids[e.ID] {
 			t.Errorf("%s is part of the conversation", e.ID)
 		}
 	}
-	if !strings.HasPrefix(s.talk(t, ""), "u:u1 a:+c1 r:<persisted-output>") {
-		t.Error(s.talk(t, ""))
+	if !strings.HasPrefix(s.Talk(t, ""), "u:u1 a:+c1 r:<persisted-output>") {
+		t.Error(s.Talk(t, ""))
 	}
 	if d := r.Diagnostics(); (len(d) > 0) != (c.note != "") || len(d) > 0 && !strings.Contains(d[0].Detail, c.note) {
 		t.Error(d)
 	}
 	var out bytes.Buffer
-	losses, err := Write(&out, s.header, drafts(&s))
+	losses, err := Write(&out, s.Header, drafts(&s))
 	if n := losses["outputs of tools that lie in files of their own, beside the session"]; err != nil || n != c.want || len(losses) > 1 {
 		t.Errorf("losses %v, %v", losses, err)
 	}
 	again, _ := read(t, out.String())
-	if a, b := again.talk(t, ""), s.talk(t, ""); a != b {
+	if a, b := again.Talk(t, ""), s.Talk(t, ""); a != b {
 		t.Errorf("written again: %s", a)
 	}
 }
@@ -149,15 +150,15 @@ func TestOutputsFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := collect(t, h, r.Next)
-	if got, _ := outputsOf(t, s); len(got) != 1 || got["s1/tool-results/b.txt"] != "x" || s.talk(t, "") != "u:u1" {
-		t.Errorf("%v %s", got, s.talk(t, ""))
+	s := readtest.Collect(t, h, r.Next)
+	if got, _ := outputsOf(t, s); len(got) != 1 || got["s1/tool-results/b.txt"] != "x" || s.Talk(t, "") != "u:u1" {
+		t.Errorf("%v %s", got, s.Talk(t, ""))
 	}
 	if d := r.Diagnostics(); len(d) != 1 || !strings.Contains(d[0].Detail, "s1/tool-results/a.txt") {
 		t.Error(d)
 	}
 	files = map[string]string{"s1.jsonl": agentText("s1", "a"), "s1/tool-results/b.txt": "x"}
-	if s, _ := readFile(t, "s1.jsonl", files); len(s.entries) == 0 {
+	if s, _ := readFile(t, "s1.jsonl", files); len(s.Entries) == 0 {
 		t.Error("no entries")
 	} else if got, _ := outputsOf(t, s); len(got) != 0 {
 		t.Error(got)
@@ -186,20 +187,20 @@ func TestInternal(t *testing.T) {
 	plain := strings.ReplaceAll(silent, `"isSidechain":true`, `"isSidechain":false`)
 	files := map[string]string{"11.jsonl": main, "s1/subagents/agent-a.jsonl": agentText("s1", "a"), "s1/subagents/agent-b.jsonl": plain}
 	s, r := readFile(t, "11.jsonl", files)
-	if got := of(s.header); got != "" || bytes.Contains(s.header.Raw, []byte("internal")) {
+	if got := of(s.Header); got != "" || bytes.Contains(s.Header.Raw, []byte("internal")) {
 		t.Errorf("the session is %q's", got)
 	}
 	var got []string
 	for _, k := range children(t, r) {
-		got = append(got, of(k.header))
+		got = append(got, of(k.Header))
 	}
 	if want := "sidechain 7f a b"; strings.Join(got, " ") != want {
 		t.Errorf("children of %q, want %s", got, want)
 	}
 	for text, want := range map[string]string{agentText("s1", "a"): "a", silent: "sidechain"} {
 		s, _ := read(t, text)
-		if got := of(s.header); got != want || s.header.Parent != "s1" {
-			t.Errorf("a transcript by itself is %q's, want %s: %s", got, want, s.header.Raw)
+		if got := of(s.Header); got != want || s.Header.Parent != "s1" {
+			t.Errorf("a transcript by itself is %q's, want %s: %s", got, want, s.Header.Raw)
 		}
 	}
 }
@@ -211,9 +212,9 @@ func TestResumed(t *testing.T) {
 	second = strings.ReplaceAll(second, `"sessionId":"s1"`, `"sessionId":"s2"`)
 	for text, want := range map[string]string{first + second: "s2 s1 fork", first: "s1  "} {
 		s, _ := read(t, text)
-		relation, _ := checkpoint.About(s.header.Raw)
-		if got := s.header.ID + " " + s.header.Parent + " " + relation; got != want {
-			t.Errorf("%s, want %s: %s", got, want, s.header.Raw)
+		relation, _ := checkpoint.About(s.Header.Raw)
+		if got := s.Header.ID + " " + s.Header.Parent + " " + relation; got != want {
+			t.Errorf("%s, want %s: %s", got, want, s.Header.Raw)
 		}
 	}
 }
@@ -230,18 +231,18 @@ func TestWriteLeftOut(t *testing.T) {
 		node{id: "p1", parent: "u1", typ: "progress", extra: `,"data":"` + long + `"`},
 		node{id: "u2", parent: "p1", typ: "user", content: `"` + long + `"`}, node{id: "u3", parent: "u2", typ: "user"}))
 	var out bytes.Buffer
-	losses, err := Write(&out, s.header, drafts(&s))
+	losses, err := Write(&out, s.Header, drafts(&s))
 	if err != nil || losses[sides] != 2 || losses[stubs] != 2 || len(losses) != 2 {
 		t.Errorf("%v %v", losses, err)
 	}
-	known := len(s.entries)
+	known := len(s.Entries)
 	l := collectOne(t, []byte(`{"type":"message","id":"new","parentId":"u3","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"more"}}`))
-	s.entries = append(s.entries, l.Entry(uint64(known)))
-	if losses, err := Append(io.Discard, s.header, known, drafts(&s), "new"); err != nil || len(losses) > 0 {
+	s.Entries = append(s.Entries, l.Entry(uint64(known)))
+	if losses, err := Append(io.Discard, s.Header, known, drafts(&s), "new"); err != nil || len(losses) > 0 {
 		t.Errorf("%v %v", losses, err)
 	}
 	cut := transcript.Draft{Raw: []byte(`{"type":"custom","id":"c","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","customType":"claude-code.user","data":{"stub":{"bytes":70000000,"limit":67108864}}}`)}
-	losses, err = Write(io.Discard, s.header, func(yield func(transcript.Draft, error) bool) { yield(cut, nil) })
+	losses, err = Write(io.Discard, s.Header, func(yield func(transcript.Draft, error) bool) { yield(cut, nil) })
 	if err != nil || losses[stubs] != 1 || len(losses) != 1 {
 		t.Errorf("%v %v", losses, err)
 	}

@@ -115,18 +115,18 @@ func TestSameConversation(t *testing.T) {
 		w := generate(rt)
 		text := strings.Join(w.lines, "\n") + "\n"
 		s, r := read(t, text)
-		if got := s.talk(t, ""); got != w.head {
+		if got := s.Talk(t, ""); got != w.head {
 			rt.Fatalf("at the end\n got %s\nwant %s\n%s", got, w.head, text)
 		}
 		leaves, parents := map[string]bool{}, map[string]bool{}
-		for _, e := range s.entries {
+		for _, e := range s.Entries {
 			parents[e.ParentID] = true
 		}
-		for _, e := range s.entries {
+		for _, e := range s.Entries {
 			if !parents[e.ID] {
-				leaves[s.talk(t, e.ID)] = true
+				leaves[s.Talk(t, e.ID)] = true
 			}
-			if p := s.path(t, e.ID); p[0].ID != "cc-session" {
+			if p := s.Path(t, e.ID); p[0].ID != "cc-session" {
 				rt.Fatalf("%s stands in another tree", e.ID)
 			}
 		}
@@ -143,9 +143,9 @@ func TestSameConversation(t *testing.T) {
 
 func drafts(s *session) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
-		for _, e := range s.entries {
+		for _, e := range s.Entries {
 			if _, ok := e.Amendment(); !ok {
-				e = s.amended([]transcript.Entry{e})[0]
+				e = s.Amended([]transcript.Entry{e})[0]
 			}
 			if !yield(transcript.Draft{Raw: e.Raw}, nil) {
 				return
@@ -163,21 +163,21 @@ func TestWriteAgain(t *testing.T) {
 		text := strings.Join(w.lines, "\n") + "\n"
 		s, _ := read(t, text)
 		var out bytes.Buffer
-		losses, err := Write(&out, s.header, drafts(&s))
+		losses, err := Write(&out, s.Header, drafts(&s))
 		if err != nil || len(losses) > 0 {
 			rt.Fatalf("%v, %v", losses, err)
 		}
 		again, r := read(t, out.String())
-		if got := again.talk(t, ""); got != w.head || len(r.Diagnostics()) > 0 {
+		if got := again.Talk(t, ""); got != w.head || len(r.Diagnostics()) > 0 {
 			rt.Fatalf("again\n got %s\nwant %s\n%v\n%s", got, w.head, r.Diagnostics(), out.String())
 		}
-		settled := rapid.SampledFrom(s.entries).Filter(func(e transcript.Entry) bool { // nobody goes on between the results of one message
-			return len(transcript.BuildContext(s.path(t, e.ID), transcript.Coppice).OpenCalls) == 0
+		settled := rapid.SampledFrom(s.Entries).Filter(func(e transcript.Entry) bool { // nobody goes on between the results of one message
+			return len(transcript.BuildContext(s.Path(t, e.ID), transcript.Coppice).OpenCalls) == 0
 		})
 		places := rapid.SliceOfN(settled, 1, 3).Draw(rt, "places")
-		known := len(s.entries)
+		known := len(s.Entries)
 		for i, p := range places {
-			want := strings.TrimSpace(s.talk(t, p.ID) + fmt.Sprintf(" u:q%d a:+k%d r:done=k%d", i, i, i))
+			want := strings.TrimSpace(s.Talk(t, p.ID) + fmt.Sprintf(" u:q%d a:+k%d r:done=k%d", i, i, i))
 			last := p.ID
 			for k, d := range []transcript.Draft{entry.User(fmt.Sprint("q", i)), entry.Assistant("", entry.Call(fmt.Sprint("k", i), "Bash", nil)), entry.ToolResult(fmt.Sprint("k", i), "Bash", "done", false)} {
 				raw, err := d.Line(fmt.Sprintf("new%d%d", i, k), last, now)
@@ -185,16 +185,16 @@ func TestWriteAgain(t *testing.T) {
 					rt.Fatal(err)
 				}
 				l := collectOne(t, raw)
-				s.byID[l.ID] = len(s.entries)
-				s.entries = append(s.entries, l.Entry(uint64(len(s.entries))))
+				s.ByID[l.ID] = len(s.Entries)
+				s.Entries = append(s.Entries, l.Entry(uint64(len(s.Entries))))
 				last = l.ID
 			}
 			var tail bytes.Buffer
-			if losses, err = Append(&tail, s.header, known, drafts(&s), last); err != nil || len(losses) > 0 {
+			if losses, err = Append(&tail, s.Header, known, drafts(&s), last); err != nil || len(losses) > 0 {
 				rt.Fatal(losses, err)
 			}
 			more, _ := read(t, text+tail.String())
-			if got := more.talk(t, ""); got != want {
+			if got := more.Talk(t, ""); got != want {
 				rt.Fatalf("gone on from %s %s\n got %s\nwant %s\n%s\n%s", p.Type, p.ID, got, want, text, tail.String())
 			}
 		}
@@ -233,19 +233,19 @@ func TestWriteForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, r := read(t, out.String())
-	if len(r.Diagnostics()) > 0 || s.header.ID != SessionID(h) || s.header.Title != "Name" || !Detect(out.Bytes()) {
-		t.Error(r.Diagnostics(), s.header)
+	if len(r.Diagnostics()) > 0 || s.Header.ID != SessionID(h) || s.Header.Title != "Name" || !Detect(out.Bytes()) {
+		t.Error(r.Diagnostics(), s.Header)
 	}
-	if got, want := s.talk(t, ""), "C:sum u:$ ls|x m:alone u:go on"; got != want {
+	if got, want := s.Talk(t, ""), "C:sum u:$ ls|x m:alone u:go on"; got != want {
 		t.Errorf("context %s", got)
 	}
-	tip := s.entries[len(s.entries)-1]
-	for _, e := range s.entries {
+	tip := s.Entries[len(s.Entries)-1]
+	for _, e := range s.Entries {
 		if transcript.Inspect([]byte(e.Raw)).Role == "" && strings.Contains(string(e.Raw), `"other"`) {
 			tip = e
 		}
 	}
-	if got := s.talk(t, tip.ID); !strings.HasPrefix(got, "u:hi a:+toolu_") || !strings.HasSuffix(got, " u:other") {
+	if got := s.Talk(t, tip.ID); !strings.HasPrefix(got, "u:hi a:+toolu_") || !strings.HasSuffix(got, " u:other") {
 		t.Errorf("the other branch: %s", got)
 	}
 	want := map[string]int{
@@ -274,7 +274,7 @@ func TestWriteFails(t *testing.T) {
 		t.Error("no error for a line that is none")
 	}
 	s, _ := read(t, file(node{id: "u1", typ: "user"}))
-	if _, err := Write(full{}, s.header, drafts(&s)); err == nil {
+	if _, err := Write(full{}, s.Header, drafts(&s)); err == nil {
 		t.Error("no error of the file")
 	}
 }
@@ -310,7 +310,7 @@ func TestWriteKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _ := read(t, out.String())
-	if got := s.talk(t, ""); !strings.Contains(got, "first") {
+	if got := s.Talk(t, ""); !strings.Contains(got, "first") {
 		t.Errorf("context %s of\n%s", got, out.String())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -135,22 +136,22 @@ func TestConversation(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, r := read(t, file(tt.nodes...))
-			if got := s.talk(t, ""); got != tt.want {
+			if got := s.Talk(t, ""); got != tt.want {
 				t.Errorf("context\n got %s\nwant %s", got, tt.want)
 			}
 			if got := kinds(r.Diagnostics()); got != tt.diag {
 				t.Errorf("diagnostics %v", r.Diagnostics())
 			}
-			if s.entries[0].ID != "cc-session" || s.entries[0].ParentID != "" {
-				t.Errorf("first entry %s", s.entries[0].Raw)
+			if s.Entries[0].ID != "cc-session" || s.Entries[0].ParentID != "" {
+				t.Errorf("first entry %s", s.Entries[0].Raw)
 			}
-			for _, e := range s.entries[1:] {
+			for _, e := range s.Entries[1:] {
 				if e.ParentID == "" {
 					t.Errorf("a second root: %s", e.Raw)
 				}
 			}
-			for _, e := range s.entries {
-				if s.byID[e.ParentID] > s.byID[e.ID] {
+			for _, e := range s.Entries {
+				if s.ByID[e.ParentID] > s.ByID[e.ID] {
 					t.Errorf("%s comes before its parent", e.ID)
 				}
 			}
@@ -174,7 +175,7 @@ func TestBranches(t *testing.T) {
 		"":   "u:u1 a:+c1 r:out-c1=c1 a:a2 u:new a:a4 u:back",
 		"a5": "u:first a:a5",
 	} {
-		if got := s.talk(t, id); got != want {
+		if got := s.Talk(t, id); got != want {
 			t.Errorf("at %q: %s", id, got)
 		}
 	}
@@ -200,7 +201,7 @@ func TestEntries(t *testing.T) {
 			`"claudeCode":{"gitBranch":"other","requestId":"req","message":{"container":{"id":"k"}}}}`,
 		`{"type":"message","id":"r1","parentId":"a1","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"toolResult","toolCallId":"c1","toolName":"Read","content":[{"type":"text","text":"bad"}],"isError":true,"details":{"k":1},"timestamp":1767225600000}}`,
 	}
-	for i, e := range s.entries {
+	for i, e := range s.Entries {
 		if i >= len(want) || string(e.Raw) != want[i] {
 			t.Errorf("entry %d: %s", i, e.Raw)
 		}
@@ -221,11 +222,11 @@ func TestTitles(t *testing.T) {
 	} {
 		s, _ := read(t, text)
 		want := names[strings.LastIndex(names, " ")+1:] // the last one is the session's name
-		if s.header.Title != want || rawjson.Text(rawjson.Field(s.header.Raw, "title")) != want {
-			t.Errorf("title %q, want %q", s.header.Title, want)
+		if s.Header.Title != want || rawjson.Text(rawjson.Field(s.Header.Raw, "title")) != want {
+			t.Errorf("title %q, want %q", s.Header.Title, want)
 		}
 		var named []string
-		for _, e := range s.entries {
+		for _, e := range s.Entries {
 			if name, ok := e.Title(); ok {
 				named = append(named, name)
 			}
@@ -248,7 +249,7 @@ func TestOrder(t *testing.T) {
 	}
 	s, r := read(t, strings.Join(lines, "\n")+"\n")
 	var types []string
-	for _, e := range s.path(t, "") {
+	for _, e := range s.Path(t, "") {
 		typ := e.Type
 		if typ == "custom" {
 			typ = rawjson.Text(rawjson.Field(e.Raw, "customType"))
@@ -335,7 +336,7 @@ func TestDamage(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, r := read(t, tt.text)
-			if got := s.talk(t, ""); got != tt.want {
+			if got := s.Talk(t, ""); got != tt.want {
 				t.Errorf("context %s", got)
 			}
 			if r.BadLines() != tt.bad || kinds(r.Diagnostics()) != tt.diag {
@@ -357,7 +358,7 @@ func TestWrongTypes(t *testing.T) {
 			for _, v := range values {
 				changed := string(rawjson.WithField([]byte(line), string(m.Key), []byte(v)))
 				s, _ := read(t, file(node{id: "u0", typ: "user"})+changed+"\n"+a+"\n"+file(node{id: "end", parent: "a1", typ: "user"}))
-				if got := s.talk(t, "end"); !strings.HasSuffix(got, "u:end") {
+				if got := s.Talk(t, "end"); !strings.HasSuffix(got, "u:end") {
 					t.Errorf("%s = %s: %s", m.Key, v, got)
 				}
 			}
@@ -390,8 +391,8 @@ func TestChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	files["s"] += file(node{id: "u2", parent: "a1", typ: "user"})
-	s := collect(t, h, r.Next)
-	if got := s.talk(t, ""); got != "u:u1 a:a1" {
+	s := readtest.Collect(t, h, r.Next)
+	if got := s.Talk(t, ""); got != "u:u1 a:a1" {
 		t.Error(got)
 	}
 	r = NewReader(source("s", files), options())

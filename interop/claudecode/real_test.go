@@ -21,7 +21,7 @@ func TestRealFiles(t *testing.T) {
 			all := append([]session{s}, children(t, r)...)
 			var kept strings.Builder
 			for _, c := range all {
-				for _, e := range c.path(t, "") {
+				for _, e := range c.Path(t, "") {
 					kept.Write(e.Raw)
 				}
 			}
@@ -56,13 +56,13 @@ func TestRealFiles(t *testing.T) {
 				t.Error(r.Diagnostics())
 			}
 			var out strings.Builder
-			losses, err := Write(&out, s.header, drafts(&s))
+			losses, err := Write(&out, s.Header, drafts(&s))
 			delete(losses, "lines of sidechains: they are in sessions of their own") // these files have some
 			if err != nil || len(losses) > 0 {
 				t.Errorf("%v %v", losses, err)
 			}
 			again, _ := read(t, out.String())
-			if a, b := again.talk(t, ""), s.talk(t, ""); a != b {
+			if a, b := again.Talk(t, ""), s.Talk(t, ""); a != b {
 				t.Errorf("written and read again\n got %.500s\nwant %.500s", a, b)
 			}
 		})

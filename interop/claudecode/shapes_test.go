@@ -127,10 +127,10 @@ func (g *grove) turn(t *rapid.T, at string) string {
 }
 
 // said writes what is said on the way to an entry; a result under what its call was given.
-func (s *session) said(t testing.TB, id string) string {
+func saidAt(t testing.TB, s *session, id string) string {
 	t.Helper()
 	calls, out := map[string]string{}, ""
-	for _, e := range s.path(t, id) {
+	for _, e := range s.Path(t, id) {
 		var v struct {
 			Message struct {
 				Role, ToolCallID string
@@ -183,11 +183,11 @@ func TestWriteShapes(t *testing.T) {
 				node{id: "22222222-1111-4111-8111-111111111111", parent: "11111111-1111-4111-8111-111111111111", typ: "assistant", content: call("ls")},
 				node{id: "33333333-1111-4111-8111-111111111111", parent: "22222222-1111-4111-8111-111111111111", typ: "user", content: result("ls")})
 			s, _ := read(t, text)
-			for _, e := range s.entries {
+			for _, e := range s.Entries {
 				g.entries = append(g.entries, transcript.Draft{Raw: e.Raw})
 				root = e.ID
 			}
-			header, g.said[root] = s.header, " u:q a:+ r:=out-ls"
+			header, g.said[root] = s.Header, " u:q a:+ r:=out-ls"
 		}
 		known := len(g.entries)
 		tips, places, at := map[string]bool{}, []string{root}, root
@@ -220,12 +220,12 @@ func TestWriteShapes(t *testing.T) {
 			rt.Fatalf("%v\n%s", err, out.String())
 		}
 		s, r := read(t, out.String())
-		if got, want := s.said(t, ""), g.said[at]; got != want || len(r.Diagnostics()) > 0 {
+		if got, want := saidAt(t, &s, ""), g.said[at]; got != want || len(r.Diagnostics()) > 0 {
 			rt.Fatalf("at the end\n got %s\nwant %s\n%v\n%s", got, want, r.Diagnostics(), out.String())
 		}
 		said := map[string]bool{}
-		for _, e := range s.entries {
-			said[s.said(t, e.ID)] = true
+		for _, e := range s.Entries {
+			said[saidAt(t, &s, e.ID)] = true
 		}
 		for tip := range tips {
 			if !said[g.said[tip]] {
@@ -458,10 +458,10 @@ func TestWriteWays(t *testing.T) {
 		t.Error(err)
 	}
 	s, _ := read(t, out.String())
-	if got := s.talk(t, ""); got != "u:q m:alone u:said a:end" {
+	if got := s.Talk(t, ""); got != "u:q m:alone u:said a:end" {
 		t.Error(got)
 	}
-	if last := s.entries[len(s.entries)-1]; !strings.Contains(string(last.Raw), `"model":"unknown"`) {
+	if last := s.Entries[len(s.Entries)-1]; !strings.Contains(string(last.Raw), `"model":"unknown"`) {
 		t.Errorf("the model of another branch: %s", last.Raw)
 	}
 }

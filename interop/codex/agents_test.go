@@ -32,10 +32,10 @@ func TestLetters(t *testing.T) {
 	}} {
 		for who, head := range map[string]string{"u": ofAgent, "m": meta} {
 			s := collect(t, reader(head+tell("task")+said("a")+tell("more")+said("b")+back(1)+tell("other")))
-			if got, want := s.talk(""), strings.ReplaceAll("~:task a:a ~:other", "~", who); got != want {
+			if got, want := s.Talk(t, ""), strings.ReplaceAll("~:task a:a ~:other", "~", who); got != want {
 				t.Errorf("%s: %s, want %s", name, got, want)
 			}
-			if e := s.entries[1]; who == "m" && (!strings.Contains(string(e.Raw), `"display":true`) || !strings.Contains(string(e.Raw), `"codex.agent_message"`)) {
+			if e := s.Entries[1]; who == "m" && (!strings.Contains(string(e.Raw), `"display":true`) || !strings.Contains(string(e.Raw), `"codex.agent_message"`)) {
 				t.Errorf("%s: %s", name, e.Raw)
 			}
 		}
@@ -51,7 +51,7 @@ func TestLetters(t *testing.T) {
 		wrap("inter_agent_communication_metadata", letter(`"trigger_turn":1`)):                                                                         "",
 	} {
 		s := collect(t, reader(ofAgent+text))
-		if got := s.talk(""); strings.TrimSuffix(got, "|") != want || len(s.entries) != 2 {
+		if got := s.Talk(t, ""); strings.TrimSuffix(got, "|") != want || len(s.Entries) != 2 {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
@@ -66,33 +66,33 @@ func TestHosted(t *testing.T) {
 	}
 	const call = `{"type":"image_generation_call","id":"ig","status":"completed","revised_prompt":"p"}`
 	s := collect(t, reader(meta+user("q")+item(search)+said("a")+count(1, 1)))
-	if got, want := string(rawjson.Field(rawjson.Field(s.entries[2].Raw, "message"), "content")), `[`+search+`,{"type":"text","text":"a"}]`; got != want || s.talk("") != "u:q a:a" {
+	if got, want := string(rawjson.Field(rawjson.Field(s.Entries[2].Raw, "message"), "content")), `[`+search+`,{"type":"text","text":"a"}]`; got != want || s.Talk(t, "") != "u:q a:a" {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for data, mime := range map[string]string{"iVBORw0KGgo=": "image/png", "/9j/4A==": "image/jpeg", "UklGRg==": "image/webp", "R0lGODlh": "image/gif"} {
 		s := collect(t, reader(meta+user("q")+picture(data)+said("a")))
 		want := `[` + call + `,{"type":"text","text":"a"}]`
-		if got := string(rawjson.Field(rawjson.Field(s.entries[2].Raw, "message"), "content")); got != want {
+		if got := string(rawjson.Field(rawjson.Field(s.Entries[2].Raw, "message"), "content")); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		want = `"customType":"codex.image_generation_call","content":[{"type":"image","data":"` + data + `","mimeType":"` + mime + `"}],"display":true`
-		if got := string(s.entries[3].Raw); len(s.entries) != 4 || !strings.Contains(got, want) {
+		if got := string(s.Entries[3].Raw); len(s.Entries) != 4 || !strings.Contains(got, want) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 	kept := wrap("compacted", `{"message":"m","replacement_history":[{"type":"image_generation_call","result":"AAAA"},{"type":"image_generation_call","result":"AAAB"},{"type":"message","role":"user","content":"k"}]}`)
-	if s := collect(t, reader(meta+user("q")+kept)); s.talk("") != "C:m a: m: m: m:k" {
-		t.Error(s.talk(""))
+	if s := collect(t, reader(meta+user("q")+kept)); s.Talk(t, "") != "C:m a: m: m: m:k" {
+		t.Error(s.Talk(t, ""))
 	}
 	for _, data := range []string{"", `iVBO\/Rw0`, "data:image/png;base64,AA=="} {
 		s := collect(t, reader(meta+user("q")+picture(data)))
-		if got := string(s.entries[2].Raw); strings.Contains(got, `"type":"image"`) || !strings.Contains(got, `"result":"`+data) {
+		if got := string(s.Entries[2].Raw); strings.Contains(got, `"type":"image"`) || !strings.Contains(got, `"result":"`+data) {
 			t.Error(got)
 		}
 	}
 	large := strings.Repeat("iVBORw0K", 1<<18)
 	s = collect(t, reader(meta+user("q")+picture(large)+said("a")+picture(large)+picture(large)+said("b")))
-	if got := s.talk(""); got != "u:q a:a m: m: a:b m:" {
+	if got := s.Talk(t, ""); got != "u:q a:a m: m: a:b m:" {
 		t.Errorf("%.100s", got)
 	}
 }
@@ -104,8 +104,8 @@ func TestGivenName(t *testing.T) {
 	}
 	title := func(r *Reader) string {
 		s := collect(t, r)
-		title := s.header.Title
-		for _, e := range s.entries {
+		title := s.Header.Title
+		for _, e := range s.Entries {
 			if e.Type == "session_info" {
 				title = rawjson.Text(rawjson.Field(e.Raw, "name"))
 			}
@@ -126,7 +126,7 @@ func TestGivenName(t *testing.T) {
 		}
 	}
 	r := reader(meta + name("s1", "in the file"))
-	r.src.Beside = folder{indexFiles[0]: `{"id":"s1","thread_name":"listed"}` + "\n"}.open
+	r.src.Beside = folder{indexFiles[0]: `{"id":"s1","thread_name":"listed"}` + "\n"}.Open
 	if got := title(r); got != "listed" {
 		t.Errorf("%q", got)
 	}
@@ -137,7 +137,7 @@ func TestSaidBefore(t *testing.T) {
 	compaction := wrap("compacted", `{"message":"sum"}`)
 	kept := func(text string) []string {
 		s := collect(t, reader(meta+text))
-		return strings.Split(s.talk(""), " m:")[1:]
+		return strings.Split(s.Talk(t, ""), " m:")[1:]
 	}
 	if got := kept(user("one") + said("a") + user(environment) + user("two") + compaction); fmt.Sprint(got) != "[one two]" {
 		t.Error(got)

@@ -5,38 +5,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 )
 
 // folder is what lies around a session's file, by path relative to its folder.
-type folder map[string]string
-
-func (f folder) list(dir string) ([]string, error) {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(f)) {
-		if path.Dir(name) == dir {
-			out = append(out, name)
-		}
-	}
-	if out == nil {
-		return nil, fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
-	}
-	return out, nil
-}
-
-func (f folder) open(name string) (io.ReadCloser, error) {
-	if text, ok := f[name]; ok && text != "gone" {
-		return io.NopCloser(strings.NewReader(text)), nil
-	}
-	return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
-}
+type folder = readtest.Files[string]
 
 // thread gives an id of version 7 that began on January the 1st, 2026, at 19:19 UTC.
 func thread(n int) string { return fmt.Sprintf("019b7b00-0000-7000-8000-%012d", n) }
@@ -140,10 +119,10 @@ func TestBase(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			src := source(tt.text)
-			src.List, src.Beside = tt.around.list, tt.around.open
+			src.List, src.Beside = tt.around.List, tt.around.Open
 			r := NewReader(src, interop.Options{Now: now})
 			s := collect(t, r)
-			if got := s.talk(""); got != tt.want {
+			if got := s.Talk(t, ""); got != tt.want {
 				t.Errorf("context\n got %s\nwant %s", got, tt.want)
 			}
 			var told []string
@@ -153,8 +132,8 @@ func TestBase(t *testing.T) {
 			if !slices.Equal(told, tt.said) {
 				t.Errorf("diagnostics\n got %q\nwant %q", told, tt.said)
 			}
-			if s.header.ID != thread(9) || r.Verbatim() || r.Close() != nil {
-				t.Errorf("header %+v", s.header)
+			if s.Header.ID != thread(9) || r.Verbatim() || r.Close() != nil {
+				t.Errorf("header %+v", s.Header)
 			}
 		})
 	}
@@ -167,23 +146,23 @@ func TestBaseEntries(t *testing.T) {
 	src := source(metaOn(9, 1, bytesEnd(one)) + event(`{"type":"agent_message","message":"a1"}`) + output("c1", "o") + said("x") +
 		event(`{"type":"thread_rolled_back","num_turns":1}`) + user("q9"))
 	around := folder{file(1): one}
-	src.List, src.Beside = around.list, around.open
+	src.List, src.Beside = around.List, around.Open
 	r := NewReader(src, interop.Options{Now: now})
 	s := collect(t, r)
 	var ids []string
-	for _, e := range s.entries {
+	for _, e := range s.Entries {
 		ids = append(ids, e.ID)
 	}
 	if got, want := strings.Join(ids, " "), "cx-b1-1 cx-b1-2 cx-b1-2.1 cx-b1-3 cx-b1-4 cx-b1-5 cx-b1-6 cx-1 cx-3 cx-4 cx-5 cx-6"; got != want {
 		t.Errorf("ids\n got %s\nwant %s", got, want)
 	}
-	if got := s.talk(""); got != "u:q1 a:a1 u:q9" {
+	if got := s.Talk(t, ""); got != "u:q1 a:a1 u:q9" {
 		t.Error(got)
 	}
-	if got := s.talk("cx-4"); got != "u:q1 a:a1 u:q2 a:+c1 r:o=c1 a:x" {
+	if got := s.Talk(t, "cx-4"); got != "u:q1 a:a1 u:q2 a:+c1 r:o=c1 a:x" {
 		t.Error(got)
 	}
-	if e := s.entries[s.byID["cx-3"]]; !strings.Contains(string(e.Raw), `"toolName":"shell"`) {
+	if e := s.Entries[s.ByID["cx-3"]]; !strings.Contains(string(e.Raw), `"toolName":"shell"`) {
 		t.Errorf("%s", e.Raw)
 	}
 	if got := kinds(r.Diagnostics()); got != "noted" {
@@ -202,10 +181,10 @@ func TestBaseDamaged(t *testing.T) {
 	whole := string(pack(t, []byte(many.String())))
 	around := folder{file(1): whole[:len(whole)/2]}
 	src := source(metaOn(9, 1, bytesEnd(many.String())) + user("q9"))
-	src.List, src.Beside = around.list, around.open
+	src.List, src.Beside = around.List, around.Open
 	r := NewReader(src, interop.Options{Now: now})
 	s := collect(t, r)
-	if got := s.talk(""); !strings.HasPrefix(got, "u:q1 a:0") || !strings.HasSuffix(got, " u:q9") || len(s.entries) < 4 {
+	if got := s.Talk(t, ""); !strings.HasPrefix(got, "u:q1 a:0") || !strings.HasSuffix(got, " u:q9") || len(s.Entries) < 4 {
 		t.Errorf("%.100s", got)
 	}
 	d := r.Diagnostics()

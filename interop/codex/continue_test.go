@@ -127,11 +127,11 @@ func TestContinueEnds(t *testing.T) {
 	} {
 		r := reader(original)
 		back := collect(t, r)
-		s, known := talk{header: back.header}, len(back.entries)
-		for _, e := range back.entries {
+		s, known := talk{Header: back.Header}, len(back.Entries)
+		for _, e := range back.Entries {
 			s.lines = append(s.lines, string(e.Raw))
 		}
-		tip := back.entries[known-1].ID
+		tip := back.Entries[known-1].ID
 		if file, losses := s.goOn(t, original, known, tip); file != original || len(losses) > 0 {
 			t.Errorf("%s: nothing was added, and the file is another: %v", name, losses)
 		}
@@ -142,8 +142,8 @@ func TestContinueEnds(t *testing.T) {
 		}
 		again := reader(file)
 		got := collect(t, again)
-		if want := back.talk("") + " u:more"; got.talk("") != want {
-			t.Errorf("%s: %s, want %s", name, got.talk(""), want)
+		if want := back.Talk(t, "") + " u:more"; got.Talk(t, "") != want {
+			t.Errorf("%s: %s, want %s", name, got.Talk(t, ""), want)
 		}
 		if again.BadLines() != r.BadLines() {
 			t.Errorf("%s: %v", name, again.Diagnostics())
@@ -164,10 +164,10 @@ func TestContinueDamaged(t *testing.T) {
 	if file, losses := s.goOn(t, packed, known, "n1"); file != packed || losses[lostAdded] != 1 {
 		t.Errorf("%d bytes of %d, %v", len(file), len(packed), losses)
 	}
-	if _, err := Continue(io.Discard, io.MultiReader(strings.NewReader(metaOf), errReader{}), s.header, known, s.all(), tip); !errors.Is(err, errBroken) {
+	if _, err := Continue(io.Discard, io.MultiReader(strings.NewReader(metaOf), errReader{}), s.Header, known, s.all(), tip); !errors.Is(err, errBroken) {
 		t.Error(err)
 	}
-	if _, err := Continue(broken{}, strings.NewReader(metaOf), s.header, known, s.all(), tip); !errors.Is(err, errBroken) {
+	if _, err := Continue(broken{}, strings.NewReader(metaOf), s.Header, known, s.all(), tip); !errors.Is(err, errBroken) {
 		t.Error(err)
 	}
 }
@@ -184,11 +184,11 @@ func TestContinueOrdinals(t *testing.T) {
 	around := folder{file(1): parent}
 	for _, torn := range []string{"", `{"ordinal":6,"timestamp":"2026-01-01T00:00`} {
 		src := source(child + torn)
-		src.List, src.Beside = around.list, around.open
+		src.List, src.Beside = around.List, around.Open
 		r := NewReader(src, interop.Options{Now: now})
 		back := collect(t, r)
-		s, known := talk{header: back.header}, len(back.entries)
-		for _, e := range back.entries {
+		s, known := talk{Header: back.Header}, len(back.Entries)
+		for _, e := range back.Entries {
 			s.lines = append(s.lines, string(e.Raw))
 		}
 		s.message("n1", s.at(t, `"text":"1"`), ask("more"))

@@ -11,7 +11,7 @@ import (
 // origins returns "tokens out/2 origin" of each count in a session, with "+" where another thread received the answer.
 func origins(s session) string {
 	var list []string
-	for _, e := range s.entries {
+	for _, e := range s.Entries {
 		raw := e.Raw
 		if e.Type == "message" {
 			raw = rawjson.Field(e.Raw, "message")

@@ -27,7 +27,7 @@ func count(n, total int) string {
 // spentOn gives what each answer cost, in tokens out, and what stands beside them, and the sum of all. It fails where the other
 // numbers do not fit.
 func spentOn(t interface{ Fatalf(string, ...any) }, s session) (answers, beside []int, sum int) {
-	for _, e := range s.entries {
+	for _, e := range s.Entries {
 		raw := e.Raw
 		if e.Type == "message" {
 			raw = rawjson.Field(e.Raw, "message")
@@ -96,7 +96,7 @@ func TestCostsWritten(t *testing.T) {
 	usage := `{"input_tokens":100,"cached_input_tokens":60,"cache_write_input_tokens":30,"output_tokens":5}`
 	sum := `{"info":{"total_token_usage":` + usage + `,"last_token_usage":` + usage + `},"type":"token_count"}`
 	s := collect(t, reader(meta+user("q")+said("a")+event(sum)))
-	got := string(rawjson.Field(rawjson.Field(s.entries[2].Raw, "message"), "usage"))
+	got := string(rawjson.Field(rawjson.Field(s.Entries[2].Raw, "message"), "usage"))
 	want := `{"input":10,"output":5,"cacheRead":60,"cacheWrite":30,"totalTokens":105,`
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("%s, want %s", got, want)
@@ -112,7 +112,7 @@ func TestCostsOfBase(t *testing.T) {
 	base := metaOn(1, 0, "") + user("q") + said("a") + count(5, 5)
 	around := folder{file(1): base}
 	src := source(metaOn(9, 1, bytesEnd(base)) + user("q") + said("a") + count(2, 7))
-	src.List, src.Beside = around.list, around.open
+	src.List, src.Beside = around.List, around.Open
 	r := reader("")
 	r.src = src
 	if answers, beside, _ := spentOn(t, collect(t, r)); fmt.Sprint(answers, beside) != "[5 2] []" {

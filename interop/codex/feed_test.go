@@ -70,8 +70,8 @@ func TestLeave(t *testing.T) {
 		return &closing{strings.NewReader(metaOn(1, 0, "") + strings.Repeat(user("q"), 50_000)), func() { open-- }}, nil
 	}
 	r := NewReader(src, interop.Options{Now: now})
-	if s := collect(t, r); len(s.entries) != 103 || open != 0 || len(r.Diagnostics()) > 0 {
-		t.Errorf("%d entries, %d files are open, %v", len(s.entries), open, r.Diagnostics())
+	if s := collect(t, r); len(s.Entries) != 103 || open != 0 || len(r.Diagnostics()) > 0 {
+		t.Errorf("%d entries, %d files are open, %v", len(s.Entries), open, r.Diagnostics())
 	}
 	if err := goleak.Find(); err != nil {
 		t.Error(err)
@@ -124,7 +124,7 @@ func TestOrder(t *testing.T) {
 	r := reader(text.String())
 	s := collect(t, r)
 	at := 1
-	for _, e := range s.entries[1:] {
+	for _, e := range s.Entries[1:] {
 		var number int
 		if _, err := fmt.Sscanf(e.ID, "cx-%d", &number); err != nil || number <= at || !bytes.Contains(e.Raw, fmt.Appendf(nil, `"q%d`, number)) {
 			t.Fatalf("behind line %d: %.300s", at, e.Raw)
@@ -135,8 +135,8 @@ func TestOrder(t *testing.T) {
 	for _, d := range r.Diagnostics() {
 		fmt.Fprintf(&got, "%d %s %s\n", d.Ordinal, d.Kind, d.Detail)
 	}
-	if got.String() != want.String() || len(s.entries) != 1+12*900+9 {
-		t.Errorf("%d entries, diagnostics\n%s\nwant\n%s", len(s.entries), got.String(), want.String())
+	if got.String() != want.String() || len(s.Entries) != 1+12*900+9 {
+		t.Errorf("%d entries, diagnostics\n%s\nwant\n%s", len(s.Entries), got.String(), want.String())
 	}
 }
 
@@ -145,8 +145,8 @@ func TestMuchDamage(t *testing.T) {
 	r := reader(meta + user("q") + strings.Repeat("1\n", 70_000) + user("q") + strings.Repeat("2\n", 5))
 	s := collect(t, r)
 	d := r.Diagnostics()
-	if len(s.entries) != 3 || r.BadLines() != 70_005 || len(d) != 101 || d[100].Detail != "69905 more" {
-		t.Errorf("%d entries, %d bad lines, %d diagnostics: %v", len(s.entries), r.BadLines(), len(d), d[len(d)-1])
+	if len(s.Entries) != 3 || r.BadLines() != 70_005 || len(d) != 101 || d[100].Detail != "69905 more" {
+		t.Errorf("%d entries, %d bad lines, %d diagnostics: %v", len(s.Entries), r.BadLines(), len(d), d[len(d)-1])
 	}
 }
 

@@ -3,10 +3,8 @@ package codex
 import (
 	"errors"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/testutil"
@@ -37,7 +35,7 @@ func check(t *testing.T, text string) {
 	Detect([]byte(text))
 	src := source(text)
 	around := folder{"rollout-1-0198aaaa-0000-7000-8000-000000000009.jsonl": text} // what a seed goes on from
-	src.List, src.Beside = around.list, around.open
+	src.List, src.Beside = around.List, around.Open
 	r := NewReader(src, interop.Options{Now: now})
 	defer func() {
 		if err := r.Close(); err != nil {
@@ -72,46 +70,5 @@ func check(t *testing.T, text string) {
 	}
 }
 
-// TestMutations does with seeds what fuzzing does without an end: lines cut, doubled, moved, their parts
-// exchanged, bytes changed.
-func TestMutations(t *testing.T) {
-	testutil.SkipSizes(t)
-	names, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines, tokens []string
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, strings.SplitAfter(string(data), "\n")...)
-		tokens = append(tokens, strings.FieldsFunc(string(data), func(r rune) bool { return strings.ContainsRune("{}[],:\n", r) })...)
-	}
-	for seed := range uint64(200) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		var text []string
-		for range 1 + rnd.IntN(25) {
-			line := lines[rnd.IntN(len(lines))]
-			for rnd.IntN(3) == 0 && len(line) > 0 {
-				at := rnd.IntN(len(line))
-				switch rnd.IntN(5) {
-				case 0:
-					line = line[:at]
-				case 1:
-					line = line[:at] + string(rune(rnd.IntN(256))) + line[at+1:]
-				case 2:
-					line = line[:at] + line[at/2:]
-				default:
-					line = strings.Replace(line, tokens[rnd.IntN(len(tokens))], tokens[rnd.IntN(len(tokens))], 1)
-				}
-			}
-			text = append(text, line)
-		}
-		check(t, strings.Join(text, ""))
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
-}
+// TestMutations does with seeds what fuzzing does without an end.
+func TestMutations(t *testing.T) { testutil.Mutations(t, check) }

@@ -47,11 +47,11 @@ func TestHeader(t *testing.T) {
 			s := collect(t, r)
 			made := strings.HasPrefix(tt.name, "none")
 			told := strings.Contains(kinds(r.Diagnostics()), "no-header")
-			if string(s.header.Raw) != tt.want || s.header.Made != made || told != made || s.header.Version != 1 {
-				t.Errorf("made %v, told %v\n got %s\nwant %s", s.header.Made, told, s.header.Raw, tt.want)
+			if string(s.Header.Raw) != tt.want || s.Header.Made != made || told != made || s.Header.Version != 1 {
+				t.Errorf("made %v, told %v\n got %s\nwant %s", s.Header.Made, told, s.Header.Raw, tt.want)
 			}
-			if !strings.HasSuffix(s.talk(""), "u:q a:a") {
-				t.Error(s.talk(""))
+			if !strings.HasSuffix(s.Talk(t, ""), "u:q a:a") {
+				t.Error(s.Talk(t, ""))
 			}
 		})
 	}
@@ -64,7 +64,7 @@ func TestHeader(t *testing.T) {
 func TestProvider(t *testing.T) {
 	for provider, payload := range map[string]string{"oss": `{"id":"s","model_provider":"oss"}`, "openai": `{"id":"s"}`} {
 		s := collect(t, reader(wrap("session_meta", payload)+wrap("turn_context", `{"model":"m"}`)+user("q")+said("a")))
-		for _, e := range s.entries {
+		for _, e := range s.Entries {
 			if has := strings.Contains(string(e.Raw), `"provider":"`+provider+`"`); has != (e.ID == "cx-2.1" || e.ID == "cx-4") {
 				t.Errorf("%s: %s", provider, e.Raw)
 			}

@@ -68,10 +68,10 @@ func TestItems(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := collect(t, reader(meta+tt.text))
-			if len(s.entries) < 2 {
+			if len(s.Entries) < 2 {
 				t.Fatal("no entry")
 			}
-			raw := s.entries[1].Raw
+			raw := s.Entries[1].Raw
 			got := string(rawjson.Field(rawjson.Field(raw, "message"), "content"))
 			switch {
 			case !strings.HasPrefix(tt.want, "["):
@@ -136,7 +136,7 @@ func TestTurns(t *testing.T) {
 		text += wrap("turn_context", fmt.Sprintf(`{"model":%q,"effort":%q}`, model, effort))
 	}
 	var got []string
-	for _, e := range collect(t, reader(text)).entries {
+	for _, e := range collect(t, reader(text)).Entries {
 		switch e.Type {
 		case "model_change":
 			got = append(got, rawjson.Text(rawjson.Field(e.Raw, "modelId")))
@@ -203,7 +203,7 @@ func TestEchoes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := reader(meta + tt.text)
 			kept := 0
-			for _, e := range collect(t, r).entries {
+			for _, e := range collect(t, r).Entries {
 				kind := rawjson.Text(rawjson.Field(e.Raw, "customType"))
 				if strings.HasPrefix(kind, "codex.agent_") || kind == "codex.item_completed" {
 					kept++
@@ -230,8 +230,8 @@ func TestHeld(t *testing.T) {
 	noise := event(`{"type":"task_started","x":"` + strings.Repeat("-", 1<<20) + `"}`)
 	for n, want := range map[int]string{0: "a:ab", 3: "a:ab", 4: "a:a a:b"} {
 		s := collect(t, reader(meta+said("a")+strings.Repeat(noise, n)+said("b")))
-		if got := s.talk(""); strings.ReplaceAll(got, "|", "") != want || len(s.entries) != 2+n+strings.Count(want, " ") {
-			t.Errorf("%d lines: %s in %d entries, want %s", n, got, len(s.entries), want)
+		if got := s.Talk(t, ""); strings.ReplaceAll(got, "|", "") != want || len(s.Entries) != 2+n+strings.Count(want, " ") {
+			t.Errorf("%d lines: %s in %d entries, want %s", n, got, len(s.Entries), want)
 		}
 	}
 }

@@ -44,15 +44,15 @@ func TestThreadName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := source(meta + user("q"))
-			src.Beside = tt.around.open
+			src.Beside = tt.around.Open
 			r := NewReader(src, interop.Options{Now: now})
 			s := collect(t, r)
 			title := ""
 			if tt.want != "" {
 				title = `,"title":` + quoted(tt.want) + "}"
 			}
-			if s.header.Title != tt.want || !utf8.ValidString(s.header.Title) || len(r.Diagnostics()) > 0 || (tt.want != "" && name != "the last" && !strings.HasSuffix(string(s.header.Raw), title)) {
-				t.Errorf("title %q, want %q; %s, %v", s.header.Title, tt.want, s.header.Raw, r.Diagnostics())
+			if s.Header.Title != tt.want || !utf8.ValidString(s.Header.Title) || len(r.Diagnostics()) > 0 || (tt.want != "" && name != "the last" && !strings.HasSuffix(string(s.Header.Raw), title)) {
+				t.Errorf("title %q, want %q; %s, %v", s.Header.Title, tt.want, s.Header.Raw, r.Diagnostics())
 			}
 		})
 	}
@@ -101,7 +101,7 @@ func TestThreadNameBounds(t *testing.T) {
 	}
 	r := NewReader(src, interop.Options{Now: now})
 	s := collect(t, r)
-	if d := r.Diagnostics(); s.talk("") != "u:q" || len(d) != 1 || !strings.HasSuffix(d[0].Detail, "session_index.jsonl: no disk") {
-		t.Errorf("%s, %v", s.talk(""), d)
+	if d := r.Diagnostics(); s.Talk(t, "") != "u:q" || len(d) != 1 || !strings.HasSuffix(d[0].Detail, "session_index.jsonl: no disk") {
+		t.Errorf("%s, %v", s.Talk(t, ""), d)
 	}
 }

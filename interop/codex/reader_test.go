@@ -92,14 +92,14 @@ func TestConversation(t *testing.T) {
 			}
 			r := reader(text)
 			s := collect(t, r)
-			if got := s.talk(""); got != tt.want {
+			if got := s.Talk(t, ""); got != tt.want {
 				t.Errorf("context\n got %s\nwant %s", got, tt.want)
 			}
 			if got := kinds(r.Diagnostics()); got != tt.diag {
 				t.Errorf("diagnostics %v", r.Diagnostics())
 			}
-			if s.header.ID != "s1" || r.Verbatim() {
-				t.Errorf("header %+v", s.header)
+			if s.Header.ID != "s1" || r.Verbatim() {
+				t.Errorf("header %+v", s.Header)
 			}
 		})
 	}
@@ -109,11 +109,11 @@ func TestConversation(t *testing.T) {
 func TestRollbackKeeps(t *testing.T) {
 	s := collect(t, reader(meta+user("q1")+said("a1")+user("q2")+said("a2")+event(`{"type":"thread_rolled_back","num_turns":1}`)+user("q3")))
 	found := false
-	for _, e := range s.entries {
-		found = found || e.Type == "message" && s.talk(e.ID) == "u:q1 a:a1 u:q2 a:a2"
+	for _, e := range s.Entries {
+		found = found || e.Type == "message" && s.Talk(t, e.ID) == "u:q1 a:a1 u:q2 a:a2"
 	}
-	if !found || s.talk("") != "u:q1 a:a1 u:q3" {
-		t.Error(s.talk(""))
+	if !found || s.Talk(t, "") != "u:q1 a:a1 u:q3" {
+		t.Error(s.Talk(t, ""))
 	}
 }
 
@@ -135,13 +135,13 @@ func TestEntries(t *testing.T) {
 		`{"type":"custom","id":"cx-6","parentId":"cx-4","timestamp":"2026-01-01T00:00:01.000Z","customType":"codex.token_count","data":` + strings.TrimSpace(event(tokens)) + `}`,
 		`{"type":"message","id":"cx-7","parentId":"cx-6","timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"toolResult","toolCallId":"c1","toolName":"shell","content":[{"type":"text","text":"no"}],"isError":true,"timestamp":1767225601000}}`,
 	}
-	for i, e := range s.entries {
+	for i, e := range s.Entries {
 		if i >= len(want) || string(e.Raw) != want[i] {
 			t.Errorf("entry %d\n got %s\nwant %s", i, e.Raw, want[min(i, len(want)-1)])
 		}
 	}
-	if len(s.entries) != len(want) {
-		t.Errorf("%d entries", len(s.entries))
+	if len(s.Entries) != len(want) {
+		t.Errorf("%d entries", len(s.Entries))
 	}
 }
 
@@ -194,8 +194,8 @@ func TestCompressed(t *testing.T) {
 	}
 	plain, packed := collect(t, reader(text)), pack(t, []byte(text))
 	again := collect(t, reader(string(packed)))
-	if plain.talk("") != again.talk("") || len(again.entries) != 4001 {
-		t.Errorf("%d entries", len(again.entries))
+	if plain.Talk(t, "") != again.Talk(t, "") || len(again.Entries) != 4001 {
+		t.Errorf("%d entries", len(again.Entries))
 	}
 	r := reader(string(packed[:len(packed)-100]))
 	n, err := 0, error(nil)
@@ -240,15 +240,15 @@ func TestWrongTypes(t *testing.T) {
 			for m := rawjson.Walk([]byte(l)); m.Next(); {
 				changed := rawjson.WithField([]byte(l), string(m.Key), []byte(v))
 				s := collect(t, reader(meta+user("q0")+string(changed)+"\n"+user("end")))
-				if !strings.HasSuffix(s.talk(""), "u:end") {
-					t.Errorf("%s = %s: %s", m.Key, v, s.talk(""))
+				if !strings.HasSuffix(s.Talk(t, ""), "u:end") {
+					t.Errorf("%s = %s: %s", m.Key, v, s.Talk(t, ""))
 				}
 			}
 			for m := rawjson.Walk(p); m.Next(); {
 				changed := rawjson.WithField([]byte(l), "payload", rawjson.WithField(p, string(m.Key), []byte(v)))
 				s := collect(t, reader(meta+user("q0")+string(changed)+"\n"+user("end")))
-				if !strings.HasSuffix(s.talk(""), "u:end") {
-					t.Errorf("%s = %s: %s", m.Key, v, s.talk(""))
+				if !strings.HasSuffix(s.Talk(t, ""), "u:end") {
+					t.Errorf("%s = %s: %s", m.Key, v, s.Talk(t, ""))
 				}
 			}
 		}
@@ -298,11 +298,11 @@ func TestSameConversation(t *testing.T) {
 			said0 = append(said0, talk)
 		}
 		s := collect(t, reader(text))
-		if got := s.talk(""); got != said0[len(said0)-1] {
+		if got := s.Talk(t, ""); got != said0[len(said0)-1] {
 			rt.Fatalf("context\n got %s\nwant %s\n%s", got, said0[len(said0)-1], text)
 		}
-		for _, e := range s.entries {
-			if p := s.path(e.ID); p[0].ID != "cx-1" {
+		for _, e := range s.Entries {
+			if p := s.Path(t, e.ID); p[0].ID != "cx-1" {
 				rt.Fatalf("%s stands in another tree", e.ID)
 			}
 		}

@@ -65,7 +65,7 @@ func TestTakenBack(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := collect(t, reader(meta+tt.text))
-			if got := s.talk(""); got != tt.want {
+			if got := s.Talk(t, ""); got != tt.want {
 				t.Errorf("context\n got %s\nwant %s", got, tt.want)
 			}
 		})
@@ -77,7 +77,7 @@ func TestTakenBackModel(t *testing.T) {
 	context := func(model string) string { return wrap("turn_context", `{"model":"`+model+`"}`) }
 	s := collect(t, reader(meta+began("t1")+context("a")+user("q1")+began("t2")+context("b")+user("q2")+back(1)+began("t3")+context("b")+user("q3")))
 	var got []string
-	for _, e := range s.path("") {
+	for _, e := range s.Path(t, "") {
 		if e.Type == "model_change" {
 			got = append(got, rawjson.Text(rawjson.Field(e.Raw, "modelId")))
 		}
@@ -230,7 +230,7 @@ func TestTakenBackProperty(t *testing.T) {
 			want = append(want, s.word)
 		}
 		s := collect(t, reader(text.String()))
-		if got := s.talk(""); got != strings.Join(want, " ") {
+		if got := s.Talk(t, ""); got != strings.Join(want, " ") {
 			rt.Fatalf("context\n got %s\nwant %s\n%s", got, strings.Join(want, " "), text.String())
 		}
 	})

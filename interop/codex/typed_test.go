@@ -38,7 +38,7 @@ func TestTyped(t *testing.T) {
 		{"too many lines", meta + user("q") + long + typedEvent("q") + said("a"), "u:q a:a"},
 	} {
 		s := collect(t, reader(tt.text))
-		if got := s.talk(""); got != tt.want {
+		if got := s.Talk(t, ""); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
@@ -71,7 +71,7 @@ func TestFailedAnswers(t *testing.T) {
 	} {
 		s := collect(t, reader(meta+user("q")+tt.text))
 		var got []string
-		for _, e := range s.entries {
+		for _, e := range s.Entries {
 			m := rawjson.Field(e.Raw, "message")
 			if textField(m, "role") == "assistant" {
 				got = append(got, textField(m, "stopReason")+" "+textField(m, "errorMessage"))

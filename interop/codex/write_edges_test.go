@@ -13,7 +13,7 @@ import (
 // TestWriteKept: what a compaction keeps stands behind its summary, at the time of the compaction: without the
 // program's own words, and with text in the place of a result whose call is not kept.
 func TestWriteKept(t *testing.T) {
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	s.message("u1", "", ask("one"))
 	s.message("a1", "u1", replied(call("k", "n", "{}")))
 	s.message("s1", "a1", `{"role":"system","content":"rules",`+at+`}`)
@@ -33,7 +33,7 @@ func TestWriteKept(t *testing.T) {
 
 // TestWriteIDs: each call has an id of its own, and its result the same one.
 func TestWriteIDs(t *testing.T) {
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	s.message("u", "", ask("q"))
 	parent := "u"
 	for _, id := range []string{"1", "2", "3"} {
@@ -53,7 +53,7 @@ func TestWriteIDs(t *testing.T) {
 // thinking in a rollout's clothes is not sent to its provider.
 func TestWriteApart(t *testing.T) {
 	uncounted := func(s string) string { return `{"role":"assistant","content":"` + s + `"}` }
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	s.message("u", "", ask("q"))
 	s.message("a1", "u", uncounted("1"))
 	s.message("a2", "a1", uncounted("2"))
@@ -72,7 +72,7 @@ func TestWriteApart(t *testing.T) {
 
 // TestWriteForward: an entry that stands before its parent begins the line, and that is said.
 func TestWriteForward(t *testing.T) {
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	s.message("b", "a", ask("child"))
 	s.message("a", "", ask("parent"))
 	s.message("c", "b", ask("grandchild"))
@@ -135,7 +135,7 @@ func TestContinueTwoOutputs(t *testing.T) {
 
 // BenchmarkWrite measures the writing of 20,000 turns of 2 KiB.
 func BenchmarkWrite(b *testing.B) {
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	parent, size := "", 0
 	for i := range 20_000 {
 		id := fmt.Sprint(i)
@@ -150,7 +150,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Write(io.Discard, s.header, s.all(), parent); err != nil {
+		if _, err := Write(io.Discard, s.Header, s.all(), parent); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -160,7 +160,7 @@ func BenchmarkWrite(b *testing.B) {
 // call's result.
 func TestWriteLate(t *testing.T) {
 	for _, c := range []struct{ kept, want string }{{"a1", "s:short c:n{} s:wait r:late"}, {"u1", "s:short s:wait s:late"}} {
-		s := talk{header: begun}
+		s := talk{Header: begun}
 		s.message("a1", "", replied(call("k", "n", "{}")))
 		s.message("u1", "a1", ask("wait"))
 		s.add("c1", "u1", "compaction", `"summary":"first","firstKeptEntryId":null`)

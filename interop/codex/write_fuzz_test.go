@@ -20,7 +20,7 @@ import (
 func seeds(t testing.TB) (lines []string) {
 	t.Helper()
 	fill := strings.NewReplacer("~", "text", "@", "k1", "%", "e0")
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	parent := ""
 	for i, m := range sayings {
 		id := "e" + string(rune('0'+i))
@@ -58,7 +58,7 @@ func FuzzWrite(f *testing.F) {
 }
 
 func checkWrite(t *testing.T, text, head string) {
-	s := talk{header: begun, lines: strings.Split(text, "\n")}
+	s := talk{Header: begun, lines: strings.Split(text, "\n")}
 	last := ""
 	for _, raw := range s.lines {
 		if l, err := transcript.ParseLine([]byte(raw)); err == nil && l.ID != "" && l.Type != "" && l.Type != "session" {
@@ -67,7 +67,7 @@ func checkWrite(t *testing.T, text, head string) {
 	}
 	for _, at := range []string{head, last} {
 		var out bytes.Buffer
-		if _, err := Write(&out, s.header, s.all(), at); errors.Is(err, interop.ErrHead) && at == head {
+		if _, err := Write(&out, s.Header, s.all(), at); errors.Is(err, interop.ErrHead) && at == head {
 			continue
 		} else if err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func checkContinue(t *testing.T, original string, from uint8) {
 	if err != nil {
 		return
 	}
-	s := talk{header: h}
+	s := talk{Header: h}
 	for {
 		d, err := r.Next()
 		if errors.Is(err, io.EOF) {

@@ -12,12 +12,13 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // talk is a session that is to be written.
 type talk struct {
-	header interop.Header
+	Header interop.Header
 	lines  []string
 }
 
@@ -53,7 +54,7 @@ func (s *talk) message(id, parent, message string) {
 func (s *talk) write(t fataler, head string) (string, interop.Losses) {
 	t.Helper()
 	var out bytes.Buffer
-	losses, err := Write(&out, s.header, s.all(), head)
+	losses, err := Write(&out, s.Header, s.all(), head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func (s *talk) write(t fataler, head string) (string, interop.Losses) {
 func (s *talk) goOn(t fataler, original string, known int, head string) (string, interop.Losses) {
 	t.Helper()
 	var out bytes.Buffer
-	losses, err := Continue(&out, strings.NewReader(original), s.header, known, s.all(), head)
+	losses, err := Continue(&out, strings.NewReader(original), s.Header, known, s.all(), head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +79,8 @@ func taken(t fataler, text string) (s talk, tip string) {
 	if d := r.Diagnostics(); slices.ContainsFunc(d, func(d transcript.Diagnostic) bool { return d.Kind != "noted" }) {
 		t.Fatalf("what was written is odd: %v", d)
 	}
-	s.header = back.header
-	for _, e := range back.entries {
+	s.Header = back.Header
+	for _, e := range back.Entries {
 		s.lines = append(s.lines, string(e.Raw))
 		tip = e.ID
 	}
@@ -279,8 +280,4 @@ func idOf(t fataler, raw string) string {
 }
 
 // fataler is what tests and properties have in common.
-type fataler interface {
-	Helper()
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-}
+type fataler = readtest.T

@@ -8,7 +8,7 @@ import (
 // TestWriteInserted: an event of the user's is written for what a person typed, and for no text that a program
 // inserted.
 func TestWriteInserted(t *testing.T) {
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	s.message("u1", "", ask("<system-reminder>be brief</system-reminder>"))
 	s.message("u2", "u1", ask("chart the reef"))
 	s.message("u3", "u2", ask("[Request interrupted by user]"))
@@ -28,7 +28,7 @@ func TestWriteFailed(t *testing.T) {
 	failed := func(stop, content string) string {
 		return strings.Replace(replied(content), `"stopReason":"stop"`, `"stopReason":"`+stop+`"`, 1)
 	}
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	s.message("u1", "", ask("chart the reef"))
 	s.message("a1", "u1", replied(text("where?")))
 	s.message("a2", "a1", failed("error", text("half an ans")))
@@ -47,7 +47,7 @@ func TestWriteFailed(t *testing.T) {
 		t.Errorf("losses %v", losses)
 	}
 	back := collect(t, reader(file))
-	if got, want := back.talk(""), "u:chart the reef a:where? a:let me see+c r:sand=c a:done"; got != want {
+	if got, want := back.Talk(t, ""), "u:chart the reef a:where? a:let me see+c r:sand=c a:done"; got != want {
 		t.Errorf("read again: %s, want %s", got, want)
 	}
 }

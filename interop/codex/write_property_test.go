@@ -93,7 +93,7 @@ func renamed(words []string) []string {
 func TestWriteProperty(t *testing.T) {
 	testutil.SkipSizes(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		s := talk{header: begun}
+		s := talk{Header: begun}
 		ids := s.grow(rt, nil, rapid.IntRange(0, 40).Draw(rt, "entries"), "e")
 		head := ""
 		if len(ids) > 0 && rapid.IntRange(0, 9).Draw(rt, "start") > 0 {
@@ -122,7 +122,7 @@ func TestWriteProperty(t *testing.T) {
 func TestContinueProperty(t *testing.T) {
 	testutil.SkipSizes(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		first := talk{header: begun}
+		first := talk{Header: begun}
 		ids := first.grow(rt, nil, rapid.IntRange(1, 25).Draw(rt, "entries"), "e")
 		original, _ := first.write(rt, ids[len(ids)-1])
 		s, tip := taken(rt, original)

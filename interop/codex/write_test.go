@@ -68,7 +68,7 @@ func unled(words []string) []string {
 // TestWriteTurns: what is said, called and given is Codex's context; the other branch is counted; ids and names are
 // such that OpenAI takes them.
 func TestWriteTurns(t *testing.T) {
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	s.add("m", "", "model_change", `"provider":"openai","modelId":"m1"`)
 	s.add("t", "m", "thinking_level_change", `"thinkingLevel":"high"`)
 	s.message("u1", "t", ask("hello"))
@@ -94,19 +94,7 @@ func TestWriteTurns(t *testing.T) {
 // golden holds what was written against a file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	name = "testdata/write/" + name + ".golden"
-	if *update {
-		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Error(diff)
-	}
+	testutil.Golden(t, *update, "testdata/write/"+name+".golden", []byte(got))
 }
 
 // TestWriteFixtures: what came from a rollout is the same conversation when it is written again; what only Codex's
@@ -179,7 +167,7 @@ func TestWriteLosses(t *testing.T) {
 		"a bad turn":    {"custom", `"customType":"codex.turn_context","data":{"timestamp":"2026-01-01T00:00:00Z","type":"turn_context","payload":{"model":"m"}}`, interop.Losses{lostLine: 1}},
 		"an undone one": {"custom", `"customType":"codex.thread_rolled_back","data":{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}`, interop.Losses{}},
 	} {
-		s := talk{header: begun}
+		s := talk{Header: begun}
 		s.message("u", "", ask("q"))
 		s.add("x", "u", c.typ, c.fields)
 		file, losses := s.write(t, "x")
@@ -194,7 +182,7 @@ func TestWriteLosses(t *testing.T) {
 // TestWriteMeta: Codex finds an id that it takes, whatever the session's, and who began it.
 func TestWriteMeta(t *testing.T) {
 	h := interop.Header{ID: "mine", Cwd: "/w", Title: "T", Parent: "not a thread", Raw: []byte(`{"type":"session","internal":true,"agent":"scout"}`)}
-	s := talk{header: h}
+	s := talk{Header: h}
 	s.message("u", "", ask("q"))
 	file, losses := s.write(t, "u")
 	first := valid(t, file)[0].payload
@@ -204,8 +192,8 @@ func TestWriteMeta(t *testing.T) {
 	if got, want := fmt.Sprint(first["source"]), "map[subagent:map[other:scout]]"; got != want {
 		t.Errorf("source %s, want %s", got, want)
 	}
-	if back, _ := taken(t, file); rawjson.Text(rawjson.Field(back.header.Raw, "agent")) != "scout" || back.header.Cwd != "/w" {
-		t.Errorf("%s", back.header.Raw)
+	if back, _ := taken(t, file); rawjson.Text(rawjson.Field(back.Header.Raw, "agent")) != "scout" || back.Header.Cwd != "/w" {
+		t.Errorf("%s", back.Header.Raw)
 	}
 	env := interop.Env{Getenv: func(string) string { return "" }, Home: "/home/me"}
 	late := time.Date(2026, 1, 1, 23, 30, 0, 0, time.Local).UTC() // the name has the time of the place
@@ -218,7 +206,7 @@ func TestWriteMeta(t *testing.T) {
 
 // TestWriteStart: before anything was said there is a session, and nothing else; a head that is not there is an error.
 func TestWriteStart(t *testing.T) {
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	s.message("u", "", ask("q"))
 	if file, _ := s.write(t, ""); len(valid(t, file)) != 1 {
 		t.Error(file)
@@ -226,7 +214,7 @@ func TestWriteStart(t *testing.T) {
 	if _, err := Write(io.Discard, begun, s.all(), "gone"); !errors.Is(err, interop.ErrHead) {
 		t.Error(err)
 	}
-	other := &talk{header: begun}
+	other := &talk{Header: begun}
 	turn := 0
 	two := func(yield func(transcript.Draft, error) bool) {
 		if turn++; turn == 1 {
@@ -251,7 +239,7 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 // TestWriteHostile: entries that are none, that stand in circles, before their parents, or twice.
 func TestWriteHostile(t *testing.T) {
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	s.lines = append(s.lines, `{"type":"session","version":3,"id":"s"}`, `no line`)
 	s.message("a", "b", ask("a"))
 	s.message("b", "a", ask("b"))
@@ -275,7 +263,7 @@ func TestSizeWrite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	s := talk{header: begun}
+	s := talk{Header: begun}
 	long := strings.Repeat("x", 4<<20)
 	parent := ""
 	for i := range 9 {
@@ -284,7 +272,7 @@ func TestSizeWrite(t *testing.T) {
 		parent = id
 	}
 	for from, want := range map[string]int{"u0": 1, "u2": 0} {
-		c := talk{header: begun, lines: slices.Clone(s.lines)}
+		c := talk{Header: begun, lines: slices.Clone(s.lines)}
 		c.add("c", parent, "compaction", `"summary":"short","firstKeptEntryId":"`+from+`"`)
 		file, losses := c.write(t, "c")
 		if losses[lostKept] != want {

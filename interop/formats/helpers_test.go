@@ -6,14 +6,13 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var testNow = readtest.Now
 
 func options() interop.Options {
 	return interop.Options{Now: testNow}
@@ -23,7 +22,7 @@ func source(name string, data []byte) interop.Source {
 	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
-func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+var lf = readtest.Lines
 
 // session is a file as it was read.
 type session struct {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,28 +12,13 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// list gives the names in a folder.
-func (f folder) list(dir string) (names []string, err error) {
-	for name := range f {
-		if path.Dir(name) == dir {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	if names == nil {
-		err = fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
-	}
-	return names, err
-}
-
 func openAt(name, data string, at folder) *Reader {
-	src := interop.Source{
-		Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(data)), nil },
-		Beside: at.open, List: at.list,
-	}
+	src := readtest.Bytes(name, []byte(data))
+	src.Beside, src.List = at.Open, at.List
 	return NewReader(src, interop.Options{Now: testNow})
 }
 
@@ -108,7 +91,7 @@ func TestArtifactBounds(t *testing.T) {
 	r := openAt("s.jsonl", lf(append([]string{header}, lines...)...), at)
 	r.src.Beside = func(name string) (io.ReadCloser, error) {
 		reads++
-		return at.open(name)
+		return at.Open(name)
 	}
 	r.artifacts.room = room{one: 1500, line: 2500, file: 4500}
 	_, got, err := readAll(r)

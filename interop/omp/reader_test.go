@@ -6,57 +6,31 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+var (
+	testNow = readtest.Now
+	lf      = readtest.Lines
+	readAll = readtest.All[*Reader]
+)
 
 // folder answers for what lies beside a session.
-type folder map[string][]byte
-
-func (f folder) open(name string) (io.ReadCloser, error) {
-	p, ok := f[name]
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
-	}
-	return io.NopCloser(bytes.NewReader(p)), nil
-}
+type folder = readtest.Files[[]byte]
 
 func open(data []byte, beside func(string) (io.ReadCloser, error)) *Reader {
-	src := interop.Source{Name: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, Beside: beside}
+	src := readtest.Bytes("x", data)
+	src.Beside = beside
 	return NewReader(src, interop.Options{Now: testNow})
-}
-
-func readAll(r *Reader) (h interop.Header, lines []transcript.Line, err error) {
-	if h, err = r.Header(); err != nil {
-		return h, nil, err
-	}
-	for {
-		d, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return h, lines, r.Close()
-		}
-		if err != nil {
-			return h, lines, err
-		}
-		l, err := transcript.ParseLine(d.Raw)
-		if err != nil {
-			return h, lines, err
-		}
-		lines = append(lines, l)
-	}
 }
 
 func sumOf(p []byte) string {
@@ -130,7 +104,7 @@ func TestBlobs(t *testing.T) {
 			if strings.Count(name, "..") > 2 || strings.Contains(name, "passwd") {
 				t.Errorf("%s: asked for %s", tt.name, name)
 			}
-			return tt.beside.open(name)
+			return tt.beside.Open(name)
 		}
 		r := open([]byte(lf(header, line(tt.in), line1)), asked)
 		_, lines, err := readAll(r)
@@ -176,7 +150,7 @@ func TestBlobBounds(t *testing.T) {
 	if usual.blob > usual.line || usual.line > usual.file {
 		t.Errorf("bounds %+v", usual)
 	}
-	r := open([]byte(lf(header, line("a", image(big)), line("b", strings.Repeat(image(half)+",", 12)+"1"), line("c", strings.Repeat(image(small)+",", 300)+"1"))), at.open)
+	r := open([]byte(lf(header, line("a", image(big)), line("b", strings.Repeat(image(half)+",", 12)+"1"), line("c", strings.Repeat(image(small)+",", 300)+"1"))), at.Open)
 	r.blobs.limits = limits{blob: 1 << 20, line: 8 << 20, file: 1 << 30}
 	_, lines, err := readAll(r)
 	if err != nil || len(lines) != 3 {
@@ -230,7 +204,7 @@ func FuzzReader(f *testing.F) {
 			entries = append(entries, l.Entry(uint64(i)))
 		}
 		transcript.BuildContext(entries, transcript.OMP)
-		if again, _, err := readAll(open([]byte(rebuilt), at.open)); err != nil || string(again.Raw) != string(h.Raw) {
+		if again, _, err := readAll(open([]byte(rebuilt), at.Open)); err != nil || string(again.Raw) != string(h.Raw) {
 			t.Fatalf("not stable: %v", err)
 		}
 	})

@@ -3,44 +3,24 @@ package operator
 import (
 	"bytes"
 	"errors"
-	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+var (
+	testNow = readtest.Now
+	lf      = readtest.Lines
+	readAll = readtest.All[*Reader]
+)
 
 func open(data []byte) *Reader {
-	src := interop.Source{Name: "x.jsonl", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
-	return NewReader(src, interop.Options{Now: testNow})
-}
-
-func readAll(r *Reader) (h interop.Header, lines []transcript.Line, err error) {
-	if h, err = r.Header(); err != nil {
-		return h, nil, err
-	}
-	for {
-		d, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return h, lines, r.Close()
-		}
-		if err != nil {
-			return h, lines, err
-		}
-		l, err := transcript.ParseLine(d.Raw)
-		if err != nil {
-			return h, lines, err
-		}
-		lines = append(lines, l)
-	}
+	return NewReader(readtest.Bytes("x.jsonl", data), interop.Options{Now: testNow})
 }
 
 const head = `{"type":"session","version":3,"id":"0196-s","timestamp":1767225600.25,"cwd":"/w"}`

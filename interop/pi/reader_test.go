@@ -13,6 +13,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -23,7 +24,7 @@ const (
 	lineC          = `{"type":"message","id":"c","parentId":"b","timestamp":"2026-01-01T00:00:03.000Z","message":{"role":"user","content":"c"}}`
 )
 
-func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+var lf = readtest.Lines
 
 // TestDamagedFiles: no damage hides what is intact, each is reported, and Verbatim tells the truth.
 func TestDamagedFiles(t *testing.T) {

@@ -4,12 +4,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -17,40 +17,18 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestGolden: what files become, to the byte: header, entries and diagnostics.
 func TestGolden(t *testing.T) {
-	names, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil || len(names) < 3 {
-		t.Fatal(names, err)
-	}
-	for _, name := range names {
-		t.Run(filepath.Base(name), func(t *testing.T) {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !Detect(data) {
-				t.Error("is not told")
-			}
-			s := read(t, string(data))
-			var b strings.Builder
-			fmt.Fprintf(&b, "%s\n%s", s.header.Raw, s.outline())
-			for _, d := range s.reader.Diagnostics() {
-				fmt.Fprintf(&b, "line %d: %s: %s\n", d.Ordinal, d.Kind, d.Detail)
-			}
-			golden := strings.TrimSuffix(name, ".jsonl") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+	testutil.Goldens(t, *update, 3, func(t *testing.T, data []byte) string {
+		if !Detect(data) {
+			t.Error("is not told")
+		}
+		s := read(t, string(data))
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s\n%s", s.header.Raw, s.outline())
+		for _, d := range s.reader.Diagnostics() {
+			fmt.Fprintf(&b, "line %d: %s: %s\n", d.Ordinal, d.Kind, d.Detail)
+		}
+		return b.String()
+	})
 }
 
 // The contexts are those that the harness itself builds of these files, lane by lane.

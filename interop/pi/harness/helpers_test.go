@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -21,7 +22,7 @@ func source(data []byte) interop.Source {
 	return interop.Source{Name: "test", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
-func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+var lf = readtest.Lines
 
 // headerOf is the header of a file of one form or the other.
 func headerOf(old bool) string {
