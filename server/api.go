@@ -66,6 +66,8 @@ type operation struct {
 	types                     []string     // media types of the answer, if it is not JSON
 	body                      reflect.Type // of the JSON body; nil = none
 	size                      bodySize     // limit of the body
+	condition                 condition    // of a write
+	fleeting                  bool         // a write that stores nothing
 	raw                       string       // media type of a body that is no JSON; "" = none
 	statuses                  []int        // of the answer, beside 200; if the first is 201 or 204, without it
 }
@@ -78,6 +80,8 @@ type request struct {
 	on Access
 	id string // of the session that the path names; "" = none
 
+	made string // the commit on which a write was made
+
 	found bool // that session exists: what else does not is what the rest of the request names
 }
 
@@ -85,7 +89,8 @@ type request struct {
 func (q *request) Resolve(c huma.Context) []error {
 	q.r, q.w = humago.Unwrap(c)
 	q.id = q.r.PathValue("id")
-	q.on = seenOf(q.r).on
+	seen := seenOf(q.r)
+	q.on, q.made = seen.on, seen.made
 	return nil
 }
 
@@ -212,9 +217,22 @@ func (s *Server) problems(d *huma.Operation, op operation) {
 	if op.names {
 		all = append(all, http.StatusUnprocessableEntity)
 	}
-	if op.body != nil {
+	if op.body != nil || op.raw != "" {
 		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
 			http.StatusUnsupportedMediaType)
+	}
+	if op.needs == rightWrite && !op.fleeting {
+		all = append(all, http.StatusInsufficientStorage)
+	}
+	if op.condition != always {
+		all = append(all, http.StatusPreconditionFailed)
+		name, doc := op.condition.header()
+		d.Parameters = append(d.Parameters, &huma.Param{
+			Name: name, In: "header", Description: doc, Schema: &huma.Schema{Type: huma.TypeString},
+		})
+	}
+	if op.condition != always && op.condition != ifMatchMay {
+		all = append(all, http.StatusPreconditionRequired)
 	}
 	shared := s.api.OpenAPI().Components
 	for _, status := range all {

@@ -33,7 +33,8 @@ func (s *Server) describeCommits() {
 		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the " +
 			"winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept; with " +
 			"keep-fenced also where another client has claimed the session.",
-		body: reflect.TypeFor[newCommit](), size: sizeTurn, names: true, errors: []int{409, 412, 428, 507},
+		body: reflect.TypeFor[newCommit](), size: sizeTurn, condition: ifMatchOrKey, names: true,
+		errors: []int{409},
 	}, s.commit)
 	handle[sessionPath, api.Resume](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/resume", id: "resume", needs: rightRead, statuses: []int{304},
@@ -97,13 +98,7 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 const noCommit = ","
 
 func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
-	made, err := base(q.r)
-	if errors.Is(err, errNoCondition) && q.Key != "" { // a repeat gets its receipt all the same
-		made, err = noCommit, nil
-	}
-	if err != nil {
-		return answer{}, err
-	}
+	made := q.made
 	var b newCommit
 	if err := decode(q.r, &b); err != nil {
 		return answer{}, err
@@ -273,13 +268,7 @@ func (s *Server) move(
 	ctx context.Context, q *request, k keys,
 	f func(context.Context, *coppice.Session, ...coppice.MoveOption) (coppice.Receipt, any, error),
 ) (a answer, err error) {
-	made, err := base(q.r)
-	if errors.Is(err, errNoCondition) && k.note { // it conflicts with nothing
-		made, err = coppice.Newest, nil
-	}
-	if err != nil {
-		return answer{}, err
-	}
+	made := q.made
 	err = s.write(ctx, q, func(ctx context.Context, h *coppice.Session) error {
 		r, doc, err := f(ctx, h, coppice.WithBase(made), coppice.WithKey(k.key), coppice.WithWriter(k.writer))
 		if err != nil {
@@ -305,17 +294,13 @@ func (s *Server) move(
 // keys are what tells one write from others.
 type keys struct {
 	key, writer string
-	note        bool // an annotation: If-Match is optional
 }
 
 // own runs f on a handle of its own, which shows the newest commit: that has to be the one in If-Match.
 func (s *Server) own(
 	ctx context.Context, q *request, f func(context.Context, *coppice.Session) (coppice.Receipt, any, error),
 ) (a answer, err error) {
-	made, err := base(q.r)
-	if err != nil {
-		return answer{}, err
-	}
+	made := q.made
 	ctx, cancel := s.detached(ctx)
 	defer cancel()
 	h, err := q.on.Store.Open(ctx, q.id, &coppice.SessionOptions{NameLeft: true})

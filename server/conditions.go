@@ -5,10 +5,59 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	coppice "github.com/coppice-go/coppice"
 )
 
-// errNoCondition is the error of a write that does not say what it was made on.
+// errNoCondition is the error of a write that does not name what it was made on.
 var errNoCondition = errors.New("the request has no If-Match")
+
+// condition is the header that a write has to have, without which it is 428.
+type condition int
+
+const (
+	always       condition = iota // none
+	ifMatch                       // the commit that the write was made on, or * = the newest
+	ifMatchOrKey                  // or Idempotency-Key alone: a repeat gets its receipt all the same
+	ifMatchMay                    // or nothing: an annotation conflicts with none
+	ifNew                         // If-None-Match: *
+)
+
+// header returns the name of the header, and what it is for.
+func (c condition) header() (name, doc string) {
+	switch c {
+	case ifNew:
+		return "If-None-Match", "must be *"
+	case ifMatchMay:
+		return "If-Match", "the commit that this was made on; default * = the newest"
+	case always, ifMatch, ifMatchOrKey:
+	}
+	return "If-Match", "the commit that this was made on, or * = the newest; without it 428"
+}
+
+// made returns the commit that a write was made on; noCommit = there is a key alone.
+func (c condition) made(r *http.Request) (string, error) {
+	switch c {
+	case always:
+		return "", nil
+	case ifNew:
+		if !matches(r.Header.Values("If-None-Match"), "*") {
+			return "", newProblem(http.StatusPreconditionRequired, "no-condition", "send If-None-Match: *",
+				errors.New("the request has no If-None-Match"))
+		}
+		return "", nil
+	case ifMatch, ifMatchOrKey, ifMatchMay:
+	}
+	made, err := base(r)
+	switch {
+	case !errors.Is(err, errNoCondition):
+	case c == ifMatchMay:
+		return coppice.Newest, nil
+	case c == ifMatchOrKey && r.Header.Get("Idempotency-Key") != "":
+		return noCommit, nil
+	}
+	return made, err
+}
 
 // quoteTag returns a strong ETag. It is the same in every encoding: it names what is stored.
 func quoteTag(tag string) string { return `"` + tag + `"` }

@@ -53,6 +53,9 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 	if err := d.check(r); err != nil {
 		return err
 	}
+	if seen.made, err = d.op.condition.made(r); err != nil {
+		return err
+	}
 	if err := d.s.narrowed(r, d.op, seen.on); err != nil {
 		return err
 	}

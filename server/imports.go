@@ -36,7 +36,7 @@ func (s *Server) describeImport() {
 		text: "As `coppice import`: a file that was imported before and has not changed is left alone, and what was " +
 			"added to it is appended to its session. One whose session was deleted is not imported. Damaged lines " +
 			"are skipped and reported.",
-		errors: []int{408, 409, 410, 413, 415, 507},
+		errors: []int{409, 410},
 	}, s.importFile)
 }
 

@@ -33,7 +33,7 @@ func TestBodiesByOperation(t *testing.T) {
 	for path, size := range map[string]int{"verify": 64 << 10, "edit": 8 << 20, "commits": 64 << 20} {
 		conn := s.dial(t)
 		head := fmt.Sprintf("POST /v1/sessions/s/%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n"+
-			"Expect: 100-continue\r\n\r\n",
+			"If-Match: *\r\nExpect: 100-continue\r\n\r\n",
 			path, size+1)
 		if _, err := conn.Write([]byte(head)); err != nil {
 			t.Fatal(err)

@@ -152,6 +152,7 @@ type observed struct {
 	s         *Server
 	operation string  // "none" = it came to none
 	on        Access  // of the operation
+	made      string  // the commit on which a write was made, as its condition has it
 	tenant    *tenant // whose store is in use; nil = none
 	give      func()  // returns the part of a budget that the request has; nil = it has none
 	began     time.Time

@@ -66,25 +66,24 @@ type moving[B any] func(context.Context, *coppice.Session, B, ...coppice.MoveOpt
 
 // moveOf registers a move of the head.
 func moveOf[B, O any](s *Server, name, summary string, f moving[B]) {
-	registerMove[B, O](s, name, summary, false, []int{409, 428}, f)
+	registerMove[B, O](s, name, summary, ifMatch, []int{409}, f)
 }
 
 // noteOf registers an annotation or a claim: it leaves the head where it is, and If-Match is optional.
 func noteOf[B, O any](s *Server, name, summary string, f moving[B], errors ...int) {
-	registerMove[B, O](s, name, summary, true, errors, f)
+	registerMove[B, O](s, name, summary, ifMatchMay, errors, f)
 }
 
-func registerMove[B, O any](s *Server, name, summary string, note bool, errors []int, f moving[B]) {
-	errors = append(errors, 412, 422, 507)
+func registerMove[B, O any](s *Server, name, summary string, c condition, errors []int, f moving[B]) {
 	handle[keyedWrite, O](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
-		body: reflect.TypeFor[B](), names: true, errors: errors,
+		body: reflect.TypeFor[B](), names: true, condition: c, errors: errors,
 	}, func(ctx context.Context, q *keyedWrite) (answer, error) {
 		var b B
 		if err := decode(q.r, &b); err != nil {
 			return answer{}, err
 		}
-		return s.move(ctx, &q.request, keys{q.Key, q.Writer, note},
+		return s.move(ctx, &q.request, keys{q.Key, q.Writer},
 			func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, any, error) {
 				return f(ctx, h, b, o...)
 			})
@@ -96,10 +95,10 @@ func ownOf[B, O any](
 	s *Server, name, summary string, f func(context.Context, *coppice.Session, B) (coppice.Receipt, any, error),
 	errors ...int,
 ) {
-	handle[write, O](s, operation{
+	handle[sessionPath, O](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
-		body: reflect.TypeFor[B](), names: len(errors) > 0, errors: append([]int{412, 428, 507}, errors...),
-	}, func(ctx context.Context, q *write) (answer, error) {
+		body: reflect.TypeFor[B](), names: len(errors) > 0, condition: ifMatch, errors: errors,
+	}, func(ctx context.Context, q *sessionPath) (answer, error) {
 		var b B
 		if err := decode(q.r, &b); err != nil {
 			return answer{}, err
@@ -185,9 +184,10 @@ func (s *Server) describeNotes() {
 			return c.Receipt, api.CompactedOf(c), err
 		}, http.StatusConflict, http.StatusUnprocessableEntity)
 	handle[sessionPath, struct{}](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/partial", id: "partial", needs: rightWrite, statuses: []int{204},
-		summary: "Say what the assistant has streamed so far, to those who follow the session",
-		text:    "No commit: the next one ends it.", body: reflect.TypeFor[partialBody](),
+		method: "POST", path: "/v1/sessions/{id}/partial", id: "partial", needs: rightWrite, fleeting: true,
+		statuses: []int{204},
+		summary:  "Say what the assistant has streamed so far, to those who follow the session",
+		text:     "No commit: the next one ends it.", body: reflect.TypeFor[partialBody](),
 	}, s.partial)
 }
 

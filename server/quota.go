@@ -49,7 +49,7 @@ type counted struct {
 // room refuses a write of a tenant that has stored as much as it may. What is deleted gives room when it is counted.
 func (s *Server) room(r *http.Request, op *operation, seen *observed) error {
 	t := seen.tenant
-	if t == nil || s.o.Quota == nil || op.needs != rightWrite || r.Method == http.MethodDelete {
+	if t == nil || s.o.Quota == nil || op.needs != rightWrite || op.fleeting || r.Method == http.MethodDelete {
 		return nil
 	}
 	q := s.o.Quota(t.name)

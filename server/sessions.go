@@ -26,20 +26,12 @@ type sessionPath struct {
 	ID string `path:"id" maxLength:"128" doc:"the session's id"`
 }
 
-// write is the parameters of a write to a session.
-type write struct {
-	request
-	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
-	IfMatch string `header:"If-Match" doc:"the commit that this was made on, or * = the newest; without it 428"`
-}
-
 // keyedWrite is the parameters of a write that can be sent again.
 type keyedWrite struct {
 	request
-	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
-	IfMatch string `header:"If-Match" doc:"the commit that this was made on, or * = the newest; without it 428"`
-	Key     string `header:"Idempotency-Key" maxLength:"256" doc:"stored once however often sent; 1,024 are known"`
-	Writer  string `header:"Coppice-Writer" maxLength:"256" doc:"who writes; a claim fences the other writers"`
+	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
+	Key    string `header:"Idempotency-Key" maxLength:"256" doc:"stored once however often sent; 1,024 are known"`
+	Writer string `header:"Coppice-Writer" maxLength:"256" doc:"who writes; a claim fences the other writers"`
 }
 
 func (s *Server) describeSessions() {
@@ -60,7 +52,7 @@ func (s *Server) describeSessions() {
 		method: "PUT", path: "/v1/sessions/{id}", id: "createSession", needs: rightWrite, creates: true, narrows: true,
 		summary: "Create a session",
 		text:    "Commits seq 0. With an Idempotency-Key a repeat gets the first answer.", statuses: []int{201},
-		body: reflect.TypeFor[newSession](), errors: []int{410, 412, 422, 428, 507},
+		body: reflect.TypeFor[newSession](), condition: ifNew, errors: []int{422},
 	}, s.create)
 	handle[sessionPath, api.Session](s, operation{
 		method: "GET", path: "/v1/sessions/{id}", id: "getSession", needs: rightRead,
@@ -69,11 +61,11 @@ func (s *Server) describeSessions() {
 	handle[keyedWrite, api.Moved](s, operation{
 		method: "PATCH", path: "/v1/sessions/{id}", id: "changeSession", needs: rightWrite,
 		summary: "Change title, working directory and metadata", body: reflect.TypeFor[sessionChange](),
-		errors: []int{409, 412, 422, 507},
+		condition: ifMatchMay, errors: []int{409, 422},
 	}, s.patch)
 	handle[deleteQuery, api.Deleted](s, operation{
 		method: "DELETE", path: "/v1/sessions/{id}", id: "deleteSession", needs: rightWrite,
-		summary: "Delete a session for good, or into the trash", errors: []int{412, 428, 507},
+		summary: "Delete a session for good, or into the trash", condition: ifMatch,
 		text: "`coppice trash` lists what is in the trash, and restores it.",
 	}, s.remove)
 }
@@ -221,9 +213,8 @@ type newSession struct {
 // createQuery is the parameters of the creation of a session.
 type createQuery struct {
 	request
-	ID          string `path:"id" maxLength:"128" doc:"the session's id"`
-	IfNoneMatch string `header:"If-None-Match" doc:"must be *"`
-	Key         string `header:"Idempotency-Key" maxLength:"200"`
+	ID  string `path:"id" maxLength:"128" doc:"the session's id"`
+	Key string `header:"Idempotency-Key" maxLength:"200"`
 }
 
 // createdKey returns the key of the first commit: with it a repeat is told from another body.
@@ -240,10 +231,6 @@ func createdKey(key string, body newSession) (string, error) {
 }
 
 func (s *Server) create(ctx context.Context, q *createQuery) (answer, error) {
-	if !matches(q.r.Header.Values("If-None-Match"), "*") {
-		return answer{}, newProblem(http.StatusPreconditionRequired, "no-condition", "send If-None-Match: *",
-			errors.New("the request has no If-None-Match"))
-	}
 	var body newSession
 	if err := decode(q.r, &body); err != nil {
 		return answer{}, err
@@ -338,9 +325,8 @@ func orDeleted(ctx context.Context, st *coppice.Store, id string, err error) err
 // deleteQuery is the parameters of a deletion.
 type deleteQuery struct {
 	request
-	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
-	IfMatch string `header:"If-Match" doc:"the newest commit, or *; without it 428"`
-	Trash   bool   `query:"trash" doc:"keep a copy in the trash of the server"`
+	ID    string `path:"id" maxLength:"128" doc:"the session's id"`
+	Trash bool   `query:"trash" doc:"keep a copy in the trash of the server"`
 }
 
 // sessionChange is the body that changes what a session is called.
@@ -359,7 +345,7 @@ func (s *Server) patch(ctx context.Context, q *keyedWrite) (answer, error) {
 		return answer{}, ErrForbidden
 	}
 	change := coppice.InfoChange{Title: body.Title, Cwd: body.Cwd, Meta: body.Meta}
-	return s.move(ctx, &q.request, keys{q.Key, q.Writer, true},
+	return s.move(ctx, &q.request, keys{q.Key, q.Writer},
 		func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, any, error) {
 			return moved(h.SetInfo(ctx, change, o...))
 		})

@@ -58,10 +58,10 @@ func (s *Server) describeTransfer() {
 		summary: "Read the session and report damage; changes nothing, so the right to read is enough",
 		body:    reflect.TypeFor[verifyBody](), size: sizeNote,
 	}, s.verify)
-	handle[write, api.Fork](s, operation{
+	handle[sessionPath, api.Fork](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite, creates: true, widens: true,
 		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](),
-		errors: []int{409, 412, 428, 507}, statuses: []int{201}, names: true,
+		condition: ifMatch, errors: []int{409}, statuses: []int{201}, names: true,
 	}, s.fork)
 }
 
@@ -146,7 +146,7 @@ func (s *Server) verify(ctx context.Context, q *sessionPath) (answer, error) {
 	return answer{doc: doc}, err
 }
 
-func (s *Server) fork(ctx context.Context, q *write) (answer, error) {
+func (s *Server) fork(ctx context.Context, q *sessionPath) (answer, error) {
 	var b forkBody
 	if err := decode(q.r, &b); err != nil {
 		return answer{}, err

@@ -1557,7 +1557,7 @@ export interface operations {
                 trash?: boolean;
             };
             header?: {
-                /** @description the newest commit, or *; without it 428 */
+                /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
             };
             path: {
@@ -1577,7 +1577,7 @@ export interface operations {
     changeSession: {
         parameters: {
             header?: {
-                /** @description the commit that this was made on, or * = the newest; without it 428 */
+                /** @description the commit that this was made on; default * = the newest */
                 "If-Match"?: string;
                 /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
@@ -1722,7 +1722,7 @@ export interface operations {
     claim: {
         parameters: {
             header?: {
-                /** @description the commit that this was made on, or * = the newest; without it 428 */
+                /** @description the commit that this was made on; default * = the newest */
                 "If-Match"?: string;
                 /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
@@ -2078,7 +2078,7 @@ export interface operations {
     label: {
         parameters: {
             header?: {
-                /** @description the commit that this was made on, or * = the newest; without it 428 */
+                /** @description the commit that this was made on; default * = the newest */
                 "If-Match"?: string;
                 /** @description stored once however often sent; 1,024 are known */
                 "Idempotency-Key"?: string;
