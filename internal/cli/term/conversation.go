@@ -242,9 +242,28 @@ func (v *Conversation) result(b *strings.Builder, e transcript.Entry, m *message
 	}
 	b.WriteString(indent + v.s.Paint(style, mark+Line(name)) +
 		v.s.Paint(Dim, "  "+Line(v.o.Short(e.ID))) + "\n")
+	if !v.o.Full {
+		text = printed(text)
+	}
 	if text = strings.Trim(text, "\n"); text != "" {
 		v.body(b, Dim, text, v.most(), indent+indent)
 	}
+}
+
+// printed returns what a command printed, without the lines that Codex puts before it, but for an exit code that is
+// not 0.
+func printed(text string) string {
+	const before = 5 // lines at most
+	head, out, _ := strings.Cut(text, "\nOutput:\n")
+	if strings.TrimSpace(out) == "" || !strings.Contains(head, "Wall time") || strings.Count(head, "\n") >= before {
+		return text
+	}
+	for line := range strings.SplitSeq(head, "\n") {
+		if strings.Contains(line, " code") && !strings.HasSuffix(line, " 0") {
+			return line + "\n" + out
+		}
+	}
+	return out
 }
 
 // unknown writes a message of an unknown shape.

@@ -262,6 +262,8 @@ func TestTalk(t *testing.T) {
 		`{"type":"message","id":"b","message":{"weird":{"deep":[1,2]}}}`,
 		`{"type":"message","id":"c","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"r1\nr2"}]}}`,
 		`{"type":"message","id":"c2","message":{"role":"toolResult","toolCallId":"1","toolName":"bash","content":"no","isError":true}}`,
+		`{"type":"message","id":"c3","message":{"role":"tool","content":"Exit code: 2\nWall time: 0 s\nOutput:\nr3"}}`,
+		`{"type":"message","id":"c4","message":{"role":"tool","content":"Wall time: 0 s\nOutput:\nr4"}}`,
 		`{"type":"custom","id":"d","customType":"my.kind","data":1}`,
 		`{"type":"never-seen","id":"e"}`,
 		`{"type":"label","id":"f","targetId":"a","label":"L"}`,
@@ -290,7 +292,7 @@ func TestTalk(t *testing.T) {
 	for _, want := range []string{
 		"x[2Jy", `{"weird":{"deep":[1,2]}}`, "← result", "    r1\n    r2\n", "✗ bash", "── custom my.kind", "── never-seen",
 		"── label [L] on a", "── label cleared on a", "── title T", "note it", "it went wrong",
-		"  4\n  … 3 more lines\n", "── model p/m\n",
+		"c3\n    Exit code: 2\n    r3\n  ← result  c4\n    r4\n", "  4\n  … 3 more lines\n", "── model p/m\n",
 		"attached: Q3  application/pdf  3 B", "attached: text/csv  3 B", "found it", "→ web_search", "✗ overloaded",
 	} {
 		if !strings.Contains(got, want) {
