@@ -31,6 +31,8 @@ import (
 type Trash struct {
 	Path string
 	Now  func() time.Time
+
+	sync func(*os.File) error // nil = File.Sync
 }
 
 // TrashItem is a session in the trash.
@@ -108,14 +110,14 @@ func (t *Trash) finish(
 
 // keep writes an item into a temporary folder, syncs it, and moves that to its place.
 func (t *Trash) keep(ctx context.Context, st *coppice.Store, r record) (TrashItem, error) {
-	if err := os.MkdirAll(t.Path, 0o700); err != nil {
+	if err := t.makeDir(t.Path); err != nil {
 		return TrashItem{}, err
 	}
 	dir, err := os.MkdirTemp(t.Path, ".new-*")
 	if err != nil {
 		return TrashItem{}, err
 	}
-	if err := fill(ctx, st, &r, dir); err != nil {
+	if err := t.fill(ctx, st, &r, dir); err != nil {
 		return TrashItem{}, errors.Join(err, os.RemoveAll(dir))
 	}
 	r.Name, err = t.place(dir, r.TrashItem)
@@ -128,18 +130,19 @@ func (t *Trash) keep(ctx context.Context, st *coppice.Store, r record) (TrashIte
 }
 
 // fill writes the files of an item into a folder, and syncs them. It counts their bytes.
-func fill(ctx context.Context, st *coppice.Store, r *record, dir string) error {
+func (t *Trash) fill(ctx context.Context, st *coppice.Store, r *record, dir string) error {
 	for name, write := range map[string]func(io.Writer) error{
 		linesFile:    func(w io.Writer) error { return st.ExportPi(ctx, r.Session, w) },
 		originalFile: func(w io.Writer) error { return st.Export(ctx, r.Session, w) },
 	} {
-		n, err := writeFile(filepath.Join(dir, name), write)
+		n, err := t.writeFile(filepath.Join(dir, name), write)
 		if err != nil {
 			return err
 		}
 		r.Bytes += n
 	}
-	_, err := writeFile(filepath.Join(dir, recordFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
+	record := func(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
+	_, err := t.writeFile(filepath.Join(dir, recordFile), record)
 	return err
 }
 
@@ -169,7 +172,7 @@ func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, comm
 
 // place moves a filled folder to its name, durably. It returns the name with an error if only that is not durable.
 func (t *Trash) place(dir string, item TrashItem) (string, error) {
-	if err := syncDir(dir); err != nil {
+	if err := t.syncDir(dir); err != nil {
 		return "", err
 	}
 	base := item.Deleted.Format("20060102T150405Z") + "-" + strings.ToLower(item.Session)
@@ -184,7 +187,7 @@ func (t *Trash) place(dir string, item TrashItem) (string, error) {
 		if err := os.Rename(dir, filepath.Join(t.Path, name)); err != nil {
 			return "", err
 		}
-		return name, syncDir(t.Path)
+		return name, t.syncDir(t.Path)
 	}
 }
 
@@ -308,8 +311,33 @@ func (t *Trash) remove(name string) error {
 	return os.RemoveAll(dir)
 }
 
+// makeDir makes a folder, and those above it that are not there. The names of new folders are durable then.
+func (t *Trash) makeDir(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	above := filepath.Dir(path)
+	if err := t.makeDir(above); err != nil { // as deep as the path has components
+		return err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := t.syncDir(above); err != nil {
+		return errors.Join(err, os.Remove(path)) // else the next Put would find it
+	}
+	return nil
+}
+
+func (t *Trash) syncFile(f *os.File) error {
+	if t.sync != nil {
+		return t.sync(f)
+	}
+	return f.Sync()
+}
+
 // writeFile makes a file and syncs it, and returns its length.
-func writeFile(path string, write func(io.Writer) error) (n int64, err error) {
+func (t *Trash) writeFile(path string, write func(io.Writer) error) (n int64, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return 0, err
@@ -318,7 +346,7 @@ func writeFile(path string, write func(io.Writer) error) (n int64, err error) {
 	if err := write(f); err != nil {
 		return 0, err
 	}
-	if err := f.Sync(); err != nil {
+	if err := t.syncFile(f); err != nil {
 		return 0, err
 	}
 	info, err := f.Stat()

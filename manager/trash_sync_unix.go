@@ -8,10 +8,10 @@ import (
 )
 
 // syncDir makes the names in a folder durable.
-func syncDir(path string) error {
+func (t *Trash) syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(t.syncFile(d), d.Close())
 }

@@ -1,4 +1,4 @@
 package manager
 
 // syncDir does nothing: Windows keeps names durable by itself, and cannot sync a folder.
-func syncDir(string) error { return nil }
+func (*Trash) syncDir(string) error { return nil }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -167,6 +169,55 @@ func TestACopyThatCannotBeMadeDeletesNothing(t *testing.T) {
 	}
 }
 
+// The copy is durable before anything is deleted: its files, the folder with them, that folder's name, and the name of
+// the trash. Where one of them cannot be synced the session stays, no copy is listed, and another Put succeeds.
+func TestCopyIsSyncedBeforeTheDeletion(t *testing.T) {
+	want := []string{"info.json", "original", "session.jsonl"}
+	if runtime.GOOS != "windows" {
+		want = append(want, ".new", "above", "trash")
+	}
+	slices.Sort(want)
+	for fails := range len(want) + 1 {
+		faulty := fault.New(memory.New(), 1)
+		st := testutil.Must(coppice.New(faulty, nil))(t)
+		grown(t, st, "s")
+		tr := bin(t)
+		var synced []string
+		tr.SetSync(func(f *os.File) error {
+			name, _, _ := strings.Cut(filepath.Base(f.Name()), "-")
+			if f.Name() == filepath.Dir(tr.Path) {
+				name = "above"
+			}
+			if synced = append(synced, name); len(synced) == fails+1 {
+				return syscall.EIO
+			}
+			return f.Sync()
+		})
+		var before []string // the first write
+		faulty.Add(fault.Rule{Count: -1, When: func(c fault.Call) bool {
+			if c.Op == "put" && before == nil {
+				before = slices.Sorted(slices.Values(synced))
+			}
+			return false
+		}})
+		_, err := tr.Put(bg, st, "s", "")
+		if fails == len(want) {
+			if err != nil || !slices.Equal(before, want) {
+				t.Errorf("%v; synced before the deletion: %q, want %q", err, before, want)
+			}
+			continue
+		}
+		if !errors.Is(err, syscall.EIO) || before != nil {
+			t.Errorf("sync %d fails: %v; synced before the deletion: %q", fails, err, before)
+		}
+		if items := testutil.Must(tr.List())(t); len(items) != 0 {
+			t.Errorf("sync %d fails: %v", fails, items)
+		}
+		tr.SetSync(nil)
+		testutil.Must(tr.Put(bg, st, "s", ""))(t)
+	}
+}
+
 // A deletion that was refused leaves the session and no copy. One that was not finished leaves the copy, and is
 // finished by the next Put, with the same item.
 func TestPutThatFails(t *testing.T) {
@@ -277,5 +328,28 @@ func TestTheRulesAreKept(t *testing.T) {
 	item := testutil.Must(tr.Put(bg, st, "s", "mem:"))(t)
 	if got := testutil.Must(tr.Restore(bg, st, item.Name))(t).Profile(); got != transcript.OMP {
 		t.Errorf("profile %q", got)
+	}
+}
+
+// A restore that fails leaves no half of a session, and the item in the trash.
+func TestFailedRestoreLeavesNoSession(t *testing.T) {
+	st, tr := store(t), bin(t)
+	grown(t, st, "s")
+	item := testutil.Must(tr.Put(bg, st, "s", "here"))(t)
+	file := filepath.Join(tr.Path, item.Name, "info.json")
+	raw := testutil.Must(os.ReadFile(file))(t)
+	bad := regexp.MustCompile(`"head":"[^"]*"`).ReplaceAll(raw, []byte(`"head":"nowhere"`))
+	if err := os.WriteFile(file, bad, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := store(t)
+	if _, err := tr.Restore(bg, other, item.Name); err == nil {
+		t.Error("a session whose head is nowhere was restored")
+	}
+	if _, err := other.Open(bg, "s", nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("half a session is there: %v", err)
+	}
+	if items := testutil.Must(tr.List())(t); len(items) != 1 {
+		t.Errorf("in the trash: %v", items)
 	}
 }
