@@ -87,7 +87,7 @@ function log(newest: number): { asked: number[]; commits: Commits; idle: () => P
   const asked: number[] = [];
   const commits = new Commits(newest, async (seq, limit) => {
     asked.push(seq);
-    return Array.from({ length: Math.min(limit, seq + 1) }, (_, i) => commit(seq - i, seq - i === 600 ? { reason: "rollback" } : {}));
+    return Array.from({ length: Math.min(limit, seq + 1) }, (_, i) => commit(seq - i, seq - i === 600 || newest > 9_999 ? { reason: "rollback" } : {}));
   }, new AbortController().signal, () => {});
   const idle = async () => {
     for (let n = -1; n !== asked.length;) {
@@ -126,4 +126,10 @@ test("what is kept of a long log is bounded, around the cursor", async () => {
   let kept = 0;
   for (let seq = 0; seq < 1_000_000; seq += pageSize) if (commits.get(seq)) kept++;
   assert.ok(kept <= 41, String(kept));
+  for (let at = 0; at < 200_000; at += 40 * pageSize) {
+    commits.want(at, at + 40 * pageSize - 1, at);
+    await idle();
+  }
+  const marks = [...commits.marks()].length;
+  assert.ok(marks <= 80 * pageSize, `${marks} marks are kept`);
 });
