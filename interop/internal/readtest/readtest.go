@@ -32,7 +32,7 @@ func Bytes(name string, p []byte) interop.Source {
 	return interop.Source{Name: name, Open: open}
 }
 
-// Files are files by their names for Beside. One that is "gone" is listed, and cannot be opened.
+// Files are files by their names from the folder of a session. One that is "gone" is listed, and cannot be opened.
 type Files[T ~string | ~[]byte] map[string]T
 
 // Open opens a file.
@@ -179,10 +179,11 @@ func (s *Session) Talk(t T, id string) string {
 	var words []string
 	for _, m := range transcript.BuildContext(s.Amended(s.Path(t, id)), transcript.Coppice).Messages {
 		is := transcript.Inspect(m.Raw)
-		w := roles[m.Role] + ":" + strings.ReplaceAll(is.Text, "\n", "|")
+		word := []string{roles[m.Role] + ":" + strings.ReplaceAll(is.Text, "\n", "|")}
 		for _, c := range is.Calls {
-			w += "+" + c.ID
+			word = append(word, c.ID)
 		}
+		w := strings.Join(word, "+")
 		if len(is.Results) > 0 {
 			w += "=" + strings.Join(is.Results, ",")
 		}
