@@ -56,7 +56,7 @@ test("moves whose answers are lost are applied once, or unknown", async (t) => {
   fault = { answerBytes: 0 };
   assert.equal((await s.label({ entry: a.entries[0]!, label: "x" })).repeated, true);
   fault = { answerBytes: 0 };
-  await assert.rejects(s.snapshot(), OutcomeUnknown); // it has no key
+  await assert.rejects(s.snapshot({}), OutcomeUnknown); // it has no key
   const { seq } = await s.resume();
   fault = { answerBytes: 0 };
   const back = await s.rollback({ to: "seq:1" });
