@@ -8,6 +8,15 @@ import (
 	"testing"
 )
 
+// Samples returns the contents of the files testdata/*.jsonl.
+func Samples(t testing.TB) (all [][]byte) {
+	t.Helper()
+	for _, name := range Must(filepath.Glob("testdata/*.jsonl"))(t) {
+		all = append(all, Must(os.ReadFile(name))(t))
+	}
+	return all
+}
+
 // Goldens compares what at least so many files testdata/*.jsonl become with the golden files next to them.
 func Goldens(t *testing.T, update bool, least int, become func(t *testing.T, data []byte) string) {
 	t.Helper()

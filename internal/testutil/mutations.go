@@ -2,8 +2,6 @@ package testutil
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -15,8 +13,8 @@ func Mutations(t *testing.T, check func(t *testing.T, text string)) {
 	SkipSizes(t)
 	var lines, tokens []string
 	between := func(r rune) bool { return strings.ContainsRune("{}[],:\n", r) }
-	for _, name := range Must(filepath.Glob("testdata/*.jsonl"))(t) {
-		text := string(Must(os.ReadFile(name))(t))
+	for _, p := range Samples(t) {
+		text := string(p)
 		lines = append(lines, strings.SplitAfter(text, "\n")...)
 		tokens = append(tokens, strings.FieldsFunc(text, between)...)
 	}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,15 +18,7 @@ import (
 // FuzzRead: whatever a file holds, a reader gives whole lines in one tree, and comes to an end; it reads the
 // same twice, and what it read can be written.
 func FuzzRead(f *testing.F) {
-	seeds, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil || len(seeds) == 0 {
-		f.Fatal("no seeds", err)
-	}
-	for _, name := range seeds {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, data := range testutil.Samples(f) {
 		f.Add(string(data))
 	}
 	for _, tt := range newer {

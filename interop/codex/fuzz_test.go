@@ -3,8 +3,6 @@ package codex
 import (
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/testutil"
@@ -15,15 +13,7 @@ import (
 // FuzzRead: whatever a file holds, packed or not, a reader gives whole lines, parents first, and comes to an
 // end.
 func FuzzRead(f *testing.F) {
-	seeds, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil || len(seeds) == 0 {
-		f.Fatal("no seeds", err)
-	}
-	for _, name := range seeds {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, data := range testutil.Samples(f) {
 		f.Add(string(data))
 		f.Add(string(pack(f, data)))
 	}

@@ -1,9 +1,6 @@
 package formats
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"iter"
 	"slices"
 
@@ -19,7 +16,7 @@ func options() interop.Options {
 }
 
 func source(name string, data []byte) interop.Source {
-	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+	return readtest.Bytes(name, data)
 }
 
 var lf = readtest.Lines
@@ -54,31 +51,8 @@ func tryRead(f interop.Format, src interop.Source) (session, error) {
 	if err != nil {
 		return session{}, err
 	}
-	s := session{format: f, reader: r}
-	if s.header, err = r.Header(); err != nil {
-		return s, errors.Join(err, r.Close())
-	}
-	var lines []transcript.Line
-	for {
-		d, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return s, errors.Join(err, r.Close())
-		}
-		l, err := transcript.ParseLine(d.Raw)
-		if err != nil {
-			return s, errors.Join(err, r.Close())
-		}
-		lines = append(lines, l)
-		s.drafts = append(s.drafts, d)
-		s.entries = append(s.entries, l.Entry(uint64(len(s.entries))))
-	}
-	var found []transcript.Diagnostic
-	s.parents, found = transcript.ResolveParents(lines)
-	s.found = append(r.Diagnostics(), found...)
-	return s, r.Close()
+	p, err := readtest.Parse(r)
+	return session{f, p.Header, p.Entries, p.Drafts, p.Parents, p.Found, r}, err
 }
 
 // seq gives the entries as a session does.
@@ -109,14 +83,7 @@ func (s session) ordinal(id string) int64 {
 	return -1
 }
 
-func (s session) path(at int64) []transcript.Entry {
-	var path []transcript.Entry
-	for ; at >= 0; at = s.parents[at] {
-		path = append(path, s.entries[at])
-	}
-	slices.Reverse(path)
-	return path
-}
+func (s session) path(at int64) []transcript.Entry { return readtest.PathTo(s.entries, s.parents, at) }
 
 // context is what the session shows when it is opened.
 func (s session) context(p transcript.Profile) transcript.Context {

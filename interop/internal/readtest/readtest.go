@@ -84,25 +84,60 @@ func Read(t T, r interop.Reader) Session {
 	return Collect(t, h, r.Next)
 }
 
-// All returns the header and all lines of a session, and closes its reader.
-func All[R interop.Reader](r R) (h interop.Header, lines []transcript.Line, err error) {
-	if h, err = r.Header(); err != nil {
-		return h, nil, err
+// Parsed is a session as it is opened.
+type Parsed struct {
+	Header  interop.Header
+	Entries []transcript.Entry
+	Drafts  []transcript.Draft
+	Parents []int64
+	Found   []transcript.Diagnostic // of the reader, then of the parents
+	lines   []transcript.Line
+}
+
+// Parse returns all of a session, and closes its reader.
+func Parse(r interop.Reader) (s Parsed, err error) {
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if s.Header, err = r.Header(); err != nil {
+		return s, err
 	}
 	for {
 		d, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return h, lines, r.Close()
+			break
 		}
 		if err != nil {
-			return h, lines, err
+			return s, err
 		}
-		l, err := transcript.ParseLine(d.Raw)
+		raw, err := d.Line("", "", time.Time{}) // as a session checks it
 		if err != nil {
-			return h, lines, err
+			return s, err
 		}
-		lines = append(lines, l)
+		l, err := transcript.ParseLine(raw)
+		if err != nil {
+			return s, err
+		}
+		s.Drafts, s.Entries = append(s.Drafts, d), append(s.Entries, l.Entry(uint64(len(s.lines))))
+		s.lines = append(s.lines, l)
 	}
+	var found []transcript.Diagnostic
+	s.Parents, found = transcript.ResolveParents(s.lines)
+	s.Found = append(r.Diagnostics(), found...)
+	return s, nil
+}
+
+// PathTo returns the entries from the root to the one with an ordinal.
+func PathTo(entries []transcript.Entry, parents []int64, at int64) (path []transcript.Entry) {
+	for ; at >= 0; at = parents[at] {
+		path = append(path, entries[at])
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// All returns the header and all lines of a session, and closes its reader.
+func All[R interop.Reader](r R) (interop.Header, []transcript.Line, error) {
+	s, err := Parse(r)
+	return s.Header, s.lines, err
 }
 
 // Collect takes entries and checks what holds for all: whole lines, ids that are there once, parents first.

@@ -1,10 +1,7 @@
 package harness
 
 import (
-	"bytes"
 	"errors"
-	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +15,7 @@ func options() interop.Options {
 	return interop.Options{Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 }
 
-func source(data []byte) interop.Source {
-	return interop.Source{Name: "test", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
-}
+func source(data []byte) interop.Source { return readtest.Bytes("test", data) }
 
 var lf = readtest.Lines
 
@@ -52,47 +47,12 @@ func read(t testing.TB, data string) session {
 
 func tryRead(src interop.Source) (s session, err error) {
 	r := NewReader(src, options())
-	s.reader = r
-	defer func() { err = errors.Join(err, r.Close()) }()
-	if s.header, err = r.Header(); err != nil {
-		return s, err
-	}
-	var lines []transcript.Line
-	for {
-		d, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return s, err
-		}
-		raw, err := d.Line("", "", time.Time{}) // as a session checks it
-		if err != nil {
-			return s, err
-		}
-		l, err := transcript.ParseLine(raw)
-		if err != nil {
-			return s, err
-		}
-		s.entries = append(s.entries, l.Entry(uint64(len(lines))))
-		l.Raw = nil
-		lines = append(lines, l)
-	}
-	var found []transcript.Diagnostic
-	s.parents, found = transcript.ResolveParents(lines)
-	s.found = append(r.Diagnostics(), found...)
-	return s, nil
+	p, err := readtest.Parse(r)
+	return session{p.Header, p.Entries, p.Parents, p.Found, r}, err
 }
 
 // path is the way to an entry by its ordinal.
-func (s session) path(at int64) []transcript.Entry {
-	var path []transcript.Entry
-	for ; at >= 0; at = s.parents[at] {
-		path = append(path, s.entries[at])
-	}
-	slices.Reverse(path)
-	return path
-}
+func (s session) path(at int64) []transcript.Entry { return readtest.PathTo(s.entries, s.parents, at) }
 
 // context is what the session shows when it is opened.
 func (s session) context() transcript.Context {
