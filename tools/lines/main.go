@@ -3,7 +3,9 @@
 //
 //	go -C tools run ./lines [-all] [REVISION]
 //
-// Folders that did not change are left out unless with -all. Generated, vendored and test data files do not count.
+// Folders that did not change are left out unless with -all. Generated, vendored and test data files do not count. After
+// them come figures of the core: its lines without tests, the names that the root package exports, without methods, and
+// the fields of journal.Journal.
 package main
 
 import (
@@ -13,6 +15,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"maps"
 	"os"
@@ -38,8 +43,15 @@ const (
 	code, tests = 0, 1
 )
 
-// tree is the lines of each folder, by when and which.
-type tree map[string]*[2][2]int
+// tree is the lines of each folder, by when and which, and figures of the core by when.
+type tree struct {
+	lines           map[string]*[2][2]int
+	exported, field [2]int
+}
+
+// core are the folders in which a commit is made.
+var core = []string{".", "internal/session", "internal/journal", "internal/journal/state", "internal/journal/store",
+	"internal/repair"}
 
 func main() {
 	all := flag.Bool("all", false, "print folders that did not change too")
@@ -52,7 +64,7 @@ func main() {
 
 func run(revision string, all bool, w io.Writer) error {
 	top, err := git("rev-parse", "--show-toplevel")
-	root, t := strings.TrimSpace(string(top)), tree{}
+	root, t := strings.TrimSpace(string(top)), &tree{lines: map[string]*[2][2]int{}}
 	if err != nil {
 		return err
 	}
@@ -91,7 +103,7 @@ func git(args ...string) ([]byte, error) {
 	return cmd.Output()
 }
 
-func (t tree) add(name string, p []byte, when int) {
+func (t *tree) add(name string, p []byte, when int) {
 	if !source.MatchString(name) || none.MatchString(name) || generated.Match(p) {
 		return
 	}
@@ -100,21 +112,65 @@ func (t tree) add(name string, p []byte, when int) {
 		which = tests
 	}
 	for _, folder := range []string{path.Dir(name), "~ total"} {
-		if t[folder] == nil {
-			t[folder] = &[2][2]int{}
+		if t.lines[folder] == nil {
+			t.lines[folder] = &[2][2]int{}
 		}
-		t[folder][when][which] += n
+		t.lines[folder][when][which] += n
+	}
+	if dir := path.Dir(name); which == code && path.Ext(name) == ".go" && (dir == "." || dir == "internal/journal") {
+		t.names(dir, p, when)
 	}
 }
 
-func (t tree) print(w io.Writer, all bool) error {
+// names counts what a file declares.
+func (t *tree) names(dir string, p []byte, when int) {
+	f, err := parser.ParseFile(token.NewFileSet(), "", p, parser.SkipObjectResolution)
+	if err != nil {
+		return
+	}
+	count := func(id *ast.Ident) {
+		if dir == "." && id.IsExported() {
+			t.exported[when]++
+		}
+	}
+	for _, d := range f.Decls {
+		if d, is := d.(*ast.FuncDecl); is && d.Recv == nil {
+			count(d.Name)
+		}
+		g, is := d.(*ast.GenDecl)
+		for i := 0; is && i < len(g.Specs); i++ {
+			switch s := g.Specs[i].(type) {
+			case *ast.ValueSpec:
+				for _, id := range s.Names {
+					count(id)
+				}
+			case *ast.TypeSpec:
+				count(s.Name)
+				if st, ok := s.Type.(*ast.StructType); ok && dir != "." && s.Name.Name == "Journal" {
+					t.field[when] += st.Fields.NumFields()
+				}
+			}
+		}
+	}
+}
+
+func (t *tree) print(w io.Writer, all bool) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "before\tnow\tchange\ttests before\tnow\tchange\t  folder")
-	for _, folder := range slices.Sorted(maps.Keys(t)) {
-		if c := t[folder]; all || folder == "~ total" || c[before] != c[now] {
+	for _, folder := range slices.Sorted(maps.Keys(t.lines)) {
+		if c := t.lines[folder]; all || folder == "~ total" || c[before] != c[now] {
 			fmt.Fprintf(out, "%d\t%d\t%+d\t%d\t%d\t%+d\t  %s\n", c[before][code], c[now][code],
 				c[now][code]-c[before][code], c[before][tests], c[now][tests], c[now][tests]-c[before][tests], folder)
 		}
 	}
-	return out.Flush()
+	var sum [2]int
+	for _, folder := range core {
+		if c := t.lines[folder]; c != nil {
+			sum[before], sum[now] = sum[before]+c[before][code], sum[now]+c[now][code]
+		}
+	}
+	err := out.Flush()
+	fmt.Fprintf(w, "\ncore: %d lines, now %d; exported names of the root: %d, now %d; fields of journal.Journal: %d, now %d\n",
+		sum[before], sum[now], t.exported[before], t.exported[now], t.field[before], t.field[now])
+	return err
 }
