@@ -118,10 +118,7 @@ func Create(cfg Config, g state.Genesis) *Journal {
 func newJournal(cfg Config) *Journal {
 	cfg.Limits = cfg.Limits.OrDefaults()
 	j := &Journal{cfg: cfg}
-	j.store = &store.Store{
-		Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts,
-		Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now,
-	}
+	j.store = storeFor(&cfg)
 	j.past = store.NewHistory(j.store, j.Latest)
 	if a, ok := cfg.Backend.(backend.Appender); ok {
 		j.strategy = newAppend(&j.cfg, j.store, j.past, a)
@@ -129,6 +126,13 @@ func newJournal(cfg Config) *Journal {
 		j.strategy = newReplace(&j.cfg, j.store, j.past)
 	}
 	return j
+}
+
+func storeFor(cfg *Config) *store.Store {
+	return &store.Store{
+		Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts,
+		Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now,
+	}
 }
 
 // State returns the state that the caller sees. It is immutable.

@@ -77,7 +77,8 @@ func (j *Journal) WriteOriginal(ctx context.Context, sum string, w io.Writer) er
 
 // WriteOriginal writes the bytes of an imported file of cfg's session, whether the session can be opened or not.
 func WriteOriginal(ctx context.Context, cfg Config, sum string, w io.Writer) error {
-	return toolsFor(cfg).store.WriteOriginal(ctx, sum, w)
+	s, _ := Tools(cfg)
+	return s.WriteOriginal(ctx, sum, w)
 }
 
 // Snapshot writes an immutable copy of st, which names no segment: state, head and working context with

@@ -22,7 +22,7 @@ type writer struct {
 
 // commit makes one commit; after is its id, where the commit after it names that.
 func (w *writer) commit(c *Commit, after string) error {
-	st := w.made.State()
+	st := w.made.state()
 	rec := checkpoint.Record{
 		Reason: reason, Writer: w.cfg.Writer, Branch: st.Summary.Branch, Head: st.Summary.Entry,
 		HeadOrd: st.HeadOrd,
@@ -60,7 +60,7 @@ func (w *writer) commit(c *Commit, after string) error {
 	if rec.Doc == nil && w.documents[c.Seq] != nil {
 		rec.Doc, rec.Patch, rec.Sorted = w.documents[c.Seq], nil, false
 	}
-	fits, err := w.made.Commit(rec, raws, parents)
+	fits, err := w.made.commit(rec, raws, parents)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 
 // made is a part that was made anew, and what it lacks.
 type made struct {
-	*journal.Remake
+	*remake
 	total, entries, commits, documents int
 }
 
@@ -187,15 +187,15 @@ func (r *repair) standIn(ctx context.Context, d *Damaged, object, follower strin
 	if m.lost() > 0 {
 		kind = check.Lost
 	}
-	r.note(kind, object, "entries %d to %d: %s; %s stands in its place", d.First, int64(m.State().Next)-1, m.told(),
-		m.Name().Name())
-	m.Follows(r.last, r.lastN)
-	r.see(m.State().Tail)
-	r.before, r.last = m.State(), m.Name().Name()
+	r.note(kind, object, "entries %d to %d: %s; %s stands in its place", d.First, int64(m.state().Next)-1, m.told(),
+		m.segment().Name())
+	m.follows(r.last, r.lastN)
+	r.see(m.state().Tail)
+	r.before, r.last = m.state(), m.segment().Name()
 	if r.dry {
 		return nil
 	}
-	ref, err := m.Seal(ctx)
+	ref, err := m.seal(ctx)
 	if err != nil {
 		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
 	}
@@ -236,7 +236,7 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	if c.Commits == 0 {
 		return nil // it was just begun
 	}
-	if r.before, err = journal.After(r.cfg, p.Seg, raw[:c.End]); err != nil {
+	if r.before, err = after(r.cfg, p.Seg, raw[:c.End]); err != nil {
 		return fmt.Errorf("repair session %s: %w", id, err)
 	}
 	r.last, r.lastN = p.Seg.Name(), int64(c.End)
@@ -303,15 +303,15 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made
 	if r.rules != (state.Rules{}) {
 		cfg.Profile, cfg.MaxBytes = r.rules.Profile, r.rules.MaxBytes
 	}
-	rm, err := journal.Begin(cfg, r.before, r.header, d.First, d.Seq, r.epoch)
+	rm, err := begin(cfg, r.before, r.header, d.First, d.Seq, r.epoch)
 	if err != nil {
 		return nil, err
 	}
-	m := &made{Remake: rm}
+	m := &made{remake: rm}
 	w := writer{
 		repair: r, made: m, known: map[string]int64{}, ids: map[int64]string{}, ups: map[int64]int64{}, exact: true,
 	}
-	if st := m.State(); st.HeadOrd >= 0 {
+	if st := m.state(); st.HeadOrd >= 0 {
 		w.known[st.Summary.Entry], w.ids[st.HeadOrd] = st.HeadOrd, st.Summary.Entry
 	}
 	if err := r.parentsBefore(ctx, d.First, commits, w.known); err != nil {

@@ -297,7 +297,7 @@ func (r *repair) fence(ctx context.Context, parts []check.Part) error {
 			err = r.newest(ctx, p, raw)
 		}
 		if err == nil {
-			err = journal.Fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())
+			err = fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())
 		}
 		if err != nil {
 			return fmt.Errorf("repair session %s: close %s: %w", r.cfg.Session, p.Seg.Name(), err)
@@ -336,17 +336,17 @@ func (r *repair) finish(ctx context.Context) error {
 		return err
 	}
 	key := layout.CheckpointKey(r.cfg.Session)
-	r.note(check.Rebuilt, key, "written anew: commit %d, entry %s on branch %s", end.State().Summary.Seq,
-		end.State().Summary.Entry, end.State().Summary.Branch)
+	r.note(check.Rebuilt, key, "written anew: commit %d, entry %s on branch %s", end.state().Summary.Seq,
+		end.state().Summary.Entry, end.state().Summary.Branch)
 	if r.dry {
 		return nil
 	}
-	m, err := journal.Remap(ctx, r.cfg, r.refs, r.epoch)
+	m, err := remap(ctx, r.cfg, r.refs, r.epoch)
 	if err != nil {
 		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
 	}
-	end.Follows(r.last, r.lastN)
-	if err := end.Install(ctx, m, r.s.Version, r.s.Raw != nil); err != nil {
+	end.follows(r.last, r.lastN)
+	if err := end.install(ctx, m, r.s.Version, r.s.Raw != nil); err != nil {
 		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
 	}
 	r.rep.Objects++
@@ -361,7 +361,7 @@ func (r *repair) finish(ctx context.Context) error {
 
 // end makes the part of the log after the last segment: the tail that rides in a checkpoint, what only a
 // checkpoint or a snapshot knows of, and the commit that says that there was a repair.
-func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
+func (r *repair) end(ctx context.Context) (*remake, error) {
 	next, seq := uint64(0), uint64(0)
 	if r.before != nil {
 		next, seq = r.before.Next, r.before.Summary.Seq+1
@@ -391,18 +391,18 @@ func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
 		r.note(check.Lost, layout.CheckpointKey(r.cfg.Session), "of the unsealed end, entries %d to %d: %s", d.First,
 			int64(d.End)-1, m.told())
 	}
-	r.see(m.State().Tail)
+	r.see(m.state().Tail)
 	for _, o := range append(r.s.Snapshots[:len(r.s.Snapshots):len(r.s.Snapshots)], r.s.Object) {
 		if o != nil {
-			m.Adopt(r.asLogged(o))
+			m.adopt(r.asLogged(o))
 		}
 	}
-	return m.Remake, r.closing(ctx, m)
+	return m.remake, r.closing(ctx, m)
 }
 
 // closing adds the commit that says that there was a repair.
 func (r *repair) closing(ctx context.Context, m *made) error {
-	st := m.State()
+	st := m.state()
 	rec := checkpoint.Record{
 		Reason: reason, Writer: r.cfg.Writer, Epoch: r.epoch, Head: st.Summary.Entry, HeadOrd: st.HeadOrd,
 		Branch: st.Summary.Branch, Claim: true, Torn: r.torn,
@@ -433,7 +433,7 @@ func (r *repair) closing(ctx context.Context, m *made) error {
 	if rec.ID, rec.Time, err = newID(r.cfg); err != nil {
 		return err
 	}
-	_, err = m.Commit(rec, entries, parents)
+	_, err = m.commit(rec, entries, parents)
 	return err
 }
 

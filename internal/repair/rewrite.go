@@ -1,15 +1,15 @@
-package journal
+package repair
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
@@ -17,11 +17,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Remake makes commits of a damaged part of the log anew: the same entries under the same ordinals, the same
-// commits under the same numbers, with checksums of their own. What it makes is either sealed, to stand in
-// the place of the damaged segment, or goes on as the end of the log.
-type Remake struct {
-	tools
+// remake writes commits of a damaged part of the log again: the same entries under the same ordinals, the same commits
+// under the same numbers, with checksums of their own. What it writes is either sealed, to stand in the place of the
+// damaged segment, or it is the end of the log.
+type remake struct {
+	cfg   journal.Config
+	store *store.Store
+	past  *store.History
+
 	st   *state.State
 	name layout.Segment
 	pre  checkpoint.Prelude
@@ -29,25 +32,8 @@ type Remake struct {
 	from uint64 // seq of its first commit
 }
 
-// tools are what a handle on the session would write with.
-type tools struct {
-	cfg   Config
-	store *store.Store
-	past  *store.History
-}
-
-func toolsFor(cfg Config) tools {
-	cfg.Limits = cfg.Limits.OrDefaults()
-	s := &store.Store{
-		Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts,
-		Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now,
-	}
-	return tools{cfg: cfg, store: s, past: store.NewHistory(s, nil)}
-}
-
-// After returns the state as the intact commits of a segment leave it, as far as the segment alone shows: its
-// sealed past is not in it.
-func After(cfg Config, seg layout.Segment, raw []byte) (*state.State, error) {
+// after returns the state after the intact commits of a segment, of which the sealed segments before are not a part.
+func after(cfg journal.Config, seg layout.Segment, raw []byte) (*state.State, error) {
 	o, err := segment.ParseOpening(raw, seg.First == 0)
 	if err != nil {
 		return nil, store.Corrupt(seg.PlainKey(cfg.Session), 0, err)
@@ -74,10 +60,11 @@ func After(cfg Config, seg layout.Segment, raw []byte) (*state.State, error) {
 	return st, err
 }
 
-// Begin starts to make the part anew that begins with ordinal first and commit seq. before is the state at
-// that place, nil = the session begins there, with the given header line.
-func Begin(cfg Config, before *state.State, header []byte, first, seq, epoch uint64) (*Remake, error) {
-	r := &Remake{tools: toolsFor(cfg), from: seq}
+// begin starts to write the part that begins with ordinal first and commit seq. before is the state at that place; nil =
+// the session begins there, with the header line.
+func begin(cfg journal.Config, before *state.State, header []byte, first, seq, epoch uint64) (*remake, error) {
+	r := &remake{cfg: cfg, from: seq}
+	r.store, r.past = journal.Tools(cfg)
 	st := &state.State{HeadOrd: -1, Doc: checkpoint.Document{Branch: "main"}, Self: segment.GenesisSelf(header)}
 	st.Summary.ID, st.Summary.Branch = cfg.Session, "main"
 	st.Begins(header)
@@ -110,7 +97,7 @@ func Begin(cfg Config, before *state.State, header []byte, first, seq, epoch uin
 	}
 	st.Next, st.Opening, st.Tail, st.TailBytes, st.Plain, st.Segments = first, true, nil, 0, nil,
 		checkpoint.SegmentMap{}
-	if st.Lineage == nil { // nothing is known of what was before: seq is what it is said to be
+	if st.Lineage == nil { // nothing is known of the commits before: seq is the caller's
 		st.Summary.Seq = seq - 1
 		if seq > 0 {
 			st.Summary.Commit = id
@@ -120,19 +107,19 @@ func Begin(cfg Config, before *state.State, header []byte, first, seq, epoch uin
 	return r, nil
 }
 
-// Follows names the segment that is before, for a later reader to go back by.
-func (r *Remake) Follows(name string, bytes int64) { r.pre.PrevName, r.pre.PrevBytes = name, bytes }
+// follows names the segment before, by which readers find earlier commits.
+func (r *remake) follows(name string, bytes int64) { r.pre.PrevName, r.pre.PrevBytes = name, bytes }
 
-// State is the session as the commits so far leave it.
-func (r *Remake) State() *state.State { return r.st }
+// state returns the session after the commits so far.
+func (r *remake) state() *state.State { return r.st }
 
-// Name is that of the segment which Seal makes.
-func (r *Remake) Name() layout.Segment { return r.name }
+// segment returns the name of the segment that seal writes.
+func (r *remake) segment() layout.Segment { return r.name }
 
-// Commit makes one commit: entries hang where parents says (ordinals, -1 = a root), the record says the
-// rest. Its seq, parent and checksums are made here. Of the document it takes Doc, or Patch where that
-// fits, else it stays as it was; fits reports whether the document is the one that DocCRC names.
-func (r *Remake) Commit(rec checkpoint.Record, entries [][]byte, parents []int64) (fits bool, err error) {
+// commit writes one commit: parents are the ordinals of the entries' parents (-1 = a root), rec holds the rest. Seq,
+// parent and checksums are computed. The document is Doc, or Patch applied to the one before where that fits, else the
+// one before; fits reports whether it is the one that DocCRC names.
+func (r *remake) commit(rec checkpoint.Record, entries [][]byte, parents []int64) (fits bool, err error) {
 	st := r.st
 	rec.Seq, rec.Parent, rec.Parents, rec.Base = st.Summary.Seq+1, st.Summary.Commit, nil, nil
 	if st.Summary.Commit == "" {
@@ -189,9 +176,9 @@ func (r *Remake) Commit(rec checkpoint.Record, entries [][]byte, parents []int64
 	return rec.DocCRC == want, err
 }
 
-// Adopt takes over what an object knows better than the log, if it is of the commit at which r is: the
-// working window, the table of branches, what a listing shows.
-func (r *Remake) Adopt(o *checkpoint.Object) {
+// adopt copies from an object what the log does not hold, if the object is of the newest commit of r: the working
+// window, the table of branches, the summary that listings show.
+func (r *remake) adopt(o *checkpoint.Object) {
 	if o.Summary.Commit != r.st.Summary.Commit || o.HeadOrd != r.st.HeadOrd {
 		return
 	}
@@ -206,8 +193,8 @@ func (r *Remake) Adopt(o *checkpoint.Object) {
 	r.st = &next
 }
 
-// Seal stores what was made as a sealed segment.
-func (r *Remake) Seal(ctx context.Context) (codec.Ref, error) {
+// seal stores the commits as a sealed segment.
+func (r *remake) seal(ctx context.Context) (codec.Ref, error) {
 	line, err := r.pre.Line()
 	if err != nil {
 		return codec.Ref{}, err
@@ -220,16 +207,16 @@ func (r *Remake) Seal(ctx context.Context) (codec.Ref, error) {
 	return c.Ref, err
 }
 
-// Remap makes the segment map over references in order, with the index objects that it takes.
-func Remap(ctx context.Context, cfg Config, refs []codec.Ref, epoch uint64) (checkpoint.SegmentMap, error) {
-	t := toolsFor(cfg)
+// remap returns the segment map over references in order, and writes the index objects that it needs.
+func remap(ctx context.Context, cfg journal.Config, refs []codec.Ref, epoch uint64) (checkpoint.SegmentMap, error) {
+	_, past := journal.Tools(cfg)
 	st := &state.State{}
 	for _, ref := range refs {
 		if err := st.Segments.Append(ref); err != nil {
 			return st.Segments, err
 		}
 		for level, due, ok := st.Foldable(); ok; level, due, ok = st.Foldable() {
-			c, err := t.past.Fold(ctx, level, due, epoch)
+			c, err := past.Fold(ctx, level, due, epoch)
 			if err != nil {
 				return checkpoint.SegmentMap{}, err
 			}
@@ -241,10 +228,10 @@ func Remap(ctx context.Context, cfg Config, refs []codec.Ref, epoch uint64) (che
 	return st.Segments, nil
 }
 
-// Install puts the end of a repaired log in force, with the map of its sealed part: where objects are only
-// replaced as checkpoint_latest, under the version that the damaged one had; on a disk as a new active
-// segment, and checkpoint_latest for it.
-func (r *Remake) Install(ctx context.Context, m checkpoint.SegmentMap, was backend.Version, exists bool) error {
+// install publishes the end of a repaired log and the map of its sealed part: on a store that only replaces objects as
+// checkpoint_latest, under the version that the damaged one had; on a disk as a new active segment and a
+// checkpoint_latest for it.
+func (r *remake) install(ctx context.Context, m checkpoint.SegmentMap, was backend.Version, exists bool) error {
 	st := *r.st
 	st.Segments = m
 	st.Opening = false
@@ -291,49 +278,16 @@ func (r *Remake) Install(ctx context.Context, m checkpoint.SegmentMap, was backe
 	return err
 }
 
-// Reindex makes the id index of cfg's session anew, and puts it in force: where objects are only replaced with a commit
-// of the reason "repair", on a disk with a checkpoint of the newest commit.
-func Reindex(ctx context.Context, cfg Config) (err error) {
-	j, err := Open(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, j.Close(ctx)) }()
-	was := j.State().IDs
-	a, appends := j.strategy.(*appendStrategy)
-	if !appends {
-		if _, err := j.Commit(ctx, &Step{Reason: "repair", anew: true}); err != nil {
-			return err
-		}
-		j.store.DropRuns(ctx, state.Superseded(was, j.State().IDs))
-		return nil
-	}
-	h, err := j.Hold(ctx, "reindex")
-	if err != nil {
-		return err
-	}
-	defer h.Release()
-	st, err := a.Confirm(ctx, j.State())
-	if err != nil {
-		return err
-	}
-	if !st.Sure() {
-		return conflict(st)
-	}
-	a.anew = true
-	_, _, err = a.tidy(ctx, st, false)
-	return err
-}
-
-// Fence closes a damaged active segment of size bytes for good, so that no writer who knows it appends to
-// it any more: after its end comes a line that is no commit and says that more than those bytes was durable. So a
-// writer takes it for no torn tail, which it would cut off.
-func Fence(ctx context.Context, cfg Config, seg layout.Segment, key uint64, size int64, next string) error {
+// fence closes a damaged active segment of size bytes: it appends a line that is no commit and promises that more bytes
+// than those were durable. So a writer that had the segment open meets damage, and not a torn tail that it would cut
+// off.
+func fence(ctx context.Context, cfg journal.Config, seg layout.Segment, key uint64, size int64, next string) error {
 	a, ok := cfg.Backend.(backend.Appender)
 	if !ok {
 		return fmt.Errorf("fence %s: %w", seg.Name(), backend.ErrPrecondition)
 	}
-	id, now, err := toolsFor(cfg).store.LineID()
+	own, _ := journal.Tools(cfg)
+	id, now, err := own.LineID()
 	if err != nil {
 		return err
 	}
