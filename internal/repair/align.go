@@ -86,7 +86,7 @@ func (l *Line) read() {
 // fenceSeq is the number from which on a commit line is none, but the fence of a repair.
 const fenceSeq = 1 << 62
 
-// looksCommit tells a line that is a commit line, or what is left of one.
+// looksCommit reports whether a line is a commit line, or the rest of one.
 func looksCommit(line []byte) bool {
 	n := 0
 	for _, mark := range []string{`coppice.commit`, `,"headOrd":`, `,"docCRC":"`, `,"synced":`, `,"self":"`} {
@@ -127,7 +127,7 @@ func (d *Damaged) place() map[uint64]*Line {
 }
 
 // align assigns each good line its ordinal. Lines that are no good count one each, unless a commit line
-// after them, or the end of the part, says how many there were.
+// after them, or the end of the part, shows how many there were.
 func (d *Damaged) align() map[uint64]*Line {
 	where := d.where()
 	var runs []run

@@ -17,7 +17,7 @@ import (
 const flipsMost = 16
 
 // mend returns the lines of a plain segment in which a single bit of a commit was flipped as they were written: the
-// checksum of the commit says which bit it was. Whatever else is damaged stays as it is. raw is not changed.
+// checksum of the commit shows which bit it was. Whatever else is damaged stays as it is. raw is not changed.
 func mend(raw []byte, opens bool) []byte {
 	for range flipsMost {
 		o, err := segment.ParseOpening(raw, opens)

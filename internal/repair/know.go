@@ -71,7 +71,7 @@ func (k *know) original(sum string) {
 	}
 }
 
-// object takes in what a checkpoint or a snapshot says.
+// object collects what a checkpoint or a snapshot holds.
 func (k *know) object(o *checkpoint.Object) {
 	k.reach(o.Summary)
 	k.rules = state.Rules{Profile: transcript.Profile(o.Window.Profile), MaxBytes: o.Window.MaxBytes}
@@ -217,7 +217,7 @@ func (r *repair) names(ctx context.Context, p *check.Part) error {
 	return nil
 }
 
-// said takes in what a commit line says of entries.
+// said collects what a commit line holds about entries.
 func (k *know) said(rec *checkpoint.Record) {
 	k.entry(rec.Head, rec.HeadOrd)
 	k.original(rec.Original)

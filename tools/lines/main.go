@@ -3,9 +3,9 @@
 //
 //	go -C tools run ./lines [-all] [REVISION]
 //
-// Folders that did not change are left out unless with -all. Generated, vendored and test data files do not count. After
-// them come figures of the core: its lines without tests, the names that the root package exports, without methods, and
-// the fields of journal.Journal.
+// Folders that did not change are left out unless with -all. Generated, vendored and test data files do not count.
+// After them come figures of the core: its lines without tests, the names that the root package exports, without
+// methods, and the fields of journal.Journal.
 package main
 
 import (
@@ -170,7 +170,7 @@ func (t *tree) print(w io.Writer, all bool) error {
 		}
 	}
 	err := out.Flush()
-	fmt.Fprintf(w, "\ncore: %d lines, now %d; exported names of the root: %d, now %d; fields of journal.Journal: %d, now %d\n",
+	fmt.Fprintf(w, "\ncore: %d lines, now %d; exported names of the root: %d, now %d; fields of Journal: %d, now %d\n",
 		sum[before], sum[now], t.exported[before], t.exported[now], t.field[before], t.field[now])
 	return err
 }
