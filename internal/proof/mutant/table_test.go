@@ -278,9 +278,15 @@ var mutants = []mutant{
 	},
 	{
 		name: "create-looks-once", broken: "Create does not look for the tombstone again after its first segment",
-		edits: []edit{{appendJournalGo, "\tif o, _, err := a.store.Checkpoint(ctx); err == nil && o.Summary.Tombstone {\n", "\tif o, _, err := a.store.Checkpoint(ctx); err == nil && o.Summary.Tombstone && ctx == nil {\n"}},
+		edits: []edit{{appendJournalGo, "\tdeleted := err == nil && o.Summary.Tombstone\n", "\tdeleted := err == nil && o.Summary.Tombstone && ctx == nil\n"}},
 		suite: "lifecycle_disk_delete_test.go", pkg: ".", run1: "TestCreateWhileAnotherCreatesAndDeletes",
 		want: "commits acknowledged after Delete returned: got",
+	},
+	{
+		name: "create-takes-any-segment", broken: "Create does not look whether the first segment of another creation is sealed",
+		edits: []edit{{appendJournalGo, "err == nil && p.Prelude.Key == key {\n", "err == nil && p.Prelude.Key != 0 {\n"}},
+		suite: "identity_test.go", pkg: "internal/importer", run1: "TestAnImportThatIsOvertaken",
+		want: "it is not the sealed form of the plain segment",
 	},
 	{
 		sample: true, name: "cut-compares-lengths", broken: "Cut removes other bytes of the same length",
