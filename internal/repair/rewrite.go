@@ -60,8 +60,8 @@ func after(cfg journal.Config, seg layout.Segment, raw []byte) (*state.State, er
 	return st, err
 }
 
-// begin starts to write the part that begins with ordinal first and commit seq. before is the state at that place; nil: the
-// session begins there, with the header line.
+// begin starts to write the part that begins with ordinal first and commit seq. before is the state at that place;
+// nil: the session begins there, with the header line.
 func begin(cfg journal.Config, before *state.State, header []byte, first, seq, epoch uint64) (*remake, error) {
 	r := &remake{cfg: cfg, from: seq}
 	r.store, r.past = journal.Tools(cfg)
