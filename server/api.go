@@ -259,6 +259,7 @@ func schemaName(t reflect.Type, hint string) string {
 func (s *Server) describe() {
 	reg := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	reg.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]())
+	reg.RegisterTypeAlias(reflect.TypeFor[draft](), reflect.TypeFor[any]())
 	s.api = humago.New(s.mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI:    "3.1.0",

@@ -9,12 +9,15 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // maxDepth bounds how deep the JSON of a body is nested: below the 512 of a line in the log, in which what the body
@@ -32,11 +35,21 @@ var errBodies = errors.New("too many bytes are under way; nothing was stored")
 // deep, and have the members of the struct, each at most once and by its exact name. encoding/json would replace bad
 // bytes silently, and take Entries for entries and the last of two members.
 func decode(r *http.Request, into any) error {
-	err := decodeBody(r, into)
+	err, seen := decodeBody(r, into), seenOf(r)
 	if err != nil {
-		seenOf(r).skip(r)
+		seen.skip(r)
+		return err
 	}
-	return err
+	seen.tidy()
+	return nil
+}
+
+// tidy frees the memory of what was dropped of a large body. Else the heap grows to twice what is in use before it is
+// collected, and the process keeps the pages: peaks of bodies that come one after the other would add up.
+func (o *observed) tidy() {
+	if o.large {
+		debug.FreeOSMemory()
+	}
 }
 
 // skip reads and drops what comes of a body that is refused: a client that is sending it would not see the answer.
@@ -182,7 +195,7 @@ func members(d *json.Decoder, into reflect.Value) error {
 
 // member decodes the value of a member into a field. Of a list each element is read by itself.
 func member(d *json.Decoder, into reflect.Value) error {
-	list, ok := reflect.TypeAssert[*[]json.RawMessage](into.Addr())
+	list, ok := reflect.TypeAssert[*[]draft](into.Addr())
 	if !ok {
 		raw, err := value(d, maxDepth-1)
 		if err == nil {
@@ -203,11 +216,11 @@ func member(d *json.Decoder, into reflect.Value) error {
 		return errors.New("not a JSON array")
 	}
 	for d.More() {
-		raw, err := value(d, maxDepth-2)
-		if err != nil {
-			return err
+		var e draft
+		if err := d.Decode(&e); err != nil {
+			return fmt.Errorf("[%d]: %w", len(*list), err)
 		}
-		*list = append(*list, raw)
+		*list = append(*list, e)
 	}
 	_, err := d.Token()
 	return err
@@ -218,13 +231,29 @@ func value(d *json.Decoder, depth int) (raw json.RawMessage, err error) {
 	if err := d.Decode(&raw); err != nil {
 		return nil, err
 	}
-	if _, err := rawjson.ValueEnd(raw, 0, depth); err != nil {
-		if errors.Is(err, rawjson.ErrDepth) {
-			err = fmt.Errorf("JSON that is nested more than %d deep", maxDepth)
-		}
-		return nil, err
+	return raw, nested(raw, depth)
+}
+
+// nested returns an error if a value is nested more than depth deep.
+func nested(raw []byte, depth int) error {
+	_, err := rawjson.ValueEnd(raw, 0, depth)
+	if errors.Is(err, rawjson.ErrDepth) {
+		err = fmt.Errorf("JSON that is nested more than %d deep", maxDepth)
 	}
-	return raw, nil
+	return err
+}
+
+// draft is an entry of a body. It is made while the body is read, and is the only copy of its bytes.
+type draft transcript.Draft
+
+// UnmarshalJSON makes the entry.
+func (e *draft) UnmarshalJSON(p []byte) error {
+	if err := nested(p, maxDepth-2); err != nil {
+		return err
+	}
+	d, err := api.Draft(p)
+	*e = draft(d)
+	return err
 }
 
 // fieldOf returns the index of the field that a member is decoded into; -1 = there is none.

@@ -17,7 +17,7 @@ import (
 
 // newCommit is the body of a commit.
 type newCommit struct {
-	Entries    []json.RawMessage          `json:"entries,omitempty" doc:"messages of any provider, or entries"`
+	Entries    []draft                    `json:"entries,omitempty" doc:"messages of any provider, or entries"`
 	State      json.RawMessage            `json:"state,omitempty" doc:"absent = unchanged, null clears"`
 	Manager    json.RawMessage            `json:"manager,omitempty" doc:"as state, of the conversation manager"`
 	Docs       map[string]json.RawMessage `json:"docs,omitempty" doc:"documents by name; null removes"`
@@ -54,13 +54,8 @@ func (s *Server) describeCommits() {
 // turn returns the turn of a body.
 func (b newCommit) turn() (t coppice.Turn, err error) {
 	t = coppice.Turn{Reason: b.Reason, Docs: map[string]any{}}
-	for i, line := range b.Entries {
-		d, err := api.Draft(line)
-		if err != nil {
-			return t, badInput(fmt.Sprintf("entries[%d]", i), err)
-		}
-		t.Entries = append(t.Entries, d)
-		b.Entries[i] = nil // d is a copy
+	for _, e := range b.Entries {
+		t.Entries = append(t.Entries, transcript.Draft(e))
 	}
 	if len(b.State) > 0 {
 		t.State = b.State

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -86,10 +85,9 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 		d.refuse(w, r, seen)
 		return err
 	}
+	seen.large = from == d.s.bodies && size > maxOne
 	seen.give = sync.OnceFunc(func() {
-		if from == d.s.bodies && size >= maxOne { // else the heap doubles before its memory is free
-			runtime.GC()
-		}
+		seen.tidy()
 		give()
 	})
 	return nil

@@ -155,6 +155,7 @@ type observed struct {
 	made      string  // the commit on which a write was made, as its condition has it
 	tenant    *tenant // whose store is in use; nil = none
 	give      func()  // returns the part of a budget that the request has; nil = it has none
+	large     bool    // its body is large
 	began     time.Time
 	status    int
 	bytes     int64
