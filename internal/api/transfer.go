@@ -79,20 +79,27 @@ type ImportTotal struct {
 	Messages    int `json:"messages" doc:"number of messages on their current lines"`
 	Branches    int `json:"branches" doc:"number of messages on their branches"`
 	Diagnostics int `json:"diagnostics"`
+
+	counted map[string]importer.Result // by session
 }
 
-// Add counts the result of one file.
+// Add counts the result of one file. Of files of one session, which grew from one to the next, the last one counts.
 func (t *ImportTotal) Add(r importer.Result) {
+	if t.counted == nil {
+		t.counted = map[string]importer.Result{}
+	}
 	t.Files++
-	t.Sessions += len(r.Children)
-	t.Messages, t.Branches = t.Messages+r.Messages, t.Branches+r.Branches
 	t.Diagnostics += r.Remarks()
+	for _, id := range r.Children {
+		t.count(id, t.counted[id])
+	}
 	switch {
 	case !r.Deleted.IsZero():
 		t.Deleted++
 		return
 	case r.Unchanged:
 		t.Unchanged++
+		t.Messages, t.Branches = t.Messages+r.Messages, t.Branches+r.Branches // of its agents
 		return
 	case r.Grew:
 		t.Grown++
@@ -101,7 +108,17 @@ func (t *ImportTotal) Add(r importer.Result) {
 		t.New++
 		t.Entries += r.Entries
 	}
-	t.Sessions++
+	t.count(r.Session, r)
+}
+
+// count counts a session, in place of what was counted of it before.
+func (t *ImportTotal) count(id string, r importer.Result) {
+	was, again := t.counted[id]
+	t.counted[id] = importer.Result{Messages: r.Messages, Branches: r.Branches}
+	t.Messages, t.Branches = t.Messages+r.Messages-was.Messages, t.Branches+r.Branches-was.Branches
+	if !again {
+		t.Sessions++
+	}
 }
 
 // Fail counts a file that was not imported.
