@@ -34,6 +34,9 @@ func (d *door) pass(c huma.Context, next func(huma.Context)) {
 		d.s.tenants.release(seen.tenant)
 	}()
 	if err := d.enter(w, r, seen); err != nil {
+		if seen.on.Read || seen.on.Write { // a client that is known
+			d.refuse(w, r, seen)
+		}
 		d.s.fail(w, r, err)
 		return
 	}
@@ -63,7 +66,6 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 	}
 	limit := d.op.limit(&d.s.o)
 	if r.ContentLength > limit {
-		d.refuse(w, r, seen)
 		return &http.MaxBytesError{Limit: limit}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
@@ -82,7 +84,6 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 	}
 	give, err := from.take(r.Context(), seen.on.Tenant, n)
 	if err != nil {
-		d.refuse(w, r, seen)
 		return err
 	}
 	seen.large = from == d.s.bodies && size > maxOne
@@ -93,14 +94,18 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 	return nil
 }
 
-// refuse ends the connection after the answer to a request whose body is not read. A client that waits until it is
-// asked for the body gets the answer at once.
+// maxDrained is what Go's server reads of a body that is refused, in bytes.
+const maxDrained = 256 << 10
+
+// refuse reads a body that is refused, if it is large, up to MaxBody, and ends the connection after the answer. A
+// client that waits until it is asked for the body gets the answer at once.
 func (d *door) refuse(w http.ResponseWriter, r *http.Request, seen *observed) {
-	w.Header().Set("Connection", "close")
-	if r.Header.Get("Expect") == "" {
-		r.Body = http.MaxBytesReader(w, r.Body, max(d.s.o.MaxBody, d.op.limit(&d.s.o)))
-		seen.skip(r)
+	if r.ContentLength >= 0 && r.ContentLength <= maxDrained || r.Header.Get("Expect") != "" {
+		return
 	}
+	w.Header().Set("Connection", "close")
+	r.Body = http.MaxBytesReader(w, r.Body, d.s.o.MaxBody)
+	seen.skip(r)
 }
 
 func (d *door) check(r *http.Request) error {

@@ -125,3 +125,33 @@ func TestSearchesAreBounded(t *testing.T) {
 		s.do("GET", path, "").want(t, 503)
 	}
 }
+
+// A client that sends its whole body before it reads gets the answer, also where the body is refused unread.
+func TestRefusedBodiesAreAnswered(t *testing.T) {
+	s := newSite(t, "mem:", withTokens(someTokens(t)))
+	s.do("PUT", "/v1/sessions/s", `{}`, "If-None-Match: *", "Authorization: Bearer writer").want(t, 201)
+	for _, c := range []struct {
+		token, path, header string
+		size, status        int
+	}{
+		{"reader", "commits", "If-Match: *", 32 << 20, 403},
+		{"writer", "commits", "X-None: 1", 32 << 20, 428},
+		{"writer", "edit", "If-Match: *", 32 << 20, 413},
+	} {
+		conn := s.dial(t)
+		head := fmt.Sprintf("POST /v1/sessions/s/%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s\r\n"+
+			"Content-Length: %d\r\n\r\n", c.path, c.token, c.header, c.size)
+		if _, err := conn.Write(append([]byte(head), make([]byte, c.size)...)); err != nil {
+			t.Errorf("%d: %v", c.status, err)
+			continue
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Errorf("%d: %v", c.status, err)
+			continue
+		}
+		if _ = resp.Body.Close(); resp.StatusCode != c.status {
+			t.Errorf("%d, want %d", resp.StatusCode, c.status)
+		}
+	}
+}
