@@ -239,5 +239,7 @@ func TestSetInfoOnAMovedHead(t *testing.T) {
 		now := open(t, st, "s")
 		same(t, "title", []string{a.Info().Title, now.Info().Title}, []string{"new", "new"})
 		same(t, "head", now.Head().Entry, won.Entry)
+		must(a.SetInfo(t.Context(), coppice.InfoChange{Title: new("old")}))(t)
+		same(t, "back to what the handle began with", open(t, st, "s").Info().Title, "old")
 	})
 }

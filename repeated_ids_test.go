@@ -49,7 +49,7 @@ func TestRepeatedTurnWithKnownIDs(t *testing.T) {
 		"ignore": transcript.KnownIgnore, "amend": transcript.KnownAmend,
 	} {
 		for _, text := range []string{"a", "changed"} {
-			for _, more := range []bool{true, false} {
+			for _, more := range []string{"alone", "before another", "after another"} {
 				t.Run(fmt.Sprint(name, " ", text, " ", more), func(t *testing.T) {
 					onEach(t, func(t *testing.T, store *coppice.Store) {
 						s := create(t, store, "s", nil)
@@ -57,8 +57,11 @@ func TestRepeatedTurnWithKnownIDs(t *testing.T) {
 						old.ID, again.ID = "id-a", "id-a"
 						must(s.Commit(bg, coppice.Turn{Entries: []transcript.Draft{old}}))(t)
 						turn := coppice.Turn{Key: "job", State: 1}
-						if turn.Entries = known(policy, again); more {
+						switch turn.Entries = known(policy, again); more {
+						case "before another":
 							turn.Entries = append(turn.Entries, entry.User("b"))
+						case "after another":
+							turn.Entries = append([]transcript.Draft{entry.User("b")}, turn.Entries...)
 						}
 						first := must(s.Commit(bg, turn))(t)
 						same(t, "ids", len(first.IDs), len(turn.Entries))
