@@ -3,6 +3,7 @@ package coppice_test
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice"
@@ -64,5 +65,33 @@ func TestFailedBaseLeavesTheState(t *testing.T) {
 		ok(t, f.State(&n))
 		same(t, "the winner's state", n, 100)
 		same(t, "the newest commit", f.Head().Commit, won.Commit)
+	})
+}
+
+// A base is found in the index of ids, however long the session is, and so is that it is not there: no caller waits for
+// a walk through the history.
+func TestBaseIsFoundWithoutAWalk(t *testing.T) {
+	inMemory(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		long := strings.Repeat("x", 100_000)
+		var first coppice.Receipt
+		for i := range 80 {
+			r := must(s.Commit(bg, coppice.Turn{Entries: []transcript.Draft{entry.User(long)}, State: i}))(t)
+			if i == 0 {
+				first = r
+			}
+		}
+		ok(t, s.Close())
+		for base, want := range map[string]error{
+			first.Commit: coppice.ErrConflict, "0192f3a0-0000-7000-8000-000000000001": fs.ErrNotExist,
+		} {
+			s := open(t, store, "s")
+			before := s.IO()
+			_, err := s.Commit(bg, coppice.Turn{Base: base, State: "late"})
+			isErr(t, base, err, want)
+			if io := s.IO().Sub(before); io.Get > 5 { // three runs of the index, the log, one line
+				t.Errorf("base %s: %s", base, cost(io))
+			}
+		}
 	})
 }
