@@ -66,7 +66,7 @@ var hints = []struct {
 	hint string
 }{
 	{ErrDeleteUnfinished, "repeat the deletion: it finishes what was begun"},
-	{ErrDeleted, "the id cannot be used again: create a session with another id"},
+	{ErrDeleted, "create a session with another id, or ask for this one again (SessionOptions.Again)"},
 	{ErrConflict, "nothing was applied: commit it again with KeepBoth, or call Reload and repeat it"},
 	{ErrFenced, "nothing was applied: stop side effects; KeepBoth keeps the turn as a branch, Claim takes over"},
 	{ErrCommitUnknown, "call Settle, or send the same turn again if it has a key"},

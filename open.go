@@ -153,7 +153,7 @@ func (s *Session) config() journal.Config {
 	cfg := journal.Config{
 		Backend: s.b, Session: s.id, Writer: st.o.Writer, Now: st.o.Now, Rand: st.rand, Sleep: st.wait, Go: st.spawn,
 		Profile: s.o.Profile, MaxBytes: s.o.ContextBytes, ReadOnly: s.o.ReadOnly,
-		KeepBoth: s.o.KeepBoth,
+		KeepBoth: s.o.KeepBoth, Again: s.o.Again,
 	}
 	cfg.Acknowledged = s.acknowledged
 	if !st.o.SingleWriter {
@@ -224,12 +224,13 @@ func (s *Store) Open(ctx context.Context, id string, o *SessionOptions) (*Sessio
 	return h, nil
 }
 
-// OpenOrCreate opens a session, or creates one as Create does if there is none. It is new if
-// Head().Seq == 0.
+// OpenOrCreate opens a session, or creates one as Create does if there is none, or, with o.Again, if it was deleted. It
+// is new if Head().Seq == 0.
 func (s *Store) OpenOrCreate(ctx context.Context, id string, o *SessionOptions) (*Session, error) {
 	h, err := s.Open(ctx, id, o)
-	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted) {
-		return s.create(id, o, true)
+	deleted := errors.Is(err, store.ErrDeleted)
+	if errors.Is(err, fs.ErrNotExist) && (!deleted || o != nil && o.Again) {
+		return s.create(id, o, !deleted)
 	}
 	return h, err
 }
@@ -340,9 +341,9 @@ func genesis(id string, o *SessionOptions, now time.Time) (state.Genesis, error)
 	return state.Genesis{Header: header, Title: o.Title, Cwd: o.Cwd, Parent: o.Parent}, err
 }
 
-// Delete removes a session: first a tombstone, so that the id is never used again and no open handle
-// commits (they get ErrFenced), then its objects. If the tombstone cannot be written, nothing is deleted. After
-// ErrDeleteUnfinished a repeated call removes what is left. A session that does not exist is no error.
+// Delete removes a session: first a tombstone, so that the id is used again on request alone (SessionOptions.Again) and
+// no open handle commits (they get ErrFenced), then its objects. If the tombstone cannot be written, nothing is
+// deleted. After ErrDeleteUnfinished a repeated call removes what is left. A session that does not exist is no error.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	h, err := s.session(id, nil)
 	if err != nil {

@@ -58,6 +58,10 @@ type SessionOptions struct {
 	ContextBytes int
 	Snapshots    snapshot.Policy // zero = every 50 commits; on a store that appends, none by count
 
+	// Again lets a new session have the id of one that was deleted: it shares nothing with that one, whose open handles
+	// get ErrDeleted. Without it such an id is taken (fs.ErrExist).
+	Again bool
+
 	ID string // of Import and Grow alone: the session's id; for Import "" = a new UUIDv7, taken = fs.ErrExist
 
 	// Source is asked by Import and Grow after the last line: the file that the lines are from, by which a later import

@@ -41,6 +41,7 @@ type Object struct {
 	Keys     []KeyRef   // the newest idempotency keys, oldest first
 	Meta     MetaChange // of the metadata since the header line; never empty, nil = none
 	Source   *Source    // of the newest import; a tombstone keeps it; nil = none
+	Since    uint64     // first epoch of the session; 0 = no session with its id was deleted before it
 
 	shown [][]byte // the lines of Window.Ords, which ascend, where Show set them; then Pool is nil
 

@@ -92,11 +92,12 @@ func TestObjectRoundTrip(t *testing.T) {
 		HeadOrd: -1,
 	}
 	imported, removed := testObject(), *gone
-	resumed := testObject()
+	resumed, again := testObject(), testObject()
+	again.Since, again.Summary.Epoch = 7, 9
 	resumed.Source = resumedSource()
 	imported.Source, removed.Source = testSource(), &Source{Program: "pi", Session: "s"}
 	for name, o := range map[string]*Object{
-		"meta": described, "imported": imported, "resumed": resumed, "tombstone-imported": &removed,
+		"again": again, "meta": described, "imported": imported, "resumed": resumed, "tombstone-imported": &removed,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(), "meta-changed": changedObject(),
 		"ids": indexedObject(), "amended": amendedObject(), "logged": loggedObject(),

@@ -82,6 +82,7 @@ type Base struct {
 	MaxBytes int64
 	Meta     MetaChange // of the metadata since the header line; never empty, nil = none
 	Source   *Source    // the newest one; nil = none
+	Since    uint64     // first epoch of the session; 0 = no session with its id was deleted before it
 }
 
 // Outline is what a summary says of the conversation at a head: one line of the newest message on the way to
@@ -101,6 +102,7 @@ type Rename struct{ From, To string }
 
 const (
 	sourceField = `,"source":`
+	sinceField  = `,"since":`
 	namesField  = `,"names":[`
 )
 
@@ -258,6 +260,9 @@ func (k *Base) append(b []byte) ([]byte, error) {
 	}
 	if k.Source != nil {
 		b = k.Source.append(append(b, sourceField...))
+	}
+	if k.Since != 0 {
+		b = strconv.AppendUint(append(b, sinceField...), k.Since, 10)
 	}
 	return append(b, '}'), err
 }

@@ -208,6 +208,11 @@ func readBaseOptions(c *canon.Cursor, b *Base) {
 	if c.Has(sourceField) {
 		b.Source = readSource(c)
 	}
+	if c.Has(sinceField) {
+		if b.Since = c.Uint(); b.Since == 0 {
+			c.Fail()
+		}
+	}
 }
 
 func readOutline(c *canon.Cursor) (o Outline, ok bool) {

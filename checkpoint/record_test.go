@@ -20,7 +20,7 @@ func TestRecordGolden(t *testing.T) {
 		"commit-rules.jsonl": rulesRecord(), "commit-docs.jsonl": docsRecord(),
 		"commit-meta.jsonl": metaRecord(), "commit-partial.jsonl": partialRecord(),
 		"commit-source.jsonl": sourceRecord(), "commit-resume.jsonl": resumedRecord(),
-		"commit-names.jsonl": namesRecord(),
+		"commit-names.jsonl": namesRecord(), "commit-again.jsonl": againRecord(),
 	} {
 		line, self := mustLine(t, r, testKey, testPrev, testSince)
 		golden(t, name, append(bytes.Clone(line), '\n'))
@@ -42,6 +42,15 @@ func TestRecordGolden(t *testing.T) {
 			t.Errorf("%s: RecordSeq %d, %v", name, seq, ok)
 		}
 	}
+}
+
+// againRecord is the first commit of a session whose id was used before.
+func againRecord() Record {
+	r := firstRecord()
+	b := *r.Base
+	b.Since = 7
+	r.Base, r.Epoch = &b, 7
+	return r
 }
 
 // withoutSelf is what VerifiedRecord reads: all but the checksum that needs the key.

@@ -126,12 +126,13 @@ func (v *verifier) content(ctx context.Context) error {
 	if v.st != nil && v.st.Original != "" {
 		_, one := v.inv.Originals[v.st.Original]
 		if _, list := v.inv.Lists[v.st.Original]; !one && !list {
-			key := layout.OriginalKey(v.id, v.st.Original)
+			key := layout.OriginalKey(v.id, v.since, v.st.Original)
 			if len(v.inv.Originals) > 0 { // parts without a list
-				key = layout.OriginalListKey(v.id, v.st.Original)
+				key = layout.OriginalListKey(v.id, v.since, v.st.Original)
 			}
 			sum := v.st.Original
-			if !v.recorded(layout.OriginalKey(v.id, sum)) && !v.recorded(layout.OriginalListKey(v.id, sum)) {
+			whole, list := layout.OriginalKey(v.id, v.since, sum), layout.OriginalListKey(v.id, v.since, sum)
+			if !v.recorded(whole) && !v.recorded(list) {
 				v.note(Missing, key, 0, errGone, "the bytes that were imported")
 			}
 		}
@@ -142,15 +143,15 @@ func (v *verifier) content(ctx context.Context) error {
 		}
 	}
 	for _, sum := range sorted(v.blobs) {
-		if _, ok := v.inv.Blobs[sum]; !ok && !v.recorded(layout.BlobKey(v.id, sum)) {
-			v.note(Missing, layout.BlobKey(v.id, sum), 0, errGone, "an image that an entry shows")
+		if _, ok := v.inv.Blobs[sum]; !ok && !v.recorded(layout.BlobKey(v.id, v.since, sum)) {
+			v.note(Missing, layout.BlobKey(v.id, v.since, sum), 0, errGone, "an image that an entry shows")
 		}
 	}
 	if err := v.originals(ctx); err != nil || !v.deep {
 		return err
 	}
 	for _, sum := range sorted(v.inv.Blobs) {
-		key := layout.BlobKey(v.id, sum)
+		key := layout.BlobKey(v.id, v.since, sum)
 		p, _, err := v.get(ctx, key, backend.Range{})
 		if err != nil {
 			return err

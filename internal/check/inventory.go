@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -23,16 +25,13 @@ type Inventory struct {
 	Lists         map[string]backend.Info // of the parts of originals, by hex SHA-256 of the whole
 	Torn          map[string]backend.Info // by key within the session
 	Count         int
+	Dead          int // of Count: objects of a session that had the id before
 }
 
-// TakeInventory lists a session. Keys that are no object's are handed to stranger and else ignored.
+// TakeInventory lists all that is there under a session's id. Keys that are no object's are handed to stranger and else
+// ignored.
 func TakeInventory(ctx context.Context, b backend.Backend, id string, stranger func(key string)) (*Inventory, error) {
-	inv := &Inventory{
-		Plain: map[layout.Segment]backend.Info{}, Sealed: map[layout.Segment]backend.Info{},
-		Folds: map[string]backend.Info{}, Runs: map[string]backend.Info{},
-		Blobs: map[string]backend.Info{}, Originals: map[string]backend.Info{}, Lists: map[string]backend.Info{},
-		Torn: map[string]backend.Info{},
-	}
+	inv := newInventory()
 	prefix := layout.SessionPrefix(id)
 	for info, err := range b.List(ctx, backend.ListOptions{Prefix: prefix}) {
 		if err != nil {
@@ -45,6 +44,20 @@ func TakeInventory(ctx context.Context, b backend.Backend, id string, stranger f
 		inv.Count++
 	}
 	return inv, nil
+}
+
+// IsObject reports whether something below the prefix of a session is an object that a session has.
+func IsObject(id string, info backend.Info) bool {
+	return newInventory().file(info, strings.TrimPrefix(info.Key, layout.SessionPrefix(id)))
+}
+
+func newInventory() *Inventory {
+	return &Inventory{
+		Plain: map[layout.Segment]backend.Info{}, Sealed: map[layout.Segment]backend.Info{},
+		Folds: map[string]backend.Info{}, Runs: map[string]backend.Info{},
+		Blobs: map[string]backend.Info{}, Originals: map[string]backend.Info{}, Lists: map[string]backend.Info{},
+		Torn: map[string]backend.Info{},
+	}
 }
 
 // file puts an object where it belongs; false where it is none of ours.
@@ -75,7 +88,8 @@ func (inv *Inventory) file(info backend.Info, name string) bool {
 		}
 		inv.Runs[info.Key] = info
 	case layout.Snapshots:
-		if _, _, ok := snapshot.ParseName(rest); !ok {
+		_, own := layout.ParseOwn(rest)
+		if _, _, ok := snapshot.ParseName(own); !ok {
 			return false
 		}
 		inv.Snapshots = append(inv.Snapshots, info)
@@ -106,7 +120,41 @@ func (inv *Inventory) file(info backend.Info, name string) bool {
 	return true
 }
 
+// of leaves in the inventory what is of the session with a first epoch, and indexes by its sum what was listed by name.
+func (inv *Inventory) of(since uint64) {
+	segments := func(_ layout.Segment, info backend.Info) bool { return inv.dead(info, since) }
+	maps.DeleteFunc(inv.Plain, segments)
+	maps.DeleteFunc(inv.Sealed, segments)
+	objects := func(_ string, info backend.Info) bool { return inv.dead(info, since) }
+	for _, m := range []map[string]backend.Info{inv.Folds, inv.Runs, inv.Torn} {
+		maps.DeleteFunc(m, objects)
+	}
+	inv.Snapshots = slices.DeleteFunc(inv.Snapshots, func(info backend.Info) bool {
+		own, _ := layout.ParseOwn(path.Base(info.Key))
+		return inv.dead(info, since) || own != since
+	})
+	for _, m := range []*map[string]backend.Info{&inv.Blobs, &inv.Originals, &inv.Lists} {
+		bySum := map[string]backend.Info{}
+		for name, info := range *m {
+			if own, sum := layout.ParseOwn(name); !inv.dead(info, since) && own == since {
+				bySum[sum] = info
+			}
+		}
+		*m = bySum
+	}
+}
+
+// dead reports whether an object is of a session that was deleted before the one with a first epoch began.
+func (inv *Inventory) dead(info backend.Info, since uint64) bool {
+	if layout.Epoch(info.Key) >= since {
+		return false
+	}
+	inv.Dead++
+	return true
+}
+
 func isSum(s string) bool {
+	_, s = layout.ParseOwn(s)
 	p, err := hex.DecodeString(s)
 	return err == nil && len(p) == 32 && s == strings.ToLower(s)
 }

@@ -37,7 +37,7 @@ func (v *verifier) originals(ctx context.Context) error {
 
 // parts checks one list, and marks the parts that it read.
 func (v *verifier) parts(ctx context.Context, sum string, read map[string]bool) error {
-	key := layout.OriginalListKey(v.id, sum)
+	key := layout.OriginalListKey(v.id, v.since, sum)
 	p, _, err := v.get(ctx, key, backend.Range{})
 	if err != nil || p == nil {
 		return err
@@ -50,8 +50,9 @@ func (v *verifier) parts(ctx context.Context, sum string, read map[string]bool) 
 	whole, fine := sha256.New(), true
 	for _, part := range parts {
 		if _, ok := v.inv.Originals[part]; !ok {
-			if fine = false; !read[part] && !v.recorded(layout.OriginalKey(v.id, part)) {
-				v.note(Missing, layout.OriginalKey(v.id, part), 0, errGone, "a part of the bytes that were imported")
+			if fine = false; !read[part] && !v.recorded(layout.OriginalKey(v.id, v.since, part)) {
+				v.note(Missing, layout.OriginalKey(v.id, v.since, part), 0, errGone,
+					"a part of the bytes that were imported")
 			}
 			read[part] = true
 			continue
@@ -74,7 +75,7 @@ func (v *verifier) parts(ctx context.Context, sum string, read map[string]bool) 
 
 // original checks one object, and writes what it holds to w.
 func (v *verifier) original(ctx context.Context, sum string, w io.Writer) (good bool, err error) {
-	key := layout.OriginalKey(v.id, sum)
+	key := layout.OriginalKey(v.id, v.since, sum)
 	p, _, err := v.get(ctx, key, backend.Range{})
 	if err != nil || p == nil {
 		return false, err

@@ -30,6 +30,7 @@ type Survey struct {
 	Snapshots []*checkpoint.Object // intact ones, oldest first
 	Remap     bool                 // index objects are damaged
 	Epoch     uint64               // the highest that anything names
+	Since     uint64               // the first one of the session
 	Inventory *Inventory
 	Recorded  map[string]bool // objects that a repair recorded as lost, by key within the session
 }
@@ -69,6 +70,7 @@ func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 	}
 	s := &Survey{
 		Report: *v.r, Disk: v.disk, Deleted: v.deleted, Object: v.o, State: v.st, Inventory: v.inv,
+		Since: v.since,
 	}
 	s.Recorded = map[string]bool{}
 	for name := range v.lost {

@@ -1,10 +1,12 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -46,6 +48,7 @@ type verifier struct {
 
 	o       *checkpoint.Object // checkpoint_latest; nil = not to be read
 	st      *state.State       // the newest state; nil = none can be had
+	since   uint64             // first epoch of the session
 	chain   []link
 	at      place
 	broken  bool // the chain was left somewhere: what lies after cannot all be checked
@@ -83,7 +86,7 @@ func (v *verifier) run(ctx context.Context) error {
 	v.r.strangers(v.id, layout.SessionPrefix(v.id))
 	v.r.Objects = v.inv.Count
 	for _, step := range []func(context.Context) error{
-		v.checkpoint, v.state, v.heads, v.snapshots, v.runs, v.segments, v.tail,
+		v.checkpoint, v.state, v.incarnation, v.heads, v.snapshots, v.runs, v.segments, v.tail,
 		v.strays, v.content,
 	} {
 		if err := step(ctx); err != nil || v.deleted {
@@ -158,7 +161,17 @@ func (v *verifier) checkpoint(ctx context.Context) error {
 		v.note(Mismatch, key, 0, nil, "it is of session %q, snapshot %q", o.Summary.ID, o.Summary.Snapshot)
 		return nil
 	case o.Summary.Tombstone:
-		v.noteDeleted()
+		next := layout.NextEpoch(o.Summary.Epoch)
+		begun, err := store.Begun(ctx, v.b, v.id, next)
+		if err != nil {
+			return fmt.Errorf("verify session %s: %w", v.id, err)
+		}
+		if begun {
+			v.note(NoCheckpoint, key, 0, nil,
+				"it is the tombstone of the session before; the log has all that it would hold")
+		} else {
+			v.noteDeleted()
+		}
 		return nil
 	}
 	if _, err := state.FromObject(o); err != nil {
@@ -223,6 +236,35 @@ func (v *verifier) state(ctx context.Context) error {
 		v.note(Damaged, layout.SessionPrefix(v.id)+layout.Transcript, 0, err, "the session cannot be opened")
 	default:
 		return fmt.Errorf("verify session %s: %w", v.id, err)
+	}
+	return nil
+}
+
+// incarnation finds out which session of its id is there, and leaves in the inventory what is of it.
+func (v *verifier) incarnation(ctx context.Context) error {
+	switch {
+	case v.st != nil:
+		v.since = v.st.Since
+	case v.o != nil:
+		v.since = v.o.Since
+	default: // the newest one: by its segments
+		s := &store.Store{Backend: v.b, Session: v.id}
+		all := v.inv.Segments()
+		slices.SortFunc(all, func(x, y layout.Segment) int { return cmp.Compare(y.Epoch, x.Epoch) })
+		for _, seg := range all {
+			since, ok, err := s.SinceOf(ctx, seg)
+			if err != nil {
+				return fmt.Errorf("verify session %s: %w", v.id, err)
+			}
+			if ok {
+				v.since = since
+				break
+			}
+		}
+	}
+	if v.inv.of(v.since); v.inv.Dead > 0 {
+		v.note(Leftover, layout.SessionPrefix(v.id), 0, nil,
+			"%d objects of a deleted session that had the id before; a collection removes them", v.inv.Dead)
 	}
 	return nil
 }

@@ -28,9 +28,9 @@ func (c *cli) deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete SESSION",
 		Short: "Delete a session permanently, or move it to the trash",
-		Long: `Delete a session with all its branches, snapshots and images, and erase it in the search index. Its id
-cannot be used again. If it was imported, imports skip its file unless they have --again. On a terminal the command
-asks for confirmation, unless --yes or --trash is given. Elsewhere a prefix of the id is not enough without --yes or
+		Long: `Delete a session with all its branches, snapshots and images, and erase it in the search index. Its id is
+used again on request alone. If it was imported, imports skip its file unless they have --again. On a terminal
+the command asks for confirmation, unless --yes or --trash is given. Elsewhere a prefix of the id is not enough without --yes or
 --trash.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

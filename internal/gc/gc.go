@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
 
 	"github.com/coppice-go/coppice/backend"
@@ -58,6 +59,7 @@ type collection struct {
 	sealed map[string]bool // on a disk: plain keys whose sealed form the published checkpoint names
 	epoch  uint64          // of the head
 	shown  uint64          // of the published checkpoint
+	since  uint64          // the first one of the session: what is of an earlier one is dead
 }
 
 // candidate is an object that may be garbage.
@@ -82,14 +84,19 @@ func (c *collection) run(ctx context.Context) error {
 	case !ok:
 		return nil
 	case o != nil && o.Summary.Tombstone:
-		return c.removeAll(ctx)
+		return c.removeDead(ctx, true, layout.NextEpoch(o.Summary.Epoch))
 	}
 	ok, err = c.roots(ctx, o)
 	switch {
 	case errors.Is(err, store.ErrDeleted): // its end is in the log, and was not followed by a tombstone
-		return c.removeAll(ctx)
+		return c.removeDead(ctx, true, math.MaxUint64)
 	case err != nil || !ok:
 		return err
+	}
+	if c.since > 0 {
+		if err := c.removeDead(ctx, false, c.since); err != nil {
+			return err
+		}
 	}
 	for _, cand := range c.listed {
 		goes, err := c.garbage(ctx, cand)
@@ -175,7 +182,7 @@ func (c *collection) problem(key string, err error) {
 func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, error) {
 	_, disk := c.b.(backend.Appender)
 	if o != nil {
-		c.epoch, c.shown = o.Summary.Epoch, o.Summary.Epoch
+		c.epoch, c.shown, c.since = o.Summary.Epoch, o.Summary.Epoch, o.Since
 		c.runs(o.IDs)
 		if ok, err := c.reach(ctx, o.Segments); err != nil || !ok {
 			return false, err
@@ -203,7 +210,7 @@ func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, err
 		return false, fmt.Errorf("collect session %s: %w", c.id, err)
 	}
 	st := j.State()
-	c.epoch = st.Summary.Epoch
+	c.epoch, c.since = st.Summary.Epoch, st.Since
 	c.runs(st.IDs)
 	var plain check.Chain
 	for i := range st.Plain {
@@ -267,6 +274,8 @@ func (c *collection) garbage(ctx context.Context, cand candidate) (bool, error) 
 	switch {
 	case c.sealed[cand.key]:
 		return true, nil // its sealed form is published
+	case cand.seg.Epoch < c.since: // it went before
+		return false, nil
 	case c.keep[cand.key] || cand.seg.Epoch >= c.epoch:
 		return false, nil
 	case !disk:
@@ -310,22 +319,34 @@ func (c *collection) holdsCommits(ctx context.Context, cand candidate) (bool, er
 	return true, nil
 }
 
-// removeAll takes away what is left of a deleted session; its tombstone stays.
-func (c *collection) removeAll(ctx context.Context) error {
+// removeDead takes away what is left of a deleted session, also of one whose id another session has now; its tombstone
+// stays. all: also what is no object of ours. A dry run takes objects of epochs below the given one for dead.
+func (c *collection) removeDead(ctx context.Context, all bool, below uint64) error {
 	var left []backend.Info
 	for info, err := range c.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(c.id)}) {
 		if err != nil {
 			return fmt.Errorf("collect session %s: %w", c.id, err)
 		}
-		left = append(left, info)
+		if all || check.IsObject(c.id, info) {
+			left = append(left, info)
+		}
 	}
-	c.r.Objects = len(left)
-	if len(left) > 0 && !c.dry { // nothing goes before a tombstone is durable (I13)
-		if err := journal.Entomb(ctx, c.cfg); err != nil {
+	if all {
+		c.r.Objects = len(left)
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	if !c.dry { // nothing goes before a tombstone is durable (I13)
+		var err error
+		if below, err = journal.Entomb(ctx, c.cfg); err != nil {
 			return fmt.Errorf("collect session %s: %w", c.id, err)
 		}
 	}
 	for _, info := range left {
+		if layout.Epoch(info.Key) >= below {
+			continue
+		}
 		if err := c.remove(ctx, info.Key, info.Size, "its session is deleted"); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ type Options struct {
 	Session string         // the id to import under; "" = that of the file if it is free, else a new one
 	Format  interop.Format // "" = detected by the content
 	Now     time.Time
-	Again   bool          // import again what the store has already, under a new id
+	Again   bool          // import again what the store has already, under a new id, and what was deleted, under its id
 	Grow    bool          // append to its session what was added to a file
 	Verify  bool          // compare every byte with what was imported before, not the beginning and the end
 	Read    func(n int64) // called with the number of bytes read; may be nil
@@ -232,6 +232,7 @@ func read(
 		defer hashing.Wait()
 		err = importSession(ctx, st, r, h, &res, o, &coppice.SessionOptions{
 			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: row(o.Format).Profile,
+			Again: o.Again,
 			Source: func() (*checkpoint.Source, error) {
 				s, err := source()
 				return res.from(withMark(s, r)), err

@@ -109,12 +109,12 @@ func findNamed(
 			return is, "", err
 		case has == nothing && k == 0:
 			return place{id: at}, "", nil
-		case has == nothing && deleted.id != "" && o.Again:
-			return place{id: at}, "", nil
 		case has == nothing && deleted.id != "" && !alive:
 			return deleted, "", nil
 		case has == nothing:
 			return is, at, nil
+		case has == removed && o.Again: // the new session has its id
+			return place{id: at}, "", nil
 		case has == removed: // unless one of the next ids has the file now
 			deleted = place{id: at, deleted: old.gone}
 		case o.Again && has != another:

@@ -123,7 +123,7 @@ func TestImportOfDeleted(t *testing.T) {
 		t.Errorf("another session with the id: %+v", r)
 	}
 	again := take(less, true)
-	if r := take(session.JSONL(), false); again.Session == first.Session || !r.Grew || r.Session != again.Session {
+	if r := take(session.JSONL(), false); again.Session != first.Session || !r.Grew || r.Session != again.Session {
 		t.Errorf("%+v after %+v", r, again)
 	}
 }

@@ -289,7 +289,7 @@ func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State,
 	case err != nil:
 		return nil, err
 	}
-	if err := a.overtaken(ctx, first, next.Plain[0].Key); err != nil {
+	if err := a.overtaken(ctx, first, next.Plain[0].Key, next.Since); err != nil {
 		return nil, err
 	}
 	if next.Active().Name == first.Name() {
@@ -302,12 +302,15 @@ func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State,
 // overtaken returns why a first segment that was just written, and has the key, is not that of the session. Between the
 // looks before that and the write, another process may have created the session, and moved its first segment to the
 // sealed form, or deleted it: then the checkpoint is there by now, since it comes before the first object goes.
-func (a *appendStrategy) overtaken(ctx context.Context, first layout.Segment, key uint64) error {
-	o, _, err := a.store.Checkpoint(ctx)
+// After a deleted session of the id, there always is its tombstone, or what replaced that.
+func (a *appendStrategy) overtaken(ctx context.Context, first layout.Segment, key, since uint64) error {
+	a.store.Bind(since)
+	o, info, err := a.store.Checkpoint(ctx)
 	deleted := err == nil && o.Summary.Tombstone
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && (since == 0 || info.Version != ""):
 		return nil
+	case since > 0 && errors.Is(err, store.ErrCorrupt):
 	case err == nil && !deleted, errors.Is(err, store.ErrCorrupt):
 		raw, _, _, rerr := a.store.SegmentRaw(ctx, first)
 		if rerr != nil {
@@ -328,7 +331,7 @@ func (a *appendStrategy) overtaken(ctx context.Context, first layout.Segment, ke
 func (a *appendStrategy) taken(deleted bool) error {
 	cause := fmt.Errorf("the session already exists: %w", fs.ErrExist)
 	if deleted {
-		cause = fmt.Errorf("the id belonged to a deleted session and cannot be used again: %w", fs.ErrExist)
+		cause = fmt.Errorf("the id belongs to a deleted session: %w", fs.ErrExist)
 	}
 	return &backend.Error{Op: "create", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: cause}
 }

@@ -79,10 +79,12 @@ func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []by
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrCorrupt):
 	case err != nil:
 		return err
+	case o.Summary.Tombstone:
+		return store.Deleted(o)
 	case o.Summary.Seq > base.Summary.Seq:
 		return a.endsEarly(base, o.Summary.Seq)
 	}
-	all, err := a.store.Segments(ctx)
+	all, err := a.store.Segments(ctx, base.Since)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -17,15 +19,60 @@ import (
 
 // rebuild reads the state from the log alone. The first commit of a segment holds the session's table
 // of branches and its document whole, so only the newest segment with commits is played; those before
-// it are looked up for the map.
-func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info) (*state.State, error) {
-	all, err := a.store.Segments(ctx)
+// it are looked up for the map. Segments of an epoch before from are of a session that was deleted.
+func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info, from uint64) (*state.State, error) {
+	all, err := a.store.Segments(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
 		return nil, a.missing()
 	}
+	st, damage := a.newest(ctx, all)
+	later, err := a.later(ctx, all, st, from)
+	switch {
+	case err != nil:
+		return nil, err
+	case later > from && a.store.Bound():
+		return nil, store.Deleted(store.EndedBefore(a.cfg.Session, later))
+	case later > from:
+		return a.rebuild(ctx, info, later)
+	case damage != nil:
+		return nil, damage
+	case st.Summary.Tombstone:
+		return nil, store.Deleted(st.Object(false))
+	}
+	st.Version, st.Saved = info.Version, state.Saved{Exists: info.Version != ""}
+	return st, nil
+}
+
+// later returns the first epoch of a session that began after the one of st was deleted, by the segments that are
+// there; from if none did. Only then one of them has a later epoch than st, and commits.
+func (a *appendStrategy) later(ctx context.Context, all []store.Listed, st *state.State, from uint64) (uint64, error) {
+	known := uint64(0)
+	if st != nil {
+		from, known = max(from, st.Since), st.Summary.Epoch
+	}
+	byEpoch := slices.SortedFunc(slices.Values(all), func(x, y store.Listed) int {
+		return cmp.Compare(y.Seg.Epoch, x.Seg.Epoch)
+	})
+	for _, l := range byEpoch {
+		if l.Seg.Epoch <= known {
+			break
+		}
+		since, ok, err := a.store.SinceOf(ctx, l.Seg)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			return max(from, since), nil
+		}
+	}
+	return from, nil
+}
+
+// newest plays the newest of these segments that has commits.
+func (a *appendStrategy) newest(ctx context.Context, all []store.Listed) (*state.State, error) {
 	var damage error
 	for i := len(all) - 1; i >= 0; i-- {
 		st, err := a.begunIn(ctx, all[i].Seg)
@@ -38,10 +85,7 @@ func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info) (*state
 				damage = err
 			}
 		case st == nil: // nothing was ever committed to it
-		case st.Summary.Tombstone:
-			return nil, store.Deleted(st.Object(false))
 		default:
-			st.Version, st.Saved = info.Version, state.Saved{Exists: info.Version != ""}
 			return st, nil
 		}
 	}

@@ -34,9 +34,9 @@ func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 	o, info, err := a.store.Checkpoint(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return a.rebuild(ctx, info)
+		return a.rebuild(ctx, info, a.store.Since())
 	case errors.Is(err, store.ErrCorrupt):
-		st, rerr := a.rebuild(ctx, info)
+		st, rerr := a.rebuild(ctx, info, a.store.Since())
 		if errors.Is(rerr, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 	case err != nil:
 		return nil, err
 	case o.Summary.Tombstone:
-		return nil, store.Deleted(o)
+		return a.afterTombstone(ctx, o, info)
 	}
 	st, err := state.Restore(o, info)
 	if err != nil || st.Active() == nil {
@@ -60,13 +60,34 @@ func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 	return now, err
 }
 
+// afterTombstone reads a session that began after the one of a tombstone, and whose checkpoint is not written yet.
+func (a *appendStrategy) afterTombstone(
+	ctx context.Context, o *checkpoint.Object, info backend.Info,
+) (*state.State, error) {
+	next := layout.NextEpoch(o.Summary.Epoch)
+	if a.store.Bound() { // it is that of the handle's own session
+		return nil, store.Deleted(o)
+	}
+	begun, err := store.Begun(ctx, a.b, a.cfg.Session, next)
+	if err != nil {
+		return nil, err
+	}
+	if begun {
+		st, err := a.rebuild(ctx, info, next)
+		if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrDeleted) {
+			return st, err
+		}
+	}
+	return nil, store.Deleted(o)
+}
+
 // rebuildBeside is rebuild where checkpoint_latest is intact: that no segment is there is damage then, and not the
 // absence of the session, unless the session was deleted between the two looks. Commits that it has and the log has not
 // were acknowledged: what is left can be read, and nothing is written upon it (Prepare).
 func (a *appendStrategy) rebuildBeside(
 	ctx context.Context, o *checkpoint.Object, info backend.Info,
 ) (*state.State, error) {
-	st, err := a.rebuild(ctx, info)
+	st, err := a.rebuild(ctx, info, o.Since)
 	if err == nil && st.Summary.Seq < o.Summary.Seq {
 		st.Missing = o.Summary.Seq
 	}
@@ -104,11 +125,11 @@ func (a *appendStrategy) saw(o *checkpoint.Object, info backend.Info, err error)
 	if o != nil {
 		a.runs = o.IDs
 		a.seq, a.bytes, a.batches = o.Summary.Seq, o.Summary.Bytes, 0
-		if o.Summary.Tombstone { // nothing is ever put in its place
+		if o.Summary.Tombstone { // this session is over
 			a.seq = math.MaxUint64
 		}
 	}
-	a.exists = !errors.Is(err, fs.ErrNotExist)
+	a.exists = !errors.Is(err, fs.ErrNotExist) || info.Version != ""
 	if info.Version != "" || !a.exists {
 		a.version = info.Version
 	}

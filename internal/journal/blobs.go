@@ -55,6 +55,9 @@ func (j *Journal) StoreBlobs(ctx context.Context, sums []string) error {
 // PutBlob stores an image by its content; storing it twice is no error. It must be durable before the
 // commit that names it.
 func (j *Journal) PutBlob(ctx context.Context, data []byte) (sum string, err error) {
+	if err := j.begin(ctx); err != nil {
+		return "", err
+	}
 	return j.store.PutBlob(ctx, data)
 }
 

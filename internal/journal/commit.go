@@ -81,6 +81,9 @@ func (h Held) Write(ctx context.Context, c Call, plan Plan) (Result, error) {
 	if err := j.endDoubt(ctx, c); err != nil {
 		return Result{}, err
 	}
+	if err := j.begin(ctx); err != nil {
+		return Result{}, err
+	}
 	for range j.cfg.Limits.Attempts {
 		r, err := j.try(ctx, c, plan)
 		m, lost := errors.AsType[*moved](err)
@@ -184,6 +187,9 @@ func (j *Journal) refused(ctx context.Context, tip *state.State, c Call, err err
 // only if anyone committed after the state that the handle knows.
 func (j *Journal) newest(ctx context.Context) (*state.State, error) {
 	tip := j.Tip()
+	if tip.Summary.Tombstone {
+		return nil, store.Deleted(tip.Object(false))
+	}
 	if tip.Summary.Commit != "" {
 		if changed, err := j.strategy.Changed(ctx, tip); err == nil && !changed {
 			return tip, nil

@@ -45,7 +45,12 @@ type Config struct {
 	ReadOnly bool
 	KeepBoth bool // turns that meet a conflict are kept as branches: a handle that is behind takes entries
 	Fresh    bool // the id was made for this session, or no object of it was there just now
+	Again    bool // the id of a deleted session may be used for the one that is created
 	Limits   Limits
+
+	// Since is the first epoch of the session, for what works on it without a handle; 0 = its id was never used before.
+	Since uint64
+	grave *grave // set by Again
 
 	// Acknowledged is called with the state after each commit of the handle, but for the one that deletes the session.
 	// No lock is held. nil = no one asks.

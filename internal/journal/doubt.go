@@ -225,6 +225,7 @@ func (j *Journal) decided(d *request, now, after *state.State) outcome {
 	o := outcome{commit: d.id(), own: d.ownDigest, stored: after != nil}
 	if after != nil {
 		base := d.base
+		j.store.Bind(after.Since)
 		j.stored(d)
 		j.committed = true
 		main := d.Lines[d.main]
@@ -293,6 +294,9 @@ func (j *Journal) Reload(ctx context.Context) error {
 func (j *Journal) stand(st *state.State) {
 	j.drop()
 	j.view, j.tip, j.stood, j.fresh = st, st, st, true
+	if st.Summary.Commit != "" || st.Since > 0 {
+		j.store.Bind(st.Since)
+	}
 	j.strategy.Stand(st)
 	j.forget()
 	j.followTip()

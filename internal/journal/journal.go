@@ -108,11 +108,48 @@ func Open(ctx context.Context, cfg Config) (*Journal, error) {
 	return j, nil
 }
 
-// Create makes a handle on a session that does not exist yet; its first commit creates it. No I/O.
+// Create makes a handle on a session that does not exist yet; its first commit creates it. No I/O. With Config.Again
+// the first write reads the tombstone of a session that was deleted, unless the function Again did.
 func Create(cfg Config, g state.Genesis) *Journal {
 	j := newJournal(cfg)
 	j.stand(g.State(j.cfg.Session, j.cfg.Profile, j.cfg.MaxBytes))
+	if cfg.grave != nil {
+		j.stand(j.after(cfg.grave))
+	}
 	return j
+}
+
+// begin finds out which incarnation of its id a session is that is still to be created, before any of it is stored.
+func (j *Journal) begin(ctx context.Context) error {
+	j.mu.Lock()
+	due := j.cfg.Again && j.tip.Summary.Commit == "" && j.tip.Since == 0 && j.doubt == nil
+	j.mu.Unlock()
+	if !due {
+		return nil
+	}
+	cfg, err := Again(ctx, j.cfg)
+	if err != nil || cfg.grave == nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.tip.Summary.Commit != "" || j.tip.Since != 0 { // another call was first
+		return nil
+	}
+	st := j.after(cfg.grave)
+	j.view, j.tip, j.stood = st, st, st
+	j.store.Bind(st.Since)
+	j.strategy.Stand(st)
+	j.version++
+	return nil
+}
+
+// after returns the state of a session that is still to be created, after a tombstone.
+func (j *Journal) after(g *grave) *state.State {
+	st := *j.tip
+	st.Since, st.Summary.Epoch = g.next, g.next-1
+	st.Version, st.Saved, st.CAS = g.version, state.Saved{Exists: true}, g.cas
+	return &st
 }
 
 func newJournal(cfg Config) *Journal {

@@ -62,6 +62,9 @@ func (j *Journal) Following(
 
 // PutOriginal stores the bytes of an imported file, compressed, by their SHA-256; of more than 8 MiB in parts.
 func (j *Journal) PutOriginal(ctx context.Context, r io.Reader) (sum string, err error) {
+	if err := j.begin(ctx); err != nil {
+		return "", err
+	}
 	return j.store.PutOriginal(ctx, r)
 }
 

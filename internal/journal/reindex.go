@@ -12,6 +12,7 @@ import (
 func Tools(cfg Config) (*store.Store, *store.History) {
 	cfg.Limits = cfg.Limits.OrDefaults()
 	s := storeFor(&cfg)
+	s.Bind(cfg.Since)
 	return s, store.NewHistory(s, nil)
 }
 

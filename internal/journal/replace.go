@@ -35,7 +35,7 @@ func (r *replaceStrategy) Stand(*state.State) {}
 // Load reads the newest state: one object. If there is none, one listing shows whether the session never existed or
 // lost its checkpoint: it exists as long as one of its segments does, and must not begin anew over what is left.
 func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
-	st, err := r.read(ctx)
+	st, _, err := r.read(ctx)
 	switch {
 	case err == nil && st.Summary.Tombstone:
 		return nil, store.Deleted(st.Object(false))
@@ -47,15 +47,22 @@ func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
 
 // lost returns the error of a session without checkpoint_latest: absent where no segment of it is there.
 func (r *replaceStrategy) lost(ctx context.Context, absent error) error {
-	o := backend.ListOptions{Prefix: layout.SessionPrefix(r.cfg.Session) + layout.Transcript, Limit: 1}
+	o := backend.ListOptions{Prefix: layout.SessionPrefix(r.cfg.Session) + layout.Transcript}
+	if r.store.Since() == 0 {
+		o.Limit = 1
+	}
 	for info, err := range r.store.Backend.List(ctx, o) {
 		if err != nil {
 			return err
 		}
-		if _, _, ours := layout.ParseSegmentKey(info.Key); !ours {
+		seg, _, ours := layout.ParseSegmentKey(info.Key)
+		if !ours {
 			break
 		}
-		switch _, err := r.read(ctx); {
+		if seg.Epoch < r.store.Since() {
+			continue // of a session that was deleted
+		}
+		switch _, _, err := r.read(ctx); {
 		case err == nil: // it was written between the two looks
 			return absent
 		case !errors.Is(err, fs.ErrNotExist):
@@ -67,17 +74,17 @@ func (r *replaceStrategy) lost(ctx context.Context, absent error) error {
 	return absent
 }
 
-// read is Load that returns a tombstone as well.
-func (r *replaceStrategy) read(ctx context.Context) (*state.State, error) {
+// read is Load that returns a tombstone as well, and what the object is that it read.
+func (r *replaceStrategy) read(ctx context.Context) (*state.State, backend.Info, error) {
 	o, info, err := r.store.Checkpoint(ctx)
 	if err != nil {
-		return nil, err
+		return nil, info, err
 	}
 	st, err := state.Restore(o, info)
 	if err != nil {
-		return nil, store.Corrupt(info.Key, 0, err)
+		return nil, info, store.Corrupt(info.Key, 0, err)
 	}
-	return st, nil
+	return st, info, nil
 }
 
 // Changed reports by the version of checkpoint_latest whether anyone committed after st.
@@ -243,7 +250,7 @@ func (r *replaceStrategy) put(c *Composer, base *state.State) *put {
 		r: r, base: base, next: c.Next, body: c.Body, mine: c.Lines[len(c.Lines)-1].Record.ID,
 		cond: backend.IfMatch(base.Version),
 	}
-	if base.Summary.Commit == "" {
+	if base.Summary.Commit == "" && base.Since == 0 {
 		p.cond = backend.IfAbsent()
 	}
 	return p
@@ -333,9 +340,12 @@ func (p *put) giveUp(key string, last error) error {
 
 // look reads the object and judges. over is false where the same bytes are to be sent again.
 func (p *put) look(ctx context.Context) (st *state.State, over bool, err error) {
-	now, err := p.r.read(ctx)
+	now, info, err := p.r.read(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && p.base.Summary.Commit == "":
+		if info.Version != "" { // the tombstone that it replaces
+			p.cond = backend.IfMatch(info.Version)
+		}
 		return nil, false, nil // nothing there yet
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, store.Corrupt(layout.CheckpointKey(p.r.cfg.Session), 0,

@@ -192,6 +192,7 @@ func (r *request) id() string {
 func (j *Journal) accept(r *request, next *state.State) Result {
 	j.mu.Lock()
 	base := r.base
+	j.store.Bind(next.Since)
 	j.stored(r)
 	if base != j.stood {
 		j.strategy.Stand(base)

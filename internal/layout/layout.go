@@ -12,6 +12,9 @@
 //	sessions/<sid>/originals/<sha256>.parts
 //	sessions/<sid>/torn/<segment>-<from>-<rnd>
 //
+// An id whose session was deleted can be used again. Of such a later incarnation the names of snapshots, blobs and
+// originals begin with its first epoch: <epoch>-<name>. So its objects share no name with those of an earlier one.
+//
 // Numbers have 20 digits, so that bytewise list order is their order. docs/format describes each object.
 package layout
 
@@ -109,18 +112,82 @@ func ParseIndexKey(key string) (level int, s Segment, ok bool) {
 // IDsKey is the key of a run of the id index.
 func IDsKey(id string, s Segment) string { return SessionPrefix(id) + IDs + s.Name() }
 
-// SnapshotKey is the key of a snapshot by its name, which package snapshot makes.
+// SnapshotKey is the key of a snapshot by its name: Own of what package snapshot makes.
 func SnapshotKey(id, name string) string { return SessionPrefix(id) + Snapshots + name }
 
-// BlobKey is the key of a large image by the hex SHA-256 of its bytes.
-func BlobKey(id, sum string) string { return SessionPrefix(id) + Blobs + sum }
+// BlobKey is the key of a large image by the hex SHA-256 of its bytes, in the incarnation with a first epoch.
+func BlobKey(id string, since uint64, sum string) string {
+	return SessionPrefix(id) + Blobs + Own(since, sum)
+}
 
 // OriginalKey is the key of an imported file's bytes, zstd compressed, by the hex SHA-256 of the bytes.
-func OriginalKey(id, sum string) string { return SessionPrefix(id) + Originals + sum + ".zst" }
+func OriginalKey(id string, since uint64, sum string) string {
+	return SessionPrefix(id) + Originals + Own(since, sum) + ".zst"
+}
 
 // OriginalListKey is the key of the list of a file's parts, by the hex SHA-256 of the whole; each part lies under
 // its own OriginalKey.
-func OriginalListKey(id, sum string) string { return SessionPrefix(id) + Originals + sum + ".parts" }
+func OriginalListKey(id string, since uint64, sum string) string {
+	return SessionPrefix(id) + Originals + Own(since, sum) + ".parts"
+}
+
+// Own returns the name of a snapshot, blob or original in the incarnation with a first epoch; 0 = the first one of its
+// id.
+func Own(since uint64, name string) string {
+	if since == 0 {
+		return name
+	}
+	return fmt.Sprintf("%020d-%s", since, name)
+}
+
+// ParseOwn is the reverse of Own.
+func ParseOwn(own string) (since uint64, name string) {
+	const prefix, shortest = 21, 8 // a name of the first incarnation may itself begin with a number, and 8 bytes follow
+	if len(own) > prefix+shortest && own[prefix-1] == '-' {
+		if n, ok := parseNumber(own[:prefix-1]); ok && n > 0 {
+			return n, own[prefix:]
+		}
+	}
+	return 0, own
+}
+
+// Epoch returns the epoch in the key of an object of a session; 0 = it has none, and is of the first incarnation.
+func Epoch(key string) uint64 {
+	parts := strings.Split(key, "/") // sessions, the id, the folder and the name
+	if len(parts) != 4 {
+		return 0
+	}
+	name := parts[3]
+	var s Segment
+	switch parts[2] + "/" {
+	case Snapshots, Blobs, Originals:
+		s.Epoch, _ = ParseOwn(name)
+	case Transcript:
+		s, _, _ = ParseSegmentKey(name)
+	case Index:
+		_, s, _ = ParseIndexKey(name)
+	case IDs:
+		s, _ = ParseSegment(name)
+	case Torn:
+		s, _ = ParseSegment(name[:min(len(name), nameBytes)])
+	}
+	return s.Epoch
+}
+
+// UnreadEpochs is added to the epoch of a session that cannot be read when it is deleted: no writer of it goes so far.
+const UnreadEpochs = 1 << 32
+
+// NextEpoch returns the first epoch of a session that has the id of a deleted one, by the epoch of the tombstone: what
+// has a lower one is dead.
+func NextEpoch(tombstone uint64) uint64 {
+	if tombstone == 0 { // the session could not be read, and an earlier release deleted it
+		tombstone = UnreadEpochs
+	}
+	return tombstone + 1
+}
+
+// nameBytes is the length of Segment.Name.
+const nameBytes = 20 + 1 + 20 + 1 + 16
 
 // TornKey is the key to which the torn bytes of segment s from offset from on are moved. The random
 // part keeps two tears at one offset apart (I4).

@@ -14,12 +14,16 @@ type logEnd struct {
 	name    string    // of the newest segment; "" = there is none
 	bytes   int64     // of its plain form; -1 = it is sealed
 	written time.Time // when any segment was written last
+	epoch   uint64    // the highest of a segment
 }
 
 // beyond reports whether the log may have commits that a checkpoint with this summary has not. It is never wrong about
 // one that has: segments only grow, and the newest one is the last by name. A segment that no commit led to, and bytes
 // that a crash left, count as commits until the next writer or gc removes them.
 func (e logEnd) beyond(sum *checkpoint.Summary) bool {
+	if sum.Tombstone { // of the session before, if another one began under the id
+		return e.epoch >= layout.NextEpoch(sum.Epoch)
+	}
 	return e.name != sum.LogName || e.bytes != sum.LogBytes
 }
 
@@ -37,6 +41,7 @@ func logOf(ctx context.Context, b backend.Backend, id string) (e logEnd, err err
 		if info.ModTime.After(e.written) {
 			e.written = info.ModTime
 		}
+		e.epoch = max(e.epoch, seg.Epoch)
 		switch name := seg.Name(); {
 		case !sealed:
 			e.name, e.bytes = name, info.Size

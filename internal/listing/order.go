@@ -128,12 +128,16 @@ func (l *lister) byCreated(ctx context.Context) iter.Seq2[session, error] {
 // first returns a summary with the time of the creation: that of the checkpoint, which never changes, or of the log if
 // there is no checkpoint.
 func (l *lister) first(ctx context.Context, s *session) (checkpoint.Summary, error) {
-	if s.lost {
+	id, _ := layout.Unescape(s.name())
+	sum, err := checkpoint.Summary{}, error(nil)
+	if !s.lost {
+		sum, err = l.head(ctx, s.info, checkpoint.Summary{ID: id})
+	}
+	if s.lost || err == nil && sum.Tombstone && l.appends && !s.bare { // perhaps another session began under the id
 		if err := l.follow(ctx, s); err != nil {
 			return checkpoint.Summary{}, err
 		}
 		return l.summary(ctx, s)
 	}
-	id, _ := layout.Unescape(s.name())
-	return l.head(ctx, s.info, checkpoint.Summary{ID: id})
+	return sum, err
 }

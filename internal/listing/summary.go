@@ -21,7 +21,7 @@ func (l *lister) summary(ctx context.Context, s *session) (sum checkpoint.Summar
 		return checkpoint.Summary{}, nil
 	case !s.lost:
 		sum, err = l.stored(ctx, s.info, only)
-		if err != nil || sum.ID == "" || sum.Tombstone || s.log == nil || !s.log.beyond(&sum) {
+		if err != nil || sum.ID == "" || s.log == nil || !s.log.beyond(&sum) {
 			sum.LogName, sum.LogBytes = "", 0
 			return sum, err
 		}

@@ -38,7 +38,8 @@ func (r *repair) objects(ctx context.Context) error {
 		}
 		switch folder + "/" {
 		case layout.Blobs:
-			back, err := r.image(ctx, rest, p.Kind)
+			_, sum := layout.ParseOwn(rest)
+			back, err := r.image(ctx, sum, p.Kind)
 			if err != nil {
 				return err
 			}
@@ -98,7 +99,7 @@ func (r *repair) image(ctx context.Context, sum string, how check.Kind) (bool, e
 	if err != nil || data == nil {
 		return false, err
 	}
-	key := layout.BlobKey(r.cfg.Session, sum)
+	key := layout.BlobKey(r.cfg.Session, r.cfg.Since, sum)
 	r.note(check.Rebuilt, key, "its bytes are elsewhere in the session: it is written anew")
 	if r.dry {
 		return true, nil

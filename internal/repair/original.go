@@ -117,7 +117,7 @@ func (r *repair) readOriginal(ctx context.Context, sum string) (file Imported, e
 	open := func() (io.ReadCloser, error) { return os.Open(tmp.Name()) }
 	file, rerr := r.again(open, func(sum string, data []byte) error {
 		_, there := r.s.Inventory.Blobs[sum]
-		if there && !r.bad[layout.BlobKey(r.cfg.Session, sum)] || r.origin.bytes+len(data) > imagesMost {
+		if there && !r.bad[layout.BlobKey(r.cfg.Session, r.cfg.Since, sum)] || r.origin.bytes+len(data) > imagesMost {
 			return nil
 		}
 		if _, twice := r.origin.blobs[sum]; !twice {

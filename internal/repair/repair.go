@@ -67,6 +67,7 @@ func one(ctx context.Context, cfg journal.Config, again Reread, dry bool) (check
 		if s.Deleted {
 			return s.Report, nil
 		}
+		cfg.Since = s.Since
 		r := &repair{cfg: cfg, s: s, dry: dry, rep: rep, again: again, bad: s.Bad()}
 		err = errors.Join(r.round(ctx), r.close())
 		if rep = r.rep; err != nil || dry || !r.worked {

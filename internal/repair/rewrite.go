@@ -66,7 +66,7 @@ func begin(cfg journal.Config, before *state.State, header []byte, first, seq, e
 	r := &remake{cfg: cfg, from: seq}
 	r.store, r.past = journal.Tools(cfg)
 	st := &state.State{HeadOrd: -1, Doc: checkpoint.Document{Branch: "main"}, Self: segment.GenesisSelf(header)}
-	st.Summary.ID, st.Summary.Branch = cfg.Session, "main"
+	st.Summary.ID, st.Summary.Branch, st.Since = cfg.Session, "main", cfg.Since
 	st.Begins(header)
 	st.Window = transcript.NewWorkingContext(cfg.Profile, cfg.MaxBytes)
 	if before != nil {
@@ -210,7 +210,7 @@ func (r *remake) seal(ctx context.Context) (codec.Ref, error) {
 // remap returns the segment map over references in order, and writes the index objects that it needs.
 func remap(ctx context.Context, cfg journal.Config, refs []codec.Ref, epoch uint64) (checkpoint.SegmentMap, error) {
 	_, past := journal.Tools(cfg)
-	st := &state.State{}
+	st := &state.State{Since: cfg.Since}
 	for _, ref := range refs {
 		if err := st.Segments.Append(ref); err != nil {
 			return st.Segments, err

@@ -122,7 +122,8 @@ func (im *Images) recorded(ctx context.Context, st *state.State) (map[string]boo
 			return nil, err
 		}
 		for i := range sk.Len() {
-			if sum, ok := strings.CutPrefix(segment.LostObject(sk, i), layout.Blobs); ok {
+			if name, ok := strings.CutPrefix(segment.LostObject(sk, i), layout.Blobs); ok {
+				_, sum := layout.ParseOwn(name)
 				lost[sum] = true
 			}
 		}

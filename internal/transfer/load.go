@@ -51,8 +51,12 @@ type Into struct {
 func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], g state.Genesis,
 	original func() (io.Reader, error),
 ) (*journal.Journal, error) {
+	var err error
+	if in.Config, err = journal.Again(ctx, in.Config); err != nil {
+		return nil, err
+	}
 	ld := &loader{in: in, j: journal.Create(in.Config, state.Genesis{}), lines: newSpool(in.Memory)}
-	err := ld.bring(ctx, lines, g, original)
+	err = ld.bring(ctx, lines, g, original)
 	if err = errors.Join(err, ld.lines.close()); err == nil {
 		return ld.j, nil
 	}
@@ -94,6 +98,10 @@ func (ld *loader) bring(
 func Fork(
 	ctx context.Context, in Into, from *session.Handle, v *session.View, g state.Genesis,
 ) (*journal.Journal, error) {
+	var err error
+	if in.Config, err = journal.Again(ctx, in.Config); err != nil {
+		return nil, err
+	}
 	ld := &loader{in: in, j: journal.Create(in.Config, g), lines: newSpool(in.Memory)}
 	m, err := from.Moment(ctx)
 	if err != nil {

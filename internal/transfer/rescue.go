@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,103 +24,113 @@ const maxRaw = 1 << 30
 // Rescue writes the bytes of the imported file of a session that cannot be opened: it needs nothing of the session but
 // those, and something that names them. It is fs.ErrNotExist if no file is found; then nothing was written.
 func Rescue(ctx context.Context, cfg journal.Config, w io.Writer) error {
-	sum, err := named(ctx, cfg)
+	sum, since, err := named(ctx, cfg)
 	if err != nil {
 		return err
 	}
+	cfg.Since = since
 	return journal.WriteOriginal(ctx, cfg, sum, w)
 }
 
 // named finds the hex SHA-256 of the session's imported file: as checkpoint, log or snapshots name it, the newest
-// first; else the only one that is there.
-func named(ctx context.Context, cfg journal.Config) (sum string, err error) {
+// first; else the only one that is there. since is the first epoch of the session.
+func named(ctx context.Context, cfg journal.Config) (sum string, since uint64, err error) {
 	key := layout.CheckpointKey(cfg.Session)
 	if p, _, err := cfg.Backend.Get(ctx, key, backend.Range{}); err == nil {
-		if o, err := checkpoint.DecodeObject(p); err == nil && o.Summary.Tombstone {
-			return "", fs.ErrNotExist
-		} else if err == nil && o.Original != "" {
-			return o.Original, nil
+		switch o, err := checkpoint.DecodeObject(p); {
+		case err != nil:
+		case o.Summary.Tombstone:
+			since = layout.NextEpoch(o.Summary.Epoch) // another session began
+		case o.Original != "":
+			return o.Original, o.Since, nil
+		default:
+			since = o.Since
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+		return "", 0, err
 	}
 	prefix := layout.SessionPrefix(cfg.Session)
 	for _, folder := range []string{layout.Transcript, layout.Snapshots} {
-		keys, err := names(ctx, cfg.Backend, prefix+folder)
+		keys, err := names(ctx, cfg.Backend, prefix+folder, since)
 		if err != nil {
-			return "", err
+			return "", 0, err
 		}
 		for _, key := range slices.Backward(keys) {
 			p, _, err := cfg.Backend.Get(ctx, key, backend.Range{})
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return "", err
+				return "", 0, err
 			}
-			if sum := namedIn(key, p); sum != "" {
-				return sum, nil
+			if sum, of := namedIn(key, p); sum != "" {
+				return sum, of, nil
 			}
 		}
 	}
-	return only(ctx, cfg.Backend, prefix+layout.Originals)
+	return only(ctx, cfg.Backend, prefix+layout.Originals, since)
 }
 
-func names(ctx context.Context, b backend.Backend, prefix string) (keys []string, err error) {
+// names lists keys, those of an epoch before since left out: they are of a session that was deleted.
+func names(ctx context.Context, b backend.Backend, prefix string, since uint64) (keys []string, err error) {
 	for info, err := range b.List(ctx, backend.ListOptions{Prefix: prefix}) {
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", prefix, err)
 		}
-		keys = append(keys, info.Key)
+		if layout.Epoch(info.Key) >= since {
+			keys = append(keys, info.Key)
+		}
 	}
 	slices.Sort(keys)
 	return keys, nil
 }
 
-// namedIn is the imported file that a segment or a snapshot names; "" = none, or it cannot be read.
-func namedIn(key string, p []byte) (sum string) {
+// namedIn is the imported file that a segment or a snapshot names; "" = none, or it cannot be read. since is the first
+// epoch of its session.
+func namedIn(key string, p []byte) (sum string, since uint64) {
 	seg, sealed, ok := layout.ParseSegmentKey(key)
 	if !ok {
 		if o, err := checkpoint.DecodeObject(p); err == nil {
-			sum = o.Original
+			sum, since = o.Original, o.Since
 		}
-		return sum
+		return sum, since
 	}
 	if sealed {
 		var err error
 		if p, _, err = codec.DecodeSegment(p, maxRaw); err != nil {
-			return ""
+			return "", 0
 		}
 	}
 	o, err := segment.ParseOpening(p, seg.First == 0)
 	if err != nil {
-		return ""
+		return "", 0
 	}
 	segment.Scan(p[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {
-		if b := c.Record.Base; b != nil && b.Original != "" {
-			sum = b.Original
+		if b := c.Record.Base; b != nil {
+			sum, since = cmp.Or(b.Original, sum), b.Since
 		}
 		if c.Record.Original != "" {
 			sum = c.Record.Original
 		}
 		return true
 	})
-	return sum
+	return sum, since
 }
 
 // only is the imported file of a session that has one: the list of its parts, or its only object.
-func only(ctx context.Context, b backend.Backend, prefix string) (string, error) {
-	keys, err := names(ctx, b, prefix)
+func only(ctx context.Context, b backend.Backend, prefix string, since uint64) (sum string, of uint64, err error) {
+	keys, err := names(ctx, b, prefix, since)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	for _, ending := range []string{".parts", ".zst"} {
-		var sums []string
+		var found []string
 		for _, key := range keys {
-			if sum, ok := strings.CutSuffix(strings.TrimPrefix(key, prefix), ending); ok {
-				sums = append(sums, sum)
+			if name, ok := strings.CutSuffix(strings.TrimPrefix(key, prefix), ending); ok {
+				found = append(found, name)
 			}
 		}
-		if len(sums) == 1 {
-			return sums[0], nil
+		if len(found) == 1 {
+			of, sum = layout.ParseOwn(found[0])
+			return sum, of, nil
 		}
 	}
-	return "", fmt.Errorf("the imported file: %w", fs.ErrNotExist)
+	return "", 0, fmt.Errorf("the imported file: %w", fs.ErrNotExist)
 }

@@ -53,6 +53,7 @@ type Body struct {
 	Keys     []byte   `msgpack:"keys,omitempty"`   // idempotency keys
 	Meta     []byte   `msgpack:"meta,omitempty"`   // change of the metadata
 	Source   []byte   `msgpack:"source,omitempty"` // of an import, as JSON
+	Since    uint64   `msgpack:"since,omitempty"`  // first epoch of a later incarnation
 	Title    string   `msgpack:"title,omitempty"`  // in full, where the summary has it cut, and so Cwd
 	Cwd      string   `msgpack:"cwd,omitempty"`
 

@@ -101,6 +101,7 @@ func (p *packer) write() {
 	w.OptBytes("keys", p.Keys)
 	w.OptBytes("meta", p.Meta)
 	w.OptBytes("source", p.Source)
+	w.OptUint("since", p.Since)
 	w.OptText("title", p.Title)
 	w.OptText("cwd", p.Cwd)
 

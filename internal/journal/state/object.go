@@ -24,6 +24,7 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.Key, Prev: st.Self,
 		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.SinceKey, Opening: st.Opening,
 		LastLine: st.LastLine, Keys: st.Keys, Meta: st.Meta, IDs: st.IDs, Source: st.Source,
+		Since: st.Since,
 	}
 	if a := st.Active(); a != nil {
 		o.Summary.LogName, o.Summary.LogBytes = a.Name, a.Bytes
@@ -102,7 +103,7 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 		Branches: o.Branches, Lineage: o.Lineage, Segments: o.Segments, Plain: o.Plain, Blobs: o.Blobs,
 		Original: o.Original, Claimed: o.Claimed, CAS: o.CAS, Key: o.Key, Self: o.Prev,
 		SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine, Version: info.Version, Keys: o.Keys,
-		Meta: o.Meta, IDs: o.IDs, Source: o.Source,
+		Meta: o.Meta, IDs: o.IDs, Source: o.Source, Since: o.Since,
 		Saved: Saved{Exists: true, Seq: o.Summary.Seq, Bytes: o.Summary.Bytes, IDs: o.IDs},
 	}
 	st.Summary.LogName, st.Summary.LogBytes = "", 0 // Plain has them
@@ -213,7 +214,7 @@ func placeTail(o *checkpoint.Object, w *transcript.WorkingContext) ([]Line, erro
 
 // tombstone is all that is kept of a deleted session.
 func (st *State) tombstone() *checkpoint.Object {
-	o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), CAS: st.CAS}
+	o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), CAS: st.CAS, Since: st.Since}
 	if st.Source != nil {
 		source := *st.Source
 		source.Size, source.Changed, source.Resume = 0, time.Time{}, nil

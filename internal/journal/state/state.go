@@ -42,6 +42,7 @@ type State struct {
 	CAS      bool                       // the store was seen to honour conditions
 	Meta     checkpoint.MetaChange      // of the metadata since the header line; nil = none
 	Source   *checkpoint.Source         // of the newest import; nil = none; not to be changed
+	Since    uint64                     // first epoch of the session; 0 = it is the first incarnation of its id
 	Amended  uint64                     // no line from this ordinal on is an amendment
 
 	// The rest is the protocol's: users of a handle leave it alone.
@@ -222,6 +223,7 @@ func (st *State) Base() *checkpoint.Base {
 		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.Self, First: st.Summary.First,
 		Outline: checkpoint.Outline{Preview: st.Summary.Preview, Status: st.Summary.Status},
 		Profile: string(r.Profile), MaxBytes: bound, Meta: st.Meta, Source: st.Source,
+		Since: st.Since,
 	}
 }
 

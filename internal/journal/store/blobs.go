@@ -16,7 +16,7 @@ import (
 func (s *Store) PutBlob(ctx context.Context, data []byte) (sum string, err error) {
 	h := sha256.Sum256(data)
 	sum = hex.EncodeToString(h[:])
-	return sum, s.Create(ctx, layout.BlobKey(s.Session, sum), data)
+	return sum, s.Create(ctx, layout.BlobKey(s.Session, s.Since(), sum), data)
 }
 
 // GetBlob reads an image: from memory where it rode along with the checkpoint, else one object, whose
@@ -25,7 +25,7 @@ func (s *Store) GetBlob(ctx context.Context, st *state.State, sum string) ([]byt
 	if data, ok := st.Blobs[sum]; ok {
 		return data, nil
 	}
-	key := layout.BlobKey(s.Session, sum)
+	key := layout.BlobKey(s.Session, s.Since(), sum)
 	data, _, err := s.Backend.Get(ctx, key, backend.Range{})
 	if err != nil {
 		return nil, err

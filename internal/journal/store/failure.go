@@ -22,6 +22,7 @@ type Failure struct {
 	Winner *checkpoint.Commit    // of ErrConflict and ErrFenced: the commit at the head now
 	Commit string                // the id that was tried
 	Gone   *checkpoint.Tombstone // of ErrDeleted
+	Grave  *checkpoint.Object    // of ErrDeleted: the tombstone
 	Object string                // of ErrCorrupt
 	Offset int64                 // of ErrCorrupt: byte offset in the object
 }
@@ -34,8 +35,9 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Deleted returns the error of a session that was deleted, by its tombstone.
 func Deleted(tombstone *checkpoint.Object) error {
 	return &Failure{
-		Err:  fmt.Errorf("session %s: %w: %w", tombstone.Summary.ID, ErrDeleted, fs.ErrNotExist),
-		Gone: &checkpoint.Tombstone{Deleted: tombstone.Summary.Updated, Source: tombstone.Source},
+		Err:   fmt.Errorf("session %s: %w: %w", tombstone.Summary.ID, ErrDeleted, fs.ErrNotExist),
+		Gone:  &checkpoint.Tombstone{Deleted: tombstone.Summary.Updated, Source: tombstone.Source},
+		Grave: tombstone,
 	}
 }
 

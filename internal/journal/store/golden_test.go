@@ -35,7 +35,7 @@ func TestGoldenList(t *testing.T) {
 
 func goldenList(t *testing.T, name string, s *Store, sum string, raw []byte, sizes []int) {
 	t.Helper()
-	got := get(t, s.Backend, layout.OriginalListKey("s", sum))
+	got := get(t, s.Backend, layout.OriginalListKey("s", 0, sum))
 	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {

@@ -18,8 +18,9 @@ type Listed struct {
 	sealed bool
 }
 
-// Segments lists the session's segments, by first ordinal, then epoch.
-func (s *Store) Segments(ctx context.Context) ([]Listed, error) {
+// Segments lists the session's segments, by first ordinal, then epoch. Those of an epoch before from are left out: they
+// are of a session that was deleted.
+func (s *Store) Segments(ctx context.Context, from uint64) ([]Listed, error) {
 	var all []Listed
 	at := map[layout.Segment]int{}
 	prefix := layout.SessionPrefix(s.Session) + layout.Transcript
@@ -28,7 +29,7 @@ func (s *Store) Segments(ctx context.Context) ([]Listed, error) {
 			return nil, err
 		}
 		seg, sealed, ok := layout.ParseSegmentKey(info.Key)
-		if !ok {
+		if !ok || seg.Epoch < from {
 			continue
 		}
 		i, seen := at[seg]

@@ -85,7 +85,8 @@ func (s *Store) PutOriginal(ctx context.Context, r io.Reader) (sum string, err e
 		}
 		idle <- p.raw
 		sums = append(sums, p.sum[:]...)
-		if err := s.Create(ctx, layout.OriginalKey(s.Session, hex.EncodeToString(p.sum[:])), p.packed); err != nil {
+		key := layout.OriginalKey(s.Session, s.Since(), hex.EncodeToString(p.sum[:]))
+		if err := s.Create(ctx, key, p.packed); err != nil {
 			return "", err
 		}
 	}
@@ -116,7 +117,7 @@ func (s *Store) putList(ctx context.Context, l partList, sums []byte) error {
 	if err != nil {
 		return err
 	}
-	key := layout.OriginalListKey(s.Session, l.Sum)
+	key := layout.OriginalListKey(s.Session, s.Since(), l.Sum)
 	err = s.Create(ctx, key, p)
 	if errors.Is(err, fs.ErrExist) { // an earlier try may have cut the same bytes otherwise
 		if _, perr := s.partsOf(ctx, Original{Sum: l.Sum, Size: l.Size}); perr == nil {
@@ -129,7 +130,7 @@ func (s *Store) putList(ctx context.Context, l partList, sums []byte) error {
 // WriteOriginal writes the bytes of an imported file, whose hash is checked. What one object holds is checked
 // before its first byte is written; of a file in parts each part is, and the whole at the end.
 func (s *Store) WriteOriginal(ctx context.Context, sum string, w io.Writer) error {
-	key := layout.OriginalKey(s.Session, sum)
+	key := layout.OriginalKey(s.Session, s.Since(), sum)
 	p, _, err := s.Backend.Get(ctx, key, backend.Range{})
 	if errors.Is(err, fs.ErrNotExist) {
 		if lerr := s.writeParts(ctx, sum, w); !errors.Is(lerr, errNoList) {
@@ -146,7 +147,7 @@ func (s *Store) WriteOriginal(ctx context.Context, sum string, w io.Writer) erro
 var errNoList = errors.New("not a list of parts")
 
 func (s *Store) writeParts(ctx context.Context, sum string, w io.Writer) error {
-	key := layout.OriginalListKey(s.Session, sum)
+	key := layout.OriginalListKey(s.Session, s.Since(), sum)
 	p, _, err := s.Backend.Get(ctx, key, backend.Range{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoList
@@ -160,7 +161,7 @@ func (s *Store) writeParts(ctx context.Context, sum string, w io.Writer) error {
 	}
 	whole := &counted{w: w, sum: sha256.New()}
 	for _, part := range parts {
-		key := layout.OriginalKey(s.Session, part)
+		key := layout.OriginalKey(s.Session, s.Since(), part)
 		p, _, err := s.Backend.Get(ctx, key, backend.Range{})
 		if err != nil {
 			return err

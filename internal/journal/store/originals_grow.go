@@ -72,7 +72,7 @@ func (s *Store) GrowOriginal(ctx context.Context, was, now Original, more io.Rea
 
 // partsOf returns the parts of a stored file; what is no list is one part.
 func (s *Store) partsOf(ctx context.Context, o Original) ([]storedPart, error) {
-	key := layout.OriginalListKey(s.Session, o.Sum)
+	key := layout.OriginalListKey(s.Session, s.Since(), o.Sum)
 	p, _, err := s.Backend.Get(ctx, key, backend.Range{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return []storedPart{{o.Sum, o.Size}}, nil
@@ -93,7 +93,8 @@ func (s *Store) partsOf(ctx context.Context, o Original) ([]storedPart, error) {
 func (s *Store) putPart(ctx context.Context, raw []byte) (storedPart, error) {
 	sum := sha256.Sum256(raw)
 	part := storedPart{hex.EncodeToString(sum[:]), int64(len(raw))}
-	return part, s.Create(ctx, layout.OriginalKey(s.Session, part.sum), codec.Compress(nil, raw, codec.Default))
+	key := layout.OriginalKey(s.Session, s.Since(), part.sum)
+	return part, s.Create(ctx, key, codec.Compress(nil, raw, codec.Default))
 }
 
 // merge makes one part of the last ones, where there are mergedParts of a size or smaller.
@@ -109,7 +110,7 @@ func (s *Store) merge(ctx context.Context, parts []storedPart) ([]storedPart, er
 	}
 	var raw bytes.Buffer
 	for _, part := range parts[from:] {
-		key := layout.OriginalKey(s.Session, part.sum)
+		key := layout.OriginalKey(s.Session, s.Since(), part.sum)
 		p, _, err := s.Backend.Get(ctx, key, backend.Range{})
 		if err != nil {
 			return nil, err

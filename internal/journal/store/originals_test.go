@@ -110,9 +110,9 @@ func TestDamagedOriginals(t *testing.T) {
 	whole := bytesOf(3*partSize + 1)
 	h := sha256.Sum256(whole)
 	sum := hex.EncodeToString(h[:])
-	list := layout.OriginalListKey("s", sum)
+	list := layout.OriginalListKey("s", 0, sum)
 	second := sha256.Sum256(whole[partSize : 2*partSize])
-	partKey := layout.OriginalKey("s", hex.EncodeToString(second[:]))
+	partKey := layout.OriginalKey("s", 0, hex.EncodeToString(second[:]))
 	relisted := func(edit func(*partList, []byte) []byte) func([]byte) []byte {
 		return func(p []byte) []byte {
 			_, sums, err := codec.DecodeContainer(p, codec.KindOriginal, listBytes)

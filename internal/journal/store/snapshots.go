@@ -29,7 +29,7 @@ func (s *Store) Snapshot(ctx context.Context, st *state.State, id, tag string) (
 	o := st.Object(false)
 	o.Segments, o.IDs, o.Plain, o.Tail = checkpoint.SegmentMap{}, nil, nil, checkpoint.TailState{}
 	o.Summary.LogName, o.Summary.LogBytes = "", 0
-	o.Summary.Snapshot, o.Summary.Tag = snapshot.Name(st.Summary.Seq, id), tag
+	o.Summary.Snapshot, o.Summary.Tag = layout.Own(st.Since, snapshot.Name(st.Summary.Seq, id)), tag
 	body, err := o.Encode()
 	if err != nil {
 		return snapshot.Info{}, err
@@ -53,7 +53,7 @@ func (s *Store) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error] {
 			all = append(all, info)
 		}
 		for _, object := range slices.Backward(all) {
-			if _, _, ok := snapshot.ParseName(nameOf(object.Key)); !ok {
+			if !s.isSnapshot(nameOf(object.Key)) {
 				continue // a foreign object
 			}
 			info, err := s.snapshotInfo(ctx, object)
@@ -82,11 +82,18 @@ func (s *Store) snapshotInfo(ctx context.Context, object backend.Info) (snapshot
 	return snapshot.FromSummary(sum, object.Size), nil
 }
 
+// isSnapshot reports whether a name is that of a snapshot of the session.
+func (s *Store) isSnapshot(name string) bool {
+	since, name := layout.ParseOwn(name)
+	_, _, ok := snapshot.ParseName(name)
+	return ok && since == s.Since()
+}
+
 func nameOf(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
 
 // ReadSnapshot reads one snapshot by name: one object.
 func (s *Store) ReadSnapshot(ctx context.Context, name string) (*state.State, error) {
-	if _, _, ok := snapshot.ParseName(name); !ok {
+	if !s.isSnapshot(name) {
 		return nil, fmt.Errorf("snapshot %q: no such name: %w", name, fs.ErrNotExist)
 	}
 	key := layout.SnapshotKey(s.Session, name)
@@ -110,7 +117,7 @@ func (s *Store) ReadSnapshot(ctx context.Context, name string) (*state.State, er
 
 // DropSnapshot removes a snapshot; a missing one is no error.
 func (s *Store) DropSnapshot(ctx context.Context, name string) error {
-	if _, _, ok := snapshot.ParseName(name); !ok {
+	if !s.isSnapshot(name) {
 		return fmt.Errorf("snapshot %q: no such name: %w", name, fs.ErrNotExist)
 	}
 	return s.Backend.Delete(ctx, layout.SnapshotKey(s.Session, name))

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync/atomic"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
@@ -36,6 +37,23 @@ type Store struct {
 	Sleep    func(ctx context.Context, d time.Duration) error
 	Rand     io.Reader // safe for concurrent use
 	Now      func() time.Time
+
+	since atomic.Pointer[uint64] // set by Bind
+}
+
+// Bind sets which incarnation of its id the session is, by its first epoch; 0 = the first one. Later ones, and the end
+// of the one before, are then none of its business: see Checkpoint.
+func (s *Store) Bind(since uint64) { s.since.Store(&since) }
+
+// Bound reports whether it is known which incarnation of its id the session is.
+func (s *Store) Bound() bool { return s.since.Load() != nil }
+
+// Since returns the first epoch of the session; 0 = that of the first incarnation, or it is not known.
+func (s *Store) Since() uint64 {
+	if since := s.since.Load(); since != nil {
+		return *since
+	}
+	return 0
 }
 
 const (
@@ -53,7 +71,9 @@ func (s *Store) Pause(ctx context.Context, n int) error {
 	return s.Sleep(ctx, d/2+d/2*time.Duration(b[0])/256)
 }
 
-// Checkpoint reads checkpoint_latest.
+// Checkpoint reads checkpoint_latest. A store that is bound to an incarnation sees its own alone: in place of the
+// checkpoint of a later one it returns a tombstone, and the tombstone of the one before is fs.ErrNotExist, with its
+// Info.
 func (s *Store) Checkpoint(ctx context.Context) (*checkpoint.Object, backend.Info, error) {
 	key := layout.CheckpointKey(s.Session)
 	p, info, err := s.Backend.Get(ctx, key, backend.Range{})
@@ -66,6 +86,14 @@ func (s *Store) Checkpoint(ctx context.Context) (*checkpoint.Object, backend.Inf
 	}
 	if err != nil {
 		return nil, info, Corrupt(key, 0, err)
+	}
+	switch since := s.since.Load(); {
+	case since == nil:
+	case o.Since > *since:
+		return EndedBefore(s.Session, o.Since), info, nil
+	case o.Summary.Tombstone && layout.NextEpoch(o.Summary.Epoch) <= *since:
+		err = &backend.Error{Op: "get", Key: key, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+		return nil, info, err
 	}
 	return o, info, nil
 }
