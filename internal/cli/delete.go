@@ -30,8 +30,8 @@ func (c *cli) deleteCommand() *cobra.Command {
 		Short: "Delete a session permanently, or move it to the trash",
 		Long: `Delete a session with all its branches, snapshots and images, and erase it in the search index. Its id is
 used again on request alone. If it was imported, imports skip its file unless they have --again. On a terminal
-the command asks for confirmation, unless --yes or --trash is given. Elsewhere a prefix of the id is not enough without --yes or
---trash.`,
+the command asks for confirmation, unless --yes or --trash is given. Elsewhere a prefix of the id is not enough
+without --yes or --trash.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withStore(cmd.Context(), func(st *countedStore) error {

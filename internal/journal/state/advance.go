@@ -179,7 +179,8 @@ func (st *State) rebase(b *checkpoint.Base) {
 	st.Summary.Created, st.Summary.Entries, st.Summary.Bytes = b.Created, b.Entries, b.Bytes
 	st.Original, st.Claimed, st.Summary.First, st.Source = b.Original, b.Claimed, b.First, b.Source
 	st.Summary.Preview, st.Summary.Status = b.Outline.Preview, b.Outline.Status
-	st.rules, st.Since = RulesOf(b, st.rules), b.Since
+	st.rules = RulesOf(b, st.rules)
+	st.Since = b.Since
 	if st.Summary.Meta = nil; len(st.Header) > 0 {
 		_, st.Summary.Meta = checkpoint.About(st.Header)
 	}

@@ -61,7 +61,7 @@ func (w *World) Look(
 	j, err := journal.Open(ctx, cfg)
 	switch {
 	case errors.Is(err, store.ErrDeleted):
-		f.Deleted = true
+		f.Deleted = !told.Again
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return f, nil, fmt.Errorf("I1: opening fails: %w", err)
@@ -69,6 +69,10 @@ func (w *World) Look(
 		st := j.State()
 		if st.Summary.Tombstone { // deleted, and the log alone says so yet
 			f.Deleted, j = true, nil
+			break
+		}
+		if told.Again && told.Commits == 0 && st.Since == 0 { // the deletion of the session before was not durable
+			f.Commit, j = st.Summary.Commit, nil
 			break
 		}
 		f.Commits, f.Commit = int(st.Summary.Seq)+1, st.Summary.Commit
@@ -122,6 +126,11 @@ func (w *World) Resume(
 		return nil
 	}
 	if j == nil {
+		if cfg.Again = told.Again; cfg.Again {
+			if err := journal.Delete(ctx, cfg); err != nil {
+				return fmt.Errorf("the deletion of the session before cannot be finished: %w", err)
+			}
+		}
 		j = journal.Create(cfg, Genesis())
 	}
 	torn := w.behind(j.State())

@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/transfer"
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
@@ -36,6 +37,7 @@ var Scenarios = []Scenario{
 	{"snapshot", 2, nil, playSnapshot},
 	{"collect", 5, leaveGarbage, playCollect},
 	{"delete", 5, nil, playDelete},
+	{"again", 5, leaveDeletion, playAgain},
 	{"import", 0, nil, playImport},
 	{"grow", 0, importFirst, playGrow},
 	{"rollback", 3, nil, playRollback},
@@ -256,6 +258,47 @@ func playDelete(ctx context.Context, w *World) error {
 	}
 	w.Told.Deleted = true
 	return nil
+}
+
+// leaveDeletion leaves the disk of a process that was killed while it deleted the session, once that counts as deleted:
+// the power stays, and what was not synced is read back.
+func leaveDeletion(ctx context.Context, w *World) error {
+	moments, err := w.Track(func() error { return journal.Delete(ctx, w.Config()) })
+	if err != nil {
+		return err
+	}
+	var left []*vfstest.Point
+	for _, m := range moments {
+		_, err := journal.Open(ctx, NewWorld(m.At.Fork(), w.seed, w.Limits).Config())
+		if errors.Is(err, store.ErrDeleted) {
+			left = append(left, m.At)
+		}
+	}
+	if len(left) == 0 {
+		return errors.New("at no moment the session counts as deleted")
+	}
+	w.FS = left[w.Rng.IntN(len(left))].Fork()
+	w.given, w.refused, w.Told = nil, nil, Promise{Again: true}
+	return nil
+}
+
+// playAgain begins a session under the id of the deleted one, and removes what that left.
+func playAgain(ctx context.Context, w *World) error {
+	cfg := w.Config()
+	cfg.Again = true
+	j := journal.Create(cfg, Genesis())
+	for range 2 {
+		if err := w.Turn(ctx, j, w.text()); err != nil {
+			return err
+		}
+	}
+	if err := j.Close(ctx); err != nil {
+		return err
+	}
+	if _, err := gc.Run(ctx, w.Config(), false); err != nil {
+		return err
+	}
+	return w.turns(ctx, 2)
 }
 
 func playImport(ctx context.Context, w *World) error {

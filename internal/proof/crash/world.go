@@ -62,6 +62,7 @@ type Promise struct {
 	Snapshots []string // names of those that were acknowledged
 	Deleting  bool     // Delete was called
 	Deleted   bool     // and has returned
+	Again     bool     // the id was that of a deleted session before: while there is no other it counts as deleted
 }
 
 // NewWorld makes a world on a disk. Worlds with different seeds never make the same ids.

@@ -35,6 +35,8 @@ const (
 	appendJournalGo = "internal/journal/append.go"
 	recoverGo       = "internal/journal/append_recover.go"
 	journalGo       = "internal/journal/journal.go"
+	deleteGo        = "internal/journal/delete.go"
+	storeGo         = "internal/journal/store/store.go"
 	keysGo          = "internal/journal/keys.go"
 	moveGo          = "internal/session/move.go"
 	stateGo         = "internal/journal/state/state.go"
@@ -545,5 +547,23 @@ var mutants = []mutant{
 		name: "feed-of-each", broken: "each follower of a session has a watch of its own",
 		edits: []edit{{eventsGo, "\tif f == nil {\n\t\tctx, cancel", "\tif f == nil || f != nil {\n\t\tctx, cancel"}},
 		suite: "serve", pkg: "internal/proof/serve", run1: "TestProofServeMemory", want: "followers costs",
+	},
+	{
+		name: "late-deletion", broken: "a deletion that runs late removes objects of the next session of the id",
+		edits: []edit{{deleteGo, "epoch := layout.Epoch(info.Key); epoch <= last {", "epoch := layout.Epoch(info.Key); last > 0 {"}},
+		suite: "again", pkg: "internal/journal", run1: "TestLateDeletionLeavesTheNextIncarnation",
+		want: "but no segment does",
+	},
+	{
+		name: "tombstone-over-the-next", broken: "a deletion that runs late replaces the checkpoint of the next session of the id",
+		edits: []edit{{deleteGo, "case !o.Summary.Tombstone && o.Since > last:", "case !o.Summary.Tombstone && o.Since > last && last == 0:"}},
+		suite: "again", pkg: "internal/journal", run1: "TestLateDeletionLeavesTheNextIncarnation",
+		want: "session was deleted",
+	},
+	{
+		name: "handle-of-any-incarnation", broken: "a handle of a deleted session goes on in the next session of its id",
+		edits: []edit{{storeGo, "\tcase o.Since > *since:\n", "\tcase o.Since > *since && *since > 0:\n"}},
+		suite: "again", pkg: "internal/journal", run1: "TestAgain$",
+		want: "by a handle of the deleted session",
 	},
 }
