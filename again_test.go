@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"testing"
@@ -131,4 +132,99 @@ func TestAgainOverLeftovers(t *testing.T) {
 			same(t, "texts", texts(t, open(t, store, "s")), "new look")
 		})
 	}
+}
+
+// On a disk a process dies between the first segment of the new session and its checkpoint: the tombstone is there still.
+// The session is listed, read, verified, collected and deleted like any other.
+func TestAgainBeforeTheCheckpoint(t *testing.T) {
+	b := backends["append"](t)
+	store := newStore(t, b, nil)
+	s, _ := grown(t, store, "s", 2, nil)
+	ok(t, s.Close())
+	ok(t, store.Delete(bg, "s"))
+	key := keysIn(t, b, "checkpoint_latest")[0]
+	tombstone, _, err := b.Get(bg, key, backend.Range{})
+	ok(t, err)
+	s = create(t, store, "s", &coppice.SessionOptions{Again: true, Title: "new"})
+	say(t, s, "new")
+	commit(t, s, 1)
+	ok(t, s.Close())
+	must(b.Put(bg, key, tombstone, backend.Cond{}))(t)
+	for _, order := range []string{coppice.ByActivity, coppice.ByCreated, coppice.ByID} {
+		list := collect(t, store.List(bg, coppice.ListOptions{Order: order}))
+		if len(list) != 1 || list[0].Title != "new" {
+			t.Errorf("by %s: %+v", order, list)
+		}
+	}
+	same(t, "left over", sound(t, store), 0)
+	same(t, "removed", must(store.GC(bg, "s", false))(t).Removed, 0)
+	s = open(t, store, "s")
+	same(t, "texts", texts(t, s), "new")
+	say(t, s, "more")
+	commit(t, s, 2)
+	ok(t, s.Close())
+	same(t, "texts", texts(t, open(t, store, "s")), "new more")
+	ok(t, store.Delete(bg, "s"))
+	same(t, "left", keysIn(t, b, "/s/"), []string(nil))
+}
+
+// A later session of an id loses its checkpoint, and then its first segment too, while objects of the earlier one are
+// there. It is repaired as what it is.
+func TestRepairAgain(t *testing.T) {
+	for kind, opens := range backends {
+		for _, first := range []bool{false, true} {
+			t.Run(fmt.Sprint(kind, first), func(t *testing.T) {
+				t.Parallel()
+				repairAgain(t, opens(t), first)
+			})
+		}
+	}
+}
+
+func repairAgain(t *testing.T, b backend.Backend, first bool) {
+	store := newStore(t, b, nil)
+	s := create(t, store, "s", nil)
+	for turn := range 4 {
+		bulk(t, s, turn, 600)
+	}
+	ok(t, s.Close())
+	left := map[string][]byte{}
+	for _, key := range keysIn(t, b, "/s/") {
+		left[key], _, _ = b.Get(bg, key, backend.Range{})
+	}
+	ok(t, store.Delete(bg, "s"))
+	s = create(t, store, "s", &coppice.SessionOptions{Again: true})
+	must(s.Append(bg, image(1)))(t)
+	for turn := range 4 {
+		bulk(t, s, turn, 600)
+	}
+	ok(t, s.Close())
+	epoch := fmt.Sprintf("/transcript/%020d-%020d-", 0, s.Head().Epoch)
+	for key, p := range left {
+		must(b.Put(bg, key, p, backend.IfAbsent()))(t)
+	}
+	ok(t, b.Delete(bg, keysIn(t, b, "checkpoint_latest")[0]))
+	if first {
+		key := keysIn(t, b, epoch)[0]
+		p, _, err := b.Get(bg, key, backend.Range{})
+		ok(t, err)
+		p[len(p)/2] ^= 1
+		must(b.Put(bg, key, p, backend.Cond{}))(t)
+	}
+	must(store.Repair(bg, "s", false))(t)
+	sound(t, store)
+	s = open(t, store, "s")
+	if n := s.Info().Entries; n < 601 {
+		t.Errorf("%d entries", n)
+	}
+	for e, err := range s.Entries(bg) {
+		ok(t, err)
+		if !first && e.Ordinal < 2 && e.Type == "message" && len(e.Raw) < 80_000 {
+			t.Errorf("the image is lost: %.100s", e.Raw)
+		}
+	}
+	say(t, s, "more")
+	commit(t, s, 3)
+	must(store.GC(bg, "s", false))(t)
+	same(t, "left over", sound(t, store), 0)
 }

@@ -252,12 +252,15 @@ func (v *verifier) incarnation(ctx context.Context) error {
 		all := v.inv.Segments()
 		slices.SortFunc(all, func(x, y layout.Segment) int { return cmp.Compare(y.Epoch, x.Epoch) })
 		for _, seg := range all {
+			v.since = max(v.since, seg.Since())
+		}
+		for _, seg := range all {
 			since, ok, err := s.SinceOf(ctx, seg)
 			if err != nil {
 				return fmt.Errorf("verify session %s: %w", v.id, err)
 			}
 			if ok {
-				v.since = since
+				v.since = max(v.since, since)
 				break
 			}
 		}

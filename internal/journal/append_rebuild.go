@@ -28,11 +28,19 @@ func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info, from ui
 	if len(all) == 0 {
 		return nil, a.missing()
 	}
-	st, damage := a.newest(ctx, all)
-	later, err := a.later(ctx, all, st, from)
+	later := from
+	for _, l := range all {
+		later = max(later, l.Seg.Since())
+	}
+	var st *state.State
+	var damage error
+	if later == from {
+		st, damage = a.newest(ctx, all)
+		if later, err = a.later(ctx, all, st, from); err != nil {
+			return nil, err
+		}
+	}
 	switch {
-	case err != nil:
-		return nil, err
 	case later > from && a.store.Bound():
 		return nil, store.Deleted(store.EndedBefore(a.cfg.Session, later))
 	case later > from:
@@ -47,7 +55,8 @@ func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info, from ui
 }
 
 // later returns the first epoch of a session that began after the one of st was deleted, by the segments that are
-// there; from if none did. Only then one of them has a later epoch than st, and commits.
+// there; from if none did. Only then one of them has a later epoch than st, and commits. It matters after a repair: else
+// the name of a session's first segment has its first epoch.
 func (a *appendStrategy) later(ctx context.Context, all []store.Listed, st *state.State, from uint64) (uint64, error) {
 	known := uint64(0)
 	if st != nil {

@@ -174,6 +174,15 @@ func Epoch(key string) uint64 {
 	return s.Epoch
 }
 
+// Since returns the first epoch of the session that a segment began, by its name; 0 = that is the first one of its id, or
+// the segment is a later one.
+func (s Segment) Since() uint64 {
+	if s.First == 0 && s.Rnd == FirstRandom && s.Epoch > 1 {
+		return s.Epoch
+	}
+	return 0
+}
+
 // UnreadEpochs is added to the epoch of a session that cannot be read when it is deleted: no writer of it goes so far.
 const UnreadEpochs = 1 << 32
 
