@@ -134,8 +134,8 @@ func TestAgainOverLeftovers(t *testing.T) {
 	}
 }
 
-// On a disk a process dies between the first segment of the new session and its checkpoint: the tombstone is there still.
-// The session is listed, read, verified, collected and deleted like any other.
+// On a disk a process dies between the first segment of the new session and its checkpoint: the tombstone is there
+// still. The session is listed, read, verified, collected and deleted like any other.
 func TestAgainBeforeTheCheckpoint(t *testing.T) {
 	b := backends["append"](t)
 	store := newStore(t, b, nil)

@@ -55,8 +55,8 @@ func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info, from ui
 }
 
 // later returns the first epoch of a session that began after the one of st was deleted, by the segments that are
-// there; from if none did. Only then one of them has a later epoch than st, and commits. It matters after a repair: else
-// the name of a session's first segment has its first epoch.
+// there; from if none did. Only then one of them has a later epoch than st, and commits. It matters after a repair:
+// else the name of a session's first segment has its first epoch.
 func (a *appendStrategy) later(ctx context.Context, all []store.Listed, st *state.State, from uint64) (uint64, error) {
 	known := uint64(0)
 	if st != nil {

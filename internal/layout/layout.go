@@ -174,8 +174,8 @@ func Epoch(key string) uint64 {
 	return s.Epoch
 }
 
-// Since returns the first epoch of the session that a segment began, by its name; 0 = that is the first one of its id, or
-// the segment is a later one.
+// Since returns the first epoch of the session that a segment began, by its name; 0 = the session is the first one of
+// its id, or the segment is not its first.
 func (s Segment) Since() uint64 {
 	if s.First == 0 && s.Rnd == FirstRandom && s.Epoch > 1 {
 		return s.Epoch

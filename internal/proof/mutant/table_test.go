@@ -555,9 +555,10 @@ var mutants = []mutant{
 		want: "but no segment does",
 	},
 	{
-		name: "tombstone-over-the-next", broken: "a deletion that runs late replaces the checkpoint of the next session of the id",
-		edits: []edit{{deleteGo, "case !o.Summary.Tombstone && o.Since > last:", "case !o.Summary.Tombstone && o.Since > last && last == 0:"}},
-		suite: "again", pkg: "internal/journal", run1: "TestLateDeletionLeavesTheNextIncarnation",
+		name:   "tombstone-over-the-next",
+		broken: "a deletion that runs late replaces the checkpoint of the next session of the id",
+		edits:  []edit{{deleteGo, "case !o.Summary.Tombstone && o.Since > last:", "case o.Since > last && last == 0:"}},
+		suite:  "again", pkg: "internal/journal", run1: "TestLateDeletionLeavesTheNextIncarnation",
 		want: "session was deleted",
 	},
 	{
