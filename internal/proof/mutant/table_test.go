@@ -550,7 +550,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "late-deletion", broken: "a deletion that runs late removes objects of the next session of the id",
-		edits: []edit{{deleteGo, "epoch := layout.Epoch(info.Key); epoch <= last {", "epoch := layout.Epoch(info.Key); last > 0 {"}},
+		edits: []edit{{deleteGo, "(info.Key); epoch <= last {", "(info.Key); last > 0 {"}},
 		suite: "again", pkg: "internal/journal", run1: "TestLateDeletionLeavesTheNextIncarnation",
 		want: "but no segment does",
 	},
