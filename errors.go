@@ -54,7 +54,7 @@ func (e *Error) Error() string {
 	if e.Session != "" {
 		text += " " + e.Session
 	}
-	return text + ": " + e.Err.Error()
+	return text + ": " + strings.TrimPrefix(e.Err.Error(), text+": ")
 }
 
 // Unwrap returns the cause.

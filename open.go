@@ -342,7 +342,7 @@ func genesis(id string, o *SessionOptions, now time.Time) (state.Genesis, error)
 }
 
 // Delete removes a session: first a tombstone, so that the id is used again on request alone (SessionOptions.Again) and
-// no open handle commits (they get ErrFenced), then its objects. If the tombstone cannot be written, nothing is
+// no open handle commits (they get ErrDeleted), then its objects. If the tombstone cannot be written, nothing is
 // deleted. After ErrDeleteUnfinished a repeated call removes what is left. A session that does not exist is no error.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	h, err := s.session(id, nil)

@@ -12,7 +12,7 @@ import (
 // or not. Partial does no I/O.
 //
 // The next turn ends it: a Commit clears what was set before the call, once it is acknowledged. So does every commit
-// that moves the head: Branch, Switch, Edit and Rollback, and a Claim or Rebase that stores a turn. Reload and Close
+// that moves the head: Branch, Switch, Edit and Rollback, and a Claim. Reload and Close
 // forget what this handle set.
 func (s *Session) Partial(ctx context.Context, p json.RawMessage) error {
 	return s.fail("partial", s.h.Partial(ctx, p))

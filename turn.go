@@ -71,7 +71,8 @@ type Turn struct {
 	KeepBoth bool
 }
 
-// Newest is the Base of a turn that is made on the newest commit of the session, whichever that is.
+// Newest is the Base of a turn that is made on the newest commit of the session, whichever that is, also where another
+// writer has claimed the session. A handle that is behind does not show such a turn before Reload.
 const Newest = session.Newest
 
 // Receipt says what a commit did.
@@ -129,7 +130,8 @@ type BranchOptions struct {
 // Commit stores everything that was appended and the turn's own entries, with the turn's state: one PUT, or one append
 // and one sync, and one PUT more for each new large image. Callers of one handle wait for each other, in order of
 // arrival. A nil error means that all of it is stored, on whatever branch; if the receipt says Repeated, nothing was
-// done. A turn with nothing to store commits nothing, and its receipt names the commit that the handle shows.
+// done. A turn with nothing to store and no Key commits nothing, and its receipt names the commit that the handle
+// shows.
 //
 // On an error the handle is as it was before the call: State, and what was appended.
 //

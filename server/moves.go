@@ -74,6 +74,9 @@ func noteOf[B, O any](s *Server, name, summary string, f moving[B], errors ...in
 	registerMove[B, O](s, name, summary, ifMatchMay, errors, f)
 }
 
+// unnamed is the writer of a claim whose client does not name itself: it fences all clients that do not either.
+const unnamed = "unnamed"
+
 func registerMove[B, O any](s *Server, name, summary string, c condition, errors []int, f moving[B]) {
 	handle[keyedWrite, O](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
@@ -83,7 +86,11 @@ func registerMove[B, O any](s *Server, name, summary string, c condition, errors
 		if err := decode(q.r, &b); err != nil {
 			return answer{}, err
 		}
-		return s.move(ctx, &q.request, keys{q.Key, q.Writer},
+		writer := q.Writer
+		if name == "claim" && writer == "" {
+			writer = unnamed
+		}
+		return s.move(ctx, &q.request, keys{q.Key, writer},
 			func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, any, error) {
 				return f(ctx, h, b, o...)
 			})

@@ -71,14 +71,14 @@ var kinds = []struct {
 	code, hint, requestHint string
 }{
 	{
-		coppice.ErrDeleteUnfinished, "delete-unfinished", "run the command again: it finishes the deletion",
-		"repeat the request: it finishes the deletion",
-	},
-	{
 		coppice.ErrCommitUnknown, "outcome-unknown",
 		"check with `coppice log` whether the commit was stored before you repeat it; with --key a repeat is safe",
-		"repeat the request with the same Idempotency-Key, which stores nothing twice; without one, " +
-			"GET /v1/sessions/{id}/commits shows whether the commit was stored",
+		"repeat the request with the same Idempotency-Key, which stores nothing twice; without one look for the " +
+			"commit in GET /v1/sessions/{id}/commits: its absence proves nothing before another write succeeds",
+	},
+	{
+		coppice.ErrDeleteUnfinished, "delete-unfinished", "run the command again: it finishes the deletion",
+		"repeat the request: it finishes the deletion",
 	},
 	{
 		coppice.ErrInDoubt, "in-doubt",

@@ -122,7 +122,11 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 		return j.idle(ctx, tip, c, nil)
 	}
 	// 3. The rules say whether it may be stored, and on which line.
-	kept, behind, err := j.judge(tip, step)
+	claimant, err := j.claimedBy(ctx, tip, step)
+	if err != nil {
+		return Result{}, j.refused(ctx, tip, c, j.unsent(err))
+	}
+	kept, behind, err := j.judge(tip, step, claimant)
 	if errors.Is(err, ErrConflict) { // a batch that is sent again is answered, whatever it was made on
 		known, kerr := j.allKnown(ctx, tip, step)
 		if kerr != nil {
@@ -138,7 +142,9 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 		return Result{}, j.refused(ctx, tip, c, err)
 	}
 	if step.Nothing {
-		return j.idle(ctx, tip, c, nil)
+		r, err := j.idle(ctx, tip, c, nil)
+		r.Behind = behind
+		return r, err
 	}
 	// 4. Its bytes are composed; what they build upon is confirmed.
 	r, err := j.compose(ctx, tip, step, kept)

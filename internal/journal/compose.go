@@ -139,8 +139,8 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 	}
 	if kept {
 		c.nameKept(rec, p.growsFrom())
-	} else if step.Outline != nil {
-		rec.Outline = step.Outline(entries)
+	} else {
+		rec.Outline = step.Outline
 	}
 	if len(step.Names) > 0 && !kept {
 		if err := c.rename(rec, step.Names); err != nil {

@@ -67,6 +67,11 @@ func (j *Journal) endDoubt(ctx context.Context, c Call) error {
 func (j *Journal) Settle(ctx context.Context, commit string) (Result, error) {
 	h, err := j.Hold(ctx, "settle")
 	if err != nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if d := j.doubt; d != nil && (commit == "" || commit == d.id()) {
+			err = &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: d.id()}
+		}
 		return Result{}, err
 	}
 	defer h.Release()

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -12,19 +13,19 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// judge decides whether a step may be stored on tip (ADR 0036): plainly, or as a branch. behind: tip has left what the
-// step was made on. A claim of this handle counts as the step's own unless the step names another base; then the claim
-// must have been made by the same writer.
-func (j *Journal) judge(tip *state.State, s *Step) (kept, behind bool, err error) {
+// judge decides whether a step may be stored on tip (ADR 0036): plainly, or as a branch. behind: tip is not what the
+// step was made on. claimant made the newest claim of tip: its steps are not fenced by it. A claim of this handle
+// fences neither a step on the view, nor one without a name if the claim has none.
+func (j *Journal) judge(tip *state.State, s *Step, claimant string) (kept, behind bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	base := s.Base
 	if base == nil {
 		base = AnchorOf(j.view)
 	}
-	own := tip.Claimed == j.claim && (s.Base == nil || s.Writer != "" && s.Writer == j.claimant)
+	own := tip.Claimed == j.claim && (s.Base == nil || s.Writer == j.claimant) || s.Writer != "" && s.Writer == claimant
 	fence := tip.Claimed > base.Seq && !own
-	behind = base.Commit != tip.Summary.Commit && !base.inForce(tip)
+	behind = base.Commit != tip.Summary.Commit
 	switch {
 	case base.Commit == "" && tip.Summary.Commit != "":
 		return false, behind, j.notApplied("create", fmt.Errorf("the session already exists: %w", fs.ErrExist))
@@ -42,6 +43,18 @@ func (j *Journal) judge(tip *state.State, s *Step) (kept, behind bool, err error
 		return true, behind, nil
 	}
 	return false, behind, conflict(tip)
+}
+
+// claimedBy returns the writer of the newest claim of tip, if a step that names a writer may meet it as a fence.
+func (j *Journal) claimedBy(ctx context.Context, tip *state.State, s *Step) (string, error) {
+	if s.Writer == "" || s.Base == nil || tip.Claimed <= s.Base.Seq {
+		return "", nil
+	}
+	rec, err := j.past.Record(ctx, tip, tip.Claimed)
+	if err != nil {
+		return "", fmt.Errorf("look for the writer of the claim: %w", err)
+	}
+	return rec.Writer, nil
 }
 
 // fences reports whether another writer has claimed the session since a commit; j.mu is held. Of several claims the

@@ -111,7 +111,8 @@ func (j *Journal) repeat(ctx context.Context, tip *state.State, c Call, k *keyed
 		j.followTip()
 		j.mu.Unlock()
 	}
-	return Result{Commit: k.commit, State: st, Kept: k.commit.Kept, Repeated: true, Line: k.line}, nil
+	return Result{Commit: k.commit, State: st, Kept: k.commit.Kept, Repeated: true, Line: k.line,
+		Behind: k.commit.Kept != "" && k.commit.Kept == k.commit.Branch}, nil
 }
 
 func (j *Journal) keyedCommit(ctx context.Context, st *state.State, ref checkpoint.KeyRef) (checkpoint.Record, error) {
@@ -133,11 +134,11 @@ func (j *Journal) Known(ctx context.Context, st *state.State, ids []string) (map
 // ForgetIDs drops what the handle has read of ids.
 func (j *Journal) ForgetIDs() { j.past.ForgetIDs() }
 
-// knownEntries returns which entries of a step the session has already, with their ordinals. What grows from such an
+// knownEntries returns which entries of a request the session has already, with their ordinals. What grows from such an
 // entry grows from the one that is known.
-func (j *Journal) knownEntries(ctx context.Context, st *state.State, s *Step) (map[*Entry]uint64, error) {
+func (j *Journal) knownEntries(ctx context.Context, st *state.State, entries []*Entry) (map[*Entry]uint64, error) {
 	var ids []string
-	for _, e := range s.Entries {
+	for _, e := range entries {
 		if e.skip = false; e.Named {
 			ids = append(ids, e.ID)
 		}
@@ -150,7 +151,7 @@ func (j *Journal) knownEntries(ctx context.Context, st *state.State, s *Step) (m
 		return nil, fmt.Errorf("look for the ids of entries: %w", err)
 	}
 	known := map[*Entry]uint64{}
-	for _, e := range s.Entries {
+	for _, e := range entries {
 		l, ok := stored[e.ID]
 		switch {
 		case !ok || !e.Named:
@@ -171,7 +172,7 @@ func (j *Journal) allKnown(ctx context.Context, st *state.State, s *Step) (bool,
 	if takes || !s.brings() || slices.ContainsFunc(s.Entries, func(e *Entry) bool { return !e.Ignore }) {
 		return false, nil
 	}
-	known, err := j.knownEntries(ctx, st, s)
+	known, err := j.knownEntries(ctx, st, s.Entries)
 	return err == nil && s.idles(&request{own: s.own(known)}, st), err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -47,19 +49,17 @@ func (j *Journal) compose(ctx context.Context, tip *state.State, s *Step, kept b
 		e.take()
 	}
 	var err error
-	if r.known, err = j.knownEntries(ctx, tip, s); err != nil {
+	if r.known, err = j.knownEntries(ctx, tip, append(slices.Clip(r.taken), s.Entries...)); err != nil {
 		return nil, err
 	}
-	r.own = append(r.taken[:len(r.taken):len(r.taken)], s.own(r.known)...)
+	r.own = append(slices.Clip(r.taken), s.own(r.known)...)
 	if s.idles(r, tip) {
 		return nil, nil
 	}
 	r.base = j.takeIn(tip)
 	r.Composer = NewComposer(&j.cfg, r.base, fresh)
 	r.Settle, r.Anew, r.MustRoll = s.settle, s.anew, s.Reason == state.ReasonRoll
-	for e, ord := range r.known {
-		r.ords[e] = ord
-	}
+	maps.Copy(r.ords, r.known)
 	if err := j.strategy.Prepare(ctx, r.Composer, j.sealing()); err != nil {
 		j.returnTaken()
 		return nil, err
@@ -239,7 +239,7 @@ func (j *Journal) moveView(r *request, base, next *state.State) {
 	moves := !s.Note || len(s.Names) > 0 // a branch that has another name
 	if moves && !s.Claim && !r.kept && !r.MustRoll {
 		made := s.Base == nil && !s.Note || sameHead(base, j.view) && !j.fences(base, j.view.Summary.Seq)
-		if made && (s.Base == nil && !s.Note || len(j.list) == 0) {
+		if made && (s.Base == nil && !s.Note || len(s.Names) > 0 || len(j.list) == 0 && !s.Stay) {
 			j.view = next
 		}
 	}

@@ -20,6 +20,7 @@ type Step struct {
 	// What the step is; none of them: a turn. A turn without Base takes the entries that were appended before it, and
 	// is made on the view.
 	Move    bool // a navigation
+	Stay    bool // with Base: the caller has more than the buffer that is not stored, so that the view stays
 	Nothing bool // a move to where the head is: it is judged, and nothing is stored
 	Note    bool // an annotation: it is made on the newest state, and conflicts with nothing but a claim
 	Claim   bool // fences every older writer
@@ -36,11 +37,9 @@ type Step struct {
 	Settings bool
 	Profile  transcript.Profile
 	// Window is that of the place from which the head grows; it is used where the state has none, or another.
-	Window *transcript.WorkingContext
-	Seen   uint64 // State.Next when Window was made: an amendment from there on is not in it
-	// Outline describes the place that the head moves to, with those of the step's entries that are stored; nil = the
-	// entries describe it.
-	Outline func(stored []*Entry) *checkpoint.Outline
+	Window  *transcript.WorkingContext
+	Seen    uint64              // State.Next when Window was made: an amendment from there on is not in it
+	Outline *checkpoint.Outline // of the place that the head moves to; nil = the entries describe it
 
 	Kept     string              // names the line that the head leaves: rollback and the like
 	Names    []checkpoint.Rename // of branches; not of a line that is kept

@@ -172,7 +172,8 @@ func omits(p *prepared, res journal.Result) string {
 // deferTurn keeps a turn in memory, as pi does before the first assistant message. One with an idempotency key is never
 // deferred: only the log remembers keys.
 func (h *Handle) deferTurn(ctx context.Context, o *Commit) (journal.Result, bool, error) {
-	if o.Key != "" || o.Base != "" || slices.ContainsFunc(o.Entries, mayKnow) || !h.deferrable(o.Entries) {
+	plain := o.Key == "" && o.Base == "" && o.From == nil && o.Reason == "" && o.Writer == ""
+	if !plain || slices.ContainsFunc(o.Entries, mayKnow) || !h.deferrable(o.Entries) {
 		return journal.Result{}, false, nil
 	}
 	ids, err := h.Append(ctx, o.Entries)
@@ -219,6 +220,12 @@ func (h *Handle) step(
 	if p.step.Entries, p.step.IDs, err = h.build(drafts, at, known, find); err != nil {
 		return nil, err
 	}
+	if base != nil {
+		p.step.Stay = v.unsaved || v.held != nil
+		if err := h.apart(p.step.Entries); err != nil {
+			return nil, err
+		}
+	}
 	h.holdBlobs(p.step.Entries)
 	edit := o.Edit
 	if base != nil {
@@ -240,6 +247,16 @@ func (h *Handle) step(
 		p.step.Edit = edit.apply
 	}
 	return p, nil
+}
+
+// apart refuses drafts with ids that the buffer has, of a turn that leaves the buffer alone.
+func (h *Handle) apart(entries []*journal.Entry) error {
+	for _, e := range entries {
+		if e.Named && h.j.Pending(e.ID) != nil {
+			return exists(e.ID)
+		}
+	}
+	return nil
 }
 
 // turnStep returns the step of a turn, without its entries and its edit.
@@ -295,13 +312,28 @@ func (h *Handle) stepFrom(
 	profile, _ := h.Rules()
 	step := h.turnStep(o, base, profile)
 	none := func(string) *journal.Entry { return nil }
-	if step.Entries, step.IDs, err = h.build(drafts, mv.at, known, none); err != nil {
+	if step.Entries, step.IDs, err = h.build(drafts, mv.at, known, none); err == nil {
+		err = h.apart(step.Entries)
+	}
+	if err != nil {
 		return nil, err
 	}
+	h.look(func(v *view) { step.Stay = v.unsaved || v.held != nil })
 	h.holdBlobs(step.Entries)
 	step.Branch, step.Kept, step.Window, step.Seen = mv.branch, mv.kept, mv.window, mv.seen
-	if step.Head = &mv.at; len(step.Entries) > 0 {
-		at := journal.PlaceAt(step.Entries[len(step.Entries)-1])
+	from := mv.at
+	tail, err := h.leadingToHead(ctx, on, mv, step.Entries)
+	if err != nil {
+		return nil, err
+	}
+	if !mv.at.Is(from) || len(tail) < len(step.Entries) {
+		step.Window = nil // what is stored does not all lead from there to the head
+		if path, err = h.arrive(ctx, m, mv); err != nil {
+			return nil, err
+		}
+	}
+	if step.Head = &mv.at; len(tail) > 0 {
+		at := journal.PlaceAt(tail[len(tail)-1])
 		step.Head = &at
 	}
 	doc, edit := *mv.doc, o.Edit
@@ -314,17 +346,44 @@ func (h *Handle) stepFrom(
 		}
 		return edit.apply(doc)
 	}
-	step.Outline = func(stored []*journal.Entry) *checkpoint.Outline {
-		all := slices.Clip(path)
-		for _, e := range stored {
-			if !e.Aside {
-				all = append(all, e.Head.Entry(0))
-			}
-		}
-		outline := state.Outline(all)
-		return &outline
+	for _, e := range tail {
+		path = append(slices.Clip(path), e.Head.Entry(0))
 	}
+	outline := state.Outline(path)
+	step.Outline = &outline
 	return &prepared{step: step, from: h.State()}, nil
+}
+
+// leadingToHead returns the last entries of a turn that lead to its head, and has the move arrive where the first of
+// them grows: at an entry that the state has, at a parent that the caller named, or where the move went.
+func (h *Handle) leadingToHead(
+	ctx context.Context, on *state.State, mv *move, entries []*journal.Entry,
+) ([]*journal.Entry, error) {
+	var ids []string
+	for _, e := range entries {
+		if e.Named && e.Ignore {
+			ids = append(ids, e.ID)
+		}
+	}
+	known, err := h.j.Known(ctx, on, ids)
+	if err != nil || len(entries) == 0 {
+		return entries, err
+	}
+	at := journal.PlaceAt(entries[len(entries)-1])
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i]
+		if l, ok := known[e.ID]; ok && e.Ignore && !l.Commit && at.Entry == e {
+			mv.at = journal.Place{ID: e.ID, Ord: int64(l.Ord)}
+			return entries[i+1:], nil
+		}
+		if at.Entry != e { // it is on another line
+			mv.at = at
+			return entries[i+1:], nil
+		}
+		at = e.At()
+	}
+	mv.at = at
+	return entries, nil
 }
 
 // withOwn adds the entries of a turn to an explicit context, and what they amend.

@@ -74,7 +74,7 @@ func (mv *move) step(k MoveOptions) *journal.Step {
 		Kept:   mv.kept,
 		Window: mv.window, Seen: mv.seen,
 		Keyframe: mv.reason == "rollback",
-		Head:     &mv.at, Entries: mv.added, Outline: func([]*journal.Entry) *checkpoint.Outline { return &mv.outline },
+		Head:     &mv.at, Entries: mv.added, Outline: &mv.outline,
 		Edit: func(checkpoint.Document) checkpoint.Document { return doc },
 	}
 	if n := len(mv.added); n > 0 {
@@ -173,8 +173,9 @@ func (h *Handle) prepared(ctx context.Context, p *planned, on *state.State) (*jo
 	if h.o.NameLeft {
 		nameLeft(m, mv)
 	}
-	if mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch) {
-		return &journal.Step{Move: true, Base: base, Nothing: true}, nil
+	there := mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch)
+	if there && p.k.Key == "" { // a key is stored, so that a repeat is known
+		return &journal.Step{Move: true, Base: base, Writer: p.k.Writer, Nothing: true}, nil
 	}
 	if h.o.BeforeAppend == nil {
 		mv.drafts, err = h.Screen(ctx, mv.drafts)
@@ -189,6 +190,7 @@ func (h *Handle) prepared(ctx context.Context, p *planned, on *state.State) (*jo
 	}
 	step := mv.step(p.k)
 	step.Base = base
+	h.look(func(v *view) { step.Stay = v.unsaved || v.held != nil })
 	return step, nil
 }
 

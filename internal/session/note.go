@@ -14,8 +14,9 @@ import (
 // Annotations are made on the newest state, and conflict with nothing but another writer's claim. They leave head,
 // buffer and view alone. Whether there is anything to do is decided on the newest state.
 
-// note stores an annotation, or a claim. plan returns nil where nothing would change.
-func (h *Handle) note(ctx context.Context, k MoveOptions, plan journal.Plan) (journal.Result, error) {
+// note stores an annotation, or a claim. plan returns nil where nothing would change: then a commit of a reason is
+// stored for the sake of its key, if there is one.
+func (h *Handle) note(ctx context.Context, k MoveOptions, reason string, plan journal.Plan) (journal.Result, error) {
 	if err := k.check(); err != nil {
 		return journal.Result{}, err
 	}
@@ -26,9 +27,13 @@ func (h *Handle) note(ctx context.Context, k MoveOptions, plan journal.Plan) (jo
 	c := journal.Call{Key: k.Key, Digest: k.digest, Based: true}
 	res, err := h.j.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		step, err := plan(ctx, on)
-		if step == nil || err != nil {
-			return step, err
+		if step == nil && k.Key != "" {
+			step = &journal.Step{Note: true}
 		}
+		if step == nil || err != nil {
+			return nil, err
+		}
+		step.Reason = reason
 		step.Key, step.Digest, step.Writer = k.Key, k.digest, k.Writer
 		if k.Base != "" {
 			step.Base, err = h.baseOf(ctx, on, k.Base)
@@ -46,7 +51,7 @@ func (h *Handle) note(ctx context.Context, k MoveOptions, plan journal.Plan) (jo
 }
 
 // noteStep makes the step of an annotation that adds entries.
-func (h *Handle) noteStep(on *state.State, reason string, drafts []transcript.Draft) (*journal.Step, error) {
+func (h *Handle) noteStep(on *state.State, drafts []transcript.Draft) (*journal.Step, error) {
 	if len(drafts) == 0 {
 		return nil, nil
 	}
@@ -58,7 +63,7 @@ func (h *Handle) noteStep(on *state.State, reason string, drafts []transcript.Dr
 		e.Aside = true
 		h.j.HoldBlobs(e.Blobs)
 	}
-	return &journal.Step{Note: true, Reason: reason, Entries: entries}, nil
+	return &journal.Step{Note: true, Entries: entries}, nil
 }
 
 // Label names an entry for people; "" clears.
@@ -68,7 +73,7 @@ func (h *Handle) Label(ctx context.Context, k MoveOptions, entry, label string) 
 	if err != nil {
 		return journal.Result{}, err
 	}
-	return h.note(ctx, k, func(ctx context.Context, on *state.State) (*journal.Step, error) {
+	return h.note(ctx, k, "label", func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		at, err := h.locateOn(ctx, on, entry)
 		switch {
 		case err != nil:
@@ -78,7 +83,7 @@ func (h *Handle) Label(ctx context.Context, k MoveOptions, entry, label string) 
 		case at.ID != entry: // a prefix of the id
 			drafts[0] = LabelDraft(at.ID, label)
 		}
-		return h.noteStep(on, "label", drafts)
+		return h.noteStep(on, drafts)
 	})
 }
 
@@ -91,13 +96,11 @@ func (h *Handle) RenameBranch(ctx context.Context, k MoveOptions, from, to strin
 		return journal.Result{}, layout.BadInput("the name of the branch is empty")
 	}
 	k = k.of("rename", from, to)
-	return h.note(ctx, k, func(_ context.Context, on *state.State) (*journal.Step, error) {
+	return h.note(ctx, k, state.ReasonNames, func(_ context.Context, on *state.State) (*journal.Step, error) {
 		if to == "" && from == on.Summary.Branch {
 			return nil, layout.BadInput("branch %q: the session is on it", from)
 		}
-		return &journal.Step{
-			Note: true, Reason: state.ReasonNames, Names: []checkpoint.Rename{{From: from, To: to}},
-		}, nil
+		return &journal.Step{Note: true, Names: []checkpoint.Rename{{From: from, To: to}}}, nil
 	})
 }
 
@@ -116,7 +119,7 @@ func (h *Handle) Annotate(
 		parts = append(parts, d.Type, string(d.Body))
 	}
 	k = k.of(parts...)
-	return h.note(ctx, k, func(_ context.Context, on *state.State) (*journal.Step, error) {
+	return h.note(ctx, k, state.ReasonInfo, func(_ context.Context, on *state.State) (*journal.Step, error) {
 		list, err := say(on.Summary)
 		if err != nil {
 			return nil, err
@@ -124,7 +127,7 @@ func (h *Handle) Annotate(
 		if len(list) > 0 && h.o.BeforeAppend != nil {
 			list = screened
 		}
-		return h.noteStep(on, state.ReasonInfo, list)
+		return h.noteStep(on, list)
 	})
 }
 
@@ -153,7 +156,7 @@ func (h *Handle) Amend(
 	}
 	k = k.of("amend", entry, string(body))
 	var draft transcript.Draft
-	res, err := h.note(ctx, k, func(ctx context.Context, on *state.State) (*journal.Step, error) {
+	res, err := h.note(ctx, k, "amend", func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		was, is, first, err := h.versions(ctx, on, entry)
 		if err != nil {
 			return nil, err
@@ -164,17 +167,41 @@ func (h *Handle) Amend(
 		if d == nil && is.Hidden || d != nil && !is.Hidden && says(is, draft) {
 			return nil, nil
 		}
-		step, err := h.noteStep(on, "amend", []transcript.Draft{draft})
+		step, err := h.noteStep(on, []transcript.Draft{draft})
 		if err != nil {
 			return nil, err
 		}
-		if a, ok := step.Entries[0].Head.Entry(0).Amendment(); ok {
-			step.Edit = amendDocument(on, a)
+		a, ok := step.Entries[0].Head.Entry(0).Amendment()
+		if !ok {
+			return step, nil
 		}
-		return step, nil
+		step.Edit = amendDocument(on, a)
+		if on.Window == nil { // else the journal knows what a listing shows
+			step.Outline, err = h.outlineAfter(ctx, on, a)
+		}
+		return step, err
 	})
 	if err == nil {
 		h.refreshItems(draft)
 	}
 	return res, err
+}
+
+// outlineAfter returns what a listing shows of a state after an amendment.
+func (h *Handle) outlineAfter(
+	ctx context.Context, on *state.State, a transcript.Amendment,
+) (*checkpoint.Outline, error) {
+	m, err := h.momentOn(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	profile, bound := h.Rules()
+	win, err := h.WindowAt(ctx, m, journal.PlaceOf(on), profile, bound)
+	if err != nil {
+		return nil, err
+	}
+	win = win.Clone()
+	win.Amend(a)
+	outline := state.Outline(win.Entries())
+	return &outline, nil
 }

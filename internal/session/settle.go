@@ -9,8 +9,8 @@ import (
 
 // Claim takes the session. The view stays.
 func (h *Handle) Claim(ctx context.Context, k MoveOptions) (journal.Result, error) {
-	return h.note(ctx, k.of("claim"), func(context.Context, *state.State) (*journal.Step, error) {
-		return &journal.Step{Reason: state.ReasonClaim, Claim: true}, nil
+	return h.note(ctx, k.of("claim"), state.ReasonClaim, func(context.Context, *state.State) (*journal.Step, error) {
+		return &journal.Step{Claim: true}, nil
 	})
 }
 

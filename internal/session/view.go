@@ -37,7 +37,7 @@ func (h *Handle) sync() *view {
 	if now.Version == h.v.Version && h.v.State != nil {
 		return &h.v
 	}
-	moved := now.State != h.v.State
+	moved := now.State != h.v.State || now.Tip != h.v.Tip
 	h.v.adopt(now)
 	if moved {
 		close(h.wake)
@@ -284,10 +284,10 @@ func (h *Handle) Document() (doc checkpoint.Document) {
 	return doc
 }
 
-// moved returns the acknowledged state, or what another handle of the store left since, and a channel that is closed
-// when either moves or the handle is closed.
+// moved returns the newest state that the handle knows, or what another handle of the store left since, and a channel
+// that is closed when either moves or the handle is closed.
 func (h *Handle) moved() (st *state.State, moved <-chan struct{}) {
-	h.look(func(v *view) { st, moved = newer(v.State, h.told), h.wake })
+	h.look(func(v *view) { st, moved = newer(v.Tip, h.told), h.wake })
 	return st, moved
 }
 

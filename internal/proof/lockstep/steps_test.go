@@ -153,15 +153,41 @@ func (m *member) based(i int, s step) (string, error) {
 	if n := len(m.log); n > 0 && s.b%2 == 0 {
 		t.Base = m.log[n-1].Commit
 	}
-	if t.Base == "" {
+	if s.b%5 == 0 {
+		at := m.pick(s.a + s.b)
+		t.From, t.Writer = &at, fmt.Sprint("writer", s.a%2)
+	}
+	if s.b%7 == 0 {
+		t.Base = coppice.Newest
+	}
+	if known := m.pick(s.a); known != "" && s.b%6 == 1 {
+		d := entry.User(fmt.Sprintf("%d again", i))
+		d.ID, d.OnKnownID = known, transcript.KnownIgnore
+		t.Entries = append(t.Entries, d)
+	}
+	if t.Base == "" && t.From == nil {
 		return m.turn(t)
 	}
-	text, err := m.told(m.s.Commit(ctx, t))
-	if err == nil { // with a buffer, or where it is kept, the handle is behind now
+	return m.caughtUp(m.told(m.s.Commit(ctx, t)))
+}
+
+// caughtUp takes the newest state after what was made on a base: with a buffer, or where it is kept, the handle is
+// behind.
+func (m *member) caughtUp(text string, err error) (string, error) {
+	if err == nil {
 		err = m.s.Reload(ctx)
 		m.dirty = m.dirty && err != nil
 	}
 	return text, err
+}
+
+// named returns the options of some moves: a key, and a base that mostly is the newest commit.
+func (m *member) named(i int, s step) []coppice.MoveOption {
+	base := m.target(s.a).Commit
+	if s.a%2 == 0 {
+		base = coppice.Newest
+	}
+	return []coppice.MoveOption{coppice.WithBase(base), coppice.WithKey(fmt.Sprint("move", i)), coppice.WithWriter("mover")}
 }
 
 func (m *member) discard(int, step) (string, error) {
@@ -206,6 +232,9 @@ func (m *member) branch(i int, s step) (string, error) {
 	if s.a%9 == 0 {
 		at = ""
 	}
+	if s.b%7 == 0 {
+		return m.caughtUp(m.told(m.s.Branch(ctx, at, o, m.named(i, s)...)))
+	}
 	if err := m.clean(s); err != nil {
 		return "", err
 	}
@@ -213,6 +242,10 @@ func (m *member) branch(i int, s step) (string, error) {
 }
 
 func (m *member) edit(i int, s step) (string, error) {
+	if s.b%7 == 0 {
+		d := entry.User(fmt.Sprintf("%d edited", i))
+		return m.caughtUp(m.told(m.s.Edit(ctx, m.pick(s.a), d, m.named(i, s)...)))
+	}
 	if err := m.clean(s); err != nil {
 		return "", err
 	}

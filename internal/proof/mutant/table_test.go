@@ -20,7 +20,7 @@ const (
 	replaceGo       = "internal/journal/replace.go"
 	gcGo            = "internal/gc/gc.go"
 	appendGo        = "backend/local/append.go"
-	remakeGo        = "internal/journal/remake.go"
+	rewriteGo       = "internal/repair/rewrite.go"
 	repairGo        = "internal/repair/repair.go"
 	mendGo          = "internal/journal/append_mend.go"
 	dirsGo          = "internal/vfs/dirs.go"
@@ -305,7 +305,7 @@ var mutants = []mutant{
 	{
 		name:   "moves-without-outline",
 		broken: "a line that moves the head does not contain the outline that a listing shows",
-		edits:  []edit{{composeGo, "\t\trec.Outline = step.Outline(entries)\n", "\t\trec.Outline = nil\n"}},
+		edits:  []edit{{composeGo, "\t\trec.Outline = step.Outline\n", "\t\trec.Outline = nil\n"}},
 		suite:  "lifecycle_disk_info_test.go", pkg: ".", run1: "TestInfoAfterMoves",
 		want: "the handle reports",
 	},
@@ -329,7 +329,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "repair-installs-unconditionally", broken: "a repair replaces the checkpoint, whatever was committed since it looked",
-		edits: []edit{{remakeGo, "\tcond := backend.IfMatch(was)\n\tif !exists {", "\tcond := backend.Cond{}\n\tif !exists && ctx == nil {"}},
+		edits: []edit{{rewriteGo, "\tcond := backend.IfMatch(was)\n\tif !exists {", "\tcond := backend.Cond{}\n\tif !exists && ctx == nil {"}},
 		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/replace",
 		want: "an acknowledged turn is lost beside the repair",
 	},
@@ -348,7 +348,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "repair-fence-counts-as-torn", broken: "a writer takes the fence of a repair for a torn tail, and cuts it off",
-		edits: []edit{{remakeGo, "Synced: size + 1, Seq:", "Synced: size, Seq:"}},
+		edits: []edit{{rewriteGo, "Synced: size + 1, Seq:", "Synced: size, Seq:"}},
 		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/append",
 		want: "commits to which the log does not lead",
 	},
@@ -487,7 +487,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "annotation-moves-the-view", broken: "an annotation takes the handle to the newest state",
-		edits: []edit{{requestGo, "\tif !s.Note && !s.Claim && !r.kept", "\tif !s.Claim && !r.kept"}},
+		edits: []edit{{requestGo, "made := s.Base == nil && !s.Note ||", "made := true ||"}},
 		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
 		want: "view: got",
 	},
@@ -499,7 +499,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "base-moves-the-view-under-a-buffer", broken: "a turn with a base moves the handle although it has drafts",
-		edits: []edit{{requestGo, "\t\tif made && (s.Base == nil || len(j.list) == 0) {\n", "\t\tif made {\n"}},
+		edits: []edit{{requestGo, "\t\tif made && (s.Base == nil && !s.Note || len(s.Names) > 0 || len(j.list) == 0 && !s.Stay) {\n", "\t\tif made {\n"}},
 		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
 		want: "the draft was made on what was before: got <nil>",
 	},
@@ -511,7 +511,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "ids-are-asked-for-once", broken: "after a conflict a turn is not asked again which of its ids are known",
-		edits: []edit{{requestGo, "\tif r.known, err = j.knownEntries(ctx, tip, s); err != nil {\n", "\tif tip != j.State() {\n\t} else if r.known, err = j.knownEntries(ctx, tip, s); err != nil {\n"}},
+		edits: []edit{{requestGo, "\tif r.known, err = j.knownEntries(ctx, tip, ", "\tif tip != j.State() {\n\t} else if r.known, err = j.knownEntries(ctx, tip, "}},
 		suite: "known_ids_test.go", pkg: ".", run1: "TestKnownIDsRetry",
 		want: "behind: ",
 	},
@@ -526,8 +526,8 @@ var mutants = []mutant{
 	{
 		name: "server-acknowledges-early", broken: "the HTTP service answers a commit before it is stored",
 		edits: []edit{{
-			commitsGo, "\t\tr, err = commitOn(ctx, h, t, made)\n\t\tif errors.Is",
-			"\t\tgo func() { _, _ = commitOn(context.WithoutCancel(ctx), h, t, made) }()\n\t\tif errors.Is",
+			commitsGo, "\t\tr, err = h.Commit(ctx, t)\n\t\tif errors.Is",
+			"\t\tgo func() { _, _ = h.Commit(context.WithoutCancel(ctx), t) }()\n\t\tif errors.Is",
 		}},
 		suite: "serve", pkg: "internal/proof/serve", run1: "TestProofServeKill", want: "stands there 0 times",
 	},
