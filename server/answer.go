@@ -18,6 +18,7 @@ type answer struct {
 	status   int    // 0 = 200
 	etag     string // without quotes; "" = none
 	lasting  bool   // never changes: to be kept for ever
+	repeated bool   // of a creation: it was made before
 	location string
 	doc      any // the JSON document; nil = none
 	list     *list

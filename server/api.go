@@ -125,13 +125,15 @@ func handle[I any, O any, P interface {
 		q := P(in).base()
 		return &output{func(huma.Context) {
 			a, err := f(ctx, P(in))
+			seen := seenOf(q.r)
+			seen.stored = err == nil && a.stores()
 			if err == nil && q.r.Method == http.MethodHead {
 				err = a.write(&headOnly{ResponseWriter: q.w}, q.r)
 			} else if err == nil {
 				err = a.write(q.w, q.r)
 			}
 			if err != nil {
-				s.fail(q.w, q.r, op.absent(q, err))
+				s.fail(q.w, q.r, seen.refused(op.absent(q, err)))
 			}
 		}}, nil
 	})

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"reflect"
+	"strings"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -89,7 +90,8 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 	return t, nil
 }
 
-// noCommit is the base of a commit without If-Match: no commit has this id, and no tag of a header has a comma.
+// noCommit is the base of a commit without If-Match: no commit has this id, and no tag of a header has a comma. Above a
+// quota the tag of If-Match follows it, for tagOf.
 const noCommit = ","
 
 func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
@@ -145,6 +147,7 @@ const anewOnWinner = "nothing was stored: make it anew on the winner"
 // annotation, or whose known entries, met a session that has moved on stays where it was: what others made since it has
 // not seen.
 func tagOf(r coppice.Receipt, made string) string {
+	made = strings.TrimPrefix(made, noCommit)
 	if !r.Behind || r.Kept != "" || made == coppice.Newest {
 		return r.Commit
 	}

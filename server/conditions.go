@@ -53,7 +53,7 @@ func (c condition) made(r *http.Request) (string, error) {
 	case !errors.Is(err, errNoCondition):
 	case c == ifMatchMay:
 		return coppice.Newest, nil
-	case c == ifMatchOrKey && r.Header.Get("Idempotency-Key") != "":
+	case c == ifMatchOrKey && r.Header.Get(keyHeader) != "":
 		return noCommit, nil
 	}
 	return made, err

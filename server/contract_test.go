@@ -552,7 +552,7 @@ func TestStaleMoves(t *testing.T) {
 		r := w.send(op, c)
 		switch op.OperationID {
 		case "claim", "label", "changeSession":
-			if r.StatusCode != 200 || r.etag() != first.etag() {
+			if r.StatusCode != http.StatusOK || r.etag() != first.etag() {
 				t.Errorf("%s: status %d, ETag %s, want that of If-Match: %s", op.OperationID, r.StatusCode, r.etag(),
 					r.body)
 			}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -41,7 +42,7 @@ func (d *door) pass(c huma.Context, next func(huma.Context)) {
 		return
 	}
 	next(badRequest{c})
-	if t := seen.tenant; t != nil && d.op.needs == rightWrite && seen.status < http.StatusBadRequest {
+	if t := seen.tenant; t != nil && seen.stored && d.op.needs == rightWrite && !d.op.fleeting {
 		t.wrote(r, d.op)
 	}
 }
@@ -61,7 +62,7 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 	if err := d.s.narrowed(r, d.op, seen.on); err != nil {
 		return err
 	}
-	if err := d.s.room(r, d.op, seen); err != nil {
+	if err := d.room(r, seen); err != nil {
 		return err
 	}
 	limit := d.op.limit(&d.s.o)
@@ -116,8 +117,14 @@ func (d *door) check(r *http.Request) error {
 		if p.In != "header" {
 			continue
 		}
-		if err := text([]byte(r.Header.Get(p.Name))); err != nil {
-			return badInput(p.Name, err)
+		values := r.Header.Values(p.Name)
+		if len(values) > 1 && !strings.HasPrefix(p.Name, "If-") { // tags are lists
+			return badInput(p.Name, errors.New("the request has two of this header"))
+		}
+		for _, v := range values {
+			if err := text([]byte(v)); err != nil {
+				return badInput(p.Name, err)
+			}
 		}
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
@@ -128,7 +135,7 @@ func (d *door) check(r *http.Request) error {
 		if err := text([]byte(name)); err != nil {
 			return badInput(fmt.Sprintf("the name %.80q in the query", name), err)
 		}
-		if !d.knows(name) {
+		if !d.has("query", name) && !(d.op.meta && strings.HasPrefix(name, "meta.")) {
 			return badInput("the query", fmt.Errorf("%.80q is no parameter of this operation", name))
 		}
 		for _, v := range values {
@@ -140,14 +147,9 @@ func (d *door) check(r *http.Request) error {
 	return nil
 }
 
-// knows reports whether the operation has a parameter of the query.
-func (d *door) knows(name string) bool {
-	for _, p := range d.parameters {
-		if p.In == "query" && p.Name == name {
-			return true
-		}
-	}
-	return d.op.meta && strings.HasPrefix(name, "meta.")
+// has reports whether the operation has a parameter.
+func (d *door) has(in, name string) bool {
+	return slices.ContainsFunc(d.parameters, func(p *huma.Param) bool { return p.In == in && p.Name == name })
 }
 
 // badRequest makes a 400 of what huma refuses: malformed parameters are that here. Only errors of huma's are written

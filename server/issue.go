@@ -21,7 +21,7 @@ type newToken struct {
 	Write   bool              `json:"write,omitempty" doc:"it allows writes too, if the token that asks does"`
 	Session string            `json:"session,omitempty" doc:"the one session that it is for"`
 	Meta    map[string]string `json:"meta,omitempty" doc:"one key: only for sessions with this value in their metadata"`
-	Seconds int               `json:"seconds,omitempty" doc:"for which it is valid, 1 to 86,400; default 3,600"`
+	Seconds *int              `json:"seconds,omitempty" doc:"for which it is valid, 1 to 86,400; default 3,600"`
 }
 
 // issuedToken is a short-lived token.
@@ -47,9 +47,9 @@ func (s *Server) issue(_ context.Context, q *issueQuery) (answer, error) {
 	if err := decode(q.r, &b); err != nil {
 		return answer{}, err
 	}
-	age := time.Duration(b.Seconds) * time.Second
-	if b.Seconds == 0 {
-		age = defaultAge
+	seconds := int(defaultAge / time.Second)
+	if b.Seconds != nil {
+		seconds = *b.Seconds
 	}
 	only := Only{Session: b.Session}
 	for only.Key, only.Value = range b.Meta {
@@ -59,13 +59,13 @@ func (s *Server) issue(_ context.Context, q *issueQuery) (answer, error) {
 		return answer{}, newProblem(http.StatusForbidden, "permission", "", errors.New("the server has no tokens"))
 	case b.Write && (!q.on.Write || s.o.ReadOnly):
 		return answer{}, ErrForbidden
-	case b.Seconds < 0 || b.Seconds > int(maxAge/time.Second):
+	case seconds < 1 || seconds > int(maxAge/time.Second):
 		return answer{}, badInput("seconds", errors.New("want 1 to 86,400"))
 	case (b.Session != "") == (len(b.Meta) > 0) || len(b.Meta) > 1 || len(b.Meta) == 1 && only.Key == "":
 		return answer{}, badInput("the body", errors.New("want either session, or meta with one key"))
 	}
 	g := grant{tenant: q.r.PathValue("tenant"), alone: true, write: b.Write, only: only}
-	token, until, err := s.o.Tokens.issue(q.r, g, age)
+	token, until, err := s.o.Tokens.issue(q.r, g, time.Duration(seconds)*time.Second)
 	q.w.Header().Set("Cache-Control", "no-store")
 	return answer{status: http.StatusCreated, doc: issuedToken{token, until.UTC()}}, err
 }

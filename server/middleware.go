@@ -154,6 +154,8 @@ type observed struct {
 	on        Access  // of the operation
 	made      string  // the commit on which a write was made, as its condition has it
 	tenant    *tenant // whose store is in use; nil = none
+	full      error   // of its quota, for what is no repeat; nil = there is room
+	stored    bool    // it is a write, and stored something
 	give      func()  // returns the part of a budget that the request has; nil = it has none
 	large     bool    // its body is large
 	began     time.Time

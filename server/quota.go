@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 )
 
 // recount is how long a count of what a tenant stores is used, with what was written since added to it. Writes through
@@ -46,9 +48,11 @@ type counted struct {
 	is stored
 }
 
-// room refuses a write of a tenant that has stored as much as it may. What is deleted gives room when it is counted.
-func (s *Server) room(r *http.Request, op *operation, seen *observed) error {
-	t := seen.tenant
+// room refuses a write of a tenant that has stored as much as it may. What is deleted gives room when it is counted. A
+// write with a key may be a repeat: it is made on a commit that no session has, and so answered as a repeat, or as a
+// conflict, of which refused makes an error of the quota.
+func (d *door) room(r *http.Request, seen *observed) error {
+	s, op, t := d.s, d.op, seen.tenant
 	if t == nil || s.o.Quota == nil || op.needs != rightWrite || op.fleeting || r.Method == http.MethodDelete {
 		return nil
 	}
@@ -66,11 +70,25 @@ func (s *Server) room(r *http.Request, op *operation, seen *observed) error {
 		t.counted.at, t.counted.is = now, is
 	}
 	is := &t.counted.is
-	if q.Bytes > 0 && is.Bytes >= q.Bytes || q.Sessions > 0 && op.creates && is.Sessions >= q.Sessions {
-		return newProblem(http.StatusInsufficientStorage, "quota", "delete sessions, or ask for a larger quota",
-			fmt.Errorf("tenant %s has %d sessions and %d bytes: %w", t.name, is.Sessions, is.Bytes, errQuota))
+	if (q.Bytes == 0 || is.Bytes < q.Bytes) && (q.Sessions == 0 || !op.creates || is.Sessions < q.Sessions) {
+		return nil
 	}
+	full := newProblem(http.StatusInsufficientStorage, "quota", "delete sessions, or ask for a larger quota",
+		fmt.Errorf("tenant %s has %d sessions and %d bytes: %w", t.name, is.Sessions, is.Bytes, errQuota))
+	if r.Header.Get(keyHeader) == "" || !d.has("header", keyHeader) {
+		return full
+	}
+	seen.full = full
+	seen.made = noCommit + strings.TrimPrefix(seen.made, noCommit)
 	return nil
+}
+
+// refused returns the answer to a write above a quota that is no repeat.
+func (o *observed) refused(err error) error {
+	if p := problemOf(err); o.full != nil && p.Status == http.StatusPreconditionFailed && p.Code == "conflict" {
+		return o.full
+	}
+	return err
 }
 
 // wrote adds a write that succeeded to what is counted.
@@ -78,12 +96,27 @@ func (t *tenant) wrote(r *http.Request, op *operation) {
 	t.kept.Store(true)
 	t.counted.mu.Lock()
 	defer t.counted.mu.Unlock()
-	if r.Method == http.MethodDelete {
-		t.counted.at = time.Time{} // it is counted again
+	if r.Method == http.MethodDelete || op.creates && op.condition != ifNew {
+		t.counted.at = time.Time{} // it is counted again: a fork or an import stores another length than its body's
 		return
 	}
 	t.counted.is.Bytes += max(r.ContentLength, 0)
 	if op.creates {
 		t.counted.is.Sessions++
 	}
+}
+
+// stores reports whether the write with an answer stored anything.
+func (a answer) stores() bool {
+	switch doc := a.doc.(type) {
+	case api.Committed:
+		return !doc.Repeated
+	case api.Moved:
+		return !doc.Repeated
+	case api.Rollback:
+		return !doc.Repeated
+	case api.Import:
+		return doc.Total.New+doc.Total.Grown > 0
+	}
+	return !a.repeated
 }

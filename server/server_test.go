@@ -94,7 +94,7 @@ func (s *site) try(ctx context.Context, method, path, body string, headers ...st
 			req.Host = value
 			continue
 		}
-		req.Header.Set(name, value)
+		req.Header.Add(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -472,6 +472,7 @@ func TestDeletedOverHTTP(t *testing.T) {
 		newest.want(t, 200)
 		s.do("DELETE", "/v1/sessions/trip", "", "If-Match: "+made).want(t, 412)
 		s.do("DELETE", "/v1/sessions/trip", "", "If-Match: "+newest.etag()).want(t, 200)
+		s.do("POST", "/v1/sessions/trip/partial", `{"partial":1}`).want(t, 410)
 		for _, key := range []string{"Accept: */*", "Idempotency-Key: k"} {
 			doc := s.do("PUT", "/v1/sessions/trip", `{}`, "If-None-Match: *", key).want(t, 410)
 			if doc["code"] != "deleted" {

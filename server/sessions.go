@@ -26,6 +26,9 @@ type sessionPath struct {
 	ID string `path:"id" maxLength:"128" doc:"the session's id"`
 }
 
+// keyHeader is the header of a key, as the tags below have it.
+const keyHeader = "Idempotency-Key"
+
 // keyedWrite is the parameters of a write that can be sent again.
 type keyedWrite struct {
 	request
@@ -103,27 +106,39 @@ func (s *Server) list(ctx context.Context, q *listQuery) (answer, error) {
 	return sessions(ctx, q, func(sum checkpoint.Summary) (any, error) { return api.SessionOf(sum), nil })
 }
 
+// metaOf returns the metadata of the sessions that a query asks for. possible = false: no session has two values of a
+// key.
+func metaOf(q *listQuery) (meta map[string]string, possible bool) {
+	meta, possible = map[string]string{}, true
+	if q.on.Only.Key != "" {
+		meta[q.on.Only.Key] = q.on.Only.Value
+	}
+	for name, values := range q.r.URL.Query() {
+		key, ok := strings.CutPrefix(name, "meta.")
+		for i := 0; ok && i < len(values); i++ {
+			other, twice := meta[key]
+			possible = possible && (!twice || other == values[i])
+			meta[key] = values[i]
+		}
+	}
+	return meta, possible
+}
+
 // sessions answers with a page of the sessions that a query asks for, each as show returns it. One that was deleted
 // meanwhile (fs.ErrNotExist) is left out.
 func sessions(
 	ctx context.Context, q *listQuery, show func(checkpoint.Summary) (any, error),
 ) (answer, error) {
-	o := coppice.ListOptions{
-		Cwd: q.Cwd, Parent: q.Parent, Order: q.Order, After: q.After, Meta: map[string]string{},
-	}
-	for name, values := range q.r.URL.Query() {
-		if key, ok := strings.CutPrefix(name, "meta."); ok {
-			o.Meta[key] = values[0]
-		}
-	}
-	if q.on.Only.Key != "" {
-		o.Meta[q.on.Only.Key] = q.on.Only.Value
-	}
+	meta, possible := metaOf(q)
+	o := coppice.ListOptions{Cwd: q.Cwd, Parent: q.Parent, Order: q.Order, After: q.After, Meta: meta}
 	limit, last, more := q.Limit, "", false
 	if q.Q == "" && !q.Top {
 		o.Limit = limit + 1
 	}
 	items := func(yield func(any, error) bool) {
+		if !possible {
+			return
+		}
 		n := 0
 		for sum, err := range q.on.Store.List(ctx, o) {
 			switch {
@@ -245,6 +260,13 @@ func (s *Server) create(ctx context.Context, q *createQuery) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if full := seenOf(q.r).full; full != nil {
+		a, err := s.createdBefore(ctx, q, key)
+		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted) {
+			err = full
+		}
+		return a, err
+	}
 	ctx, cancel := s.detached(ctx)
 	defer cancel()
 	h, err := q.on.Store.Create(q.id, &coppice.SessionOptions{
@@ -263,6 +285,7 @@ func (s *Server) create(ctx context.Context, q *createQuery) (answer, error) {
 	}
 	return answer{
 		status: http.StatusCreated, etag: r.Commit, doc: api.Created{Session: q.id}, location: q.r.URL.Path,
+		repeated: r.Repeated,
 	}, nil
 }
 
@@ -288,6 +311,7 @@ func (s *Server) createdBefore(ctx context.Context, q *createQuery, key string) 
 		case first.Key == key:
 			return answer{
 				status: http.StatusCreated, etag: first.Commit, doc: api.Created{Session: q.id}, location: q.r.URL.Path,
+				repeated: true,
 			}, nil
 		case mine == q.Key:
 			return answer{}, fmt.Errorf("create %s: %w", q.id, coppice.ErrKeyReused)
@@ -341,8 +365,11 @@ func (s *Server) patch(ctx context.Context, q *keyedWrite) (answer, error) {
 	if err := decode(q.r, &body); err != nil {
 		return answer{}, err
 	}
-	if _, own := body.Meta[q.on.Only.Key]; own && q.on.Only.Key != "" {
-		return answer{}, ErrForbidden
+	if only := q.on.Only; only.Key != "" {
+		if value, own := body.Meta[only.Key]; own && (value == nil || *value != only.Value) {
+			return answer{}, ErrForbidden
+		}
+		delete(body.Meta, only.Key) // the session has it
 	}
 	change := coppice.InfoChange{Title: body.Title, Cwd: body.Cwd, Meta: body.Meta}
 	return s.move(ctx, &q.request, keys{q.Key, q.Writer},
@@ -365,6 +392,7 @@ func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
 		return coppice.Receipt{}, doc, err
 	})
 	if err == nil {
+		s.writers.deleted(writerKey{q.on.Store, q.id})
 		s.views.forget(func(of writerKey) bool { return of == writerKey{q.on.Store, q.id} })
 	}
 	if !errors.Is(err, coppice.ErrDeleted) {

@@ -108,6 +108,18 @@ func TestParametersAreUTF8(t *testing.T) {
 	s.do("POST", commits, hello("one"), "If-Match: *", "Idempotency-Key: café").want(t, 200)
 }
 
+// Of two headers that say different things none is chosen.
+func TestHeadersOccurOnce(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	for _, name := range []string{"Idempotency-Key", "Coppice-Writer"} {
+		r := s.do("POST", commits, hello("one"), "If-Match: *", name+": a", name+": b")
+		if p := r.want(t, 400); p["code"] != "usage" || !strings.Contains(string(r.body), name) {
+			t.Errorf("%s: %s", name, r.body)
+		}
+	}
+}
+
 // A query that an operation does not have is refused, with every operation: a misspelled limit would change nothing.
 func TestUnknownParameters(t *testing.T) {
 	d := readDescription(t)

@@ -393,7 +393,7 @@ func TestShortTokens(t *testing.T) {
 	do("reader", "POST", at+"tokens", `{"session":"one","write":true}`, 403)
 	for _, body := range []string{
 		`{}`, `{"session":"one","meta":{"a":"b"}}`, `{"meta":{}}`, `{"meta":{"a":"b","c":"d"}}`,
-		`{"session":"one","seconds":-1}`, `{"session":"one","seconds":86401}`,
+		`{"session":"one","seconds":-1}`, `{"session":"one","seconds":86401}`, `{"session":"one","seconds":0}`,
 	} {
 		do("all", "POST", at+"tokens", body, 400)
 	}
@@ -418,11 +418,15 @@ func TestShortTokens(t *testing.T) {
 	do(user, "PATCH", at+"sessions/one", `{"meta":{"user":"u2"}}`, 403)
 	do(user, "PATCH", at+"sessions/one", `{"meta":{"user":null}}`, 403)
 	do(user, "PATCH", at+"sessions/one", `{"title":"mine"}`, 200)
+	do(user, "PATCH", at+"sessions/one", `{"meta":{"user":"u1"}}`, 200)
+	do(user, "PATCH", at+"sessions/one", `{"title":"mine too","meta":{"user":"u1","b":"c"}}`, 200)
 	do(user, "PUT", at+"sessions/three", `{"meta":{"user":"u2","a":"b"}}`, 201)
 	do(user, "GET", at+"sessions/three", "", 200)
 	do(user, "GET", at+"sessions/none", "", 404)
-	for _, query := range []string{"", "?meta.user=u2"} {
-		if got := do(user, "GET", at+"sessions"+query, "", 200)["sessions"].([]any); len(got) != 2 {
+	for query, n := range map[string]int{
+		"": 2, "?meta.user=u1": 2, "?meta.a=b": 1, "?meta.user=u2": 0, "?meta.user=u1&meta.user=u2": 0,
+	} {
+		if got := do(user, "GET", at+"sessions"+query, "", 200)["sessions"].([]any); len(got) != n {
 			t.Errorf("the list%s has %v", query, got)
 		}
 	}
@@ -434,6 +438,106 @@ func TestShortTokens(t *testing.T) {
 	now = now.Add(time.Minute)
 	do(one, "GET", at+"sessions/one", "", 401)
 	do(user, "GET", at+"sessions/one", "", 200)
+}
+
+// Above a quota a repeat of what was stored gets the first answer. Any other write with a key is refused, and changes
+// nothing.
+func TestRepeatsAboveAQuota(t *testing.T) {
+	var quota server.Quota
+	s, _ := byTenant(t, func(o *server.Options) { o.Quota = func(string) server.Quota { return quota } })
+	const at = "/t/acme/v1/sessions/s"
+	made := s.do("PUT", at, `{}`, "If-None-Match: *", "Idempotency-Key: made")
+	made.want(t, 201)
+	commit := func(key, match string) reply {
+		return s.do("POST", at+"/commits", hello("one"), "If-Match: "+match, "Idempotency-Key: "+key)
+	}
+	first := commit("c", made.etag())
+	id := first.want(t, 200)["entries"].([]any)[0].(string)
+	type write struct{ method, path, body string }
+	writes := map[string]write{
+		"rollback": {"POST", at + "/rollback", `{"to":"seq:0"}`},
+		"branch":   {"POST", at + "/branch", `{"entry":"` + id + `"}`},
+		"edit":     {"POST", at + "/edit", `{"entry":"` + id + `","message":{"role":"user","content":"two"}}`},
+		"switch":   {"POST", at + "/switch", `{"to":"` + id + `"}`},
+		"label":    {"POST", at + "/label", `{"entry":"` + id + `","label":"red"}`},
+		"claim":    {"POST", at + "/claim", `{}`},
+		"patch":    {"PATCH", at, `{"title":"new"}`},
+	}
+	send := func(key string, w write) reply {
+		return s.do(w.method, w.path, w.body, "If-Match: "+first.etag(), "Coppice-Writer: w", "Idempotency-Key: "+key)
+	}
+	answers := map[string]reply{}
+	for name, w := range writes {
+		if name == "label" || name == "claim" || name == "patch" {
+			send(name, w).want(t, 200)
+			answers[name] = send(name, w)
+		}
+	}
+	moved := write{"POST", at + "/rollback", `{"to":"seq:0"}`}
+	s.do("POST", at+"/rollback", moved.body, "If-Match: *", "Idempotency-Key: moved").want(t, 200)
+	answers["moved"] = send("moved", moved)
+	writes["moved"] = moved
+	head := s.do("GET", at, "").etag()
+
+	quota = server.Quota{Sessions: 1, Bytes: 1}
+	again := func(name string, was, now reply) {
+		t.Helper()
+		if now.StatusCode != was.StatusCode || now.etag() != was.etag() {
+			t.Errorf("%s: the repeat is %d %s, was %d %s: %s", name, now.StatusCode, now.etag(), was.StatusCode,
+				was.etag(), now.body)
+		}
+	}
+	again("creation", made, s.do("PUT", at, `{}`, "If-None-Match: *", "Idempotency-Key: made"))
+	again("commit", first, commit("c", made.etag()))
+	again("commit", first, commit("c", "*"))
+	for name, was := range answers {
+		again(name, was, send(name, writes[name]))
+	}
+	refused := func(r reply) {
+		t.Helper()
+		if p := r.want(t, 507); p["code"] != "quota" || p["winner"] != nil {
+			t.Errorf("%s", r.body)
+		}
+	}
+	refused(commit("d", "*"))
+	refused(commit("d", head))
+	for _, kept := range []string{"keep-both", "keep-fenced"} {
+		body := `{"entries":[{"role":"user","content":"kept"}],"onConflict":"` + kept + `"}`
+		refused(send("k", write{"POST", at + "/commits", body}))
+	}
+	for _, w := range writes {
+		w.body = strings.NewReplacer("red", "blue", "new", "newer").Replace(w.body) // else there is nothing to store
+		refused(send("new", w))
+		refused(s.do(w.method, w.path, w.body, "If-Match: *"))
+	}
+	refused(s.do("PUT", at+"2", `{}`, "If-None-Match: *", "Idempotency-Key: made"))
+	refused(s.do("POST", at+"/fork", `{}`, "If-Match: *", "Idempotency-Key: f"))
+	commit("moved", "*").want(t, 422)
+	commit("d", "").want(t, 428)
+	if now := s.do("GET", at, "").etag(); now != head {
+		t.Errorf("something was stored: %s, was %s", now, head)
+	}
+}
+
+// What stored nothing takes nothing of a quota: repeats, what is streamed, and files that are imported again. A fork
+// takes what it has.
+func TestQuotaCountsWhatIsStored(t *testing.T) {
+	s, _ := byTenant(t, func(o *server.Options) {
+		o.Quota = func(string) server.Quota { return server.Quota{Sessions: 4, Bytes: 30_000} }
+	})
+	const at = "/t/acme/v1/"
+	for range 5 {
+		s.do("PUT", at+"sessions/s", `{}`, "If-None-Match: *", "Idempotency-Key: made").want(t, 201)
+		s.do("POST", at+"sessions/s/commits", hello(strings.Repeat("x", 5_000)), "If-Match: *", "Idempotency-Key: c").
+			want(t, 200)
+		s.do("POST", at+"sessions/s/partial", `{"partial":"`+strings.Repeat("x", 5_000)+`"}`).want(t, 204)
+		s.do("POST", at+"import", strings.ReplaceAll(piFile, "\n", strings.Repeat(" ", 1_000)+"\n")).want(t, 200)
+	}
+	s.do("POST", at+"sessions/s/fork", `{"id":"f"}`, "If-Match: *").want(t, 201)
+	s.do("PUT", at+"sessions/t", `{}`, "If-None-Match: *").want(t, 201)
+	s.do("PUT", at+"sessions/u", `{}`, "If-None-Match: *").want(t, 507)
+	s.do("POST", at+"sessions/t/commits", hello(strings.Repeat("x", 8_000)), "If-Match: *").want(t, 200)
+	s.do("POST", at+"sessions/t/commits", hello("x"), "If-Match: *").want(t, 507)
 }
 
 // A tenant that has stored as much as it may can read and delete, and no other one has less room for it.

@@ -158,6 +158,21 @@ func (ws *writers) drop(w *writer) {
 	}
 }
 
+// deleted drops the handle of a session that was deleted.
+func (ws *writers) deleted(key writerKey) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w := ws.open[key]
+	if w == nil {
+		return
+	}
+	delete(ws.open, key)
+	w.gone = true
+	if w.users == 0 {
+		ws.end(w)
+	}
+}
+
 // forget drops the handles of a store that closes them. No request uses one.
 func (ws *writers) forget(st *coppice.Store) {
 	ws.mu.Lock()
