@@ -336,22 +336,27 @@ func (h *Handle) stepFrom(
 		at := journal.PlaceAt(tail[len(tail)-1])
 		step.Head = &at
 	}
-	doc, edit := *mv.doc, o.Edit
-	if doc.Settings = mv.setting; doc.Context != nil {
-		edit = edit.then(&Edit{context: doc.Context, own: step.Entries, setContext: true})
-	}
-	step.Edit = func(checkpoint.Document) checkpoint.Document {
-		if edit == nil {
-			return doc
-		}
-		return edit.apply(doc)
-	}
+	step.Edit = mv.edit(o.Edit, step.Entries)
 	for _, e := range tail {
 		path = append(slices.Clip(path), e.Head.Entry(0))
 	}
 	outline := state.Outline(path)
 	step.Outline = &outline
 	return &prepared{step: step, from: h.State()}, nil
+}
+
+// edit returns the change of the document that a turn makes in the one in force where the move arrived.
+func (mv *move) edit(own *Edit, entries []*journal.Entry) func(checkpoint.Document) checkpoint.Document {
+	doc := *mv.doc
+	if doc.Settings = mv.setting; doc.Context != nil {
+		own = own.then(&Edit{context: doc.Context, own: entries, setContext: true})
+	}
+	return func(checkpoint.Document) checkpoint.Document {
+		if own == nil {
+			return doc
+		}
+		return own.apply(doc)
+	}
 }
 
 // leadingToHead returns the last entries of a turn that lead to its head, and has the move arrive where the first of

@@ -499,7 +499,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "base-moves-the-view-under-a-buffer", broken: "a turn with a base moves the handle although it has drafts",
-		edits: []edit{{requestGo, "\t\tif made && (s.Base == nil && !s.Note || len(s.Names) > 0 || len(j.list) == 0 && !s.Stay) {\n", "\t\tif made {\n"}},
+		edits: []edit{{requestGo, "len(s.Names) > 0 || len(j.list) == 0 && !s.Stay) {\n", "true) {\n"}},
 		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
 		want: "the draft was made on what was before: got <nil>",
 	},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice"
@@ -222,4 +223,146 @@ func TestBaseOfAnOldCommit(t *testing.T) {
 			ok(t, h.Close())
 		})
 	}
+}
+
+// named returns a user's message with an id of its own.
+func named(id string, rule transcript.KnownID) transcript.Draft {
+	d := entry.User(id)
+	d.ID, d.OnKnownID = id, rule
+	return d
+}
+
+// The context follows the path to the head, also where a turn with From leads back into the history: by an entry that
+// the session has, or by a parent that a draft names.
+func TestContextOfATurnFrom(t *testing.T) {
+	child := named("n", transcript.KnownError)
+	child.Parent = "u2"
+	ignore := transcript.KnownIgnore
+	for name, c := range map[string]struct {
+		from    string
+		entries []transcript.Draft
+		want    string
+	}{
+		"known, then new": {
+			"", []transcript.Draft{named("u1", ignore), named("u2", ignore), named("n", ignore)}, "u1 u2 n",
+		},
+		"new, then known": {"u1", []transcript.Draft{named("n", ignore), named("u2", ignore)}, "u1 u2"},
+		"parent":          {"", []transcript.Draft{child}, "u1 u2 n"},
+		"amended": {"u1", []transcript.Draft{named("u2", transcript.KnownAmend), named("n", transcript.KnownError)},
+			"u1 u2 n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, store *coppice.Store) {
+				s := create(t, store, "s", nil)
+				for _, id := range []string{"u1", "u2", "u3"} {
+					must(s.Commit(bg, coppice.Turn{Entries: []transcript.Draft{named(id, transcript.KnownError)}}))(t)
+				}
+				must(s.Commit(bg, coppice.Turn{From: &c.from, Entries: c.entries}))(t)
+				for range 2 { // then after Close
+					same(t, "own", texts(t, s), c.want)
+					same(t, "fresh", texts(t, open(t, store, "s")), c.want)
+					last := c.want[strings.LastIndexByte(c.want, ' ')+1:]
+					same(t, "preview", open(t, store, "s").Info().Preview, last)
+					ok(t, s.Close())
+					s = open(t, store, "s")
+				}
+			})
+		})
+	}
+}
+
+// An id is stored once, whichever handle appended it first, and whatever the turns are made on.
+func TestIDsOfTheBuffer(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		a := create(t, store, "s", nil)
+		commit(t, a, state{Turns: 1})
+		b := open(t, store, "s")
+		must(a.Append(bg, named("x", transcript.KnownError)))(t)
+		turn := coppice.Turn{Base: a.Head().Commit, Entries: []transcript.Draft{named("x", transcript.KnownError)}}
+		if _, err := a.Commit(bg, turn); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("an id of the buffer: %v, want fs.ErrExist", err)
+		}
+		must(b.Commit(bg, turn))(t)
+		if _, err := a.Commit(bg, coppice.Turn{KeepBoth: true}); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("an id that another handle stored: %v, want fs.ErrExist", err)
+		}
+		same(t, "stored", everything(t, open(t, store, "s")), "x")
+	})
+}
+
+// What is redacted goes from listings, also where the head moved before, and another handle redacts it.
+func TestListingsAfterMovesAndAmendments(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		for _, hide := range []bool{false, true} {
+			id := fmt.Sprint("hide-", hide)
+			a := create(t, store, id, nil)
+			said := []transcript.Draft{entry.User("q"), entry.Assistant("answer")}
+			r := must(a.Commit(bg, coppice.Turn{Entries: said}))(t)
+			must(a.Branch(bg, r.IDs[0], nil))(t)
+			must(a.Branch(bg, r.IDs[1], nil))(t)
+			x := must(a.Commit(bg, coppice.Turn{Entries: []transcript.Draft{entry.User("SECRET")}}))(t)
+			b, want := open(t, store, id), "redacted"
+			if hide {
+				want = "answer"
+				must(b.Hide(bg, x.IDs[0]))(t)
+			} else {
+				must(b.Amend(bg, x.IDs[0], entry.User("redacted")))(t)
+			}
+			same(t, "own", b.Info().Preview, want)
+			same(t, "fresh", open(t, store, id).Info().Preview, want)
+			for sum, err := range store.List(bg, coppice.ListOptions{}) {
+				if ok(t, err); sum.ID == id {
+					same(t, "list", sum.Preview, want)
+				}
+			}
+		}
+	})
+}
+
+// The key of a move or an annotation that changes nothing is known afterwards: its repeat undoes nothing.
+func TestKeysOfWhatChangesNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		first := must(s.Commit(bg, coppice.Turn{Entries: []transcript.Draft{entry.User("u")}}))(t)
+		none, title := "", "of a person"
+		must(s.SetInfo(bg, coppice.InfoChange{Title: &none}, coppice.WithKey("i")))(t)
+		must(s.Switch(bg, "main", coppice.WithKey("s")))(t)
+		other := open(t, store, "s")
+		must(other.SetInfo(bg, coppice.InfoChange{Title: &title}))(t)
+		must(other.Branch(bg, "", &coppice.BranchOptions{Name: "side"}))(t)
+		r := must(s.SetInfo(bg, coppice.InfoChange{Title: &none}, coppice.WithKey("i")))(t)
+		same(t, "title again", r.Repeated, true)
+		r = must(s.Switch(bg, "main", coppice.WithKey("s")))(t)
+		same(t, "switch again", r.Repeated, true)
+		h := open(t, store, "s")
+		same(t, "title", h.Info().Title, title)
+		same(t, "head", h.Head().Entry != first.Entry, true)
+	})
+}
+
+// A turn that a deferred commit cannot hold is stored at once. A context that is not stored keeps the handle where it
+// is. The handle's own name for its branch is no conflict.
+func TestBuffersAndTurns(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "d", &coppice.SessionOptions{DeferUntilAssistant: true})
+		must(s.Commit(bg, coppice.Turn{Entries: []transcript.Draft{entry.User("first")}}))(t)
+		root := ""
+		if _, err := s.Commit(bg, coppice.Turn{From: &root}); !errors.Is(err, coppice.ErrUncommitted) {
+			t.Errorf("From with what is deferred: %v, want ErrUncommitted", err)
+		}
+		ok(t, s.Discard(bg))
+
+		s = create(t, store, "s", nil)
+		commit(t, s, state{Turns: 1})
+		ok(t, s.SetContext(bg, transcript.Item{Message: []byte(`{"role":"user","content":"sum"}`)}))
+		must(s.Commit(bg, coppice.Turn{Base: s.Head().Commit, Entries: []transcript.Draft{entry.User("q")}}))(t)
+		if _, err := s.Commit(bg, coppice.Turn{}); !errors.Is(err, coppice.ErrConflict) {
+			t.Errorf("a context of before the turn: %v, want ErrConflict", err)
+		}
+		ok(t, s.Reload(bg))
+		say(t, s, "draft")
+		must(s.RenameBranch(bg, "main", "trunk"))(t)
+		r := commit(t, s, nil)
+		same(t, "branch", r.Branch, "trunk")
+	})
 }
