@@ -248,8 +248,11 @@ func TestContextOfATurnFrom(t *testing.T) {
 		},
 		"new, then known": {"u1", []transcript.Draft{named("n", ignore), named("u2", ignore)}, "u1 u2"},
 		"parent":          {"", []transcript.Draft{child}, "u1 u2 n"},
-		"amended": {"u1", []transcript.Draft{named("u2", transcript.KnownAmend), named("n", transcript.KnownError)},
-			"u1 u2 n"},
+		"amended": {
+			"u1",
+			[]transcript.Draft{named("u2", transcript.KnownAmend), named("n", transcript.KnownError)},
+			"u1 u2 n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, store *coppice.Store) {

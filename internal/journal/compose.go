@@ -74,8 +74,7 @@ func originOf(st *state.State) origin {
 
 // Add composes the line of one step with its own entries, on the session's head.
 func (c *Composer) Add(step *Step) error {
-	_, err := c.add(step, step.Entries, originOf(c.Next), false)
-	return err
+	return c.add(step, step.Entries, originOf(c.Next), false)
 }
 
 // Roll composes the commit that closes the active segment; the segment named next follows it.
@@ -83,37 +82,37 @@ func (c *Composer) Roll(next string) error {
 	return c.Add(&Step{Reason: state.ReasonRoll, next: next})
 }
 
-// add composes one commit line and returns what it leaves at its head. kept: it is a losing turn's, beside the
-// session's line. A session that does not exist yet gets its commit 0 first.
-func (c *Composer) add(step *Step, entries []*Entry, from origin, kept bool) (origin, error) {
+// add composes one commit line. kept: it is a losing turn's, apart from the session's line. A session that does not
+// exist yet gets its commit 0 first.
+func (c *Composer) add(step *Step, entries []*Entry, from origin, kept bool) error {
 	before := *c
 	if c.Next.Summary.Tombstone { // Delete raced with this caller: nothing grows on a deleted session
-		return from, &backend.Error{
+		return &backend.Error{
 			Op: "commit", Key: c.Next.Summary.ID, Outcome: backend.NotApplied,
 			Err: fmt.Errorf("the session is deleted: %w", fs.ErrNotExist),
 		}
 	}
 	if c.Next.Summary.Commit == "" && step.Reason != state.ReasonCreate {
-		if _, err := c.line(&Step{Reason: state.ReasonCreate}, nil, originOf(c.Next), false); err != nil {
+		if err := c.line(&Step{Reason: state.ReasonCreate}, nil, originOf(c.Next), false); err != nil {
 			*c = before
-			return from, err
+			return err
 		}
 		if !kept {
 			from = originOf(c.Next)
 		}
 	}
-	tip, err := c.line(step, entries, from, kept)
+	err := c.line(step, entries, from, kept)
 	if err != nil {
 		*c = before
 	}
-	return tip, err
+	return err
 }
 
-func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (origin, error) {
+func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) error {
 	st := c.Next
 	id, now, err := c.newID()
 	if err != nil {
-		return from, err
+		return err
 	}
 	rec := &checkpoint.Record{
 		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.Epoch,
@@ -132,7 +131,7 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 	}
 	start, p := len(c.Bytes), placing{c: c, rec: rec, from: from}
 	if err := p.place(step, entries); err != nil {
-		return from, err
+		return err
 	}
 	if rec.Branch = step.Branch; rec.Branch == "" {
 		rec.Branch = from.branch
@@ -144,14 +143,13 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 	}
 	if len(step.Names) > 0 && !kept {
 		if err := c.rename(rec, step.Names); err != nil {
-			return from, err
+			return err
 		}
 	} else if len(st.Branches)+2 > checkpoint.MaxBranches {
 		c.makeRoom(rec)
 	}
-	tip, err := c.document(rec, step, entries, from)
-	if err != nil {
-		return from, err
+	if err := c.document(rec, step, entries, from); err != nil {
+		return err
 	}
 	if st.Opening {
 		rec.Base = st.Base()
@@ -160,7 +158,7 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 	if kept || st.Amended > step.Seen {
 		window = nil
 	}
-	return tip, c.append(rec, step, entries, start, window)
+	return c.append(rec, step, entries, start, window)
 }
 
 func reasonOf(step *Step, entries []*Entry) string {
@@ -401,7 +399,7 @@ func (c *Composer) ordinal(p Place) (int64, error) {
 
 // document sets the record's document: whole on keyframes, else a patch that was seen to give it back
 // byte for byte, else nothing where it is the same.
-func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry, from origin) (origin, error) {
+func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry, from origin) error {
 	st, doc := c.Next, from.doc
 	if step.Edit != nil {
 		doc = step.Edit(doc)
@@ -415,7 +413,7 @@ func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry
 	if step.Edit != nil || doc.Settings != settings || doc.Branch != from.doc.Branch || raw == nil {
 		var err error
 		if raw, err = doc.Encode(); err != nil {
-			return from, err
+			return err
 		}
 	}
 	rec.DocCRC = codec.CRC(raw)
@@ -432,7 +430,7 @@ func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry
 			rec.Doc = raw
 		}
 	}
-	return origin{ord: rec.HeadOrd, entry: rec.Head, branch: from.branch, doc: doc, json: raw}, nil
+	return nil
 }
 
 // settingsAfter returns the settings in force after entries, where now is in force before them.

@@ -111,8 +111,10 @@ func (j *Journal) repeat(ctx context.Context, tip *state.State, c Call, k *keyed
 		j.followTip()
 		j.mu.Unlock()
 	}
-	return Result{Commit: k.commit, State: st, Kept: k.commit.Kept, Repeated: true, Line: k.line,
-		Behind: k.commit.Kept != "" && k.commit.Kept == k.commit.Branch}, nil
+	return Result{
+		Commit: k.commit, State: st, Kept: k.commit.Kept, Repeated: true, Line: k.line,
+		Behind: k.commit.Kept != "" && k.commit.Kept == k.commit.Branch,
+	}, nil
 }
 
 func (j *Journal) keyedCommit(ctx context.Context, st *state.State, ref checkpoint.KeyRef) (checkpoint.Record, error) {

@@ -88,7 +88,7 @@ func (r *request) lines(j *Journal) error {
 			r.Composer.kept, r.Composer.keptHead = base.Branch, from.ord
 		}
 	}
-	if _, err := r.add(s, r.own, from, r.kept); err != nil {
+	if err := r.add(s, r.own, from, r.kept); err != nil {
 		return err
 	}
 	r.main = len(r.Lines) - 1
@@ -97,8 +97,7 @@ func (r *request) lines(j *Journal) error {
 	}
 	// What follows a kept line restates the session: readers that start there do not have its document.
 	back := &Step{Reason: state.ReasonConflict, Keyframe: true}
-	_, err := r.add(back, nil, originOf(r.Next), false)
-	return err
+	return r.add(back, nil, originOf(r.Next), false)
 }
 
 // takesBuffer reports whether a step stores the entries that were appended before it.

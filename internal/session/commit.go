@@ -40,15 +40,15 @@ func (h *Handle) Commit(ctx context.Context, o Commit) (journal.Result, error) {
 		return journal.Result{}, err
 	}
 	r.IO = h.IO().Sub(before)
-	return r, h.after(r, nil)
+	h.after(r)
+	return r, nil
 }
 
 // after runs the hook for an acknowledged commit.
-func (h *Handle) after(r journal.Result, err error) error {
-	if hook := h.o.AfterCommit; hook != nil && err == nil && r.Commit.Commit != "" && !r.Repeated {
+func (h *Handle) after(r journal.Result) {
+	if hook := h.o.AfterCommit; hook != nil && r.Commit.Commit != "" && !r.Repeated {
 		hook(r)
 	}
-	return err
 }
 
 // streams reports whether any handle of the store sets or watches partial output.

@@ -114,7 +114,8 @@ func (h *Handle) travel(
 		return res, nil // the head is there
 	}
 	h.endPartial(mark, res.Commit.Seq)
-	return res, h.after(res, nil)
+	h.after(res)
+	return res, nil
 }
 
 // planned is a move that waits for the lock.

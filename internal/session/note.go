@@ -47,7 +47,8 @@ func (h *Handle) note(ctx context.Context, k MoveOptions, reason string, plan jo
 	if res.Commit.Reason == "" || res.Repeated {
 		return res, nil
 	}
-	return res, h.after(res, nil)
+	h.after(res)
+	return res, nil
 }
 
 // noteStep makes the step of an annotation that adds entries.

@@ -26,7 +26,8 @@ func (h *Handle) Settle(ctx context.Context, commit string) (journal.Result, err
 		return journal.Result{}, err
 	}
 	r.IO = h.IO().Sub(before)
-	return r, h.after(r, nil)
+	h.after(r)
+	return r, nil
 }
 
 // Keyed returns the receipt of the commit that has an idempotency key. If no commit has it, nothing is done, and the

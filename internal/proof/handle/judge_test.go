@@ -288,8 +288,7 @@ func (r *run) cause(c *record, t *truth) bool {
 	}
 	any := func(*record) bool { return true }
 	met := func(f fault) bool { return c.begin <= f.at && f.at <= c.end }
-	switch since := 0; { // a doubt of before a Reload or a Discard is forgotten
-	case c.unknown() || c.failed(coppice.ErrInDoubt):
+	if since := 0; c.unknown() || c.failed(coppice.ErrInDoubt) { // an earlier doubt than a Reload or Discard is forgotten
 		is(forgets, func(o *record) bool {
 			if o.ok() && o.end <= c.begin {
 				since = max(since, o.begin)
