@@ -226,6 +226,9 @@ func (s *Server) problems(d *huma.Operation, op operation) {
 	if op.needs == rightWrite && !op.fleeting {
 		all = append(all, http.StatusInsufficientStorage)
 	}
+	if op.needs == rightWrite && !op.fleeting && op.id != "snapshot" {
+		all = append(all, http.StatusGatewayTimeout)
+	}
 	if op.condition != always {
 		all = append(all, http.StatusPreconditionFailed)
 		name, doc := op.condition.header()

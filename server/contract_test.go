@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ type world struct {
 	below  backend.Backend
 	fails  fault.Backend
 	slow   string  // URL of a server on the same store that waits for a body for a short time
+	brief  string  // URL of one that writes for a short time
 	n      *int    // sessions so far
 	gone   *string // id of a deleted session; "" = there is none yet
 }
@@ -61,19 +63,33 @@ func newWorld(t *testing.T, below backend.Backend) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.ReadTimeout, o.Timeout = 0, 500*time.Millisecond
+	soon, err := server.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	h, slow := httptest.NewServer(srv), httptest.NewServer(hasty)
+	brief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), o.Timeout) // an import ends with its request
+		defer cancel()
+		soon.ServeHTTP(w, r.WithContext(ctx))
+	}))
 	t.Cleanup(func() {
 		b.Clear()
 		srv.EndStreams()
 		h.Close()
 		slow.Close()
-		if err := errors.Join(srv.Close(), hasty.Close()); err != nil {
+		brief.Close()
+		if err := errors.Join(srv.Close(), hasty.Close(), soon.Close()); err != nil {
 			t.Error(err)
 		}
 		_ = st.Close()
 		_ = b.Close()
 	})
-	return &world{site: &site{t, h.URL, st, srv}, t: t, d: readDescription(t), tokens: tokens, below: below, fails: b, slow: slow.URL, n: new(int), gone: new(string)}
+	return &world{
+		site: &site{t, h.URL, st, srv}, t: t, d: readDescription(t), tokens: tokens, below: below, fails: b,
+		slow: slow.URL, brief: brief.URL, n: new(int), gone: new(string),
+	}
 }
 
 // subject is a session that has something of everything.
@@ -315,10 +331,33 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 			When: func(c fault.Call) bool { return slices.Contains([]string{"put", "append", "delete"}, c.Op) },
 			Kind: fault.Before, Outcome: backend.NotApplied, Count: -1, Err: syscall.ENOSPC,
 		})()
+	case http.StatusGatewayTimeout:
+		defer w.losing()()
+		w = w.in(w.t)
+		w.site.url = w.brief
 	default:
 		return r, false
 	}
 	return w.send(op, c), true
+}
+
+// losing makes the backend lose the answer to each write, and fail to read from the first one on, until the function
+// that it returns is called.
+func (w *world) losing() (end func()) {
+	var wrote atomic.Bool
+	writes := func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" }
+	w.fails.Add(fault.Rule{
+		When: func(c fault.Call) bool {
+			if writes(c) {
+				wrote.Store(true)
+			}
+			return writes(c)
+		},
+		Kind: fault.After, Count: -1,
+	})
+	return w.failing(fault.Rule{
+		When: func(c fault.Call) bool { return wrote.Load() && !writes(c) }, Kind: fault.Before, Count: -1,
+	})
 }
 
 // half sends half a body, and waits for the answer.
@@ -462,7 +501,7 @@ var codes = map[int][]string{
 	415: {"usage", "not-a-session"},
 	416: {"usage"}, 421: {"host"}, 422: {"key-reused", "nothing-to-compact", "no-entry"}, 428: {"no-condition"},
 	500: {"failed"},
-	503: {"interrupted", "busy"}, 507: {"no-space", "quota"},
+	503: {"interrupted", "busy"}, 504: {"outcome-unknown"}, 507: {"no-space", "quota"},
 }
 
 // Every operation gives every status that the description documents for it, no answer has another one, and each is as

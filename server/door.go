@@ -35,10 +35,7 @@ func (d *door) pass(c huma.Context, next func(huma.Context)) {
 		d.s.tenants.release(seen.tenant)
 	}()
 	if err := d.enter(w, r, seen); err != nil {
-		if seen.on.Read || seen.on.Write { // a client that is known
-			d.refuse(w, r, seen)
-		}
-		d.s.fail(w, r, err)
+		d.refuse(w, r, seen, err)
 		return
 	}
 	next(badRequest{c})
@@ -98,14 +95,20 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 // maxDrained is what Go's server reads of a body that is refused, in bytes.
 const maxDrained = 256 << 10
 
-// refuse reads a body that is refused, if it is large, up to MaxBody, and ends the connection after the answer. A
-// client that waits until it is asked for the body gets the answer at once.
-func (d *door) refuse(w http.ResponseWriter, r *http.Request, seen *observed) {
-	if r.ContentLength >= 0 && r.ContentLength <= maxDrained || r.Header.Get("Expect") != "" {
+// refuse answers a request that is refused. If its body is large, and the client is known, it reads the body after
+// that, up to MaxBody, and ends the connection: a client that sends all of it first gets the answer too.
+func (d *door) refuse(w http.ResponseWriter, r *http.Request, seen *observed, err error) {
+	small := r.ContentLength >= 0 && r.ContentLength <= maxDrained || r.Header.Get("Expect") != ""
+	if small || !seen.on.Read && !seen.on.Write {
+		d.s.fail(w, r, err)
 		return
 	}
-	w.Header().Set("Connection", "close")
-	r.Body = http.MaxBytesReader(w, r.Body, d.s.o.MaxBody)
+	c := http.NewResponseController(seen.ResponseWriter)
+	_ = c.EnableFullDuplex() // else the answer waits for the body; HTTP/2 needs none
+	seen.Header().Set("Connection", "close")
+	d.s.fail(seen, r, err)
+	_ = c.Flush() // a client that left reads nothing
+	r.Body = http.MaxBytesReader(seen, r.Body, d.s.o.MaxBody)
 	seen.skip(r)
 }
 

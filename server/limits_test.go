@@ -3,6 +3,7 @@ package server_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -73,6 +74,17 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 	s.do("POST", "/t/acme"+commits, hello("small"), "If-Match: *").want(t, 200)
 	s.do("POST", "/t/other"+commits, hello(strings.Repeat("y", 300<<10)), "If-Match: *").want(t, 200)
+	stalled := s.dial(t)
+	defer time.AfterFunc(10*time.Second, func() { _ = stalled.Close() }).Stop() // ReadTimeout is 30 s
+	_, _ = stalled.Write([]byte(strings.ReplaceAll(head, "Expect: 100-continue", "X-None: 1") + "{"))
+	resp, err := http.ReadResponse(bufio.NewReader(stalled), nil)
+	if err != nil {
+		t.Fatalf("a body that does not come holds up its 503: %v", err)
+	}
+	raw, err := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(raw), `"busy"`) || err != nil {
+		t.Errorf("%d %s, %v", resp.StatusCode, raw, err)
+	}
 	server.SetPatience(s.srv, time.Minute)
 	done := make(chan error)
 	go func() {

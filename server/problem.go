@@ -121,11 +121,12 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	maps.Copy(h, p.header)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Type", "application/problem+json")
-	w.WriteHeader(p.Status)
 	raw, merr := api.Marshal(p.Problem)
 	if merr != nil { // raw JSON that is not JSON
 		raw = []byte(`{"type":"about:blank","code":"failed"}`)
 	}
+	h.Set("Content-Length", strconv.Itoa(len(raw)+1))
+	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(raw, '\n')) // a client that left reads nothing
 }
 
