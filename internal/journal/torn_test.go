@@ -191,6 +191,26 @@ func TestDamagedLastCommitIsNotTorn(t *testing.T) {
 	}
 }
 
+// A handle that was open before meets the damage of a later commit that a checkpoint holds: it cuts nothing off.
+func TestDamagedLaterCommitIsNotTorn(t *testing.T) {
+	w := newWorld(t, memory.NewAppender())
+	j := w.create("s1")
+	w.turn(j, "e0", "0")
+	other := w.open("s1")
+	w.turn(other, "e1", "1")
+	if err := other.Close(t.Context()); err != nil { // it writes the checkpoint
+		t.Fatal(err)
+	}
+	key := w.keys(layout.Transcript)[0]
+	p := w.object(key)
+	p[len(p)-2] ^= 1
+	w.put(key, p)
+	_, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "x", "x")}})
+	if !errors.Is(err, store.ErrCorrupt) || !bytes.Equal(w.object(key), p) {
+		t.Fatalf("the commit after an acknowledged one was damaged: %v, want ErrCorrupt and the log as it was", err)
+	}
+}
+
 // checkpoint_latest is a cache of the log: without it, or with an old or a damaged one, the session is the same.
 func TestLostCheckpoint(t *testing.T) {
 	ck := layout.CheckpointKey("s1")

@@ -215,7 +215,7 @@ var mutants = []mutant{
 	{
 		name: "checkpoint-beyond-ignored", broken: "damage that ends before what the checkpoint holds is cut off as a torn tail",
 		edits: []edit{{mendGo, "\tcase o.Summary.Seq > base.Summary.Seq:\n", "\tcase o == nil:\n"}},
-		suite: "journal", pkg: "internal/journal", run1: "TestDamagedLastCommitIsNotTorn",
+		suite: "journal", pkg: "internal/journal", run1: "TestDamagedLaterCommitIsNotTorn",
 		want: "the commit after an acknowledged one was damaged: <nil>",
 	},
 	{
@@ -487,7 +487,11 @@ var mutants = []mutant{
 	},
 	{
 		name: "annotation-moves-the-view", broken: "an annotation takes the handle to the newest state",
-		edits: []edit{{requestGo, "made := s.Base == nil && !s.Note ||", "made := true ||"}},
+		edits: []edit{
+			{requestGo, "moves := !s.Note ||", "moves := true ||"},
+			{requestGo, "made := s.Base == nil && !s.Note ||", "made := true ||"},
+			{requestGo, "len(j.list) == 0 && !s.Stay", "true"},
+		},
 		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
 		want: "view: got",
 	},
