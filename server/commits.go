@@ -264,15 +264,13 @@ func since(ctx context.Context, h *coppice.Session, after, until uint64) (entrie
 // move makes a move, an annotation or a claim on the commit in If-Match.
 func (s *Server) move(
 	ctx context.Context, q *request, k keys,
-	f func(context.Context, *coppice.Session, ...coppice.MoveOption) (coppice.Receipt, any, error),
+	f func(context.Context, *coppice.Session, ...coppice.MoveOption) (coppice.Receipt, error),
 ) (a answer, err error) {
 	made := q.made
 	err = s.write(ctx, q, func(ctx context.Context, h *coppice.Session) error {
-		r, doc, err := f(ctx, h, coppice.WithBase(made), coppice.WithKey(k.key), coppice.WithWriter(k.writer))
+		r, err := f(ctx, h, coppice.WithBase(made), coppice.WithKey(k.key), coppice.WithWriter(k.writer))
 		if err != nil {
-			if r, err = s.settled(ctx, h, err); err == nil {
-				doc = api.MovedOf(r)
-			}
+			r, err = s.settled(ctx, h, err)
 		}
 		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted) {
 			err = absentBase(ctx, h, made, err)
@@ -280,6 +278,10 @@ func (s *Server) move(
 		if errors.Is(err, coppice.ErrConflict) {
 			return lost(ctx, h, made, anewOnWinner, err)
 		}
+		if err != nil {
+			return err
+		}
+		doc, err := movedDoc(ctx, h, k.operation, r)
 		a = answer{etag: tagOf(r, made), doc: doc}
 		if len(q.r.Header.Values("If-Match")) == 0 { // its client has seen no commit
 			a.etag = ""
@@ -291,7 +293,7 @@ func (s *Server) move(
 
 // keys are what tells one write from others.
 type keys struct {
-	key, writer string
+	key, writer, operation string
 }
 
 // own runs f on a handle of its own, which shows the newest commit: that has to be the one in If-Match.

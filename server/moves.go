@@ -62,7 +62,7 @@ type partialBody struct {
 }
 
 // moving makes a move, an annotation or a claim.
-type moving[B any] func(context.Context, *coppice.Session, B, ...coppice.MoveOption) (coppice.Receipt, any, error)
+type moving[B any] func(context.Context, *coppice.Session, B, ...coppice.MoveOption) (coppice.Receipt, error)
 
 // moveOf registers a move of the head.
 func moveOf[B, O any](s *Server, name, summary string, f moving[B]) {
@@ -90,8 +90,8 @@ func registerMove[B, O any](s *Server, name, summary string, c condition, errors
 		if name == "claim" && writer == "" {
 			writer = unnamed
 		}
-		return s.move(ctx, &q.request, keys{q.Key, writer},
-			func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, any, error) {
+		return s.move(ctx, &q.request, keys{q.Key, writer, name},
+			func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, error) {
 				return f(ctx, h, b, o...)
 			})
 	})
@@ -116,30 +116,28 @@ func ownOf[B, O any](
 	})
 }
 
-func moved(r coppice.Receipt, err error) (coppice.Receipt, any, error) { return r, api.MovedOf(r), err }
-
 func (s *Server) describeMoves() {
 	moveOf[switchBody, api.Moved](s, "switch", "Move the head to a branch, with the state in force there",
 		func(
 			ctx context.Context, h *coppice.Session, b switchBody, o ...coppice.MoveOption,
-		) (coppice.Receipt, any, error) {
-			return moved(h.Switch(ctx, b.To, o...))
+		) (coppice.Receipt, error) {
+			return h.Switch(ctx, b.To, o...)
 		})
 	moveOf[branchBody, api.Moved](s, "branch", "Move the head to an entry, so that the next one begins a branch",
 		func(
 			ctx context.Context, h *coppice.Session, b branchBody, o ...coppice.MoveOption,
-		) (coppice.Receipt, any, error) {
-			return moved(h.Branch(ctx, b.Entry, &coppice.BranchOptions{Name: b.Name, Summary: b.Summary}, o...))
+		) (coppice.Receipt, error) {
+			return h.Branch(ctx, b.Entry, &coppice.BranchOptions{Name: b.Name, Summary: b.Summary}, o...)
 		})
 	moveOf[editBody, api.Moved](s, "edit", "Append another version of an entry, and move the head to it",
 		func(
 			ctx context.Context, h *coppice.Session, b editBody, o ...coppice.MoveOption,
-		) (coppice.Receipt, any, error) {
+		) (coppice.Receipt, error) {
 			d, err := api.Draft(b.Message)
 			if err != nil {
-				return coppice.Receipt{}, nil, badInput("message", err)
+				return coppice.Receipt{}, badInput("message", err)
 			}
-			return moved(h.Edit(ctx, b.Entry, d, o...))
+			return h.Edit(ctx, b.Entry, d, o...)
 		})
 	moveOf[targetBody, api.Rollback](s, "rollback", "Restore state, context and head as they were", rollback)
 	s.describeNotes()
@@ -147,20 +145,24 @@ func (s *Server) describeMoves() {
 
 func rollback(
 	ctx context.Context, h *coppice.Session, b targetBody, o ...coppice.MoveOption,
-) (coppice.Receipt, any, error) {
+) (coppice.Receipt, error) {
 	t, err := target("to", b.To)
 	if err != nil {
-		return coppice.Receipt{}, nil, err
+		return coppice.Receipt{}, err
 	}
-	r, err := h.Rollback(ctx, t, o...)
-	if err != nil {
-		return r, nil, err
+	return h.Rollback(ctx, t, o...)
+}
+
+// movedDoc is the answer to a move of the head, an annotation or a claim; that to a rollback has the state too.
+func movedDoc(ctx context.Context, h *coppice.Session, operation string, r coppice.Receipt) (any, error) {
+	if operation != "rollback" {
+		return api.MovedOf(r), nil
 	}
 	v, err := h.At(ctx, coppice.Target{Commit: r.Commit})
 	if err != nil {
-		return r, nil, err
+		return nil, err
 	}
-	return r, api.RollbackOf(r, v.Document().State), nil
+	return api.RollbackOf(r, v.Document().State), nil
 }
 
 // describeNotes registers the commits that leave the head where it is.
@@ -168,8 +170,8 @@ func (s *Server) describeNotes() {
 	noteOf[labelBody, api.Moved](s, "label", "Name an entry for people; the head stays",
 		func(
 			ctx context.Context, h *coppice.Session, b labelBody, o ...coppice.MoveOption,
-		) (coppice.Receipt, any, error) {
-			return moved(h.Label(ctx, b.Entry, b.Label, o...))
+		) (coppice.Receipt, error) {
+			return h.Label(ctx, b.Entry, b.Label, o...)
 		}, 409)
 	ownOf[snapshotBody, api.Snapshot](s, "snapshot", "Store the state of the newest commit as a snapshot",
 		func(ctx context.Context, h *coppice.Session, b snapshotBody) (coppice.Receipt, any, error) {
@@ -179,8 +181,8 @@ func (s *Server) describeNotes() {
 	noteOf[noBody, api.Moved](s, "claim", "Take over the session from writers of before",
 		func(
 			ctx context.Context, h *coppice.Session, _ noBody, o ...coppice.MoveOption,
-		) (coppice.Receipt, any, error) {
-			return moved(h.Claim(ctx, o...))
+		) (coppice.Receipt, error) {
+			return h.Claim(ctx, o...)
 		})
 	ownOf[compactBody, api.Compacted](s, "compact", "Replace the older part of the context with a summary",
 		func(ctx context.Context, h *coppice.Session, b compactBody) (coppice.Receipt, any, error) {

@@ -372,9 +372,9 @@ func (s *Server) patch(ctx context.Context, q *keyedWrite) (answer, error) {
 		delete(body.Meta, only.Key) // the session has it
 	}
 	change := coppice.InfoChange{Title: body.Title, Cwd: body.Cwd, Meta: body.Meta}
-	return s.move(ctx, &q.request, keys{q.Key, q.Writer},
-		func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, any, error) {
-			return moved(h.SetInfo(ctx, change, o...))
+	return s.move(ctx, &q.request, keys{q.Key, q.Writer, "info"},
+		func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, error) {
+			return h.SetInfo(ctx, change, o...)
 		})
 }
 

@@ -18,7 +18,8 @@ type Call struct {
 	// DoubtDigest is Digest as a repeated turn had it whose drafts the handle no longer has: those of the newest doubt
 	// belong to it. It counts if the newest doubt had the key.
 	DoubtDigest string
-	Based       bool // it names its base, or none is needed: the doubt of another call can be ended for it
+	Based       bool   // it names its base, or none is needed: the doubt of another call can be ended for it
+	Note        string // base of an annotation or a claim; "" = it is none, or the view
 }
 
 // Plan returns the step to store on the newest state that is known, nil if there is nothing to do. It is called again
@@ -154,7 +155,7 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 	if r == nil {
 		return j.idle(ctx, tip, c, step)
 	}
-	r.behind = behind
+	r.behind = behind && (kept || step.Note || step.Claim) // else its line follows what it was made on
 	// 5. They are sent, once.
 	out, err := j.send(ctx, r)
 	if err != nil {

@@ -25,6 +25,9 @@ func (h *Handle) note(ctx context.Context, k MoveOptions, reason string, plan jo
 	}
 	before := h.IO()
 	c := journal.Call{Key: k.Key, Digest: k.digest, Based: true}
+	if len(k.Base) == 36 { // a commit's id
+		c.Note = k.Base
+	}
 	res, err := h.j.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		step, err := plan(ctx, on)
 		if step == nil && k.Key != "" {
