@@ -25,8 +25,8 @@ func (h *Handle) note(ctx context.Context, k MoveOptions, reason string, plan jo
 	}
 	before := h.IO()
 	c := journal.Call{Key: k.Key, Digest: k.digest, Based: true}
-	if len(k.Base) == 36 { // a commit's id
-		c.Note = k.Base
+	if n := len(k.Base) - 36; n >= 0 { // a commit's id, with which a base that is no commit's may end
+		c.Note = k.Base[n:]
 	}
 	res, err := h.j.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		step, err := plan(ctx, on)
