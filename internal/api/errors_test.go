@@ -51,6 +51,7 @@ var described = []struct {
 	{errors.Join(coppice.ErrCommitUnknown, context.Canceled), "outcome-unknown", 6, 504},
 	{errors.Join(coppice.ErrCommitUnknown, syscall.ENOSPC), "outcome-unknown", 6, 504},
 	{errors.Join(syscall.ENOSPC, coppice.ErrCommitUnknown, coppice.ErrDeleteUnfinished), "outcome-unknown", 6, 504},
+	{coppice.ErrDeleteUnfinished, "delete-unfinished", 6, 503},
 	{coppice.ErrInDoubt, "in-doubt", 1, 503},
 	{context.Canceled, "interrupted", 130, 503},
 	{context.DeadlineExceeded, "interrupted", 130, 503},
