@@ -149,8 +149,8 @@ func story(t *testing.T, target *s3test.Target) {
 	if _, err := store.Open(ctx, "story", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("open after delete: %v", err)
 	}
-	if _, err := again.Commit(ctx, coppice.Turn{State: counter{}}); !errors.Is(err, coppice.ErrFenced) {
-		t.Errorf("commit after delete: %v, want ErrFenced", err)
+	if _, err := again.Commit(ctx, coppice.Turn{State: counter{}}); !errors.Is(err, coppice.ErrDeleted) {
+		t.Errorf("commit after delete: %v, want ErrDeleted", err)
 	}
 }
 

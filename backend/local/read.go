@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 
@@ -32,7 +33,19 @@ func (b *Backend) Get(ctx context.Context, key string, r backend.Range) ([]byte,
 	return p, info, nil
 }
 
-func (b *Backend) read(ctx context.Context, key string, r backend.Range) ([]byte, vfs.Stat, error) {
+// maxCuts bounds how often a read begins again because a Cut shortened the object meanwhile.
+const maxCuts = 12
+
+func (b *Backend) read(ctx context.Context, key string, r backend.Range) (p []byte, st vfs.Stat, err error) {
+	for range maxCuts {
+		if p, st, err = b.readOnce(ctx, key, r); !errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+	}
+	return p, st, err
+}
+
+func (b *Backend) readOnce(ctx context.Context, key string, r backend.Range) ([]byte, vfs.Stat, error) {
 	f, st, err := b.openWhole(ctx, key)
 	if err != nil {
 		return nil, vfs.Stat{}, err
@@ -120,7 +133,7 @@ func readAt(f vfs.File, p []byte, off int64) error {
 		return nil
 	}
 	if err == nil || err == io.EOF { //nolint:errorlint // ReaderAt's own contract
-		return io.ErrUnexpectedEOF // someone without the lock shortened it
+		return io.ErrUnexpectedEOF // a Cut shortened it, or someone without the lock
 	}
 	return err
 }

@@ -255,3 +255,62 @@ func TestLockFilesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// cutDisk calls a function once, before the next read of a file.
+type cutDisk struct {
+	vfs.FS
+	before func()
+}
+
+func (c *cutDisk) OpenFile(name string, flag int) (vfs.File, error) {
+	f, err := c.FS.OpenFile(name, flag)
+	return &cutFile{f, c}, err
+}
+
+type cutFile struct {
+	vfs.File
+	c *cutDisk
+}
+
+func (f *cutFile) ReadAt(p []byte, off int64) (int, error) {
+	if before := f.c.before; before != nil {
+		f.c.before = nil
+		before()
+	}
+	return f.File.ReadAt(p, off)
+}
+
+// An object that is cut while it is read is read as it is then.
+func TestReadDuringACut(t *testing.T) {
+	ctx, key := t.Context(), "sessions/a/log"
+	for name, tt := range map[string]struct {
+		r    backend.Range
+		want string
+		err  error
+	}{
+		"whole":            {backend.Range{}, "good", nil},
+		"the end":          {backend.Tail(4), "good", nil},
+		"what was cut off": {backend.Bytes(4, 4), "", backend.ErrRange},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := &cutDisk{FS: vfs.OS(t.TempDir())}
+			b, err := local.Open("", &local.Options{FS: disk})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			if _, err := b.Put(ctx, key, []byte("goodtorn"), backend.IfAbsent()); err != nil {
+				t.Fatal(err)
+			}
+			disk.before = func() {
+				if err := b.Cut(ctx, key, 4, []byte("torn")); err != nil {
+					t.Error(err)
+				}
+			}
+			p, info, err := b.Get(ctx, key, tt.r)
+			if string(p) != tt.want || !errors.Is(err, tt.err) || err == nil && info.Size != 4 {
+				t.Errorf("%q of %d bytes, %v; want %q, %v", p, info.Size, err, tt.want, tt.err)
+			}
+		})
+	}
+}

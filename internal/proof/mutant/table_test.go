@@ -172,7 +172,7 @@ var mutants = []mutant{
 	{
 		sample: true, name: "state-overwrites", broken: "a turn that moved only the document does not count as a conflict",
 		edits: []edit{{judgeGo, "a.Branch == st.Summary.Branch && a.sameDocument(st)\n", "(a.Branch == st.Summary.Branch || a.sameDocument(st))\n"}},
-		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace", size: "ci",
 		want: "which its writer never saw",
 	},
 	{
