@@ -2,6 +2,7 @@ package coppice_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/coppice-go/coppice"
@@ -58,7 +59,8 @@ func TestMovesWithKeys(t *testing.T) {
 				t.Helper()
 				before := h.Head()
 				again := must(move(h, ids, coppice.WithKey("once")))(t)
-				if !again.Repeated || again.Head != first.Head || again.Kept != first.Kept {
+				if !again.Repeated || again.Head != first.Head || again.Kept != first.Kept ||
+					!slices.Equal(again.IDs, first.IDs) {
 					t.Errorf("the repeat is %+v, was %+v", again, first)
 				}
 				if now := h.Head(); now.Seq < before.Seq || now.Seq > first.Seq && now.Seq != s.Head().Seq {

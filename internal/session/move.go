@@ -110,7 +110,11 @@ func (h *Handle) travel(
 	if err != nil {
 		return journal.Result{}, err
 	}
-	if res.IO = h.IO().Sub(before); res.Commit.Reason == "" || res.Repeated {
+	res.IO = h.IO().Sub(before)
+	if res.Repeated && res.Commit.Entries == 1 { // the entry of an Edit, or a summary
+		res.IDs = []string{res.Commit.Entry}
+	}
+	if res.Commit.Reason == "" || res.Repeated {
 		return res, nil // the head is there
 	}
 	h.endPartial(mark, res.Commit.Seq)
