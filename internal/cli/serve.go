@@ -274,13 +274,11 @@ func (s *service) run(ctx context.Context) error {
 		}
 	})
 	if s.tokens != nil {
-		running.Go(func() {
-			signals, ticks := make(chan os.Signal, 1), time.NewTicker(tokensEvery)
-			signal.Notify(signals, syscall.SIGHUP)
-			defer signal.Stop(signals)
-			defer ticks.Stop()
-			s.followTokens(ctx, signals, ticks.C)
-		})
+		signals, ticks := make(chan os.Signal, 1), time.NewTicker(tokensEvery)
+		signal.Notify(signals, syscall.SIGHUP) // before the address is printed: until then the signal ends the process
+		defer signal.Stop(signals)
+		defer ticks.Stop()
+		running.Go(func() { s.followTokens(ctx, signals, ticks.C) })
 	}
 	if len(s.o.follow) > 0 {
 		running.Go(func() {
