@@ -15,11 +15,7 @@ import (
 type Call struct {
 	Key    string // "" = none
 	Digest string // of what the write holds: the same key with another digest is ErrKeyReused; "" = not compared
-	// DoubtDigest is Digest as a repeated turn had it whose drafts the handle no longer has: those of the newest doubt
-	// belong to it. It counts if the newest doubt had the key.
-	DoubtDigest string
-	Based       bool   // it names its base, or none is needed: the doubt of another call can be ended for it
-	Note        string // base of an annotation or a claim; "" = it is none, or the view
+	Based  bool   // it names its base, or none is needed: the doubt of another call can be ended for it
 }
 
 // Plan returns the step to store on the newest state that is known, nil if there is nothing to do. It is called again
@@ -40,14 +36,10 @@ func (j *Journal) Hold(ctx context.Context, op string) (Held, error) {
 // Release gives the lock back.
 func (h Held) Release() { h.j.lock.free() }
 
-// Commit is Held.Commit under the lock.
+// Commit stores one step that does not depend on the state.
 func (j *Journal) Commit(ctx context.Context, step *Step) (Result, error) {
-	h, err := j.Hold(ctx, "commit")
-	if err != nil {
-		return Result{}, err
-	}
-	defer h.Release()
-	return h.Commit(ctx, step)
+	c := Call{Key: step.Key, Digest: step.Digest, Based: step.Base != nil || step.Claim || step.Note}
+	return j.Write(ctx, c, func(context.Context, *state.State) (*Step, error) { return step, nil })
 }
 
 // Write is Held.Write under the lock.
@@ -58,12 +50,6 @@ func (j *Journal) Write(ctx context.Context, c Call, plan Plan) (Result, error) 
 	}
 	defer h.Release()
 	return h.Write(ctx, c, plan)
-}
-
-// Commit stores one step that does not depend on the state.
-func (h Held) Commit(ctx context.Context, step *Step) (Result, error) {
-	c := Call{Key: step.Key, Digest: step.Digest, Based: step.Base != nil || step.Claim || step.Note}
-	return h.Write(ctx, c, func(context.Context, *state.State) (*Step, error) { return step, nil })
 }
 
 // Write stores one step: by one conditional PUT, or by one append and its sync. The errors say what happened to the

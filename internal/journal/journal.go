@@ -172,6 +172,14 @@ func storeFor(cfg *Config) *store.Store {
 	}
 }
 
+// Tools returns what a handle on the session of cfg would read and write with.
+func Tools(cfg Config) (*store.Store, *store.History) {
+	cfg.Limits = cfg.Limits.OrDefaults()
+	s := storeFor(&cfg)
+	s.Bind(cfg.Since)
+	return s, store.NewHistory(s, nil)
+}
+
 // State returns the state that the caller sees. It is immutable.
 func (j *Journal) State() *state.State {
 	j.mu.Lock()

@@ -111,10 +111,9 @@ func (j *Journal) repeat(ctx context.Context, tip *state.State, c Call, k *keyed
 		j.followTip()
 		j.mu.Unlock()
 	}
-	kept := k.commit.Kept != "" && k.commit.Kept == k.commit.Branch
 	return Result{
 		Commit: k.commit, State: st, Kept: k.commit.Kept, Repeated: true, Line: k.line,
-		Behind: kept || c.Note != "" && c.Note != k.commit.Parent,
+		Behind: k.commit.Kept != "" && k.commit.Kept == k.commit.Branch,
 	}, nil
 }
 

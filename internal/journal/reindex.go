@@ -5,18 +5,9 @@ import (
 	"errors"
 
 	"github.com/coppice-go/coppice/internal/journal/state"
-	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// Tools returns what a handle on the session of cfg would read and write with.
-func Tools(cfg Config) (*store.Store, *store.History) {
-	cfg.Limits = cfg.Limits.OrDefaults()
-	s := storeFor(&cfg)
-	s.Bind(cfg.Since)
-	return s, store.NewHistory(s, nil)
-}
-
-// Reindex makes the id index of cfg's session anew, and puts it in force: where objects are only replaced with a commit
+// Reindex writes the id index of cfg's session again, and puts it in force: where objects are only replaced with a commit
 // of the reason "repair", on a disk with a checkpoint of the newest commit.
 func Reindex(ctx context.Context, cfg Config) (err error) {
 	j, err := Open(ctx, cfg)

@@ -172,7 +172,8 @@ func (j *Journal) Tidy(ctx context.Context) error {
 	}
 	a, appends := j.strategy.(*appendStrategy)
 	if !appends {
-		_, err := h.Commit(ctx, settling())
+		plan := func(context.Context, *state.State) (*Step, error) { return settling(), nil }
+		_, err := h.Write(ctx, Call{Based: true}, plan)
 		return err
 	}
 	if err := j.rollNow(ctx); err != nil {

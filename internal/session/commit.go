@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Commit says what a commit saves beside the pending entries.
+// Commit is what a commit stores besides the buffer.
 type Commit struct {
 	Reason, Key, Digest string
 	Edit                *Edit
@@ -221,7 +221,7 @@ func (h *Handle) step(
 		return nil, err
 	}
 	if base != nil {
-		p.step.Stay = v.unsaved || v.held != nil
+		p.step.Stay = v.more()
 		if err := h.apart(p.step.Entries); err != nil {
 			return nil, err
 		}
@@ -240,7 +240,7 @@ func (h *Handle) step(
 		if edit = v.held.then(edit); v.items != nil || v.unsaved {
 			edit = edit.then(&Edit{context: v.encodeItems(), own: p.step.Entries, setContext: true})
 		}
-		p.step.MayIdle = p.step.MayIdle && v.held == nil && !v.unsaved
+		p.step.MayIdle = p.step.MayIdle && !v.more()
 		p.blobs = v.blobs(p.step.Entries)
 	}
 	if edit.changes() {
@@ -318,7 +318,7 @@ func (h *Handle) stepFrom(
 	if err != nil {
 		return nil, err
 	}
-	h.look(func(v *view) { step.Stay = v.unsaved || v.held != nil })
+	h.look(func(v *view) { step.Stay = v.more() })
 	h.holdBlobs(step.Entries)
 	step.Branch, step.Kept, step.Window, step.Seen = mv.branch, mv.kept, mv.window, mv.seen
 	from := mv.at
@@ -345,7 +345,7 @@ func (h *Handle) stepFrom(
 	return &prepared{step: step, from: h.State()}, nil
 }
 
-// edit returns the change of the document that a turn makes in the one in force where the move arrived.
+// edit returns the change of the document that a move makes, and a turn with it, in the one in force where it arrived.
 func (mv *move) edit(own *Edit, entries []*journal.Entry) func(checkpoint.Document) checkpoint.Document {
 	doc := *mv.doc
 	if doc.Settings = mv.setting; doc.Context != nil {

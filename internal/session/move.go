@@ -67,15 +67,10 @@ func (k MoveOptions) of(parts ...string) MoveOptions {
 
 // step is the move's.
 func (mv *move) step(k MoveOptions) *journal.Step {
-	doc := *mv.doc
-	doc.Settings = mv.setting
 	step := &journal.Step{
 		Move: true, Reason: mv.reason, Key: k.Key, Digest: k.digest, Writer: k.Writer, Branch: mv.branch,
-		Kept:   mv.kept,
-		Window: mv.window, Seen: mv.seen,
-		Keyframe: mv.reason == "rollback",
-		Head:     &mv.at, Entries: mv.added, Outline: &mv.outline,
-		Edit: func(checkpoint.Document) checkpoint.Document { return doc },
+		Kept: mv.kept, Window: mv.window, Seen: mv.seen, Keyframe: mv.reason == "rollback",
+		Head: &mv.at, Entries: mv.added, Outline: &mv.outline, Edit: mv.edit(nil, mv.added),
 	}
 	if n := len(mv.added); n > 0 {
 		at := journal.PlaceAt(mv.added[n-1])
@@ -152,7 +147,7 @@ func (h *Handle) show(
 
 // uncommitted reports whether the buffer holds anything.
 func (h *Handle) uncommitted() (yes bool) {
-	h.look(func(v *view) { yes = len(v.Open) > 0 || v.unsaved || v.held != nil })
+	h.look(func(v *view) { yes = len(v.Open) > 0 || v.more() })
 	return yes
 }
 
@@ -195,7 +190,7 @@ func (h *Handle) prepared(ctx context.Context, p *planned, on *state.State) (*jo
 	}
 	step := mv.step(p.k)
 	step.Base = base
-	h.look(func(v *view) { step.Stay = v.unsaved || v.held != nil })
+	h.look(func(v *view) { step.Stay = v.more() })
 	return step, nil
 }
 
@@ -258,16 +253,11 @@ func (h *Handle) grow(
 	if mv.added, _, err = h.build(mv.drafts, mv.at, known, h.j.Pending); err != nil {
 		return nil, err
 	}
-	doc := *mv.doc
+	h.holdBlobs(mv.added)
 	own := make([]transcript.Entry, len(mv.added))
 	for i, e := range mv.added {
-		h.j.HoldBlobs(e.Blobs)
 		own[i] = e.Head.Entry(0)
-		if doc.Context != nil && Speaks(e.Head.Type) {
-			doc.Context = append(slices.Clip(doc.Context), transcript.Item{Entry: e.ID})
-		}
 	}
-	mv.doc = &doc
 	mv.setting = transcript.RestoreWorkingContext(profile, -1, mv.setting, 0, own).Settings()
 	return append(slices.Clip(path), own...), nil
 }

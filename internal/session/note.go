@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
@@ -25,9 +26,6 @@ func (h *Handle) note(ctx context.Context, k MoveOptions, reason string, plan jo
 	}
 	before := h.IO()
 	c := journal.Call{Key: k.Key, Digest: k.digest, Based: true}
-	if n := len(k.Base) - 36; n >= 0 { // a commit's id, with which a base that is no commit's may end
-		c.Note = k.Base[n:]
-	}
 	res, err := h.j.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		step, err := plan(ctx, on)
 		if step == nil && k.Key != "" {
@@ -47,10 +45,12 @@ func (h *Handle) note(ctx context.Context, k MoveOptions, reason string, plan jo
 		return journal.Result{}, err
 	}
 	res.IO, res.IDs = h.IO().Sub(before), nil
-	if res.Commit.Reason == "" || res.Repeated {
-		return res, nil
+	if res.Repeated { // the service marks the id of a base that is to hold for repeats alone
+		res.Behind = k.Base != "" && k.Base != Newest && !strings.HasSuffix(k.Base, res.Commit.Parent)
 	}
-	h.after(res)
+	if res.Commit.Reason != "" {
+		h.after(res)
+	}
 	return res, nil
 }
 

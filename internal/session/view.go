@@ -31,6 +31,9 @@ type view struct {
 	wish      *journal.Config    // may want another profile or bound than the session has
 }
 
+// more reports whether the handle has more than entries that is not stored: a context, or what deferred commits hold.
+func (v *view) more() bool { return v.unsaved || v.held != nil }
+
 // sync brings the view up to date; h.mu is held.
 func (h *Handle) sync() *view {
 	now := h.j.View()
