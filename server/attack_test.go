@@ -362,16 +362,7 @@ func costOfFollowers(t *testing.T, followers int) backend.IO {
 	s.do("POST", commits, hello("x"), "If-Match: *").want(t, 200)
 	var list []*bufio.Scanner
 	for range followers {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/sessions/s/events?after=0", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = resp.Body.Close() }()
-		list = append(list, bufio.NewScanner(resp.Body))
+		list = append(list, bufio.NewScanner(s.stream("/v1/sessions/s/events?after=0")))
 	}
 	each := func(id string) {
 		for _, sc := range list {

@@ -204,16 +204,7 @@ func TestFollowerFarBehind(t *testing.T) {
 	s.create("s")
 	const total = 80
 	follow := func() *bufio.Scanner {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/sessions/s/events?after=0", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = resp.Body.Close() })
-		return bufio.NewScanner(resp.Body)
+		return bufio.NewScanner(s.stream("/v1/sessions/s/events?after=0"))
 	}
 	all := func(in *bufio.Scanner) {
 		t.Helper()

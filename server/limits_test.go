@@ -110,15 +110,7 @@ func TestTenantsHaveTheirPart(t *testing.T) {
 		s.do("PUT", "/t/"+tenant+"/v1/sessions/s", `{}`, "If-None-Match: *").want(t, 201)
 	}
 	const events = "/v1/sessions/s/events"
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/t/acme"+events, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
+	s.stream("/t/acme" + events)
 	for _, query := range []string{"", "?after=0&wait=1"} {
 		s.do("GET", "/t/acme"+events+query, "").want(t, 503)
 	}

@@ -123,6 +123,21 @@ func (r reply) want(t testing.TB, status int) map[string]any {
 
 func (r reply) etag() string { return r.Header.Get("ETag") }
 
+// stream returns the body of a GET, which ends with the test.
+func (s *site) stream(path string) io.Reader {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, http.NoBody)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp.Body
+}
+
 // create creates a session and returns its ETag.
 func (s *site) create(id string) string {
 	s.t.Helper()

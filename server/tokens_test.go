@@ -307,16 +307,7 @@ func TestTenantsComeAndGo(t *testing.T) {
 		t.Errorf("opened %v", opened)
 	}
 	for _, tenant := range []string{"acme", "other"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/t/"+tenant+"/v1/sessions/s/events",
-			nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = resp.Body.Close() }()
+		s.stream("/t/" + tenant + "/v1/sessions/s/events")
 	}
 	if p := s.do("GET", "/t/third/v1/sessions", "").want(t, 503); p["code"] != "busy" {
 		t.Errorf("%v", p)
