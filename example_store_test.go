@@ -86,7 +86,7 @@ func ExampleSession_Commit_conflict() {
 		panic(err)
 	}
 	fmt.Println("kept as a branch:", r.Kept != "")
-	if err := b.Reload(ctx); err != nil { // goes on from the winner's head
+	if err := b.Reload(ctx); err != nil { // to the winner's head
 		panic(err)
 	}
 	c, _ := b.Context(ctx)

@@ -18,9 +18,9 @@ type InfoChange struct {
 }
 
 // SetInfo changes title, working directory and metadata of the session in one commit of reason "info". It is an
-// annotation: it is made on the newest state, whoever committed last, and moves nothing. The values are the session's,
-// not a branch's: navigation does not bring older ones back. Of two writers the later one counts, for each key by
-// itself. If nothing would change nothing is committed, and the receipt names the newest commit.
+// annotation: it applies to the newest state, and changes neither head nor branch. The values are the session's, not a
+// branch's: navigation does not restore older ones. Of two changes of one key the later one counts. If nothing would
+// change nothing is committed, and the receipt names the newest commit.
 //
 // Metadata over its limits is backend.ErrTooLarge, and nothing was applied.
 func (s *Session) SetInfo(ctx context.Context, c InfoChange, opts ...MoveOption) (Receipt, error) {

@@ -114,8 +114,8 @@ func TestTornKeptTurnDoesNotMoveTheSession(t *testing.T) {
 	}
 }
 
-// A fenced handle stays fenced when a turn of its was kept: later turns are ErrFenced, or kept, until Claim takes the
-// session back or Reload goes on from its head.
+// A fenced handle stays fenced after one of its turns was kept: later turns are ErrFenced, or kept, until the handle
+// claims the session or reloads it.
 func TestKeepingDoesNotLiftAFence(t *testing.T) {
 	for name, lift := range map[string]func(t *testing.T, s *coppice.Session){
 		"claim": func(t *testing.T, s *coppice.Session) {

@@ -121,7 +121,7 @@ func TestAppliedThenSuperseded(t *testing.T) {
 			if _, err := j.Commit(t.Context(), late); !errors.Is(err, journal.ErrConflict) {
 				t.Errorf("the next commit: %v, want a conflict", err)
 			}
-			res, err := beside(t.Context(), j, late)
+			res, err := keepBoth(t.Context(), j, late)
 			if err != nil || res.Kept == "" {
 				t.Fatalf("kept: %+v, %v", res, err)
 			}
@@ -131,7 +131,7 @@ func TestAppliedThenSuperseded(t *testing.T) {
 	}
 }
 
-// Our request is lost, and others commit meanwhile: that is a conflict, and nothing of ours is stored,
+// Our request is lost, and others commit meanwhile: that is a conflict, and nothing of the request is stored,
 // until it is committed again to be kept as a branch.
 func TestLostRequestThenConflict(t *testing.T) {
 	for _, others := range []int{1, 70} {
@@ -153,7 +153,7 @@ func TestLostRequestThenConflict(t *testing.T) {
 		}
 		l.failed["turn"] = err
 		w.check(l)
-		res, err := beside(t.Context(), j, turn)
+		res, err := keepBoth(t.Context(), j, turn)
 		if err != nil || !strings.HasPrefix(res.Kept, "conflict-") {
 			t.Fatalf("kept: %+v, %v", res, err)
 		}
@@ -264,7 +264,7 @@ func TestZombieRequest(t *testing.T) {
 	if _, err = j.Settle(t.Context(), ""); !errors.Is(err, journal.ErrFenced) {
 		t.Errorf("settle: %v", err)
 	}
-	kept, err := beside(t.Context(), j, zombie)
+	kept, err := keepBoth(t.Context(), j, zombie)
 	if err != nil || kept.Kept == "" {
 		t.Fatalf("kept: %+v, %v", kept, err)
 	}

@@ -199,7 +199,7 @@ func behindAnObject(w *world, folder string, kind fault.Kind, turns int) {
 	if !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("the slow one's next commit: %v", err)
 	}
-	l.acked["slow"] = must(beside(t.Context(), j, slow))(t).Commit.Commit
+	l.acked["slow"] = must(keepBoth(t.Context(), j, slow))(t).Commit.Commit
 	if err := j.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -191,7 +191,7 @@ func (c *chaos) recover(ctx context.Context, j *journal.Journal, s *journal.Step
 		case unknown || j.InDoubt():
 			r, err = j.Settle(ctx, "")
 		case lost:
-			r, err = beside(ctx, j, s)
+			r, err = keepBoth(ctx, j, s)
 		default:
 			r, err = j.Commit(ctx, s)
 		}

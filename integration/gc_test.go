@@ -55,7 +55,7 @@ func (m *market) life(name string, rng *rand.Rand) {
 		s.KeepBoth = true
 		r, err := j.Commit(host.ctx, s)
 		if errors.Is(err, journal.ErrFenced) { // another claimed it: the turn is kept
-			r, err = beside(host.ctx, j, s)
+			r, err = keepBoth(host.ctx, j, s)
 		}
 		dead := len(host.Faults()) > 0
 		if err != nil && !dead {

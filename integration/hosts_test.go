@@ -140,7 +140,7 @@ func manyHosts(w *world, keep bool) {
 
 // A claim fences the host before it: its commit, which comes before its next side effect, is refused, is not kept by
 // the handle's KeepBoth, and stores nothing. The turn's own KeepBoth keeps it as a branch and takes nothing: the new
-// host goes on as if nothing had been. The newest claim holds.
+// host commits as before. The newest claim holds.
 func TestFencedHost(t *testing.T) {
 	onStores(t, func(t *testing.T, w *world) {
 		ctx := t.Context()

@@ -97,8 +97,8 @@ func step(j *journal.Journal, id string) *journal.Step {
 	}}
 }
 
-// beside stores a step that lost as a branch.
-func beside(ctx context.Context, j *journal.Journal, s *journal.Step) (journal.Result, error) {
+// keepBoth stores a step that meets a conflict as a branch.
+func keepBoth(ctx context.Context, j *journal.Journal, s *journal.Step) (journal.Result, error) {
 	s.KeepBoth, s.KeepFenced = true, true
 	return j.Commit(ctx, s)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/importer"
 )
 
-// Two files of one session, of which one is longer, are one session with the messages of the longer one.
+// Two files of one session are imported as one session. It has the messages of the longer file.
 func TestImportTotal(t *testing.T) {
 	var total ImportTotal
 	for _, r := range []importer.Result{

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
-// Reindex writes the id index of cfg's session again, and puts it in force: where objects are only replaced with a commit
+// Reindex writes the id index of cfg's session again, and publishes it: where objects are only replaced with a commit
 // of the reason "repair", on a disk with a checkpoint of the newest commit.
 func Reindex(ctx context.Context, cfg Config) (err error) {
 	j, err := Open(ctx, cfg)

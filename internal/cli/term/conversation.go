@@ -14,7 +14,7 @@ import (
 // ConversationOptions say how a Conversation shows entries.
 type ConversationOptions struct {
 	Full  bool                // whole results of tools and notes of programs, and what the model thought
-	Data  bool                // also the entries of which HasWords reports that they have none
+	Data  bool                // also the entries without words: see HasWords
 	Short func(string) string // shortens ids; nil = not
 	Label func(id string) string
 }
