@@ -50,6 +50,9 @@ func TestAgain(t *testing.T) {
 				if _, err := first.Commit(bg, coppice.Turn{State: name}); !errors.Is(err, coppice.ErrDeleted) {
 					t.Errorf("a writer of the deleted session: %v", err)
 				}
+				if _, err := first.Append(bg, entry.User("late")); !errors.Is(err, coppice.ErrDeleted) {
+					t.Errorf("append to what was deleted: %v, want ErrDeleted", err)
+				}
 				if err := first.Reload(bg); !errors.Is(err, coppice.ErrDeleted) {
 					t.Errorf("a reader of the deleted session: %v", err)
 				}

@@ -28,8 +28,8 @@ func lost(t *testing.T, store *coppice.Store, o *coppice.SessionOptions) (loser,
 	return loser, winner, err
 }
 
-// ErrConflict: nothing of ours is stored, what was appended stays, the winner is told; the turn again with KeepBoth
-// becomes a branch, and the head stays the winner's.
+// After ErrConflict nothing of the losing turn is stored, what was appended stays, and the error names the winner. The
+// same turn with KeepBoth becomes a branch, and the head stays the winner's.
 func TestConflictKept(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		loser, winner, err := lost(t, store, nil)
@@ -88,7 +88,7 @@ func TestConflictReload(t *testing.T) {
 	})
 }
 
-// KeepBoth keeps the loser's turn within Commit; Reload goes on.
+// With KeepBoth Commit stores the losing turn as a branch. The handle continues after Reload.
 func TestKeepBoth(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", &coppice.SessionOptions{KeepBoth: true})

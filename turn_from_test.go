@@ -98,9 +98,9 @@ func TestTurnFromIsATurn(t *testing.T) {
 		same(t, "repeated", again.Repeated, true)
 		same(t, "ids", again.IDs, r.IDs)
 		turn.From = &all[1]
-		if _, err := mine.Commit(bg, turn); !errors.Is(err, coppice.ErrKeyReused) {
-			t.Fatalf("another place under the key: %v, want ErrKeyReused", err)
-		}
+		_, err := mine.Commit(bg, turn)
+		isErr(t, "another place under the key", err, coppice.ErrKeyReused)
+		same(t, "text", err.Error(), "commit s: the idempotency key belongs to another turn")
 		same(t, "buffer", texts(t, mine), "u1 a1 u2 a2 draft")
 		h := open(t, store, "s")
 		must(h.Switch(bg, r.Kept))(t)
@@ -184,6 +184,10 @@ func TestWriters(t *testing.T) {
 			}
 		}
 		must(s.Label(bg, all[0], "x", by))(t) // made on nothing in particular
+		other := open(t, store, "s")          // as of another server
+		_, err := other.Commit(bg, turn("b", base))
+		isErr(t, "b, through another handle", err, coppice.ErrFenced)
+		must(other.Label(bg, all[0], "y", coppice.WithBase(base), coppice.WithWriter("a")))(t)
 		mine := must(s.Commit(bg, turn("a", base)))(t)
 		must(s.Commit(bg, turn("b", mine.Commit)))(t)
 		var writers []string
@@ -192,7 +196,7 @@ func TestWriters(t *testing.T) {
 				writers = append(writers, c.Writer)
 			}
 		}
-		same(t, "writers", fmt.Sprint(writers), "[b a b a]")
+		same(t, "writers", fmt.Sprint(writers), "[b a a b a]")
 	})
 }
 

@@ -204,6 +204,8 @@ func TestRuleOfDoubt(t *testing.T) {
 					isErr(t, "commit", unknown, coppice.ErrCommitUnknown)
 					_, err := s.Append(bg, entry.User("u3"))
 					isErr(t, "append in doubt", err, coppice.ErrInDoubt)
+					_, err = s.Settle(ctx, "")
+					isErr(t, "settle, of a caller who has gone", err, coppice.ErrCommitUnknown)
 					same(t, "context", texts(t, s), "u1 u2")
 					b.Clear()
 					ok(t, ask(s, turn, unknown))

@@ -102,3 +102,28 @@ func TestWatchGrow(t *testing.T) {
 		})
 	}
 }
+
+// A handle that has met another writer's commit watches it at once, and waits for no poll.
+func TestWatchAfterAConflict(t *testing.T) {
+	for kind, b := range backends {
+		t.Run(kind, func(t *testing.T) {
+			o := fixedOptions()
+			o.Poll = 24 * time.Hour
+			store := b(t)
+			s := create(t, newStore(t, store, o), "s", nil)
+			first := commit(t, s, state{Turns: 1})
+			other := open(t, newStore(t, store, o), "s") // as in another process
+			won := commit(t, other, state{Turns: 2})
+			_, err := s.Commit(bg, coppice.Turn{State: state{Turns: 3}})
+			isErr(t, "commit", err, coppice.ErrConflict)
+			ctx, cancel := context.WithTimeout(bg, 30*time.Second)
+			defer cancel()
+			for c, err := range s.Watch(ctx, first.Seq) {
+				ok(t, err)
+				same(t, "the winner", c.Commit.Commit, won.Commit)
+				return
+			}
+			t.Error("it is not shown")
+		})
+	}
+}

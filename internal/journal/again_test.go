@@ -28,7 +28,7 @@ func (w *world) again(b backend.Backend) *Journal {
 
 const image = "an image" // that deletable stores, too
 
-// life gives a new incarnation an image, several segments and a snapshot.
+// life commits an image and several segments in a new incarnation, and makes a snapshot.
 func (w *world) life(j *Journal, name string) error {
 	ctx := w.t.Context()
 	if _, err := j.PutBlob(ctx, []byte(image)); err != nil {
@@ -227,7 +227,7 @@ func TestDeleteIsOfOneIncarnation(t *testing.T) {
 }
 
 // Two processes begin a session under a deleted id. At any call of the one the other begins its own, and then deletes
-// it, and then begins another: exactly one session is there at the end, and its creator was told so.
+// it, and then begins another: exactly one session exists at the end, and the call that created it returned no error.
 func TestTwoBeginAgain(t *testing.T) {
 	acts := map[string][]string{"begins": {"a"}, "deletes": {"a", "delete"}, "begins twice": {"a", "delete", "c"}}
 	both(t, func(t *testing.T, open func() backend.Backend) {

@@ -75,12 +75,22 @@ func (h Held) Write(ctx context.Context, c Call, plan Plan) (Result, error) {
 		r, err := j.try(ctx, c, plan)
 		m, lost := errors.AsType[*moved](err)
 		if !lost {
+			j.meets(err)
 			return r, err
 		}
 		j.follow(m.now)
 	}
 	return Result{}, j.notApplied("commit",
 		fmt.Errorf("the head moved %d times in a row: %w", j.cfg.Limits.Attempts, backend.ErrBusy))
+}
+
+// meets notes that a write met the deletion of the session: Append refuses entries from then on.
+func (j *Journal) meets(err error) {
+	if errors.Is(err, store.ErrDeleted) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.deleted = err
+	}
 }
 
 // moved says that nothing was stored, and that now is newer than the state that the write was composed on.

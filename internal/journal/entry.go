@@ -7,7 +7,6 @@ import (
 
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal/state"
-	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -163,8 +162,8 @@ func (h Held) Append(build Build) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
-	case j.tip.Summary.Tombstone:
-		return store.Deleted(j.tip.Object(false))
+	case j.deleted != nil:
+		return j.deleted
 	case j.doubt != nil:
 		return j.notApplied("append", ErrInDoubt)
 	case j.fences(j.tip, j.view.Summary.Seq):

@@ -51,6 +51,7 @@ type Journal struct {
 	claim     uint64       // seq of the newest own claim
 	claimant  string       // Step.Writer of that claim
 	committed bool         // a commit of this handle is in the history
+	deleted   error        // a write met the deletion of the session, which is for ever; nil = none did
 
 	// The buffer: what was appended and is not stored.
 	list    []*Entry          // in append order

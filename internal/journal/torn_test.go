@@ -454,3 +454,41 @@ func TestTornBytesOutliveACrashedRecovery(t *testing.T) {
 		}
 	}
 }
+
+// cutting calls a function once, between a look at the size of a log and the read of a part of it.
+type cutting struct {
+	backend.Appender
+	good, torn int64 // the part: where it begins, and its length
+	before     func()
+}
+
+func (c *cutting) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	if f := c.before; f != nil && r == backend.Bytes(c.good, c.torn) {
+		c.before = nil
+		f()
+	}
+	return c.Appender.Get(ctx, key, r)
+}
+
+// Another process cuts torn bytes off between the look at the log and the read of them: the commit looks again.
+func TestLogIsCutWhileItIsRead(t *testing.T) {
+	b := &cutting{Appender: memory.NewAppender()}
+	w := newWorld(t, b)
+	j := w.create("s1")
+	w.turn(j, "e0", "0")
+	key := w.keys(layout.Transcript)[0]
+	good, torn := int64(len(w.object(key))), []byte(`{"type":"mess`)
+	if _, err := b.Append(t.Context(), key, good, torn); err != nil {
+		t.Fatal(err)
+	}
+	b.good, b.torn = good, int64(len(torn))
+	b.before = func() {
+		if err := b.Cut(t.Context(), key, good, torn); err != nil {
+			t.Error(err)
+		}
+	}
+	w.turn(j, "e1", "1")
+	if diff := cmp.Diff([]string{"e0", "e1"}, w.ids(w.open("s1"))); diff != "" || b.before != nil {
+		t.Errorf("a reader sees %s; the log was cut: %v", diff, b.before == nil)
+	}
+}

@@ -16,7 +16,7 @@ func (h *Handle) Claim(ctx context.Context, k MoveOptions) (journal.Result, erro
 
 // Settle finds out what happened to a commit of unknown outcome: see journal.Journal.Settle.
 func (h *Handle) Settle(ctx context.Context, commit string) (journal.Result, error) {
-	if err := h.Writable(ctx); err != nil {
+	if err := h.Writable(context.WithoutCancel(ctx)); err != nil { // a doubt stays unknown, also if ctx is done
 		return journal.Result{}, err
 	}
 	before := h.IO()
