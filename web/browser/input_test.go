@@ -122,8 +122,8 @@ func (p *tab) swipe(selector string, by float64) {
 		call(p, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: points})
 	}
 	touch(input.DispatchTouchEventTypeTouchStart, x)
-	for i := 1.0; i <= 4; i++ {
-		touch(input.DispatchTouchEventTypeTouchMove, x+by*i/4)
+	for i := 1.0; i <= 12; i++ {
+		touch(input.DispatchTouchEventTypeTouchMove, x+by*i/12)
 	}
 	touch(input.DispatchTouchEventTypeTouchEnd, 0)
 }

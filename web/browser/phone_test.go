@@ -98,13 +98,13 @@ func TestSwipe(t *testing.T) {
 	second := ".talk article|" + rephrased
 	p.see(second)
 	kept := d.keepsHead(t, demostore.Main)
-	p.swipe(second+" >> .md", -120) // there is no third one
+	p.swipe(second+" >> .md", -300) // there is no third one
 	p.settled()
 	p.see(second)
-	p.swipe(second+" >> .md", 120)
+	p.swipe(second+" >> .md", 300)
 	p.see(".talk article|" + firstOne)
 	p.miss(second)
-	p.swipe(".talk article|"+firstOne+" >> .md", -120)
+	p.swipe(".talk article|"+firstOne+" >> .md", -300)
 	p.see(second)
 	p.waitQuery("line", "")
 	kept()

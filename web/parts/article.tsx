@@ -43,7 +43,7 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
   return (
     <article ref={box} id={"e-" + entry.id} data-key={entry.id} tabIndex={at ? 0 : -1} aria-posinset={place} aria-setsize={of}
       aria-current={at ? "true" : undefined} aria-label={nameOf(item, now, mark?.version ?? 0, mark?.of ?? 0)}
-      class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "")}
+      class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "") + (mark && mark.of > 1 ? " swiped" : "")}
       onClick={(e) => clicked(e, entry.id)} onFocusIn={() => point(true)}
       onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}
       {...(mark && mark.of > 1 ? onSwipe((by, e) => void choose(mark, by, offset(e))) : {})}>
