@@ -22,9 +22,10 @@ type Original struct {
 	Size int64
 }
 
-// Parts by which a file grows are merged once there are many small ones: a byte is written again at most four times.
+// Parts by which a file grows are merged once there are many small ones of about one size, so a byte of a part of
+// leastPart is written again at most three times.
 const (
-	mergedParts = 8       // that many of one size or smaller become one
+	mergedParts = 8       // that many of one size become one, with smaller ones among them
 	leastPart   = 4 << 10 // bytes; each size is mergedParts times the one before
 	wholePart   = 2 << 20 // bytes of a part that is never merged
 )
@@ -97,17 +98,24 @@ func (s *Store) putPart(ctx context.Context, raw []byte) (storedPart, error) {
 	return part, s.Create(ctx, key, codec.Compress(nil, raw, codec.Default))
 }
 
-// merge makes one part of the last ones, where there are mergedParts of a size or smaller.
+// merge makes one part of the last ones, where there are mergedParts of a size. A larger one before them stays.
 func (s *Store) merge(ctx context.Context, parts []storedPart) ([]storedPart, error) {
 	from := len(parts)
-	for limit := int64(leastPart); limit <= wholePart && len(parts)-from < mergedParts; limit *= mergedParts {
-		for from > 0 && parts[from-1].size < limit {
-			from--
+	for least, limit := int64(0), int64(leastPart); limit <= wholePart; least, limit = limit, limit*mergedParts {
+		alike := 0
+		for ; from > 0 && parts[from-1].size < limit; from-- {
+			if parts[from-1].size >= least {
+				alike++
+			}
+		}
+		if alike >= mergedParts {
+			return s.mergeFrom(ctx, parts, from)
 		}
 	}
-	if len(parts)-from < mergedParts {
-		return parts, nil
-	}
+	return parts, nil
+}
+
+func (s *Store) mergeFrom(ctx context.Context, parts []storedPart, from int) ([]storedPart, error) {
 	var raw bytes.Buffer
 	for _, part := range parts[from:] {
 		key := layout.OriginalKey(s.Session, s.Since(), part.sum)

@@ -241,6 +241,36 @@ func TestGrowOriginal(t *testing.T) {
 	}
 }
 
+// Small growths do not write a large last part again: what is stored in all is that part, and each growth a few times.
+func TestGrowOriginalLeavesLargeParts(t *testing.T) {
+	s, raw := newStore(), bytesOf(wholePart-1)
+	s.Part = wholePart
+	sum, err := s.PutOriginal(t.Context(), bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const growths, size = 100, 300
+	for i := range growths {
+		more := bytesOf(size + i)
+		was := Original{sum, int64(len(raw))}
+		raw = append(raw, more...)
+		h := sha256.Sum256(raw)
+		sum = hex.EncodeToString(h[:])
+		if err := s.GrowOriginal(t.Context(), was, Original{sum, int64(len(raw))}, bytes.NewReader(more)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored := 0
+	for _, key := range keysOf(t, s.Backend) {
+		if strings.HasSuffix(key, ".zst") {
+			stored += len(get(t, s.Backend, layout.OriginalKey("s", 0, strings.TrimSuffix(key, ".zst"))))
+		}
+	}
+	if most := len(raw) + 5*growths*size; stored > most {
+		t.Errorf("%d bytes of parts for a file of %d; want at most %d", stored, len(raw), most)
+	}
+}
+
 // A growth leaves the list of an earlier try in force, however that cut the same bytes, and refuses what does not fit.
 func TestGrowOriginalAgain(t *testing.T) {
 	s, raw := newStore(), bytesOf(5*partSize)
