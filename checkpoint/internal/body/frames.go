@@ -2,6 +2,7 @@ package body
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/coppice-go/coppice/codec"
 )
@@ -158,6 +159,7 @@ func recut(raw []byte, lines [][]byte) [][]byte {
 
 // spread appends lines to the loose bytes.
 func (p *Packer) spread(lines [][]byte) {
+	p.Loose = slices.Grow(p.Loose, size(lines))
 	for _, l := range lines {
 		p.Loose = append(p.Loose, l...)
 	}
