@@ -67,7 +67,8 @@ func remembered(t *testing.T, file string) []string {
 	return out
 }
 
-// What commands commit is in the history without being asked for: nobody has to call history first.
+// What commands commit is in the index before history is called. What an import brings is not: history reads it then,
+// and the import of a line that was added to a large file does not read the session twice.
 func TestCommandsRemember(t *testing.T) {
 	testutil.SkipSizes(t)
 	t.Parallel()
@@ -93,8 +94,12 @@ func TestCommandsRemember(t *testing.T) {
 		t.Errorf("remembered %q", got)
 	}
 	run(env, "", "import", example(t))
+	if got := remembered(t, file); len(got) != 2 {
+		t.Errorf("after an import: %q", got)
+	}
+	run(env, "", "history")
 	if got := remembered(t, file); len(got) < 5 {
-		t.Errorf("an import is not remembered: %q", got)
+		t.Errorf("the history has nothing of the import: %q", got)
 	}
 	run(env, "", "history", "rebuild")
 	if got := remembered(t, file); !slices.Contains(got, "unheard") {
