@@ -187,7 +187,7 @@ func TestBytesDoNotGrow(t *testing.T) {
 	}
 	defer d.Close()
 	store := newStore(t, d, nil)
-	coppice.Inline(store)
+	inline(store)
 	s, err := store.Create("", nil)
 	if err != nil {
 		t.Fatal(err)

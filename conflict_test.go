@@ -187,7 +187,7 @@ func TestUnknownOutcome(t *testing.T) {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				store, b := faulty(t, kind)
 				ctx, cancel := context.WithCancel(bg)
-				coppice.SetSleep(store, func(context.Context) error { cancel(); return context.Canceled })
+				setSleep(store, func(context.Context) error { cancel(); return context.Canceled })
 				s := create(t, store, "s", nil)
 				say(t, s, "u1")
 				commit(t, s, state{Turns: 1})
@@ -227,7 +227,7 @@ func TestUnknownFirstCommit(t *testing.T) {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				store, b := faulty(t, kind)
 				ctx, cancel := context.WithCancel(bg)
-				coppice.SetSleep(store, func(context.Context) error { cancel(); return context.Canceled })
+				setSleep(store, func(context.Context) error { cancel(); return context.Canceled })
 				s := create(t, store, "s", nil)
 				say(t, s, "u1")
 				wrote := false // the reads before it go through
@@ -254,7 +254,7 @@ func TestFirstCommitRefusedAfterALostAnswer(t *testing.T) {
 	for _, kind := range []string{"replace", "append"} {
 		t.Run(kind, func(t *testing.T) {
 			store, b := faulty(t, kind)
-			coppice.SetSleep(store, func(context.Context) error { return nil })
+			setSleep(store, func(context.Context) error { return nil })
 			s := create(t, store, "s", nil)
 			say(t, s, "u1")
 			sent := false

@@ -12,7 +12,6 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/store"
-	"github.com/coppice-go/coppice/internal/session"
 )
 
 // What went wrong, found by errors.Is, as are fs.ErrNotExist, fs.ErrExist, fs.ErrClosed, codec.ErrText,
@@ -159,4 +158,4 @@ func fail(op, id string, err error) error {
 }
 
 // stopped reports whether an iteration ended because its consumer had enough.
-func stopped(err error) bool { return errors.Is(err, session.ErrStop) }
+func stopped(err error) bool { return errors.Is(err, errStop) }

@@ -361,7 +361,7 @@ func gatedAt(t *testing.T, objects backend.Backend, now func() time.Time) *rig {
 		b = loggedGate{r.gate, appendingStore{a}}
 	}
 	r.store, r.others = newStore(t, b, options(1, "gated")), newStore(t, objects, options(2, "other"))
-	coppice.SetSleep(r.store, func(ctx context.Context) error { return ctx.Err() })
+	setSleep(r.store, func(ctx context.Context) error { return ctx.Err() })
 	return r
 }
 

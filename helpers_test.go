@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/seam"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -173,3 +174,12 @@ func itemOf(message string) transcript.Item {
 }
 
 func itemFor(entry string) transcript.Item { return transcript.Item{Entry: entry} }
+
+// setSleep replaces how a store waits: between tries, and between two looks of Watch.
+func setSleep(s *coppice.Store, f func(ctx context.Context) error) {
+	seam.Config(s).Sleep = func(ctx context.Context, _ time.Duration) error { return f(ctx) }
+}
+
+// inline makes the handles of a store do background work within a commit: what they write does not depend on how far a
+// goroutine has come.
+func inline(s *coppice.Store) { seam.Config(s).Go = func(job func()) { job() } }

@@ -42,7 +42,7 @@ func noteID(n int) string { return fmt.Sprintf("note-%07d", n) }
 // noteMany makes a session of n entries, each commits of them.
 func noteMany(t testing.TB, store *coppice.Store, id string, n, each int) *coppice.Session {
 	t.Helper()
-	coppice.Inline(store)
+	inline(store)
 	s := create(t, store, id, noSnapshots)
 	noteMore(t, s, n, each)
 	return s
@@ -385,7 +385,7 @@ func TestKnownIDsOfAnEarlierRelease(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			b := openStore(t)
 			store := compatStore(t, b)
-			coppice.Inline(store)
+			inline(store)
 			for id := range compatGolden(t, kind) {
 				s := open(t, store, id)
 				old := ids(collect(t, s.Entries(bg)))
@@ -432,7 +432,7 @@ func TestKnownIDsModel(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				store := newStore(t, begin(), nil)
-				coppice.Inline(store)
+				inline(store)
 				m := &idModel{t: t, store: store, known: map[string]bool{}}
 				m.handles = [2]*coppice.Session{create(t, store, "s", keepBoth(r)), nil}
 				must(m.handles[0].Commit(bg, coppice.Turn{State: state{Turns: 1}}))(t)

@@ -34,7 +34,7 @@ func processOn(t testing.TB, b backend.Backend, name string) *coppice.Store {
 	copy(seed[:], name)
 	now := clockAt(time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC))
 	s := newStore(t, b, &coppice.Options{Writer: name, Now: now, Rand: rand.NewChaCha8(seed)})
-	coppice.SetSleep(s, func(ctx context.Context) error { return ctx.Err() })
+	setSleep(s, func(ctx context.Context) error { return ctx.Err() })
 	return s
 }
 

@@ -203,7 +203,7 @@ func TestWatchOnAWriterCostsItsPolls(t *testing.T) {
 			counted := trace.New(open(t))
 			counted.Record(10_000)
 			store := newStore(t, counted, nil)
-			coppice.SetSleep(store, sleepsByTicks)
+			setSleep(store, sleepsByTicks)
 			s := create(t, store, "s", nil)
 			ctx, cancel := context.WithCancel(bg)
 			defer cancel()
@@ -348,7 +348,7 @@ func TestTwoWatchersMoveForward(t *testing.T) {
 func twoWatchers(t *testing.T, what string, reader, writer backend.Backend, slow *slow) (held bool) {
 	t.Helper()
 	store := newStore(t, reader, nil)
-	coppice.SetSleep(store, sleepsByTicks)
+	setSleep(store, sleepsByTicks)
 	w := create(t, processOn(t, writer, "writer"), "s", nil)
 	turn := func(n int) {
 		say(t, w, fmt.Sprint("u", n))

@@ -7,8 +7,8 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/listing"
-	"github.com/coppice-go/coppice/internal/session"
 )
 
 // List yields sessions: newest activity first, by the time that their summaries show, or in another Order. A summary,
@@ -44,14 +44,14 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Su
 			return
 		}
 		if len(o.Docs) > checkpoint.MaxDocs {
-			err := session.LimitError("documents asked for", checkpoint.MaxDocs, len(o.Docs))
+			err := layout.TooLarge("documents asked for", checkpoint.MaxDocs, len(o.Docs))
 			yield(checkpoint.Summary{}, fail("list", "", err))
 			return
 		}
 		rebuilt := func(ctx context.Context, id string) (checkpoint.Summary, error) {
 			return s.rebuilt(ctx, id, o.Docs)
 		}
-		for sum, err := range listing.Sessions(ctx, s.b, listing.Options(o), s.o.Now(), rebuilt) {
+		for sum, err := range listing.Sessions(ctx, s.b, listing.Options(o), s.cfg.Now(), rebuilt) {
 			if !yield(readableInfo(sum), fail("list", "", err)) {
 				return
 			}
@@ -65,7 +65,7 @@ func (s *Store) rebuilt(ctx context.Context, id string, docs []string) (checkpoi
 	if err != nil {
 		return checkpoint.Summary{}, err
 	}
-	j, err := journal.Open(ctx, h.config())
+	j, err := journal.Open(ctx, h.cfg)
 	if err != nil {
 		return checkpoint.Summary{}, err
 	}

@@ -60,7 +60,7 @@ func (s *Store) maintain(op, id string, run func(cfg journal.Config) (check.Repo
 	if err != nil {
 		return Report{}, fail(op, id, err)
 	}
-	cfg := h.config()
+	cfg := h.cfg
 	cfg.Session, cfg.ReadOnly = id, false
 	found, err := run(cfg)
 	r := Report{

@@ -32,7 +32,7 @@ func newHost(t testing.TB, b *memory.Backend, name string) host {
 	seed := [32]byte{}
 	copy(seed[:], name)
 	s := newStore(t, f, &coppice.Options{Writer: name, Now: clock(), Rand: rand.NewChaCha8(seed)})
-	coppice.SetSleep(s, func(ctx context.Context) error { return ctx.Err() })
+	setSleep(s, func(ctx context.Context) error { return ctx.Err() })
 	return host{s, f}
 }
 

@@ -64,7 +64,7 @@ func (w *watching) ends(t testing.TB) {
 // Partial output is seen on every handle of the store at once, costs no request, and is over with the turn.
 func TestPartialInMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
-		coppice.SetSleep(store, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		setSleep(store, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		s, _ := grown(t, store, "s", 1, nil)
 		other := must(store.Open(bg, "s", &coppice.SessionOptions{ReadOnly: true}))(t)
 		mine, its := watchPartial(s), watchPartial(other)
@@ -113,7 +113,7 @@ func TestPartialInMemory(t *testing.T) {
 // what it streamed.
 func TestPartialLatest(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
-		coppice.SetSleep(store, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		setSleep(store, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		s, _ := grown(t, store, "s", 1, nil)
 		other := open(t, store, "s")
 		ok(t, s.Partial(bg, json.RawMessage(`1`)))
@@ -194,7 +194,7 @@ func TestPartialEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, store *coppice.Store) {
-				coppice.SetSleep(store, func(context.Context) error { return errors.New("enough") })
+				setSleep(store, func(context.Context) error { return errors.New("enough") })
 				s, _ := grown(t, store, "s", 2, nil)
 				watcher := open(t, store, "s")
 				ok(t, s.Partial(bg, json.RawMessage(`"part"`)))
@@ -299,7 +299,7 @@ func TestNoPartialNoCost(t *testing.T) {
 			o := fixedOptions()
 			o.Now = clockEvery(time.Millisecond)
 			store := newStore(t, b, o)
-			coppice.Inline(store)
+			inline(store)
 			s, rs := grown(t, store, "s", 3, nil)
 			must(s.Label(bg, rs[0].Entry, "x"))(t)
 			must(s.Branch(bg, rs[1].Entry, &coppice.BranchOptions{Name: "side"}))(t)

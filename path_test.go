@@ -14,11 +14,10 @@ const pathMax = 20
 
 var pathPackages = []string{
 	"github.com/coppice-go/coppice",
-	"github.com/coppice-go/coppice/internal/session",
 	"github.com/coppice-go/coppice/internal/journal",
 }
 
-// One commit in an open session on a local disk passes through few files of the facade, the handle and the journal, so
+// One commit in an open session on a local disk passes through few files of this package and the journal, so
 // that it can be read as a whole. The counters are those of testdata/path, which commits once.
 func TestPathOfACommit(t *testing.T) {
 	if testing.Short() {
@@ -45,7 +44,7 @@ func TestPathOfACommit(t *testing.T) {
 		}
 	}
 	files = slices.Compact(slices.Sorted(slices.Values(files)))
-	for _, want := range []string{"turn.go", "internal/session/commit.go", "internal/journal/request.go"} {
+	for _, want := range []string{"commit.go", "internal/journal/request.go"} {
 		if !slices.Contains(files, want) {
 			t.Errorf("%s is not on the path: the profile is not of a commit", want)
 		}

@@ -15,12 +15,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/listing"
 	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -99,8 +100,8 @@ type place struct {
 
 // opened is a session of a query that was read ahead.
 type opened struct {
-	h    *session.Handle
-	scan *session.Scan
+	s    *Session
+	scan *scan
 	err  error
 }
 
@@ -128,8 +129,8 @@ func (q *query) part(ctx context.Context, ids []string) (more bool, err error) {
 	list := make([]opened, len(ids))
 	defer func() {
 		for i := range list {
-			if list[i].h != nil {
-				_ = list[i].h.Close() // it is read-only
+			if list[i].s != nil {
+				_ = list[i].s.Close() // it is read-only
 			}
 		}
 	}()
@@ -150,30 +151,31 @@ func (q *query) part(ctx context.Context, ids []string) (more bool, err error) {
 
 // open opens a session, finds its candidates and reads the first of them.
 func (q *query) open(ctx context.Context, id string) (o opened) {
-	h, err := q.s.session(id, &SessionOptions{ReadOnly: true})
+	s, err := q.s.session(id, &SessionOptions{ReadOnly: true})
 	if err != nil {
 		return opened{err: err}
 	}
-	j, err := journal.Open(ctx, h.config())
+	j, err := journal.Open(ctx, s.cfg)
 	if err != nil {
 		return opened{err: err}
 	}
-	o.h = session.New(j, h.b, session.Options{Journal: h.config(), Poll: q.s.o.Poll})
-	within := session.Query{
-		Type: q.o.Type, Custom: q.o.Custom, Before: q.o.Before, Newest: q.o.Newest, To: math.MaxUint64,
+	o.s = s
+	s.begin(j)
+	within := choice{
+		typ: q.o.Type, custom: q.o.Custom, before: q.o.Before, newest: q.o.Newest, to: math.MaxUint64,
 	}
 	if len(q.match) > 0 {
-		within.Wants = q.wants
+		within.wants = q.wants
 	}
 	switch {
 	case id != q.after.session:
 	case q.o.Newest:
-		within.To = q.after.ord
+		within.to = q.after.ord
 	default:
-		within.From = q.after.ord + 1
+		within.from = q.after.ord + 1
 	}
-	if o.scan, o.err = o.h.Scan(ctx, within); o.err == nil {
-		o.err = o.scan.Fill(ctx)
+	if o.scan, o.err = o.s.scan(ctx, within); o.err == nil {
+		o.err = o.scan.fill(ctx)
 	}
 	return o
 }
@@ -184,12 +186,12 @@ func (q *query) drain(ctx context.Context, id string, o *opened) (more bool, err
 		var e transcript.Entry
 		ok := false
 		if err == nil {
-			e, ok, err = o.scan.Next(ctx)
+			e, ok, err = o.scan.next(ctx)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
-		case errors.Is(err, fs.ErrNotExist) && o.h == nil: // deleted, or never there
+		case errors.Is(err, fs.ErrNotExist) && o.s == nil: // deleted, or never there
 			return true, nil
 		case err != nil:
 			m := Match{Session: id, Err: fail("query", id, err)}
@@ -253,7 +255,7 @@ func (q *query) check() (err error) {
 	case o.Limit < 0:
 		return errors.New("negative limit")
 	case len(o.Match) > maxMatch:
-		return session.LimitError("members to match", maxMatch, len(o.Match))
+		return layout.TooLarge("members to match", maxMatch, len(o.Match))
 	}
 	for _, id := range o.Sessions {
 		if err := layout.ValidID(id); err != nil {
@@ -342,4 +344,154 @@ func parseCursor(text string, newest bool) (p place, err error) {
 		return p, fmt.Errorf("cursor %.40q: it is none of a query", text)
 	}
 	return p, nil
+}
+
+const queryBytes = 1 << 20 // lines that a query reads at once, unless one is longer
+
+// choice chooses entries of a session.
+type choice struct {
+	typ    string                        // "" = all
+	custom string                        // customType; "" = all
+	before string                        // only ids that sort before this one; "" = all
+	wants  func(e transcript.Entry) bool // looks at the body; nil = all
+	newest bool                          // newest first
+	// only ordinals from from to below to
+	from, to uint64
+}
+
+// scan is the result of a query that is still being read: the durable entries as of one moment. It belongs to one
+// goroutine at a time.
+type scan struct {
+	of    *Session
+	st    *state.State
+	q     choice
+	ords  []uint64 // candidates that are not read yet, ascending
+	sizes []uint32 // of their lines
+	chunk int      // candidates that are read at once
+	ready []transcript.Entry
+}
+
+// scan finds the candidates of a query by the columns of skeletons, 12 bytes of memory each. It reads no bodies.
+func (s *Session) scan(ctx context.Context, q choice) (*scan, error) {
+	sc := &scan{of: s, st: s.state(), q: q, chunk: readFirst}
+	from, to := q.from, min(q.to, sc.st.Next)
+	if from >= to {
+		return sc, nil
+	}
+	for sk, err := range s.j.Skeletons(ctx, sc.st, from) {
+		if err != nil {
+			return nil, err
+		}
+		sc.rows(sk, from, to)
+		if sk.First()+uint64(sk.Len()) >= to {
+			break
+		}
+	}
+	return sc, nil
+}
+
+// rows adds the rows of a skeleton that may match.
+func (sc *scan) rows(sk *codec.Skeleton, from, to uint64) {
+	kinds := make([]bool, sk.Kinds())
+	for k := range kinds {
+		typ, _ := sk.KindAt(k)
+		kinds[k] = sc.q.typ == "" || typ == sc.q.typ
+	}
+	custom := ""
+	if sc.q.custom != "" {
+		custom = transcript.RowOf(transcript.Line{Type: "custom", Raw: customLine(sc.q.custom)}, codec.NoParent).Preview
+	}
+	var id []byte
+	for i := range sk.Len() {
+		ord := sk.First() + uint64(i)
+		if ord < from || ord >= to || !kinds[sk.KindIndex(i)] {
+			continue
+		}
+		if custom != "" && sc.q.typ == "custom" {
+			if have := sk.Preview(i); have != "" && have != custom {
+				continue
+			}
+		}
+		if sc.q.before != "" {
+			if id = sk.AppendID(id[:0], i); bytes.Compare(id, []byte(sc.q.before)) >= 0 {
+				continue
+			}
+		}
+		sc.ords, sc.sizes = append(sc.ords, ord), append(sc.sizes, sk.Size(i))
+	}
+}
+
+// customLine is as much of a line as its preview needs.
+func customLine(kind string) []byte {
+	return rawjson.WithField([]byte("{}"), "customType", rawjson.AppendString(nil, kind))
+}
+
+func customOf(e transcript.Entry) string { return rawjson.Text(rawjson.Field(e.Raw, "customType")) }
+
+// next returns the next entry that matches; false = there is none.
+func (sc *scan) next(ctx context.Context) (transcript.Entry, bool, error) {
+	for len(sc.ready) == 0 {
+		if len(sc.ords) == 0 {
+			return transcript.Entry{}, false, nil
+		}
+		if err := sc.fill(ctx); err != nil {
+			return transcript.Entry{}, false, err
+		}
+	}
+	e := sc.ready[0]
+	sc.ready = sc.ready[1:]
+	return e, true, nil
+}
+
+// fill reads the next candidates, if no entries are ready.
+func (sc *scan) fill(ctx context.Context) error {
+	if len(sc.ready) > 0 || len(sc.ords) == 0 {
+		return nil
+	}
+	for l, err := range sc.of.j.Lines(ctx, sc.st, sc.take()) {
+		if err != nil {
+			return err
+		}
+		if l.Commit {
+			continue
+		}
+		e, err := stored(l)
+		if err != nil {
+			return err
+		}
+		if sc.q.custom != "" && customOf(e) != sc.q.custom || sc.q.wants != nil && !sc.q.wants(e) {
+			continue
+		}
+		if e.Raw, err = sc.of.images.text(ctx, sc.st, e.Raw); err != nil {
+			return err
+		}
+		sc.ready = append(sc.ready, e)
+	}
+	if sc.q.newest {
+		slices.Reverse(sc.ready)
+	}
+	return nil
+}
+
+// take returns the candidates that are read next, ascending.
+func (sc *scan) take() (ords []uint64) {
+	n, size := 0, 0
+	for n < min(sc.chunk, len(sc.ords)) {
+		at := n
+		if sc.q.newest {
+			at = len(sc.ords) - 1 - n
+		}
+		if size += int(sc.sizes[at]); n > 0 && size > queryBytes {
+			break
+		}
+		n++
+	}
+	sc.chunk = min(2*sc.chunk, readMost)
+	if sc.q.newest {
+		at := len(sc.ords) - n
+		ords, sc.ords, sc.sizes = sc.ords[at:], sc.ords[:at], sc.sizes[:at]
+	} else {
+		ords, sc.ords, sc.sizes = sc.ords[:n], sc.ords[n:], sc.sizes[n:]
+	}
+	return ords
 }

@@ -72,12 +72,11 @@ func (s *Session) Run(
 		o = &RunOptions{}
 	}
 	if o.Key != "" {
-		r, err := s.h.Keyed(ctx, o.Key)
-		if r.Repeated || err != nil {
-			return receiptOf(r), s.fail("run", err)
+		if r, err := s.keyed(ctx, o.Key); r.Repeated || err != nil {
+			return r, err
 		}
 	}
-	if err := s.begin(ctx, state, o); err != nil {
+	if err := s.resume(ctx, state, o); err != nil {
 		return Receipt{}, errors.Join(err, s.drop(ctx))
 	}
 	if err := turn(ctx); err != nil {
@@ -90,8 +89,8 @@ func (s *Session) Run(
 	case err == nil:
 		return r, nil
 	case errors.Is(err, ErrKeyReused): // another host did the job meanwhile
-		r, err := s.h.Keyed(ctx, o.Key)
-		return receiptOf(r), s.fail("run", errors.Join(err, s.drop(ctx)))
+		r, err := s.keyed(ctx, o.Key)
+		return r, s.fail("run", errors.Join(err, s.drop(ctx)))
 	}
 	r, serr := s.keep(ctx, last, err)
 	if serr == nil && (errors.Is(err, ErrConflict) || errors.Is(err, ErrCommitUnknown)) {
@@ -100,9 +99,9 @@ func (s *Session) Run(
 	return r, errors.Join(err, serr)
 }
 
-// begin brings the handle to the start of a turn.
-func (s *Session) begin(ctx context.Context, state any, o *RunOptions) error {
-	if s.h.Journal().InDoubt() {
+// resume brings the handle to the start of a turn.
+func (s *Session) resume(ctx context.Context, state any, o *RunOptions) error {
+	if s.j.InDoubt() {
 		if _, err := s.Settle(ctx, ""); errors.Is(err, ErrCommitUnknown) {
 			return err
 		} else if err := s.drop(ctx); err != nil {
@@ -115,7 +114,7 @@ func (s *Session) begin(ctx context.Context, state any, o *RunOptions) error {
 		}
 		s.claimed.Store(true)
 	}
-	if j := s.h.Journal(); j.Behind() && !j.Fenced() { // Reload would lift a fence
+	if s.j.Behind() && !s.j.Fenced() { // Reload would lift a fence
 		if err := s.Reload(ctx); err != nil {
 			return err
 		}
@@ -125,7 +124,7 @@ func (s *Session) begin(ctx context.Context, state any, o *RunOptions) error {
 			return err
 		}
 	}
-	calls, err := s.h.OpenCalls(ctx)
+	calls, err := s.openCalls(ctx)
 	if err != nil {
 		return s.fail("run", err)
 	}

@@ -108,7 +108,7 @@ func TestDamageIsNotTakenForNew(t *testing.T) {
 			}
 		}
 		before := objects(t, b)
-		coppice.SetSleep(store, func(context.Context) error { return nil })
+		setSleep(store, func(context.Context) error { return nil })
 		if _, err := store.OpenOrCreate(bg, "s", nil); !errors.Is(err, coppice.ErrCorrupt) {
 			t.Errorf("open or create: %v", err)
 		}
@@ -152,7 +152,7 @@ func TestCommitMeetsDamage(t *testing.T) {
 	b := memory.New()
 	store := newStore(t, b, nil)
 	tries := 0
-	coppice.SetSleep(store, func(context.Context) error { tries++; return nil })
+	setSleep(store, func(context.Context) error { tries++; return nil })
 	s, _ := grown(t, store, "s", 3, nil)
 	must(b.Put(bg, latestKey, []byte("?"), backend.Cond{}))(t)
 	say(t, s, "u4")

@@ -115,7 +115,7 @@ func TestUnchangedStateIsNotWrittenAgain(t *testing.T) {
 func TestBytesPutDoNotGrow(t *testing.T) {
 	testutil.SkipSizes(t)
 	store := newStore(t, memory.New(), nil)
-	coppice.Inline(store)
+	inline(store)
 	s := create(t, store, "s", &coppice.SessionOptions{ContextBytes: 4 << 10})
 	const span = 170 // two rounds of sealing
 	wrote := func() int64 {

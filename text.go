@@ -12,7 +12,7 @@ import (
 )
 
 // Earlier releases stored bytes that are not valid UTF-8. These stay in the store as they are; reads return U+FFFD in
-// their place. Package internal/session does so for entries and contexts, this file for everything else.
+// their place. images.text does so for entries, putBack for contexts, this file for everything else.
 
 // readable returns a document as callers get it.
 func readable(d checkpoint.Document) checkpoint.Document {

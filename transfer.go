@@ -7,12 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/internal/transfer"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -33,7 +34,7 @@ func (s *Store) Import(
 		return nil, fail("import", "", err)
 	}
 	in.Screen, in.Source = s.o.Hooks.BeforeAppend, o.Source
-	g, err := genesis(h.id, &h.o, s.o.Now())
+	g, err := genesis(h.ID(), &h.o, s.cfg.Now())
 	if err != nil {
 		return nil, fail("import", "", err)
 	}
@@ -90,9 +91,9 @@ func (s *Store) GrowFrom(
 	ctx context.Context, h *Session, lines iter.Seq2[transcript.Draft, error],
 	source func() (*checkpoint.Source, error), more func() (io.Reader, error),
 ) (added int, err error) {
-	in := transfer.Into{Config: h.config(), Screen: s.o.Hooks.BeforeAppend, Source: source}
-	if added, err = transfer.Continue(ctx, in, h.h.Journal(), lines, more); err != nil {
-		return 0, fail("grow", h.id, err)
+	in := transfer.Into{Config: h.cfg, Screen: s.o.Hooks.BeforeAppend, Source: source}
+	if added, err = transfer.Continue(ctx, in, h.j, lines, more); err != nil {
+		return 0, fail("grow", h.ID(), err)
 	}
 	s.grown(h, added)
 	return added, nil
@@ -104,7 +105,7 @@ func (s *Store) GrowFrom(
 func (s *Store) DropImport(ctx context.Context, id string) error {
 	h, err := s.session(id, nil)
 	if err == nil {
-		err = transfer.Drop(ctx, h.config())
+		err = transfer.Drop(ctx, h.cfg)
 	}
 	return fail("drop", id, err)
 }
@@ -115,7 +116,7 @@ func (s *Store) DropImport(ctx context.Context, id string) error {
 func (s *Store) Renew(ctx context.Context, id string, size int64, changed time.Time) error {
 	h, err := s.session(id, nil)
 	if err == nil {
-		err = transfer.Renew(ctx, h.config(), size, changed)
+		err = transfer.Renew(ctx, h.cfg, size, changed)
 	}
 	return fail("renew", id, err)
 }
@@ -125,7 +126,7 @@ func (s *Store) into(id string, o *SessionOptions) (*Session, transfer.Into, err
 	in := transfer.Into{Fresh: id == ""}
 	if id == "" {
 		var err error
-		if id, err = transcript.NewID(s.o.Now(), s.rand); err != nil {
+		if id, err = transcript.NewID(s.cfg.Now(), s.cfg.Rand); err != nil {
 			return nil, in, err
 		}
 	}
@@ -133,9 +134,25 @@ func (s *Store) into(id string, o *SessionOptions) (*Session, transfer.Into, err
 	if err != nil {
 		return nil, in, err
 	}
-	in.Config = h.config()
+	in.Config = h.cfg
 	in.Config.Fresh = in.Fresh
 	return h, in, nil
+}
+
+// Fork creates a new session from the path to a target: its entries byte for byte, the labels on them and the
+// amendments of them that are in force now, and the document in force there. Its header names this session as its
+// parent. id "" = a new UUIDv7; with nil options it has the title and working directory of this session. If the
+// entries set another title or directory than the options, one more commit sets those of the options.
+func (s *Session) Fork(ctx context.Context, t Target, id string, o *SessionOptions) (*Session, error) {
+	v, err := s.at(ctx, t)
+	if err != nil {
+		return nil, s.fail("fork", err)
+	}
+	f, err := s.store.fork(ctx, s, v, id, o)
+	if err != nil {
+		return nil, s.fail("fork", err)
+	}
+	return f, nil
 }
 
 // fork makes the session of a fork.
@@ -144,20 +161,24 @@ func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *
 	if o != nil {
 		own = *o
 	} else {
-		info := readableInfo(v.v.State.Summary)
+		info := readableInfo(v.st.Summary)
 		own.Title, own.Cwd = info.Title, info.Cwd
 	}
-	own.Parent, own.Relation = from.id, cmp.Or(own.Relation, "fork")
+	own.Parent, own.Relation = from.ID(), cmp.Or(own.Relation, "fork")
 	own.Profile = cmp.Or(own.Profile, from.Profile())
 	h, in, err := s.into(id, &own)
 	if err != nil {
 		return nil, err
 	}
-	g, err := genesis(h.id, &own, s.o.Now())
+	g, err := genesis(h.ID(), &own, s.cfg.Now())
 	if err != nil {
 		return nil, err
 	}
-	j, err := transfer.Fork(ctx, in, from.h, v.v, g)
+	path, err := from.pathTo(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	j, err := transfer.Fork(ctx, in, path, g)
 	if err != nil {
 		return nil, err
 	}
@@ -166,9 +187,36 @@ func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *
 	}
 	s.brought(h)
 	if err := h.introduce(ctx); err != nil {
-		return nil, errors.Join(err, h.Close(), s.Delete(context.WithoutCancel(ctx), h.id))
+		return nil, errors.Join(err, h.Close(), s.Delete(context.WithoutCancel(ctx), h.ID()))
 	}
 	return h, nil
+}
+
+// pathTo returns what a fork takes over of the way to a view.
+func (s *Session) pathTo(ctx context.Context, v *View) (p transfer.Path, err error) {
+	m, err := s.treeView(ctx)
+	if err != nil {
+		return p, err
+	}
+	if ord, ok := m.ordinal(v.head); ok {
+		p.Entries = slices.Collect(m.up(ord))
+		slices.Reverse(p.Entries)
+	}
+	for _, ord := range p.Entries {
+		if n := m.Tree.NodeAt(ord); n.Label != "" {
+			p.Labels = append(p.Labels, labelDraft(n.ID, n.Label))
+		}
+		if a, ok := m.Tree.Amendment(ord, math.MaxUint64); ok {
+			p.Amendments = append(p.Amendments, a)
+		}
+	}
+	p.Doc = v.doc
+	stored := m.stored()
+	p.Read = func(ctx context.Context, ords []uint64) ([]transcript.Entry, error) {
+		return s.bodies(ctx, stored, ords)
+	}
+	p.Image = func(ctx context.Context, sum string) ([]byte, error) { return s.images.get(ctx, m.State, sum) }
+	return p, s.amendItems(ctx, m, &p.Doc)
 }
 
 // introduce says title and directory once more, in a commit of its own, where entries that were taken over say
@@ -185,10 +233,10 @@ func (s *Session) introduce(ctx context.Context) error {
 	if len(say) == 0 {
 		return nil
 	}
-	if _, err := s.h.Append(ctx, say); err != nil {
+	if _, err := s.append(ctx, say); err != nil {
 		return err
 	}
-	_, err := s.h.Commit(ctx, session.Commit{Reason: "fork"})
+	_, err := s.commit(ctx, &Turn{Reason: reasonFork}, nil)
 	return err
 }
 
@@ -207,14 +255,14 @@ func (s *Store) Export(ctx context.Context, id string, w io.Writer) error {
 	opened := false
 	err := s.export(ctx, id, func(h *Session) error {
 		opened = true
-		return transfer.Original(ctx, h.h, w)
+		return transfer.Original(ctx, h.j, h.images.line, w)
 	})
 	if opened || !errors.Is(err, ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDeleted) {
 		return fail("export", id, err)
 	}
 	h, serr := s.session(id, nil)
 	if serr == nil {
-		serr = transfer.Rescue(ctx, h.config(), w)
+		serr = transfer.Rescue(ctx, h.cfg, w)
 	}
 	if serr == nil || !errors.Is(serr, fs.ErrNotExist) {
 		err = serr
@@ -226,14 +274,16 @@ func (s *Store) Export(ctx context.Context, id string, w io.Writer) error {
 // the last line, a custom entry "coppice.head" after it makes pi continue at the head.
 func (s *Store) ExportPi(ctx context.Context, id string, w io.Writer) error {
 	tail := func(d transcript.Draft, parent string) ([]byte, error) {
-		now := s.o.Now()
-		id, err := transcript.NewID(now, s.rand)
+		now := s.cfg.Now()
+		id, err := transcript.NewID(now, s.cfg.Rand)
 		if err != nil {
 			return nil, err
 		}
 		return d.Line(id, parent, now)
 	}
-	return fail("export", id, s.export(ctx, id, func(h *Session) error { return transfer.Pi(ctx, h.h, w, tail) }))
+	return fail("export", id, s.export(ctx, id, func(h *Session) error {
+		return transfer.Pi(ctx, h.j, h.images.line, w, tail)
+	}))
 }
 
 func (s *Store) export(ctx context.Context, id string, write func(*Session) error) error {

@@ -1,7 +1,6 @@
 package coppice
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -14,9 +13,9 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -73,7 +72,10 @@ type Turn struct {
 
 // Newest is the Base of a turn that is made on the newest commit of the session, whichever that is, also where another
 // writer has claimed the session. A handle that is behind does not show such a turn before Reload.
-const Newest = session.Newest
+const Newest = "*"
+
+// reasonFork is of the commit by which a fork takes the title and the directory of its options.
+const reasonFork = "fork"
 
 // Receipt says what a commit did.
 type Receipt struct {
@@ -95,99 +97,31 @@ type Receipt struct {
 	Behind bool
 }
 
-// Change is one commit as Watch yields it, with the entries that it made durable, as they were appended: an amendment
-// is an entry of its own (transcript.Entry.Amendment). Or it is partial output, as WatchPartial yields it between
-// commits.
-type Change struct {
-	Commit  checkpoint.Commit // its Commit is "" in a change of partial output
-	Entries []transcript.Entry
-	Partial json.RawMessage // what is streamed now; nil = nothing any more. Of a commit always nil
-
-	statePatch func(ctx context.Context) (json.RawMessage, error)
-}
-
-// StatePatch returns the RFC 6902 patch from the agent's state before the commit to the one after it. It is [] where
-// the state is the same: a commit that keeps a losing turn on a branch changes nothing of the session's state. It
-// computes from what Watch has read; only for the first commit of a Watch it may read one segment. Partial output has
-// none: nil.
-// Until the Change is dropped it keeps in memory what at most 64 commits said of the state.
-func (c Change) StatePatch(ctx context.Context) (json.RawMessage, error) {
-	if c.statePatch == nil {
-		return nil, nil
+// edit checks a turn, and returns what it changes in the document as JSON.
+func (t *Turn) edit() (*docEdit, error) {
+	e := &docEdit{}
+	var err error
+	if e.state, err = marshalState("state", t.State); err != nil {
+		return nil, err
 	}
-	return c.statePatch(ctx)
-}
-
-// BranchOptions of Session.Branch.
-type BranchOptions struct {
-	Name    string // names the new branch; "" = the head is on the branch that the entry is on
-	Summary string // adds a branch_summary entry of the path that is left, in the same commit
-
-	Details  json.RawMessage // of the summary: what its maker keeps beside the text; nil = none
-	FromHook bool            // a hook made the summary, not the program itself
-}
-
-// Commit stores everything that was appended and the turn's own entries, with the turn's state: one PUT, or one append
-// and one sync, and one PUT more for each new large image. Callers of one handle wait for each other, in order of
-// arrival. A nil error means that all of it is stored, on whatever branch; if the receipt says Repeated, nothing was
-// done. A turn with nothing to store and no Key commits nothing, and its receipt names the commit that the handle
-// shows.
-//
-// On an error the handle is as it was before the call: State, and what was appended.
-//
-//   - ErrCommitUnknown: the turn may be stored. The handle keeps the request: Settle finds out whether it is, and so
-//     does the next call with a Key or a Base, or the same turn again with its key. Reload and Discard forget it.
-//   - ErrInDoubt: nothing was applied, because an earlier commit of the handle is in doubt. Call Settle first.
-//   - ErrConflict, ErrFenced: nothing was applied. Commit it again with KeepBoth, or call Reload.
-//   - ErrKeyReused: nothing was applied.
-//   - Any other error: nothing was applied.
-//
-// If ctx ends before the request is sent, nothing was applied. Once it was sent, Commit returns when the store has
-// answered.
-func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
-	o, err := t.options()
-	if err != nil {
-		return Receipt{}, s.fail("commit", err)
+	if e.manager, err = marshalState("manager", t.Manager); err != nil {
+		return nil, err
 	}
-	if err := s.h.Writable(ctx); err != nil {
-		return Receipt{}, s.fail("commit", err)
+	if e.docs, err = marshalDocs(t.Docs); err != nil {
+		return nil, err
 	}
-	if t.Reason == "create" && s.h.State().Summary.Commit != "" {
-		return Receipt{}, s.fail("commit", layout.BadInput("reason %q: the session has commits", t.Reason))
+	if err := errors.Join(checkName("idempotency key", t.Key), checkName("writer", t.Writer)); err != nil {
+		return nil, err
 	}
-	r, err := s.h.Commit(ctx, o)
-	return s.receipt("commit", r, err)
-}
-
-// options checks a turn and marshals what it holds.
-func (t Turn) options() (o session.Commit, err error) {
-	o = session.Commit{
-		Reason: t.Reason, Key: t.Key, Edit: &session.Edit{}, Turn: true, Entries: t.Entries,
-		Base: t.Base, From: t.From, Writer: t.Writer, KeepBoth: t.KeepBoth,
-	}
-	if o.Edit.State, err = marshalState("state", t.State); err != nil {
-		return o, err
-	}
-	if o.Edit.Manager, err = marshalState("manager", t.Manager); err != nil {
-		return o, err
-	}
-	if o.Edit.Docs, err = marshalDocs(t.Docs); err != nil {
-		return o, err
-	}
-	if err := errors.Join(
-		session.CheckName("idempotency key", t.Key), session.CheckName("writer", t.Writer),
-	); err != nil {
-		return o, err
-	}
-	if t.Key != "" {
-		o.Digest = t.digest(o.Edit)
-	}
-	return o, checkReason(t.Reason)
+	return e, checkReason(t.Reason)
 }
 
 // digest returns 16 hex digits of what a turn with an idempotency key holds: reason, state, manager, entries, documents
-// and From, but not the commit that it was made on, nor what was appended.
-func (t Turn) digest(e *session.Edit) string {
+// and From, but not the commit that it was made on, nor what was appended. Without a key it is "".
+func (t *Turn) digest(e *docEdit) string {
+	if t.Key == "" {
+		return ""
+	}
 	h := sha256.New()
 	write := func(kind byte, p []byte) {
 		size := [9]byte{kind}
@@ -203,8 +137,8 @@ func (t Turn) digest(e *session.Edit) string {
 		}
 	}
 	part(true, []byte(t.Reason))
-	part(e.State != nil, e.State)
-	part(e.Manager != nil, e.Manager)
+	part(e.state != nil, e.state)
+	part(e.manager != nil, e.manager)
 	for i := range t.Entries {
 		d := &t.Entries[i]
 		for _, text := range []string{d.Type, d.ID, d.Parent} {
@@ -213,9 +147,9 @@ func (t Turn) digest(e *session.Edit) string {
 		part(d.Body != nil, d.Body)
 		part(d.Raw != nil, d.Raw)
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.Docs)) {
+	for _, name := range slices.Sorted(maps.Keys(e.docs)) {
 		write(2, []byte(name))
-		write(2, e.Docs[name])
+		write(2, e.docs[name])
 	}
 	if t.From != nil {
 		write(3, []byte(*t.From))
@@ -263,7 +197,7 @@ func marshal(what string, v any) ([]byte, error) {
 		return nil, fmt.Errorf("marshal %s: %w", what, err)
 	}
 	if len(p) > checkpoint.MaxState {
-		return nil, session.LimitError(what, checkpoint.MaxState, len(p))
+		return nil, layout.TooLarge(what, checkpoint.MaxState, len(p))
 	}
 	return p, nil
 }
@@ -288,97 +222,90 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// Claim takes over the session: commits of every older writer return ErrFenced from then on, and this handle is no
-// longer fenced. Head and document stay the session's newest, and the handle stays where it is: Reload takes the
-// newest.
-func (s *Session) Claim(ctx context.Context, opts ...MoveOption) (Receipt, error) {
-	r, err := s.h.Claim(ctx, optionsOf(opts))
-	return s.receipt("claim", r, err)
-}
-
-// Settle finds out whether a commit of unknown outcome is stored (Error.Commit; "" = the handle's newest one), and
-// returns its receipt. If nobody else committed it sends the same request again. A commit that is lost was not stored:
-// ErrConflict or ErrFenced where another writer was first, else backend.ErrBusy; what was appended is in the buffer
-// again. While it cannot be found out the error is ErrCommitUnknown.
-func (s *Session) Settle(ctx context.Context, commit string) (Receipt, error) {
-	r, err := s.h.Settle(ctx, commit)
-	return s.receipt("settle", r, err)
-}
-
-// Discard drops what was appended, and a commit in doubt, without I/O. The handle stays where it is. A request that was
-// in doubt may still be stored: it is another writer's then.
-func (s *Session) Discard(ctx context.Context) error { return s.fail("discard", s.h.Discard(ctx)) }
-
-// Reload drops what was appended, and a commit in doubt, takes the newest head, and lifts a fence. A request that was
-// in doubt may still be stored: it is another writer's then.
-func (s *Session) Reload(ctx context.Context) error { return s.fail("reload", s.h.Reload(ctx)) }
-
-// MoveOption is an option of a move (Branch, Switch, Edit, Rollback), of an annotation (Label, SetInfo, Amend, Hide,
-// RenameBranch) or of Claim.
-type MoveOption func(*session.MoveOptions)
-
-// WithKey makes a move or an annotation one, however often and through whichever handle it is made, as Turn.Key does
-// for a turn: the session remembers the key, at most 256 bytes, and a repeat does nothing and returns the receipt of
-// the first time, with Repeated. The same key for another move, or for a turn, is ErrKeyReused.
-func WithKey(key string) MoveOption { return func(o *session.MoveOptions) { o.Key = key } }
-
-// WithBase names the commit that a move was made on, as Turn.Base does for a turn: it leaves alone what was appended,
-// and is ErrConflict if branch, head or document differ since. An annotation is in conflict with a Claim since only.
-func WithBase(commit string) MoveOption { return func(o *session.MoveOptions) { o.Base = commit } }
-
-// WithWriter names who makes a move, an annotation or a claim, as Turn.Writer does for a turn.
-func WithWriter(name string) MoveOption { return func(o *session.MoveOptions) { o.Writer = name } }
-
-func optionsOf(opts []MoveOption) (k session.MoveOptions) {
-	for _, o := range opts {
-		o(&k)
+// checkName refuses a name, such as a key or that of a branch, that is too long or not valid UTF-8.
+func checkName(what, name string) error {
+	if len(name) > checkpoint.MaxName {
+		return layout.TooLarge(what, checkpoint.MaxName, len(name))
 	}
-	return k
+	return rawjson.CheckText(what, name)
 }
 
-// Branch moves the head to an entry (its id or a unique prefix; "" = before the first entry, so that the
-// next one becomes a root), and restores the state in force there. Without a name the head is on the branch
-// that the entry is on. It returns fs.ErrExist if another branch has the name.
-func (s *Session) Branch(
-	ctx context.Context, entry string, o *BranchOptions, opts ...MoveOption,
-) (Receipt, error) {
-	if o == nil {
-		o = &BranchOptions{}
+// docEdit is a change of the document.
+type docEdit struct {
+	state, manager []byte            // nil = unchanged; "null" = cleared
+	docs           map[string][]byte // by name, the same of each
+
+	context    []transcript.Item
+	own        []*journal.Entry // of the turn: what is stored of them goes with context
+	setContext bool
+}
+
+// then is the edit of doing e and then f; either may be nil.
+func (e *docEdit) then(f *docEdit) *docEdit {
+	switch {
+	case e == nil:
+		return f
+	case f == nil:
+		return e
 	}
-	summary := session.Summary{Text: o.Summary, Details: o.Details, FromHook: o.FromHook}
-	r, err := s.h.Branch(ctx, optionsOf(opts), entry, o.Name, summary)
-	return s.receipt("branch", r, err)
+	sum := *e
+	if f.state != nil {
+		sum.state = f.state
+	}
+	if f.manager != nil {
+		sum.manager = f.manager
+	}
+	if len(f.docs) > 0 {
+		sum.docs = maps.Clone(f.docs)
+		for name, p := range e.docs {
+			if _, again := f.docs[name]; !again {
+				sum.docs[name] = p
+			}
+		}
+	}
+	if f.setContext {
+		sum.context, sum.own, sum.setContext = f.context, f.own, true
+	}
+	return &sum
 }
 
-// Switch moves the head to a branch by name, or to the newest leaf below an entry (its id or a unique
-// prefix), and restores the state in force there. If the head is there already nothing is committed, and the receipt
-// names the newest commit of the handle.
-func (s *Session) Switch(ctx context.Context, entryOrBranch string, opts ...MoveOption) (Receipt, error) {
-	r, err := s.h.Switch(ctx, optionsOf(opts), entryOrBranch)
-	return s.receipt("switch", r, err)
+// changes reports whether the edit can change a document.
+func (e *docEdit) changes() bool {
+	return e != nil && (e.state != nil || e.manager != nil || len(e.docs) > 0 || e.setContext)
 }
 
-// Edit appends d as a sibling of an entry and moves the head to it, with the state in force before that
-// entry. Draft.Parent is ignored.
-func (s *Session) Edit(
-	ctx context.Context, entry string, d transcript.Draft, opts ...MoveOption,
-) (Receipt, error) {
-	r, err := s.h.Edit(ctx, optionsOf(opts), entry, d)
-	return s.receipt("edit", r, err)
+// withDocs returns a copy of documents after a change of them; nil where none is left.
+func withDocs(docs map[string]json.RawMessage, change map[string][]byte) map[string]json.RawMessage {
+	after := make(map[string]json.RawMessage, len(docs)+len(change))
+	maps.Copy(after, docs)
+	for name, p := range change {
+		if after[name] = p; string(p) == "null" {
+			delete(after, name)
+		}
+	}
+	if len(after) == 0 {
+		return nil
+	}
+	return after
 }
 
-// RenameBranch changes the name of a branch; "" removes it: its entries stay, and the tree shows them. The head stays,
-// and is on the branch by its new name. It returns fs.ErrNotExist if no branch has the name, fs.ErrExist if another one
-// has the new name; the branch that the session is on keeps one. A session has at most 1,024 names; at that limit the
-// oldest that Rollback, or a turn that was kept, made by itself makes room for a new one.
-func (s *Session) RenameBranch(ctx context.Context, name, to string, opts ...MoveOption) (Receipt, error) {
-	r, err := s.h.RenameBranch(ctx, optionsOf(opts), name, to)
-	return s.receipt("rename branch", r, err)
-}
-
-// Label names an entry for people; "" clears. It is an annotation: it is made on the newest state, whoever committed
-// last, and moves nothing. An entry that is not committed is ErrUncommitted.
-func (s *Session) Label(ctx context.Context, entry, label string, opts ...MoveOption) (Receipt, error) {
-	r, err := s.h.Label(ctx, optionsOf(opts), entry, label)
-	return s.receipt("label", r, err)
+// apply makes the document after the edit.
+func (e *docEdit) apply(d checkpoint.Document) checkpoint.Document {
+	set := func(dst *[]byte, src []byte) {
+		switch {
+		case string(src) == "null":
+			*dst = nil
+		case src != nil:
+			*dst = src
+		}
+	}
+	set((*[]byte)(&d.State), e.state)
+	set((*[]byte)(&d.Manager), e.manager)
+	if len(e.docs) > 0 {
+		d.Docs = withDocs(d.Docs, e.docs)
+	}
+	if e.setContext {
+		d.Context = withOwn(e.context, e.own)
+	}
+	return d
 }

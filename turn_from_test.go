@@ -208,7 +208,7 @@ func TestBaseOfAnOldCommit(t *testing.T) {
 			s := create(t, store, "s", noSnapshots)
 			first := must(s.Commit(bg, coppice.Turn{Entries: noted("first")}))(t)
 			rested(t, store, s)
-			coppice.Inline(store)
+			inline(store)
 			s = must(store.Open(bg, "s", noSnapshots))(t)
 			noteMore(t, s, 3000, 10)
 			rested(t, store, s)

@@ -192,7 +192,7 @@ func TestRuleOfDoubt(t *testing.T) {
 				t.Run(name+"/"+kind+"/"+store, func(t *testing.T) {
 					store, b := faulty(t, store)
 					ctx, cancel := context.WithCancel(bg)
-					coppice.SetSleep(store, func(context.Context) error { cancel(); return context.Canceled })
+					setSleep(store, func(context.Context) error { cancel(); return context.Canceled })
 					s := create(t, store, "s", nil)
 					say(t, s, "u1")
 					commit(t, s, state{Turns: 1})

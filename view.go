@@ -5,13 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/internal/session"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -20,8 +25,14 @@ import (
 // are amended as they were at that commit, or at the commit that the document is of. It never changes. Its handle
 // has to stay open while the view is read.
 type View struct {
-	s *Session
-	v *session.View
+	s      *Session
+	st     *state.State // in which the view was found
+	commit checkpoint.Commit
+	doc    checkpoint.Document
+	head   journal.Place
+
+	window *transcript.WorkingContext // not cut; nil = has to be read
+	upto   uint64                     // amendments from this ordinal on do not count; 0 = the commit's own ordinal
 }
 
 // At returns the session as it was at a target, and moves nothing. It reads the nearest snapshot or
@@ -35,77 +46,285 @@ func (s *Session) At(ctx context.Context, t Target) (*View, error) {
 }
 
 func (s *Session) at(ctx context.Context, t Target) (*View, error) {
-	if err := t.valid(); err != nil {
+	if err := errors.Join(t.valid(), s.ready(ctx)); err != nil {
 		return nil, err
 	}
-	v, err := s.find(ctx, t)
+	st := s.state()
+	if st.Summary.Commit == "" {
+		return nil, missing("commit", t.String())
+	}
+	switch {
+	case t.Seq > 0 || t.first:
+		return s.atSeq(ctx, st, t.Seq)
+	case t.Commit != "":
+		return s.atCommit(ctx, s.j.Tip(), t.Commit) // it may be newer than what the handle shows
+	case t.Entry != "":
+		return s.atEntry(ctx, t.Entry)
+	case t.Snapshot != "" || t.Tag != "":
+		return s.atSnapshot(ctx, st, t.Snapshot, t.Tag)
+	case t.bare != "":
+		return s.atWord(ctx, st, t.bare)
+	case !t.Time.IsZero():
+		return s.atTime(ctx, st, t.Time)
+	}
+	return s.viewAt(st), nil
+}
+
+// viewAt returns the session as the newest commit of a state left it.
+func (s *Session) viewAt(st *state.State) *View {
+	return &View{s: s, st: st, commit: st.Newest(), doc: st.Doc, head: journal.PlaceOf(st), upto: st.Next}
+}
+
+// viewOf returns the session as a commit that was read left it.
+func (s *Session) viewOf(st *state.State, mo store.Moment) *View {
+	return &View{
+		s: s, st: st, commit: mo.Commit, doc: mo.Doc, upto: mo.Ord + 1,
+		head: journal.Place{ID: mo.Commit.Entry, Ord: mo.Commit.HeadOrd},
+	}
+}
+
+// atTime returns the session as the newest commit that is not later left it.
+func (s *Session) atTime(ctx context.Context, st *state.State, t time.Time) (*View, error) {
+	for c, err := range s.j.Log(ctx, st, st.Summary.Seq) {
+		if err != nil {
+			return nil, err
+		}
+		if !c.Time.After(t) {
+			return s.atSeq(ctx, s.state(), c.Seq)
+		}
+	}
+	return nil, missing("commit at or before", t.Format(time.RFC3339Nano))
+}
+
+// atSeq returns the session as a commit left it, by its number.
+func (s *Session) atSeq(ctx context.Context, st *state.State, seq uint64) (*View, error) {
+	switch {
+	case seq == st.Summary.Seq && !st.AfterKept: // a kept line has a head and a document of its own
+		return s.viewAt(st), nil
+	case seq > st.Summary.Seq:
+		return nil, missing("commit", fmt.Sprintf("seq:%d", seq))
+	}
+	mo, err := s.j.At(ctx, st, seq)
+	return s.viewOf(st, mo), err
+}
+
+// atCommit finds a commit by its id, or by a unique prefix: then it reads the log.
+func (s *Session) atCommit(ctx context.Context, st *state.State, id string) (*View, error) {
+	if v, err := s.commitByID(ctx, st, id); !isMissing(err) || len(id) == 36 {
+		return v, err
+	}
+	var found []uint64
+	var ids []string
+	for c, err := range s.j.Log(ctx, st, st.Summary.Seq) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Commit == id {
+			return s.atSeq(ctx, st, c.Seq)
+		}
+		if strings.HasPrefix(c.Commit, id) {
+			found, ids = append(found, c.Seq), append(ids, c.Commit)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, missing("commit", id)
+	case 1:
+		return s.atSeq(ctx, st, found[0])
+	}
+	return nil, fmt.Errorf("commit %q: %w: %s", id, transcript.ErrAmbiguous, shortid.Candidates(ids))
+}
+
+// commitByID finds a commit of st by its whole id: in memory, or in the id index, and then by one read of the segment
+// that has its line.
+func (s *Session) commitByID(ctx context.Context, st *state.State, id string) (*View, error) {
+	if len(id) != 36 { // no UUID, and so no commit's: nothing is read
+		return nil, missing("commit", id)
+	}
+	for _, c := range st.Lineage {
+		if c.Commit == id {
+			return s.atSeq(ctx, st, c.Seq)
+		}
+	}
+	known, err := s.j.Known(ctx, st, []string{id})
 	if err != nil {
 		return nil, err
 	}
-	return &View{s: s, v: v}, nil
-}
-
-// find looks for what a target names.
-func (s *Session) find(ctx context.Context, t Target) (*session.View, error) {
-	if err := s.h.Ready(ctx); err != nil {
+	l, ok := known[id]
+	if !ok || !l.Commit {
+		return nil, missing("commit", id)
+	}
+	mo, err := s.j.CommitLine(ctx, st, l.Ord)
+	if err != nil {
 		return nil, err
 	}
-	head := s.h.AtHead()
-	switch {
-	case head == nil:
-		return nil, session.Missing("commit", t.String())
-	case t.Seq > 0 || t.first:
-		return s.h.AtSeq(ctx, t.Seq)
-	case t.Commit != "":
-		return s.h.AtCommit(ctx, t.Commit)
-	case t.Entry != "":
-		return s.h.AtEntry(ctx, t.Entry)
-	case t.Snapshot != "" || t.Tag != "":
-		return s.h.AtSnapshot(ctx, t.Snapshot, t.Tag)
-	case t.bare != "":
-		return s.h.AtWord(ctx, t.bare)
-	case !t.Time.IsZero():
-		return s.h.AtTime(ctx, t.Time)
+	if mo.Commit.Commit != id { // another id of the same hash
+		return nil, missing("commit", id)
 	}
-	return head, nil
+	return s.viewOf(st, mo), nil
 }
 
+// atEntry returns the session at an entry, by its id or a unique prefix, with the document in force there.
+func (s *Session) atEntry(ctx context.Context, id string) (*View, error) {
+	m, err := s.treeView(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ord, err := m.find(id)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{s: s, st: m.State, head: m.place(ord), upto: 1} // of no commit: nothing is amended
+	if c, ok := m.Tree.CommitOn(ord); ok {
+		mo, err := s.j.CommitLine(ctx, m.State, c)
+		if err != nil {
+			return nil, err
+		}
+		v.commit, v.upto = mo.Commit, c+1
+	}
+	v.doc, err = s.documentAt(ctx, m, v.head)
+	return v, err
+}
+
+// atSnapshot reads a snapshot by its id, or a unique prefix, or the newest one with a tag: state, head
+// and window come with it (I9).
+func (s *Session) atSnapshot(ctx context.Context, st *state.State, id, tag string) (*View, error) {
+	if _, _, whole := snapshot.ParseName(id); !whole {
+		var found []string
+		for info, err := range s.j.Snapshots(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if tag != "" && info.Tag == tag || tag == "" && strings.HasPrefix(info.ID, id) {
+				if found = append(found, info.ID); tag != "" {
+					break
+				}
+			}
+		}
+		switch {
+		case len(found) == 0:
+			return nil, missing("snapshot", id+tag)
+		case len(found) > 1:
+			return nil, fmt.Errorf("snapshot %q: %w: %s", id, transcript.ErrAmbiguous, shortid.Candidates(found))
+		}
+		id = found[0]
+	}
+	then, err := s.j.ReadSnapshot(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{s: s, st: st, commit: then.Newest(), doc: then.Doc, head: journal.PlaceOf(then)}
+	if w := then.Window; w != nil && w.Omitted() == 0 {
+		v.window = w
+	}
+	return v, nil
+}
+
+// atWord looks for a bare word: a branch, an entry, a commit, a snapshot, a tag.
+func (s *Session) atWord(ctx context.Context, st *state.State, word string) (*View, error) {
+	id := word
+	if b, ok := st.Branch(word); ok && b.Head != "" {
+		id = b.Head
+	}
+	v, err := s.atEntry(ctx, id)
+	if !isMissing(err) {
+		return v, err
+	}
+	if v, err = s.atCommit(ctx, st, word); !isMissing(err) {
+		return v, err
+	}
+	if v, err = s.atSnapshot(ctx, st, word, ""); !isMissing(err) {
+		return v, err
+	}
+	if v, err = s.atSnapshot(ctx, st, "", word); !isMissing(err) {
+		return v, err
+	}
+	return nil, missing("branch, entry, commit, snapshot or tag", word)
+}
+
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
 // Commit returns the commit that the view shows; for an entry, the one whose document is in force there.
-func (v *View) Commit() checkpoint.Commit { return v.v.Commit }
+func (v *View) Commit() checkpoint.Commit { return v.commit }
 
 // Document returns the document in force. Its parts must not be changed.
-func (v *View) Document() checkpoint.Document { return readable(v.v.Doc) }
+func (v *View) Document() checkpoint.Document { return readable(v.doc) }
 
 // State decodes the agent's state at the view into dst; if there was none, dst is unchanged.
-func (v *View) State(dst any) error { return v.s.fail("state", decode(v.v.Doc.State, dst)) }
+func (v *View) State(dst any) error { return v.s.fail("state", decode(v.doc.State, dst)) }
 
 // Doc decodes a document (Turn.Docs) at the view into dst; if there was none of this name, dst is unchanged.
 func (v *View) Doc(name string, dst any) error {
-	return v.s.fail("document", decode(v.v.Doc.Docs[name], dst))
+	return v.s.fail("document", decode(v.doc.Docs[name], dst))
 }
 
 // Docs yields the names and the JSON of all documents at the view, in ascending order of their names. The JSON must not
 // be changed.
-func (v *View) Docs() iter.Seq2[string, json.RawMessage] { return inOrder(v.v.Doc.Docs) }
+func (v *View) Docs() iter.Seq2[string, json.RawMessage] { return inOrder(v.doc.Docs) }
+
+// tree returns the tree as readers at the view's commit see it: with the amendments that were committed then.
+func (v *View) tree(ctx context.Context) (*treeView, error) { return v.s.treeOf(ctx, v) }
+
+// treeOf is the tree of a view, which another handle may have made.
+func (s *Session) treeOf(ctx context.Context, v *View) (*treeView, error) {
+	m, err := s.treeView(ctx)
+	if err != nil || !m.Tree.Amends() {
+		return m, err
+	}
+	upto := v.upto
+	if upto == 0 {
+		mo, err := s.j.At(ctx, v.st, v.commit.Seq)
+		if err != nil {
+			return nil, err
+		}
+		upto = mo.Ord + 1
+	}
+	return m.before(upto), nil
+}
 
 // Context returns the whole context at the view, without a limit: a view of the head returns what
 // Session.Context omits.
 func (v *View) Context(ctx context.Context) (transcript.Context, error) {
-	c, err := v.v.Context(ctx)
+	if err := v.s.ready(ctx); err != nil {
+		return transcript.Context{}, v.s.fail("context", err)
+	}
+	win, err := v.whole(ctx)
+	if err != nil {
+		return transcript.Context{}, v.s.fail("context", err)
+	}
+	c, err := v.s.contextOf(ctx, v.tree, win, v.doc.Context)
 	return c, v.s.fail("context", err)
+}
+
+// whole returns the window without a bound.
+func (v *View) whole(ctx context.Context) (*transcript.WorkingContext, error) {
+	profile, _ := v.s.rules()
+	if w := v.window; w != nil && w.Profile() == profile {
+		return w, nil
+	}
+	if w := v.st.Window; w != nil && v.head.Is(journal.PlaceOf(v.st)) && w.Omitted() == 0 &&
+		w.Profile() == profile && v.upto >= v.st.Amended && v.upto > 0 {
+		return w, nil
+	}
+	m, err := v.tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.s.windowAt(ctx, m, v.head, profile, -1)
 }
 
 // Path returns the entries from the view's head towards the root, newest first.
 func (v *View) Path(ctx context.Context) iter.Seq2[transcript.Entry, error] {
 	return iterate(ctx, v.s, "path", func(yield func(transcript.Entry, error) bool) error {
-		return v.v.Path(ctx, yield)
-	})
-}
-
-// Page returns a page of the path to the view's head: as Session.Page, where To "" is that head. All is an error.
-func (v *View) Page(ctx context.Context, p Page) iter.Seq2[transcript.Entry, error] {
-	return iterate(ctx, v.s, "page", func(yield func(transcript.Entry, error) bool) error {
-		return v.v.Page(ctx, session.Page(p), yield)
+		if v.head.ID == "" {
+			return nil
+		}
+		m, err := v.tree(ctx)
+		if err != nil {
+			return err
+		}
+		ord, _ := m.ordinal(v.head)
+		return v.s.read(ctx, m, m.shown(ord), yield)
 	})
 }
 
@@ -120,15 +339,54 @@ func (v *View) DiffLimit(ctx context.Context, to *View, most int) (checkpoint.Di
 	if to == nil {
 		return checkpoint.Diff{}, v.s.fail("diff", errors.New("the other view is nil"))
 	}
-	d, err := v.v.Diff(ctx, to.v, most)
+	d, err := v.diff(ctx, to, most)
 	d.State = rawjson.ValidText(d.State)
 	return d, v.s.fail("diff", err)
+}
+
+func (v *View) diff(ctx context.Context, to *View, most int) (d checkpoint.Diff, err error) {
+	if to.st.Summary.ID != v.st.Summary.ID {
+		return d, errors.New("a view of another session")
+	}
+	paths, then := [2][]uint64{}, [2]*treeView{}
+	for i, at := range []*View{v, to} {
+		m, err := v.s.treeOf(ctx, at)
+		if err != nil {
+			return d, err
+		}
+		then[i] = m
+		if ord, ok := m.ordinal(at.head); ok {
+			paths[i] = slices.Collect(m.up(ord))
+			slices.Reverse(paths[i])
+		}
+	}
+	a, b := paths[0], paths[1]
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		d.Base = then[0].Tree.ID(a[0])
+		a, b = a[1:], b[1:]
+	}
+	collect := func(m *treeView, path []uint64, into *[]transcript.Entry, more *int) error {
+		ords := slices.Collect(m.unhidden(slices.Values(path)))
+		if most > 0 && len(ords) > most {
+			ords, *more = ords[:most], len(ords)-most
+		}
+		return v.s.read(ctx, m, slices.Values(ords), func(e transcript.Entry, _ error) bool {
+			*into = append(*into, e)
+			return true
+		})
+	}
+	err = errors.Join(collect(then[0], a, &d.OnlyA, &d.MoreA), collect(then[1], b, &d.OnlyB, &d.MoreB))
+	if err != nil {
+		return d, err
+	}
+	d.State, err = v.doc.DiffState(to.doc)
+	return d, err
 }
 
 // Log yields commits from a target on, newest first. The last 64 are in memory.
 func (s *Session) Log(ctx context.Context, from Target) iter.Seq2[checkpoint.Commit, error] {
 	return iterate(ctx, s, "log", func(yield func(checkpoint.Commit, error) bool) error {
-		st := s.h.State()
+		st := s.state()
 		if st.Summary.Commit == "" && from == (Target{}) {
 			return nil
 		}
@@ -136,7 +394,7 @@ func (s *Session) Log(ctx context.Context, from Target) iter.Seq2[checkpoint.Com
 		if err != nil {
 			return err
 		}
-		return forward(s.h.Journal().Log(ctx, st, v.v.Commit.Seq), yield)
+		return forward(s.j.Log(ctx, st, v.commit.Seq), yield)
 	})
 }
 
@@ -154,142 +412,21 @@ type StateAt struct {
 // session's.
 func (s *Session) States(ctx context.Context, from Target) iter.Seq2[StateAt, error] {
 	return iterate(ctx, s, "states", func(yield func(StateAt, error) bool) error {
-		if s.h.State().Summary.Commit == "" && from == (Target{}) {
+		if s.state().Summary.Commit == "" && from == (Target{}) {
 			return nil
 		}
 		v, err := s.at(ctx, from)
 		if err != nil {
 			return err
 		}
-		return s.h.States(ctx, v.v, func(c checkpoint.Commit, doc checkpoint.Document) bool {
-			return yield(StateAt{c, readable(doc)}, nil)
-		})
-	})
-}
-
-// Rollback restores state, context and head exactly as they were at a target, in a new commit on a new
-// branch. The path that is left is kept as branch Receipt.Kept.
-func (s *Session) Rollback(ctx context.Context, t Target, opts ...MoveOption) (Receipt, error) {
-	v, err := s.at(ctx, t)
-	if err != nil {
-		return Receipt{}, s.fail("rollback", err)
-	}
-	r, err := s.h.Rollback(ctx, optionsOf(opts), v.v, t.String())
-	return s.receipt("rollback", r, err)
-}
-
-// Fork creates a new session from the path to a target: its entries byte for byte, the labels on them and the
-// amendments of them that are in force now, and the document in force there. Its header names this session as its
-// parent. id "" = a new UUIDv7; with nil options it has the title and working directory of this session. If the
-// entries set another title or directory than the options, one more commit sets those of the options.
-func (s *Session) Fork(ctx context.Context, t Target, id string, o *SessionOptions) (*Session, error) {
-	v, err := s.at(ctx, t)
-	if err != nil {
-		return nil, s.fail("fork", err)
-	}
-	f, err := s.store.fork(ctx, s, v, id, o)
-	if err != nil {
-		return nil, s.fail("fork", err)
-	}
-	return f, nil
-}
-
-// Snapshot stores the state of the last commit as a snapshot, under a tag, which may be "". One PUT.
-func (s *Session) Snapshot(ctx context.Context, tag string) (snapshot.Info, error) {
-	if err := s.h.Writable(ctx); err != nil {
-		return snapshot.Info{}, s.fail("snapshot", err)
-	}
-	st := s.h.State()
-	if st.Summary.Commit == "" {
-		return snapshot.Info{}, s.fail("snapshot", session.Missing("commit", "head"))
-	}
-	if err := session.CheckName("tag", tag); err != nil {
-		return snapshot.Info{}, s.fail("snapshot", err)
-	}
-	info, err := s.h.Journal().Snapshot(ctx, st, tag)
-	return info, s.fail("snapshot", err)
-}
-
-// Snapshots yields the session's snapshots, newest first.
-func (s *Session) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error] {
-	return iterate(ctx, s, "snapshots", func(yield func(snapshot.Info, error) bool) error {
-		return forward(s.h.Journal().Snapshots(ctx), yield)
-	})
-}
-
-// Prune removes the snapshots that a retention does not keep, and returns them; with DryRun it only returns
-// them. Commits are not changed: each can still be restored from the log. Prune reads every snapshot before it removes
-// it, and keeps one whose state can, because of damage, no longer be restored from the log.
-func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapshot.Info, error) {
-	if !keep.DryRun && s.o.ReadOnly {
-		return nil, s.fail("prune", journal.ErrReadOnly)
-	}
-	var list []snapshot.Info
-	for info, err := range s.Snapshots(ctx) {
-		if err != nil {
-			return nil, s.fail("prune", err)
-		}
-		list = append(list, info)
-	}
-	_, drop := keep.Select(list)
-	only, err := s.h.OnlyWays(ctx, drop)
-	if err != nil {
-		return nil, s.fail("prune", err)
-	}
-	for i := range list {
-		list[i].Only = only[list[i].ID]
-	}
-	if _, drop = keep.Select(list); keep.DryRun {
-		return drop, nil
-	}
-	for i, info := range drop {
-		if err := s.h.Journal().DropSnapshot(ctx, info.ID); err != nil {
-			return drop[:i], s.fail("prune", fmt.Errorf("drop snapshot %s: %w", info.ID, err))
-		}
-	}
-	return drop, nil
-}
-
-// Watch yields every commit with a seq above after, old ones first and new ones as they come, from
-// any writer, with the entries that each made durable, until ctx is done. A call that continues at the seq
-// where another ended misses nothing. Once it has begun, what any handle of the same Store commits, an import too,
-// comes at once and without a read of the head; the commits of others are looked for once per Options.Poll, for one
-// Stat. It moves a read-only handle forward. The end of ctx is not an error.
-func (s *Session) Watch(ctx context.Context, after uint64) iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) { s.watch(ctx, after, yield, nil) }
-}
-
-func (s *Session) watch(
-	ctx context.Context, after uint64, yield func(Change, error) bool, partial func(json.RawMessage) bool,
-) {
-	err := s.h.Watch(ctx, after, func(b store.Batch, entries []transcript.Entry) bool {
-		return yield(Change{Commit: b.Commit, Entries: entries, statePatch: s.statePatch(b)}, nil)
-	}, partial)
-	if err != nil && ctx.Err() == nil {
-		yield(Change{}, s.fail("watch", err))
-	}
-}
-
-// statePatch returns what Change.StatePatch calls.
-func (s *Session) statePatch(b store.Batch) func(ctx context.Context) (json.RawMessage, error) {
-	return func(ctx context.Context) (json.RawMessage, error) {
-		if b.Before == b.After {
-			return json.RawMessage("[]"), nil
-		}
-		var docs [2]checkpoint.Document
-		for i, p := range []*store.Past{b.Before, b.After} {
-			raw, err := p.Document(ctx)
+		for m, err := range s.j.States(ctx, v.st, v.commit.Seq) {
 			if err != nil {
-				return nil, s.fail("state patch", err)
+				return err
 			}
-			if len(raw) == 0 { // before the first commit
-				continue
-			}
-			if docs[i], err = checkpoint.DecodeDocument(raw); err != nil {
-				return nil, s.fail("state patch", err)
+			if !yield(StateAt{m.Commit, readable(m.Doc)}, nil) {
+				return errStop
 			}
 		}
-		patch, err := docs[0].DiffState(docs[1])
-		return rawjson.ValidText(patch), s.fail("state patch", err)
-	}
+		return nil
+	})
 }

@@ -16,7 +16,7 @@ func TestWatch(t *testing.T) {
 		s, _ := grown(t, store, "s", 3, nil)
 		ro := must(store.Open(bg, "s", &coppice.SessionOptions{ReadOnly: true}))(t)
 		looks := 0
-		coppice.SetSleep(store, func(ctx context.Context) error {
+		setSleep(store, func(ctx context.Context) error {
 			if looks++; looks == 2 {
 				say(t, s, "u4")
 				commit(t, s, state{Turns: 4})
@@ -47,7 +47,7 @@ func TestWatch(t *testing.T) {
 // A watcher sees the handle's own commits at once, and ends with the handle.
 func TestWatchOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
-		coppice.SetSleep(store, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		setSleep(store, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		s := create(t, store, "s", nil)
 		got := make(chan uint64)
 		end := make(chan error, 1)

@@ -20,7 +20,6 @@ var (
 	storage  = []string{"backend", "internal/trace"}
 	format   = []string{"internal/layout", "internal/segment"}
 	log      = join(format, "internal/journal", "internal/journal/state", "internal/journal/store")
-	rooms    = []string{"internal/session", "internal/transfer"}
 	reading  = []string{"codec", "internal/blob", "internal/rawjson", "transcript/..."} // of session files
 	parsing  = join(reading, "interop", "interop/internal/...")
 	anywhere = join(pure, "", "backend/...", "export", "manager", "provider", "searchindex", "interop/...",
@@ -86,16 +85,16 @@ var table = []edge{
 			"internal/journal/..."),
 		ext: []string{uuid},
 	},
-	{dir: "internal/session", ours: join(pure, storage, format, "internal/blob", "internal/parallel",
-		"internal/rawjson", "internal/shortid", "internal/journal/...")},
+	{dir: "internal/seam", ours: []string{"internal/journal"}},
 	{dir: "internal/transfer", ours: join(pure, "backend", "internal/blob", "internal/layout", "internal/rawjson",
-		"internal/journal/...", "internal/journal", "internal/segment", "internal/session")},
+		"internal/journal/...", "internal/journal", "internal/segment")},
 	{dir: "internal/listing", ours: join(pure, "backend", "internal/layout", "internal/parallel")},
 	{dir: "internal/check", ours: join(pure, storage, log, "internal/blob", "internal/journal/...")},
 	{dir: "internal/gc", ours: join(pure, storage, log, "internal/check")},
 	{dir: "internal/repair", ours: join(pure, storage, log, "internal/journal/...", "internal/check")},
-	{dir: "", ours: join(pure, storage, log, rooms, "internal/casprobe", "internal/listing", "internal/check",
-		"internal/gc", "internal/repair", "internal/parallel", "internal/rawjson"), ext: []string{uuid}},
+	{dir: "", ours: join(pure, storage, log, "internal/transfer", "internal/casprobe", "internal/listing",
+		"internal/check", "internal/gc", "internal/repair", "internal/blob", "internal/parallel", "internal/rawjson",
+		"internal/seam", "internal/shortid"), ext: []string{uuid}},
 
 	{dir: "internal/message", ours: []string{"internal/rawjson"}},
 	{

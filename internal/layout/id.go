@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/coppice-go/coppice/codec"
 )
 
 // ErrID is the cause of every refused session id.
@@ -24,6 +26,14 @@ func (e *inputError) Is(target error) bool { return target == ErrInput }
 
 // BadInput returns an ErrInput with a text.
 func BadInput(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }
+
+// MaxEntry bounds one entry, in bytes, without its images.
+const MaxEntry = 4 << 20
+
+// TooLarge refuses what is larger than it may be.
+func TooLarge(what string, limit, value int) error {
+	return &codec.LimitError{What: what, Limit: int64(limit), Value: int64(value)}
+}
 
 const (
 	idMax        = 128 // bytes of a session id

@@ -9,24 +9,28 @@ import (
 	"io"
 	"slices"
 
+	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
+// Images returns a stored line with its images put back.
+type Images func(ctx context.Context, st *state.State, stored []byte) ([]byte, error)
+
 // Original writes a session as it came: the imported bytes exactly, or the lines that were imported; of a
 // session that was made here every line.
-func Original(ctx context.Context, h *session.Handle, w io.Writer) error {
-	return write(w, func(lw *lineWriter) error { return lw.original(ctx, h) })
+func Original(ctx context.Context, j *journal.Journal, images Images, w io.Writer) error {
+	return write(w, func(lw *lineWriter) error { return lw.original(ctx, j, images) })
 }
 
 // Pi writes a session as a pi v3 file that goes on at the head. tail makes a line of a draft that hangs on
 // an entry.
 func Pi(
-	ctx context.Context, h *session.Handle, w io.Writer, tail func(d transcript.Draft, parent string) ([]byte, error),
+	ctx context.Context, j *journal.Journal, images Images, w io.Writer,
+	tail func(d transcript.Draft, parent string) ([]byte, error),
 ) error {
-	return write(w, func(lw *lineWriter) error { return lw.pi(ctx, h, tail) })
+	return write(w, func(lw *lineWriter) error { return lw.pi(ctx, j, images, tail) })
 }
 
 func write(w io.Writer, f func(lw *lineWriter) error) error {
@@ -64,17 +68,17 @@ func amends(reason string, lines [][]byte) bool {
 	})
 }
 
-func (lw *lineWriter) original(ctx context.Context, h *session.Handle) error {
-	st := h.State()
+func (lw *lineWriter) original(ctx context.Context, j *journal.Journal, images Images) error {
+	st := j.State()
 	if st.Original != "" {
-		return h.Journal().WriteOriginal(ctx, st.Original, lw.w)
+		return j.WriteOriginal(ctx, st.Original, lw.w)
 	}
 	if err := lw.line(st.Header); err != nil {
 		return err
 	}
 	imported := false
 	var batch [][]byte // the lines since the last commit
-	return eachLine(ctx, h, st, func(l state.Line, raw []byte) error {
+	return eachLine(ctx, j, st, images, func(l state.Line, raw []byte) error {
 		if !l.Commit {
 			batch = append(batch, raw)
 			return nil
@@ -93,7 +97,7 @@ func (lw *lineWriter) original(ctx context.Context, h *session.Handle) error {
 			return nil
 		}
 		if imported && !slices.Contains(importReasons, commit.Data.Reason) {
-			return session.ErrStop // what was appended since is not of the original
+			return errStop // what was appended since is not of the original
 		}
 		for _, raw := range batch {
 			if err := lw.line(raw); err != nil {
@@ -106,14 +110,15 @@ func (lw *lineWriter) original(ctx context.Context, h *session.Handle) error {
 }
 
 func (lw *lineWriter) pi(
-	ctx context.Context, h *session.Handle, tail func(d transcript.Draft, parent string) ([]byte, error),
+	ctx context.Context, j *journal.Journal, images Images,
+	tail func(d transcript.Draft, parent string) ([]byte, error),
 ) error {
-	st := h.State()
+	st := j.State()
 	if err := lw.line(rawjson.ValidText(st.Header)); err != nil {
 		return err
 	}
 	last := int64(-1)
-	err := eachLine(ctx, h, st, func(l state.Line, raw []byte) error {
+	err := eachLine(ctx, j, st, images, func(l state.Line, raw []byte) error {
 		if l.Commit {
 			return nil
 		}
@@ -131,20 +136,25 @@ func (lw *lineWriter) pi(
 	return lw.line(line)
 }
 
-// eachLine returns every durable line, images put back in those that are no commits; session.ErrStop ends it.
-func eachLine(ctx context.Context, h *session.Handle, st *state.State, f func(l state.Line, raw []byte) error) error {
-	for l, err := range h.Journal().Lines(ctx, st, nil) {
+// errStop ends eachLine.
+var errStop = errors.New("stop")
+
+// eachLine passes every durable line to f, images put back in those that are no commits; errStop ends it.
+func eachLine(
+	ctx context.Context, j *journal.Journal, st *state.State, images Images, f func(l state.Line, raw []byte) error,
+) error {
+	for l, err := range j.Lines(ctx, st, nil) {
 		if err != nil {
 			return err
 		}
 		raw := l.Raw
 		if !l.Commit {
-			if raw, err = h.Images().Line(ctx, st, l.Raw); err != nil {
+			if raw, err = images(ctx, st, l.Raw); err != nil {
 				return err
 			}
 		}
 		if err := f(l, raw); err != nil {
-			if errors.Is(err, session.ErrStop) {
+			if errors.Is(err, errStop) {
 				return nil
 			}
 			return err

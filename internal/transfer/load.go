@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
+	"slices"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
@@ -21,7 +21,6 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -93,47 +92,47 @@ func (ld *loader) bring(
 	return ld.commitAll(ctx, "import", ld.target(), func(st *journal.Step) { st.Original = sum })
 }
 
-// Fork brings the way to a view in: its entries, the labels on them and the amendments of them that are in force now,
-// and the document in force there.
-func Fork(
-	ctx context.Context, in Into, from *session.Handle, v *session.View, g state.Genesis,
-) (*journal.Journal, error) {
+// Path is what a fork takes over: the way to a place in another session.
+type Path struct {
+	Entries    []uint64            // ordinals, from the root down
+	Labels     []transcript.Draft  // of these entries
+	Amendments []uint64            // ordinals of those that are in force now
+	Doc        checkpoint.Document // in force there
+
+	Read  func(ctx context.Context, ords []uint64) ([]transcript.Entry, error) // as they are stored
+	Image func(ctx context.Context, sum string) ([]byte, error)
+}
+
+// Fork brings a path in: its entries, the labels on them and the amendments of them, and the document.
+func Fork(ctx context.Context, in Into, from Path, g state.Genesis) (*journal.Journal, error) {
 	var err error
 	if in.Config, err = journal.Again(ctx, in.Config); err != nil {
 		return nil, err
 	}
 	ld := &loader{in: in, j: journal.Create(in.Config, g), lines: newSpool(in.Memory)}
-	m, err := from.Moment(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var path []uint64
-	if ord, ok := m.Ordinal(v.Head); ok {
-		for up := range m.Up(ord) {
-			path = append(path, up)
-		}
-	}
-	doc := v.Doc
-	if err = from.AmendItems(ctx, m, &doc); err == nil {
-		err = ld.copyPath(ctx, from, m, path)
-	}
-	if err == nil {
-		head := here
-		if len(path) > 0 {
-			head = len(path) - 1 // labels and amendments hang beside it
-		}
-		err = ld.commitAll(ctx, "fork", head, func(st *journal.Step) {
-			st.Keyframe = true
-			st.Edit = func(d checkpoint.Document) checkpoint.Document {
-				doc.Branch = d.Branch
-				return doc
-			}
-		})
-	}
+	err = ld.fork(ctx, from)
 	if err = errors.Join(err, ld.lines.close()); err != nil {
 		return nil, errors.Join(err, ld.discard(ctx))
 	}
 	return ld.j, nil
+}
+
+func (ld *loader) fork(ctx context.Context, from Path) error {
+	if err := ld.copyPath(ctx, from); err != nil {
+		return err
+	}
+	head := here
+	if n := len(from.Entries); n > 0 {
+		head = n - 1 // labels and amendments are not on the path
+	}
+	return ld.commitAll(ctx, "fork", head, func(st *journal.Step) {
+		st.Keyframe = true
+		st.Edit = func(d checkpoint.Document) checkpoint.Document {
+			doc := from.Doc
+			doc.Branch = d.Branch
+			return doc
+		}
+	})
 }
 
 // loader brings many lines into a new session. Beside the lines it holds some 150 bytes of each until the last is
@@ -220,8 +219,8 @@ func (ld *loader) take(ctx context.Context, d transcript.Draft) error {
 		return err
 	}
 	stored, blobs := blob.Externalise(ld.renamed(raw))
-	if len(stored) > session.EntryMax {
-		return session.LimitError("entry", session.EntryMax, len(stored))
+	if len(stored) > layout.MaxEntry {
+		return layout.TooLarge("entry", layout.MaxEntry, len(stored))
 	}
 	for _, b := range blobs {
 		if err := ld.image(ctx, b.Data); err != nil {
@@ -319,48 +318,36 @@ func (ld *loader) discard(ctx context.Context) error {
 	return err
 }
 
-// copyPath takes the lines of a path in, which is given from the head down, with their images, labels and amendments.
-func (ld *loader) copyPath(ctx context.Context, from *session.Handle, m *session.Moment, path []uint64) error {
-	var labels []transcript.Draft
-	var amendments []uint64
-	for n := len(path); n > 0; n = max(0, n-pathPart) {
-		part := make([]uint64, 0, pathPart)
-		for i := n - 1; i >= max(0, n-pathPart); i-- {
-			part = append(part, path[i])
-		}
-		entries, err := from.Bodies(ctx, m.Stored(), part)
+// copyPath takes the lines of a path in, with their images, labels and amendments.
+func (ld *loader) copyPath(ctx context.Context, from Path) error {
+	for part := range slices.Chunk(from.Entries, pathPart) {
+		entries, err := from.Read(ctx, part)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
-			if err := ld.copyImages(ctx, from, m, e.Raw); err != nil {
+			if err := ld.copyImages(ctx, from, e.Raw); err != nil {
 				return err
 			}
 			if err := ld.line(e.Raw); err != nil {
 				return err
 			}
-			if label := m.Tree.NodeAt(e.Ordinal).Label; label != "" {
-				labels = append(labels, session.LabelDraft(e.ID, label))
-			}
-			if a, ok := m.Tree.Amendment(e.Ordinal, math.MaxUint64); ok {
-				amendments = append(amendments, a)
-			}
 		}
 	}
 	head := len(ld.heads)
-	for _, d := range labels {
+	for _, d := range from.Labels {
 		d.Parent = ld.heads[head-1].ID
 		if err := ld.take(ctx, d); err != nil {
 			return err
 		}
 	}
-	for _, ord := range amendments {
-		entries, err := from.Bodies(ctx, m.Stored(), []uint64{ord})
+	for _, ord := range from.Amendments {
+		entries, err := from.Read(ctx, []uint64{ord})
 		if err != nil {
 			return err
 		}
 		e := entries[0]
-		if err := ld.copyImages(ctx, from, m, e.Raw); err != nil {
+		if err := ld.copyImages(ctx, from, e.Raw); err != nil {
 			return err
 		}
 		body := rawjson.ValidText(e.Body()) // it is a new line; earlier releases took other bytes
@@ -376,9 +363,9 @@ func (ld *loader) copyPath(ctx context.Context, from *session.Handle, m *session
 }
 
 // copyImages stores the images that a line of another session refers to.
-func (ld *loader) copyImages(ctx context.Context, from *session.Handle, m *session.Moment, raw []byte) error {
+func (ld *loader) copyImages(ctx context.Context, from Path, raw []byte) error {
 	for _, ref := range blob.Refs(raw) {
-		data, err := from.Images().Get(ctx, m.State, ref.Sum)
+		data, err := from.Image(ctx, ref.Sum)
 		if err != nil {
 			return fmt.Errorf("copy an image: %w", err)
 		}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -86,23 +86,22 @@ func (w *World) group(ctx context.Context, start func(ctx context.Context) *call
 }
 
 // caller starts a goroutine that commits a turn with one entry.
-func (w *World) caller(ctx context.Context, h *session.Handle) *caller {
+func (w *World) caller(ctx context.Context, h *coppice.Session) *caller {
 	d, content := w.said(20)
 	state := fmt.Sprintf(`{"made":%d}`, w.made)
 	c := &caller{given: Given{Lines: [][]byte{content}, State: state}, done: make(chan struct{})}
-	turn := session.Commit{
-		Reason: "turn", Edit: &session.Edit{State: json.RawMessage(state)}, Turn: true, Entries: []transcript.Draft{d},
-	}
+	turn := coppice.Turn{Reason: "turn", State: json.RawMessage(state), Entries: []transcript.Draft{d}}
 	go func() {
 		defer close(c.done)
-		c.r, c.err = h.Commit(ctx, turn)
+		r, err := h.Commit(ctx, turn)
+		c.r.Commit.Head, c.err = r.Head, err
 	}()
 	return c
 }
 
 // Group commits turns that wait for each other, and books them: all are acknowledged, in order, but the one that left
 // the line, and a first one that was cancelled.
-func (w *World) Group(ctx context.Context, h *session.Handle, n int) error {
+func (w *World) Group(ctx context.Context, h *coppice.Session, n int) error {
 	start := func(ctx context.Context) *caller { return w.caller(ctx, h) }
 	cancel, seq := w.Rng.IntN(3) == 0, uint64(0)
 	all := w.group(ctx, start, n, cancel)

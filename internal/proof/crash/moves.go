@@ -9,37 +9,36 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // Receipt books what a call on a live handle acknowledged.
-func (w *World) Receipt(r journal.Result, err error) error {
-	if err == nil && r.Commit.Commit != "" {
-		w.Acked(r.Commit.Seq)
+func (w *World) Receipt(r coppice.Receipt, err error) error {
+	if err == nil && r.Commit != "" {
+		w.Acked(r.Seq)
 	}
 	return err
 }
 
 // Live makes a turn on a live handle.
-func (w *World) Live(ctx context.Context, h *session.Handle, text int) error {
+func (w *World) Live(ctx context.Context, h *coppice.Session, text int) error {
 	w.made++
 	msg := map[string]string{"role": "user", "content": fmt.Sprintf("%d %s", w.made, bytes.Repeat([]byte("x"), text))}
-	if _, err := h.Append(ctx, []transcript.Draft{entry.Message(msg)}); err != nil {
+	if _, err := h.Append(ctx, entry.Message(msg)); err != nil {
 		return err
 	}
 	state, err := json.Marshal(map[string]int{"made": w.made})
 	if err != nil {
 		return err
 	}
-	r, err := h.Commit(ctx, session.Commit{Reason: "turn", Edit: &session.Edit{State: state}, Turn: true})
+	r, err := h.Commit(ctx, coppice.Turn{Reason: "turn", State: json.RawMessage(state)})
 	if err == nil {
 		content := fmt.Appendf(nil, `"content":%q`, msg["content"])
-		w.given = append(w.given, Given{Seq: r.Commit.Seq, Lines: [][]byte{content}, State: string(state)})
+		w.given = append(w.given, Given{Seq: r.Seq, Lines: [][]byte{content}, State: string(state)})
 	}
 	return w.Receipt(r, err)
 }
@@ -49,11 +48,7 @@ func playRollback(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.AtSeq(ctx, 1)
-	if err != nil {
-		return err
-	}
-	if err := w.Receipt(h.Rollback(ctx, session.MoveOptions{Key: "back"}, v, "seq:1")); err != nil {
+	if err := w.Receipt(h.Rollback(ctx, coppice.Target{Seq: 1}, coppice.WithKey("back"))); err != nil {
 		return err
 	}
 	if err := w.Live(ctx, h, w.text()); err != nil {
@@ -67,20 +62,20 @@ func playBranches(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	at := h.State().Summary.Entry
+	at := h.Head().Entry
 	if err := w.Live(ctx, h, w.text()); err != nil {
 		return err
 	}
-	if err := w.Receipt(h.Branch(ctx, session.MoveOptions{}, at, "other", session.Summary{})); err != nil {
+	if err := w.Receipt(h.Branch(ctx, at, &coppice.BranchOptions{Name: "other"})); err != nil {
 		return err
 	}
 	if err := w.Live(ctx, h, w.text()); err != nil {
 		return err
 	}
-	if err := w.Receipt(h.Label(ctx, session.MoveOptions{}, at, "here")); err != nil {
+	if err := w.Receipt(h.Label(ctx, at, "here")); err != nil {
 		return err
 	}
-	return w.Receipt(h.Switch(ctx, session.MoveOptions{Key: "to main"}, "main"))
+	return w.Receipt(h.Switch(ctx, "main", coppice.WithKey("to main")))
 }
 
 // two are two processes on one session.
@@ -202,10 +197,10 @@ func playImages(ctx context.Context, w *World) error {
 	msg := map[string]any{"role": "user", "content": []any{map[string]string{
 		"type": "image", "mimeType": "image/png", "data": base64.StdEncoding.EncodeToString(data),
 	}}}
-	if _, err := h.Append(ctx, []transcript.Draft{entry.Message(msg)}); err != nil {
+	if _, err := h.Append(ctx, entry.Message(msg)); err != nil {
 		return err
 	}
-	if err := w.Receipt(h.Commit(ctx, session.Commit{Reason: "turn", Turn: true})); err != nil {
+	if err := w.Receipt(h.Commit(ctx, coppice.Turn{Reason: "turn"})); err != nil {
 		return err
 	}
 	return w.Live(ctx, h, w.text())

@@ -10,20 +10,19 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/proof"
-	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // user is somebody who works on a session, one call after the other.
 type user struct {
 	*World
-	h    *session.Handle
+	h    *coppice.Session
 	root string // the first entry
 	made int    // branches
 }
@@ -35,37 +34,37 @@ var alphabet = []struct {
 }{
 	{"turn", func(ctx context.Context, u *user) error { return u.Live(ctx, u.h, 20) }},
 	{"append", func(ctx context.Context, u *user) error {
-		_, err := u.h.Append(ctx, []transcript.Draft{entry.Message(map[string]string{"role": "user", "content": "x"})})
+		_, err := u.h.Append(ctx, entry.Message(map[string]string{"role": "user", "content": "x"}))
 		if err != nil {
 			return err
 		}
-		return u.Receipt(u.h.Commit(ctx, session.Commit{Reason: "append"}))
+		return u.Receipt(u.h.Commit(ctx, coppice.Turn{Reason: "append"}))
 	}},
 	{"branch", func(ctx context.Context, u *user) error {
 		u.made++
-		return u.Receipt(u.h.Branch(ctx, session.MoveOptions{}, u.root, fmt.Sprintf("b%d", u.made), session.Summary{}))
+		return u.Receipt(u.h.Branch(ctx, u.root, &coppice.BranchOptions{Name: fmt.Sprintf("b%d", u.made)}))
 	}},
 	{"switch", func(ctx context.Context, u *user) error {
-		return u.Receipt(u.h.Switch(ctx, session.MoveOptions{}, "main"))
+		return u.Receipt(u.h.Switch(ctx, "main"))
 	}},
 	{"rollback", func(ctx context.Context, u *user) error {
-		v, err := u.h.AtSeq(ctx, 0)
-		if err != nil {
+		var first coppice.Target
+		if err := first.UnmarshalText([]byte("seq:0")); err != nil {
 			return err
 		}
-		return u.Receipt(u.h.Rollback(ctx, session.MoveOptions{}, v, "seq:0"))
+		return u.Receipt(u.h.Rollback(ctx, first))
 	}},
 	{"snapshot", func(ctx context.Context, u *user) error {
-		info, err := u.h.Journal().Snapshot(ctx, u.h.State(), "")
+		info, err := u.h.Snapshot(ctx, "")
 		if err == nil {
 			u.Told.Snapshots = append(slices.Clip(u.Told.Snapshots), info.ID)
 		}
 		return err
 	}},
 	{"label", func(ctx context.Context, u *user) error {
-		return u.Receipt(u.h.Label(ctx, session.MoveOptions{}, u.root, "here"))
+		return u.Receipt(u.h.Label(ctx, u.root, "here"))
 	}},
-	{"claim", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Claim(ctx, session.MoveOptions{})) }},
+	{"claim", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Claim(ctx)) }},
 	{"tidy", func(ctx context.Context, u *user) error {
 		j, err := journal.Open(ctx, u.Config())
 		if err == nil {
@@ -103,7 +102,7 @@ var alphabet = []struct {
 			err = u.Receipt(u.h.Settle(ctx, ""))
 		}
 		if errors.Is(err, context.Canceled) || errors.Is(err, backend.ErrBusy) { // the entry is in the buffer
-			err = u.Receipt(u.h.Commit(ctx, session.Commit{}))
+			err = u.Receipt(u.h.Commit(ctx, coppice.Turn{}))
 		}
 		return err
 	}},
@@ -152,7 +151,7 @@ func (u *user) step(ctx context.Context, op int) error {
 
 // keep stores what is in the buffer as a branch, and goes to the newest state.
 func (u *user) keep(ctx context.Context) error {
-	if err := u.Receipt(u.h.Commit(ctx, session.Commit{KeepBoth: true})); err != nil {
+	if err := u.Receipt(u.h.Commit(ctx, coppice.Turn{KeepBoth: true})); err != nil {
 		return err
 	}
 	return u.h.Reload(ctx)
@@ -190,7 +189,7 @@ func (u *user) run(ctx context.Context, ops []int) ([]Moment, *History, error) {
 	}
 	var h *History
 	if err == nil {
-		u.root = u.h.State().Summary.Entry
+		u.root = u.h.Head().Entry
 		h, err = u.History(ctx)
 	}
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
-	"github.com/coppice-go/coppice/internal/session"
-	"github.com/coppice-go/coppice/internal/trace"
+	"github.com/coppice-go/coppice/internal/seam"
 	"github.com/coppice-go/coppice/internal/vfs"
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 	"github.com/coppice-go/coppice/transcript"
@@ -107,34 +107,16 @@ var header = []byte(`{"type":"session","version":3,"id":"s1","timestamp":"2026-0
 // Genesis is what the scenarios' session starts with.
 func Genesis() state.Genesis { return state.Genesis{Header: header, Cwd: "/w"} }
 
-// Create makes a handle on a session that does not exist yet.
-func (w *World) Create() *session.Handle {
+// Open opens the session as a new process, with the limits of the world.
+func (w *World) Open() (*coppice.Session, error) {
 	cfg := w.Config()
-	return w.handle(cfg,
-		func(cfg journal.Config) (*journal.Journal, error) { return journal.Create(cfg, Genesis()), nil })
-}
-
-// Open opens the session as a new process; nil where that fails, which Told cannot allow in a scenario
-// without faults.
-func (w *World) Open() (*session.Handle, error) {
-	cfg := w.Config()
-	var j *journal.Journal
-	var err error
-	h := w.handle(cfg, func(cfg journal.Config) (*journal.Journal, error) {
-		j, err = journal.Open(context.Background(), cfg)
-		return j, err
-	})
-	return h, err
-}
-
-func (w *World) handle(cfg journal.Config, open func(cfg journal.Config) (*journal.Journal, error)) *session.Handle {
-	tr := trace.New(cfg.Backend)
-	cfg.Backend = tr
-	j, err := open(cfg)
+	s, err := coppice.New(cfg.Backend, &coppice.Options{Writer: cfg.Writer, Now: cfg.Now, Rand: cfg.Rand})
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return session.New(j, tr, session.Options{Journal: cfg})
+	own := seam.Config(s)
+	own.Limits, own.Sleep, own.Go = cfg.Limits, cfg.Sleep, cfg.Go
+	return s.Open(context.Background(), Session, nil)
 }
 
 // Entry makes an entry that hangs on the head of j, with a text of that many bytes.

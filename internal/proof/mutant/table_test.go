@@ -38,7 +38,7 @@ const (
 	deleteGo        = "internal/journal/delete.go"
 	storeGo         = "internal/journal/store/store.go"
 	keysGo          = "internal/journal/keys.go"
-	moveGo          = "internal/session/move.go"
+	moveGo          = "move.go"
 	stateGo         = "internal/journal/state/state.go"
 	commitsGo       = "server/commits.go"
 	eventsGo        = "server/events.go"
@@ -268,7 +268,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "moves-forget-their-key", broken: "a move is made again under a key that is known",
-		edits: []edit{{moveGo, "\tc := journal.Call{Key: k.Key, Digest: k.digest,", "\tc := journal.Call{"}},
+		edits: []edit{{moveGo, "\tc := journal.Call{Key: k.key, Digest: k.digest,", "\tc := journal.Call{"}},
 		suite: "move_keys_test.go", pkg: ".", run1: "TestMovesWithKeys",
 		want: "the repeat",
 	},
@@ -419,7 +419,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rollback-as-a-patch", broken: "a rollback carries its document as a patch against the line that it leaves",
-		edits: []edit{{"internal/session/move.go", "Keyframe: mv.reason == \"rollback\",", "Keyframe: mv.reason == \"\","}},
+		edits: []edit{{moveGo, "Keyframe: mv.reason == \"rollback\",", "Keyframe: mv.reason == \"\","}},
 		suite: "travel_test.go", pkg: ".", run1: "TestRollbackStandsAlone",
 		want: "rolled back or after that: got one pad two",
 	},
@@ -468,15 +468,15 @@ var mutants = []mutant{
 	},
 	{
 		name: "prune-drops-the-only-copy", broken: "prune does not look whether the log still leads to the state of a snapshot",
-		edits: []edit{{"view.go", "\t\tlist[i].Only = only[list[i].ID]\n", "\t\tlist[i].Only = only[list[i].ID] && ctx == nil\n"}},
+		edits: []edit{{"snapshots.go", "\t\tlist[i].Only = only[list[i].ID]\n", "\t\tlist[i].Only = only[list[i].ID] && ctx == nil\n"}},
 		suite: "maintain_test.go", pkg: ".", run1: "TestPruneKeepsTheOnlyCopy",
 		want: "the only copy of a state stays: snapshots after prune",
 	},
 	{
 		sample: true, name: "only-copies-of-documents-only",
 		broken: "prune does not look whether the log still has the entries that a snapshot holds",
-		edits:  []edit{{"internal/session/prune.go", "\tif then.Window == nil {\n", "\tif then != nil {\n"}},
-		suite:  "session", pkg: "internal/session", run1: "TestOnlyWays",
+		edits:  []edit{{"snapshots.go", "\tif then.Window == nil {\n", "\tif then != nil {\n"}},
+		suite:  "onlyways_test.go", pkg: ".", run1: "TestOnlyWays",
 		want: "entries of each window are damaged, and",
 	},
 	{

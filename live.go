@@ -1,10 +1,8 @@
-package session
+package coppice
 
 import (
-	"context"
 	"slices"
 
-	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
@@ -13,7 +11,7 @@ import (
 
 // view is what the readers of a handle see: the journal's view, and what is kept beside it so that an answer need not
 // be made anew. Guarded by Handle.mu.
-type view struct {
+type liveState struct {
 	journal.View
 	win     *transcript.WorkingContext // at winAt, but for later; nil = has to be read
 	later   []laterEntry               // since win: only who asks for the window has it grow
@@ -24,7 +22,7 @@ type view struct {
 	// itemsSeen is State.Next when SetContext was called: an amendment from there on is not in items.
 	itemsSeen uint64
 	unsaved   bool               // items differ from the document's by a SetContext
-	held      *Edit              // what deferred commits said
+	held      *docEdit           // what deferred commits said
 	doubt     *prepared          // a turn of unknown outcome; nil = none
 	profile   transcript.Profile // of the working context
 	bound     int                // its bytes, as Window.MaxBytes says them
@@ -32,32 +30,32 @@ type view struct {
 }
 
 // more reports whether the handle has more than entries that is not stored: a context, or what deferred commits hold.
-func (v *view) more() bool { return v.unsaved || v.held != nil }
+func (v *liveState) more() bool { return v.unsaved || v.held != nil }
 
-// sync brings the view up to date; h.mu is held.
-func (h *Handle) sync() *view {
-	now := h.j.View()
-	if now.Version == h.v.Version && h.v.State != nil {
-		return &h.v
+// sync brings the view up to date; s.mu is held.
+func (s *Session) sync() *liveState {
+	now := s.j.View()
+	if now.Version == s.v.Version && s.v.State != nil {
+		return &s.v
 	}
-	moved := now.State != h.v.State || now.Tip != h.v.Tip
-	h.v.adopt(now)
+	moved := now.State != s.v.State || now.Tip != s.v.Tip
+	s.v.adopt(now)
 	if moved {
-		close(h.wake)
-		h.wake = make(chan struct{})
+		close(s.wake)
+		s.wake = make(chan struct{})
 	}
-	return &h.v
+	return &s.v
 }
 
 // look calls f with what the view is now.
-func (h *Handle) look(f func(v *view)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f(h.sync())
+func (s *Session) look(f func(v *liveState)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.sync())
 }
 
 // adopt takes over what the journal says now.
-func (v *view) adopt(now journal.View) {
+func (v *liveState) adopt(now journal.View) {
 	old := v.View
 	v.View = now
 	if now.State != old.State {
@@ -84,7 +82,7 @@ func (v *view) adopt(now journal.View) {
 }
 
 // push follows an entry that was appended.
-func (v *view) push(e *journal.Entry, ord uint64) {
+func (v *liveState) push(e *journal.Entry, ord uint64) {
 	own := e.Head.Entry(ord)
 	_, amends := own.Amendment()
 	if e.Aside && !amends {
@@ -101,7 +99,7 @@ func (v *view) push(e *journal.Entry, ord uint64) {
 		return
 	}
 	v.winAt = journal.PlaceAt(e)
-	if v.items != nil && Speaks(e.Head.Type) {
+	if v.items != nil && speaks(e.Head.Type) {
 		v.items = append(v.items, transcript.Item{Entry: e.ID})
 	}
 }
@@ -117,13 +115,13 @@ type laterEntry struct {
 const laterMax = 256
 
 // stand sets the window and its place.
-func (v *view) stand(win *transcript.WorkingContext, at journal.Place) {
+func (v *liveState) stand(win *transcript.WorkingContext, at journal.Place) {
 	clear(v.later)
 	v.win, v.winAt, v.later = win, at, v.later[:0]
 }
 
 // grown returns the window at winAt; nil = has to be read.
-func (v *view) grown() *transcript.WorkingContext {
+func (v *liveState) grown() *transcript.WorkingContext {
 	if len(v.later) == 0 {
 		return v.win
 	}
@@ -142,7 +140,7 @@ func (v *view) grown() *transcript.WorkingContext {
 }
 
 // settle follows the state, at whose head the next entry grows.
-func (v *view) settle() {
+func (v *liveState) settle() {
 	v.begin(v.window())
 	v.base = nil
 	if !v.unsaved {
@@ -170,10 +168,10 @@ func broughtBy(items, newer []transcript.Item) []transcript.Item {
 
 // amendedSince reports whether a state that is newer than the handle's own may have amendments that the window of its
 // own lacks.
-func (v *view) amendedSince() bool { return v.Tip != v.State && v.Tip.Amended > v.State.Next }
+func (v *liveState) amendedSince() bool { return v.Tip != v.State && v.Tip.Amended > v.State.Next }
 
 // begin sets the window of the acknowledged head, to which pending amendments are still to be applied.
-func (v *view) begin(win *transcript.WorkingContext) {
+func (v *liveState) begin(win *transcript.WorkingContext) {
 	v.stand(win, v.Head)
 	for i, e := range v.Open {
 		own := e.Head.Entry(v.State.Next + uint64(i))
@@ -184,7 +182,7 @@ func (v *view) begin(win *transcript.WorkingContext) {
 }
 
 // window is that of the acknowledged head, if the state has it as this handle wants it.
-func (v *view) window() *transcript.WorkingContext {
+func (v *liveState) window() *transcript.WorkingContext {
 	win := v.State.Window
 	if win == nil {
 		win = v.State.Rules().Empty()
@@ -204,7 +202,7 @@ func (v *view) window() *transcript.WorkingContext {
 
 // encodeItems is the explicit context as the document keeps it: entries bring their message along where
 // the window does not hold them.
-func (v *view) encodeItems() []transcript.Item {
+func (v *liveState) encodeItems() []transcript.Item {
 	in := map[string]bool{}
 	if win := v.grown(); win != nil {
 		for e := range win.All {
@@ -221,8 +219,8 @@ func (v *view) encodeItems() []transcript.Item {
 	return list
 }
 
-// Speaks reports whether an entry type can put a message into a context.
-func Speaks(typ string) bool {
+// speaks reports whether an entry type can put a message into a context.
+func speaks(typ string) bool {
 	switch typ {
 	case "message", "custom_message", "compaction", "branch_summary":
 		return true
@@ -232,9 +230,9 @@ func Speaks(typ string) bool {
 
 // deferrable reports whether a session that uses pi's deferred creation has no assistant message yet, these drafts
 // included.
-func (h *Handle) deferrable(drafts []transcript.Draft) (ok bool) {
+func (s *Session) deferrable(drafts []transcript.Draft) (ok bool) {
 	for i := range drafts {
-		line, err := drafts[i].Line("x", "", h.o.Journal.Now())
+		line, err := drafts[i].Line("x", "", s.cfg.Now())
 		if err != nil {
 			return false
 		}
@@ -243,43 +241,37 @@ func (h *Handle) deferrable(drafts []transcript.Draft) (ok bool) {
 			return false
 		}
 	}
-	h.look(func(v *view) { ok = v.waits() })
+	s.look(func(v *liveState) { ok = v.waits() })
 	return ok
 }
 
 // waits reports whether nothing of the session is worth a file yet.
-func (v *view) waits() bool {
+func (v *liveState) waits() bool {
 	return v.State.Summary.Commit == "" && !slices.ContainsFunc(v.Open, func(e *journal.Entry) bool {
 		return transcript.RowOf(e.Head, -1).Role == "assistant"
 	})
 }
 
 // hold defers a commit: the entries stay pending, and the edit goes with the first real commit.
-func (h *Handle) hold(e *Edit) (deferred bool) {
-	h.look(func(v *view) {
+func (s *Session) hold(e *docEdit) (deferred bool) {
+	s.look(func(v *liveState) {
 		if deferred = v.waits(); deferred {
 			v.held = v.held.then(e)
-			h.j.Defer(v.Pos)
+			s.j.Defer(v.Pos)
 		}
 	})
 	return deferred
 }
 
 // State is the acknowledged state.
-func (h *Handle) State() (st *state.State) {
-	h.look(func(v *view) { st = v.State })
+func (s *Session) state() (st *state.State) {
+	s.look(func(v *liveState) { st = v.State })
 	return st
 }
 
-// Head is the id of the entry from which the next one grows, pending ones included.
-func (h *Handle) Head() (id string) {
-	h.look(func(v *view) { id = v.View.Head.ID })
-	return id
-}
-
 // Document is the acknowledged one, with what deferred commits said.
-func (h *Handle) Document() (doc checkpoint.Document) {
-	h.look(func(v *view) {
+func (s *Session) document() (doc checkpoint.Document) {
+	s.look(func(v *liveState) {
 		if doc = v.State.Doc; v.held != nil {
 			doc = v.held.apply(doc)
 		}
@@ -289,33 +281,7 @@ func (h *Handle) Document() (doc checkpoint.Document) {
 
 // moved returns the newest state that the handle knows, or what another handle of the store left since, and a channel
 // that is closed when either moves or the handle is closed.
-func (h *Handle) moved() (st *state.State, moved <-chan struct{}) {
-	h.look(func(v *view) { st, moved = newer(v.Tip, h.told), h.wake })
+func (s *Session) moved() (st *state.State, moved <-chan struct{}) {
+	s.look(func(v *liveState) { st, moved = newer(v.Tip, s.told), s.wake })
 	return st, moved
 }
-
-// Ready refuses a closed handle, and a done context.
-func (h *Handle) Ready(ctx context.Context) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return backend.ErrClosed
-	}
-	return ctx.Err()
-}
-
-// shut refuses what is called from now on; false where that was done before.
-func (h *Handle) shut() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return false
-	}
-	h.closed = true
-	close(h.wake)
-	h.wake = make(chan struct{})
-	return true
-}
-
-// Images are those of the session.
-func (h *Handle) Images() *Images { return h.images }

@@ -1,8 +1,10 @@
-package session
+package coppice
 
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,19 +26,16 @@ import (
 // imagesMax bounds the images that a handle keeps in memory, in bytes; those not stored yet are beside it.
 const imagesMax = 16 << 20
 
-// Images are the images of one handle. Safe for concurrent use.
-type Images struct {
+// images are the images of one handle. Safe for concurrent use.
+type images struct {
 	j    *journal.Journal
 	mu   sync.Mutex
 	kept map[string][]byte
 	size int
 }
 
-// newImages makes the cache of a handle.
-func newImages(j *journal.Journal) *Images { return &Images{j: j} }
-
 // store stores those of the images with these sums that are not stored yet.
-func (im *Images) store(ctx context.Context, sums []string) error {
+func (im *images) store(ctx context.Context, sums []string) error {
 	for _, sum := range sums {
 		if data, ok := im.j.HeldBlob(sum); ok {
 			im.mu.Lock()
@@ -48,7 +47,7 @@ func (im *Images) store(ctx context.Context, sums []string) error {
 }
 
 // keep remembers an image; im.mu is held.
-func (im *Images) keep(sum string, data []byte) {
+func (im *images) keep(sum string, data []byte) {
 	if im.kept == nil || im.size+len(data) > imagesMax {
 		im.kept, im.size = map[string][]byte{}, 0
 	}
@@ -58,8 +57,8 @@ func (im *Images) keep(sum string, data []byte) {
 	}
 }
 
-// Get returns an image by its SHA-256.
-func (im *Images) Get(ctx context.Context, st *state.State, sum string) ([]byte, error) {
+// get returns an image by its SHA-256.
+func (im *images) get(ctx context.Context, st *state.State, sum string) ([]byte, error) {
 	im.mu.Lock()
 	data, ok := im.kept[sum]
 	im.mu.Unlock()
@@ -82,19 +81,36 @@ var refMark = []byte("coppice-blob:")
 // refsKey is the key of a context whose reads leave images as they are stored.
 type refsKey struct{}
 
-// KeepRefs returns a context whose reads leave references to images in their place.
-func KeepRefs(ctx context.Context) context.Context { return context.WithValue(ctx, refsKey{}, true) }
+// ImageRefs returns a context for reads of entries (Page, Path, Entries, Originals, Entry, Find) that leave the images
+// which are stored apart as they are stored: the base64 text is coppice-blob:sha256:HEX:BYTES, of which Blob has the
+// bytes; other text that begins so has =: after the colon. Nothing of the images is read, and one that is gone does no
+// harm.
+func ImageRefs(ctx context.Context) context.Context { return context.WithValue(ctx, refsKey{}, true) }
 
-// Text returns a stored line as readers get it: with its images, as Line puts them back, and with U+FFFD for bytes that
+// Blob returns the bytes of an image of an entry by their SHA-256, 64 lower-case hex digits: one request, or none if
+// the checkpoint or the handle holds it. Images are stored apart from their entries if their base64 has more than 32
+// KiB. One that is not stored is fs.ErrNotExist; one that is not intact is ErrCorrupt.
+func (s *Session) Blob(ctx context.Context, sum string) ([]byte, error) {
+	if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size || sum != strings.ToLower(sum) {
+		return nil, s.fail("blob", missing("image", sum))
+	}
+	if err := s.ready(ctx); err != nil {
+		return nil, s.fail("blob", err)
+	}
+	data, err := s.images.get(ctx, s.state(), sum)
+	return bytes.Clone(data), s.fail("blob", err)
+}
+
+// text returns a stored line as readers get it: with its images, as line puts them back, and with U+FFFD for bytes that
 // are not valid UTF-8, which earlier releases stored.
-func (im *Images) Text(ctx context.Context, st *state.State, stored []byte) ([]byte, error) {
-	line, err := im.Line(ctx, st, stored)
+func (im *images) text(ctx context.Context, st *state.State, stored []byte) ([]byte, error) {
+	line, err := im.line(ctx, st, stored)
 	return rawjson.ValidText(line), err
 }
 
-// Line puts the images of one stored line back, unless the context keeps references. One that is gone is
+// line puts the images of one stored line back, unless the context keeps references. One that is gone is
 // fs.ErrNotExist, unless a repair recorded its loss: then its reference stays.
-func (im *Images) Line(ctx context.Context, st *state.State, stored []byte) ([]byte, error) {
+func (im *images) line(ctx context.Context, st *state.State, stored []byte) ([]byte, error) {
 	if !bytes.Contains(stored, refMark) || ctx.Value(refsKey{}) != nil {
 		return stored, nil
 	}
@@ -115,7 +131,7 @@ func (im *Images) Line(ctx context.Context, st *state.State, stored []byte) ([]b
 }
 
 // recorded returns the images that a repair recorded as lost.
-func (im *Images) recorded(ctx context.Context, st *state.State) (map[string]bool, error) {
+func (im *images) recorded(ctx context.Context, st *state.State) (map[string]bool, error) {
 	lost := map[string]bool{}
 	for sk, err := range im.j.Skeletons(ctx, st, 0) {
 		if err != nil {
@@ -133,14 +149,14 @@ func (im *Images) recorded(ctx context.Context, st *state.State) (map[string]boo
 
 // internalise reads the images that a stored line refers to, in parallel, and puts them back; gone are
 // those that do not exist or fail their checksum.
-func (im *Images) internalise(
+func (im *images) internalise(
 	ctx context.Context, st *state.State, stored []byte,
 ) (line []byte, gone []string, err error) {
 	refs := blob.Refs(stored)
 	data := make([][]byte, len(refs))
 	err = parallel.Each(ctx, len(refs), func(i int) error {
 		var err error
-		data[i], err = im.Get(ctx, st, refs[i].Sum)
+		data[i], err = im.get(ctx, st, refs[i].Sum)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrCorrupt) {
 			return nil
 		}
@@ -160,8 +176,8 @@ func (im *Images) internalise(
 	return line, gone, nil
 }
 
-// PutBack makes the context the caller's own: messages become copies, with their images.
-func (im *Images) PutBack(ctx context.Context, st *state.State, out *transcript.Context) error {
+// putBack makes the context the caller's own: messages become copies, with their images.
+func (im *images) putBack(ctx context.Context, st *state.State, out *transcript.Context) error {
 	marked := map[int]json.RawMessage{}
 	gone := make([][]string, len(out.Messages))
 	var at []int

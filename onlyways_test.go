@@ -1,4 +1,4 @@
-package session_test
+package coppice_test
 
 import (
 	"context"
@@ -9,8 +9,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/proof"
-	"github.com/coppice-go/coppice/internal/session"
-	"github.com/coppice-go/coppice/internal/trace"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/snapshot"
 )
 
@@ -18,26 +17,19 @@ import (
 func onlyWays(t *testing.T, w *proof.World) (only, all int) {
 	t.Helper()
 	ctx := context.Background()
-	tr := trace.New(w.B)
-	cfg := w.Config("s1")
-	cfg.Backend = tr
-	j := w.Open("s1")
-	var list []snapshot.Info
-	for info, err := range j.Snapshots(ctx) {
+	s := testutil.Must(newStore(t, w.B, nil).Open(ctx, "s1", nil))(t)
+	for _, err := range s.Snapshots(ctx) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, info)
+		all++
 	}
-	found, err := session.New(j, tr, session.Options{Journal: cfg}).OnlyWays(ctx, list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(found), len(list)
+	dropped := testutil.Must(s.Prune(ctx, snapshot.Retention{Tags: []string{"none has it"}, DryRun: true}))(t)
+	return all - len(dropped), all
 }
 
 // A snapshot is the only way to its state where the segment of its commit is damaged, or one that holds entries of its
-// window. In an intact session none is.
+// window: Prune keeps it. In an intact session none is.
 func TestOnlyWays(t *testing.T) {
 	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {

@@ -1,0 +1,9 @@
+// Package seam lets tests of this module change how a store's sessions work: how they wait, where background work runs,
+// the limits of the protocol. No program needs that, so package coppice has no options for it.
+package seam
+
+import "github.com/coppice-go/coppice/internal/journal"
+
+// Config returns the configuration that a *coppice.Store copies for each session, to be changed before the first one is
+// opened. Sleep may change later. Package coppice sets it.
+var Config func(store any) *journal.Config
