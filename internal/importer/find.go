@@ -4,7 +4,6 @@
 package importer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,10 +61,7 @@ func Find(ctx context.Context, paths []string) []File {
 			if len(w.found) == 0 {
 				w.fail(p, fmt.Errorf("no *.jsonl file in %s: %w", p, fs.ErrNotExist))
 			}
-			slices.SortStableFunc(w.found, func(a, b File) int {
-				order := map[bool]int{true: 1}
-				return cmp.Or(order[a.agent]-order[b.agent], a.Changed.Compare(b.Changed))
-			})
+			slices.SortStableFunc(w.found, func(a, b File) int { return a.Changed.Compare(b.Changed) })
 			found = append(found, w.found...)
 		case !info.Mode().IsRegular():
 			found = append(found, File{Path: p, Err: fmt.Errorf("%s: %w", p, errNotRegular)})
@@ -74,6 +70,10 @@ func Find(ctx context.Context, paths []string) []File {
 		}
 	}
 	orderParts(found)
+	slices.SortStableFunc(found, func(a, b File) int {
+		order := map[bool]int{true: 1}
+		return order[a.agent] - order[b.agent]
+	})
 	return found
 }
 

@@ -217,10 +217,23 @@ func read(
 		res.Deleted = is.deleted.Deleted
 		return res, nil
 	}
+	if err = f.take(ctx, st, r, h, is, o, tried.original, &res); err != nil {
+		return res, err
+	}
+	tried.apart = append(tried.apart, is.stale...)
+	return res, f.adopt(ctx, st, is.parts, "", o, &res)
+}
+
+// take imports the session that a reader returns at its place, and those within. original is the id of a session that
+// keeps the bytes of its file whatever its lines are.
+func (f file) take(
+	ctx context.Context, st *coppice.Store, r interop.Reader, h interop.Header, is place, o Options, original string,
+	res *Result,
+) (err error) {
 	if is.after != "" {
 		whole, own, err := f.continued(ctx, st, is.after, h, o)
 		if err != nil {
-			return res, err
+			return err
 		}
 		defer func() { err = errors.Join(err, whole.Close()) }()
 		r, h = whole, own
@@ -230,7 +243,7 @@ func read(
 		var hashing sync.WaitGroup // while the file is converted
 		hashing.Go(func() { _, _ = source() })
 		defer hashing.Wait()
-		err = importSession(ctx, st, r, h, &res, o, &coppice.SessionOptions{
+		err = importSession(ctx, st, r, h, res, o, &coppice.SessionOptions{
 			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: row(o.Format).Profile,
 			Again: o.Again,
 			Source: func() (*checkpoint.Source, error) {
@@ -238,23 +251,20 @@ func read(
 				return res.from(withMark(s, r)), err
 			},
 			Original: func() (io.Reader, error) {
-				if r.Verbatim() && is.id != tried.original {
+				if r.Verbatim() && is.id != original {
 					return nil, nil
 				}
-				return src.Open()
+				return f.Open()
 			},
 		})
 	}
 	if err != nil {
-		return res, err
+		return err
 	}
 	if family, ok := r.(interop.Family); ok {
-		err = children(ctx, st, family, o, &res)
+		err = children(ctx, st, family, o, res)
 	}
-	if err == nil {
-		tried.apart = append(tried.apart, is.stale...)
-	}
-	return res, err
+	return err
 }
 
 // from notes where the next import of a source begins, and returns the source.

@@ -12,6 +12,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
@@ -114,6 +115,187 @@ func (f file) behind(
 		return &chain{io.MultiReader(io.LimitReader(a, size), end, b), a, b}, nil
 	}
 	return src, lines + 1, err
+}
+
+// adopt makes sessions continue that of a file, if theirs were imported before it and begin where it ends. Such a
+// session is imported again from the bytes that it keeps, as one whose parent is the file's, and then deleted. If it
+// was used since its import it stays, and its metadata names the other one. was is the session in whose place the
+// file's is.
+func (f file) adopt(
+	ctx context.Context, st *coppice.Store, parts []string, was string, o Options, res *Result,
+) (err error) {
+	if len(parts) == 0 || !o.Grow {
+		return nil
+	}
+	older, err := f.earlier(ctx, st, res.Session)
+	for i := 0; err == nil && i < len(parts); i++ {
+		var part *found
+		part, err = look(ctx, st, parts[i])
+		if err != nil || part == nil || part.gone != nil || slices.Contains(older, part.ID) ||
+			part.Parent != "" && part.Parent != was {
+			continue
+		}
+		if err = f.adoptPart(ctx, st, part, slices.DeleteFunc(slices.Clone(parts), func(id string) bool {
+			return id == part.ID
+		}), o, res); err != nil {
+			err = fmt.Errorf("session %s, which may continue it: %w", part.ID, err)
+		}
+	}
+	return err
+}
+
+// earlier returns a session, and those of the parts before its own.
+func (f file) earlier(ctx context.Context, st *coppice.Store, id string) (list []string, err error) {
+	for range maxParts {
+		list = append(list, id)
+		is, err := look(ctx, st, id)
+		if is == nil || is.gone != nil || err != nil {
+			return list, err
+		}
+		if id, _, err = f.after(ctx, st, is); id == "" || err != nil {
+			return list, err
+		}
+	}
+	return list, nil
+}
+
+// continues is the key of metadata that names the session of the part before.
+const continues = "continues"
+
+func (f file) adoptPart(
+	ctx context.Context, st *coppice.Store, part *found, parts []string, o Options, res *Result,
+) error {
+	next := f
+	next.Source = kept(ctx, st, part.ID)
+	next.Name, next.Size, next.Changed = f.Name, part.source.Size, part.source.Changed
+	line, _, err := f.program.After(next.Source)
+	if err != nil || line == "" {
+		return err
+	}
+	if size, _, err := f.program.Upto(f.Source, line); size == 0 || err != nil {
+		return err
+	}
+	note := func(detail string) {
+		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: "next-part", Detail: detail})
+	}
+	if used, err := used(ctx, st, part.ID); used || err != nil {
+		if err == nil {
+			err = o.link(ctx, st, part.ID, res.Session)
+			note("session " + part.ID + " continues it: its metadata says so, since it was used")
+		}
+		return err
+	}
+	o.Session, o.Read, o.beside = "", nil, nil
+	if !next.Changed.IsZero() {
+		o.Now = next.Changed
+	}
+	is := place{after: res.Session}
+	if is.id, err = freeID(ctx, st, f.id); err != nil {
+		return err
+	}
+	r, err := formats.Open(next.Source, o.Format, interop.Options{Now: o.Now})
+	if err != nil {
+		return err
+	}
+	again := Result{File: next.Name, Format: string(o.Format)}
+	h, err := r.Header()
+	if err == nil {
+		err = next.take(ctx, st, r, h, is, o, "", &again)
+	}
+	if err = errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	note("session " + again.Session + " continues it, in place of " + part.ID)
+	if err = next.adopt(ctx, st, parts, part.ID, o, &again); err != nil {
+		return err
+	}
+	if err = f.moveAgents(ctx, st, part.ID, again.Session, o); err != nil {
+		return err
+	}
+	gone := attempts{apart: []string{part.ID}}
+	return gone.drop(ctx, st, &again)
+}
+
+// moveAgents copies the sessions of agents with files of their own, which are not read now, from one parent to another.
+func (f file) moveAgents(ctx context.Context, st *coppice.Store, from, to string, o Options) error {
+	for sum, err := range st.List(ctx, coppice.ListOptions{Parent: from}) {
+		if err != nil {
+			return err
+		}
+		is, err := look(ctx, st, sum.ID)
+		if err != nil {
+			return err
+		}
+		if is == nil || is.source == nil || is.source.Session == f.id { // deleted; in the file; a part of it
+			continue
+		}
+		if err = moveAgent(ctx, st, is, to, o); err != nil {
+			return fmt.Errorf("session %s: %w", is.ID, err)
+		}
+	}
+	return nil
+}
+
+func moveAgent(ctx context.Context, st *coppice.Store, is *found, to string, o Options) error {
+	r, err := formats.Open(kept(ctx, st, is.ID), interop.Pi, interop.Options{Now: o.Now})
+	if err != nil {
+		return err
+	}
+	h, err := r.Header()
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	h.Raw = rawjson.WithField(h.Raw, "parentSession", rawjson.AppendString(nil, to))
+	n := 0
+	s, err := st.Import(ctx, lines(h, r.Next, &n), &coppice.SessionOptions{
+		ID: layout.Apart(ofParent(is.source.Session, to), 1), Title: h.Title, Cwd: h.Cwd, Parent: to,
+		Source: func() (*checkpoint.Source, error) { return is.source, nil },
+	})
+	if err = errors.Join(err, r.Close()); err == nil {
+		err = o.end(s)
+	} else if errors.Is(err, fs.ErrExist) { // an earlier try was broken off
+		err = nil
+	}
+	return err
+}
+
+// used reports whether a session has commits that no import made: then Store.DropImport leaves it.
+func used(ctx context.Context, st *coppice.Store, id string) (used bool, err error) {
+	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for c, err := range s.Log(ctx, coppice.Target{}) {
+		if err != nil {
+			return false, err
+		}
+		if !slices.Contains([]string{"create", "import", "roll"}, c.Reason) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// freeID returns the first id for a file with an id that no session has or had.
+func freeID(ctx context.Context, st *coppice.Store, id string) (string, error) {
+	for k := range layout.MaxApart {
+		at := layout.Apart(id, k)
+		if is, err := look(ctx, st, at); is == nil || err != nil {
+			return at, err
+		}
+	}
+	return "", fmt.Errorf("%s: %d sessions have ids of it: %w", id, layout.MaxApart, fs.ErrExist)
+}
+
+// link notes in the metadata of a session which one it continues.
+func (o Options) link(ctx context.Context, st *coppice.Store, id, before string) error {
+	s, err := st.Open(ctx, id, nil)
+	if err != nil {
+		return err
+	}
+	_, err = s.SetInfo(ctx, coppice.InfoChange{Meta: map[string]*string{continues: &before}})
+	return errors.Join(err, o.end(s))
 }
 
 // chain is two files, one after the other.

@@ -28,6 +28,7 @@ type place struct {
 	entries   int                   // of the existing session
 	taken     string                // why the id is not the one in the file
 	after     string                // the session of the part of the file before, in another folder; "" = there is none
+	parts     []string              // sessions of other files of the same session
 	deleted   *checkpoint.Tombstone // of its session, which is not imported again; nil = none
 }
 
@@ -62,7 +63,7 @@ func find(
 	case has == removed && !o.Grow:
 		return place{id: id, deleted: old.gone}, nil
 	case has == whole:
-		return place{id: id, unchanged: true, entries: int(old.Entries)}, nil
+		return place{id: id, unchanged: true, entries: int(old.Entries), parts: is.parts}, nil
 	case o.Grow && !named:
 		if id, err = firstLineID(f); err != nil {
 			return is, err
@@ -88,6 +89,7 @@ func findNamed(
 	alive := false     // a session of the file exists, and cannot grow
 	var parts []string // sessions of other files, the end of which the file may be
 	defer func() {
+		is.parts = parts
 		if err == nil && (is.id == "" || is.isNew()) {
 			err = is.follow(ctx, st, f, parts)
 		}
