@@ -11,7 +11,6 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -277,38 +276,11 @@ func (q *query) check() (err error) {
 // wants reports whether an entry has every member that is asked for.
 func (q *query) wants(e transcript.Entry) bool {
 	for path, want := range q.match {
-		have := []byte(e.Raw)
-		for rest := path; rest != ""; {
-			var name string
-			name, rest, _ = strings.Cut(rest, ".")
-			if have = rawjson.Field(have, name); have == nil {
-				return false
-			}
-		}
-		if !sameJSON(have, want) {
+		if have := rawjson.Member(e.Raw, path); have == nil || !rawjson.Same(have, want) {
 			return false
 		}
 	}
 	return true
-}
-
-// sameJSON reports whether two JSON values are equal: members in any order, numbers as they are written.
-func sameJSON(a, b []byte) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	var v, w any
-	for _, d := range []struct {
-		p  []byte
-		to *any
-	}{{a, &v}, {b, &w}} {
-		dec := json.NewDecoder(bytes.NewReader(d.p))
-		dec.UseNumber()
-		if err := dec.Decode(d.to); err != nil {
-			return false
-		}
-	}
-	return reflect.DeepEqual(v, w)
 }
 
 // cursor writes a place as text. It says in which direction it is used.
@@ -331,17 +303,17 @@ func parseCursor(text string, newest bool) (p place, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	at, id, ok := strings.Cut(string(raw), ":")
 	if err != nil || !ok || len(text) > maxQueryText || len(at) < 2 || layout.ValidID(id) != nil {
-		return p, fmt.Errorf("cursor %.40q: it is none of a query", text)
+		return p, layout.BadInput("cursor %.40q: it is none of a query", text)
 	}
 	if at[0] != direction(newest) {
-		return p, fmt.Errorf("cursor %.40q: it is of a query in the other direction", text)
+		return p, layout.BadInput("cursor %.40q: it is of a query in the other direction", text)
 	}
 	if p.session = id; at[1:] == "-" {
 		p.end = true
 		return p, nil
 	}
 	if _, err := fmt.Sscanf(at[1:], "%d", &p.ord); err != nil || fmt.Sprint(p.ord) != at[1:] {
-		return p, fmt.Errorf("cursor %.40q: it is none of a query", text)
+		return p, layout.BadInput("cursor %.40q: it is none of a query", text)
 	}
 	return p, nil
 }

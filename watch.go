@@ -27,7 +27,8 @@ type Change struct {
 	Entries []transcript.Entry
 	Partial json.RawMessage // what is streamed now; nil = nothing any more. Of a commit always nil
 
-	statePatch func(ctx context.Context) (json.RawMessage, error)
+	s     *Session // nil of partial output
+	batch store.Batch
 }
 
 // StatePatch returns the RFC 6902 patch from the agent's state before the commit to the one after it. It is [] where
@@ -36,10 +37,68 @@ type Change struct {
 // none: nil.
 // Until the Change is dropped it keeps in memory what at most 64 commits said of the state.
 func (c Change) StatePatch(ctx context.Context) (json.RawMessage, error) {
-	if c.statePatch == nil {
+	if c.s == nil {
 		return nil, nil
 	}
-	return c.statePatch(ctx)
+	if c.batch.Before == c.batch.After {
+		return json.RawMessage("[]"), nil
+	}
+	was, is, err := c.documents(ctx)
+	if err != nil {
+		return nil, c.s.fail("state patch", err)
+	}
+	patch, err := was.DiffState(is)
+	return rawjson.ValidText(patch), c.s.fail("state patch", err)
+}
+
+// Docs returns the documents (Turn.Docs) that the commit changed, by name; null = it removed the document. It reads
+// what StatePatch reads. nil = it changed none.
+func (c Change) Docs(ctx context.Context) (map[string]json.RawMessage, error) {
+	if c.s == nil {
+		return nil, nil
+	}
+	was, is, err := c.documents(ctx)
+	if err != nil {
+		return nil, c.s.fail("documents of a commit", err)
+	}
+	var changed map[string]json.RawMessage
+	set := func(name string, doc json.RawMessage) {
+		if changed == nil {
+			changed = map[string]json.RawMessage{}
+		}
+		changed[name] = doc
+	}
+	for name, doc := range is.Docs {
+		if old, ok := was.Docs[name]; !ok || !bytes.Equal(old, doc) {
+			set(name, rawjson.ValidText(doc))
+		}
+	}
+	for name := range was.Docs {
+		if _, ok := is.Docs[name]; !ok {
+			set(name, json.RawMessage("null"))
+		}
+	}
+	return changed, nil
+}
+
+// documents returns the session's document before the commit and after it, unless the commit changed nothing.
+func (c Change) documents(ctx context.Context) (was, is checkpoint.Document, err error) {
+	if c.batch.Before == c.batch.After {
+		return was, is, nil
+	}
+	if was, err = documentOf(ctx, c.batch.Before); err == nil {
+		is, err = documentOf(ctx, c.batch.After)
+	}
+	return was, is, err
+}
+
+// documentOf returns the document of a commit; the zero one = before the first commit.
+func documentOf(ctx context.Context, p *store.Past) (checkpoint.Document, error) {
+	raw, err := p.Document(ctx)
+	if err != nil || len(raw) == 0 {
+		return checkpoint.Document{}, err
+	}
+	return checkpoint.DecodeDocument(raw)
 }
 
 // Watch yields every commit with a seq above after, old ones first and new ones as they come, from
@@ -49,30 +108,6 @@ func (c Change) StatePatch(ctx context.Context) (json.RawMessage, error) {
 // Stat. It moves a read-only handle forward. The end of ctx is not an error.
 func (s *Session) Watch(ctx context.Context, after uint64) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) { s.watch(ctx, after, yield, false) }
-}
-
-// statePatch returns what Change.StatePatch calls.
-func (s *Session) statePatch(b store.Batch) func(ctx context.Context) (json.RawMessage, error) {
-	return func(ctx context.Context) (json.RawMessage, error) {
-		if b.Before == b.After {
-			return json.RawMessage("[]"), nil
-		}
-		var docs [2]checkpoint.Document
-		for i, p := range []*store.Past{b.Before, b.After} {
-			raw, err := p.Document(ctx)
-			if err != nil {
-				return nil, s.fail("state patch", err)
-			}
-			if len(raw) == 0 { // before the first commit
-				continue
-			}
-			if docs[i], err = checkpoint.DecodeDocument(raw); err != nil {
-				return nil, s.fail("state patch", err)
-			}
-		}
-		patch, err := docs[0].DiffState(docs[1])
-		return rawjson.ValidText(patch), s.fail("state patch", err)
-	}
 }
 
 func (s *Session) watch(ctx context.Context, after uint64, yield func(Change, error) bool, partial bool) {
@@ -220,7 +255,7 @@ func (w *watch) changes(ctx context.Context, st *state.State, after uint64, was 
 		if err != nil {
 			return false, err
 		}
-		c := Change{Commit: b.Commit, statePatch: s.statePatch(b)}
+		c := Change{Commit: b.Commit, s: s, batch: b}
 		for _, l := range b.Lines {
 			if l.Commit {
 				continue

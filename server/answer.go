@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // answer is the answer to a request.
@@ -133,10 +135,10 @@ func (l *list) write(w http.ResponseWriter, status int) {
 		_, _ = fmt.Fprintf(out, "{%q:[", l.name)
 	}
 	item, err := l.first, error(nil)
+	var raw []byte
 	for n := 0; l.hasMore; n++ {
-		var raw []byte
 		if err == nil {
-			raw, err = api.Marshal(item)
+			raw, err = appendItem(raw[:0], item)
 		}
 		if err != nil {
 			break
@@ -153,6 +155,15 @@ func (l *list) write(w http.ResponseWriter, status int) {
 		item, err, l.hasMore = l.pull()
 	}
 	l.close(out, err)
+}
+
+// appendItem appends the JSON of an item. A line of an entry is JSON, and is not parsed again.
+func appendItem(dst []byte, item any) ([]byte, error) {
+	if line, ok := item.(json.RawMessage); ok {
+		return rawjson.AppendCompact(dst, line), nil
+	}
+	raw, err := api.Marshal(item)
+	return append(dst, raw...), err
 }
 
 func (l *list) close(out *bufio.Writer, err error) {

@@ -60,7 +60,7 @@ type operation struct {
 	narrows                   bool         // heeds Access.Only itself, as to metadata
 	widens                    bool         // reaches other sessions than the one in its path
 	heavy                     bool         // may read every session: Options.MaxSearches at a time
-	meta                      bool         // its query may have meta.KEY
+	meta, match               bool         // its query may have meta.KEY, match.PATH
 	names                     bool         // its query or body names entries or commits, which may not exist
 	errors                    []int        // statuses of problems
 	types                     []string     // media types of the answer, if it is not JSON
@@ -282,6 +282,8 @@ func (s *Server) describe() {
 	s.describeMoves()
 	s.describeEvents()
 	s.describeEntries()
+	s.describeQuery()
+	s.describeDocs()
 	s.describeHistory()
 	s.describeRows()
 	s.describeTransfer()

@@ -114,7 +114,7 @@ func (w *world) subject() subject {
 	s := subject{id: id, fresh: id + ".new"}
 	for i, text := range []string{"one", "two", "three"} {
 		r := w.site.do("POST", at+"/commits", `{"entries":[{"role":"user","content":"`+text+`"},`+
-			`{"role":"assistant","content":"`+strings.Repeat("yes ", 50)+`"}],"state":{"said":"`+text+`"}}`,
+			`{"role":"assistant","content":"`+strings.Repeat("yes ", 50)+`"}],"state":{"said":"`+text+`"},"docs":{"d":1}}`,
 			"If-Match: *", fmt.Sprintf("Idempotency-Key: turn-%d", i), auth)
 		for _, e := range r.want(w.t, 200)["entries"].([]any) {
 			s.entries = append(s.entries, e.(string))
@@ -164,7 +164,8 @@ type call struct {
 // send sends a request and checks that its answer is documented.
 func (w *world) send(op *described, c call) reply {
 	w.t.Helper()
-	path := strings.NewReplacer("{id}", c.id, "{entry}", c.entry, "{seq}", "1", "{sha256}", c.image).Replace(op.path)
+	path := strings.NewReplacer("{id}", c.id, "{entry}", c.entry, "{seq}", "1", "{name}", "d",
+		"{sha256}", c.image).Replace(op.path)
 	if strings.Contains(path, "{") {
 		w.t.Fatalf("%s: the suite has no value for a parameter of %s", op.OperationID, op.path)
 	}
@@ -486,7 +487,7 @@ func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok boo
 		c.query = "around=none"
 	case "export":
 		c.query = "format=markdown&line=none"
-	case "state", "context", "listCommits", "blame", "usage":
+	case "state", "docs", "context", "listCommits", "blame", "usage":
 		c.query = "at=seq:99"
 	default:
 		return r, false

@@ -138,7 +138,8 @@ func (d *door) check(r *http.Request) error {
 		if err := text([]byte(name)); err != nil {
 			return badInput(fmt.Sprintf("the name %.80q in the query", name), err)
 		}
-		if !d.has("query", name) && !(d.op.meta && strings.HasPrefix(name, "meta.")) {
+		free := d.op.meta && strings.HasPrefix(name, "meta.") || d.op.match && strings.HasPrefix(name, matchPrefix)
+		if !free && !d.has("query", name) {
 			return badInput("the query", fmt.Errorf("%.80q is no parameter of this operation", name))
 		}
 		for _, v := range values {

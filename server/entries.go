@@ -24,13 +24,17 @@ type entriesQuery struct {
 	Order  string `query:"order" enum:"asc,desc" default:"asc" doc:"asc: root first, or as appended"`
 	After  string `query:"after" doc:"next of another page"`
 	Before string `query:"before" doc:"prev of another page"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	Limit  string `query:"limit" default:"50"`
 	From   string `query:"from" doc:"the entry to begin with, in this order; 422 if it is not on the path"`
+	Type   string `query:"type" doc:"only entries of this type: message, custom, ..."`
+	Custom string `query:"custom" doc:"only entries with this customType"`
 	Below  bool   `query:"below" doc:"the path continues to the newest leaf below its entry, as switch does"`
 	IDs    string `query:"ids" doc:"only these entries, in this order, separated by commas"`
 	Images string `query:"images" enum:"inline,ref" default:"inline" doc:"ref: images over 24 KiB as references"`
 	Marks  bool   `query:"marks" doc:"beside the entries, which versions and continuations each has; not as NDJSON"`
 
+	most  int      // of Limit; 0 = all
+	wants filter   // of Type, Custom and the members to match
 	shown []uint64 // ordinals of the entries that were written, for their marks
 }
 
@@ -64,13 +68,16 @@ type versions struct {
 }
 
 func (s *Server) describeEntries() {
-	handle[entriesQuery, entryList](s, operation{
+	list := operation{
 		method: "GET", path: "/v1/sessions/{id}/entries", id: "listEntries", needs: rightRead, names: true,
-		statuses: []int{304},
-		summary:  "Entries of a path or of all branches, in either direction", types: []string{"application/x-ndjson"},
-		text: "With images=ref the base64 text of an image of more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of " +
+		statuses: []int{304}, match: true,
+		summary: "Entries of a path or of all branches, in either direction", types: []string{"application/x-ndjson"},
+		text: "With limit=all the answer has every entry, and is written while they are read. " + textOfMatches +
+			" With images=ref the base64 text of an image of more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of " +
 			"which blobs/HEX has the bytes; other text that begins so has =: after the colon.",
-	}, s.entries)
+	}
+	handle[entriesQuery, entryList](s, list, s.entries)
+	s.orAll(list)
 	handle[entryQuery, map[string]any](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/entries/{entry}", id: "getEntry", needs: rightRead,
 		statuses: []int{304}, summary: "One entry, as amendments have it",
@@ -109,7 +116,19 @@ func (q *entriesQuery) page() (p coppice.Page, back bool, err error) {
 	if q.From != "" && q.After+q.Before != "" {
 		return p, false, badInput("from", errors.New("use only one of from, after and before"))
 	}
-	p = coppice.Page{All: q.Path == "all", Limit: q.Limit + 1, Reverse: q.Order == "desc", From: q.From}
+	if q.most, err = mostOf(q.Limit); err != nil {
+		return p, false, err
+	}
+	if q.most == 0 && (before != "" || q.Marks) {
+		return p, false, badInput("limit", errors.New("all goes with neither before nor marks"))
+	}
+	if q.wants, err = filterOf(q.r, q.Type, q.Custom); err != nil {
+		return p, false, err
+	}
+	p = coppice.Page{All: q.Path == "all", Reverse: q.Order == "desc", From: q.From}
+	if q.most > 0 && q.wants.none() {
+		p.Limit = q.most + 1
+	}
 	if q.Path != "all" && q.Path != "head" {
 		p.To = q.Path
 	}
@@ -145,7 +164,7 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 			if len(ids) > maxPage {
 				return answer{}, badInput("ids", fmt.Errorf("%d ids, the limit is %d", len(ids), maxPage))
 			}
-			l.items = q.lines(h.Entries(ctx, ids...))
+			l.items = q.lines(q.wants.of(h.Entries(ctx, ids...)))
 			return answer{list: l, etag: etag}, nil
 		}
 		if q.Below {
@@ -159,33 +178,46 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 		if back {
 			return q.pageBack(ctx, h, p, l, etag)
 		}
-		first, last, n, more := "", "", 0, false
-		l.items = func(yield func(any, error) bool) {
-			for e, err := range h.Page(ctx, p) {
-				if err == nil && n == q.Limit {
-					more = true
-					return
-				}
-				if n++; n == 1 {
-					first = e.ID
-				}
-				last = e.ID
-				if !yield(q.line(e), err) {
-					return
-				}
-			}
-		}
-		l.more = func() (next, prev string) {
-			if more {
-				next = cursor(last)
-			}
-			if first != "" && q.After+q.From != "" {
-				prev = cursor(first)
-			}
-			return next, prev
-		}
+		q.ahead(l, q.wants.of(chosen(ctx, h, p)))
 		return answer{list: l, etag: etag}, nil
 	})
+}
+
+// chosen returns the entries of a page: all of a session in the order of appending in one pass over its segments.
+func chosen(ctx context.Context, h *coppice.Session, p coppice.Page) iter.Seq2[transcript.Entry, error] {
+	if p == (coppice.Page{All: true}) {
+		return h.Entries(ctx)
+	}
+	return h.Page(ctx, p)
+}
+
+// ahead makes a list of the first entries of some, which are written while they are read.
+func (q *entriesQuery) ahead(l *list, entries iter.Seq2[transcript.Entry, error]) {
+	first, last, n, more := "", "", 0, false
+	l.items = func(yield func(any, error) bool) {
+		for e, err := range entries {
+			if err == nil && n == q.most && q.most > 0 {
+				more = true
+				return
+			}
+			if n++; n == 1 {
+				first = e.ID
+			}
+			last = e.ID
+			if !yield(q.line(e), err) {
+				return
+			}
+		}
+	}
+	l.more = func() (next, prev string) {
+		if more {
+			next = cursor(last)
+		}
+		if first != "" && q.After+q.From != "" && q.most > 0 {
+			prev = cursor(first)
+		}
+		return next, prev
+	}
 }
 
 // newestBelow returns the id of the newest leaf below an entry.
@@ -205,19 +237,21 @@ func newestBelow(ctx context.Context, h *coppice.Session, entry string) (string,
 	return leaf.ID, nil
 }
 
-// pageBack answers with the page before a place: it is read backwards, so at most Limit+1 entries are in memory.
+// pageBack answers with the page before a place: it is read backwards, and only what the page has is in memory.
 func (q *entriesQuery) pageBack(
 	ctx context.Context, h *coppice.Session, p coppice.Page, l *list, etag string,
 ) (answer, error) {
 	var found []transcript.Entry
-	for e, err := range h.Page(ctx, p) {
+	for e, err := range q.wants.of(h.Page(ctx, p)) {
 		if err != nil {
 			return answer{}, err
 		}
-		found = append(found, e)
+		if found = append(found, e); len(found) > q.most {
+			break
+		}
 	}
-	more := len(found) > q.Limit
-	found = found[:min(len(found), q.Limit)]
+	more := len(found) > q.most
+	found = found[:min(len(found), q.most)]
 	slices.Reverse(found)
 	l.items = func(yield func(any, error) bool) {
 		for _, e := range found {

@@ -33,6 +33,8 @@ type Event struct {
 	api.Commit
 	Entries []json.RawMessage `json:"entries" doc:"the entries that the commit made durable, as they were appended"`
 	State   json.RawMessage   `json:"state" doc:"RFC 6902 patch from the state before the commit to the one after it"`
+
+	Docs map[string]json.RawMessage `json:"docs,omitempty" doc:"documents that it changed, by name; null = removed"`
 }
 
 // event is an Event, encoded once for all subscribers.
@@ -217,7 +219,13 @@ func eventOf(ctx context.Context, c coppice.Change) (event, error) {
 	if err != nil {
 		return event{}, err
 	}
-	raw, err := api.Marshal(Event{Commit: api.CommitOf(c.Commit), Entries: api.Lines(c.Entries), State: patch})
+	docs, err := c.Docs(ctx)
+	if err != nil {
+		return event{}, err
+	}
+	raw, err := api.Marshal(Event{
+		Commit: api.CommitOf(c.Commit), Entries: api.Lines(c.Entries), State: patch, Docs: docs,
+	})
 	return event{c.Commit.Seq, raw}, err
 }
 

@@ -309,7 +309,8 @@ func TestHostileValues(t *testing.T) {
 	s := besieged(t, "mem:")
 	defer s.intact(t)
 	fire := func(op *described, change func(*attack)) {
-		a := attack{op: op, path: strings.NewReplacer("{id}", "s", "{entry}", "x", "{seq}", "1", "{sha256}", "0").Replace(op.path)}
+		a := attack{op: op, path: strings.NewReplacer("{id}", "s", "{entry}", "x", "{seq}", "1", "{name}", "d",
+			"{sha256}", "0").Replace(op.path)}
 		if op.OperationID == "deleteSession" {
 			a.path = "/v1/sessions/victim"
 		}

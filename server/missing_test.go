@@ -164,7 +164,8 @@ func TestDeletedIsGone(t *testing.T) {
 				continue
 			}
 			c := valid(op, subject{id: "s", fresh: "s", entries: []string{entry, entry, entry, entry, entry, entry}})
-			path := strings.NewReplacer("{id}", "s", "{entry}", entry, "{seq}", "1", "{sha256}", "0").Replace(op.path)
+			path := strings.NewReplacer("{id}", "s", "{entry}", entry, "{seq}", "1", "{name}", "d",
+				"{sha256}", "0").Replace(op.path)
 			if c.query != "" {
 				path += "?" + c.query
 			}

@@ -277,7 +277,7 @@ func TestGetsWriteNothing(t *testing.T) {
 	ids := longer(s, 5)
 	s.do("POST", "/v1/sessions/s/snapshot", `{"tag":"t"}`, "If-Match: *").want(t, 200)
 	data, message := picture("GIF89a", 50_000)
-	s.do("POST", commits, `{"entries":[`+message+`]}`, "If-Match: *").want(t, 200)
+	s.do("POST", commits, `{"entries":[`+message+`],"docs":{"d":1}}`, "If-Match: *").want(t, 200)
 	mirror(t, dir, died, func(string) bool { return true })
 	logs, err := filepath.Glob(filepath.Join(died, "sessions", "s", "transcript", "*.jsonl"))
 	if err != nil || len(logs) == 0 {
@@ -303,15 +303,17 @@ func getsWriteNothing(t *testing.T, dir string, ids []string, image string) {
 		if op.method != http.MethodGet {
 			continue
 		}
-		path := strings.NewReplacer("{id}", "s", "{entry}", ids[2], "{seq}", "3", "{sha256}", image).Replace(op.path)
+		path := strings.NewReplacer("{id}", "s", "{entry}", ids[2], "{seq}", "3", "{name}", "d",
+			"{sha256}", image).Replace(op.path)
 		queries := map[string][]string{
 			"events": {"after=1&wait=1"}, "diff": {"a=seq:1", "a=seq:1&b=tag:t"}, "search": {"q=m", "q=re:m[0-9]"},
 			"context":      {"", "at=seq:2", "provider=anthropic", "provider=gemini"},
 			"state":        {"", "at=seq:2", "at=tag:t"},
-			"listEntries":  {"", "path=all&order=desc", "ids=" + ids[1], "images=ref"},
+			"listEntries":  {"", "path=all&order=desc", "ids=" + ids[1], "images=ref", "limit=all&type=message"},
+			"queryEntries": {"", "order=desc&limit=1", "meta.x=y&match.type=%22label%22"},
 			"rows":         {"", "search=m1", "filter=all&fold=" + ids[1]},
 			"export":       {"", "format=markdown", "format=html", "format=claude-code"},
-			"listSessions": {"", "q=m&meta.x=y"},
+			"listSessions": {"", "q=m&meta.x=y", "docs=d"},
 		}[op.OperationID]
 		if queries == nil {
 			queries = []string{""}

@@ -29,6 +29,7 @@ type schema struct {
 	Items       *schema            `json:"items"`
 	Enum        []any              `json:"enum"`
 	Default     any                `json:"default"`
+	AnyOf       []*schema          `json:"anyOf"`
 	Minimum     *float64           `json:"minimum"`
 	Maximum     *float64           `json:"maximum"`
 	MinLength   *int               `json:"minLength"`

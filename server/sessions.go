@@ -94,6 +94,7 @@ type listQuery struct {
 	Order  string `query:"order" enum:"activity,created,id" default:"activity" doc:"newest first, or by stored name"`
 	After  string `query:"after" doc:"next of the page before, in the same order"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	Docs   string `query:"docs" doc:"names of documents that come with each session, at most 64, separated by commas"`
 }
 
 type sessionList struct {
@@ -103,12 +104,16 @@ type sessionList struct {
 }
 
 func (s *Server) list(ctx context.Context, q *listQuery) (answer, error) {
-	return sessions(ctx, q, func(sum checkpoint.Summary) (any, error) { return api.SessionOf(sum), nil })
+	return sessions(ctx, q, func(sum checkpoint.Summary) (any, error) {
+		doc := api.SessionOf(sum)
+		doc.Docs = sum.Docs
+		return doc, nil
+	})
 }
 
 // metaOf returns the metadata of the sessions that a query asks for. possible = false: no session has two values of a
 // key.
-func metaOf(q *listQuery) (meta map[string]string, possible bool) {
+func metaOf(q *request) (meta map[string]string, possible bool) {
 	meta, possible = map[string]string{}, true
 	if q.on.Only.Key != "" {
 		meta[q.on.Only.Key] = q.on.Only.Value
@@ -129,8 +134,12 @@ func metaOf(q *listQuery) (meta map[string]string, possible bool) {
 func sessions(
 	ctx context.Context, q *listQuery, show func(checkpoint.Summary) (any, error),
 ) (answer, error) {
-	meta, possible := metaOf(q)
-	o := coppice.ListOptions{Cwd: q.Cwd, Parent: q.Parent, Order: q.Order, After: q.After, Meta: meta}
+	meta, possible := metaOf(&q.request)
+	names, err := docNames(q.Docs)
+	if err != nil {
+		return answer{}, err
+	}
+	o := coppice.ListOptions{Cwd: q.Cwd, Parent: q.Parent, Order: q.Order, After: q.After, Meta: meta, Docs: names}
 	limit, last, more := q.Limit, "", false
 	if q.Q == "" && !q.Top {
 		o.Limit = limit + 1

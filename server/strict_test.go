@@ -128,7 +128,8 @@ func TestUnknownParameters(t *testing.T) {
 	tag := s.do("POST", commits, hello("one"), "If-Match: *").etag()
 	for _, op := range d.operations {
 		c := valid(op, subject{id: "s", fresh: "new", entries: []string{"a", "a", "a", "a", "a", "a"}})
-		path := strings.NewReplacer("{id}", c.id, "{entry}", "a", "{seq}", "1", "{sha256}", "0").Replace(op.path)
+		path := strings.NewReplacer("{id}", c.id, "{entry}", "a", "{seq}", "1", "{name}", "d",
+			"{sha256}", "0").Replace(op.path)
 		for query, names := range map[string]string{
 			"nosuch=1": `"nosuch"`, "Limit=1": `"Limit"`, "=1": `""`, "limit%20=1": `"limit "`, "at[]=1": `"at[]"`,
 			"a%00b": `"a\x00b"`, "meta=x": `"meta"`, "limit=%zz": "%zz", "a;b": "semicolon",

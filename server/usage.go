@@ -29,6 +29,18 @@ type sessionUsage struct {
 	Damaged  bool      `json:"damaged,omitempty" doc:"not all of it can be read, so what it used is not known"`
 }
 
+// allUsageQuery is the query of a list of usages.
+type allUsageQuery struct {
+	request
+	Cwd    string `query:"cwd" doc:"only sessions of this working directory"`
+	Parent string `query:"parent" doc:"only sessions that this one started"`
+	Top    bool   `query:"top" doc:"only sessions that no other one started: those without a parent, and forks"`
+	Q      string `query:"q" doc:"only sessions whose title, first prompt or preview contains all these words"`
+	Order  string `query:"order" enum:"activity,created,id" default:"activity" doc:"newest first, or by stored name"`
+	After  string `query:"after" doc:"next of the page before, in the same order"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+}
+
 type usageList struct {
 	Sessions []sessionUsage `json:"sessions" doc:"in the order of the list of sessions"`
 	Stored   *stored        `json:"stored,omitempty" doc:"all of the store, on the first page; not as NDJSON"`
@@ -37,7 +49,7 @@ type usageList struct {
 }
 
 func (s *Server) describeUsage() {
-	handle[listQuery, usageList](s, operation{
+	handle[allUsageQuery, usageList](s, operation{
 		method: "GET", path: "/v1/usage", id: "allUsage", needs: rightRead, heavy: true, meta: true,
 		types:   []string{"application/x-ndjson"},
 		summary: "Tokens and cost of sessions, each with all branches",
@@ -154,9 +166,13 @@ func (s *Server) usageOfPath(ctx context.Context, q *usageQuery) (answer, error)
 	})
 }
 
-func (s *Server) allUsage(ctx context.Context, q *listQuery) (answer, error) {
+func (s *Server) allUsage(ctx context.Context, q *allUsageQuery) (answer, error) {
 	r := s.usageReader(q.on.Store)
-	a, err := sessions(ctx, q, func(sum checkpoint.Summary) (any, error) {
+	of := &listQuery{
+		request: q.request, Cwd: q.Cwd, Parent: q.Parent, Top: q.Top, Q: q.Q, Order: q.Order, After: q.After,
+		Limit: q.Limit,
+	}
+	a, err := sessions(ctx, of, func(sum checkpoint.Summary) (any, error) {
 		is, err := usageOfListed(ctx, q.on.Store, r, sum.ID)
 		damaged := errors.Is(err, coppice.ErrCorrupt) // one session does not hide the others
 		if damaged {

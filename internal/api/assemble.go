@@ -59,7 +59,8 @@ func ResumedAt(ctx context.Context, s *coppice.Session, v *coppice.View) (Resume
 func resumed(id string, h checkpoint.Head, doc checkpoint.Document, con transcript.Context) Resume {
 	return Resume{
 		Session: id, Seq: h.Seq, Commit: h.Commit, Head: null(h.Entry), Branch: h.Branch,
-		State: nullJSON(doc.State), Manager: doc.Manager, Context: Messages(con),
+		State: nullJSON(doc.State), Manager: doc.Manager, Docs: doc.Docs,
+		Context:   Messages(con),
 		Window:    Window{con.Window.Complete, con.Window.OmittedEntries},
 		OpenCalls: convert(con.OpenCalls, func(c transcript.ToolCall) OpenCall { return OpenCall(c) }),
 	}

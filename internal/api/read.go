@@ -23,6 +23,8 @@ type Resume struct {
 	State   json.RawMessage `json:"state" doc:"the agent's state; null if it was never set"`
 	Manager json.RawMessage `json:"manager,omitempty" doc:"what the context manager keeps"`
 
+	Docs map[string]json.RawMessage `json:"docs,omitempty" doc:"documents by name"`
+
 	Context []json.RawMessage `json:"context" doc:"the messages of the bounded working context"`
 	Window  Window            `json:"window"`
 	// OpenCalls are answered before the model is asked again: no provider takes a call without a result.

@@ -22,6 +22,7 @@ type Session struct {
 	Entries  uint64    `json:"entries" doc:"number of entries, commits not counted"`
 	Bytes    int64     `json:"bytes" doc:"size of the raw transcript"`
 	Seq      uint64    `json:"seq" doc:"number of the newest commit, from 0"`
+	Head     *string   `json:"head" doc:"the entry from which the next one grows; null: the next one is a root"`
 	Branch   string    `json:"branch"`
 	Status   string    `json:"status,omitempty" doc:"asked, calling, working, answered, failed or aborted"`
 	Parent   string    `json:"parent,omitempty" doc:"the session that started this one"`
@@ -30,7 +31,8 @@ type Session struct {
 	Damaged  bool      `json:"damaged,omitempty" doc:"it cannot be read: only id and updated are known"`
 	Relation string    `json:"relation,omitempty" doc:"what it is to its parent: fork, agent, or a word of its creator"`
 
-	Meta map[string]string `json:"meta,omitempty" doc:"metadata, as it was set"`
+	Meta map[string]string          `json:"meta,omitempty" doc:"metadata, as it was set"`
+	Docs map[string]json.RawMessage `json:"docs,omitempty" doc:"in a list over HTTP: the documents that it asks for"`
 
 	Missing uint64 `json:"missing,omitempty" doc:"number of the newest commit that was made and is lost; not in a list"`
 }
@@ -39,8 +41,9 @@ type Session struct {
 func SessionOf(s checkpoint.Summary) Session {
 	return Session{
 		ID: s.ID, Title: s.Title, First: s.First, Cwd: s.Cwd, Created: s.Created, Updated: s.Updated,
-		Entries: s.Entries, Bytes: s.Bytes, Seq: s.Seq, Branch: s.Branch, Status: s.Status, Parent: s.Parent,
-		Preview: s.Preview, Internal: s.Internal, Damaged: Damaged(s), Relation: s.Relation, Meta: s.Meta,
+		Entries: s.Entries, Bytes: s.Bytes, Seq: s.Seq, Head: null(s.Entry), Branch: s.Branch, Status: s.Status,
+		Parent: s.Parent, Preview: s.Preview, Internal: s.Internal, Damaged: Damaged(s), Relation: s.Relation,
+		Meta: s.Meta,
 	}
 }
 
@@ -64,6 +67,8 @@ type Committed struct {
 	Entries  []string   `json:"entries" doc:"ids of the entries that were stored, in their order"`
 	Seq      uint64     `json:"seq" doc:"number of the commit that contains them"`
 	Commit   string     `json:"commit" doc:"id of that commit"`
+	Head     *string    `json:"head" doc:"the entry from which the next one grows that is made on this commit"`
+	Branch   string     `json:"branch" doc:"the branch of that head"`
 	Kept     string     `json:"kept,omitempty" doc:"the branch on which it was stored, as another writer was first"`
 	Repeated bool       `json:"repeated,omitempty" doc:"a commit with this key existed, and nothing was stored"`
 	Warnings []string   `json:"warnings,omitempty" doc:"soft limits that were passed"`
@@ -73,7 +78,8 @@ type Committed struct {
 // CommittedOf returns the answer to a commit of which entries are the ids of what was stored now.
 func CommittedOf(r coppice.Receipt, entries []string) Committed {
 	return Committed{
-		Entries: list(entries), Seq: r.Seq, Commit: r.Commit, Kept: r.Kept, Repeated: r.Repeated, Warnings: r.Warnings,
+		Entries: list(entries), Seq: r.Seq, Commit: r.Commit, Head: null(r.Entry), Branch: r.Branch, Kept: r.Kept,
+		Repeated: r.Repeated, Warnings: r.Warnings,
 	}
 }
 

@@ -12,9 +12,9 @@ from .operations import Resumed
 from .rawjson import UNSET
 from .requests import Limits
 from .schema import (
-    AccessDoc, BranchList, Change, Commit, Committed, Context, Deleted, Diff, Fork, Health, Import, IssuedToken,
-    LabelList, Match, Moved, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify,
-    Versions,
+    AccessDoc, BranchList, Change, Commit, Committed, Context, Deleted, Diff, DocList, Fork, Found, Health, Import,
+    IssuedToken, LabelList, Match, Moved, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage,
+    Verify, Versions,
 )
 from .schema import Session as SessionInfo
 from .session import Session
@@ -115,18 +115,26 @@ class AsyncSession(_Session):
         """What differs in messages and state between two times."""
         return await self._run(self._sync.diff, a, b, limit=limit)
 
+    async def docs(self, at: str | None = None) -> DocList:
+        """The documents of a session, now or at any time."""
+        return await self._run(self._sync.docs, at)
+
+    async def doc(self, name: str, at: str | None = None) -> Any:
+        """One document, now or at any time; 404 where there is none of this name."""
+        return await self._run(self._sync.doc, name, at)
+
     async def edit(self, entry: str, message: Any) -> Moved:
         """Append another version of an entry, and move the head to it."""
         return await self._run(self._sync.edit, entry, message)
 
     def entries(
-        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
-        from_: str | None = None, below: bool | None = None, ids: str | None = None,
-        images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
+        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: Any | None = None,
+        from_: str | None = None, type: str | None = None, custom: str | None = None, below: bool | None = None,
+        ids: str | None = None, images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
     ) -> AsyncIterator[Any]:
         """Entries of a path or of all branches, in either direction."""
-        return self._items(self._sync.entries(path, order=order, limit=limit, from_=from_, below=below, ids=ids,
-            images=images, marks=marks))
+        return self._items(self._sync.entries(path, order=order, limit=limit, from_=from_, type=type, custom=custom,
+            below=below, ids=ids, images=images, marks=marks))
 
     async def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:
         """One entry, as amendments have it."""
@@ -246,6 +254,16 @@ class AsyncStore(_Threads):
         """What the client may do, so that it does not offer what would be refused."""
         return await self._run(self._sync.access)
 
+    def entries(
+        self, *, session: str | None = None, prefix: str | None = None, cwd: str | None = None,
+        parent: str | None = None, type: str | None = None, custom: str | None = None,
+        order: Literal["asc", "desc"] | None = None, limit: Any | None = None,
+        images: Literal["inline", "ref"] | None = None,
+    ) -> AsyncIterator[Found]:
+        """Entries of many sessions, by their type and by any member."""
+        return self._items(self._sync.entries(session=session, prefix=prefix, cwd=cwd, parent=parent, type=type,
+            custom=custom, order=order, limit=limit, images=images))
+
     async def health(self) -> Health:
         """Whether the server answers."""
         return await self._run(self._sync.health)
@@ -272,11 +290,12 @@ class AsyncStore(_Threads):
 
     def sessions(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
-        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
+        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None, docs: str | None = None,
         meta: dict[str, str] | None = None,
     ) -> AsyncIterator[SessionInfo]:
         """Sessions, newest activity first or in another order."""
-        return self._items(self._sync.sessions(q, cwd=cwd, parent=parent, top=top, order=order, limit=limit, meta=meta))
+        return self._items(self._sync.sessions(q, cwd=cwd, parent=parent, top=top, order=order, limit=limit,
+            docs=docs, meta=meta))
 
     async def create(
         self, id: str = "", *, cwd: str | None = None, meta: dict[str, str] | None = None, parent: str | None = None,

@@ -10,9 +10,9 @@ from .errors import OutcomeUnknown, Unavailable
 from .rawjson import UNSET, Raw, split
 from .requests import Resource, new_id
 from .schema import (
-    AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, Deleted, Diff, Event, Fork, Health, IO,
-    Import, IssuedToken, LabelList, Match, Moved, OpenCall, Prompt, Resume, Rollback, RowList, SessionUsage, Snapshot,
-    SnapshotList, Tokens, TreeMap, Usage, Verify, Versions, Window,
+    AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, Deleted, Diff, DocList, Event, Fork, Found,
+    Health, IO, Import, IssuedToken, LabelList, Match, Moved, OpenCall, Prompt, Resume, Rollback, RowList,
+    SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions, Window,
 )
 from .schema import Session as SessionInfo
 
@@ -46,6 +46,8 @@ class Resumed:
         self.state: Any = found["state"]
         """the agent's state; null if it was never set"""
         self.window: Window = found["window"]
+        self.docs: dict[str, Any] | None = found.get("docs")
+        """documents by name"""
         self.manager: Any = found.get("manager")
         """what the context manager keeps"""
         self.missing: int | None = found.get("missing")
@@ -63,6 +65,33 @@ class StoreOperations(Resource):
     def access(self) -> AccessDoc:
         """What the client may do, so that it does not offer what would be refused."""
         return self._json(AccessDoc, "access")
+
+    def entries(
+        self, *, session: str | None = None, prefix: str | None = None, cwd: str | None = None,
+        parent: str | None = None, type: str | None = None, custom: str | None = None,
+        order: Literal["asc", "desc"] | None = None, limit: Any | None = None,
+        images: Literal["inline", "ref"] | None = None,
+    ) -> Iterator[Found]:
+        """Entries of many sessions, by their type and by any member. Session by session in the order of their ids, and
+        within one in the order of appending. Amendments are entries of their own, and nothing is hidden.
+        meta.KEY=VALUE, for any key and more than once: only sessions with this metadata. match.PATH=JSON, for any
+        dotted path of members (match.data.source="loop"): only entries with this value there, members of objects in
+        any order, numbers as they are written.
+
+        session: only these sessions, separated by commas; absent ones are passed over
+        prefix: only sessions whose ids begin so
+        cwd: only sessions of this working directory
+        parent: only sessions that this one started
+        type: only entries of this type: message, custom, ...
+        custom: only entries with this customType; with type=custom no other body is read
+        order: desc: newest first, sessions by their ids
+        limit: of the page; all: every item in one answer, which has no next
+        images: ref: images over 24 KiB as references
+        """
+        return self._pages(
+            "entries", "entries", session=session, prefix=prefix, cwd=cwd, parent=parent, type=type, custom=custom,
+            order=order, limit=limit, images=images,
+        )
 
     def health(self) -> Health:
         """Whether the server answers."""
@@ -114,7 +143,7 @@ class StoreOperations(Resource):
 
     def sessions(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
-        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
+        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None, docs: str | None = None,
         meta: dict[str, str] | None = None,
     ) -> Iterator[SessionInfo]:
         """Sessions, newest activity first or in another order. meta.KEY=VALUE, for any key and more than once: only
@@ -125,9 +154,10 @@ class StoreOperations(Resource):
         top: only sessions that no other one started: those without a parent, and forks
         q: only sessions whose title, first prompt or preview contains all these words
         order: newest first, or by stored name
+        docs: names of documents that come with each session, at most 64, separated by commas
         """
         return self._pages(
-            "sessions", "sessions", cwd=cwd, parent=parent, top=top, q=q, order=order, limit=limit,
+            "sessions", "sessions", cwd=cwd, parent=parent, top=top, q=q, order=order, limit=limit, docs=docs,
             **{f"meta.{key}": value for key, value in (meta or {}).items()},
         )
 
@@ -308,6 +338,20 @@ class SessionOperations(Resource):
         """
         return self._json(Diff, "diff", a=a, b=b, limit=limit)
 
+    def docs(self, at: str | None = None) -> DocList:
+        """The documents of a session, now or at any time.
+
+        at: a target, as at of state; default head
+        """
+        return self._json(DocList, "docs", at=at)
+
+    def doc(self, name: str, at: str | None = None) -> Any:
+        """One document, now or at any time; 404 where there is none of this name.
+
+        at: a target, as at of state; default head
+        """
+        return self._json(object, "docs", name, at=at)
+
     def edit(self, entry: str, message: Any) -> Moved:
         """Append another version of an entry, and move the head to it. The entry has an id from here, by which it is
         found again after a lost answer."""
@@ -320,25 +364,30 @@ class SessionOperations(Resource):
         return found
 
     def entries(
-        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
-        from_: str | None = None, below: bool | None = None, ids: str | None = None,
-        images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
+        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: Any | None = None,
+        from_: str | None = None, type: str | None = None, custom: str | None = None, below: bool | None = None,
+        ids: str | None = None, images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
     ) -> Iterator[Any]:
-        """Entries of a path or of all branches, in either direction. With images=ref the base64 text of an image of
-        more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of which blobs/HEX has the bytes; other text that begins so
-        has =: after the colon.
+        """Entries of a path or of all branches, in either direction. With limit=all the answer has every entry, and is
+        written while they are read. match.PATH=JSON, for any dotted path of members (match.data.source="loop"): only
+        entries with this value there, members of objects in any order, numbers as they are written. With images=ref
+        the base64 text of an image of more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of which blobs/HEX has the
+        bytes; other text that begins so has =: after the colon.
 
         path: head (the default), all = every entry as appended, or the entry at the path's end
         order: asc: root first, or as appended
+        limit: of the page; all: every item in one answer, which has no next
         from_: the entry to begin with, in this order; 422 if it is not on the path
+        type: only entries of this type: message, custom, ...
+        custom: only entries with this customType
         below: the path continues to the newest leaf below its entry, as switch does
         ids: only these entries, in this order, separated by commas
         images: ref: images over 24 KiB as references
         marks: beside the entries, which versions and continuations each has; not as NDJSON
         """
         return self._pages(
-            "entries", "entries", path=path, order=order, limit=limit, **{"from": from_}, below=below, ids=ids,
-            images=images, marks=marks,
+            "entries", "entries", path=path, order=order, limit=limit, **{"from": from_}, type=type, custom=custom,
+            below=below, ids=ids, images=images, marks=marks,
         )
 
     def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:

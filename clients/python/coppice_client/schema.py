@@ -135,10 +135,14 @@ class CommitList(_CommitList, total=False):
 
 
 class _Committed(TypedDict):
+    branch: str
+    """the branch of that head"""
     commit: str
     """id of that commit"""
     entries: list[str]
     """ids of the entries that were stored, in their order"""
+    head: str | None
+    """the entry from which the next one grows that is made on this commit"""
     io: IO
     """requests to the backend"""
     seq: int
@@ -288,6 +292,11 @@ class DiffEntries(_DiffEntries, total=False):
     """entries after those of onlyB; only over HTTP, with a limit"""
 
 
+class DocList(TypedDict):
+    docs: dict[str, Any]
+    """by name; empty where the session has none"""
+
+
 class EditBody(TypedDict):
     entry: str
     """the entry of which it is another version"""
@@ -339,6 +348,30 @@ class ForkBody(TypedDict, total=False):
     title: str
     to: str
     """a target; default head"""
+
+
+class _Found(TypedDict):
+    cursor: str
+    """after of what follows it"""
+    session: str
+
+
+class Found(_Found, total=False):
+    entry: Any
+    """its line, as it was stored"""
+    error: Problem
+    """why no more of the session can be read; it has no entry"""
+
+
+class _FoundList(TypedDict):
+    entries: list[Found]
+
+
+class FoundList(_FoundList, total=False):
+    error: Problem
+    """why the list is cut short after its first item"""
+    next: str
+    """after of the page that follows; absent at the end"""
 
 
 class FoundProgram(TypedDict):
@@ -712,6 +745,8 @@ class _Resume(TypedDict):
 
 
 class Resume(_Resume, total=False):
+    docs: dict[str, Any]
+    """documents by name"""
     manager: Any
     """what the context manager keeps"""
     missing: int
@@ -796,6 +831,8 @@ class _Session(TypedDict):
     """the working directory"""
     entries: int
     """number of entries, commits not counted"""
+    head: str | None
+    """the entry from which the next one grows; null: the next one is a root"""
     id: str
     preview: str
     """one line of the newest message"""
@@ -809,6 +846,8 @@ class _Session(TypedDict):
 class Session(_Session, total=False):
     damaged: bool
     """it cannot be read: only id and updated are known"""
+    docs: dict[str, Any]
+    """in a list over HTTP: the documents that it asks for"""
     first: str
     """one line of the first prompt"""
     internal: bool

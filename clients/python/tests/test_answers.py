@@ -36,6 +36,7 @@ READS: dict[str, Callable[[Session], Any]] = {
     "turn": lambda s: s.turn(lambda turn: None, create=True),
     "info": lambda s: s.info(),
     "entries": lambda s: list(s.entries()),
+    "docs": lambda s: s.docs(),
     "commits": lambda s: list(s.commits()),
     "blame": lambda s: list(s.blame()),
     "commit_at": lambda s: s.commit_at(0),
@@ -128,7 +129,7 @@ class AnswersTest(Case):
         resume = {"session": "s", "seq": 1, "commit": "c1", "head": None, "branch": "main", "state": None,
                   "context": [], "window": {}, "openCalls": [], "io": {}}
         info = {"id": "s", "title": "", "cwd": "", "created": "", "updated": "", "entries": 0, "bytes": 0, "seq": 0,
-                "branch": "main", "preview": ""}
+                "head": None, "branch": "main", "preview": ""}
         self.assertEqual(self.session((200, {}, resume)).resume().commit, "c1")
         self.assertEqual(self.session((200, {}, info)).info()["id"], "s")
         wrong: list[tuple[str, dict[str, Any]]] = [

@@ -9,7 +9,7 @@ from coppice_client import Conflict, CoppiceError, Limits, NotFound, OutcomeUnkn
 from coppice_client.transport import HTTP, NotSent
 from tests.served import Case
 
-RECEIPT = {"entries": ["e"], "seq": 1, "commit": "c1", "io": {}}
+RECEIPT = {"entries": ["e"], "seq": 1, "commit": "c1", "head": "e", "branch": "main", "io": {}}
 Reply = Any  # (status, header, document), or an error
 
 

@@ -24,7 +24,8 @@ HEADER = '"""%s"""\n# Written by tools/generate.py from %s. Do not edit.\nfrom _
 NAMES = {
     "listSessions": "sessions", "allUsage": "usages", "getSession": "info", "changeSession": "set_info",
     "createSession": "create", "deleteSession": "delete", "listCommits": "commits", "getCommit": "commit_at",
-    "listEntries": "entries", "getEntry": "entry", "state": "state_at", "context": "context_at",
+    "listEntries": "entries", "queryEntries": "entries", "getEntry": "entry", "getDoc": "doc", "state": "state_at",
+    "context": "context_at",
     "import": "import_file",
     "resume": None, "events": None, "openapi": None, "metrics": None,
 }

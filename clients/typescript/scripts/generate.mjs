@@ -10,7 +10,7 @@ const note = "// Generated from docs/openapi.json by scripts/generate.mjs: run `
 
 const byHand = new Set(["commit", "createSession", "events", "export", "fork", "import", "metrics", "openapi", "partial", "resume"]);
 const byMeta = new Set(["listSessions", "allUsage"]); // parameters with any name cannot be described
-const names = { allUsage: "usage", changeSession: "setInfo", context: "contextAt", getCommit: "getCommit", getEntry: "entry",
+const names = { allUsage: "usage", changeSession: "setInfo", context: "contextAt", getCommit: "getCommit", getDoc: "doc", getEntry: "entry", queryEntries: "entries",
   deleteSession: "delete", getSession: "info", listCommits: "commits", listEntries: "entries", listSessions: "sessions", state: "stateAt" };
 const used = new Set(["Committed", "Created", "Fork", "Import", "Resume"]); // schemas of which the client checks an answer
 

@@ -26,7 +26,7 @@ export const json = (doc: unknown, init: ResponseInit & { etag?: string } = {}):
 export const problem = (status: number, code: string, more: object = {}, headers: Record<string, string> = {}): Response =>
   new Response(JSON.stringify({ type: "about:blank", title: "", status, code, detail: code, ...more }),
     { status, headers: { "Content-Type": "application/problem+json", ...headers } });
-export const stored = (more: object = {}): Response => json({ entries: ["e"], seq: 1, commit: "c1", io: {}, ...more }, { etag: "c1" });
+export const stored = (more: object = {}): Response => json({ entries: ["e"], seq: 1, commit: "c1", head: "e", branch: "main", io: {}, ...more }, { etag: "c1" });
 
 type Operation = (s: Session, o: ReadOptions, store: Store) => Promise<unknown>;
 const first = (items: AsyncIterator<unknown>): Promise<unknown> => items.next();
@@ -36,12 +36,12 @@ export const reads: Record<string, Operation> = {
   resume: (s, o) => s.resume(o), info: (s, o) => s.info(o), blame: (s, o) => first(s.blame({}, o)), blob: (s, o) => s.blob("ab", o),
   branches: (s, o) => s.branches(o), commits: (s, o) => first(s.commits({}, o)), getCommit: (s, o) => s.getCommit("1", o),
   contextAt: (s, o) => s.contextAt({}, o), diff: (s, o) => s.diff({ a: "seq:1" }, o), entries: (s, o) => first(s.entries({}, o)),
-  entry: (s, o) => s.entry("e", {}, o), export: (s, o) => s.export({}, o), labels: (s, o) => s.labels(o), map: (s, o) => s.map({}, o),
+  docs: (s, o) => s.docs({}, o), doc: (s, o) => s.doc("d", {}, o), entry: (s, o) => s.entry("e", {}, o), export: (s, o) => s.export({}, o), labels: (s, o) => s.labels(o), map: (s, o) => s.map({}, o),
   original: (s, o) => s.original(o), rows: (s, o) => s.rows({}, o), snapshots: (s, o) => s.snapshots(o), stateAt: (s, o) => s.stateAt({}, o),
   usage: (s, o) => s.usage({}, o), versions: (s, o) => s.versions("e", o), turn: (s, o) => s.turn(async () => undefined, o),
   access: (_, o, store) => store.access(o), health: (_, o, store) => store.health(o), prompts: (_, o, store) => first(store.prompts({}, o)),
   search: (_, o, store) => first(store.search({ q: "x" }, o)), sessions: (_, o, store) => first(store.sessions({}, o)),
-  "Store.usage": (_, o, store) => first(store.usage({}, o)),
+  "Store.entries": (_, o, store) => first(store.entries({}, o)), "Store.usage": (_, o, store) => first(store.usage({}, o)),
 };
 /** Every write that returns what it did; and those that have a key. */
 export const writes: Record<string, Operation> = {

@@ -9,6 +9,13 @@ export interface paths {
         /** What the client may do, so that it does not offer what would be refused */
         get: operations["access"];
     };
+    "/v1/entries": {
+        /**
+         * Entries of many sessions, by their type and by any member
+         * @description Session by session in the order of their ids, and within one in the order of appending. Amendments are entries of their own, and nothing is hidden. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata. match.PATH=JSON, for any dotted path of members (match.data.source="loop"): only entries with this value there, members of objects in any order, numbers as they are written.
+         */
+        get: operations["queryEntries"];
+    };
     "/v1/health": {
         /** Whether the server answers */
         get: operations["health"];
@@ -112,6 +119,14 @@ export interface paths {
         /** What differs in messages and state between two times */
         get: operations["diff"];
     };
+    "/v1/sessions/{id}/docs": {
+        /** The documents of a session, now or at any time */
+        get: operations["docs"];
+    };
+    "/v1/sessions/{id}/docs/{name}": {
+        /** One document, now or at any time; 404 where there is none of this name */
+        get: operations["getDoc"];
+    };
     "/v1/sessions/{id}/edit": {
         /** Append another version of an entry, and move the head to it */
         post: operations["edit"];
@@ -119,7 +134,7 @@ export interface paths {
     "/v1/sessions/{id}/entries": {
         /**
          * Entries of a path or of all branches, in either direction
-         * @description With images=ref the base64 text of an image of more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of which blobs/HEX has the bytes; other text that begins so has =: after the colon.
+         * @description With limit=all the answer has every entry, and is written while they are read. match.PATH=JSON, for any dotted path of members (match.data.source="loop"): only entries with this value there, members of objects in any order, numbers as they are written. With images=ref the base64 text of an image of more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of which blobs/HEX has the bytes; other text that begins so has =: after the colon.
          */
         get: operations["listEntries"];
     };
@@ -362,10 +377,14 @@ export interface components {
             prev?: string;
         };
         Committed: {
+            /** @description the branch of that head */
+            branch: string;
             /** @description id of that commit */
             commit: string;
             /** @description ids of the entries that were stored, in their order */
             entries: string[];
+            /** @description the entry from which the next one grows that is made on this commit */
+            head: string | null;
             /** @description requests to the backend */
             io: components["schemas"]["IO"];
             /** @description the branch on which it was stored, as another writer was first */
@@ -519,6 +538,12 @@ export interface components {
             /** @description complete entries, root first */
             onlyB: unknown[];
         };
+        DocList: {
+            /** @description by name; empty where the session has none */
+            docs: {
+                [key: string]: unknown;
+            };
+        };
         EditBody: {
             /** @description the entry of which it is another version */
             entry: string;
@@ -557,6 +582,22 @@ export interface components {
             title?: string;
             /** @description a target; default head */
             to?: string;
+        };
+        Found: {
+            /** @description after of what follows it */
+            cursor: string;
+            /** @description its line, as it was stored */
+            entry?: unknown;
+            /** @description why no more of the session can be read; it has no entry */
+            error?: components["schemas"]["Problem"];
+            session: string;
+        };
+        FoundList: {
+            entries: components["schemas"]["Found"][];
+            /** @description why the list is cut short after its first item */
+            error?: components["schemas"]["Problem"];
+            /** @description after of the page that follows; absent at the end */
+            next?: string;
         };
         FoundProgram: {
             /** Format: int64 */
@@ -955,6 +996,10 @@ export interface components {
             commit: string;
             /** @description the messages of the bounded working context */
             context: unknown[];
+            /** @description documents by name */
+            docs?: {
+                [key: string]: unknown;
+            };
             /** @description the entry from which the next one grows; null: the next one is a root */
             head: string | null;
             /** @description requests to the backend */
@@ -1095,6 +1140,10 @@ export interface components {
             cwd: string;
             /** @description it cannot be read: only id and updated are known */
             damaged?: boolean;
+            /** @description in a list over HTTP: the documents that it asks for */
+            docs?: {
+                [key: string]: unknown;
+            };
             /**
              * Format: int64
              * @description number of entries, commits not counted
@@ -1102,6 +1151,8 @@ export interface components {
             entries: number;
             /** @description one line of the first prompt */
             first?: string;
+            /** @description the entry from which the next one grows; null: the next one is a root */
+            head: string | null;
             id: string;
             /** @description an agent started it for its own purposes */
             internal?: boolean;
@@ -1378,6 +1429,43 @@ export interface operations {
             };
         };
     };
+    queryEntries: {
+        parameters: {
+            query?: {
+                /** @description only these sessions, separated by commas; absent ones are passed over */
+                session?: string;
+                /** @description only sessions whose ids begin so */
+                prefix?: string;
+                /** @description only sessions of this working directory */
+                cwd?: string;
+                /** @description only sessions that this one started */
+                parent?: string;
+                /** @description only entries of this type: message, custom, ... */
+                type?: string;
+                /** @description only entries with this customType; with type=custom no other body is read */
+                custom?: string;
+                /** @description only entries whose ids sort before this one, byte by byte */
+                before?: string;
+                /** @description desc: newest first, sessions by their ids */
+                order?: "asc" | "desc";
+                /** @description next of another page, or cursor of an entry, of the same query */
+                after?: string;
+                /** @description of the page; all: every item in one answer, which has no next */
+                limit?: number | "all";
+                /** @description ref: images over 24 KiB as references */
+                images?: "inline" | "ref";
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["FoundList"];
+                    "application/x-ndjson": unknown;
+                };
+            };
+        };
+    };
     health: {
         responses: {
             /** @description OK */
@@ -1493,6 +1581,8 @@ export interface operations {
                 /** @description next of the page before, in the same order */
                 after?: string;
                 limit?: number;
+                /** @description names of documents that come with each session, at most 64, separated by commas */
+                docs?: string;
             };
         };
         responses: {
@@ -1903,6 +1993,54 @@ export interface operations {
             };
         };
     };
+    docs: {
+        parameters: {
+            query?: {
+                /** @description a target, as at of state; default head */
+                at?: string;
+            };
+            path: {
+                /** @description the session's id */
+                id: string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["DocList"];
+                };
+            };
+            /** @description Not Modified */
+            304: {
+            };
+        };
+    };
+    getDoc: {
+        parameters: {
+            query?: {
+                /** @description a target, as at of state; default head */
+                at?: string;
+            };
+            path: {
+                /** @description the session's id */
+                id: string;
+                /** @description the document's name, percent-encoded where it has a slash */
+                name: string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description Not Modified */
+            304: {
+            };
+        };
+    };
     edit: {
         parameters: {
             header?: {
@@ -1943,9 +2081,14 @@ export interface operations {
                 after?: string;
                 /** @description prev of another page */
                 before?: string;
-                limit?: number;
+                /** @description of the page; all: every item in one answer, which has no next */
+                limit?: number | "all";
                 /** @description the entry to begin with, in this order; 422 if it is not on the path */
                 from?: string;
+                /** @description only entries of this type: message, custom, ... */
+                type?: string;
+                /** @description only entries with this customType */
+                custom?: string;
                 /** @description the path continues to the newest leaf below its entry, as switch does */
                 below?: boolean;
                 /** @description only these entries, in this order, separated by commas */

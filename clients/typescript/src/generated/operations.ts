@@ -21,12 +21,13 @@ export const required = {
   AccessDoc: ["rights", "readOnly", "tenant"],
   BranchList: ["branches"],
   Commit: ["seq", "commit", "reason", "head", "branch", "time", "entries", "snapshot", "writer", "epoch"],
-  Committed: ["entries", "seq", "commit", "io"],
+  Committed: ["entries", "seq", "commit", "head", "branch", "io"],
   Compacted: ["entry", "firstKept", "tokensBefore", "replaced", "head", "branch", "seq"],
   Context: ["messages", "thinkingLevel", "model", "leaf", "openCalls", "diagnostics", "io"],
   Created: ["session"],
   Deleted: ["deleted", "session"],
   Diff: ["base", "messages", "state"],
+  DocList: ["docs"],
   Fork: ["session"],
   Health: ["status"],
   Import: ["imported", "total"],
@@ -35,7 +36,7 @@ export const required = {
   Resume: ["session", "seq", "commit", "head", "branch", "state", "context", "window", "openCalls", "io"],
   Rollback: ["state", "head", "branch", "seq"],
   RowList: ["view", "total", "from", "rows", "head", "branches"],
-  Session: ["id", "title", "cwd", "created", "updated", "entries", "bytes", "seq", "branch", "preview"],
+  Session: ["id", "title", "cwd", "created", "updated", "entries", "bytes", "seq", "head", "branch", "preview"],
   Snapshot: ["id", "seq", "tag", "time", "bytes", "reason", "commit"],
   SnapshotList: ["snapshots"],
   TreeMap: ["view", "total", "buckets"],
@@ -73,6 +74,10 @@ export abstract class SessionOperations extends Requests {
   contextAt(query: Query<"context"> = {}, o: ReadOptions = {}): Promise<Schemas["Context"]> { return this.get(required.Context, ["context"], query, o); }
   /** What differs in messages and state between two times. */
   diff(query: Query<"diff">, o: ReadOptions = {}): Promise<Schemas["Diff"]> { return this.get(required.Diff, ["diff"], query, o); }
+  /** The documents of a session, now or at any time. */
+  docs(query: Query<"docs"> = {}, o: ReadOptions = {}): Promise<Schemas["DocList"]> { return this.get(required.DocList, ["docs"], query, o); }
+  /** One document, now or at any time; 404 where there is none of this name. */
+  doc(name: string, query: Query<"getDoc"> = {}, o: ReadOptions = {}): Promise<RawJSON> { return this.raw(["docs", name], query, o); }
   /** Append another version of an entry, and move the head to it. */
   edit(body: Schemas["EditBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["edit"], body }, required.Moved, o, true); }
   /** Entries of a path or of all branches, in either direction. */
@@ -109,6 +114,8 @@ export abstract class SessionOperations extends Requests {
 export abstract class StoreOperations extends Requests {
   /** What the client may do, so that it does not offer what would be refused. */
   access(o: ReadOptions = {}): Promise<Schemas["AccessDoc"]> { return this.get(required.AccessDoc, ["access"], {}, o); }
+  /** Entries of many sessions, by their type and by any member. */
+  entries(query: Query<"queryEntries"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["FoundList"]["entries"][number]> { return this.pages("entries", ["entries"], query, o); }
   /** Whether the server answers. */
   health(o: ReadOptions = {}): Promise<Schemas["Health"]> { return this.get(required.Health, ["health"], {}, o); }
   /** What users typed in all sessions and branches, newest first. */
