@@ -50,18 +50,68 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 	open := registry.open[u.Scheme]
 	registry.RUnlock()
 	if open == nil {
-		return nil, fmt.Errorf("open store %s: no driver for %q: %s", u.Redacted(), u.Scheme, missing(u.Scheme))
+		return nil, fmt.Errorf("open store %s: no driver for %q: %s", Redacted(rawURL), u.Scheme, missing(u.Scheme))
 	}
 	b, err := open(ctx, u)
 	if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", u.Redacted(), err)
+		return nil, fmt.Errorf("open store %s: %w", Redacted(rawURL), err)
 	}
 	return b, nil
+}
+
+// Redacted returns an address without the user, the password and the values of parameters that may be secret, for
+// messages and logs. The address need not be valid. A bare path is returned as it is.
+func Redacted(address string) string {
+	scheme, rest, ok := cutScheme(address)
+	if !ok {
+		return address
+	}
+	rest, query, hasQuery := strings.Cut(rest, "?")
+	host, isURL := strings.CutPrefix(rest, "//")
+	host, _, _ = strings.Cut(host, "/")
+	_, port, _ := strings.Cut(host, ":")
+	local := scheme == "file" && (!isURL || !strings.Contains(host, "@"))
+	// A password with a slash ends the host early, and looks like a port.
+	if user := !isURL || strings.Contains(host, "@") || strings.Trim(port, "0123456789") != ""; user && !local {
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+			rest = hidden + rest[at:]
+			if isURL {
+				rest = "//" + rest
+			}
+		}
+	}
+	if !hasQuery {
+		return scheme + ":" + rest
+	}
+	parameters := strings.Split(query, "&")
+	for i, p := range parameters {
+		name, value, _ := strings.Cut(p, "=")
+		if secret(name, value) {
+			parameters[i] = name + "=" + hidden
+		}
+	}
+	return scheme + ":" + rest + "?" + strings.Join(parameters, "&")
+}
+
+// hidden stands for what Redacted leaves out.
+const hidden = "xxxxx"
+
+// secret reports whether a parameter is hidden by Redacted.
+func secret(name, value string) bool {
+	for _, word := range []string{"key", "secret", "token", "pass", "sig", "cred"} {
+		if strings.Contains(strings.ToLower(name), word) {
+			return true
+		}
+	}
+	return strings.Contains(value, "@") || strings.Contains(value, "%40")
 }
 
 func missing(scheme string) string {
 	if path, ok := imports[scheme]; ok {
 		return fmt.Sprintf("import _ %q", path)
+	}
+	if scheme == "http" || scheme == "https" {
+		return "a server is not a store; for an S3 server use s3://bucket?endpoint=URL"
 	}
 	return "import the package that registers it"
 }
@@ -76,10 +126,11 @@ func parse(raw string) (*url.URL, error) {
 	}
 	u, err := url.Parse(scheme + ":" + rest)
 	if err != nil {
-		if detail, ok := errors.AsType[*url.Error](err); ok {
-			err = detail.Err // without the text around it, which repeats the address, password and all
+		detail, ok := errors.AsType[*url.Error](err) // its text repeats the address
+		if !ok || strings.Contains(rest, "@") {      // and its cause may repeat a part of a password
+			return nil, fmt.Errorf("%s is not a URL", Redacted(raw))
 		}
-		return nil, fmt.Errorf("address with scheme %q: %w", scheme, err)
+		return nil, fmt.Errorf("address with scheme %q: %w", scheme, detail.Err)
 	}
 	if u.Scheme == "file" && u.Opaque != "" { // file:some/folder
 		if u.Path, err = url.PathUnescape(u.Opaque); err != nil {

@@ -102,7 +102,7 @@ func TestOpenErrors(t *testing.T) {
 		"broken://host":             "no route",
 		"broken://me:secret@host/x": "no route",
 		"redis://me:secret@host/x":  "no driver",
-		"echo://me:secret@host:x/":  "invalid port",
+		"echo://me:secret@host:x/":  "is not a URL",
 	} {
 		_, err := backend.Open(t.Context(), raw)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -127,5 +127,40 @@ func TestRegisterPanics(t *testing.T) {
 			}()
 			backend.Register(scheme, open)
 		}()
+	}
+}
+
+func TestRedacted(t *testing.T) {
+	for address, want := range map[string]string{
+		"s3://KEY:SECRET@bucket/x?region=r":            "s3://xxxxx@bucket/x?region=r",
+		"s3://KEY@bucket":                              "s3://xxxxx@bucket",
+		"s3:KEY:SECRET@bucket":                         "s3:xxxxx@bucket",
+		"s3://KEY:SEC/RET@bucket/x":                    "s3://xxxxx@bucket/x",
+		"s3://KEY:SEC%zzRET@bucket":                    "s3://xxxxx@bucket",
+		"s3://KEY:S@EC/R@bucket":                       "s3://xxxxx@bucket",
+		"s3://b?secret=SECRET&region=r":                "s3://b?secret=xxxxx&region=r",
+		"s3://b?endpoint=http://KEY:SECRET@h&region=r": "s3://b?endpoint=xxxxx&region=r",
+		"s3://b?endpoint=http%3A%2F%2FKEY:SECRET%40h":  "s3://b?endpoint=xxxxx",
+		"s3://b/user@host/x?region=r&path-style=true":  "s3://b/user@host/x?region=r&path-style=true",
+		"s3://b?endpoint=http://127.0.0.1:9000":        "s3://b?endpoint=http://127.0.0.1:9000",
+		"http://KEY:SECRET@h:80/x":                     "http://xxxxx@h:80/x",
+		"file://KEY:SECRET@h/x":                        "file://xxxxx@h/x",
+		"file:///home/me@here/store":                   "file:///home/me@here/store",
+		"file:me@here":                                 "file:me@here",
+		"/home/me@here/store":                          "/home/me@here/store",
+		"mem:":                                         "mem:",
+	} {
+		t.Run(address, func(t *testing.T) {
+			if got := backend.Redacted(address); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if _, err := backend.Open(t.Context(), address); err != nil && strings.Contains(want, "xxxxx") {
+				for _, word := range []string{"KEY", "SEC", "RET"} {
+					if strings.Contains(err.Error(), word) {
+						t.Errorf("the error has %q: %v", word, err)
+					}
+				}
+			}
+		})
 	}
 }

@@ -192,7 +192,7 @@ func (o *Options) complete() error {
 	}
 	u, err := url.Parse(o.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-		return fmt.Errorf("endpoint %.200q: want http://host:port or https://host:port", o.Endpoint)
+		return fmt.Errorf("endpoint %.200q: want http://host:port or https://host:port", backend.Redacted(o.Endpoint))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (c *cli) backendVerify(ctx context.Context) (err error) {
 	}
 	b, err := backend.Open(ctx, where)
 	if err != nil {
-		return fmt.Errorf("open store %s: %w", where, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	id, err := transcript.NewID(c.now(), rand.Reader)
@@ -77,7 +77,7 @@ func (c *cli) backendVerify(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	out := probed{Store: where, OK: allPassed(checks), Strategy: "replace", Checks: checks}
+	out := probed{Store: backend.Redacted(where), OK: allPassed(checks), Strategy: "replace", Checks: checks}
 	if _, ok := b.(backend.Appender); ok {
 		out.Strategy = "append"
 	}

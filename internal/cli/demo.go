@@ -86,7 +86,7 @@ func (c *cli) demo(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	d.out.Store = c.storeFlag
+	d.out.Store = backend.Redacted(c.storeFlag)
 	if d.st, err = c.openStore(ctx); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
@@ -78,7 +79,8 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 			return out.end(nil)
 		}
 		if len(sh.held) == 0 && sh.widths == nil {
-			return c.textf("no sessions in %s; add some with `coppice import`, or try `coppice demo`", st.url)
+			return c.textf("no sessions in %s; add some with `coppice import`, or try `coppice demo`",
+				backend.Redacted(st.url))
 		}
 		return sh.end()
 	})

@@ -182,7 +182,7 @@ func (c *cli) openStore(ctx context.Context) (*countedStore, error) {
 	}
 	b, err := backend.Open(ctx, url)
 	if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", url, err)
+		return nil, err
 	}
 	st := &countedStore{url: url, b: trace.New(b)}
 	o := &coppice.Options{SingleWriter: c.singleWriter, Now: c.now, Reread: formats.Reread}
@@ -312,7 +312,7 @@ func (s *countedStore) byPrefix(ctx context.Context, prefix string) (string, err
 	case 0:
 		return "", &api.Failure{
 			Code: "not-found", Hint: "`coppice list` lists the sessions",
-			Err: fmt.Errorf("no session %q in %s: %w", prefix, s.url, fs.ErrNotExist),
+			Err: fmt.Errorf("no session %q in %s: %w", prefix, backend.Redacted(s.url), fs.ErrNotExist),
 		}
 	case 1:
 		return found[0], nil

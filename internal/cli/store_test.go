@@ -65,3 +65,26 @@ func TestEndOfASession(t *testing.T) {
 		}
 	}
 }
+
+// No command prints a secret of a store's address.
+func TestSecretsOfAddresses(t *testing.T) {
+	for _, address := range []string{
+		"s3://KEYID:TopSecret@bucket/x?region=r", "s3:KEYID:TopSecret@bucket", "s3://KEYID:Top/Secret@bucket",
+		"s3://bucket?secret-key=TopSecret", "s3://bucket?region=r&endpoint=http://KEYID:TopSecret@host",
+		"http://KEYID:TopSecret@host", "file://KEYID:TopSecret@host/x",
+	} {
+		for _, command := range []string{
+			"list", "verify", "import " + t.TempDir(), "serve", "backend verify", "continue", "pin", "resume x", "tui",
+		} {
+			for _, form := range []string{"", "--json "} {
+				c, stdout, stderr := with(map[string]string{"COPPICE_STORE": address, homeVariable(): t.TempDir()}, "")
+				if code := c.run(t.Context(), strings.Fields(form+command)); code == 0 {
+					t.Errorf("%s %s: exit code 0", command, address)
+				}
+				if text := stdout.String() + stderr.String(); strings.Contains(text, "KEYID") || strings.Contains(text, "Secret") {
+					t.Errorf("%s%s: %s", form, command, text)
+				}
+			}
+		}
+	}
+}
