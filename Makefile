@@ -116,7 +116,7 @@ size: ## the stripped command is no larger than MAXSIZE, and its packages alloca
 	@set -eu; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o "$$out" ./cmd/coppice; n=$$(wc -c <"$$out"); \
 	echo "the stripped command: $$n bytes, at most $(MAXSIZE)"; [ "$$n" -le $(MAXSIZE) ]; \
-	n=$$(GODEBUG=inittrace=1 "$$out" version 2>&1 >/dev/null | awk '$$1 == "init" { n += $$(NF - 1) } END { print n + 0 }'); \
+	n=$$(GODEBUG=inittrace=1 "$$out" --version 2>&1 >/dev/null | awk '$$1 == "init" { n += $$(NF - 1) } END { print n + 0 }'); \
 	echo "it starts with $$n allocations, at most $(MAXINIT)"; [ "$$n" -gt 0 ] && [ "$$n" -le $(MAXINIT) ]
 
 fmt: ## gofumpt and gci, in place

@@ -126,3 +126,8 @@ func ExampleRegister() {
 	// Output:
 	// lum <nil>, 3
 }
+
+func ExampleRedacted() {
+	fmt.Println(backend.Redacted("s3://KEY:SECRET@bucket/prefix?region=eu-central-1"))
+	// Output: s3://xxxxx@bucket/prefix?region=eu-central-1
+}

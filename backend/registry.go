@@ -93,7 +93,7 @@ func Redacted(address string) string {
 	return scheme + ":" + rest + "?" + strings.Join(parameters, "&")
 }
 
-// hidden stands for what Redacted leaves out.
+// hidden replaces what Redacted removes.
 const hidden = "xxxxx"
 
 // secret reports whether a parameter is hidden by Redacted.

@@ -193,7 +193,9 @@ func Describe(err error) Description {
 		d.Code, d.Hint, d.RequestHint = own.Code, own.Hint, ""
 	}
 	switch d.Code {
-	case "not-found", "deleted": // the sentinel's own words, which several layers may have added
+	case "not-found":
+		d.Message = notFound(d.Message)
+	case "deleted": // the sentinel's own words, which several layers may have added
 		d.Message = strings.ReplaceAll(d.Message, ": "+fs.ErrNotExist.Error(), "")
 	case "interrupted":
 		d.Message, d.Hint = "interrupted", "commits that were acknowledged before are stored"
@@ -207,6 +209,17 @@ func Describe(err error) Description {
 		d.Status = http.StatusBadRequest
 	}
 	return d
+}
+
+// notFound replaces the words of the sentinels, which several layers may have added, by "not found" at the end.
+func notFound(message string) string {
+	short := strings.ReplaceAll(message, ": "+transcript.ErrNotFound.Error(), "")
+	short = strings.ReplaceAll(short, ": "+fs.ErrNotExist.Error(), "")
+	last := short[strings.LastIndex(short, ": ")+1:]
+	if short == message || strings.HasPrefix(strings.TrimSpace(last), "no ") {
+		return short
+	}
+	return short + " not found"
 }
 
 // oneLine returns a text on one line: white space becomes single spaces; other control characters, and marks that

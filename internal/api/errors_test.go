@@ -85,7 +85,7 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 	d := api.Describe(fmt.Errorf("resume x: %w: %w", fs.ErrNotExist, fs.ErrNotExist))
-	if d.Message != "resume x" {
+	if d.Message != "resume x not found" {
 		t.Errorf("message %q", d.Message)
 	}
 	own := api.Describe(fmt.Errorf("x: %w", &api.Failure{Code: "not-found", Hint: "look", Err: fs.ErrNotExist}))

@@ -38,9 +38,10 @@ type cli struct {
 	json         bool   // --json
 	singleWriter bool   // --single-writer
 
-	endPager  func() error // waits for the pager; nil = there is none
-	started   bool         // the arguments were understood, and a command runs
-	wroteJSON bool         // a JSON document is on stdout, or begun
+	command   *cobra.Command // that was called; nil = none is known
+	endPager  func() error   // waits for the pager; nil = there is none
+	started   bool           // the arguments were understood, and a command runs
+	wroteJSON bool           // a JSON document is on stdout, or begun
 
 	shown shortid.Seen // ids that are shown one by one
 }
@@ -111,7 +112,6 @@ var commands = []struct {
 	{groupStore, "backend", (*cli).backendCommand},
 	{groupMore, "serve", (*cli).serveCommand},
 	{groupMore, "demo", (*cli).demoCommand},
-	{groupMore, "version", (*cli).versionCommand},
 }
 
 func init() { cobra.EnableCommandSorting = false } // help keeps the order of the table
@@ -128,6 +128,7 @@ Start with:
 
 Store: --store, or $COPPICE_STORE, or ~/.local/share/coppice. A path, file:///dir, mem:,
 or s3://bucket/prefix?region=R[&endpoint=URL&path-style=true]; docs/s3.md lists all parameters.
+coppice help environment lists the variables and folders that are used.
 SESSION and ENTRY are ids or unique prefixes of ids.
 TARGET is one of head, seq:12, commit:ID, entry:ID, snap:ID, tag:NAME, a time such as
 2026-03-02T09:15:00Z, or the bare name or id of a branch, an entry, a commit, a snapshot or a tag.
@@ -192,7 +193,9 @@ func (c *cli) run(ctx context.Context, args []string) int {
 			args = args[:end]
 		}
 		c.json = c.json || slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
-		err = usageError("%w", err)
+		if _, ok := errors.AsType[*api.Failure](err); !ok {
+			err = usageError("%w", err)
+		}
 	}
 	return c.fail(err)
 }
@@ -225,14 +228,21 @@ func commandIn(args []string) string {
 
 // root returns the tree of commands: all, or, to start faster, only one.
 func (c *cli) root(only string) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
-		Use:           "coppice",
-		Short:         "Session store and checkpointer for AI agents",
+		Use:   "coppice",
+		Short: "Session store and checkpointer for AI agents",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return c.version()
+			}
+			return cmd.Help()
+		},
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
-			c.started = true
+			c.started, c.command = true, cmd
 			if err := checkText(cmd, args); err != nil {
 				return err
 			}
@@ -247,6 +257,7 @@ func (c *cli) root(only string) *cobra.Command {
 	flags.BoolVar(&c.json, "json", false, "write one JSON document to standard output")
 	flags.BoolVar(&c.singleWriter, "single-writer", false,
 		"allow a store that ignores conditional writes; a second writer is then not detected")
+	root.Flags().BoolVarP(&version, "version", "v", false, "print the version of coppice")
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.AddGroup(groups...)
@@ -260,6 +271,11 @@ func (c *cli) root(only string) *cobra.Command {
 		cmd.ValidArgsFunction = c.completion(cmd.Use)
 		root.AddCommand(cmd)
 	}
+	if only == "" {
+		root.AddCommand(&cobra.Command{Use: "environment", Short: "Variables and folders", Long: environmentHelp})
+	}
+	root.SetHelpCommand(c.helpCommand(root))
+	c.strict(root)
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)
 	return root

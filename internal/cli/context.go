@@ -62,18 +62,18 @@ func (o contextOptions) request() (*provider.Options, error) {
 	case "omit":
 		p.OpenCalls = provider.Omit
 	default:
-		return nil, usageError("unknown value %q of --open-calls: want answer or omit", o.openCalls)
+		return nil, oneOf("--open-calls", o.openCalls, []string{"answer", "omit"})
 	}
 	switch o.thinking {
 	case "drop":
 	case "text":
 		p.Thinking = provider.AsText
 	default:
-		return nil, usageError("unknown value %q of --thinking: want drop or text", o.thinking)
+		return nil, oneOf("--thinking", o.thinking, []string{"drop", "text"})
 	}
 	switch {
 	case o.api != "" && !slices.Contains(provider.APIs(), provider.API(o.api)):
-		return nil, usageError("unknown provider %q: want anthropic, openai-chat, openai-responses or gemini", o.api)
+		return nil, oneOf("provider", o.api, texts(provider.APIs()))
 	case o.api == "" && (o.model+o.vendor != "" || o.openCalls != "answer" || o.thinking != "drop"):
 		return nil, usageError("--model, --vendor, --open-calls and --thinking are about the request of --provider")
 	case o.api == "":
@@ -89,7 +89,7 @@ func profileOf(name string) (transcript.Profile, error) {
 	if p := transcript.Profile(name); p.Valid() {
 		return p, nil
 	}
-	return "", usageError("unknown profile %q: want coppice, pi, omp, atomic or operator", name)
+	return "", oneOf("profile", name, []string{"coppice", "pi", "omp", "atomic", "operator"})
 }
 
 func (c *cli) context(ctx context.Context, id string, o contextOptions) error {
@@ -106,7 +106,7 @@ func (c *cli) context(ctx context.Context, id string, o contextOptions) error {
 		return err
 	}
 	return c.withSession(ctx, id, so, func(st *countedStore, s *coppice.Session) error {
-		v, err := s.At(ctx, t)
+		v, err := at(ctx, s, t)
 		if err != nil {
 			return err
 		}

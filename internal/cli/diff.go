@@ -36,11 +36,11 @@ func (c *cli) diff(ctx context.Context, id, from, to string) error {
 		return err
 	}
 	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
-		va, err := s.At(ctx, a)
+		va, err := at(ctx, s, a)
 		if err != nil {
 			return err
 		}
-		vb, err := s.At(ctx, b)
+		vb, err := at(ctx, s, b)
 		if err != nil {
 			return err
 		}

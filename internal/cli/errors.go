@@ -28,6 +28,9 @@ func (r *reportedError) Unwrap() error { return r.error }
 func (c *cli) fail(err error) int {
 	d := api.Describe(err)
 	p, exit := d.Problem(), d.Exit
+	if own, ok := errors.AsType[*api.Failure](err); ok && p.Code == "usage" && own.Hint == "" {
+		p.Hint = c.usageLine()
+	}
 	if _, ok := errors.AsType[*reportedError](err); ok {
 		return exit
 	}
@@ -40,9 +43,6 @@ func (c *cli) fail(err error) int {
 	text := c.stderr.Paint(term.Red, "coppice: ") + p.Message
 	if p.Hint != "" {
 		text += "\n" + c.stderr.Paint(term.Dim, "  hint: "+p.Hint)
-	}
-	if _, own := errors.AsType[*api.Failure](err); own && p.Code == "usage" {
-		text += "\n" + c.stderr.Paint(term.Dim, "  see `coppice help` and `coppice help COMMAND`")
 	}
 	_, _ = fmt.Fprintln(c.stderr, strings.TrimRight(text, "\n")) // if this fails the exit code remains
 	return exit

@@ -69,7 +69,7 @@ document. Without -o the file is written to standard output, also with --json.`,
 
 func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 	if !slices.Contains(exporter.Formats(), o.format) {
-		return usageError("unknown format %q: want one of %s", o.format, strings.Join(exporter.Formats(), ", "))
+		return oneOf("format", o.format, exporter.Formats())
 	}
 	if o.line != "" && !exporter.HasLines(o.format) {
 		return usageError("format %s has every branch: --line goes with markdown and html", o.format)

@@ -62,7 +62,7 @@ func (c *cli) fork(ctx context.Context, from string, o forkOptions) error {
 	return c.withSession(ctx, from, readOnly(), func(st *countedStore, s *coppice.Session) error {
 		f, text, err := forkAt(ctx, s, t, o)
 		if err != nil {
-			return err
+			return whatExists(ctx, s, t, err)
 		}
 		return closeAfter(f, c.reportFork(ctx, st, f, text))
 	})

@@ -71,7 +71,7 @@ type handedOff struct {
 func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
 	f, err := formats.Of(interop.Format(to))
 	if err != nil || f.Program == nil {
-		return usageError("unknown program %q; there are %s", to, strings.Join(handoffPrograms(), ", "))
+		return oneOf("program", to, handoffPrograms())
 	}
 	if c.home() == "" {
 		return usageError("no home folder: set $%s", homeVariable())

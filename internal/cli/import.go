@@ -105,7 +105,7 @@ func importFormats() []string {
 func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) error {
 	switch {
 	case !slices.Contains(importFormats(), o.format):
-		return usageError("unknown format %q: want one of %s", o.format, strings.Join(importFormats(), ", "))
+		return oneOf("format", o.format, importFormats())
 	case o.watch && (o.again || !o.grow || o.session != ""):
 		return usageError("--watch cannot be used with --again, --grow=false or --session")
 	case o.check && (o.again || o.watch || o.session != ""):

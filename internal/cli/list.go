@@ -39,7 +39,7 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 		return usageError("--limit %d: want 0 or more", o.Limit)
 	}
 	if orders := []string{coppice.ByActivity, coppice.ByCreated, coppice.ByID}; !slices.Contains(orders, o.Order) {
-		return usageError("--order %q: want one of %s", o.Order, strings.Join(orders, ", "))
+		return oneOf("order", o.Order, orders)
 	}
 	var err error
 	if o.Cwd, err = absolutePath(o.Cwd); err != nil {
@@ -79,11 +79,28 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 			return out.end(nil)
 		}
 		if len(sh.held) == 0 && sh.widths == nil {
-			return c.textf("no sessions in %s; add some with `coppice import`, or try `coppice demo`",
-				backend.Redacted(st.url))
+			return c.noneListed(ctx, st, o)
 		}
 		return sh.end()
 	})
+}
+
+// noneListed reports that no session matches a list, and how many there are without its conditions.
+func (c *cli) noneListed(ctx context.Context, st *countedStore, o coppice.ListOptions) error {
+	where := backend.Redacted(st.url)
+	if o.Cwd+o.Parent != "" || len(o.Meta) > 0 {
+		n := 0
+		for _, err := range st.List(ctx, coppice.ListOptions{}) {
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		if n > 0 {
+			return c.textf("no such session; without --cwd, --parent and --meta there are %d in %s", n, where)
+		}
+	}
+	return c.textf("no sessions in %s; add some with `coppice import`, or try `coppice demo`", where)
 }
 
 // page is the number of sessions that are read before the first one is shown: they determine the

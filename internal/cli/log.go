@@ -42,7 +42,7 @@ func (c *cli) log(ctx context.Context, id, from string, limit int) error {
 		n := 0
 		for com, err := range s.Log(ctx, t) {
 			if err != nil {
-				return out.end(err)
+				return out.end(whatExists(ctx, s, t, err))
 			}
 			if !c.json {
 				list = append(list, com)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,8 +140,9 @@ func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
 	if o.Limit < 0 {
 		return usageError("--limit %d: want 0 or more", o.Limit)
 	}
-	if o.Sort != manager.SortRecent && o.Sort != manager.SortRelevance && o.Sort != manager.SortThreaded {
-		return usageError("unknown order %q: want recent, relevance or threaded", o.Sort)
+	sorts := []manager.Sort{manager.SortRecent, manager.SortRelevance, manager.SortThreaded}
+	if !slices.Contains(sorts, o.Sort) {
+		return oneOf("order", string(o.Sort), texts(sorts))
 	}
 	if o.Cwd, err = absolutePath(o.Cwd); err != nil {
 		return err

@@ -52,13 +52,13 @@ func (c *cli) resume(ctx context.Context, id string) error {
 	})
 }
 
-func (c *cli) resumeAt(ctx context.Context, id, at string) error {
-	t, err := parseTarget(at)
+func (c *cli) resumeAt(ctx context.Context, id, text string) error {
+	t, err := parseTarget(text)
 	if err != nil {
 		return err
 	}
 	return c.withSession(ctx, id, readOnly(), func(st *countedStore, s *coppice.Session) error {
-		v, err := s.At(ctx, t)
+		v, err := at(ctx, s, t)
 		if err != nil {
 			return err
 		}

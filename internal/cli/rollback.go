@@ -59,6 +59,15 @@ func (c *cli) rollback(ctx context.Context, id, to string) error {
 	})
 }
 
+// at returns the view of a target. The error for one that does not exist names what does.
+func at(ctx context.Context, s *coppice.Session, t coppice.Target) (*coppice.View, error) {
+	v, err := s.At(ctx, t)
+	if err != nil {
+		return nil, whatExists(ctx, s, t, err)
+	}
+	return v, nil
+}
+
 // whatExists adds to the error of a target that does not exist what there is.
 func whatExists(ctx context.Context, s *coppice.Session, t coppice.Target, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +97,11 @@ func whatExists(ctx context.Context, s *coppice.Session, t coppice.Target, err e
 		for _, b := range tree.Branches() {
 			names = append(names, term.Line(b.Name))
 		}
+		word, _ := t.MarshalText()
 		hint = "the branches are " + some(names) + "; " + hint
+		if near := perhaps(string(word), names); near != "" {
+			hint = strings.TrimPrefix(near, "; ") + " " + hint
+		}
 	}
 	return &api.Failure{Code: "not-found", Hint: hint, Err: err}
 }

@@ -3,14 +3,12 @@ package cli
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 func (c *cli) settingsCommand() *cobra.Command {
@@ -21,9 +19,9 @@ func (c *cli) settingsCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			p := transcript.Profile(strings.TrimPrefix(profile, "coppice"))
-			if !p.Valid() {
-				return usageError("unknown profile %q: want coppice, pi, omp, atomic or operator", profile)
+			p, err := profileOf(profile)
+			if err != nil {
+				return err
 			}
 			return c.withSession(ctx, args[0], readOnly(), func(_ *countedStore, s *coppice.Session) error {
 				at, err := api.Leaf(ctx, s, to)

@@ -25,8 +25,8 @@ import (
 	"github.com/coppice-go/coppice/searchindex"
 )
 
-// storeURL returns the address of the store: the flag, else COPPICE_STORE, else a folder of the
-// user's.
+// storeURL returns the address of the store: --store, else $COPPICE_STORE, else $XDG_DATA_HOME/coppice, else
+// ~/.local/share/coppice, which is also taken if it exists and the one in XDG_DATA_HOME does not.
 func (c *cli) storeURL() (string, error) {
 	if c.storeFlag != "" {
 		return c.storeFlag, nil
@@ -34,11 +34,19 @@ func (c *cli) storeURL() (string, error) {
 	if url := c.getenv("COPPICE_STORE"); url != "" {
 		return url, nil
 	}
-	home := c.home()
-	if home == "" {
-		return "", usageError("no store: use --store or set COPPICE_STORE ($%s is not set)", homeVariable())
+	home, old := c.home(), ""
+	if home != "" {
+		old = filepath.Join(home, ".local", "share", "coppice")
 	}
-	return filepath.Join(home, ".local", "share", "coppice"), nil
+	dir := c.getenv("XDG_DATA_HOME")
+	switch data := filepath.Join(dir, "coppice"); {
+	case !filepath.IsAbs(dir) && old == "": // the specification ignores a relative path
+		return "", usageError("no store: use --store or set COPPICE_STORE ($%s is not set)", homeVariable())
+	case !filepath.IsAbs(dir), old != "" && exists(old) && !exists(data):
+		return old, nil
+	default:
+		return data, nil
+	}
 }
 
 // home returns the user's home folder; "" = unknown.
@@ -312,7 +320,8 @@ func (s *countedStore) byPrefix(ctx context.Context, prefix string) (string, err
 	case 0:
 		return "", &api.Failure{
 			Code: "not-found", Hint: "`coppice list` lists the sessions",
-			Err: fmt.Errorf("no session %q in %s: %w", prefix, backend.Redacted(s.url), fs.ErrNotExist),
+			Err: fmt.Errorf("no session %q in %s%s: %w", prefix, backend.Redacted(s.url), s.perhaps(ctx, prefix),
+				fs.ErrNotExist),
 		}
 	case 1:
 		return found[0], nil
@@ -321,6 +330,20 @@ func (s *countedStore) byPrefix(ctx context.Context, prefix string) (string, err
 		Code: "ambiguous", Hint: "give more of the id",
 		Err: fmt.Errorf("session %q may be %s", prefix, shortid.Candidates(found)),
 	}
+}
+
+// perhaps returns the words that suggest ids near to one that does not exist, among the first 1,000.
+func (s *countedStore) perhaps(ctx context.Context, id string) string {
+	var known []string
+	for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints, Limit: 1000}) {
+		if err != nil {
+			return "" // the error of the command remains that the session does not exist
+		}
+		if id, ours := layout.Unescape(strings.TrimPrefix(info.Key, layout.Checkpoints)); ours {
+			known = append(known, id)
+		}
+	}
+	return perhaps(id, known)
 }
 
 // short returns the prefix of an id that is shown without others and that a script may use: no other session has it.

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -23,6 +24,25 @@ func TestStoreURL(t *testing.T) {
 		if url, err := c.storeURL(); err != nil || url != step.want {
 			t.Errorf("%q, %v", url, err)
 		}
+	}
+	old, data := t.TempDir(), t.TempDir()
+	for _, tt := range []struct{ name, data, want string }{
+		{"not set", "", filepath.Join(old, ".local", "share", "coppice")},
+		{"set", data, filepath.Join(data, "coppice")},
+		{"relative", "data", filepath.Join(old, ".local", "share", "coppice")},
+	} {
+		env = map[string]string{homeVariable(): old, "XDG_DATA_HOME": tt.data}
+		if url, err := c.storeURL(); err != nil || url != tt.want {
+			t.Errorf("XDG_DATA_HOME %s: %q, %v, want %q", tt.name, url, err, tt.want)
+		}
+	}
+	// A store that was made before the variable was set is still found.
+	env["XDG_DATA_HOME"] = data
+	if err := os.MkdirAll(filepath.Join(old, ".local", "share", "coppice"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if url, err := c.storeURL(); err != nil || url != filepath.Join(old, ".local", "share", "coppice") {
+		t.Errorf("with an old store: %q, %v", url, err)
 	}
 	c.storeFlag = "mem:"
 	if url, err := c.storeURL(); err != nil || url != "mem:" {
@@ -81,7 +101,8 @@ func TestSecretsOfAddresses(t *testing.T) {
 				if code := c.run(t.Context(), strings.Fields(form+command)); code == 0 {
 					t.Errorf("%s %s: exit code 0", command, address)
 				}
-				if text := stdout.String() + stderr.String(); strings.Contains(text, "KEYID") || strings.Contains(text, "Secret") {
+				text := stdout.String() + stderr.String()
+				if strings.Contains(text, "KEYID") || strings.Contains(text, "Secret") {
 					t.Errorf("%s%s: %s", form, command, text)
 				}
 			}

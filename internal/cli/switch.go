@@ -13,7 +13,11 @@ func (c *cli) switchCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.moveHead(cmd, args[0], func(s *coppice.Session) (coppice.Receipt, error) {
-				return s.Switch(cmd.Context(), args[1])
+				r, err := s.Switch(cmd.Context(), args[1])
+				if t, bad := parseTarget(args[1]); err != nil && bad == nil {
+					err = whatExists(cmd.Context(), s, t, err)
+				}
+				return r, err
 			})
 		},
 	}

@@ -56,7 +56,7 @@ one line.`,
 
 func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 	if !slices.Contains(filters, o.filter) {
-		return usageError("unknown filter %q: want one of %s", o.filter, strings.Join(filters, ", "))
+		return oneOf("filter", o.filter, filters)
 	}
 	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
 		t, err := s.Tree(ctx)

@@ -3,11 +3,9 @@ package cli
 import (
 	"runtime"
 	"runtime/debug"
-
-	"github.com/spf13/cobra"
 )
 
-// versionOut is the JSON of version.
+// versionOut is the JSON of --version.
 type versionOut struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
@@ -18,34 +16,27 @@ type versionOut struct {
 	Arch     string `json:"arch"`
 }
 
-func (c *cli) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of coppice",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			v := versionOut{Version: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				v.Version = info.Main.Version
-				for _, s := range info.Settings {
-					switch s.Key {
-					case "vcs.revision":
-						v.Revision = s.Value
-					case "vcs.time":
-						v.Time = s.Value
-					case "vcs.modified":
-						v.Modified = s.Value == "true"
-					}
-				}
+func (c *cli) version() error {
+	v := versionOut{Version: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v.Version = info.Main.Version
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Revision = s.Value
+			case "vcs.time":
+				v.Time = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
 			}
-			if c.json {
-				return c.writeJSON(v)
-			}
-			text := "coppice " + v.Version
-			if v.Revision != "" {
-				text += " (" + v.Revision[:min(12, len(v.Revision))] + ")"
-			}
-			return c.textf("%s, %s, %s/%s", text, v.Go, v.OS, v.Arch)
-		},
+		}
 	}
+	if c.json {
+		return c.writeJSON(v)
+	}
+	text := "coppice " + v.Version
+	if v.Revision != "" {
+		text += " (" + v.Revision[:min(12, len(v.Revision))] + ")"
+	}
+	return c.textf("%s, %s, %s/%s", text, v.Go, v.OS, v.Arch)
 }
