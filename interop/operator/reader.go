@@ -7,9 +7,8 @@
 // lines are never the file's bytes, so the original is always kept.
 //
 // Bounds and damage: as package pi has them. Of a file with split messages the ids of those are held, and of the
-// newest 4,096 calls the tools. Lines without oddities are read ahead, 3 MiB of them, in a goroutine that Close
-// joins. The lines that one entry becomes take 128 MiB at most, or a stub replaces it; the same again may be
-// held twice while they are made.
+// newest 4,096 calls the tools. The lines that one entry becomes take 128 MiB at most, or a stub replaces it; the same
+// again may be held twice while they are made.
 package operator
 
 import (
@@ -32,8 +31,7 @@ type Reader struct {
 	src     interop.Source
 	o       interop.Options
 	close   func() error
-	in      *jsonl.EntryScanner // not to be asked while a line may be read ahead
-	ahead   readAhead
+	in      *jsonl.EntryScanner
 	header  interop.Header
 	started bool
 	old     bool // metadata and messages
@@ -54,6 +52,7 @@ type Reader struct {
 
 const (
 	maxRefused = 1000
+	maxID      = 1 << 10 // bytes of the id of a call
 
 	transcriptName = 64 << 10 // what an id may have at most, in bytes
 )
@@ -73,7 +72,6 @@ func (r *Reader) Header() (interop.Header, error) {
 			r.close = f.Close
 			r.in = jsonl.NewEntryScanner(f, "parent_id", isEntry)
 			r.in.Change()
-			r.ahead = readAhead{in: r.in, plain: r.plain}
 		}
 	}
 	for !r.started && r.err == nil {
@@ -148,7 +146,7 @@ func (r *Reader) entry() ([][]byte, error) {
 		o, r.first = *r.first, nil
 	} else {
 		var err error
-		if o, err = r.ahead.next(); err != nil {
+		if o, err = r.in.Next(); err != nil {
 			return nil, err
 		}
 	}
@@ -239,12 +237,6 @@ func (r *Reader) large(o jsonl.Entry) ([][]byte, error) {
 	return [][]byte{raw}, nil
 }
 
-// plain reports a line about which nothing is to be said, whatever is in its fields: of its length, it cannot
-// become more than an entry may have (maxSpread, jsonl.MaxEntry).
-func (r *Reader) plain(o jsonl.Entry) bool {
-	return !r.old && !o.Part && len(o.Raw) <= maxPlain && o.ID != "" && len(o.ID) <= maxID && isKnownType(o.Type)
-}
-
 func (r *Reader) id(o jsonl.Entry) string {
 	if o.ID != "" {
 		return o.ID
@@ -284,7 +276,7 @@ func (r *Reader) BadLines() int {
 	if r.in == nil {
 		return 0
 	}
-	return r.ahead.alone().Bad()
+	return r.in.Bad()
 }
 
 // Diagnostics returns what was found so far, at most 100 and then a count.
@@ -292,12 +284,11 @@ func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	if r.in == nil {
 		return nil
 	}
-	return r.ahead.alone().Diagnostics()
+	return r.in.Diagnostics()
 }
 
 // Close closes what was opened.
 func (r *Reader) Close() error {
-	r.ahead.close()
 	if r.close == nil {
 		return nil
 	}
