@@ -82,9 +82,6 @@ type Hooks struct {
 	// AfterCommit sees every acknowledged commit of a handle; of an import and of a fork the last one, with the
 	// entries of all.
 	AfterCommit func(s *Session, r Receipt)
-	// Opened is called once, with the store that was made, and Closing before it closes: its sessions can
-	// still be opened then. They are for what works beside the sessions, such as a searchindex.Recorder.
-	Opened, Closing func(s *Store)
 }
 
 // The orders of List.

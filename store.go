@@ -38,7 +38,6 @@ type Store struct {
 
 	mu     sync.Mutex
 	open   map[*Session]struct{}
-	ending bool // Close was called
 	closed bool
 }
 
@@ -94,9 +93,6 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 	}
 	if !s.o.SingleWriter {
 		s.cfg.Proof = casprobe.New(b, s.cfg.Now, s.cfg.Rand, s.wait).Prove
-	}
-	if hook := s.o.Hooks.Opened; hook != nil {
-		hook(s)
 	}
 	return s, nil
 }
@@ -346,16 +342,10 @@ func (s *Store) DeleteAt(ctx context.Context, id, commit string) error {
 // Close closes the sessions that are still open, then, after Open, the backend. Idempotent.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	if s.ending {
+	if s.closed {
 		s.mu.Unlock()
 		return nil
 	}
-	s.ending = true
-	s.mu.Unlock()
-	if hook := s.o.Hooks.Closing; hook != nil {
-		hook(s)
-	}
-	s.mu.Lock()
 	s.closed = true
 	open := make([]*Session, 0, len(s.open))
 	for h := range s.open {

@@ -7,14 +7,9 @@
 //   - one that is missing, damaged or of another version is noticed and made anew, never trusted;
 //   - several processes may use one file at once;
 //   - it finds exactly what reading every entry would find (Query.Find on Said), as far as Update has read:
-//     of one entry at most MaxText bytes, of the store what was committed before;
-//   - it never is in the way of a turn: a Recorder, which puts in what users say as it is committed, takes
-//     note of commits without waiting, and no turn fails by it.
+//     of one entry at most MaxText bytes, of the store what was committed before.
 //
-// A store whose history fills by itself:
-//
-//	r := searchindex.NewRecorderAt(file)
-//	st, err := coppice.Open(ctx, url, &coppice.Options{Hooks: r.Hooks(coppice.Hooks{})})
+// No turn waits for it: what is new is read by Update, before a search.
 //
 // All branches are in it. It holds the words of transcripts: the file is readable by its owner alone, and
 // what was deleted from the store is in it until Erase or the next Update, which leave no byte of it.

@@ -3,8 +3,6 @@ package searchindex_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
@@ -84,27 +82,24 @@ func ExampleIndex_Search() {
 	// after the deletion: 0 <nil>
 }
 
-// What users typed is indexed while the program commits, and found again as a shell finds its history.
-func ExampleRecorder() {
+// What users typed is found again as a shell finds its history.
+func ExampleIndex_Recall() {
 	ctx := context.Background()
 	x, err := searchindex.Open(ctx, "")
 	if err != nil {
 		panic(err)
 	}
 	defer x.Close()
-	rec := searchindex.NewRecorder(x)
-	st, err := coppice.New(memory.New(), &coppice.Options{Hooks: coppice.Hooks{AfterCommit: rec.AfterCommit}})
+	st, err := coppice.New(memory.New(), nil)
 	if err != nil {
 		panic(err)
 	}
 	defer st.Close()
-	rec.Start(ctx, st)
 	say(ctx, st, "tides", "When is high water?", "At 11:42 in Brest.")
 	say(ctx, st, "weather", "Will it rain?", "No.")
-	if err := rec.Close(ctx); err != nil { // reads what is noted; a commit does not wait for it
+	if _, err := x.Update(ctx, st, nil); err != nil {
 		panic(err)
 	}
-
 	prompts, _, err := x.Recall(ctx, "when is", &searchindex.RecallOptions{Prefix: true})
 	if err != nil {
 		panic(err)
@@ -112,35 +107,7 @@ func ExampleRecorder() {
 	for _, p := range prompts {
 		fmt.Println(p.Session, p.Text)
 	}
-	fmt.Println("missed:", rec.Missed())
-	// Output:
-	// tides When is high water?
-	// missed: 0
-}
-
-// The hooks of a store start and close the recorder with it. The index file is made with the first commit.
-func ExampleRecorder_Hooks() {
-	ctx := context.Background()
-	dir, err := os.MkdirTemp("", "coppice-example")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	rec := searchindex.NewRecorderAt(filepath.Join(dir, "history.db"))
-	st, err := coppice.New(memory.New(), &coppice.Options{Hooks: rec.Hooks(coppice.Hooks{})})
-	if err != nil {
-		panic(err)
-	}
-	say(ctx, st, "tides", "When is high water?", "At 11:42 in Brest.")
-	if err := rec.Close(ctx); err != nil { // without it closing the store waits at most 2 s for the index
-		panic(err)
-	}
-	if err := st.Close(); err != nil {
-		panic(err)
-	}
-	fmt.Println("missed:", rec.Missed())
-	// Output:
-	// missed: 0
+	// Output: tides When is high water?
 }
 
 // Without an index: what an entry can be found by is matched as it is read.

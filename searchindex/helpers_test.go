@@ -23,16 +23,16 @@ func clock() func() time.Time {
 }
 
 // store is one whose listing lags behind, as on disk: the worse case.
-func store(t testing.TB, hooks coppice.Hooks) *coppice.Store {
+func store(t testing.TB) *coppice.Store {
 	t.Helper()
-	return storeOn(t, memory.NewAppender(), hooks)
+	return storeOn(t, memory.NewAppender())
 }
 
-func storeOn(t testing.TB, b backend.Backend, hooks coppice.Hooks) *coppice.Store {
+func storeOn(t testing.TB, b backend.Backend) *coppice.Store {
 	t.Helper()
 	st := testutil.Must(
 		coppice.New(b,
-			&coppice.Options{Now: clock(), Rand: rand.NewChaCha8([32]byte{7}), Writer: "test", Hooks: hooks}))(t)
+			&coppice.Options{Now: clock(), Rand: rand.NewChaCha8([32]byte{7}), Writer: "test"}))(t)
 	t.Cleanup(func() { _ = st.Close() })
 	return st
 }
@@ -123,4 +123,13 @@ func dump(t testing.TB, x *Index) string {
 	rows(`SELECT s.id||'|'||r.name||'|'||r.head FROM branch r JOIN session s ON s.n=r.session ORDER BY s.id, r.name`)
 	rows(`SELECT 'words '||count(*) FROM words`)
 	return b.String()
+}
+
+func texts(t testing.TB, x *Index) string {
+	t.Helper()
+	var out []string
+	for _, p := range must2(x.Recall(t.Context(), "", nil))(t) {
+		out = append(out, p.Text)
+	}
+	return strings.Join(out, "|")
 }

@@ -20,7 +20,6 @@ var ErrDamaged = errors.New("searchindex: the index is damaged")
 // Index is an open index. Safe for concurrent use, by several processes too.
 type Index struct {
 	path string
-	wait time.Duration // for another process that writes
 	now  func() time.Time
 
 	mu sync.RWMutex // held for reading while db is used, for writing while it is exchanged
@@ -30,16 +29,10 @@ type Index struct {
 // Open opens the index in a file, or creates an empty one, with its folder. A file that is damaged, of another
 // version or not an index is replaced. "" = in memory, until it is closed. Open reads nothing from the store:
 // Update does.
-func Open(ctx context.Context, path string) (*Index, error) { return open(ctx, path, waitMost, true) }
-
-// waitMost bounds how long an index waits for another process that writes.
-const waitMost = 10 * time.Second
-
-// open is Open; without mend what is damaged stays as it is.
-func open(ctx context.Context, path string, wait time.Duration, mend bool) (*Index, error) {
-	x := &Index{path: path, wait: wait, now: time.Now} //nolint:forbidigo // for the order of a list alone
+func Open(ctx context.Context, path string) (*Index, error) {
+	x := &Index{path: path, now: time.Now} //nolint:forbidigo // for the order of a list alone
 	db, err := x.connect(ctx)
-	if err != nil && damaged(err) && path != "" && mend {
+	if err != nil && damaged(err) && path != "" {
 		if err = x.discard(); err == nil {
 			db, err = x.connect(ctx)
 		}
@@ -50,6 +43,9 @@ func open(ctx context.Context, path string, wait time.Duration, mend bool) (*Ind
 	x.db = db
 	return x, nil
 }
+
+// waitMost bounds how long an index waits for another process that writes.
+const waitMost = 10 * time.Second
 
 // Close closes the index.
 func (x *Index) Close() error {
@@ -83,7 +79,7 @@ func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 	}
 	// Another process may be writing: wait for it. A crash may cost the last transactions, never the file.
 	source += fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"+
-		"&_pragma=secure_delete(1)&_txlock=immediate", x.wait.Milliseconds())
+		"&_pragma=secure_delete(1)&_txlock=immediate", waitMost.Milliseconds())
 	if err := register(); err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}

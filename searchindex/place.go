@@ -16,16 +16,14 @@ type place struct {
 	next         int64  // all before this ordinal is in
 	last         string // id of the row before it, a commit's too: commits are never the same twice
 	tail         int64  // the entry from which the next one grows in the same run; -1 = none
-	ahead        bool   // a Recorder put prompts in that stand at next or after it
 }
 
 // placeColumns are those of a place, in the order of scan.
-const placeColumns = `n, seen, "commit", seq, next, last, tail,
-	EXISTS(SELECT 1 FROM entry e WHERE e.session=session.n AND e.ordinal>=session.next)`
+const placeColumns = `n, seen, "commit", seq, next, last, tail`
 
 // into returns where the columns of a place are to be scanned to.
 func (at *place) into() []any {
-	return []any{&at.n, &at.seen, &at.commit, &at.seq, &at.next, &at.last, &at.tail, &at.ahead}
+	return []any{&at.n, &at.seen, &at.commit, &at.seq, &at.next, &at.last, &at.tail}
 }
 
 func placeOf(ctx context.Context, tx *sql.Tx, id string) (place, error) {
@@ -37,14 +35,10 @@ func placeOf(ctx context.Context, tx *sql.Tx, id string) (place, error) {
 	return at, nil
 }
 
-// places returns the sessions in the index, how many bytes of each were read, and the number of the newest
-// entry in it.
-func (x *Index) places(ctx context.Context) (at map[string]place, bytes map[string]int64, newest int64, err error) {
+// places returns the sessions in the index, and how many bytes of each were read.
+func (x *Index) places(ctx context.Context) (at map[string]place, bytes map[string]int64, err error) {
 	at, bytes = map[string]place{}, map[string]int64{}
 	err = x.with(func(db *sql.DB) error {
-		if err := db.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM entry").Scan(&newest); err != nil {
-			return err
-		}
 		return eachRow(ctx, db, func(scan func(...any) error) error {
 			var p place
 			var id string
@@ -55,9 +49,9 @@ func (x *Index) places(ctx context.Context) (at map[string]place, bytes map[stri
 		}, "SELECT id, bytes, "+placeColumns+" FROM session")
 	})
 	if err != nil {
-		return nil, nil, 0, fmt.Errorf("read sessions: %w", err)
+		return nil, nil, fmt.Errorf("read sessions: %w", err)
 	}
-	return at, bytes, newest, nil
+	return at, bytes, nil
 }
 
 // write runs f in one transaction.

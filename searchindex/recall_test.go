@@ -15,7 +15,7 @@ import (
 // Prompts come newest first, the same one after the other once, each with how often it was typed.
 func TestRecall(t *testing.T) {
 	t.Parallel()
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	a := create(t, st, "a", "/a", "> run the tests", "done", "> run the tests", "done", "> fix it")
 	create(t, st, "b", "/b", "> Run them", "> deploy 部署")
 	say(t, a, "> run the tests", "assistant says run")
@@ -63,7 +63,7 @@ func TestRecall(t *testing.T) {
 // What a fork took over was typed once.
 func TestForksAreNotTypedAgain(t *testing.T) {
 	t.Parallel()
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	s := create(t, st, "s", "/a", "> run the tests", "done", "> and again", "done", "> run the tests")
 	_ = testutil.Must(s.Fork(t.Context(), coppice.Target{}, "f", nil))(t)
 	update(t, x, st)
@@ -76,8 +76,7 @@ func TestForksAreNotTypedAgain(t *testing.T) {
 func TestAgentsTypeNothing(t *testing.T) {
 	t.Parallel()
 	x := index(t)
-	r := patient(NewRecorder(x))
-	st := store(t, r.Hooks(coppice.Hooks{}))
+	st := store(t)
 	lines := func(yield func(transcript.Draft, error) bool) {
 		for _, line := range []string{
 			`{"type":"session","version":3,"id":"x","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/in","internal":true,"agent":"explore"}`,
@@ -91,7 +90,6 @@ func TestAgentsTypeNothing(t *testing.T) {
 	_ = testutil.Must(st.Import(t.Context(), lines, nil))(t)
 	create(t, st, "s", "/a", "> typed")
 	update(t, x, st)
-	testutil.OK(t, r.Close(t.Context()))
 	same(t, "prompts", texts(t, x), "typed")
 	same(t, "found", snippets(find(t, x, "look around", nil)), "look around")
 }
@@ -99,7 +97,7 @@ func TestAgentsTypeNothing(t *testing.T) {
 // A skill of omp that a user called is what the user typed, in prompts and as the session's first words.
 func TestSkillsAreTyped(t *testing.T) {
 	t.Parallel()
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	lines := func(yield func(transcript.Draft, error) bool) {
 		for _, line := range []string{
 			`{"type":"session","version":3,"id":"x","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/in"}`,
@@ -121,7 +119,7 @@ func TestSkillsAreTyped(t *testing.T) {
 // What is dated over a day after now, by a wrong clock, comes after all that is not, in prompts and in what is found.
 func TestWrongClocks(t *testing.T) {
 	t.Parallel()
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	create(t, st, "s", "/a", "> a1", "> a2", "> a3", "> a4")
 	update(t, x, st)
 	times := map[string]time.Time{}

@@ -16,8 +16,8 @@ import (
 // The file says whose it is and of which version: an index of another version is made anew.
 const (
 	applicationID = 0x636f7069 // "copi"
-	version       = 4          // 1: what agents said to sessions of their own were prompts; 2: other names of sessions;
-	// 3: letters with marks were apart from those without, and deleted text was kept
+	version       = 5          // 1: what agents said to sessions of their own were prompts; 2: other names of sessions;
+	// 3: letters with marks were apart from those without, and deleted text was kept; 4: prompts beyond what was read
 )
 
 // schema of the index. words holds no text of its own: rowid = entry.n, and what it indexes is the

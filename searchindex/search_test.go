@@ -17,7 +17,7 @@ func TestQueries(t *testing.T) {
 	t.Parallel()
 	const jamo = "\u1112\u1161\u11a8\u110c\u1165\u11b7\u110b\u1175\u11ab\u110c\u1165\u11bc \uff26\uff55ll"
 	const hangul = "\ud559\uc810\uc778\uc815"
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	create(
 		t, st, "s", "/srv/a",
 		"> Where is the flaky timezone test?",
@@ -90,7 +90,7 @@ func TestQueries(t *testing.T) {
 // The best comes first: what says it more often in fewer words; what is equal, newest first.
 func TestRanking(t *testing.T) {
 	t.Parallel()
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	filler := strings.Repeat("something else entirely. ", 40)
 	create(t, st, "s", "/a", filler+"harbour", "harbour harbour harbour", "> the harbour", "nothing", "> the harbour")
 	update(t, x, st)
@@ -120,7 +120,7 @@ func TestRanking(t *testing.T) {
 // What else than messages is found, and by what.
 func TestWhatIsFound(t *testing.T) {
 	t.Parallel()
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	s := testutil.Must(st.Create("s", nil))(t)
 	ids := testutil.Must(s.Append(
 		t.Context(), entry.User("the question"), entry.Assistant("", entry.Call("c1", "bash", map[string]any{"command": "grep -rn needle .", "n": 41523, "deep": []any{"arrow"}})),
@@ -158,7 +158,7 @@ func TestWhatIsFound(t *testing.T) {
 // All branches are found, and each hit says which ones have it.
 func TestBranches(t *testing.T) {
 	t.Parallel()
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	s := create(t, st, "s", "/a", "> common root", "answer trunk")
 	ids := say(t, s, "> left turn", "left leaf")
 	testutil.Must(s.Label(t.Context(), ids[0], "left label"))(t)
@@ -206,7 +206,7 @@ func TestBranches(t *testing.T) {
 // Of one entry the first MaxText bytes are found, cut between runes; what is beyond is not, and harms nothing.
 func TestLongText(t *testing.T) {
 	t.Parallel()
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	create(t, st, "s", "/a", "> head "+strings.Repeat("語", MaxText/3)+" tail", "> short")
 	update(t, x, st)
 	for q, want := range map[string]int{"head": 1, "語語": 1, "tail": 0, "short": 1} {
@@ -222,7 +222,7 @@ func TestLongText(t *testing.T) {
 // Filters keep what they say.
 func TestFilters(t *testing.T) {
 	t.Parallel()
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	create(t, st, "one", "/a", "> stone here")
 	create(t, st, "two", "/b", "> stone there")
 	update(t, x, st)

@@ -2,10 +2,9 @@ package searchindex
 
 import (
 	"context"
-	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
-	"math"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -62,11 +61,11 @@ func (x *Index) update(ctx context.Context, st *coppice.Store, o *UpdateOptions)
 		return r, err
 	}
 	r.Sessions = len(sums)
-	known, bytes, newest, err := x.places(ctx)
+	known, bytes, err := x.places(ctx)
 	if err != nil {
 		return r, err
 	}
-	u := updater{x: x, st: st, o: o, newest: newest}
+	u := updater{x: x, st: st, o: o}
 	here := map[string]bool{}
 	for _, sum := range sums {
 		u.total += max(0, sum.Bytes-bytes[sum.ID])
@@ -126,13 +125,12 @@ type updater struct {
 	st          *coppice.Store
 	o           *UpdateOptions
 	done, total int64
-	newest      int64 // the entry that was the newest of the index when it began
 }
 
 // session brings one session up to date and returns how many entries it read. listed is the last commit by
 // the listing, "" = not known; at is where the index is.
 func (u *updater) session(ctx context.Context, id, listed string, at place) (int, error) {
-	if u.o.Shallow && listed != "" && at.seen == listed && !at.ahead {
+	if u.o.Shallow && listed != "" && at.seen == listed {
 		return 0, nil
 	}
 	s, err := u.st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
@@ -163,12 +161,6 @@ var errAmended = errors.New("entries were amended")
 func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string, at place) (int, error) {
 	info := s.Info()
 	if at.commit != "" && at.commit == info.Commit {
-		if at.ahead { // of a past that is no more: the store was put back
-			drop := func(tx *sql.Tx) error { return dropAhead(ctx, tx, at.n, at.next, math.MaxInt64, u.newest) }
-			if err := u.x.write(ctx, drop); err != nil {
-				return 0, err
-			}
-		}
 		if at.seen == listed || listed == "" {
 			return 0, nil
 		}
@@ -187,7 +179,7 @@ func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string,
 	if listed == "" {
 		listed = at.seen
 	}
-	w := &writer{x: u.x, tree: t, info: info, seen: listed, place: at, from: at.next, newest: u.newest}
+	w := &writer{x: u.x, tree: t, info: info, seen: listed, place: at, from: at.next}
 	after := uint64(at.seq)
 	if at.commit == "" {
 		after = 0 // it was read in part, or not at all
@@ -215,4 +207,37 @@ func (u *updater) add(ctx context.Context, w *writer, e transcript.Entry) error 
 		u.o.Progress(u.done, max(u.total, u.done))
 	}
 	return w.add(ctx, e)
+}
+
+// since returns the entries of the commits after a seq that are there by now; 0 = all of the session.
+func since(ctx context.Context, s *coppice.Session, after uint64, take func(transcript.Entry) error) error {
+	last := s.Info().Seq
+	if after == 0 {
+		for e, err := range s.Entries(ctx) {
+			if err != nil {
+				return &unreadableError{err}
+			}
+			if err := take(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if last <= after {
+		return nil // Watch would wait for the next one
+	}
+	for change, err := range s.Watch(ctx, after) {
+		if err != nil {
+			return &unreadableError{err}
+		}
+		for _, e := range change.Entries {
+			if err := take(e); err != nil {
+				return err
+			}
+		}
+		if change.Commit.Seq >= last {
+			return nil
+		}
+	}
+	return fmt.Errorf("read session %s: %w", s.ID(), context.Cause(ctx))
 }

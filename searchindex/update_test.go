@@ -108,8 +108,7 @@ func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			kinds := []backend.Backend{memory.New(), memory.NewAppender()}
 			x := index(t)
-			r := patient(NewRecorder(x))
-			st := storeOn(t, kinds[seed%2], r.Hooks(coppice.Hooks{}))
+			st := storeOn(t, kinds[seed%2])
 			life(t, st, rng, 30, func() {
 				if rng.IntN(5) == 0 {
 					_ = testutil.Must(x.Update(t.Context(), st, &UpdateOptions{Shallow: seed%2 == 0}))(t)
@@ -154,7 +153,7 @@ func TestGoneAndPutBack(t *testing.T) {
 	t.Parallel()
 	dir, old := t.TempDir(), t.TempDir()
 	open := func(dir string) *coppice.Store {
-		return storeOn(t, testutil.Must(local.Open(dir, nil))(t), coppice.Hooks{})
+		return storeOn(t, testutil.Must(local.Open(dir, nil))(t))
 	}
 	st, x := open(dir), index(t)
 	keep := create(t, st, "keep", "/a", "> kept words")
@@ -203,7 +202,7 @@ func TestErased(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			st, x := store(t, coppice.Hooks{}), index(t)
+			st, x := store(t), index(t)
 			create(t, st, "keep", "/a", "> kept words")
 			create(t, st, "too", "/a", "> more words")
 			s := create(t, st, "gone", "/a/zorbalonquist", "> zorbalonquist", strings.Repeat("zorbalonquist ", 400))
@@ -253,7 +252,7 @@ func must2[T any](v T, _ bool, err error) func(t testing.TB) T { return testutil
 // Only what is new is read: an update without news reads no entries, one with news only those.
 func TestOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
-	st, x := store(t, coppice.Hooks{}), index(t)
+	st, x := store(t), index(t)
 	s := create(t, st, "s", "/a", "> one", "two")
 	same(t, "first", update(t, x, st).Entries, 2)
 	same(t, "nothing new", update(t, x, st).Entries, 0)
@@ -269,7 +268,7 @@ func TestOnlyWhatIsNew(t *testing.T) {
 func TestStopped(t *testing.T) {
 	testutil.SkipSizes(t)
 	t.Parallel()
-	st, x, fresh := store(t, coppice.Hooks{}), index(t), index(t)
+	st, x, fresh := store(t), index(t), index(t)
 	s := testutil.Must(st.Create("s", nil))(t)
 	var d []transcript.Draft
 	for i := range batchEntries + batchEntries/2 {
@@ -298,7 +297,7 @@ func TestStopped(t *testing.T) {
 // A file that is no index, a torn one, and one that is of another version are made anew.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	st := store(t, coppice.Hooks{})
+	st := store(t)
 	create(t, st, "s", "/a", "> "+strings.Repeat("many words of no use ", 200), "a needle")
 	for name, spoil := range map[string]func(t *testing.T, path string, p []byte) []byte{
 		"garbage":   func(_ *testing.T, _ string, _ []byte) []byte { return []byte(strings.Repeat("no database ", 500)) },
@@ -336,7 +335,7 @@ func TestDamage(t *testing.T) {
 // Two handles of one file, as of two processes, update at once and search meanwhile: both end at the same.
 func TestTwoHandles(t *testing.T) {
 	t.Parallel()
-	st := store(t, coppice.Hooks{})
+	st := store(t)
 	for i := range 3 {
 		s := create(t, st, fmt.Sprint("s", i), "/a", "> first")
 		for j := range 4 {

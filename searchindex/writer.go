@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/transcript"
@@ -26,8 +25,6 @@ type writer struct {
 	info  checkpoint.Summary
 	seen  string
 	place place // with the batch
-
-	newest int64 // the entry that was the newest of the index before the session was opened
 
 	added int
 	from  int64 // place.next when the batch began
@@ -104,15 +101,6 @@ func (w *writer) write(ctx context.Context, tx *sql.Tx, whole bool) error {
 	}
 	if err := addSession(ctx, tx, w.info, &have); err != nil {
 		return err
-	}
-	if have.ahead {
-		end := w.place.next
-		if whole {
-			end = math.MaxInt64
-		}
-		if err := dropAhead(ctx, tx, have.n, have.next, end, w.newest); err != nil {
-			return err
-		}
 	}
 	if err := w.writeRows(ctx, tx, have.n); err != nil {
 		return fmt.Errorf("index session %s: %w", w.info.ID, err)

@@ -32,7 +32,6 @@ type cli struct {
 	getenv         func(string) string
 	now            func() time.Time
 	after          func(d time.Duration) <-chan time.Time
-	rememberFor    time.Duration // see remember
 
 	storeFlag    string // --store
 	json         bool   // --json
@@ -172,7 +171,7 @@ func newCLI(env Env) *cli {
 	return &cli{
 		after: env.After, stdin: env.Stdin,
 		stdout: term.New(env.Stdout, env.Getenv), stderr: term.New(env.Stderr, env.Getenv),
-		getenv: env.Getenv, now: env.Now, rememberFor: rememberTimeout,
+		getenv: env.Getenv, now: env.Now,
 	}
 }
 

@@ -40,8 +40,8 @@ another file; off = no file. Commands that commit also update the index, for at 
 	cmd.AddCommand(&cobra.Command{
 		Use:   "rebuild",
 		Short: "Rebuild the index of prompts and transcripts",
-		Long: `Rebuild the index from the store. This is rarely needed: new commits are added to the index, and a
-missing or detectably damaged index is rebuilt automatically.`,
+		Long: `Rebuild the index from the store. This is rarely needed: each search adds what is new to the index,
+and a missing or detectably damaged index is rebuilt automatically.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.rebuild(cmd.Context()) },
 	})

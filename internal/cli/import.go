@@ -135,7 +135,6 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		run.several = len(files) > 1
 	}
 	defer func() { run.restore() }()
-	c.rememberFor = 0 // every search reads what was imported first
 	with := c.withStore
 	if o.check {
 		with = c.withScratch

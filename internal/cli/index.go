@@ -9,16 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/searchindex"
 )
-
-// rememberTimeout bounds the time that a command spends, after its commit, on adding the new
-// prompts to the index.
-const rememberTimeout = 500 * time.Millisecond
 
 // indexFile returns the path of a store's index: COPPICE_HISTORY, else a file in the user's cache,
 // by the store's address. "" = in memory, as for COPPICE_HISTORY=off and for a store in memory.
@@ -35,16 +30,6 @@ func (c *cli) indexFile(store string) string {
 	}
 	sum := sha256.Sum256([]byte(localPath(store))) // an address may hold what others must not read
 	return filepath.Join(cache, "coppice", "history-"+hex.EncodeToString(sum[:8])+".db")
-}
-
-// remember adds the prompts of a command's commits to the index after the command's work. The
-// command does not wait for it before that, and its own requests are not counted. What is not added
-// in time, `coppice history` adds later. An interrupted command does not wait.
-func (c *cli) remember(ctx context.Context, st *coppice.Store, r *searchindex.Recorder) {
-	ctx, cancel := context.WithTimeout(ctx, c.rememberFor)
-	defer cancel()
-	r.Start(ctx, st)
-	_ = r.Close(ctx) // the command has succeeded
 }
 
 // erase takes a deleted session out of the index, if there is one.

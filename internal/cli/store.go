@@ -22,7 +22,6 @@ import (
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/manager"
-	"github.com/coppice-go/coppice/searchindex"
 )
 
 // storeURL returns the address of the store: --store, else $COPPICE_STORE, else $XDG_DATA_HOME/coppice, else
@@ -194,10 +193,6 @@ func (c *cli) openStore(ctx context.Context) (*countedStore, error) {
 	}
 	st := &countedStore{url: url, b: trace.New(b)}
 	o := &coppice.Options{SingleWriter: c.singleWriter, Now: c.now, Reread: formats.Reread}
-	if file := c.indexFile(url); file != "" {
-		r := searchindex.NewRecorderAt(file)
-		o.Hooks = coppice.Hooks{AfterCommit: r.AfterCommit, Closing: func(s *coppice.Store) { c.remember(ctx, s, r) }}
-	}
 	if st.Store, err = coppice.New(st.b, o); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
