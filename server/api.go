@@ -57,6 +57,7 @@ type operation struct {
 	ofServer                  bool         // of the server as a whole: tenants do not have it
 	storeless                 bool         // reads no store: what fails with one cannot come
 	creates                   bool         // a session
+	mayCreate                 bool         // the session in its path, if there is none
 	narrows                   bool         // heeds Access.Only itself, as to metadata
 	widens                    bool         // reaches other sessions than the one in its path
 	heavy                     bool         // may read every session: Options.MaxSearches at a time
@@ -224,10 +225,7 @@ func (s *Server) problems(d *huma.Operation, op operation) {
 			http.StatusUnsupportedMediaType)
 	}
 	if op.needs == rightWrite && !op.fleeting {
-		all = append(all, http.StatusInsufficientStorage)
-	}
-	if op.needs == rightWrite && !op.fleeting && op.id != "snapshot" {
-		all = append(all, http.StatusGatewayTimeout)
+		all = append(all, http.StatusInsufficientStorage, http.StatusGatewayTimeout)
 	}
 	if op.condition != always {
 		all = append(all, http.StatusPreconditionFailed)

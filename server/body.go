@@ -244,15 +244,18 @@ func nested(raw []byte, depth int) error {
 }
 
 // draft is an entry of a body. It is made while the body is read, and is the only copy of its bytes.
-type draft transcript.Draft
+type draft struct {
+	transcript.Draft
+	own *transcript.KnownID // its rule for an id that the session has; nil = that of the body
+}
 
 // UnmarshalJSON makes the entry.
 func (e *draft) UnmarshalJSON(p []byte) error {
 	if err := nested(p, maxDepth-2); err != nil {
 		return err
 	}
-	d, err := api.Draft(p)
-	*e = draft(d)
+	var err error
+	e.Draft, e.own, err = api.Envelope(p)
 	return err
 }
 

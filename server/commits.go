@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/transcript"
@@ -23,8 +24,17 @@ type newCommit struct {
 	Manager    json.RawMessage            `json:"manager,omitempty" doc:"as state, of the conversation manager"`
 	Docs       map[string]json.RawMessage `json:"docs,omitempty" doc:"documents by name; null removes"`
 	Reason     string                     `json:"reason,omitempty" maxLength:"32"`
+	From       *string                    `json:"from,omitempty" doc:"entry to move the head to; empty = before all"`
+	Context    *[]contextItem             `json:"context,omitempty" doc:"for the model; none = derived again"`
 	OnKnownID  string                     `json:"onKnownId,omitempty" enum:"error,ignore,amend"`
 	OnConflict string                     `json:"onConflict,omitempty" enum:"fail,keep-both,keep-fenced"`
+	Create     *newSession                `json:"create,omitempty" doc:"session to create, if there is none"`
+}
+
+// contextItem is a message of an explicit context.
+type contextItem struct {
+	Entry   string          `json:"entry,omitempty" doc:"the entry that contains it, or"`
+	Message json.RawMessage `json:"message,omitempty" doc:"the message itself"`
 }
 
 func (s *Server) describeCommits() {
@@ -33,8 +43,9 @@ func (s *Server) describeCommits() {
 		summary: "Commit entries and state, all or nothing",
 		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the " +
 			"winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept; with " +
-			"keep-fenced also where another client has claimed the session.",
-		body: reflect.TypeFor[newCommit](), size: sizeTurn, condition: ifMatchOrKey, names: true,
+			"keep-fenced also where another client has claimed the session. An entry may be {message, original}, " +
+			"which keeps what a program has of the message, or {entry, onKnownId}.",
+		body: reflect.TypeFor[newCommit](), size: sizeTurn, condition: ifMatchOrKey, names: true, mayCreate: true,
 		errors: []int{409},
 	}, s.commit)
 	handle[sessionPath, api.Resume](s, operation{
@@ -55,9 +66,17 @@ func (s *Server) describeCommits() {
 // turn returns the turn of a body.
 func (b newCommit) turn() (t coppice.Turn, err error) {
 	t = coppice.Turn{Reason: b.Reason, Docs: map[string]any{}}
-	for _, e := range b.Entries {
-		t.Entries = append(t.Entries, transcript.Draft(e))
+	known, err := api.KnownRule(b.OnKnownID)
+	if err != nil {
+		return t, badInput("onKnownId", err)
 	}
+	for _, e := range b.Entries {
+		if e.OnKnownID = known; e.own != nil {
+			e.OnKnownID = *e.own
+		}
+		t.Entries = append(t.Entries, e.Draft)
+	}
+	t.From = b.From
 	if len(b.State) > 0 {
 		t.State = b.State
 	}
@@ -70,22 +89,15 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 		}
 		t.Docs[name] = doc
 	}
-	known, ok := map[string]transcript.KnownID{
-		"": transcript.KnownError, "error": transcript.KnownError, "ignore": transcript.KnownIgnore,
-		"amend": transcript.KnownAmend,
-	}[b.OnKnownID]
-	if !ok {
-		return t, badInput("onKnownId", fmt.Errorf("%.40q: want error, ignore or amend", b.OnKnownID))
-	}
-	for i := range t.Entries {
-		t.Entries[i].OnKnownID = known
-	}
 	switch b.OnConflict {
 	case "", "fail", "keep-both":
 	case "keep-fenced":
 		t.KeepBoth = true
 	default:
 		return t, badInput("onConflict", fmt.Errorf("%.40q: want fail, keep-both or keep-fenced", b.OnConflict))
+	}
+	if b.Context != nil && (b.From != nil || b.Create != nil || strings.HasPrefix(b.OnConflict, "keep")) {
+		return t, badInput("context", errors.New("it cannot be set together with from, create, or onConflict"))
 	}
 	return t, nil
 }
@@ -95,7 +107,6 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 const noCommit = ","
 
 func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
-	made := q.made
 	var b newCommit
 	if err := decode(q.r, &b); err != nil {
 		return answer{}, err
@@ -104,40 +115,93 @@ func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	t.Key = q.Key
-	t.Base, t.Writer = made, q.Writer
+	t.Key, t.Base, t.Writer = q.Key, q.made, q.Writer
+	on := func(ctx context.Context, h *coppice.Session) (coppice.Receipt, error) {
+		return s.commitOn(ctx, h, t, q.made, b.OnConflict == "keep-both")
+	}
 	var r coppice.Receipt
-	err = s.write(ctx, &q.request, func(ctx context.Context, h *coppice.Session) error {
-		r, err = h.Commit(ctx, t)
-		if errors.Is(err, coppice.ErrConflict) && b.OnConflict == "keep-both" {
-			t.KeepBoth = true // a fence was none at first: its client would not learn of it
-			r, err = h.Commit(ctx, t)
-		}
-		if err != nil {
-			r, err = s.settled(ctx, h, err)
-		}
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted):
-			err = absentBase(ctx, h, made, err)
-		}
-		if errors.Is(err, coppice.ErrConflict) && made == noCommit {
-			return errNoCondition
-		}
-		if errors.Is(err, coppice.ErrConflict) {
-			hint := "nothing was stored: make it anew on the winner, or send it with onConflict keep-both"
-			if t.KeepBoth { // no branch can begin at a commit that is not there
-				hint = anewOnWinner
+	switch absent := seenOf(q.r).absent; {
+	case b.Create != nil:
+		r, err = s.createWith(ctx, q, b.Create, t, on)
+	case absent:
+		err = s.narrowed(q.r, &operation{}, q.on)
+	case b.Context != nil:
+		err = s.onNewest(ctx, &q.request, func(ctx context.Context, h *coppice.Session) error {
+			if t.Base, err = setContext(ctx, h, q.made, *b.Context); err == nil {
+				r, err = on(ctx, h)
 			}
-			err = lost(ctx, h, made, hint, err)
-		}
-		return err
-	})
+			return err
+		})
+	default:
+		r, err = s.writeTurn(ctx, &q.request, on)
+	}
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{etag: tagOf(r, made), doc: committed(r)}, nil
+	doc := committed(r)
+	doc.Created = seenOf(q.r).created && !r.Repeated
+	return answer{etag: tagOf(r, q.made), doc: doc}, nil
+}
+
+// storing makes a commit on a handle.
+type storing func(context.Context, *coppice.Session) (coppice.Receipt, error)
+
+// writeTurn runs f as write does.
+func (s *Server) writeTurn(ctx context.Context, q *request, f storing) (r coppice.Receipt, err error) {
+	err = s.write(ctx, q, func(ctx context.Context, h *coppice.Session) error {
+		r, err = f(ctx, h)
+		return err
+	})
+	return r, err
+}
+
+// commitOn commits a turn that was made on the commit of If-Match. keepBoth: in a conflict it becomes a branch, not at
+// a fence.
+func (s *Server) commitOn(
+	ctx context.Context, h *coppice.Session, t coppice.Turn, made string, keepBoth bool,
+) (coppice.Receipt, error) {
+	r, err := h.Commit(ctx, t)
+	if errors.Is(err, coppice.ErrConflict) && keepBoth {
+		t.KeepBoth = true // a fence was none at first: its client would not learn of it
+		r, err = h.Commit(ctx, t)
+	}
+	if err != nil {
+		r, err = s.settled(ctx, h, err)
+	}
+	switch {
+	case err == nil:
+		return r, nil
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted):
+		err = absentBase(ctx, h, t.Base, err)
+	}
+	if errors.Is(err, coppice.ErrConflict) && made == noCommit {
+		return r, errNoCondition
+	}
+	if errors.Is(err, coppice.ErrConflict) {
+		hint := "nothing was stored: make it anew on the winner, or send it with onConflict keep-both"
+		if t.KeepBoth { // no branch can begin at a commit that is not there
+			hint = anewOnWinner
+		}
+		err = lost(ctx, h, made, hint, err)
+	}
+	return r, err
+}
+
+// setContext makes the context of a handle explicit, for a commit on the newest commit, and returns its base: what is
+// set goes with a commit without one. A commit that was made on another one is a repeat, or a conflict.
+func setContext(ctx context.Context, h *coppice.Session, made string, items []contextItem) (base string, err error) {
+	if made != coppice.Newest && made != h.Info().Commit {
+		return noCommit, nil
+	}
+	list := make([]transcript.Item, len(items))
+	for i, it := range items {
+		list[i] = transcript.Item(it)
+	}
+	err = h.SetContext(ctx, list...)
+	if _, failed := errors.AsType[*backend.Error](err); err != nil && !failed && api.Describe(err).Code == "failed" {
+		err = badInput("context", err)
+	}
+	return "", err
 }
 
 // anewOnWinner is the hint of a write that lost and cannot be kept.
@@ -301,23 +365,35 @@ func (s *Server) own(
 	ctx context.Context, q *request, f func(context.Context, *coppice.Session) (coppice.Receipt, any, error),
 ) (a answer, err error) {
 	made := q.made
+	err = s.onNewest(ctx, q, func(ctx context.Context, h *coppice.Session) error {
+		if newest := h.Info().Commit; made != coppice.Newest && made != newest {
+			err := fmt.Errorf("%w: the session moved since the commit in If-Match, or never had it",
+				coppice.ErrConflict)
+			return lost(ctx, h, made, anewOnWinner, err)
+		}
+		r, doc, err := f(ctx, h)
+		if errors.Is(err, coppice.ErrConflict) {
+			err = lost(ctx, h, made, anewOnWinner, err)
+		}
+		a = answer{etag: r.Commit, doc: doc}
+		return err
+	})
+	return a, err
+}
+
+// onNewest runs f on a handle of its own, which shows the newest commit, in a context that the client cannot cancel.
+func (s *Server) onNewest(
+	ctx context.Context, q *request, f func(context.Context, *coppice.Session) error,
+) (err error) {
 	ctx, cancel := s.detached(ctx)
 	defer cancel()
 	h, err := q.on.Store.Open(ctx, q.id, &coppice.SessionOptions{NameLeft: true})
 	if err != nil {
-		return answer{}, err
+		return err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
 	q.find()
-	if newest := h.Info().Commit; made != coppice.Newest && made != newest {
-		err := fmt.Errorf("%w: the session moved since the commit in If-Match, or never had it", coppice.ErrConflict)
-		return answer{}, lost(ctx, h, made, anewOnWinner, err)
-	}
-	r, doc, err := f(ctx, h)
-	if errors.Is(err, coppice.ErrConflict) {
-		err = lost(ctx, h, made, anewOnWinner, err)
-	}
-	return answer{etag: r.Commit, doc: doc}, err
+	return f(ctx, h)
 }
 
 func (s *Server) resume(ctx context.Context, q *sessionPath) (answer, error) {

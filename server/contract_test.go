@@ -233,6 +233,12 @@ func valid(op *described, s subject) call {
 		c.body = `{"to":"seq:1"}`
 	case "label":
 		c.body = `{"entry":"` + s.entries[0] + `","label":"red"}`
+	case "amend":
+		c.body = `{"entry":"` + s.entries[0] + `","message":{"role":"user","content":"un"}}`
+	case "hide":
+		c.body = `{"entry":"` + s.entries[0] + `"}`
+	case "renameBranch":
+		c.body = `{"branch":"main","name":"trunk"}`
 	case "snapshot":
 		c.body = `{"tag":"u"}`
 	case "partial":
@@ -297,7 +303,7 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 		switch c.headers = []string{"If-Match: " + s.first}; op.OperationID {
 		case "createSession":
 			c.id, c.headers = s.id, []string{"If-None-Match: *"}
-		case "claim", "label", "changeSession": // they conflict with nothing: the tag is no commit's
+		case "claim", "label", "amend", "hide", "renameBranch", "changeSession": // they conflict with nothing: no commit's tag
 			c.headers = []string{"If-Match: none"}
 		}
 	case http.StatusRequestEntityTooLarge:
@@ -477,6 +483,10 @@ func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok boo
 		c.body = `{"summary":"in short","from":"` + s.entries[0] + `"}`
 	case "label": // here and below it names what does not exist
 		c.body = `{"entry":"none","label":"red"}`
+	case "amend", "hide":
+		c.body = `{"entry":"none"}`
+	case "renameBranch":
+		c.body = `{"branch":"none","name":"x"}`
 	case "fork":
 		c.body = `{"to":"seq:99"}`
 	case "diff":
@@ -591,7 +601,7 @@ func TestStaleMoves(t *testing.T) {
 		c.headers = []string{"If-Match: " + first.etag()}
 		r := w.send(op, c)
 		switch op.OperationID {
-		case "claim", "label", "changeSession":
+		case "claim", "label", "amend", "hide", "renameBranch", "changeSession":
 			if r.StatusCode != http.StatusOK || r.etag() != first.etag() {
 				t.Errorf("%s: status %d, ETag %s, want that of If-Match: %s", op.OperationID, r.StatusCode, r.etag(),
 					r.body)

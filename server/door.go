@@ -40,7 +40,7 @@ func (d *door) pass(c huma.Context, next func(huma.Context)) {
 	}
 	next(badRequest{c})
 	if t := seen.tenant; t != nil && seen.stored && d.op.needs == rightWrite && !d.op.fleeting {
-		t.wrote(r, d.op)
+		t.wrote(r, d.op, seen.created)
 	}
 }
 
@@ -56,7 +56,8 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 	if seen.made, err = d.op.condition.made(r); err != nil {
 		return err
 	}
-	if err := d.s.narrowed(r, d.op, seen.on); err != nil {
+	err = d.s.narrowed(r, d.op, seen.on)
+	if seen.absent = d.op.mayCreate && errors.Is(err, fs.ErrNotExist); err != nil && !seen.absent {
 		return err
 	}
 	if err := d.room(r, seen); err != nil {

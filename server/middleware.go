@@ -140,7 +140,8 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool)
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
 	h.Set("Access-Control-Allow-Headers",
-		"Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, Accept")
+		"Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Coppice-Writer, "+
+			"Last-Event-ID, Accept")
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
@@ -156,6 +157,8 @@ type observed struct {
 	tenant    *tenant // whose store is in use; nil = none
 	full      error   // of its quota, for what is no repeat; nil = there is room
 	stored    bool    // it is a write, and stored something
+	absent    bool    // a client that may not see all sessions was found to name none
+	created   bool    // the write created its session
 	give      func()  // returns the part of a budget that the request has; nil = it has none
 	large     bool    // its body is large
 	began     time.Time

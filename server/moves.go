@@ -6,10 +6,14 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"strings"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/snapshot"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // switchBody is the place to switch to.
@@ -39,6 +43,23 @@ type targetBody struct {
 type labelBody struct {
 	Entry string `json:"entry" minLength:"1"`
 	Label string `json:"label" doc:"empty removes it"`
+}
+
+// amendBody is the new content of an entry.
+type amendBody struct {
+	Entry   string          `json:"entry" minLength:"1"`
+	Message json.RawMessage `json:"message,omitempty" doc:"or an entry of its type; null = as it was appended"`
+}
+
+// hideBody names an entry that is left out.
+type hideBody struct {
+	Entry string `json:"entry" minLength:"1"`
+}
+
+// renameBody is another name of a branch.
+type renameBody struct {
+	Branch string `json:"branch" minLength:"1"`
+	Name   string `json:"name" doc:"its new name; empty removes the name, and the entries stay"`
 }
 
 // snapshotBody names a snapshot.
@@ -79,8 +100,8 @@ const unnamed = "unnamed"
 
 func registerMove[B, O any](s *Server, name, summary string, c condition, errors []int, f moving[B]) {
 	handle[keyedWrite, O](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
-		body: reflect.TypeFor[B](), names: true, condition: c, errors: errors,
+		method: "POST", path: "/v1/sessions/{id}/" + name, id: strings.ReplaceAll(name, "-b", "B"), needs: rightWrite,
+		summary: summary, body: reflect.TypeFor[B](), names: true, condition: c, errors: errors,
 	}, func(ctx context.Context, q *keyedWrite) (answer, error) {
 		var b B
 		if err := decode(q.r, &b); err != nil {
@@ -143,6 +164,18 @@ func (s *Server) describeMoves() {
 	s.describeNotes()
 }
 
+func amend(
+	ctx context.Context, h *coppice.Session, b amendBody, o ...coppice.MoveOption,
+) (r coppice.Receipt, err error) {
+	var d transcript.Draft // takes back what earlier amendments say
+	if len(b.Message) > 0 && string(b.Message) != "null" {
+		if d, err = api.Draft(b.Message); err != nil {
+			return r, badInput("message", err)
+		}
+	}
+	return h.Amend(ctx, b.Entry, d, o...)
+}
+
 func rollback(
 	ctx context.Context, h *coppice.Session, b targetBody, o ...coppice.MoveOption,
 ) (coppice.Receipt, error) {
@@ -173,9 +206,22 @@ func (s *Server) describeNotes() {
 		) (coppice.Receipt, error) {
 			return h.Label(ctx, b.Entry, b.Label, o...)
 		}, 409)
+	noteOf[amendBody, api.Moved](s, "amend", "Replace the content of an entry, for all that read it", amend, 409)
+	noteOf[hideBody, api.Moved](s, "hide", "Leave an entry out of contexts, paths and trees; amend shows it again",
+		func(
+			ctx context.Context, h *coppice.Session, b hideBody, o ...coppice.MoveOption,
+		) (coppice.Receipt, error) {
+			return h.Hide(ctx, b.Entry, o...)
+		}, 409)
+	noteOf[renameBody, api.Moved](s, "rename-branch", "Rename a branch, or remove its name",
+		func(
+			ctx context.Context, h *coppice.Session, b renameBody, o ...coppice.MoveOption,
+		) (coppice.Receipt, error) {
+			return h.RenameBranch(ctx, b.Branch, b.Name, o...)
+		}, 409)
 	ownOf[snapshotBody, api.Snapshot](s, "snapshot", "Store the state of the newest commit as a snapshot",
 		func(ctx context.Context, h *coppice.Session, b snapshotBody) (coppice.Receipt, any, error) {
-			info, err := h.Snapshot(ctx, b.Tag)
+			info, err := s.takeSnapshot(ctx, h, b.Tag)
 			return coppice.Receipt{Head: h.Head()}, api.SnapshotOf(info), err
 		})
 	noteOf[noBody, api.Moved](s, "claim", "Take over the session from writers of before",
@@ -205,8 +251,36 @@ func (s *Server) partial(ctx context.Context, q *sessionPath) (answer, error) {
 	if err := decode(q.r, &b); err != nil {
 		return answer{}, err
 	}
+	key := writerKey{q.on.Store, q.id}
+	if err := s.writers.look(ctx, key, s.o.Now()); err != nil { // it is no commit, which would find out
+		return answer{}, err
+	}
 	err := s.write(ctx, &q.request, func(ctx context.Context, h *coppice.Session) error {
 		return h.Partial(ctx, b.Partial)
 	})
 	return answer{status: http.StatusNoContent}, err
+}
+
+// takeSnapshot stores a snapshot. Where the answer was lost it looks for it, within the time of another commit: what is
+// not there may come yet.
+func (s *Server) takeSnapshot(ctx context.Context, h *coppice.Session, tag string) (snapshot.Info, error) {
+	info, err := h.Snapshot(ctx, tag)
+	failed, is := errors.AsType[*backend.Error](err)
+	if !is || failed.Outcome != backend.Unknown {
+		return info, err
+	}
+	ctx, cancel := s.detached(ctx)
+	defer cancel()
+	on := h.Head()
+	for found, lerr := range h.Snapshots(ctx) { // newest first
+		if lerr != nil || found.Seq < on.Seq {
+			break
+		}
+		if found.Commit == on.Commit && found.Tag == tag {
+			return found, nil
+		}
+	}
+	return info, retry(newProblem(http.StatusGatewayTimeout, "outcome-unknown",
+		"GET /v1/sessions/{id}/snapshots shows whether it is stored; to repeat the request does no harm: there may be "+
+			"two of the same commit then", errors.New(api.Describe(err).Message)))
 }

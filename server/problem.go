@@ -32,6 +32,7 @@ type Problem struct {
 	Winner  *api.Commit       `json:"winner,omitempty" doc:"of conflict: the commit at the head"`
 	Entries []json.RawMessage `json:"entries,omitempty" doc:"of conflict: the entries since the commit of If-Match"`
 	More    bool              `json:"more,omitempty" doc:"of conflict: entries are not all"`
+	Left    []string          `json:"left,omitempty" doc:"of a deletion with children: what is not deleted"`
 }
 
 // problem is an error with its answer.

@@ -73,14 +73,34 @@ func (d *door) room(r *http.Request, seen *observed) error {
 	if (q.Bytes == 0 || is.Bytes < q.Bytes) && (q.Sessions == 0 || !op.creates || is.Sessions < q.Sessions) {
 		return nil
 	}
-	full := newProblem(http.StatusInsufficientStorage, "quota", "delete sessions, or ask for a larger quota",
-		fmt.Errorf("tenant %s has %d sessions and %d bytes: %w", t.name, is.Sessions, is.Bytes, errQuota))
+	full := t.full(*is)
 	if r.Header.Get(keyHeader) == "" || !d.has("header", keyHeader) {
 		return full
 	}
 	seen.full = full
 	seen.made = noCommit + strings.TrimPrefix(seen.made, noCommit)
 	return nil
+}
+
+// full is the answer to a write above a quota.
+func (t *tenant) full(is stored) error {
+	return newProblem(http.StatusInsufficientStorage, "quota", "delete sessions, or ask for a larger quota",
+		fmt.Errorf("tenant %s has %d sessions and %d bytes: %w", t.name, is.Sessions, is.Bytes, errQuota))
+}
+
+// roomForOne refuses another session, by a write that may create one, of a tenant that has as many as it may.
+func (s *Server) roomForOne(seen *observed) error {
+	t := seen.tenant
+	if seen.full != nil || t == nil || s.o.Quota == nil {
+		return seen.full
+	}
+	most := s.o.Quota(t.name).Sessions
+	t.counted.mu.Lock()
+	defer t.counted.mu.Unlock()
+	if most == 0 || t.counted.is.Sessions < most {
+		return nil
+	}
+	return t.full(t.counted.is)
 }
 
 // refused returns the answer to a write above a quota that is no repeat.
@@ -92,7 +112,7 @@ func (o *observed) refused(err error) error {
 }
 
 // wrote adds a write that succeeded to what is counted.
-func (t *tenant) wrote(r *http.Request, op *operation) {
+func (t *tenant) wrote(r *http.Request, op *operation, created bool) {
 	t.kept.Store(true)
 	t.counted.mu.Lock()
 	defer t.counted.mu.Unlock()
@@ -101,7 +121,7 @@ func (t *tenant) wrote(r *http.Request, op *operation) {
 		return
 	}
 	t.counted.is.Bytes += max(r.ContentLength, 0)
-	if op.creates {
+	if op.creates || created {
 		t.counted.is.Sessions++
 	}
 }

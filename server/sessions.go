@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
-	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/fold"
-	"github.com/coppice-go/coppice/manager"
 )
 
 // sessionPath is the parameter of operations on a session.
@@ -69,7 +67,7 @@ func (s *Server) describeSessions() {
 	handle[deleteQuery, api.Deleted](s, operation{
 		method: "DELETE", path: "/v1/sessions/{id}", id: "deleteSession", needs: rightWrite,
 		summary: "Delete a session for good, or into the trash", condition: ifMatch,
-		text: "`coppice trash` lists what is in the trash, and restores it.",
+		text: textOfDeletion,
 	}, s.remove)
 }
 
@@ -232,6 +230,7 @@ type newSession struct {
 	Parent   string            `json:"parent,omitempty" doc:"the session that starts this one"`
 	Relation string            `json:"relation,omitempty" doc:"what it is to its parent"`
 	Meta     map[string]string `json:"meta,omitempty"`
+	Again    bool              `json:"again,omitempty" doc:"also under the id of a deleted session"`
 }
 
 // createQuery is the parameters of the creation of a session.
@@ -259,12 +258,7 @@ func (s *Server) create(ctx context.Context, q *createQuery) (answer, error) {
 	if err := decode(q.r, &body); err != nil {
 		return answer{}, err
 	}
-	if q.on.Only.Key != "" {
-		if body.Meta == nil {
-			body.Meta = map[string]string{}
-		}
-		body.Meta[q.on.Only.Key] = q.on.Only.Value
-	}
+	o := body.options(q.on.Only)
 	key, err := createdKey(q.Key, body)
 	if err != nil {
 		return answer{}, err
@@ -278,9 +272,7 @@ func (s *Server) create(ctx context.Context, q *createQuery) (answer, error) {
 	}
 	ctx, cancel := s.detached(ctx)
 	defer cancel()
-	h, err := q.on.Store.Create(q.id, &coppice.SessionOptions{
-		Title: body.Title, Cwd: body.Cwd, Parent: body.Parent, Relation: body.Relation, Meta: body.Meta,
-	})
+	h, err := q.on.Store.Create(q.id, o)
 	if err != nil {
 		return answer{}, err
 	}
@@ -335,7 +327,7 @@ func (s *Server) createdBefore(ctx context.Context, q *createQuery, key string) 
 
 // usedUp is the error of a new session under the id of a deleted one.
 func usedUp(id string) error {
-	return newProblem(http.StatusGone, "deleted", "choose another id: this one is never used again",
+	return newProblem(http.StatusGone, "deleted", "choose another id, or create the session with again",
 		fmt.Errorf("session %s was deleted; nothing was stored", id))
 }
 
@@ -353,13 +345,6 @@ func orDeleted(ctx context.Context, st *coppice.Store, id string, err error) err
 		_ = h.Close() // it wrote nothing
 	}
 	return err
-}
-
-// deleteQuery is the parameters of a deletion.
-type deleteQuery struct {
-	request
-	ID    string `path:"id" maxLength:"128" doc:"the session's id"`
-	Trash bool   `query:"trash" doc:"keep a copy in the trash of the server"`
 }
 
 // sessionChange is the body that changes what a session is called.
@@ -385,49 +370,4 @@ func (s *Server) patch(ctx context.Context, q *keyedWrite) (answer, error) {
 		func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, error) {
 			return h.SetInfo(ctx, change, o...)
 		})
-}
-
-func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
-	for name := range q.r.URL.Query() {
-		if name != "trash" { // a deletion that was to be another one is none
-			return answer{}, badInput(name, errors.New("a deletion does not have this parameter"))
-		}
-	}
-	if q.Trash && s.o.Trash == "" {
-		return answer{}, badInput("trash", errors.New("the server has no trash"))
-	}
-	a, err := s.own(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
-		doc, err := s.delete(ctx, q, h.Head().Commit)
-		return coppice.Receipt{}, doc, err
-	})
-	if err == nil {
-		s.writers.deleted(writerKey{q.on.Store, q.id})
-		s.views.forget(func(of writerKey) bool { return of == writerKey{q.on.Store, q.id} })
-	}
-	if !errors.Is(err, coppice.ErrDeleted) {
-		return a, err
-	}
-	ctx, cancel := s.detached(ctx)
-	defer cancel()
-	doc, err := s.delete(ctx, q, "") // of an earlier deletion, which perhaps did not finish
-	return answer{doc: doc}, err
-}
-
-// delete deletes a session whose newest commit is the one that is named, or what is left of one that was deleted.
-func (s *Server) delete(ctx context.Context, q *deleteQuery, commit string) (api.Deleted, error) {
-	doc := api.Deleted{Session: q.id, Deleted: true}
-	tenant := q.r.PathValue("tenant")
-	var err error
-	if q.Trash {
-		t := manager.Trash{Path: filepath.Join(s.o.Trash, tenant), Now: s.o.Now}
-		var item manager.TrashItem
-		item, err = t.Put(ctx, q.on.Store, q.id, tenant)
-		doc.Trash = item.Name
-	} else {
-		err = q.on.Store.DeleteAt(ctx, q.id, commit)
-	}
-	if err == nil {
-		s.indexes.erase(ctx, q.on.Store, tenant, q.id)
-	}
-	return doc, err
 }

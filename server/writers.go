@@ -42,6 +42,8 @@ type writer struct {
 	users int
 	timer *time.Timer // closes the handle when it was idle for long enough
 	gone  bool        // its session was deleted, or is damaged: the next user opens another one
+
+	looked time.Time // when the store was last asked whether the session is still there
 }
 
 func newWriters(idle time.Duration, limit int) *writers {
@@ -59,6 +61,30 @@ func (ws *writers) use(ctx context.Context, key writerKey, f func(*coppice.Sessi
 		ws.drop(w)
 	}
 	return err
+}
+
+// lookAgain is how long a session that is open is taken to be there still, where nothing is committed to it.
+const lookAgain = 2 * time.Second
+
+// look returns an error if another server has deleted a session that is open here. It asks the store at most once in
+// lookAgain.
+func (ws *writers) look(ctx context.Context, key writerKey, now time.Time) error {
+	ws.mu.Lock()
+	w := ws.open[key]
+	if w == nil || now.Sub(w.looked) < lookAgain {
+		ws.mu.Unlock()
+		return nil // opening it looks
+	}
+	w.looked = now
+	ws.mu.Unlock()
+	h, err := key.store.Open(ctx, key.id, &coppice.SessionOptions{ReadOnly: true})
+	if errors.Is(err, coppice.ErrDeleted) {
+		ws.deleted(key)
+	}
+	if err != nil {
+		return err
+	}
+	return h.Close()
 }
 
 // acquire returns the handle of a session, opening it if no one has.

@@ -66,9 +66,19 @@ const maxDraftDepth = 10_000
 
 // Draft returns the entry that a JSON object says: a whole entry with type, id and parentId, whose bytes are kept; an
 // entry of a known type without id or parentId, which is appended below its parentId, or at the head if that is absent
-// or null; or else a message in the format of any provider. Of what is no JSON object, and of an entry with a member of
-// its place that is ambiguous, it returns ErrEntry. The bytes are copied.
+// or null; a message with its original, or an entry with its rule for a known id, as Envelope has them; or else a
+// message in the format of any provider. Of what is no JSON object, and of an entry with a member of its place that is
+// ambiguous, it returns ErrEntry. The bytes are copied.
 func Draft(line json.RawMessage) (transcript.Draft, error) {
+	d, known, err := Envelope(line)
+	if known != nil {
+		d.OnKnownID = *known
+	}
+	return d, err
+}
+
+// draft is Draft of what is no envelope.
+func draft(line json.RawMessage) (transcript.Draft, error) {
 	line = bytes.TrimSpace(line)
 	end, err := rawjson.ValueEnd(line, 0, maxDraftDepth)
 	if err != nil || end < len(line) || line[0] != '{' {

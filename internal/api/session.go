@@ -60,6 +60,8 @@ type Deleted struct {
 	Deleted bool   `json:"deleted"`
 	Session string `json:"session"`
 	Trash   string `json:"trash,omitempty" doc:"the item that was created in the trash"`
+
+	Children []string `json:"children,omitempty" doc:"sessions that were deleted with it; only over HTTP"`
 }
 
 // Committed is the answer to a commit of entries.
@@ -69,18 +71,24 @@ type Committed struct {
 	Commit   string     `json:"commit" doc:"id of that commit"`
 	Head     *string    `json:"head" doc:"the entry from which the next one grows that is made on this commit"`
 	Branch   string     `json:"branch" doc:"the branch of that head"`
-	Kept     string     `json:"kept,omitempty" doc:"the branch on which it was stored, as another writer was first"`
+	Kept     string     `json:"kept,omitempty" doc:"the branch of a commit that lost to another writer"`
+	Left     string     `json:"left,omitempty" doc:"of a commit with from: the branch that was left"`
 	Repeated bool       `json:"repeated,omitempty" doc:"a commit with this key existed, and nothing was stored"`
+	Created  bool       `json:"created,omitempty" doc:"the commit created the session; only over HTTP"`
 	Warnings []string   `json:"warnings,omitempty" doc:"soft limits that were passed"`
 	IO       backend.IO `json:"io" doc:"requests to the backend"`
 }
 
 // CommittedOf returns the answer to a commit of which entries are the ids of what was stored now.
 func CommittedOf(r coppice.Receipt, entries []string) Committed {
-	return Committed{
+	c := Committed{
 		Entries: list(entries), Seq: r.Seq, Commit: r.Commit, Head: null(r.Entry), Branch: r.Branch, Kept: r.Kept,
 		Repeated: r.Repeated, Warnings: r.Warnings,
 	}
+	if !r.Behind { // it is no turn that lost
+		c.Kept, c.Left = "", r.Kept
+	}
+	return c
 }
 
 // Moved is the answer to a commit that moves the head, or that is about the session itself.

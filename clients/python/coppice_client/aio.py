@@ -12,9 +12,9 @@ from .operations import Resumed
 from .rawjson import UNSET
 from .requests import Limits
 from .schema import (
-    AccessDoc, BranchList, Change, Commit, Committed, Context, Deleted, Diff, DocList, Fork, Found, Health, Import,
-    IssuedToken, LabelList, Match, Moved, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage,
-    Verify, Versions,
+    AccessDoc, BranchList, Change, Commit, Committed, Context, ContextItem, Deleted, Diff, DocList, Fork, Found, Health,
+    Import, IssuedToken, LabelList, Match, Moved, NewSession, Prompt, RowList, SessionUsage, Snapshot, SnapshotList,
+    Tokens, TreeMap, Usage, Verify, Versions,
 )
 from .schema import Session as SessionInfo
 from .session import Session
@@ -32,6 +32,8 @@ class AsyncSession(_Session):
         claim: bool = False, interrupted: str = INTERRUPTED,
     ) -> Committed:
         """Session.turn."""
+        if not claim:
+            self._sync._open()
         t = Turn(self._sync, await self.resume(create=create), interrupted)
         if claim:
             await self.claim()
@@ -46,9 +48,9 @@ class AsyncSession(_Session):
         """Read what an agent needs to continue, with one request, and make it the base."""
         return await self._run(self._sync.resume, create=create)
 
-    async def delete(self, *, trash: bool | None = None) -> Deleted:
+    async def delete(self, *, trash: bool | None = None, children: bool | None = None) -> Deleted:
         """Delete a session for good, or into the trash."""
-        return await self._run(self._sync.delete, trash=trash)
+        return await self._run(self._sync.delete, trash=trash, children=children)
 
     async def info(self) -> SessionInfo:
         """The summary of a session; its ETag is the newest commit."""
@@ -56,9 +58,14 @@ class AsyncSession(_Session):
 
     async def set_info(
         self, *, cwd: str | None = None, meta: dict[str, str | None] | None = None, title: str | None = None,
+        key: str = "", base: str = "",
     ) -> Moved:
         """Change title, working directory and metadata."""
-        return await self._run(self._sync.set_info, cwd=cwd, meta=meta, title=title)
+        return await self._run(self._sync.set_info, cwd=cwd, meta=meta, title=title, key=key, base=base)
+
+    async def amend(self, entry: str, *, message: Any | None = None, key: str = "", base: str = "") -> Moved:
+        """Replace the content of an entry, for all that read it."""
+        return await self._run(self._sync.amend, entry, message=message, key=key, base=base)
 
     def blame(self, path: str | None = None, at: str | None = None, *,
         limit: int | None = None) -> AsyncIterator[Change]:
@@ -69,31 +76,35 @@ class AsyncSession(_Session):
         """The bytes of an image, or a range of them."""
         return await self._run(self._sync.blob, sha256)
 
-    async def branch(self, entry: str, *, name: str | None = None, summary: str | None = None) -> Moved:
+    async def branch(
+        self, entry: str, *, name: str | None = None, summary: str | None = None, key: str = "", base: str = "",
+    ) -> Moved:
         """Move the head to an entry, so that the next one begins a branch."""
-        return await self._run(self._sync.branch, entry, name=name, summary=summary)
+        return await self._run(self._sync.branch, entry, name=name, summary=summary, key=key, base=base)
 
     async def branches(self) -> BranchList:
         """Branches and their heads."""
         return await self._run(self._sync.branches)
 
-    async def claim(self) -> Moved:
+    async def claim(self, *, key: str = "", base: str = "") -> Moved:
         """Take over the session from writers of before."""
-        return await self._run(self._sync.claim)
+        return await self._run(self._sync.claim, key=key, base=base)
 
     def commits(self, at: str | None = None, *, limit: int | None = None) -> AsyncIterator[Commit]:
         """Commits, newest first."""
         return self._items(self._sync.commits(at, limit=limit))
 
     async def commit(
-        self, entries: Iterable[Any] = (), *, docs: dict[str, Any] | None = None, manager: Any = UNSET,
-        on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
+        self, entries: Iterable[Any] = (), *, context: list[ContextItem] | None = None,
+        create: NewSession | None = None, docs: dict[str, Any] | None = None, from_: str | None = None,
+        manager: Any = UNSET, on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
         on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
         key: str = "", base: str = "",
     ) -> Committed:
         """Commit entries and state, all or nothing."""
-        return await self._run(self._sync.commit, entries, docs=docs, manager=manager, on_conflict=on_conflict,
-            on_known_id=on_known_id, reason=reason, state=state, key=key, base=base)
+        return await self._run(self._sync.commit, entries, context=context, create=create, docs=docs, from_=from_,
+            manager=manager, on_conflict=on_conflict, on_known_id=on_known_id, reason=reason, state=state, key=key,
+            base=base)
 
     async def commit_at(self, seq: int) -> Commit:
         """One commit, which never changes."""
@@ -123,9 +134,9 @@ class AsyncSession(_Session):
         """One document, now or at any time; 404 where there is none of this name."""
         return await self._run(self._sync.doc, name, at)
 
-    async def edit(self, entry: str, message: Any) -> Moved:
+    async def edit(self, entry: str, message: Any, *, key: str = "", base: str = "") -> Moved:
         """Append another version of an entry, and move the head to it."""
-        return await self._run(self._sync.edit, entry, message)
+        return await self._run(self._sync.edit, entry, message, key=key, base=base)
 
     def entries(
         self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: Any | None = None,
@@ -153,9 +164,13 @@ class AsyncSession(_Session):
         """A new session of the path to a target."""
         return await self._run(self._sync.fork, to, id=id, title=title)
 
-    async def label(self, entry: str, label: str) -> Moved:
+    async def hide(self, entry: str, *, key: str = "", base: str = "") -> Moved:
+        """Leave an entry out of contexts, paths and trees; amend shows it again."""
+        return await self._run(self._sync.hide, entry, key=key, base=base)
+
+    async def label(self, entry: str, label: str, *, key: str = "", base: str = "") -> Moved:
         """Name an entry for people; the head stays."""
-        return await self._run(self._sync.label, entry, label)
+        return await self._run(self._sync.label, entry, label, key=key, base=base)
 
     async def labels(self) -> LabelList:
         """Labels of entries."""
@@ -179,9 +194,13 @@ class AsyncSession(_Session):
         """Say what the assistant has streamed so far, to those who follow the session."""
         return await self._run(self._sync.partial, message)
 
-    async def rollback(self, to: str) -> Moved:
+    async def rename_branch(self, branch: str, name: str, *, key: str = "", base: str = "") -> Moved:
+        """Rename a branch, or remove its name."""
+        return await self._run(self._sync.rename_branch, branch, name, key=key, base=base)
+
+    async def rollback(self, to: str, *, key: str = "", base: str = "") -> Moved:
         """Restore state, context and head as they were."""
-        return await self._run(self._sync.rollback, to)
+        return await self._run(self._sync.rollback, to, key=key, base=base)
 
     async def rows(
         self, *, view: str | None = None,
@@ -205,9 +224,9 @@ class AsyncSession(_Session):
         """The agent's state, now or at any time."""
         return await self._run(self._sync.state_at, at)
 
-    async def switch(self, to: str) -> Moved:
+    async def switch(self, to: str, *, key: str = "", base: str = "") -> Moved:
         """Move the head to a branch, with the state in force there."""
-        return await self._run(self._sync.switch, to)
+        return await self._run(self._sync.switch, to, key=key, base=base)
 
     async def usage(self, at: str | None = None, *, points: bool | None = None) -> Usage:
         """Tokens and cost of all branches, or of one path."""
@@ -226,13 +245,14 @@ class AsyncStore(_Threads):
     """Store for asyncio, with so many threads as requests at a time. async with closes it."""
 
     def __init__(
-        self, base_url: str = "", *, token: str = "", tenant: str = "", tls: ssl.SSLContext | None = None,
-        timeout: float = 40.0, limits: Limits = Limits(), transport: HTTP | None = None,
+        self, base_url: str = "", *, token: str = "", tenant: str = "", writer: str = "",
+        tls: ssl.SSLContext | None = None, timeout: float = 40.0, limits: Limits = Limits(), transport: HTTP | None = None,
         threads: int = 16,
     ) -> None:
         super().__init__(ThreadPoolExecutor(threads, "coppice"))
         self._sync = Store(
-            base_url, token=token, tenant=tenant, tls=tls, timeout=timeout, limits=limits, transport=transport,
+            base_url, token=token, tenant=tenant, writer=writer, tls=tls, timeout=timeout, limits=limits,
+            transport=transport,
         )
 
     def session(self, id: str) -> AsyncSession:
@@ -298,12 +318,12 @@ class AsyncStore(_Threads):
             docs=docs, meta=meta))
 
     async def create(
-        self, id: str = "", *, cwd: str | None = None, meta: dict[str, str] | None = None, parent: str | None = None,
-        relation: str | None = None, title: str | None = None,
+        self, id: str = "", *, again: bool | None = None, cwd: str | None = None, meta: dict[str, str] | None = None,
+        parent: str | None = None, relation: str | None = None, title: str | None = None,
     ) -> AsyncSession:
         """Create a session."""
-        return AsyncSession(self._threads, await self._run(self._sync.create, id, cwd=cwd, meta=meta, parent=parent,
-            relation=relation, title=title))
+        return AsyncSession(self._threads, await self._run(self._sync.create, id, again=again, cwd=cwd, meta=meta,
+            parent=parent, relation=relation, title=title))
 
     async def issue_token(
         self, *, meta: dict[str, str] | None = None, seconds: int | None = None, session: str | None = None,

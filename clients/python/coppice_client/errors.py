@@ -48,15 +48,11 @@ class NotFound(CoppiceError):
 
 
 class Deleted(CoppiceError):
-    """The session was deleted. Its id is never used again."""
+    """The session was deleted. Only a creation with again uses its id."""
 
 
 class Exists(CoppiceError):
     """The id of a new session is taken."""
-
-
-class Fenced(CoppiceError):
-    """Another client claimed the session. Nothing was stored, and this process should stop writing to it."""
 
 
 class KeyReused(CoppiceError):
@@ -83,17 +79,33 @@ class OutcomeUnknown(CoppiceError):
         return made
 
 
-class Conflict(CoppiceError):
-    """Another writer was first, and nothing was stored. winner is the newest commit, problem["entries"] what is new."""
+class Lost(CoppiceError):
+    """A write that another writer was ahead of: a Conflict or a Fenced. Nothing was stored."""
 
     kept: Committed | None = None  # the receipt of keep_both
+    _policy = "keep-both"
+
+    def keep_both(self) -> Committed:
+        """Store the commit as a branch: once, however often this is called while the session remembers its key."""
+        if self.session is None:
+            raise InvalidArgument("keep_both stores a commit, and this write was none: resume, and make it again")
+        kept: Committed = self.session._commit({**self.body, "onConflict": self._policy}, self.key, self.base)
+        self.kept = kept
+        return kept
+
+
+class Conflict(Lost):
+    """Another writer was first, and nothing was stored. winner is the newest commit, problem["entries"] what is new."""
 
     @property
     def winner(self) -> Commit | None:
         return self.problem.get("winner")
 
-    def keep_both(self) -> Committed:
-        """Store the commit as a branch: once, however often this is called while the session remembers its key."""
-        kept: Committed = self.session._commit({**self.body, "onConflict": "keep-both"}, self.key, self.base)
-        self.kept = kept
-        return kept
+
+class Fenced(Lost):
+    """Another client claimed the session. Nothing was stored, and this process should stop writing to it.
+
+    The handle refuses writes from then on, until resume or claim. keep_both stores the commit that was refused.
+    """
+
+    _policy = "keep-fenced"

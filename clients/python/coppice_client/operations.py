@@ -10,9 +10,9 @@ from .errors import OutcomeUnknown, Unavailable
 from .rawjson import UNSET, Raw, split
 from .requests import Resource, new_id
 from .schema import (
-    AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, Deleted, Diff, DocList, Event, Fork, Found,
-    Health, IO, Import, IssuedToken, LabelList, Match, Moved, OpenCall, Prompt, Resume, Rollback, RowList,
-    SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions, Window,
+    AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, ContextItem, Deleted, Diff, DocList, Event,
+    Fork, Found, Health, IO, Import, IssuedToken, LabelList, Match, Moved, NewSession, OpenCall, Prompt, Resume,
+    Rollback, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions, Window,
 )
 from .schema import Session as SessionInfo
 
@@ -162,12 +162,12 @@ class StoreOperations(Resource):
         )
 
     def create(
-        self, id: str = "", *, cwd: str | None = None, meta: dict[str, str] | None = None, parent: str | None = None,
-        relation: str | None = None, title: str | None = None,
+        self, id: str = "", *, again: bool | None = None, cwd: str | None = None, meta: dict[str, str] | None = None,
+        parent: str | None = None, relation: str | None = None, title: str | None = None,
     ) -> Session:
         """Create a session. Commits seq 0. With an Idempotency-Key a repeat gets the first answer."""
         made = self.session(id or new_id())
-        made._create({"cwd": cwd, "meta": meta, "parent": parent, "relation": relation, "title": title})
+        made._create({"again": again, "cwd": cwd, "meta": meta, "parent": parent, "relation": relation, "title": title})
         return made
 
     def issue_token(
@@ -204,12 +204,15 @@ class StoreOperations(Resource):
 class SessionOperations(Resource):
     """The operations on a session."""
 
-    def delete(self, *, trash: bool | None = None) -> Deleted:
+    def delete(self, *, trash: bool | None = None, children: bool | None = None) -> Deleted:
         """Delete a session for good, or into the trash. `coppice trash` lists what is in the trash, and restores it.
+        With children=true, sessions that it started are deleted before it, and those that they started, but no forks.
+        If that fails in the middle, left names those that are not deleted, and a repeat continues.
 
         trash: keep a copy in the trash of the server
+        children: delete the sessions that it started too
         """
-        found: Deleted = self._move(Deleted, "delete", None, "DELETE", trash=trash)
+        found: Deleted = self._move(Deleted, "delete", None, "DELETE", trash=trash, children=children)
         return found
 
     def info(self) -> SessionInfo:
@@ -218,15 +221,18 @@ class SessionOperations(Resource):
 
     def set_info(
         self, *, cwd: str | None = None, meta: dict[str, str | None] | None = None, title: str | None = None,
+        key: str = "", base: str = "",
     ) -> Moved:
         """Change title, working directory and metadata."""
+        found: Moved = self._keyed(
+            Moved, "PATCH", self._path(), {"cwd": cwd, "meta": meta, "title": title}, key, base, False,
+        )
+        return found
 
-        def made(e: Event, f: dict[str, Any]) -> Any:
-            return (n := self.info()) and title in (None, n["title"]) and cwd in (None,
-                n["cwd"]) and all(n.get("meta", {}).get(k) == v for k, v in (meta or {}).items())
-
-        found: Moved = self._move(
-            Moved, "set_info", {"cwd": cwd, "meta": meta, "title": title}, "PATCH", reason="info", made=made,
+    def amend(self, entry: str, *, message: Any | None = None, key: str = "", base: str = "") -> Moved:
+        """Replace the content of an entry, for all that read it."""
+        found: Moved = self._keyed(
+            Moved, "POST", self._path("amend"), {"entry": entry, "message": message}, key, base, False,
         )
         return found
 
@@ -248,15 +254,12 @@ class SessionOperations(Resource):
             ("application/octet-stream", "image/gif", "image/jpeg", "image/png", "image/webp"), "blobs", sha256,
         )
 
-    def branch(self, entry: str, *, name: str | None = None, summary: str | None = None) -> Moved:
+    def branch(
+        self, entry: str, *, name: str | None = None, summary: str | None = None, key: str = "", base: str = "",
+    ) -> Moved:
         """Move the head to an entry, so that the next one begins a branch."""
-
-        def made(e: Event, f: dict[str, Any]) -> Any:
-            return name in (None,
-                e["branch"]) and (f.get("summary") == summary if summary else not f and e["head"] == (entry or None))
-
-        found: Moved = self._move(
-            Moved, "branch", {"entry": entry, "name": name, "summary": summary}, reason="branch", made=made,
+        found: Moved = self._keyed(
+            Moved, "POST", self._path("branch"), {"entry": entry, "name": name, "summary": summary}, key, base, False,
         )
         return found
 
@@ -264,14 +267,9 @@ class SessionOperations(Resource):
         """Branches and their heads."""
         return self._json(BranchList, "branches")
 
-    def claim(self) -> Moved:
-        """Take over the session from writers of before. After a lost answer nobody can say whose claim the log has:
-        OutcomeUnknown; resume, and claim again."""
-
-        def made(e: Event, f: dict[str, Any]) -> Any:
-            return False
-
-        found: Moved = self._move(Moved, "claim", {}, reason="claim", made=made)
+    def claim(self, *, key: str = "", base: str = "") -> Moved:
+        """Take over the session from writers of before. It ends a fence of this handle; its base is then the claim."""
+        found: Moved = self._keyed(Moved, "POST", self._path("claim"), {}, key, base, True)
         return found
 
     def commits(self, at: str | None = None, *, limit: int | None = None) -> Iterator[Commit]:
@@ -283,21 +281,23 @@ class SessionOperations(Resource):
         return self._pages("commits", "commits", at=at, limit=limit)
 
     def commit(
-        self, entries: Iterable[Any] = (), *, docs: dict[str, Any] | None = None, manager: Any = UNSET,
-        on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
+        self, entries: Iterable[Any] = (), *, context: list[ContextItem] | None = None,
+        create: NewSession | None = None, docs: dict[str, Any] | None = None, from_: str | None = None,
+        manager: Any = UNSET, on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
         on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
         key: str = "", base: str = "",
     ) -> Committed:
         """Commit entries and state, all or nothing. Entries without a parent grow from the head of the commit in
         If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is
-        stored on a branch, kept; with keep-fenced also where another client has claimed the session. Once, or not at
-        all: it is repeated with its key until its outcome is known. A session remembers the keys of its last 1,024
-        commits that had one. What is absent is unchanged; None clears state and manager. base is the handle's, and the
-        key, of at most 250 characters, is made here, unless they are given; base="*" commits on whatever is newest."""
+        stored on a branch, kept; with keep-fenced also where another client has claimed the session. An entry may be
+        {message, original}, which keeps what a program has of the message, or {entry, onKnownId}. Once, or not at all:
+        it is repeated with its key until its outcome is known. A session remembers the keys of its last 1,024 commits
+        that had one. What is absent is unchanged; None clears state and manager. base is the handle's, and the key, of
+        at most 250 characters, is made here, unless they are given; base="*" commits on whatever is newest."""
         return self._commit(
-            {"docs": docs, "entries": list(entries), "manager": Raw("null") if manager is None else manager,
-            "onConflict": on_conflict, "onKnownId": on_known_id, "reason": reason,
-            "state": Raw("null") if state is None else state}, key, base,
+            {"context": context, "create": create, "docs": docs, "entries": list(entries), "from": from_,
+            "manager": Raw("null") if manager is None else manager, "onConflict": on_conflict,
+            "onKnownId": on_known_id, "reason": reason, "state": Raw("null") if state is None else state}, key, base,
         )
 
     def commit_at(self, seq: int) -> Commit:
@@ -352,15 +352,11 @@ class SessionOperations(Resource):
         """
         return self._json(object, "docs", name, at=at)
 
-    def edit(self, entry: str, message: Any) -> Moved:
-        """Append another version of an entry, and move the head to it. The entry has an id from here, by which it is
-        found again after a lost answer."""
-        message = self._version(message)
-
-        def made(e: Event, f: dict[str, Any]) -> Any:
-            return isinstance(message, dict) and f.get("id") == message["id"]
-
-        found: Moved = self._move(Moved, "edit", {"entry": entry, "message": message}, reason="branch", made=made)
+    def edit(self, entry: str, message: Any, *, key: str = "", base: str = "") -> Moved:
+        """Append another version of an entry, and move the head to it."""
+        found: Moved = self._keyed(
+            Moved, "POST", self._path("edit"), {"entry": entry, "message": message}, key, base, False,
+        )
         return found
 
     def entries(
@@ -415,13 +411,16 @@ class SessionOperations(Resource):
         found: Fork = self._move(Fork, "fork", {"id": id, "title": title, "to": to})
         return found
 
-    def label(self, entry: str, label: str) -> Moved:
+    def hide(self, entry: str, *, key: str = "", base: str = "") -> Moved:
+        """Leave an entry out of contexts, paths and trees; amend shows it again."""
+        found: Moved = self._keyed(Moved, "POST", self._path("hide"), {"entry": entry}, key, base, False)
+        return found
+
+    def label(self, entry: str, label: str, *, key: str = "", base: str = "") -> Moved:
         """Name an entry for people; the head stays."""
-
-        def made(e: Event, f: dict[str, Any]) -> Any:
-            return f.get("targetId") == entry and f.get("label", "") == label
-
-        found: Moved = self._move(Moved, "label", {"entry": entry, "label": label}, reason="label", made=made)
+        found: Moved = self._keyed(
+            Moved, "POST", self._path("label"), {"entry": entry, "label": label}, key, base, False,
+        )
         return found
 
     def labels(self) -> LabelList:
@@ -458,14 +457,16 @@ class SessionOperations(Resource):
             return True
         return False
 
-    def rollback(self, to: str) -> Moved:
+    def rename_branch(self, branch: str, name: str, *, key: str = "", base: str = "") -> Moved:
+        """Rename a branch, or remove its name."""
+        found: Moved = self._keyed(
+            Moved, "POST", self._path("rename-branch"), {"branch": branch, "name": name}, key, base, False,
+        )
+        return found
+
+    def rollback(self, to: str, *, key: str = "", base: str = "") -> Moved:
         """Restore state, context and head as they were."""
-
-        def made(e: Event, f: dict[str, Any]) -> Any:
-            return self.context_at(to)["leaf"] == e["head"] and self.text("state", at=to) == self.text("state",
-                at="commit:" + e["commit"])
-
-        found: Moved = self._move(Rollback, "rollback", {"to": to}, reason="rollback", made=made)
+        found: Moved = self._keyed(Rollback, "POST", self._path("rollback"), {"to": to}, key, base, False)
         return found
 
     def rows(
@@ -503,13 +504,9 @@ class SessionOperations(Resource):
         """
         return self._json(object, "state", at=at)
 
-    def switch(self, to: str) -> Moved:
+    def switch(self, to: str, *, key: str = "", base: str = "") -> Moved:
         """Move the head to a branch, with the state in force there."""
-
-        def made(e: Event, f: dict[str, Any]) -> Any:
-            return not f and to in (e["branch"], e["head"])
-
-        found: Moved = self._move(Moved, "switch", {"to": to}, reason="branch", made=made)
+        found: Moved = self._keyed(Moved, "POST", self._path("switch"), {"to": to}, key, base, False)
         return found
 
     def usage(self, at: str | None = None, *, points: bool | None = None) -> Usage:
@@ -536,7 +533,9 @@ class SessionOperations(Resource):
     ) -> Any:
         raise NotImplementedError
 
-    def _version(self, message: Any) -> Any:
+    def _keyed(
+        self, kind: Any, method: str, path: str, body: Any, key: str, base: str, claims: bool,
+    ) -> Any:
         raise NotImplementedError
 
     def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:

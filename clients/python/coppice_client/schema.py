@@ -21,6 +21,15 @@ class AccessDoc(_AccessDoc, total=False):
     """only this session"""
 
 
+class _AmendBody(TypedDict):
+    entry: str
+
+
+class AmendBody(_AmendBody, total=False):
+    message: Any
+    """or an entry of its type; null = as it was appended"""
+
+
 class _BlameList(TypedDict):
     changes: list[Change]
     """newest first"""
@@ -58,7 +67,14 @@ class BranchList(TypedDict):
     branches: list[Branch]
 
 
-_Bucket = TypedDict("_Bucket", {"count": "int", "forks": "int", "from": "int", "indent": "int", "labels": "int", "onPath": "int"})
+_Bucket = TypedDict("_Bucket", {
+    "count": "int",
+    "forks": "int",
+    "from": "int",
+    "indent": "int",
+    "labels": "int",
+    "onPath": "int",
+})
 
 
 class Bucket(_Bucket, total=False):
@@ -150,8 +166,12 @@ class _Committed(TypedDict):
 
 
 class Committed(_Committed, total=False):
+    created: bool
+    """the commit created the session; only over HTTP"""
     kept: str
-    """the branch on which it was stored, as another writer was first"""
+    """the branch of a commit that lost to another writer"""
+    left: str
+    """of a commit with from: the branch that was left"""
     repeated: bool
     """a commit with this key existed, and nothing was stored"""
     warnings: list[str]
@@ -214,6 +234,13 @@ class Context(_Context, total=False):
     """value of the request's field for instructions"""
 
 
+class ContextItem(TypedDict, total=False):
+    entry: str
+    """the entry that contains it, or"""
+    message: Any
+    """the message itself"""
+
+
 class CostAt(TypedDict):
     cost: float
     """sum up to and with that commit, all branches"""
@@ -254,6 +281,8 @@ class _Deleted(TypedDict):
 
 
 class Deleted(_Deleted, total=False):
+    children: list[str]
+    """sessions that were deleted with it; only over HTTP"""
     trash: str
     """the item that was created in the trash"""
 
@@ -383,6 +412,10 @@ class FoundProgram(TypedDict):
 
 class Health(TypedDict):
     status: str
+
+
+class HideBody(TypedDict):
+    entry: str
 
 
 class IO(TypedDict):
@@ -581,21 +614,23 @@ class Moved(_Moved, total=False):
     """the key was known: this is the first answer, and nothing was done"""
 
 
-class NewCommit(TypedDict, total=False):
-    docs: dict[str, Any]
-    """documents by name; null removes"""
-    entries: list[Any]
-    """messages of any provider, or entries"""
-    manager: Any
-    """as state, of the conversation manager"""
-    onConflict: Literal["fail", "keep-both", "keep-fenced"]
-    onKnownId: Literal["error", "ignore", "amend"]
-    reason: str
-    state: Any
-    """absent = unchanged, null clears"""
+NewCommit = TypedDict("NewCommit", {
+    "context": "list[ContextItem]",
+    "create": "NewSession",
+    "docs": "dict[str, Any]",
+    "entries": "list[Any]",
+    "from": "str",
+    "manager": "Any",
+    "onConflict": "Literal[\"fail\", \"keep-both\", \"keep-fenced\"]",
+    "onKnownId": "Literal[\"error\", \"ignore\", \"amend\"]",
+    "reason": "str",
+    "state": "Any",
+}, total=False)
 
 
 class NewSession(TypedDict, total=False):
+    again: bool
+    """also under the id of a deleted session"""
     cwd: str
     meta: dict[str, str]
     parent: str
@@ -677,6 +712,8 @@ class Problem(_Problem, total=False):
     """of conflict: the entries since the commit of If-Match"""
     hint: str
     """what to do"""
+    left: list[str]
+    """of a deletion with children: what is not deleted"""
     more: bool
     """of conflict: entries are not all"""
     winner: Commit
@@ -710,6 +747,12 @@ class PromptList(_PromptList, total=False):
     """after of the next page; absent at the end"""
     problems: list[ReportedProblem]
     """sessions that could not be read, or not to their end"""
+
+
+class RenameBody(TypedDict):
+    branch: str
+    name: str
+    """its new name; empty removes the name, and the entries stay"""
 
 
 class _ReportedProblem(TypedDict):
@@ -810,7 +853,14 @@ class Row(_Row, total=False):
     """the amendment hides the entry"""
 
 
-_RowList = TypedDict("_RowList", {"branches": "list[Branch]", "from": "int", "head": "str | None", "rows": "list[Row]", "total": "int", "view": "str"})
+_RowList = TypedDict("_RowList", {
+    "branches": "list[Branch]",
+    "from": "int",
+    "head": "str | None",
+    "rows": "list[Row]",
+    "total": "int",
+    "view": "str",
+})
 
 
 class RowList(_RowList, total=False):

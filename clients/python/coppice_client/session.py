@@ -27,6 +27,7 @@ class Session(SessionOperations):
         super().__init__(shared, path)
         self.id = self._named = unquote(path.rsplit("/", 1)[1])
         self.base, self.seq, self._lock = "", -1, threading.RLock()
+        self._fence: Fenced | None = None  # that a write met; until resume or claim
 
     def _create(self, body: dict[str, Any]) -> None:
         headers = {"If-None-Match": "*", "Idempotency-Key": secrets.token_hex(16)}
@@ -47,7 +48,7 @@ class Session(SessionOperations):
             r = Resumed(text, self.id)
         except ValueError as e:
             raise no_answer("GET " + self._path("resume"), str(e)) from None
-        self.base, self.seq = r.commit, r.seq
+        self.base, self.seq, self._fence = r.commit, r.seq, None
         return r
 
     def _made_on(self) -> str:
@@ -56,15 +57,47 @@ class Session(SessionOperations):
                 f"session {self.id}: resume it before the first write, and after a turn that was kept")
         return self.base
 
-    def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:
+    def _open(self) -> None:
+        """Raise Fenced if a write met a fence since resume or claim."""
+        if self._fence:
+            raise self._fence.as_kind(Fenced)
+
+    def _keyed(self, kind: Any, method: str, path: str, body: Any, key: str, base: str, claims: bool) -> Any:
+        """Make a move, an annotation or a claim: once, however often it is sent."""
         with self._lock:
+            if not claims:
+                self._open()
             key = key or secrets.token_hex(16)
             base = base or self._made_on()
             headers = {"If-Match": "*" if base == "*" else f'"{base}"', "Idempotency-Key": key}
             try:
+                answer = self._send(method, path, Want(kind, tag=True), body, headers)
+            except CoppiceError as e:
+                self._failed(e, key, base)
+                raise
+            if claims:
+                self._fence = None
+            if answer.tag != base:  # else it is an annotation on what this handle has not seen
+                self.base, self.seq = answer.tag, answer.value["seq"]
+            return answer.value
+
+    def _failed(self, failed: CoppiceError, key: str, base: str) -> None:
+        failed.key, failed.base = key, base
+        if isinstance(failed, Fenced):
+            self._fence = failed
+
+    def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:
+        with self._lock:
+            if body.get("onConflict") != "keep-fenced":
+                self._open()
+            key = key or secrets.token_hex(16)
+            base = base or ("*" if body.get("create") is not None and not self.base else self._made_on())
+            headers = {"If-Match": "*" if base == "*" else f'"{base}"', "Idempotency-Key": key}
+            try:
                 answer = self._send("POST", self._path("commits"), Want(Committed), body, headers)
             except CoppiceError as e:
-                e.session, e.body, e.key, e.base = self, body, key, base
+                e.session, e.body = self, body
+                self._failed(e, key, base)
                 raise
             receipt: Committed = answer.value
             self.base = "" if "kept" in receipt else answer.tag or receipt["commit"]
@@ -84,6 +117,7 @@ class Session(SessionOperations):
         again = self._attempts()
         lost = False
         with self._lock:
+            self._open()
             base = self._made_on()
             while True:
                 try:
@@ -131,11 +165,6 @@ class Session(SessionOperations):
             raise OutcomeUnknown(f"{op}: no answer came, and a commit since then may be it: resume, and look")
         return None
 
-    def _version(self, message: Any) -> Any:
-        read = parse(message) if isinstance(message, Raw) else message
-        entry = {"type": "message", "message": message} if "role" in read else message
-        return entry if isinstance(entry, Raw) else {"id": new_id(), **entry}  # an id by which it is found again
-
     def follow(self, after: int | None = None, *, partial: bool = False) -> Follow:
         """Return the commits after a seq (default: the handle's, else the newest); with partial, what is streamed."""
         newest = self.seq if after is not None or self.seq >= 0 else self.info()["seq"]
@@ -149,6 +178,8 @@ class Session(SessionOperations):
 
         A lost race becomes a branch: kept in the receipt. If run raises, the rest is dropped, but a Conflict kept.
         """
+        if not claim:
+            self._open()
         t = Turn(self, self.resume(create=create), interrupted)
         if claim:
             self.claim()

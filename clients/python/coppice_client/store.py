@@ -13,17 +13,21 @@ from .transport import HTTP
 class Store(StoreOperations):
     """A store that `coppice serve` serves at base_url; with a tenant, the part at /t/TENANT. Threads may share it.
 
-    timeout is in seconds without a byte, of one attempt; limits bound all attempts of a request.
+    writer names this client: its own claim does not fence it. timeout is in seconds without a byte, of one attempt;
+    limits bound all attempts of a request.
     """
 
     def __init__(
-        self, base_url: str = "", *, token: str = "", tenant: str = "", tls: ssl.SSLContext | None = None,
-        timeout: float = 40.0, limits: Limits = Limits(), transport: HTTP | None = None,
+        self, base_url: str = "", *, token: str = "", tenant: str = "", writer: str = "",
+        tls: ssl.SSLContext | None = None, timeout: float = 40.0, limits: Limits = Limits(), transport: HTTP | None = None,
     ) -> None:
         headers = {}
         if token:
             check_header("token", token)
             headers["Authorization"] = f"Bearer {token}"
+        if writer:
+            check_header("writer", writer)
+            headers["Coppice-Writer"] = writer
         shared = transport or HTTP(base_url, tls, timeout), headers, limits, threading.Event()
         super().__init__(shared, f"/t/{segment(tenant)}/v1" if tenant else "/v1")
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, AsyncIterator, Callable, Iterator, TypeVar
 
-from .errors import Conflict
+from .errors import Conflict, Fenced
 from .follow import Follow, Followed
 from .schema import Committed
 from .session import Session
@@ -115,6 +115,6 @@ class _Session(_Threads):
         """Session.follow; the iterator is to be closed, by aclose or async with."""
         return AsyncFollow(await self._run(self._sync.follow, after, partial=partial))
 
-    async def keep_both(self, conflict: Conflict) -> Committed:
-        """Conflict.keep_both of a commit of this session."""
+    async def keep_both(self, conflict: Conflict | Fenced) -> Committed:
+        """Conflict.keep_both, or Fenced.keep_both, of a commit of this session."""
         return await self._run(conflict.keep_both)

@@ -25,6 +25,9 @@ WRITES: dict[str, Callable[[Session], Any]] = {
     "label": lambda s: s.label("e", "here"),
     "compact": lambda s: s.compact("summary"),
     "set_info": lambda s: s.set_info(title="T"),
+    "amend": lambda s: s.amend("e", message={"role": "user", "content": "x"}),
+    "hide": lambda s: s.hide("e"),
+    "rename_branch": lambda s: s.rename_branch("main", "trunk"),
     "claim": lambda s: s.claim(),
     "fork": lambda s: s.fork(),
     "snapshot": lambda s: s.snapshot("t"),
@@ -164,7 +167,7 @@ class AnswersTest(Case):
         log = 200, {}, {"commits": [], "next": "0"}
         for status, code in refusals:
             refusal = problem(status, code)
-            for op, replies in (("fork", (refusal,)), ("delete", (refusal,)), ("label", (log, refusal, log))):
+            for op, replies in (("fork", (refusal,)), ("delete", (refusal,)), ("compact", (log, refusal, log))):
                 with self.subTest(op, code=code):
                     with self.assertRaises(OutcomeUnknown) as caught:
                         WRITES[op](self.session(ConnectionResetError(), *replies))
@@ -196,14 +199,25 @@ class AnswersTest(Case):
         self.assertEqual(self.script.sent[0], self.script.sent[1])
         self.assertEqual(session.base, "c1")
 
-    def test_a_move_without_a_receipt_is_looked_for_in_the_log(self) -> None:
-        event = {**EVENT, "reason": "label", "entries": [{"targetId": "e", "label": "here"}]}
+    def test_a_refusal_after_a_lost_answer_of_a_keyed_write_is_its_own(self) -> None:
+        for refusal, outcome in ((problem(413, "too-large"), "unknown"), (problem(412, "conflict"), "not-applied")):
+            session = self.session(ConnectionResetError(), refusal)
+            with self.assertRaises(CoppiceError) as caught:
+                session.label("e", "here")
+            self.assertEqual((caught.exception.outcome, caught.exception.key != ""), (outcome, True))
+            self.assertEqual(self.script.sent[0], self.script.sent[1])
+
+    def test_a_write_without_a_receipt_is_looked_for_in_the_log(self) -> None:
+        event = {**EVENT, "reason": "compaction", "entries": [{"summary": "S", "firstKeptEntryId": "e"}]}
+
+        def compact(session: Session) -> Any:
+            return session.compact("S", from_="e")
         session = self.session(PAGE, (200, {}, {"commits": [event], "next": "1"}))
-        self.assertEqual(session.label("e", "here")["seq"], 1)
+        self.assertEqual(compact(session)["seq"], 1)
         self.assertEqual(session.base, "c1")
         for wrong in (None, {**event, "commit": ""}, {**event, "seq": True}, {"seq": 1}):
             session = self.session(PAGE, (200, {}, {"commits": [wrong], "next": "1"}))
-            self.assertRaises(OutcomeUnknown, session.label, "e", "here")
+            self.assertRaises(OutcomeUnknown, compact, session)
             self.assertEqual((session.base, session.seq), ("c0", 0))
         session = self.session(PAGE)
         with self.assertRaises(OutcomeUnknown) as caught:

@@ -1,4 +1,4 @@
-"""Moves have no idempotency key: whatever is cut, each is made once, or its outcome is said to be unknown."""
+"""Whatever is cut, a move or an annotation is made once; what has no key is looked for."""
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
@@ -60,6 +60,10 @@ class MovesTest(Case):
         "label": lambda s, ids: s.label(ids[1], "here"),
         "compact": lambda s, ids: s.compact("what was said", from_=ids[4]),
         "set_info": lambda s, ids: s.set_info(title="New", meta={"k": "v"}),
+        "amend": lambda s, ids: s.amend(ids[1], message=user("amended")),
+        "hide": lambda s, ids: s.hide(ids[1]),
+        "rename_branch": lambda s, ids: s.rename_branch("main", "trunk"),
+        "claim": lambda s, ids: s.claim(),
     }
 
     def test_moves_are_made_once_through_cut_connections(self) -> None:
@@ -100,12 +104,6 @@ class MovesTest(Case):
                 self.cut = cut
                 self.assertTrue(forked.delete()["deleted"])
                 self.assertRaises(Deleted, forked.resume)
-                self.cut = cut
-                if cut == 0:  # there is a claim, and it may be another's
-                    self.assertRaises(OutcomeUnknown, session.claim)
-                    session.resume()
-                session.claim()
-                session.commit([user("claimed")])
                 for each in list(self.direct.sessions()):
                     self.direct.session(each["id"]).resume()
 
@@ -130,12 +128,23 @@ class MovesTest(Case):
         def other() -> None:
             handle = self.direct.session(session.id)
             handle.resume()
-            handle.branch(self.ids[1])
+            handle.compact("by another one", from_=self.ids[3])
         self.cut, self.then = -1, other
         with self.assertRaises(OutcomeUnknown) as caught:
-            session.branch(self.ids[2])
+            session.compact("mine", from_=self.ids[2])
         self.assertEqual(caught.exception.outcome, "unknown")
-        self.assertEqual([c["reason"] for c in session.commits()], ["branch", "turn", "create"], "it is not sent again")
+        self.assertEqual([c["reason"] for c in session.commits()], ["compaction", "turn", "create"], "not sent again")
+
+    def test_a_move_that_was_lost_is_made_again_by_its_key(self) -> None:
+        session = self.session()
+        session._limits = Limits(first=0.001, longest=0.001, attempts=1)
+        self.cut = 0
+        with self.assertRaises(OutcomeUnknown) as caught:
+            session.branch(self.ids[2])
+        key, base = caught.exception.key, caught.exception.base
+        self.direct.session(session.id).commit([user("meanwhile")], base="*")
+        moved = self.direct.session(session.id).branch(self.ids[2], key=key, base=base)
+        self.assertEqual((moved["repeated"], moved["head"]), (True, self.ids[2]))
 
     def test_a_move_gives_up(self) -> None:
         session = self.session()

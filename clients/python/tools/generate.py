@@ -39,27 +39,16 @@ NOTES = {
               "given; base=\"*\" commits on whatever is newest.",
     "partial": "None: nothing any more. It is sent once: False says that it failed.",
     "compact": "After a lost answer it is found again only by from_: without it, OutcomeUnknown; resume, and look.",
-    "edit": "The entry has an id from here, by which it is found again after a lost answer.",
     "fork": "The base of the handle stays.",
     "import": "With again it is sent once: after a lost answer it may be there (OutcomeUnknown).",
-    "claim": "After a lost answer nobody can say whose claim the log has: OutcomeUnknown; resume, and claim again.",
+    "claim": "It ends a fence of this handle; its base is then the claim.",
     "snapshot": "The base of the handle stays.",
 }
 
-# The reason of the commit that a move makes, and whether a commit e with the first entry f has its effect. After a
-# lost answer such a commit means that the move was made, by this client or another one. Moves that are not here make none.
+# How a write without a key is found in the log after a lost answer: the reason of its commit, and whether a commit e with
+# the first entry f has its effect. Such a commit means that the write was made, by this client or another one.
 EFFECTS = {
-    "switch": ("branch", 'not f and to in (e["branch"], e["head"])'),
-    "branch": ("branch", 'name in (None, e["branch"]) and (f.get("summary") == summary if summary '
-                         'else not f and e["head"] == (entry or None))'),
-    "edit": ("branch", 'isinstance(message, dict) and f.get("id") == message["id"]'),
-    "changeSession": ("info", '(n := self.info()) and title in (None, n["title"]) and cwd in (None, n["cwd"]) '
-                              'and all(n.get("meta", {}).get(k) == v for k, v in (meta or {}).items())'),
-    "claim": ("claim", "False"),
-    "label": ("label", 'f.get("targetId") == entry and f.get("label", "") == label'),
     "compact": ("compaction", 'from_ and (f.get("summary"), f.get("firstKeptEntryId")) == (summary, from_)'),
-    "rollback": ("rollback", 'self.context_at(to)["leaf"] == e["head"] and '
-                             'self.text("state", at=to) == self.text("state", at="commit:" + e["commit"])'),
 }
 
 
@@ -92,9 +81,12 @@ def fields(schema: dict[str, Any], required: bool) -> dict[str, dict[str, Any]]:
 def typed_dict(name: str, base: str, members: dict[str, dict[str, Any]]) -> str:
     """Return a class; or, where a member is called as a keyword is, a call, which cannot extend another one."""
     if any(keyword.iskeyword(k) for k in members):
-        items = ", ".join(f'"{k}": "{python_type(v)}"' for k, v in members.items())
+        items = [f'"{k}": {json.dumps(python_type(v))}' for k, v in members.items()]
         total = "" if base == "TypedDict" else ", total=False"
-        return f'{name} = TypedDict("{name}", {{{items}}}{total})\n'
+        text = f'{name} = TypedDict("{name}", {{{", ".join(items)}}}{total})'
+        if len(text) > 120:
+            text = f'{name} = TypedDict("{name}", {{\n    ' + ",\n    ".join(items) + f",\n}}{total})"
+        return text + "\n"
     lines = [f"class {name}({base}):"]
     for key, value in members.items():
         lines.append(f"    {key}: {python_type(value)}")
@@ -254,6 +246,11 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
         elif verb == "post" and parts == ["verify"]:
             work = (f'path = self._path("verify")\n        found: {returns} = '
                     f'self._send("POST", path, Want({returns}), {doc}, writes=False).value')
+        elif any(p["in"] == "header" and p["name"] == "Idempotency-Key" for p in op.get("parameters", ())):
+            returns = kind
+            options += ['key: str = ""', 'base: str = ""']
+            work = (f'found: {returns} = self._keyed({answer(op)[0]}, "{verb.upper()}", self._path({sent}), '
+                    f'{doc if ref else None}, key, base, {op["operationId"] == "claim"})')
         else:
             returns = kind
             verb_arg = "" if verb == "post" else f', "{verb.upper()}"'
@@ -264,8 +261,6 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
                 more += f', reason="{reason}", made=made'
                 made = "\n".join(broken(f"            return {effect}"))
                 setup = f"\n        def made(e: Event, f: dict[str, Any]) -> Any:\n{made}\n"
-            if op["operationId"] == "edit":
-                setup = "        message = self._version(message)\n" + setup
             checked = answer(op)[0]
             work = f'found: {returns} = self._move({checked}, "{name_arg}", {doc if ref else None}{verb_arg}{more})'
     head += [o for o in options if o.split(":")[0] in POSITIONAL]
@@ -350,7 +345,8 @@ def operations_module(description: dict[str, Any]) -> str:
     out += ("\n    def _move(\n        self, kind: Any, op: str, body: Any, method: str = \"POST\", reason: str = \"\",\n"
             "        made: Callable[..., Any] | None = None, **query: Any,\n    ) -> Any:\n"
             "        raise NotImplementedError\n"
-            "\n    def _version(self, message: Any) -> Any:\n        raise NotImplementedError\n"
+            "\n    def _keyed(\n        self, kind: Any, method: str, path: str, body: Any, key: str, base: str, claims: bool,\n"
+            "    ) -> Any:\n        raise NotImplementedError\n"
             "\n    def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:\n"
             "        raise NotImplementedError\n")
     return out

@@ -37,6 +37,8 @@ class AsyncSession(_Session):
         claim: bool = False, interrupted: str = INTERRUPTED,
     ) -> Committed:
         """Session.turn."""
+        if not claim:
+            self._sync._open()
         t = Turn(self._sync, await self.resume(create=create), interrupted)
         if claim:
             await self.claim()

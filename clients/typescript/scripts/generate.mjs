@@ -61,8 +61,9 @@ function write(op, method, path, content) {
   const args = body && body !== "NoBody" ? [`body: Schemas["${body}"]`] : [];
   const members = [`method: "${method.toUpperCase()}"`, `path: ${segments(path)}`];
   if (body) members.push(args.length ? "body" : "body: {}");
-  if (has("query", "trash")) members.push("query: { trash: o.trash ? 1 : undefined }");
-  const options = keyed ? "KeyedOptions" : has("query", "trash") ? "WriteOptions & { trash?: boolean }" : "WriteOptions";
+  if (has("query", "trash")) members.push("query: { trash: o.trash ? 1 : undefined, children: o.children ? 1 : undefined }");
+  const flags = " & { trash?: boolean; children?: boolean }";
+  const options = keyed ? "KeyedOptions" : `WriteOptions${has("query", "trash") ? flags : ""}`;
   const result = nameOf(content["application/json"].schema);
   used.add(result);
   return `(${[...args, `o: ${options} = {}`].join(", ")}): Promise<Schemas["${result}"]> ` +

@@ -19,17 +19,21 @@ export class CoppiceError extends Error {
 }
 /** No such session, tenant or path; or the view of rows is gone. */
 export class NotFound extends CoppiceError {}
-/** The session was deleted. Its id is never used again. */
+/** The session was deleted. Only a creation with again uses its id. */
 export class Deleted extends CoppiceError {}
 /** No token, an unknown one, or one without the right; or the server is read-only. */
 export class Unauthorized extends CoppiceError {}
-/** The session was claimed by another agent: nothing was stored, and this one should stop. */
-export class Fenced extends CoppiceError {}
-
-/** Another writer committed first: nothing was stored. */
-export class Conflict extends CoppiceError {
+/** Another writer was ahead of a write: nothing was stored. */
+abstract class Lost extends CoppiceError {
   /** Of a commit: stores the turn as a branch, once however often it is called. The head stays: resume then. */
   keepBoth?: (signal?: AbortSignal) => Promise<Receipt>;
+}
+/** The session was claimed by another agent: nothing was stored, and this one should stop. Its handle refuses writes from
+ * then on, until resume or claim. */
+export class Fenced extends Lost {}
+
+/** Another writer committed first: nothing was stored. */
+export class Conflict extends Lost {
   /** The receipt of that branch, where Session.turn has kept the turn. */
   kept?: Receipt;
   /** The commit that was first, and the entries since the base, at most 100 (problem.more = not all). */

@@ -1,4 +1,4 @@
-import { Conflict, CoppiceError, Deleted, OutcomeUnknown } from "./errors.js";
+import { Conflict, CoppiceError, Deleted, Fenced, OutcomeUnknown } from "./errors.js";
 import { follow, type Event, type FollowOptions } from "./follow.js";
 import { required, SessionOperations, type Query, type Receipt, type Schemas } from "./generated/operations.js";
 import { encode, object, rawItems, rawMembers } from "./json.js";
@@ -20,6 +20,7 @@ const partialTimeout = 5000;
 export class Session extends SessionOperations {
   private partials: Promise<boolean> | undefined; // sends the latest
   private latest: string | undefined;
+  private fence: Fenced | undefined; // that a write met, until resume or claim
   /** base is the commit of the next write: set by resume and by writes, undefined once a turn was kept as a branch. */
   constructor(transport: Transport, readonly id: string, public base?: string) {
     super(transport, ["sessions", id]);
@@ -29,6 +30,7 @@ export class Session extends SessionOperations {
   async resume(o: ReadOptions = {}): Promise<Resumed> {
     const [text, doc] = await this.read(["resume"], {}, o, (text) => [text, object<Resumed>(text, required.Resume, this.id)] as const);
     this.base = doc.commit;
+    this.fence = undefined;
     const raw = (name: string) => rawMembers(text).get(name)!;
     return Object.defineProperties(doc, { rawState: { get: () => raw("state") }, rawContext: { get: () => rawItems(raw("context")) } });
   }
@@ -39,10 +41,12 @@ export class Session extends SessionOperations {
   async commit(entries: readonly unknown[] = [], o: CommitOptions = {}): Promise<Receipt> {
     const { base, signal, key = hex(16), onConflict, ...content } = o;
     signal?.throwIfAborted();
+    if (onConflict !== "keep-fenced") this.open();
     const turn = encode({ entries, ...content });
     const body = (policy: string | undefined) => (policy ? `${turn.slice(0, -1)},"onConflict":${encode(policy)}}` : turn);
     const read = (text: string) => object<Receipt>(text, required.Committed);
-    const request = { ...this.write({ method: "POST", path: ["commits"] }, base), body: body(onConflict), key, read };
+    const on = base ?? this.base ?? (o.create && "*"); // a session that may not be there
+    const request = { ...this.write({ method: "POST", path: ["commits"] }, on), body: body(onConflict), key, read };
     this.latest = undefined;
     await this.partials; // one that came after the commit would be shown for ever
     const send = async (r: Request<Receipt>): Promise<Receipt> => {
@@ -51,7 +55,9 @@ export class Session extends SessionOperations {
         this.base = receipt.kept ? undefined : receipt.commit;
         return receipt;
       } catch (e) {
-        if (e instanceof Conflict) e.keepBoth = (signal) => send({ ...request, body: body("keep-both"), signal });
+        const keep = (policy: string) => (signal?: AbortSignal) => send({ ...request, body: body(policy), signal });
+        if (e instanceof Conflict) e.keepBoth = keep("keep-both");
+        if (e instanceof Fenced) [this.fence, e.keepBoth] = [e, keep("keep-fenced")];
         if (e instanceof OutcomeUnknown) e.retry = (signal) => send({ ...r, signal });
         throw e;
       }
@@ -64,6 +70,7 @@ export class Session extends SessionOperations {
    * if that befalls a commit within fn, the error is thrown with it (Conflict.kept). If fn throws, what was not committed
    * is dropped. undefined = there was nothing to store. */
   async turn<S>(fn: (t: Turn<S>) => Promise<TurnChange | void>, o: TurnOptions<S> = {}): Promise<Receipt | undefined> {
+    if (!o.claim) this.open();
     const turn = await begin(this, o);
     let ended = false;
     try {
@@ -127,7 +134,8 @@ export class Session extends SessionOperations {
   }
 
   protected async move<T>(move: Move, members: readonly string[], o: KeyedOptions, keyed: boolean): Promise<T> {
-    const deletes = move.method === "DELETE";
+    const deletes = move.method === "DELETE", claims = move.path[0] === "claim";
+    if (!claims) this.open();
     const request = {
       ...this.write(move, o.base),
       key: keyed ? (o.key ?? hex(16)) : undefined,
@@ -139,12 +147,19 @@ export class Session extends SessionOperations {
     try {
       const { etag, value } = await this.transport.send(request);
       this.base = etag ?? this.base;
+      if (claims) this.fence = undefined;
       return value;
     } catch (e) {
+      if (e instanceof Fenced) this.fence = e;
       const done = deletes && e instanceof Deleted && e.outcome === "unknown"; // by a try whose answer was lost
       if (!done) throw e;
       return { deleted: true, session: this.id } as T;
     }
+  }
+
+  /** Throws if a write has met a fence since resume or claim. */
+  private open() {
+    if (this.fence) throw new Fenced(this.fence.problem, "not-applied", this.fence);
   }
 
   /** The request of a write on a commit. */

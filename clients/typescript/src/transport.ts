@@ -5,6 +5,8 @@ import type { Problem } from "./generated/operations.js";
 export interface StoreOptions {
   /** Sent as Authorization: Bearer; and the tenant whose store is used, at /t/NAME. */
   token?: string; tenant?: string;
+  /** The name of this client, sent with writes as Coppice-Writer: its own claim does not fence it. */
+  writer?: string;
   /** Replaces the global fetch, for example to trust a certificate authority. */
   fetch?: typeof fetch;
   /** How long a try waits for a byte: 35,000, above the bound of the service for a commit; a stream of events: 45,000. fetch
@@ -64,13 +66,14 @@ const maxTimer = 2 ** 31 - 1;
 
 /** Sends requests: the only place that retries, that decides what is an answer, and that knows what is stored afterwards. */
 export class Transport {
-  readonly o: Required<Omit<StoreOptions, "token" | "tenant" | "fetch">> & StoreOptions;
+  readonly o: Required<Omit<StoreOptions, "token" | "tenant" | "writer" | "fetch">> & StoreOptions;
   private readonly base: string;
   constructor(address: string, o: StoreOptions) {
     const bounds = { timeout: 35_000, silence: 45_000, retryFor: 120_000, maxTries: 40 };
     this.o = { ...bounds, now: Date.now, sleep, random: Math.random, ...o };
     this.base = `${baseOf(address)}${o.tenant === undefined ? "" : `/t/${segment(o.tenant)}`}/v1`;
     if (o.token !== undefined) checkHeader("the token", o.token);
+    if (o.writer !== undefined) checkHeader("the writer", o.writer);
   }
 
   /** Sends a request until the service answers it, within the bounds. */
@@ -156,6 +159,7 @@ export class Transport {
     const headers: Record<string, string> = {};
     if (this.o.token !== undefined) headers["Authorization"] = `Bearer ${this.o.token}`;
     if (r.key !== undefined) headers["Idempotency-Key"] = r.key;
+    if (this.o.writer !== undefined && (r.method ?? "GET") !== "GET") headers["Coppice-Writer"] = this.o.writer;
     if (typeof r.body === "string") headers["Content-Type"] = "application/json";
     Object.assign(headers, r.headers);
     for (const [name, value] of Object.entries(headers)) checkHeader(name, value);

@@ -49,6 +49,7 @@ export const writes: Record<string, Operation> = {
   rollback: (s, o) => s.rollback({ to: "seq:0" }, o), switch: (s, o) => s.switch({ to: "b" }, o), create: (_, o, store) => store.create("new", o),
   delete: (s, o) => s.delete(o), setInfo: (s, o) => s.setInfo({ title: "t" }, o), claim: (s, o) => s.claim(o),
   compact: (s, o) => s.compact({ summary: "s" }, o), label: (s, o) => s.label({ entry: "e", label: "l" }, o),
-  snapshot: (s, o) => s.snapshot({}, o), fork: (s, o) => s.fork({ id: "new" }, o), import: (_, o, store) => store.import("{}", o),
+  amend: (s, o) => s.amend({ entry: "e", message: {} }, o), hide: (s, o) => s.hide({ entry: "e" }, o),
+  renameBranch: (s, o) => s.renameBranch({ branch: "b", name: "c" }, o), snapshot: (s, o) => s.snapshot({}, o), fork: (s, o) => s.fork({ id: "new" }, o), import: (_, o, store) => store.import("{}", o),
 };
-export const keyed = new Set(["commit", "branch", "edit", "rollback", "switch", "create", "label", "claim", "setInfo"]);
+export const keyed = new Set(["commit", "branch", "edit", "rollback", "switch", "create", "label", "claim", "setInfo", "amend", "hide", "renameBranch"]);

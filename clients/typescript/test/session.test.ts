@@ -139,8 +139,61 @@ test("branch, edit, switch, rollback, label, snapshot, fork, compact, info, dele
 test("a claim fences the agent of before", async () => {
   const old = await store.create(), fresh = store.session(old.id);
   await fresh.turn(async (t) => t.append(user("mine")), { claim: true });
-  await assert.rejects(old.commit([user("late")]), Fenced);
-  assert.deepEqual(said((await fresh.resume()).context), ["mine"]);
+  const fenced = await old.commit([user("late")]).catch((e: Fenced) => e) as Fenced;
+  assert.ok(fenced instanceof Fenced);
+  const writes = [() => old.commit([user("late")], { base: "*" }), () => old.switch({ to: "main" }), () => old.delete(),
+    () => old.turn(async (t) => t.append(user("late")))];
+  for (const write of writes) await assert.rejects(write(), Fenced); // nothing is sent
+  assert.ok((await fenced.keepBoth!()).kept);
+  await assert.rejects(old.setInfo({ title: "x" }), Fenced);
+  assert.deepEqual(said((await old.resume()).context), ["mine"]);
+  await old.commit([user("more")]);
+  await fresh.claim({ base: "*" });
+  await assert.rejects(old.setInfo({ title: "x" }), Fenced);
+  await old.claim();
+  await old.resume();
+  await old.commit([user("again")]);
+  assert.deepEqual(said((await fresh.resume()).context), ["mine", "more", "again"]);
+});
+
+test("a writer with a name is not fenced by its own claim", async () => {
+  const named = new Store(plain.url, { ...quick, writer: "one" });
+  const a = await named.create(), b = named.session(a.id);
+  await b.resume();
+  await a.claim();
+  await b.commit([user("mine too")]);
+  assert.deepEqual(said((await a.resume()).context), ["mine too"]);
+});
+
+test("a commit creates its session, moves the head and sets the context", async () => {
+  const s = store.session(`made-${Date.now()}`), create = { title: "T" };
+  const first = await s.commit([user("a"), user("b")], { create });
+  assert.equal(first.created, true);
+  assert.equal((await s.commit([user("c")], { create })).created, undefined);
+  assert.ok((await s.commit([user("B")], { from: first.entries[0]! })).left);
+  assert.deepEqual(said((await s.resume()).context), ["a", "B"]);
+  await s.commit([user("d")], { context: [{ entry: first.entries[1]! }, { message: user("short") }] });
+  assert.deepEqual(said((await s.resume()).context), ["b", "short", "d"]);
+  await s.commit([{ message: user("e"), original: { n: 1 } }], { context: [] });
+  assert.deepEqual(said((await s.resume()).context), ["a", "B", "d", "e"]);
+  await s.delete();
+  await assert.rejects(store.session(s.id).commit([user("x")], { create }), Deleted);
+  await store.session(s.id).commit([user("x")], { create: { again: true } });
+});
+
+test("entries are amended and hidden, branches renamed, children deleted", async () => {
+  const s = await store.create(), { entries: [a, b] } = await s.commit([user("a"), user("b")]);
+  await s.amend({ entry: a!, message: user("A") });
+  await s.hide({ entry: b! });
+  assert.deepEqual(said((await s.resume()).context), ["A"]);
+  await s.amend({ entry: b!, message: null });
+  await s.branch({ entry: a!, name: "side" });
+  await s.renameBranch({ branch: "side", name: "other" });
+  await s.renameBranch({ branch: "main", name: "" });
+  assert.deepEqual((await s.branches()).branches.map((x) => x.name), ["other"]);
+  const child = await store.create(undefined, { parent: s.id, relation: "agent" });
+  assert.deepEqual((await s.delete({ children: true })).children, [child.id]);
+  await assert.rejects(child.resume(), Deleted);
 });
 
 test("a known id is ignored, amended or refused", async () => {

@@ -59,11 +59,15 @@ export interface paths {
         put: operations["createSession"];
         /**
          * Delete a session for good, or into the trash
-         * @description `coppice trash` lists what is in the trash, and restores it.
+         * @description `coppice trash` lists what is in the trash, and restores it. With children=true, sessions that it started are deleted before it, and those that they started, but no forks. If that fails in the middle, left names those that are not deleted, and a repeat continues.
          */
         delete: operations["deleteSession"];
         /** Change title, working directory and metadata */
         patch: operations["changeSession"];
+    };
+    "/v1/sessions/{id}/amend": {
+        /** Replace the content of an entry, for all that read it */
+        post: operations["amend"];
     };
     "/v1/sessions/{id}/blame": {
         /**
@@ -99,7 +103,7 @@ export interface paths {
         get: operations["listCommits"];
         /**
          * Commit entries and state, all or nothing
-         * @description Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept; with keep-fenced also where another client has claimed the session.
+         * @description Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept; with keep-fenced also where another client has claimed the session. An entry may be {message, original}, which keeps what a program has of the message, or {entry, onKnownId}.
          */
         post: operations["commit"];
     };
@@ -160,6 +164,10 @@ export interface paths {
         /** A new session of the path to a target */
         post: operations["fork"];
     };
+    "/v1/sessions/{id}/hide": {
+        /** Leave an entry out of contexts, paths and trees; amend shows it again */
+        post: operations["hide"];
+    };
     "/v1/sessions/{id}/label": {
         /** Name an entry for people; the head stays */
         post: operations["label"];
@@ -185,6 +193,10 @@ export interface paths {
          * @description No commit: the next one ends it.
          */
         post: operations["partial"];
+    };
+    "/v1/sessions/{id}/rename-branch": {
+        /** Rename a branch, or remove its name */
+        post: operations["renameBranch"];
     };
     "/v1/sessions/{id}/resume": {
         /** What an agent needs to continue: state, context, head. One read of the store */
@@ -257,6 +269,11 @@ export interface components {
             session?: string;
             /** @description the tenant of the path; empty: none */
             tenant: string;
+        };
+        AmendBody: {
+            entry: string;
+            /** @description or an entry of its type; null = as it was appended */
+            message?: unknown;
         };
         BlameList: {
             /** @description newest first */
@@ -381,14 +398,18 @@ export interface components {
             branch: string;
             /** @description id of that commit */
             commit: string;
+            /** @description the commit created the session; only over HTTP */
+            created?: boolean;
             /** @description ids of the entries that were stored, in their order */
             entries: string[];
             /** @description the entry from which the next one grows that is made on this commit */
             head: string | null;
             /** @description requests to the backend */
             io: components["schemas"]["IO"];
-            /** @description the branch on which it was stored, as another writer was first */
+            /** @description the branch of a commit that lost to another writer */
             kept?: string;
+            /** @description of a commit with from: the branch that was left */
+            left?: string;
             /** @description a commit with this key existed, and nothing was stored */
             repeated?: boolean;
             /**
@@ -462,6 +483,12 @@ export interface components {
             system?: unknown;
             thinkingLevel: string;
         };
+        ContextItem: {
+            /** @description the entry that contains it, or */
+            entry?: string;
+            /** @description the message itself */
+            message?: unknown;
+        };
         CostAt: {
             /**
              * Format: double
@@ -499,6 +526,8 @@ export interface components {
             usage: components["schemas"]["Tokens"];
         };
         Deleted: {
+            /** @description sessions that were deleted with it; only over HTTP */
+            children?: string[];
             deleted: boolean;
             session: string;
             /** @description the item that was created in the trash */
@@ -609,6 +638,9 @@ export interface components {
         };
         Health: {
             status: string;
+        };
+        HideBody: {
+            entry: string;
         };
         IO: {
             /** Format: int64 */
@@ -847,12 +879,18 @@ export interface components {
             seq: number;
         };
         NewCommit: {
+            /** @description for the model; none = derived again */
+            context?: components["schemas"]["ContextItem"][];
+            /** @description session to create, if there is none */
+            create?: components["schemas"]["NewSession"];
             /** @description documents by name; null removes */
             docs?: {
                 [key: string]: unknown;
             };
             /** @description messages of any provider, or entries */
             entries?: unknown[];
+            /** @description entry to move the head to; empty = before all */
+            from?: string;
             /** @description as state, of the conversation manager */
             manager?: unknown;
             /** @enum {string} */
@@ -864,6 +902,8 @@ export interface components {
             state?: unknown;
         };
         NewSession: {
+            /** @description also under the id of a deleted session */
+            again?: boolean;
             cwd?: string;
             meta?: {
                 [key: string]: string;
@@ -940,6 +980,8 @@ export interface components {
             entries?: unknown[];
             /** @description what to do */
             hint?: string;
+            /** @description of a deletion with children: what is not deleted */
+            left?: string[];
             /** @description of conflict: entries are not all */
             more?: boolean;
             /** Format: int64 */
@@ -981,6 +1023,11 @@ export interface components {
             problems?: components["schemas"]["ReportedProblem"][];
             /** @description newest first; one that was repeated directly is listed once */
             prompts: components["schemas"]["Prompt"][];
+        };
+        RenameBody: {
+            branch: string;
+            /** @description its new name; empty removes the name, and the entries stay */
+            name: string;
         };
         ReportedProblem: {
             /** @description what went wrong, for programs */
@@ -1645,6 +1692,8 @@ export interface operations {
             query?: {
                 /** @description keep a copy in the trash of the server */
                 trash?: boolean;
+                /** @description delete the sessions that it started too */
+                children?: boolean;
             };
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
@@ -1682,6 +1731,35 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["SessionChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Moved"];
+                };
+            };
+        };
+    };
+    amend: {
+        parameters: {
+            header?: {
+                /** @description the commit that this was made on; default * = the newest */
+                "If-Match"?: string;
+                /** @description stored once however often sent; 1,024 are known */
+                "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
+            };
+            path: {
+                /** @description the session's id */
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AmendBody"];
             };
         };
         responses: {
@@ -2218,6 +2296,35 @@ export interface operations {
             };
         };
     };
+    hide: {
+        parameters: {
+            header?: {
+                /** @description the commit that this was made on; default * = the newest */
+                "If-Match"?: string;
+                /** @description stored once however often sent; 1,024 are known */
+                "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
+            };
+            path: {
+                /** @description the session's id */
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HideBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Moved"];
+                };
+            };
+        };
+    };
     label: {
         parameters: {
             header?: {
@@ -2328,6 +2435,35 @@ export interface operations {
         responses: {
             /** @description No Content */
             204: {
+            };
+        };
+    };
+    renameBranch: {
+        parameters: {
+            header?: {
+                /** @description the commit that this was made on; default * = the newest */
+                "If-Match"?: string;
+                /** @description stored once however often sent; 1,024 are known */
+                "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
+            };
+            path: {
+                /** @description the session's id */
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Moved"];
+                };
             };
         };
     };

@@ -49,11 +49,13 @@ export abstract class SessionOperations extends Requests {
   /** Makes a write that is no commit of entries. keyed = it is made once, under a key. */
   protected abstract move<T>(move: Move, required: readonly string[], o: KeyedOptions, keyed: boolean): Promise<T>;
   /** Delete a session for good, or into the trash. */
-  delete(o: WriteOptions & { trash?: boolean } = {}): Promise<Schemas["Deleted"]> { return this.move({ method: "DELETE", path: [], query: { trash: o.trash ? 1 : undefined } }, required.Deleted, o, false); }
+  delete(o: WriteOptions & { trash?: boolean; children?: boolean } = {}): Promise<Schemas["Deleted"]> { return this.move({ method: "DELETE", path: [], query: { trash: o.trash ? 1 : undefined, children: o.children ? 1 : undefined } }, required.Deleted, o, false); }
   /** The summary of a session; its ETag is the newest commit. */
   info(o: ReadOptions = {}): Promise<Schemas["Session"]> { return this.get(required.Session, [], {}, o); }
   /** Change title, working directory and metadata. */
   setInfo(body: Schemas["SessionChange"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "PATCH", path: [], body }, required.Moved, o, true); }
+  /** Replace the content of an entry, for all that read it. */
+  amend(body: Schemas["AmendBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["amend"], body }, required.Moved, o, true); }
   /** Which commits changed a value of the state. */
   blame(query: Query<"blame"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["BlameList"]["changes"][number]> { return this.pages("changes", ["blame"], query, o); }
   /** The bytes of an image, or a range of them. */
@@ -84,6 +86,8 @@ export abstract class SessionOperations extends Requests {
   entries(query: Query<"listEntries"> = {}, o: ReadOptions = {}): AsyncGenerator<RawJSON> { return this.pages("entries", ["entries"], query, o, true); }
   /** One entry, as amendments have it. */
   entry(entry: string, query: Query<"getEntry"> = {}, o: ReadOptions = {}): Promise<RawJSON> { return this.raw(["entries", entry], query, o); }
+  /** Leave an entry out of contexts, paths and trees; amend shows it again. */
+  hide(body: Schemas["HideBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["hide"], body }, required.Moved, o, true); }
   /** Name an entry for people; the head stays. */
   label(body: Schemas["LabelBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["label"], body }, required.Moved, o, true); }
   /** Labels of entries. */
@@ -92,6 +96,8 @@ export abstract class SessionOperations extends Requests {
   map(query: Query<"map"> = {}, o: ReadOptions = {}): Promise<Schemas["TreeMap"]> { return this.get(required.TreeMap, ["map"], query, o); }
   /** The session as it was imported, byte for byte. */
   original(o: ReadOptions = {}): Promise<Response> { return this.file(["application/octet-stream"], ["original"], {}, o); }
+  /** Rename a branch, or remove its name. */
+  renameBranch(body: Schemas["RenameBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["rename-branch"], body }, required.Moved, o, true); }
   /** Restore state, context and head as they were. */
   rollback(body: Schemas["TargetBody"], o: KeyedOptions = {}): Promise<Schemas["Rollback"]> { return this.move({ method: "POST", path: ["rollback"], body }, required.Rollback, o, true); }
   /** The tree as it is drawn, a stretch of rows at a time. */
