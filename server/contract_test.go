@@ -303,7 +303,7 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 		switch c.headers = []string{"If-Match: " + s.first}; op.OperationID {
 		case "createSession":
 			c.id, c.headers = s.id, []string{"If-None-Match: *"}
-		case "claim", "label", "amend", "hide", "renameBranch", "changeSession": // they conflict with nothing: no commit's tag
+		case "claim", "label", "amend", "hide", "renameBranch", "changeSession": // they conflict with no commit
 			c.headers = []string{"If-Match: none"}
 		}
 	case http.StatusRequestEntityTooLarge:
