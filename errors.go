@@ -3,8 +3,8 @@ package coppice
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice/backend"
@@ -18,19 +18,19 @@ import (
 // backend.ErrTooLarge and backend.ErrNoCAS. With any of them but ErrCommitUnknown nothing was applied: the handle is as
 // it was before the call, which may be made again.
 var (
-	ErrConflict      = errors.New("coppice: another writer committed first")
-	ErrFenced        = errors.New("coppice: another writer claimed the session")
-	ErrCommitUnknown = errors.New("coppice: outcome of the commit is unknown")
-	ErrCorrupt       = errors.New("coppice: corrupt")
-	ErrReadOnly      = errors.New("coppice: read-only session")
-	ErrKeyReused     = errors.New("coppice: the idempotency key belongs to another turn")
-	ErrInDoubt       = errors.New("coppice: an earlier commit of this handle is in doubt")
-	ErrUncommitted   = errors.New("coppice: entries of this handle are not committed")
-	ErrDeleted       = errors.New("coppice: session was deleted") // fs.ErrNotExist too
+	ErrConflict      = journal.ErrConflict    // another writer committed first
+	ErrFenced        = journal.ErrFenced      // another writer claimed the session
+	ErrCommitUnknown = journal.ErrUnknown     // outcome of the commit is unknown
+	ErrCorrupt       = store.ErrCorrupt       // bytes are not what they must be
+	ErrReadOnly      = journal.ErrReadOnly    // read-only session
+	ErrKeyReused     = journal.ErrKeyReused   // the idempotency key belongs to another turn
+	ErrInDoubt       = journal.ErrInDoubt     // an earlier commit of this handle is in doubt
+	ErrUncommitted   = journal.ErrUncommitted // entries of this handle are not committed
+	ErrDeleted       = store.ErrDeleted       // session was deleted: fs.ErrNotExist too
 
 	// ErrDeleteUnfinished is of Delete and DeleteAt: the session is deleted, but not all of its objects are removed,
 	// or, if it is ErrCommitUnknown too, it is unknown whether the session is deleted.
-	ErrDeleteUnfinished = errors.New("coppice: the deletion was not finished")
+	ErrDeleteUnfinished = journal.ErrUnfinished
 )
 
 // Error is what every failed operation returns (errors.As); errors.Is finds the sentinel and the
@@ -91,36 +91,6 @@ var hints = []struct {
 	{context.DeadlineExceeded, "nothing was changed; call again with more time"},
 }
 
-// causes translate what the journal reports into this package's sentinels.
-var causes = []struct{ from, to error }{
-	{journal.ErrConflict, ErrConflict},
-	{journal.ErrUnfinished, ErrDeleteUnfinished},
-	{journal.ErrFenced, ErrFenced},
-	{journal.ErrUnknown, ErrCommitUnknown},
-	{store.ErrCorrupt, ErrCorrupt},
-	{journal.ErrReadOnly, ErrReadOnly},
-	{journal.ErrInDoubt, ErrInDoubt},
-	{store.ErrDeleted, ErrDeleted},
-	{journal.ErrKeyReused, ErrKeyReused},
-	{journal.ErrUncommitted, ErrUncommitted},
-}
-
-// sentinel puts sentinels of this package on top of a cause, whose text already says them.
-type sentinel struct {
-	is  []error // the first has the text
-	err error
-}
-
-func (s *sentinel) Error() string {
-	text := s.err.Error()
-	if own := strings.TrimPrefix(s.is[0].Error(), "coppice: "); !strings.Contains(text, own) {
-		return own + ": " + text
-	}
-	return text
-}
-
-func (s *sentinel) Unwrap() []error { return append(slices.Clone(s.is), s.err) }
-
 // fail makes the error of an operation. It keeps one that is made already.
 func fail(op, id string, err error) error {
 	if err == nil {
@@ -133,17 +103,11 @@ func fail(op, id string, err error) error {
 	if f, ok := errors.AsType[*store.Failure](err); ok {
 		e.Winner, e.Gone, e.Commit, e.Object, e.Offset = f.Winner, f.Gone, f.Commit, f.Object, f.Offset
 	}
-	var is []error // a commit in doubt that met damage is both
-	for _, c := range causes {
-		if errors.Is(err, c.from) {
-			is = append(is, c.to)
-		}
-	}
-	if is != nil {
-		e.Err = &sentinel{is, err}
-	}
 	if limit, ok := errors.AsType[*codec.LimitError](err); ok {
-		e.Object, e.Err = limit.What, &sentinel{[]error{backend.ErrTooLarge}, err}
+		e.Object = limit.What
+		if !errors.Is(err, backend.ErrTooLarge) {
+			e.Err = fmt.Errorf("%w: %w", backend.ErrTooLarge, err)
+		}
 	}
 	if text, ok := errors.AsType[*codec.TextError](err); ok {
 		e.Object, e.Offset = text.What, text.Offset
@@ -156,6 +120,3 @@ func fail(op, id string, err error) error {
 	}
 	return e
 }
-
-// stopped reports whether an iteration ended because its consumer had enough.
-func stopped(err error) bool { return errors.Is(err, errStop) }

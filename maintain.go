@@ -3,6 +3,7 @@ package coppice
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/coppice-go/coppice/internal/check"
@@ -76,7 +77,10 @@ func (s *Store) maintain(op, id string, run func(cfg journal.Config) (check.Repo
 func problem(op string, p *check.Problem) *Error {
 	e := &Error{Op: op, Session: p.Session, Object: p.Object, Offset: p.Offset, Err: p}
 	if p.Kind.Damage() {
-		e.Err, e.Hint = &sentinel{[]error{ErrCorrupt}, p}, "run repair; what is intact can still be read"
+		e.Hint = "run repair; what is intact can still be read"
+		if !errors.Is(p, ErrCorrupt) {
+			e.Err = fmt.Errorf("%w: %w", ErrCorrupt, p)
+		}
 	}
 	return e
 }

@@ -85,7 +85,7 @@ func iterate[T any](
 		if err == nil {
 			err = f(yield)
 		}
-		if err != nil && !stopped(err) {
+		if err != nil && !errors.Is(err, errStop) {
 			var zero T
 			yield(zero, s.fail(op, err))
 		}
