@@ -115,30 +115,17 @@ func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*stat
 		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key,
 		Self: o.Self(),
 	}
-	st := &state.State{HeadOrd: -1, Next: p.First, Key: p.Key, Self: o.Self(), Opening: true}
-	st.Begins(o.Header)
-	st.Summary.ID = a.cfg.Session
-	st.Plain = []checkpoint.PlainRef{ref}
-	first, kept := true, false
-	segment.Scan(raw[o.Size:], p.Key, o.Self(), func(s segment.Commit) bool {
-		first, kept = false, state.Kept(&s.Record)
-		if b := s.Record.Base; b != nil {
-			st.BeginAt(b)
-		}
-		if p.First == 0 {
-			own := state.Rules{Profile: a.cfg.Profile, MaxBytes: a.cfg.MaxBytes}
-			st.Window = state.RulesOf(s.Record.Base, own).Empty()
-		}
-		return false
-	})
-	if first && p.First == 0 {
+	own := state.Rules{Profile: a.cfg.Profile, MaxBytes: a.cfg.MaxBytes}
+	st, first := state.Opened(a.cfg.Session, &o, raw[o.Size:], own)
+	if first == nil && p.First == 0 {
 		// A session's first segment is made with commit 0 in it, at once: without one it is damaged, and the
 		// session is there all the same.
 		return nil, store.Corrupt(key, int64(o.Size), codec.ErrChecksum)
 	}
-	if first || kept { // what the session's document is, only the segment before says
+	if first == nil || state.Kept(first) { // what the session's document is, only the segment before says
 		return nil, nil
 	}
+	st.Plain = []checkpoint.PlainRef{ref}
 	now, _, err := a.playFrom(ctx, st, raw[o.Size:])
 	return now, err
 }

@@ -255,13 +255,13 @@ func (a *appendStrategy) playFrom(
 ) (now *state.State, rest int64, err error) {
 	const rollsMax = 1 << 16
 	for range rollsMax {
-		now, next, good, err := a.replay(st, data)
+		now, next, end, err := st.Play(data)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, store.Corrupt(a.activeKey(st), st.Active().Bytes+int64(end), err)
 		}
 		st = now
 		if next == "" {
-			return st, int64(len(data) - good), nil
+			return st, int64(len(data) - end), nil
 		}
 		if st, data, err = a.enter(ctx, st, next); err != nil {
 			return nil, 0, err
@@ -269,24 +269,6 @@ func (a *appendStrategy) playFrom(
 	}
 	return nil, 0, store.Corrupt(a.activeKey(st), 0,
 		fmt.Errorf("%d segments roll over to one another: %w", rollsMax, codec.ErrLimit))
-}
-
-// replay advances st over the commits of one segment's bytes; next names the segment that goes on, good is where they
-// end. A losing turn's line counts too: it moves nothing.
-func (a *appendStrategy) replay(st *state.State, data []byte) (now *state.State, next string, good int, err error) {
-	now, start := st, st.Active().Bytes
-	good = segment.Scan(data, st.Key, st.Self, func(s segment.Commit) bool {
-		advanced, aerr := now.Follows(&s)
-		if aerr != nil {
-			err = store.Corrupt(a.activeKey(st), start+int64(s.End), aerr)
-			return false
-		}
-		now, next = advanced, s.Record.Next
-		now.Unsure = nil // its writer confirmed all before it
-		now.Durable = max(now.Durable, s.Record.Synced)
-		return next == ""
-	})
-	return now, next, good, err
 }
 
 // enter opens the segment that the last commit of st rolled over to.

@@ -14,7 +14,6 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // remake writes commits of a damaged part of the log again: the same entries under the same ordinals, the same commits
@@ -38,26 +37,13 @@ func after(cfg journal.Config, seg layout.Segment, raw []byte) (*state.State, er
 	if err != nil {
 		return nil, store.Corrupt(seg.PlainKey(cfg.Session), 0, err)
 	}
-	st := &state.State{HeadOrd: -1, Next: seg.First, Key: o.Prelude.Key, Self: o.Self()}
-	st.Begins(o.Header)
-	st.Summary.ID = cfg.Session
-	segment.Scan(raw[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {
-		if b := c.Record.Base; b != nil {
-			st.BeginAt(b)
-			if seg.First == 0 {
-				st.Window = state.RulesOf(b, state.Rules{Profile: cfg.Profile, MaxBytes: cfg.MaxBytes}).Empty()
-			}
-		}
-		next, aerr := st.Follows(&c)
-		if aerr != nil {
-			err = store.Corrupt(seg.PlainKey(cfg.Session), int64(o.Size+c.End), aerr)
-			return false
-		}
-		st = next
-		return true
-	})
+	st, _ := state.Opened(cfg.Session, &o, raw[o.Size:], state.Rules{Profile: cfg.Profile, MaxBytes: cfg.MaxBytes})
+	st, _, end, err := st.Play(raw[o.Size:])
+	if err != nil {
+		return nil, store.Corrupt(seg.PlainKey(cfg.Session), int64(o.Size+end), err)
+	}
 	st.Tail, st.TailBytes = nil, 0
-	return st, err
+	return st, nil
 }
 
 // begin starts to write the part that begins with ordinal first and commit seq. before is the state at that place;
@@ -65,10 +51,8 @@ func after(cfg journal.Config, seg layout.Segment, raw []byte) (*state.State, er
 func begin(cfg journal.Config, before *state.State, header []byte, first, seq, epoch uint64) (*remake, error) {
 	r := &remake{cfg: cfg, from: seq}
 	r.store, r.past = journal.Tools(cfg)
-	st := &state.State{HeadOrd: -1, Doc: checkpoint.Document{Branch: "main"}, Self: segment.GenesisSelf(header)}
-	st.Summary.ID, st.Summary.Branch, st.Since = cfg.Session, "main", cfg.Since
-	st.Begins(header)
-	st.Window = transcript.NewWorkingContext(cfg.Profile, cfg.MaxBytes)
+	st := state.Genesis{Header: header}.State(cfg.Session, cfg.Profile, cfg.MaxBytes)
+	st.Since = cfg.Since
 	if before != nil {
 		next := *before
 		if st = &next; len(st.Header) == 0 { // only the first segment has it

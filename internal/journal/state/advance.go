@@ -187,9 +187,9 @@ func (st *State) rebase(b *checkpoint.Base) {
 	st.Meta, st.Summary.Meta = b.Meta, b.Meta.Apply(st.Summary.Meta)
 }
 
-// BeginAt takes the head on which a keyframe's commit was made, where nothing earlier is known: the branch that it was
+// beginAt takes the head on which a keyframe's commit was made, where nothing earlier is known: the branch that it was
 // on names it.
-func (st *State) BeginAt(b *checkpoint.Base) {
+func (st *State) beginAt(b *checkpoint.Base) {
 	st.HeadOrd = b.HeadOrd
 	for i := range b.Branches {
 		if b.Branches[i].Ord == b.HeadOrd {
@@ -362,4 +362,46 @@ func (st *State) Follows(c *segment.Commit) (*State, error) {
 			c.Record.Epoch, st.Summary.Seq, codec.ErrFormat)
 	}
 	return Advance(st, c, nil)
+}
+
+// Opened returns the state before the first commit of a segment, as far as that commit determines it. data are the
+// bytes after the opening, or is as in RulesOf. first is that commit; nil = nothing is committed to the segment.
+func Opened(session string, o *segment.Opening, data []byte, or Rules) (st *State, first *checkpoint.Record) {
+	p := &o.Prelude
+	st = &State{HeadOrd: -1, Next: p.First, Key: p.Key, Self: o.Self(), Opening: true}
+	st.Begins(o.Header)
+	st.Summary.ID = session
+	segment.Scan(data, p.Key, st.Self, func(c segment.Commit) bool {
+		first = &c.Record
+		if first.Base != nil {
+			st.beginAt(first.Base)
+		}
+		if p.First == 0 {
+			st.Window = RulesOf(first.Base, or).Empty()
+		}
+		return false
+	})
+	return st, first
+}
+
+// Play advances st over the commits in data, the bytes after it in its segment. A losing turn's line counts too: it
+// moves nothing. next names the segment that the last commit rolls over to, end is the offset after it. If a commit
+// does not follow, the error is of the one that ends at end.
+func (st *State) Play(data []byte) (now *State, next string, end int, err error) {
+	now = st
+	good := segment.Scan(data, st.Key, st.Self, func(c segment.Commit) bool {
+		advanced, aerr := now.Follows(&c)
+		if aerr != nil {
+			end, err = c.End, aerr
+			return false
+		}
+		now, next = advanced, c.Record.Next
+		now.Unsure = nil // its writer confirmed all before it
+		now.Durable = max(now.Durable, c.Record.Synced)
+		return next == ""
+	})
+	if err == nil {
+		end = good
+	}
+	return now, next, end, err
 }

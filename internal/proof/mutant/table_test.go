@@ -209,7 +209,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rebuild-without-kept-heads", broken: "a branch that was left by a segment's first commit loses its head",
-		edits: []edit{{"internal/journal/append_rebuild.go", "\t\t\tst.BeginAt(b)\n", "\t\t\tst.HeadOrd = b.HeadOrd\n"}},
+		edits: []edit{{"internal/journal/state/advance.go", "\t\t\tst.beginAt(first.Base)\n", "\t\t\tst.HeadOrd = first.Base.HeadOrd\n"}},
 		suite: "journal", pkg: "internal/journal", run1: "TestRebuildLosesNothing", want: "(-with, +without a checkpoint)",
 	},
 	{
