@@ -110,14 +110,9 @@ func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*stat
 	if err != nil {
 		return nil, err
 	}
-	p := &o.Prelude
-	ref := checkpoint.PlainRef{
-		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key,
-		Self: o.Self(),
-	}
 	own := state.Rules{Profile: a.cfg.Profile, MaxBytes: a.cfg.MaxBytes}
 	st, first := state.Opened(a.cfg.Session, &o, raw[o.Size:], own)
-	if first == nil && p.First == 0 {
+	if first == nil && seg.First == 0 {
 		// A session's first segment is made with commit 0 in it, at once: without one it is damaged, and the
 		// session is there all the same.
 		return nil, store.Corrupt(key, int64(o.Size), codec.ErrChecksum)
@@ -125,9 +120,18 @@ func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*stat
 	if first == nil || state.Kept(first) { // what the session's document is, only the segment before says
 		return nil, nil
 	}
-	st.Plain = []checkpoint.PlainRef{ref}
+	st.Plain = []checkpoint.PlainRef{plainRef(seg, &o)}
 	now, _, err := a.playFrom(ctx, st, raw[o.Size:])
 	return now, err
+}
+
+// plainRef refers to a plain segment in which nothing is committed yet.
+func plainRef(seg layout.Segment, o *segment.Opening) checkpoint.PlainRef {
+	p := &o.Prelude
+	return checkpoint.PlainRef{
+		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key,
+		Self: o.Self(),
+	}
 }
 
 // withHistory completes a rebuilt state by the segments before it and the session header.
@@ -237,10 +241,7 @@ func (a *appendStrategy) describe(ctx context.Context, seg layout.Segment) (desc
 		return described{}, store.Corrupt(key, 0, err)
 	}
 	o := &c.Opening
-	d := described{header: o.Header, keys: c.Keys, plain: checkpoint.PlainRef{
-		Name: seg.Name(), First: seg.First, FirstSeq: o.Prelude.FirstSeq, Bytes: int64(o.Size), Epoch: seg.Epoch,
-		Key: o.Prelude.Key,
-	}}
+	d := described{header: o.Header, keys: c.Keys, plain: plainRef(seg, o)}
 	ref := &d.plain
 	ref.Count, ref.Bytes, ref.Self = uint64(len(c.Lines)), int64(c.End), c.Self
 	if !isSealed {

@@ -278,31 +278,15 @@ func (a *appendStrategy) enter(ctx context.Context, st *state.State, name string
 		return nil, nil,
 			store.Corrupt(a.activeKey(st), st.Active().Bytes, fmt.Errorf("next segment %q: %w", name, codec.ErrFormat))
 	}
-	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
-	if errors.Is(err, fs.ErrNotExist) { // sealed between two looks, or lost
-		raw, key, _, err = a.store.SegmentRaw(ctx, seg)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = store.Corrupt(key, 0,
-			fmt.Errorf("%s rolls over to it, but it is missing: %w", st.Active().Name, codec.ErrFormat))
-	}
+	raw, key, _, o, err := a.linked(ctx, seg)
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := segment.ParseOpening(raw, seg.First == 0)
-	if err != nil {
-		return nil, nil, store.Corrupt(key, 0, err)
-	}
-	p := &o.Prelude
-	if p.PrevName != st.Active().Name || p.PrevSelf != st.Self || p.First != st.Next || p.Session != a.cfg.Session {
+	if p := &o.Prelude; p.PrevName != st.Active().Name || p.PrevSelf != st.Self || p.First != st.Next {
 		return nil, nil,
 			store.Corrupt(key, 0, fmt.Errorf("it does not continue %s: %w", st.Active().Name, codec.ErrFormat))
 	}
-	ref := checkpoint.PlainRef{
-		Name: name, First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key,
-		Self: p.PrevSelf,
-	}
-	next := st.Rolled(ref)
+	next := st.Rolled(plainRef(seg, &o))
 	if st.Durable < st.Active().Bytes {
 		next.Unsure = append(slices.Clone(st.Unsure),
 			state.Span{Key: a.activeKey(st), From: st.Durable, End: st.Active().Bytes})
