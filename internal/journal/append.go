@@ -59,10 +59,10 @@ func (a *appendStrategy) activeKey(st *state.State) string {
 }
 
 // Prepare begins a new session's first segment, or confirms what the batch builds upon.
-func (a *appendStrategy) Prepare(ctx context.Context, c *Composer, _ sealing) error {
-	st := c.Next
+func (a *appendStrategy) Prepare(ctx context.Context, req *request, _ sealing) error {
+	st := req.next
 	if st.Active() == nil {
-		return a.begin(c)
+		return a.begin(req)
 	}
 	if st.Missing > st.Summary.Seq {
 		return a.endsEarly(st, st.Missing)
@@ -74,7 +74,7 @@ func (a *appendStrategy) Prepare(ctx context.Context, c *Composer, _ sealing) er
 	if err != nil {
 		return err
 	}
-	c.Next, c.Synced = st, st.Durable
+	req.next, req.synced = st, st.Durable
 	return nil
 }
 
@@ -133,14 +133,14 @@ func (a *appendStrategy) hardenSealed(ctx context.Context, plain string) (bool, 
 }
 
 // begin composes the start of a session's first segment.
-func (a *appendStrategy) begin(c *Composer) error {
-	next := *c.Next
-	ref, lines, err := a.newSegment(&next, layout.Segment{Epoch: c.Epoch, Rnd: layout.FirstRandom}, 0)
+func (a *appendStrategy) begin(req *request) error {
+	next := *req.next
+	ref, lines, err := a.newSegment(&next, layout.Segment{Epoch: req.epoch, Rnd: layout.FirstRandom}, 0)
 	if err != nil {
 		return err
 	}
 	next.Plain, next.Key = []checkpoint.PlainRef{ref}, ref.Key
-	c.Next, c.Bytes = &next, lines
+	req.next, req.bytes = &next, lines
 	return nil
 }
 
@@ -178,21 +178,22 @@ func (a *appendStrategy) newSegment(
 }
 
 // Publish appends what was composed to the active segment, iff that ends where base does.
-func (a *appendStrategy) Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error) {
+func (a *appendStrategy) Publish(ctx context.Context, req *request) (*state.State, error) {
+	base := req.base
 	begun := base.Active() == nil
-	if err := a.fits(c.Next); err != nil {
+	if err := a.fits(req.next); err != nil {
 		return nil, err
 	}
-	if err := a.roll(ctx, c); err != nil {
+	if err := a.roll(ctx, req); err != nil {
 		return nil, err
 	}
-	c.Size = len(c.Bytes)
-	next := c.Next
+	req.size = len(req.bytes)
+	next := req.next
 	next.Batches++
 	if begun {
-		return a.create(ctx, c)
+		return a.create(ctx, req)
 	}
-	info, err := a.b.Append(ctx, a.activeKey(base), base.Active().Bytes, c.Bytes)
+	info, err := a.b.Append(ctx, a.activeKey(base), base.Active().Bytes, req.bytes)
 	switch {
 	case err == nil:
 		if next.Active().Name == base.Active().Name {
@@ -206,13 +207,13 @@ func (a *appendStrategy) Publish(ctx context.Context, base *state.State, c *Comp
 }
 
 // Resend appends what is missing of a request behind its first k lines, which are there.
-func (a *appendStrategy) Resend(ctx context.Context, c *Composer, now *state.State, k int) (*state.State, error) {
+func (a *appendStrategy) Resend(ctx context.Context, req *request, now *state.State, k int) (*state.State, error) {
 	if now.Summary.Commit == "" {
-		return a.create(ctx, c)
+		return a.create(ctx, req)
 	}
-	p, next := c.Bytes, *c.Next
+	p, next := req.bytes, *req.next
 	if k > 0 {
-		p = p[c.Lines[k-1].End:]
+		p = p[req.lines[k-1].end:]
 	}
 	info, err := a.b.Append(ctx, a.activeKey(now), now.Active().Bytes, p)
 	switch {
@@ -262,9 +263,9 @@ func (a *appendStrategy) unchanged(ctx context.Context, base *state.State) error
 }
 
 // create writes a session's first segment: that is the creation of the session.
-func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State, error) {
-	next := c.Next
-	first := layout.Segment{Epoch: c.Epoch, Rnd: layout.FirstRandom}
+func (a *appendStrategy) create(ctx context.Context, req *request) (*state.State, error) {
+	next := req.next
+	first := layout.Segment{Epoch: req.epoch, Rnd: layout.FirstRandom}
 	o, _, err := a.store.Checkpoint(ctx)
 	switch {
 	case err == nil:
@@ -282,7 +283,7 @@ func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State,
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, notApplied("create", a.cfg.Session, err)
 	}
-	err = a.store.Create(ctx, first.PlainKey(a.cfg.Session), c.Bytes)
+	err = a.store.Create(ctx, first.PlainKey(a.cfg.Session), req.bytes)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil, a.taken(false)
@@ -339,23 +340,23 @@ func (a *appendStrategy) taken(deleted bool) error {
 // roll closes the active segment with the batch where that makes it large enough: the next segment is
 // created first, and the last commit line of the batch names it. So there is one chain, and a stale
 // writer meets a changed length.
-func (a *appendStrategy) roll(ctx context.Context, c *Composer) error {
-	st := c.Next
+func (a *appendStrategy) roll(ctx context.Context, req *request) error {
+	st := req.next
 	l := &a.cfg.Limits
 	ref := st.Active()
 	full := ref.Bytes >= l.RollBytes || ref.Count >= uint64(l.RollEntries)
-	if !full && !c.MustRoll || st.Summary.Tombstone { // nothing follows the end of a session
+	if !full && !req.step.rolls() || st.Summary.Tombstone { // nothing follows the end of a session
 		return nil
 	}
 	rnd, err := a.store.Random()
 	if err != nil {
 		return notApplied("roll", a.cfg.Session, err)
 	}
-	name := layout.Segment{First: st.Next + 1, Epoch: c.Epoch, Rnd: rnd}
-	if err := c.Roll(name.Name()); err != nil {
+	name := layout.Segment{First: st.Next + 1, Epoch: req.epoch, Rnd: rnd}
+	if err := req.roll(name.Name()); err != nil {
 		return notApplied("roll", a.cfg.Session, err)
 	}
-	next := *c.Next
+	next := *req.next
 	opened, lines, err := a.newSegment(&next, name, next.Summary.Seq+1)
 	if err != nil {
 		return notApplied("roll", a.cfg.Session, err)
@@ -363,7 +364,7 @@ func (a *appendStrategy) roll(ctx context.Context, c *Composer) error {
 	if err := a.store.Create(ctx, name.PlainKey(a.cfg.Session), lines); err != nil {
 		return notApplied("roll", name.PlainKey(a.cfg.Session), err) // the batch itself was not sent
 	}
-	c.Next = next.Rolled(opened)
+	req.next = next.Rolled(opened)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package journal
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -18,107 +17,75 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Composer makes commit lines, one after the other, on top of a state: what one PUT or one append makes durable. It
-// does no I/O. A line that cannot be composed leaves no trace.
-type Composer struct {
-	Next     *state.State // after all lines
-	Bytes    []byte       // all lines, each with its newline
-	Warnings []string
-	Size     int // bytes of the object or the append that carries them
-	Lines    []ComposedLine
-	Body     []byte // replace: the object that was sent
+// A request's lines are composed one after the other, on top of a state. Composing does no I/O. A line that cannot be
+// composed leaves no trace.
 
-	cfg      *Config
-	ords     map[*Entry]uint64 // of the entries in the lines
-	Epoch    uint64
-	Synced   int64
-	kept     string // name of the losing line composed last
-	keptHead int64  // its head
-	Settle   bool   // replace: everything is to be sealed and folded first
-	Anew     bool   // replace: the id index is to be made anew first
-	MustRoll bool   // append: this batch closes the segment, whatever its size
+// line is a commit line with its entries.
+type line struct {
+	record *checkpoint.Record
+	after  *state.State // after the line
+	end    int          // in request.bytes
 }
 
-// ComposedLine is a commit line with its entries.
-type ComposedLine struct {
-	Record *checkpoint.Record
-	After  *state.State // after the line
-	End    int          // in Composer.Bytes
-}
-
-// NewComposer begins a batch on base; fresh: it takes the next epoch.
-func NewComposer(cfg *Config, base *state.State, fresh bool) *Composer {
-	epoch := base.Summary.Epoch
+// begin composes on base; fresh: the request takes the next epoch.
+func (r *request) begin(cfg *Config, base *state.State, fresh bool) {
+	r.cfg, r.base, r.next = cfg, base, base
+	r.epoch, r.synced, r.ords, r.keptHead = base.Summary.Epoch, base.Durable, map[*Entry]uint64{}, -2
 	if fresh {
-		epoch++
+		r.epoch++
 	}
-	c := &Composer{cfg: cfg, Epoch: epoch, Synced: base.Durable, Next: base, ords: map[*Entry]uint64{}, keptHead: -2}
 	if base.Pending != "" {
-		c.Warnings = append(c.Warnings, "moved uncommitted bytes after the last commit to "+base.Pending)
+		r.warnings = append(r.warnings, "moved uncommitted bytes after the last commit to "+base.Pending)
 	}
-	return c
 }
 
-// origin is what a commit line grows from: head, branch and document.
-type origin struct {
-	ord    int64
-	entry  string
-	branch string
-	doc    checkpoint.Document
-	json   json.RawMessage
+// add composes the line of one step with its own entries, on the session's head.
+func (r *request) add(step *Step) error {
+	return r.compose(step, step.Entries, AnchorOf(r.next), false)
 }
 
-func originOf(st *state.State) origin {
-	return origin{ord: st.HeadOrd, entry: st.Summary.Entry, branch: st.Summary.Branch, doc: st.Doc, json: st.DocJSON}
+// roll composes the commit that closes the active segment; the segment named next follows it.
+func (r *request) roll(next string) error {
+	return r.add(&Step{Reason: state.ReasonRoll, next: next})
 }
 
-// Add composes the line of one step with its own entries, on the session's head.
-func (c *Composer) Add(step *Step) error {
-	return c.add(step, step.Entries, originOf(c.Next), false)
-}
-
-// Roll composes the commit that closes the active segment; the segment named next follows it.
-func (c *Composer) Roll(next string) error {
-	return c.Add(&Step{Reason: state.ReasonRoll, next: next})
-}
-
-// add composes one commit line. kept: it is a losing turn's, apart from the session's line. A session that does not
+// compose composes one commit line. kept: it is a losing turn's, apart from the session's line. A session that does not
 // exist yet gets its commit 0 first.
-func (c *Composer) add(step *Step, entries []*Entry, from origin, kept bool) error {
-	before := *c
-	if c.Next.Summary.Tombstone { // Delete raced with this caller: nothing grows on a deleted session
+func (r *request) compose(step *Step, entries []*Entry, from *Anchor, kept bool) error {
+	before := *r
+	if r.next.Summary.Tombstone { // Delete raced with this caller: nothing grows on a deleted session
 		return &backend.Error{
-			Op: "commit", Key: c.Next.Summary.ID, Outcome: backend.NotApplied,
+			Op: "commit", Key: r.next.Summary.ID, Outcome: backend.NotApplied,
 			Err: fmt.Errorf("the session is deleted: %w", fs.ErrNotExist),
 		}
 	}
-	if c.Next.Summary.Commit == "" && step.Reason != state.ReasonCreate {
-		if err := c.line(&Step{Reason: state.ReasonCreate}, nil, originOf(c.Next), false); err != nil {
-			*c = before
+	if r.next.Summary.Commit == "" && step.Reason != state.ReasonCreate {
+		if err := r.composeLine(&Step{Reason: state.ReasonCreate}, nil, AnchorOf(r.next), false); err != nil {
+			*r = before
 			return err
 		}
 		if !kept {
-			from = originOf(c.Next)
+			from = AnchorOf(r.next)
 		}
 	}
-	err := c.line(step, entries, from, kept)
+	err := r.composeLine(step, entries, from, kept)
 	if err != nil {
-		*c = before
+		*r = before
 	}
 	return err
 }
 
-func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) error {
-	st := c.Next
-	id, now, err := c.newID()
+func (r *request) composeLine(step *Step, entries []*Entry, from *Anchor, kept bool) error {
+	st := r.next
+	id, now, err := r.newID()
 	if err != nil {
 		return err
 	}
 	rec := &checkpoint.Record{
-		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.Epoch,
-		Writer: cmp.Or(step.Writer, c.cfg.Writer), Reason: reasonOf(step, entries), Key: step.Key, Digest: step.Digest,
+		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: r.epoch,
+		Writer: cmp.Or(step.Writer, r.cfg.Writer), Reason: reasonOf(step, entries), Key: step.Key, Digest: step.Digest,
 		Kept: step.Kept, Claim: step.Claim && !kept,
-		Original: step.Original, Snapshot: step.Snapshot, Next: step.next, Entries: len(entries), Synced: c.Synced,
+		Original: step.Original, Snapshot: step.Snapshot, Next: step.next, Entries: len(entries), Synced: r.synced,
 		Torn: st.Pending, Source: step.Source,
 	}
 	if st.Summary.Commit == "" {
@@ -129,26 +96,26 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) er
 	} else if step.idle() && rec.Seq > 0 {
 		rec.Time = st.Summary.Updated
 	}
-	start, p := len(c.Bytes), placing{c: c, rec: rec, from: from}
+	start, p := len(r.bytes), placing{r: r, rec: rec, from: from}
 	if err := p.place(step, entries); err != nil {
 		return err
 	}
 	if rec.Branch = step.Branch; rec.Branch == "" {
-		rec.Branch = from.branch
+		rec.Branch = from.Branch
 	}
 	if kept {
-		c.nameKept(rec, p.growsFrom())
+		r.nameKept(rec, p.growsFrom())
 	} else {
 		rec.Outline = step.Outline
 	}
 	if len(step.Names) > 0 && !kept {
-		if err := c.rename(rec, step.Names); err != nil {
+		if err := r.rename(rec, step.Names); err != nil {
 			return err
 		}
 	} else if len(st.Branches)+2 > checkpoint.MaxBranches {
-		c.makeRoom(rec)
+		r.makeRoom(rec)
 	}
-	if err := c.document(rec, step, entries, from); err != nil {
+	if err := r.document(rec, step, entries, from); err != nil {
 		return err
 	}
 	if st.Opening {
@@ -158,7 +125,7 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) er
 	if kept || st.Amended > step.Seen {
 		window = nil
 	}
-	return c.append(rec, step, entries, start, window)
+	return r.append(rec, step, entries, start, window)
 }
 
 func reasonOf(step *Step, entries []*Entry) string {
@@ -174,19 +141,19 @@ func reasonOf(step *Step, entries []*Entry) string {
 }
 
 // nameKept names the branch of a losing line: that of the one before where it grows from there.
-func (c *Composer) nameKept(rec *checkpoint.Record, from int64) {
-	if c.kept == "" || from != c.keptHead {
-		c.kept = "conflict-" + rec.ID[len(rec.ID)-8:]
+func (r *request) nameKept(rec *checkpoint.Record, from int64) {
+	if r.keptName == "" || from != r.keptHead {
+		r.keptName = "conflict-" + rec.ID[len(rec.ID)-8:]
 	}
-	rec.Branch, rec.Kept = c.kept, c.kept
-	c.keptHead = rec.HeadOrd
+	rec.Branch, rec.Kept = r.keptName, r.keptName
+	r.keptHead = rec.HeadOrd
 }
 
 // rename renames branches as a step asks for.
-func (c *Composer) rename(rec *checkpoint.Record, names []checkpoint.Rename) error {
+func (r *request) rename(rec *checkpoint.Record, names []checkpoint.Rename) error {
 	for _, n := range names {
-		_, known := c.Next.Branch(n.From)
-		_, taken := c.Next.Branch(n.To)
+		_, known := r.next.Branch(n.From)
+		_, taken := r.next.Branch(n.To)
 		switch {
 		case !known:
 			return fmt.Errorf("branch %q: %w", n.From, fs.ErrNotExist)
@@ -204,8 +171,8 @@ func (c *Composer) rename(rec *checkpoint.Record, names []checkpoint.Rename) err
 
 // makeRoom makes room in the table of branches for the names that a line adds: at the limit the oldest names that no
 // caller chose go. Their lines stay.
-func (c *Composer) makeRoom(rec *checkpoint.Record) {
-	st, over := c.Next, len(c.Next.Branches)-checkpoint.MaxBranches
+func (r *request) makeRoom(rec *checkpoint.Record) {
+	st, over := r.next, len(r.next.Branches)-checkpoint.MaxBranches
 	for i, name := range [...]string{rec.Branch, rec.Kept} {
 		if _, known := st.Branch(name); name != "" && !known && (i == 0 || name != rec.Branch) {
 			over++
@@ -224,10 +191,10 @@ func (c *Composer) makeRoom(rec *checkpoint.Record) {
 const lineBytes = 640
 
 // append writes the line of a commit, whose entries are in Bytes from start on, and advances the state.
-func (c *Composer) append(
+func (r *request) append(
 	rec *checkpoint.Record, step *Step, entries []*Entry, start int, window *transcript.WorkingContext,
 ) error {
-	st, since := c.Next, c.Bytes[start:]
+	st, since := r.next, r.bytes[start:]
 	own := segment.Commit{}
 	if n := len(entries); n > 0 {
 		own.Entries, own.Heads = make([][]byte, n), make([]transcript.Line, n)
@@ -242,11 +209,11 @@ func (c *Composer) append(
 			small[b.Sum] = b.Data
 		}
 	}
-	next, err := c.advance(rec, &own, since, window)
+	next, err := r.advance(rec, &own, since, window)
 	if err == nil && rec.Outline == nil && !state.Kept(rec) && next.Window != nil && amends(entries) {
 		// A reader of the log may not have the window that shows what is amended.
 		rec.Outline = &checkpoint.Outline{Preview: next.Summary.Preview, Status: next.Summary.Status}
-		next, err = c.advance(rec, &own, since, window)
+		next, err = r.advance(rec, &own, since, window)
 	}
 	if err != nil {
 		return err
@@ -255,20 +222,20 @@ func (c *Composer) append(
 		return err
 	}
 	for i, e := range entries {
-		c.ords[e] = st.Next + uint64(i)
+		r.ords[e] = st.Next + uint64(i)
 	}
 	next.Remember(small)
-	c.Bytes = append(append(c.Bytes, own.Line...), '\n')
-	c.Next = next
-	c.Lines = append(c.Lines[:len(c.Lines):len(c.Lines)], ComposedLine{Record: rec, After: next, End: len(c.Bytes)})
+	r.bytes = append(append(r.bytes, own.Line...), '\n')
+	r.next = next
+	r.lines = append(r.lines[:len(r.lines):len(r.lines)], line{record: rec, after: next, end: len(r.bytes)})
 	return nil
 }
 
 // advance writes the line of a commit, whose other parts own has, and returns the state after it.
-func (c *Composer) advance(
+func (r *request) advance(
 	rec *checkpoint.Record, own *segment.Commit, since []byte, window *transcript.WorkingContext,
 ) (*state.State, error) {
-	st := c.Next
+	st := r.next
 	line, self, err := rec.AppendLine(make([]byte, 0, lineBytes+len(rec.Doc)+len(rec.Patch)), st.Key, st.Self, since)
 	if err != nil {
 		return nil, err
@@ -290,12 +257,12 @@ func amends(entries []*Entry) bool {
 const setBack = 24 * time.Hour
 
 // newID makes a commit's id and its time.
-func (c *Composer) newID() (string, time.Time, error) {
-	now := c.cfg.Now().UTC().Truncate(time.Millisecond)
-	if last := c.Next.Summary.Updated; last.After(now) && last.Sub(now) <= setBack {
+func (r *request) newID() (string, time.Time, error) {
+	now := r.cfg.Now().UTC().Truncate(time.Millisecond)
+	if last := r.next.Summary.Updated; last.After(now) && last.Sub(now) <= setBack {
 		now = last
 	}
-	id, err := transcript.NewID(now, c.cfg.Rand)
+	id, err := transcript.NewID(now, r.cfg.Rand)
 	if err != nil {
 		return "", now, fmt.Errorf("make a commit id: %w", err)
 	}
@@ -304,25 +271,25 @@ func (c *Composer) newID() (string, time.Time, error) {
 
 // placing resolves the parents of a line's entries, writes them, and says where the head is after them.
 type placing struct {
-	c       *Composer
+	r       *request
 	rec     *checkpoint.Record
-	from    origin
+	from    *Anchor
 	local   map[*Entry]uint64 // ordinals of the line's entries; nil = not needed so far
 	parents []int64           // of the entries, by ordinal
 }
 
 func (p *placing) place(step *Step, entries []*Entry) error {
-	st, size := p.c.Next, 0
+	st, size := p.r.next, 0
 	for _, e := range entries {
 		size += len(e.Raw) + 1
 	}
-	p.c.Bytes = slices.Grow(p.c.Bytes, size+lineBytes)
+	p.r.bytes = slices.Grow(p.r.bytes, size+lineBytes)
 	p.parents = make([]int64, 0, len(entries))
 	prev := st.LineHead()
 	if st.AfterKept {
 		prev = -2 // readers that start at a checkpoint here do not know the kept line's head
 	}
-	p.rec.HeadOrd, p.rec.Head = p.from.ord, p.from.entry
+	p.rec.HeadOrd, p.rec.Head = p.from.At.Ord, p.from.At.ID
 	for i, e := range entries {
 		ord := st.Next + uint64(i)
 		parent, err := p.ordinal(e.At(), entries, i)
@@ -341,7 +308,7 @@ func (p *placing) place(step *Step, entries []*Entry) error {
 		if !e.Aside {
 			p.rec.HeadOrd, p.rec.Head = int64(ord), e.ID
 		}
-		p.c.Bytes = append(append(p.c.Bytes, e.Raw...), '\n')
+		p.r.bytes = append(append(p.r.bytes, e.Raw...), '\n')
 	}
 	if h := step.Head; h != nil {
 		ord, err := p.ordinal(h.Settled(), entries, len(entries))
@@ -356,7 +323,7 @@ func (p *placing) place(step *Step, entries []*Entry) error {
 
 // growsFrom returns the ordinal from which the line's own entries lead to its head: the head itself where they do not.
 func (p *placing) growsFrom() int64 {
-	at, first := p.rec.HeadOrd, int64(p.c.Next.Next)
+	at, first := p.rec.HeadOrd, int64(p.r.next.Next)
 	for range p.parents {
 		if at < first {
 			break
@@ -369,7 +336,7 @@ func (p *placing) growsFrom() int64 {
 // ordinal returns the ordinal of a place that the i-th entry of the line names, which may be another entry of it:
 // mostly the one before. An import may refer forward.
 func (p *placing) ordinal(at Place, entries []*Entry, i int) (int64, error) {
-	first := p.c.Next.Next
+	first := p.r.next.Next
 	switch {
 	case at.Entry == nil:
 	case i > 0 && at.Entry == entries[i-1]:
@@ -383,15 +350,15 @@ func (p *placing) ordinal(at Place, entries []*Entry, i int) (int64, error) {
 	if ord, ok := p.local[at.Entry]; ok {
 		return int64(ord), nil
 	}
-	return p.c.ordinal(at)
+	return p.r.ordinal(at)
 }
 
 // ordinal returns the ordinal of a place, which may be an entry of a line before in the batch.
-func (c *Composer) ordinal(p Place) (int64, error) {
+func (r *request) ordinal(p Place) (int64, error) {
 	if p.Entry == nil {
 		return p.Ord, nil
 	}
-	if ord, ok := c.ords[p.Entry]; ok {
+	if ord, ok := r.ords[p.Entry]; ok {
 		return int64(ord), nil
 	}
 	return 0, fmt.Errorf("entry %s was withdrawn: its descendants cannot be stored: %w", p.ID, fs.ErrNotExist)
@@ -399,8 +366,8 @@ func (c *Composer) ordinal(p Place) (int64, error) {
 
 // document sets the record's document: whole on keyframes, else a patch that was seen to give it back
 // byte for byte, else nothing where it is the same.
-func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry, from origin) error {
-	st, doc := c.Next, from.doc
+func (r *request) document(rec *checkpoint.Record, step *Step, entries []*Entry, from *Anchor) error {
+	st, doc := r.next, from.Doc
 	if step.Edit != nil {
 		doc = step.Edit(doc)
 	}
@@ -409,8 +376,8 @@ func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry
 		doc.Settings = settingsAfter(step.Profile, settings, entries)
 	}
 	doc.Branch = rec.Branch
-	raw := []byte(from.json)
-	if step.Edit != nil || doc.Settings != settings || doc.Branch != from.doc.Branch || raw == nil {
+	raw := []byte(from.JSON)
+	if step.Edit != nil || doc.Settings != settings || doc.Branch != from.Doc.Branch || raw == nil {
 		var err error
 		if raw, err = doc.Encode(); err != nil {
 			return err
@@ -418,10 +385,10 @@ func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry
 	}
 	rec.DocCRC = codec.CRC(raw)
 	switch {
-	case st.Opening, step.Keyframe, st.SinceKey+1 >= c.cfg.Limits.Keyframe:
+	case st.Opening, step.Keyframe, st.SinceKey+1 >= r.cfg.Limits.Keyframe:
 		rec.Doc = raw
 	case st.Summary.Commit != "" && bytes.Equal(raw, st.DocJSON):
-	case len(raw) <= c.cfg.Limits.WholeDoc:
+	case len(raw) <= r.cfg.Limits.WholeDoc:
 		rec.Doc = raw
 	default:
 		if patch, sorted, ok := checkpoint.MakePatch(st.DocJSON, raw); ok {

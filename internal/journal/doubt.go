@@ -170,14 +170,14 @@ func (j *Journal) end(ctx context.Context, d *request) (outcome, error) {
 		if err != nil {
 			return outcome{}, err
 		}
-		goesOn := k > 0 && now.Summary.Commit != d.Lines[k-1].Record.ID // a later line counts what is before it
+		goesOn := k > 0 && now.Summary.Commit != d.lines[k-1].record.ID // a later line counts what is before it
 		switch {
-		case k == len(d.Lines), k > d.main && goesOn:
+		case k == len(d.lines), k > d.main && goesOn:
 			return j.decided(d, now, d.next), nil
 		case goesOn, k == 0 && now.Summary.Commit != d.base.Summary.Commit:
 			return j.decided(d, now, nil), nil
 		}
-		next, err := j.strategy.Resend(ctx, d.Composer, now, k)
+		next, err := j.strategy.Resend(ctx, d, now, k)
 		if err == nil {
 			if aside != "" { // the next commit names it
 				next.Pending = aside
@@ -195,8 +195,8 @@ func (j *Journal) end(ctx context.Context, d *request) (outcome, error) {
 
 // linesIn counts the first lines of a request that are in the history of a state.
 func (j *Journal) linesIn(ctx context.Context, now *state.State, d *request) (n int, err error) {
-	for n < len(d.Lines) {
-		there, err := j.inHistory(ctx, now, d.Lines[n].Record)
+	for n < len(d.lines) {
+		there, err := j.inHistory(ctx, now, d.lines[n].record)
 		if err != nil || !there {
 			return n, err
 		}
@@ -233,8 +233,8 @@ func (j *Journal) decided(d *request, now, after *state.State) outcome {
 		j.store.Bind(after.Since)
 		j.stored(d)
 		j.committed = true
-		main := d.Lines[d.main]
-		o.rec, o.line, o.result = main.Record, main.After.Next-1, d.result(after)
+		main := d.lines[d.main]
+		o.rec, o.line, o.result = main.record, main.after.Next-1, d.result(after)
 		j.tip = after
 		j.moveView(d, base, after)
 	}

@@ -16,7 +16,7 @@
 //  1. Hold takes the lock, in order of arrival. A doubt of an earlier request is ended (doubt.go).
 //  2. A known idempotency key answers (keys.go).
 //  3. The caller's plan makes the step; judge (judge.go) says whether it may be stored, and on which line.
-//  4. compose (request.go) has the strategy confirm what the step builds upon; the Composer writes the lines: bytes,
+//  4. compose (request.go) has the strategy confirm what the step builds upon; compose.go makes the lines: bytes,
 //     and the State that state.Advance makes of them.
 //  5. The strategy publishes: append.go by one compare-and-append, replace.go by one conditional PUT.
 //  6. accept (request.go) moves tip and view, and starts what is due in the background (upkeep.go): sealing, folding,
@@ -76,19 +76,19 @@ type strategy interface {
 	Load(ctx context.Context) (*state.State, error)
 	// Stand says that the handle takes a state that was read, and composes on it from now on.
 	Stand(st *state.State)
-	// Prepare readies the composer before the first line of a batch: what must be durable before anything is written to
+	// Prepare readies a request before its first line: what must be durable before anything is written to
 	// the log again is. A *moved error says that another writer's state is newer.
-	Prepare(ctx context.Context, c *Composer, bg sealing) error
+	Prepare(ctx context.Context, req *request, bg sealing) error
 	// Confirm makes sure that all that st was read from survives power loss, before it is acknowledged. Where others
 	// changed the log meanwhile it returns st as it was, which is not Sure.
 	Confirm(ctx context.Context, st *state.State) (*state.State, error)
-	// Publish makes what was composed on base durable. A *moved error says that nothing was stored and that another
-	// writer's state is newer than base.
-	Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error)
+	// Publish makes a request durable. A *moved error says that nothing was stored and that another writer's state is
+	// newer than its base.
+	Publish(ctx context.Context, req *request) (*state.State, error)
 	// Resend sends what Publish sent and no one acknowledged: the same bytes, under the same condition. now is the
 	// newest state: the one that the request was made on, or the one after its first k lines. A *moved error: look
 	// again.
-	Resend(ctx context.Context, c *Composer, now *state.State, k int) (*state.State, error)
+	Resend(ctx context.Context, req *request, now *state.State, k int) (*state.State, error)
 	// Upkeep returns the background work that is due after a commit; nil = none.
 	Upkeep(st *state.State, bg sealing) *job
 	// Finish writes what is owed when the handle closes, or a session was deleted. st is confirmed.

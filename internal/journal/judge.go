@@ -126,10 +126,11 @@ func (a *Anchor) endsBranch(st *state.State) bool {
 	return a.Kept && a.Branch != st.Summary.Branch && ok && b.Ord == a.At.Settled().Ord
 }
 
-// origin returns what a kept line grows from.
-func (a *Anchor) origin() origin {
-	at := a.At.Settled()
-	return origin{ord: at.Ord, entry: at.ID, branch: a.Branch, doc: a.Doc, json: a.JSON}
+// settled returns the anchor with the place of its head by ordinal.
+func (a *Anchor) settled() *Anchor {
+	s := *a
+	s.At = a.At.Settled()
+	return &s
 }
 
 // sameHead reports whether a turn that was made on one state can be stored on the other.

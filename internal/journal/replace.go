@@ -95,16 +95,16 @@ func (r *replaceStrategy) Changed(ctx context.Context, st *state.State) (bool, e
 
 // Prepare seals now if sealing is overdue by two thresholds (processes that exit after one turn, before their
 // background work): one more PUT.
-func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer, bg sealing) error {
-	if !c.Next.CAS && r.cfg.Proof != nil {
+func (r *replaceStrategy) Prepare(ctx context.Context, req *request, bg sealing) error {
+	if !req.next.CAS && r.cfg.Proof != nil {
 		if err := r.cfg.Proof(ctx); err != nil {
 			return err
 		}
-		proven := *c.Next
+		proven := *req.next
 		proven.CAS = true
-		c.Next = &proven
+		req.next = &proven
 	}
-	st := c.Next
+	st := req.next
 	if st.Summary.Commit == "" && !r.cfg.Fresh {
 		err := r.lost(ctx, nil)
 		if errors.Is(err, store.ErrCorrupt) {
@@ -115,13 +115,13 @@ func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer, bg sealing) 
 		}
 	}
 	l := &r.cfg.Limits
-	if c.Anew {
+	if req.step.anew {
 		var err error
 		if st, err = r.past.Reindexed(ctx, st); err != nil {
 			return err
 		}
 	}
-	if c.Settle {
+	if req.step.settle {
 		var err error
 		if len(st.Tail) > 0 {
 			if st, err = r.sealNow(ctx, st); err != nil {
@@ -139,8 +139,8 @@ func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer, bg sealing) 
 			if st, err = r.sealNow(ctx, st); err != nil {
 				return err
 			}
-			c.Warnings = append(c.Warnings, "sealing was overdue: this commit wrote a segment first")
-			if st, err = r.foldNow(ctx, st, c); err != nil {
+			req.warnings = append(req.warnings, "sealing was overdue: this commit wrote a segment first")
+			if st, err = r.foldNow(ctx, st, req); err != nil {
 				return err
 			}
 		}
@@ -158,7 +158,7 @@ func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer, bg sealing) 
 		}
 		st = &next
 	}
-	c.Next = st
+	req.next = st
 	return nil
 }
 
@@ -207,7 +207,7 @@ func (r *replaceStrategy) seal(ctx context.Context, st *state.State, old []codec
 }
 
 // foldNow writes the index object that is due, if one is: a process a turn would never come to it.
-func (r *replaceStrategy) foldNow(ctx context.Context, st *state.State, c *Composer) (*state.State, error) {
+func (r *replaceStrategy) foldNow(ctx context.Context, st *state.State, req *request) (*state.State, error) {
 	level, refs, ok := st.Foldable()
 	if !ok {
 		return st, nil
@@ -216,7 +216,7 @@ func (r *replaceStrategy) foldNow(ctx context.Context, st *state.State, c *Compo
 	if err != nil {
 		return nil, err
 	}
-	c.Warnings = append(c.Warnings, "folding was overdue: this commit wrote an index object first")
+	req.warnings = append(req.warnings, "folding was overdue: this commit wrote an index object first")
 	return st.With(made)
 }
 
@@ -227,8 +227,8 @@ func (r *replaceStrategy) Confirm(_ context.Context, st *state.State) (*state.St
 
 // Publish PUTs the checkpoint of what was composed under the version of base, and finds out what became
 // of it.
-func (r *replaceStrategy) Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error) {
-	next := c.Next
+func (r *replaceStrategy) Publish(ctx context.Context, req *request) (*state.State, error) {
+	next := req.next
 	o := next.Object(true)
 	o.Reuse(r.last)
 	body, err := o.Encode()
@@ -236,18 +236,18 @@ func (r *replaceStrategy) Publish(ctx context.Context, base *state.State, c *Com
 		return nil, r.tooLarge(err)
 	}
 	r.last = o
-	c.Size = len(body)
+	req.size = len(body)
 	if len(body) > checkpoint.SoftObject {
-		c.Warnings = append(c.Warnings,
+		req.warnings = append(req.warnings,
 			fmt.Sprintf("checkpoint has %d bytes, over the soft limit of %d", len(body), checkpoint.SoftObject))
 	}
-	c.Body = body
-	return r.put(c, base).run(ctx)
+	req.body = body
+	return r.put(req, req.base).run(ctx)
 }
 
-func (r *replaceStrategy) put(c *Composer, base *state.State) *put {
+func (r *replaceStrategy) put(req *request, base *state.State) *put {
 	p := &put{
-		r: r, base: base, next: c.Next, body: c.Body, mine: c.Lines[len(c.Lines)-1].Record.ID,
+		r: r, base: base, next: req.next, body: req.body, mine: req.lines[len(req.lines)-1].record.ID,
 		cond: backend.IfMatch(base.Version),
 	}
 	if base.Summary.Commit == "" && base.Since == 0 {
@@ -257,8 +257,8 @@ func (r *replaceStrategy) put(c *Composer, base *state.State) *put {
 }
 
 // Resend PUTs the body again. now is what it was composed on, perhaps under another version.
-func (r *replaceStrategy) Resend(ctx context.Context, c *Composer, now *state.State, _ int) (*state.State, error) {
-	p := r.put(c, now)
+func (r *replaceStrategy) Resend(ctx context.Context, req *request, now *state.State, _ int) (*state.State, error) {
+	p := r.put(req, now)
 	p.doubt = errResent
 	return p.run(ctx)
 }

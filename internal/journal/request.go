@@ -17,18 +17,33 @@ import (
 // create line of a new session, the line that restates the session after a kept one, and the line that closes a full
 // segment. It is conditional on base being the newest state.
 type request struct {
-	*Composer
+	// What is asked for.
 	base   *state.State
 	step   *Step
 	kept   bool
 	behind bool     // base has left what the step was made on
-	main   int      // number of the step's own line in Lines
 	taken  []*Entry // the buffer, whose entries come before the step's own
 	known  map[*Entry]uint64
 	own    []*Entry // entries of the step's line
 
 	ownDigest string // Step.Digest without the drafts that it takes
-	next      *state.State
+
+	// What was composed: compose.go.
+	cfg      *Config
+	next     *state.State // after all lines
+	bytes    []byte       // all lines, each with its newline
+	lines    []line
+	main     int               // number of the step's own line in lines
+	ords     map[*Entry]uint64 // of the entries in the lines
+	epoch    uint64
+	synced   int64
+	keptName string // of the losing line composed last
+	keptHead int64  // its head
+	warnings []string
+
+	// What was sent.
+	size int    // bytes of the object or the append that carries the lines
+	body []byte // replace: the object
 }
 
 // compose makes the request of a step; nil: there is nothing to store.
@@ -56,54 +71,55 @@ func (j *Journal) compose(ctx context.Context, tip *state.State, s *Step, kept b
 	if s.idles(r, tip) {
 		return nil, nil
 	}
-	r.base = j.takeIn(tip)
-	r.Composer = NewComposer(&j.cfg, r.base, fresh)
-	r.Settle, r.Anew, r.MustRoll = s.settle, s.anew, s.Reason == state.ReasonRoll
+	r.begin(&j.cfg, j.takeIn(tip), fresh)
 	maps.Copy(r.ords, r.known)
-	if err := j.strategy.Prepare(ctx, r.Composer, j.sealing()); err != nil {
+	if err := j.strategy.Prepare(ctx, r, j.sealing()); err != nil {
 		j.returnTaken()
 		return nil, err
 	}
-	if err := r.lines(j); err != nil {
+	if err := r.composeAll(j); err != nil {
 		j.returnTaken()
 		return nil, j.notApplied("commit", err)
 	}
 	return r, nil
 }
 
-// lines composes the lines of the request.
-func (r *request) lines(j *Journal) error {
+// composeAll composes the lines of the request.
+func (r *request) composeAll(j *Journal) error {
 	s := r.step
-	if r.MustRoll {
+	if r.step.rolls() {
 		return nil // the strategy adds the line
 	}
-	from := originOf(r.Next)
+	from := AnchorOf(r.next)
 	if r.kept {
 		base := s.Base
 		if base == nil {
 			base = AnchorOf(j.State())
 		}
-		from = base.origin()
-		if base.endsBranch(r.Next) {
-			r.Composer.kept, r.Composer.keptHead = base.Branch, from.ord
+		from = base.settled()
+		if from.endsBranch(r.next) {
+			r.keptName, r.keptHead = from.Branch, from.At.Ord
 		}
 	}
-	if err := r.add(s, r.own, from, r.kept); err != nil {
+	if err := r.compose(s, r.own, from, r.kept); err != nil {
 		return err
 	}
-	r.main = len(r.Lines) - 1
+	r.main = len(r.lines) - 1
 	if !r.kept {
 		return nil
 	}
 	// What follows a kept line restates the session: readers that start there do not have its document.
 	back := &Step{Reason: state.ReasonConflict, Keyframe: true}
-	return r.add(back, nil, originOf(r.Next), false)
+	return r.compose(back, nil, AnchorOf(r.next), false)
 }
 
 // takesBuffer reports whether a step stores the entries that were appended before it.
 func (s *Step) takesBuffer() bool {
-	return s.Base == nil && !s.Move && !s.Note && !s.Claim && s.Reason != state.ReasonRoll
+	return s.Base == nil && !s.Move && !s.Note && !s.Claim && !s.rolls()
 }
+
+// rolls reports whether a step closes the active segment, whatever its size.
+func (s *Step) rolls() bool { return s.Reason == state.ReasonRoll }
 
 // idles reports whether a step has nothing to store: the session has its entries, or it has none, and head and document
 // stay. One with a key is stored nevertheless, so that the key is known, and so is the first one of a session.
@@ -143,13 +159,12 @@ func (j *Journal) send(ctx context.Context, r *request) (Result, error) {
 		j.returnTaken()
 		return Result{}, j.notApplied("commit", err)
 	}
-	next, err := j.strategy.Publish(ctx, r.base, r.Composer)
+	next, err := j.strategy.Publish(ctx, r)
 	if err == nil {
 		return j.accept(r, next), nil
 	}
 	j.returnTaken()
 	if err = j.unknown(err, r); errors.Is(err, ErrUnknown) {
-		r.next = r.Next
 		j.mu.Lock()
 		j.doubt = r
 		j.mu.Unlock()
@@ -181,10 +196,10 @@ func (j *Journal) unknown(err error, r *request) error {
 
 // id returns the id of the step's commit.
 func (r *request) id() string {
-	if len(r.Lines) == 0 {
+	if len(r.lines) == 0 {
 		return ""
 	}
-	return r.Lines[r.main].Record.ID
+	return r.lines[r.main].record.ID
 }
 
 // accept takes over that a request is stored, and that next is the state after it.
@@ -211,19 +226,19 @@ func (j *Journal) accept(r *request, next *state.State) Result {
 
 // stored marks the entries of a request as durable, and takes those of the buffer off it; j.mu is held.
 func (j *Journal) stored(r *request) {
-	if r.MustRoll {
+	if r.step.rolls() {
 		return
 	}
-	main := r.Lines[r.main]
-	first := main.After.Next - 1 - uint64(len(r.own))
+	main := r.lines[r.main]
+	first := main.after.Next - 1 - uint64(len(r.own))
 	for i, e := range r.own {
 		e.store(first + uint64(i))
 	}
 	for e, ord := range r.known {
 		e.store(ord)
 	}
-	if main.Record.Claim {
-		j.claim, j.claimant = main.Record.Seq, r.step.Writer
+	if main.record.Claim {
+		j.claim, j.claimant = main.record.Seq, r.step.Writer
 	}
 	j.prune()
 }
@@ -236,7 +251,7 @@ func (j *Journal) moveView(r *request, base, next *state.State) {
 		j.view = next
 	}
 	moves := !s.Note || len(s.Names) > 0 // a branch that has another name
-	if moves && !s.Claim && !r.kept && !r.MustRoll {
+	if moves && !s.Claim && !r.kept && !s.rolls() {
 		made := s.Base == nil && !s.Note || sameHead(base, j.view) && !j.fences(base, j.view.Summary.Seq)
 		if made && (s.Base == nil && !s.Note || len(s.Names) > 0 || len(j.list) == 0 && !s.Stay) {
 			j.view = next
@@ -270,12 +285,12 @@ func (j *Journal) follow(now *state.State) {
 
 // result returns the receipt of a request that is stored.
 func (r *request) result(st *state.State) Result {
-	out := Result{State: st, Bytes: r.Size, Warnings: r.Warnings, IDs: r.step.ids(), Behind: r.behind}
-	if r.MustRoll {
+	out := Result{State: st, Bytes: r.size, Warnings: r.warnings, IDs: r.step.ids(), Behind: r.behind}
+	if r.step.rolls() {
 		out.Commit = checkpoint.Commit{Head: st.Head()}
 		return out
 	}
-	out.Commit = r.Lines[r.main].Record.Commit()
+	out.Commit = r.lines[r.main].record.Commit()
 	if r.kept {
 		out.Kept = out.Commit.Kept
 	} else if k := r.step.Kept; k != "" {

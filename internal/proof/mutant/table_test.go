@@ -85,8 +85,8 @@ var mutants = []mutant{
 	{
 		name: "repeated-bodies", broken: "commit ids are not fresh: equal turns give equal bodies and equal versions",
 		edits: []edit{
-			{composeGo, "\tid, err := transcript.NewID(now, c.cfg.Rand)\n", "\tnow = time.Unix(0, 0).UTC()\n\tid, err := transcript.NewID(now, zeros{})\n"},
-			{composeGo, "// Composer makes commit lines", "type zeros struct{}\n\nfunc (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }\n\n// Composer makes commit lines"},
+			{composeGo, "\tid, err := transcript.NewID(now, r.cfg.Rand)\n", "\tnow = time.Unix(0, 0).UTC()\n\tid, err := transcript.NewID(now, zeros{})\n"},
+			{composeGo, "// line is a commit line with", "type zeros struct{}\n\nfunc (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }\n\n// line is a commit line with"},
 		},
 		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
 		want: "stands twice in the log",
@@ -105,13 +105,13 @@ var mutants = []mutant{
 	},
 	{
 		name: "epochs-stand-still", broken: "a new writer does not take a new epoch",
-		edits: []edit{{composeGo, "\t\tepoch++\n", "\t\tepoch += 0\n"}},
+		edits: []edit{{composeGo, "\t\tr.epoch++\n", "\t\tr.epoch += 0\n"}},
 		suite: "simulation", pkg: "internal/proof/sim", run1: "TestProofSimulation",
 		want: "garbage stays",
 	},
 	{
 		name: "entry-changed", broken: "a commit stores other bytes than it was given, and reads them back without fault",
-		edits: []edit{{composeGo, "\t\tp.c.Bytes = append(append(p.c.Bytes, e.Raw...), '\\n')\n", "\t\te.Raw = bytes.Replace(e.Raw, []byte(`content\":\"a`), []byte(`content\":\"b`), 1)\n\t\tp.c.Bytes = append(append(p.c.Bytes, e.Raw...), '\\n')\n"}},
+		edits: []edit{{composeGo, "\t\tp.r.bytes = append(append(p.r.bytes, e.Raw...), '\\n')\n", "\t\te.Raw = bytes.Replace(e.Raw, []byte(`content\":\"a`), []byte(`content\":\"b`), 1)\n\t\tp.r.bytes = append(append(p.r.bytes, e.Raw...), '\\n')\n"}},
 		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
 		want: "is not what was given",
 	},
@@ -497,7 +497,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "keeping-moves-the-view", broken: "a turn that is kept takes the handle to the newest state",
-		edits: []edit{{requestGo, "!s.Claim && !r.kept && !r.MustRoll", "!s.Claim && !r.MustRoll"}},
+		edits: []edit{{requestGo, "!s.Claim && !r.kept && !s.rolls()", "!s.Claim && !s.rolls()"}},
 		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
 		want: "view: got",
 	},
