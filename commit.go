@@ -53,7 +53,7 @@ func (s *Session) commit(ctx context.Context, t *Turn, edit *docEdit) (Receipt, 
 	return s.receipt("commit", before, r, err)
 }
 
-func (s *Session) commitTurn(ctx context.Context, t *Turn, edit *docEdit) (journal.Result, error) {
+func (s *Session) commitTurn(ctx context.Context, t *Turn, edit *docEdit) (journal.Outcome, error) {
 	mark := s.streamed()
 	if s.o.DeferUntilAssistant {
 		r, deferred, err := s.deferTurn(ctx, t, edit)
@@ -66,11 +66,11 @@ func (s *Session) commitTurn(ctx context.Context, t *Turn, edit *docEdit) (journ
 	}
 	drafts, err := s.screen(ctx, t.Entries)
 	if err = errors.Join(err, checkKnown(drafts)); err != nil {
-		return journal.Result{}, err
+		return journal.Outcome{}, err
 	}
 	p, res, err := s.storeTurn(ctx, t, edit, drafts)
 	if err != nil {
-		return journal.Result{}, err
+		return journal.Outcome{}, err
 	}
 	s.endPartial(mark, res.Commit.Seq)
 	if text := omits(p, res); text != "" {
@@ -88,7 +88,7 @@ func (s *Session) commitTurn(ctx context.Context, t *Turn, edit *docEdit) (journ
 // waits for that read.
 func (s *Session) storeTurn(
 	ctx context.Context, t *Turn, edit *docEdit, drafts []transcript.Draft,
-) (p *prepared, res journal.Result, err error) {
+) (p *prepared, res journal.Outcome, err error) {
 	var base *journal.Anchor
 	if t.Base != "" && t.Base != Newest {
 		base, _ = s.baseOf(ctx, s.j.Tip(), t.Base) // what fails is tried again under the lock, once the key is known
@@ -137,7 +137,7 @@ func (s *Session) storeTurn(
 		s.look(func(v *liveState) { v.doubt = p })
 	}
 	if err != nil {
-		return nil, journal.Result{}, err
+		return nil, journal.Outcome{}, err
 	}
 	if res.Repeated && t.Base == "" {
 		s.dropBuffer()
@@ -151,7 +151,7 @@ func (s *Session) storeTurn(
 }
 
 // omits returns a warning where a commit is the first whose working context is not whole; "" = it is not.
-func omits(p *prepared, res journal.Result) string {
+func omits(p *prepared, res journal.Outcome) string {
 	if res.Repeated || res.Kept != "" {
 		return ""
 	}
@@ -165,18 +165,18 @@ func omits(p *prepared, res journal.Result) string {
 
 // deferTurn keeps a turn in memory, as pi does before the first assistant message. One with an idempotency key is never
 // deferred: only the log remembers keys.
-func (s *Session) deferTurn(ctx context.Context, t *Turn, edit *docEdit) (journal.Result, bool, error) {
+func (s *Session) deferTurn(ctx context.Context, t *Turn, edit *docEdit) (journal.Outcome, bool, error) {
 	plain := t.Key == "" && t.Base == "" && t.From == nil && t.Reason == "" && t.Writer == ""
 	if !plain || slices.ContainsFunc(t.Entries, mayKnow) || !s.deferrable(t.Entries) {
-		return journal.Result{}, false, nil
+		return journal.Outcome{}, false, nil
 	}
 	ids, err := s.append(ctx, t.Entries)
 	if err != nil || !s.hold(edit) {
 		t.Entries = nil
-		return journal.Result{}, false, err
+		return journal.Outcome{}, false, err
 	}
 	at := checkpoint.Head{Entry: s.Head().Entry, Branch: s.state().Summary.Branch}
-	return journal.Result{Commit: checkpoint.Commit{Head: at}, IDs: ids}, true, nil
+	return journal.Outcome{Commit: checkpoint.Commit{Head: at}, IDs: ids}, true, nil
 }
 
 // prepared is a step, and what the handle has to remember of the moment at which it was made.
@@ -484,7 +484,7 @@ func (s *Session) baseOf(ctx context.Context, on *state.State, id string) (*jour
 
 // firstIDs returns the ids that the entries of a repeated turn got the first time.
 func (s *Session) firstIDs(
-	ctx context.Context, drafts []transcript.Draft, res journal.Result,
+	ctx context.Context, drafts []transcript.Draft, res journal.Outcome,
 ) (ids []string, err error) {
 	n := uint64(min(len(drafts), res.Commit.Entries))
 	if res.Line < n || n == 0 && !slices.ContainsFunc(drafts, mayKnow) {

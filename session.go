@@ -82,7 +82,7 @@ func (s *Session) writable(ctx context.Context) error {
 func (s *Session) fail(op string, err error) error { return fail(op, s.ID(), err) }
 
 // receipt returns what an operation returns that has cost before so far, and runs the hook for a commit that it made.
-func (s *Session) receipt(op string, before backend.IO, r journal.Result, err error) (Receipt, error) {
+func (s *Session) receipt(op string, before backend.IO, r journal.Outcome, err error) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, s.fail(op, err)
 	}
@@ -94,7 +94,7 @@ func (s *Session) receipt(op string, before backend.IO, r journal.Result, err er
 	return out, nil
 }
 
-func receiptOf(r journal.Result) Receipt {
+func receiptOf(r journal.Outcome) Receipt {
 	return Receipt{
 		Head: r.Commit.Head, Entries: r.Commit.Entries, Kept: r.Kept, Snapshot: r.Snapshot, Warnings: r.Warnings,
 		Bytes: r.Bytes, IDs: r.IDs, Repeated: r.Repeated, Behind: r.Behind,

@@ -229,7 +229,7 @@ func TestRefusedCommitForgetsNoSegment(t *testing.T) {
 			}
 			return false
 		}})
-		turn := func(id, key string) journal.Result {
+		turn := func(id, key string) journal.Outcome {
 			t.Helper()
 			s := step(j, id)
 			s.Key = key

@@ -170,7 +170,7 @@ func (c *chaos) write(who int, rng *rand.Rand) {
 
 // recover does what a program does that wants its turn kept: it settles a doubt, keeps a turn that lost as a branch, and
 // commits again what was not stored.
-func (c *chaos) recover(ctx context.Context, j *journal.Journal, s *journal.Step, err error) (r journal.Result, _ error) {
+func (c *chaos) recover(ctx context.Context, j *journal.Journal, s *journal.Step, err error) (r journal.Outcome, _ error) {
 	for try := 0; err != nil && try < 100; try++ {
 		unknown := errors.Is(err, journal.ErrUnknown)
 		lost := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)

@@ -98,12 +98,12 @@ func step(j *journal.Journal, id string) *journal.Step {
 }
 
 // keepBoth stores a step that meets a conflict as a branch.
-func keepBoth(ctx context.Context, j *journal.Journal, s *journal.Step) (journal.Result, error) {
+func keepBoth(ctx context.Context, j *journal.Journal, s *journal.Step) (journal.Outcome, error) {
 	s.KeepBoth, s.KeepFenced = true, true
 	return j.Commit(ctx, s)
 }
 
-func (w *world) turn(j *journal.Journal, id string) journal.Result {
+func (w *world) turn(j *journal.Journal, id string) journal.Outcome {
 	w.t.Helper()
 	r, err := j.Commit(w.t.Context(), step(j, id))
 	if err != nil {
@@ -125,7 +125,7 @@ func newLedger() *ledger {
 	return &ledger{acked: map[string]string{}, failed: map[string]error{}, doubt: map[string]error{}}
 }
 
-func (l *ledger) note(entry string, r journal.Result, err error) {
+func (l *ledger) note(entry string, r journal.Outcome, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -139,7 +139,7 @@ func (l *ledger) note(entry string, r journal.Result, err error) {
 }
 
 // history reads the whole session by a fresh handle, and checks that it hangs together.
-func (w *world) history() (entries, commits map[string]int, last journal.Result) {
+func (w *world) history() (entries, commits map[string]int, last journal.Outcome) {
 	w.t.Helper()
 	j := w.open(w.direct)
 	st := j.State()
@@ -167,7 +167,7 @@ func (w *world) history() (entries, commits map[string]int, last journal.Result)
 	if seq != int64(st.Summary.Seq) {
 		w.t.Fatalf("the history ends with %d, the head is %d", seq, st.Summary.Seq)
 	}
-	return entries, commits, journal.Result{State: st}
+	return entries, commits, journal.Outcome{State: st}
 }
 
 // check holds the ledger against the history: what was acknowledged is there once, what failed is not.

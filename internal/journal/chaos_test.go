@@ -82,7 +82,7 @@ func (l *ledger) check(t *testing.T, w *world, id string) {
 func (l *ledger) settle(ctx context.Context, rng *rand.Rand, j *Journal, step *Step, err error) *Journal {
 	id := step.Entries[0].ID
 	for range 4 {
-		var r Result
+		var r Outcome
 		drop, keep := rng.IntN(4) == 0, false
 		switch {
 		case errors.Is(err, ErrUnknown) && drop:

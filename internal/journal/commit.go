@@ -37,16 +37,16 @@ func (j *Journal) Hold(ctx context.Context, op string) (Held, error) {
 func (h Held) Release() { h.j.lock.free() }
 
 // Commit stores one step that does not depend on the state.
-func (j *Journal) Commit(ctx context.Context, step *Step) (Result, error) {
+func (j *Journal) Commit(ctx context.Context, step *Step) (Outcome, error) {
 	c := Call{Key: step.Key, Digest: step.Digest, Based: step.Base != nil || step.Claim || step.Note}
 	return j.Write(ctx, c, func(context.Context, *state.State) (*Step, error) { return step, nil })
 }
 
 // Write is Held.Write under the lock.
-func (j *Journal) Write(ctx context.Context, c Call, plan Plan) (Result, error) {
+func (j *Journal) Write(ctx context.Context, c Call, plan Plan) (Outcome, error) {
 	h, err := j.Hold(ctx, "commit")
 	if err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
 	defer h.Release()
 	return h.Write(ctx, c, plan)
@@ -58,18 +58,18 @@ func (j *Journal) Write(ctx context.Context, c Call, plan Plan) (Result, error) 
 //   - ErrUnknown: perhaps applied. The request is the handle's doubt until Settle, Reload or Discard, or until a later
 //     write ends it.
 //   - all others: not applied. Buffer and view are as before.
-func (h Held) Write(ctx context.Context, c Call, plan Plan) (Result, error) {
+func (h Held) Write(ctx context.Context, c Call, plan Plan) (Outcome, error) {
 	j := h.j
 	if j.cfg.ReadOnly {
-		return Result{}, &store.Failure{Err: ErrReadOnly}
+		return Outcome{}, &store.Failure{Err: ErrReadOnly}
 	}
 	ctx, done := j.interruptible(ctx)
 	defer done()
 	if err := j.endDoubt(ctx, c); err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
 	if err := j.begin(ctx); err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
 	for range j.cfg.Limits.Attempts {
 		r, err := j.try(ctx, c, plan)
@@ -80,7 +80,7 @@ func (h Held) Write(ctx context.Context, c Call, plan Plan) (Result, error) {
 		}
 		j.follow(m.now)
 	}
-	return Result{}, j.notApplied("commit",
+	return Outcome{}, j.notApplied("commit",
 		fmt.Errorf("the head moved %d times in a row: %w", j.cfg.Limits.Attempts, backend.ErrBusy))
 }
 
@@ -99,21 +99,21 @@ type moved struct{ now *state.State }
 func (m *moved) Error() string { return "the head moved" }
 
 // try makes one request on the newest state that the handle knows, and sends it. A *moved error: again.
-func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
+func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Outcome, error) {
 	tip := j.Tip()
 	if tip.Summary.Tombstone {
-		return Result{}, store.Deleted(tip.Object(false))
+		return Outcome{}, store.Deleted(tip.Object(false))
 	}
 	// 1. A key that is known is answered before anything is judged.
-	if k, err := j.keyed(ctx, tip, c); err != nil {
-		return Result{}, j.refused(ctx, tip, c, err)
-	} else if k != nil {
-		return j.repeat(ctx, tip, c, k)
+	if rec, line, err := j.keyed(ctx, tip, c); err != nil {
+		return Outcome{}, j.refused(ctx, tip, c, err)
+	} else if rec != nil {
+		return j.repeat(ctx, tip, c, rec, line)
 	}
 	// 2. The caller says what to store on this state.
 	step, err := plan(ctx, tip)
 	if err != nil {
-		return Result{}, j.refused(ctx, tip, c, err)
+		return Outcome{}, j.refused(ctx, tip, c, err)
 	}
 	if step == nil {
 		return j.idle(ctx, tip, c, nil)
@@ -121,13 +121,13 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 	// 3. The rules say whether it may be stored, and on which line.
 	claimant, err := j.claimedBy(ctx, tip, step)
 	if err != nil {
-		return Result{}, j.refused(ctx, tip, c, j.unsent(err))
+		return Outcome{}, j.refused(ctx, tip, c, j.unsent(err))
 	}
 	kept, behind, err := j.judge(tip, step, claimant)
 	if errors.Is(err, ErrConflict) { // a batch that is sent again is answered, whatever it was made on
 		known, kerr := j.allKnown(ctx, tip, step)
 		if kerr != nil {
-			return Result{}, j.refused(ctx, tip, c, j.unsent(kerr))
+			return Outcome{}, j.refused(ctx, tip, c, j.unsent(kerr))
 		}
 		if known {
 			r, err := j.idle(ctx, tip, c, step)
@@ -136,7 +136,7 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 		}
 	}
 	if err != nil {
-		return Result{}, j.refused(ctx, tip, c, err)
+		return Outcome{}, j.refused(ctx, tip, c, err)
 	}
 	if step.Nothing {
 		r, err := j.idle(ctx, tip, c, nil)
@@ -146,7 +146,7 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 	// 4. Its bytes are composed; what they build upon is confirmed.
 	r, err := j.compose(ctx, tip, step, kept)
 	if err != nil {
-		return Result{}, j.refused(ctx, tip, c, j.unsent(err))
+		return Outcome{}, j.refused(ctx, tip, c, j.unsent(err))
 	}
 	if r == nil {
 		return j.idle(ctx, tip, c, step)
@@ -155,7 +155,7 @@ func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Result, error) {
 	// 5. They are sent, once.
 	out, err := j.send(ctx, r)
 	if err != nil {
-		return Result{}, j.refused(ctx, tip, c, err)
+		return Outcome{}, j.refused(ctx, tip, c, err)
 	}
 	return out, nil
 }
@@ -206,26 +206,26 @@ func (j *Journal) newest(ctx context.Context) (*state.State, error) {
 }
 
 // idle answers a write that has nothing to store, of the newest state, once all that it was read from is confirmed.
-func (j *Journal) idle(ctx context.Context, tip *state.State, c Call, step *Step) (Result, error) {
+func (j *Journal) idle(ctx context.Context, tip *state.State, c Call, step *Step) (Outcome, error) {
 	if !c.Based { // the view is the tip, or the write is refused
 		return j.confirmed(ctx, tip, step)
 	}
 	now, err := j.newest(ctx)
 	if err != nil {
-		return Result{}, j.unsent(err)
+		return Outcome{}, j.unsent(err)
 	}
 	if now.Summary.Commit != tip.Summary.Commit {
-		return Result{}, &moved{now: now}
+		return Outcome{}, &moved{now: now}
 	}
 	return j.confirmed(ctx, tip, step)
 }
 
-func (j *Journal) confirmed(ctx context.Context, tip *state.State, step *Step) (Result, error) {
+func (j *Journal) confirmed(ctx context.Context, tip *state.State, step *Step) (Outcome, error) {
 	st, err := j.confirm(ctx, tip)
 	if err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
-	r := Result{State: st}
+	r := Outcome{State: st}
 	r.Commit.Head = st.Head()
 	if step != nil {
 		r.IDs, r.Repeated = step.ids(), step.brings()

@@ -16,16 +16,6 @@ import (
 // What happens after a request of unknown outcome. A handle has at most one: its doubt. Before it writes anything else,
 // the doubt is ended or forgotten (I11).
 
-// outcome is what a doubt was found to be.
-type outcome struct {
-	commit string
-	own    string // digest of the step, without its drafts
-	stored bool
-	rec    *checkpoint.Record // of what is stored
-	line   uint64             // its ordinal
-	result Result
-}
-
 // InDoubt reports whether the outcome of a request of the handle is unknown.
 func (j *Journal) InDoubt() bool {
 	j.mu.Lock()
@@ -37,7 +27,7 @@ func (j *Journal) InDoubt() bool {
 func (j *Journal) Ended(commit string) (stored, ended bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.last.stored, j.last.commit == commit
+	return j.last.rec != nil, j.last.doubt == commit
 }
 
 // endDoubt ends the doubt for a write that comes after it. A turn or a move that names neither key nor base does not
@@ -64,7 +54,7 @@ func (j *Journal) endDoubt(ctx context.Context, c Call) error {
 // Settle ends the doubt of a commit, and returns its receipt. A commit that is lost was not stored: ErrConflict or
 // ErrFenced where another writer was first, else backend.ErrBusy. Of a commit that is not the handle's doubt any more
 // the history is asked; one that is not there is ErrUnknown.
-func (j *Journal) Settle(ctx context.Context, commit string) (Result, error) {
+func (j *Journal) Settle(ctx context.Context, commit string) (Outcome, error) {
 	h, err := j.Hold(ctx, "settle")
 	if err != nil {
 		j.mu.Lock()
@@ -72,7 +62,7 @@ func (j *Journal) Settle(ctx context.Context, commit string) (Result, error) {
 		if d := j.doubt; d != nil && (commit == "" || commit == d.id()) {
 			err = &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: d.id()}
 		}
-		return Result{}, err
+		return Outcome{}, err
 	}
 	defer h.Release()
 	ctx, done := j.interruptible(ctx)
@@ -83,11 +73,11 @@ func (j *Journal) Settle(ctx context.Context, commit string) (Result, error) {
 	if d != nil && (commit == "" || commit == d.id()) {
 		o, err := j.end(ctx, d)
 		if err != nil {
-			return Result{}, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: d.id()}
+			return Outcome{}, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: d.id()}
 		}
 		return j.settled(o)
 	}
-	if last.commit != "" && (commit == last.commit || commit == "") {
+	if last.doubt != "" && (commit == last.doubt || commit == "") {
 		return j.settled(last)
 	}
 	if commit == "" {
@@ -97,7 +87,7 @@ func (j *Journal) Settle(ctx context.Context, commit string) (Result, error) {
 }
 
 // shown returns the receipt of the commit that the caller sees, once it is confirmed.
-func (j *Journal) shown(ctx context.Context) (Result, error) {
+func (j *Journal) shown(ctx context.Context) (Outcome, error) {
 	for range j.cfg.Limits.Attempts {
 		_, err := j.confirm(ctx, j.Tip())
 		if m, lost := errors.AsType[*moved](err); lost {
@@ -105,48 +95,48 @@ func (j *Journal) shown(ctx context.Context) (Result, error) {
 			continue
 		}
 		if err != nil {
-			return Result{}, err
+			return Outcome{}, err
 		}
 		view := j.State()
-		return Result{State: view, Commit: checkpoint.Commit{Head: view.Head()}}, nil
+		return Outcome{State: view, Commit: checkpoint.Commit{Head: view.Head()}}, nil
 	}
-	return Result{}, j.notApplied("settle",
+	return Outcome{}, j.notApplied("settle",
 		fmt.Errorf("the head moved %d times in a row: %w", j.cfg.Limits.Attempts, backend.ErrBusy))
 }
 
 // lookFor returns the receipt of a commit that is in the history.
-func (j *Journal) lookFor(ctx context.Context, commit string) (Result, error) {
+func (j *Journal) lookFor(ctx context.Context, commit string) (Outcome, error) {
 	now, err := j.newest(ctx)
 	if err == nil {
 		for c, cerr := range j.past.Log(ctx, now, now.Summary.Seq) {
 			if err = cerr; err != nil || c.Commit == commit {
-				return Result{State: now, Commit: c, Repeated: true}, err
+				return Outcome{State: now, Commit: c, Repeated: true}, err
 			}
 		}
 		err = store.ErrNoCommit
 	}
-	return Result{}, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: commit}
+	return Outcome{}, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: commit}
 }
 
 // settled answers Settle.
-func (j *Journal) settled(o outcome) (Result, error) {
-	if o.stored {
-		return o.result, nil
+func (j *Journal) settled(o Outcome) (Outcome, error) {
+	if o.rec != nil {
+		return o, nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
 	case j.fences(j.tip, j.view.Summary.Seq):
-		return Result{}, fenced(j.tip)
+		return Outcome{}, fenced(j.tip)
 	case !sameHead(j.view, j.tip):
-		return Result{}, conflict(j.tip)
+		return Outcome{}, conflict(j.tip)
 	}
-	return Result{}, j.notApplied("settle", fmt.Errorf("the request was lost: %w", backend.ErrBusy))
+	return Outcome{}, j.notApplied("settle", fmt.Errorf("the request was lost: %w", backend.ErrBusy))
 }
 
 // end finds out what happened to the doubt: its lines are looked for in the newest history. Where the head is still the
 // one that the request was made on, the same bytes are sent again under the same condition.
-func (j *Journal) end(ctx context.Context, d *request) (outcome, error) {
+func (j *Journal) end(ctx context.Context, d *request) (Outcome, error) {
 	aside := "" // the object of torn bytes that were moved aside
 	for range j.cfg.Limits.Attempts {
 		now, err := j.strategy.Load(ctx)
@@ -156,11 +146,11 @@ func (j *Journal) end(ctx context.Context, d *request) (outcome, error) {
 		case errors.Is(err, fs.ErrNotExist) && d.base.Summary.Commit == "":
 			now = d.base
 		case err != nil:
-			return outcome{}, err
+			return Outcome{}, err
 		}
 		if now.Summary.Commit != "" {
 			if now, err = j.strategy.Confirm(ctx, now); err != nil {
-				return outcome{}, err
+				return Outcome{}, err
 			}
 			if !now.Sure() {
 				continue
@@ -168,7 +158,7 @@ func (j *Journal) end(ctx context.Context, d *request) (outcome, error) {
 		}
 		k, err := j.linesIn(ctx, now, d)
 		if err != nil {
-			return outcome{}, err
+			return Outcome{}, err
 		}
 		goesOn := k > 0 && now.Summary.Commit != d.lines[k-1].record.ID // a later line counts what is before it
 		switch {
@@ -186,11 +176,11 @@ func (j *Journal) end(ctx context.Context, d *request) (outcome, error) {
 		}
 		m, again := errors.AsType[*moved](err)
 		if !again {
-			return outcome{}, err
+			return Outcome{}, err
 		}
 		aside = cmp.Or(m.now.Pending, aside)
 	}
-	return outcome{}, fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts)
+	return Outcome{}, fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts)
 }
 
 // linesIn counts the first lines of a request that are in the history of a state.
@@ -224,20 +214,22 @@ func (j *Journal) inHistory(ctx context.Context, now *state.State, rec *checkpoi
 
 // decided takes over the outcome of the doubt: now is the newest state, nil if the session was deleted, and after the
 // state that the request left, nil if it is lost. What is lost was not stored: its drafts are in the buffer.
-func (j *Journal) decided(d *request, now, after *state.State) outcome {
+func (j *Journal) decided(d *request, now, after *state.State) Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	o := outcome{commit: d.id(), own: d.ownDigest, stored: after != nil}
+	var o Outcome
 	if after != nil {
 		base := d.base
 		j.store.Bind(after.Since)
 		j.stored(d)
 		j.committed = true
 		main := d.lines[d.main]
-		o.rec, o.line, o.result = main.record, main.after.Next-1, d.result(after)
+		o = d.outcome(after)
+		o.rec, o.Line = main.record, main.after.Next-1
 		j.tip = after
 		j.moveView(d, base, after)
 	}
+	o.doubt, o.own = d.id(), d.ownDigest
 	j.doubt, j.last, j.fresh = nil, o, true
 	if now != nil {
 		j.forget()
@@ -273,7 +265,7 @@ func (j *Journal) drop() {
 	if j.doubt != nil {
 		j.fresh = true
 	}
-	j.list, j.ids, j.doubt, j.last = nil, map[string]*Entry{}, nil, outcome{}
+	j.list, j.ids, j.doubt, j.last = nil, map[string]*Entry{}, nil, Outcome{}
 }
 
 // Reload drops the buffer and the doubt, and takes the newest state.

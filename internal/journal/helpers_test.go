@@ -125,7 +125,7 @@ func setState(raw string) func(checkpoint.Document) checkpoint.Document {
 	}
 }
 
-func (w *world) commit(j *Journal, step *Step) Result {
+func (w *world) commit(j *Journal, step *Step) Outcome {
 	w.t.Helper()
 	if step.Reason == "" {
 		step.Reason = "turn"
@@ -138,7 +138,7 @@ func (w *world) commit(j *Journal, step *Step) Result {
 }
 
 // turn commits one entry and a state.
-func (w *world) turn(j *Journal, id, raw string) Result {
+func (w *world) turn(j *Journal, id, raw string) Outcome {
 	w.t.Helper()
 	return w.commit(j, &Step{Entries: []*Entry{say(j, id, "text of "+id)}, Edit: setState(raw)})
 }

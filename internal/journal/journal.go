@@ -62,7 +62,7 @@ type Journal struct {
 	blobs   map[string][]byte // images that are not stored yet, by SHA-256
 
 	doubt *request // of unknown outcome; nil = none
-	last  outcome  // of the newest doubt that was ended
+	last  Outcome  // of the newest doubt that was ended
 
 	sending context.CancelFunc // ends the request on its way; for Close
 	work    sync.WaitGroup     // background work, joined by Close

@@ -14,38 +14,34 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// keyed is the commit that an idempotency key was applied with.
-type keyed struct {
-	commit checkpoint.Commit
-	line   uint64 // its ordinal
-}
-
-// keyed looks for a key in the history of st; nil: it is not there. A key that is not known costs no read. One that may
+// keyed looks for the commit of a key in the history of st, and the ordinal of its line; nil: it is not there. A key that is not known costs no read. One that may
 // be is looked for in its commit line, which holds it whole, with the digest of its turn.
-func (j *Journal) keyed(ctx context.Context, st *state.State, c Call) (*keyed, error) {
+func (j *Journal) keyed(
+	ctx context.Context, st *state.State, c Call,
+) (rec *checkpoint.Record, line uint64, err error) {
 	j.mu.Lock()
 	last := j.last
 	j.mu.Unlock()
-	if c.Key != "" && last.stored && last.rec.Key == c.Key { // the doubt was just ended: a read could fail
+	if c.Key != "" && last.rec != nil && last.rec.Key == c.Key { // the doubt was just ended: a read could fail
 		if !j.sameTurn(last.rec, c) {
-			return nil, j.notApplied("commit", ErrKeyReused)
+			return nil, 0, j.notApplied("commit", ErrKeyReused)
 		}
-		return &keyed{commit: last.rec.Commit(), line: last.line}, nil
+		return last.rec, last.Line, nil
 	}
 	for _, ref := range st.KeyRefs(c.Key) {
 		rec, err := j.keyedCommit(ctx, st, ref)
 		if err != nil {
-			return nil, j.notApplied("commit", fmt.Errorf("find the idempotency key in commit %d: %w", ref.Seq, err))
+			return nil, 0, j.notApplied("commit", fmt.Errorf("find the idempotency key in commit %d: %w", ref.Seq, err))
 		}
 		if rec.Key != c.Key {
 			continue // of the same hash
 		}
 		if !j.sameTurn(&rec, c) {
-			return nil, j.notApplied("commit", ErrKeyReused)
+			return nil, 0, j.notApplied("commit", ErrKeyReused)
 		}
-		return &keyed{commit: rec.Commit(), line: ref.Ord}, nil
+		return &rec, ref.Ord, nil
 	}
-	return nil, nil
+	return nil, 0, nil
 }
 
 // sameTurn reports whether a commit holds the turn of a call. A turn of which the handle was in doubt took its drafts
@@ -63,7 +59,7 @@ func (j *Journal) sameTurn(rec *checkpoint.Record, c Call) bool {
 	if rec.Digest == digestWith(c.Digest, drafts) {
 		return true
 	}
-	return len(drafts) == 0 && j.last.stored && j.last.rec.ID == rec.ID && j.last.own == c.Digest
+	return len(drafts) == 0 && j.last.rec != nil && j.last.rec.ID == rec.ID && j.last.own == c.Digest
 }
 
 // digestWith returns the digest of a turn that takes drafts along: 16 hex digits.
@@ -94,13 +90,16 @@ func digestWith(own string, drafts []*Entry) string {
 }
 
 // repeat answers a call whose key is known with the receipt of the first time. The drafts that it took are dropped.
-func (j *Journal) repeat(ctx context.Context, tip *state.State, c Call, k *keyed) (Result, error) {
+func (j *Journal) repeat(
+	ctx context.Context, tip *state.State, c Call, rec *checkpoint.Record, line uint64,
+) (Outcome, error) {
+	first := rec.Commit()
 	st, err := j.confirm(ctx, tip)
 	if _, lost := errors.AsType[*moved](err); err != nil && !lost { // it is there, perhaps not for good
-		err = &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: k.commit.Commit}
+		err = &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: first.Commit}
 	}
 	if err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
 	if !c.Based {
 		j.mu.Lock()
@@ -111,9 +110,8 @@ func (j *Journal) repeat(ctx context.Context, tip *state.State, c Call, k *keyed
 		j.followTip()
 		j.mu.Unlock()
 	}
-	return Result{
-		Commit: k.commit, State: st, Kept: k.commit.Kept, Repeated: true, Line: k.line,
-		Behind: k.commit.Kept != "" && k.commit.Kept == k.commit.Branch,
+	return Outcome{
+		Commit: first, State: st, Kept: first.Kept, Repeated: true, Line: line, Behind: state.Kept(rec),
 	}, nil
 }
 

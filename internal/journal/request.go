@@ -148,7 +148,7 @@ func (s *Step) idles(r *request, tip *state.State) bool {
 }
 
 // send stores the images that a request refers to, then the request itself.
-func (j *Journal) send(ctx context.Context, r *request) (Result, error) {
+func (j *Journal) send(ctx context.Context, r *request) (Outcome, error) {
 	var sums []string
 	for _, e := range r.own {
 		for _, b := range e.Blobs {
@@ -157,7 +157,7 @@ func (j *Journal) send(ctx context.Context, r *request) (Result, error) {
 	}
 	if err := j.StoreBlobs(ctx, sums); err != nil {
 		j.returnTaken()
-		return Result{}, j.notApplied("commit", err)
+		return Outcome{}, j.notApplied("commit", err)
 	}
 	next, err := j.strategy.Publish(ctx, r)
 	if err == nil {
@@ -169,7 +169,7 @@ func (j *Journal) send(ctx context.Context, r *request) (Result, error) {
 		j.doubt = r
 		j.mu.Unlock()
 	}
-	return Result{}, err
+	return Outcome{}, err
 }
 
 // unknown returns the error of a request that was sent and is not acknowledged: ErrUnknown with its commit, unless
@@ -203,7 +203,7 @@ func (r *request) id() string {
 }
 
 // accept takes over that a request is stored, and that next is the state after it.
-func (j *Journal) accept(r *request, next *state.State) Result {
+func (j *Journal) accept(r *request, next *state.State) Outcome {
 	j.mu.Lock()
 	base := r.base
 	j.store.Bind(next.Since)
@@ -221,7 +221,7 @@ func (j *Journal) accept(r *request, next *state.State) Result {
 		}
 		j.upkeep(next)
 	}
-	return r.result(next)
+	return r.outcome(next)
 }
 
 // stored marks the entries of a request as durable, and takes those of the buffer off it; j.mu is held.
@@ -283,9 +283,9 @@ func (j *Journal) follow(now *state.State) {
 	j.followTip()
 }
 
-// result returns the receipt of a request that is stored.
-func (r *request) result(st *state.State) Result {
-	out := Result{State: st, Bytes: r.size, Warnings: r.warnings, IDs: r.step.ids(), Behind: r.behind}
+// outcome returns the receipt of a request that is stored.
+func (r *request) outcome(st *state.State) Outcome {
+	out := Outcome{State: st, Bytes: r.size, Warnings: r.warnings, IDs: r.step.ids(), Behind: r.behind}
 	if r.step.rolls() {
 		out.Commit = checkpoint.Commit{Head: st.Head()}
 		return out

@@ -3,7 +3,6 @@ package journal
 import (
 	"time"
 
-	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
@@ -61,8 +60,8 @@ type Step struct {
 // settling returns a step that changes nothing, by which what was written in bulk is sealed and folded.
 func settling() *Step { return &Step{Reason: state.ReasonImport, Note: true, settle: true} }
 
-// Result is the receipt of a step that is stored.
-type Result struct {
+// Outcome is what a step led to: its receipt, if it is stored.
+type Outcome struct {
 	Commit   checkpoint.Commit
 	State    *state.State // the state right after the request
 	Kept     string       // branch on which a losing turn, or the line that a move left, is now
@@ -72,6 +71,10 @@ type Result struct {
 	Behind   bool         // branch, head or document had changed since what the step was made on
 	Snapshot string       // that this commit is the first to name
 	IDs      []string     // of the step's own entries, in order; of a step that was repeated, those of the first time
-	IO       backend.IO   // what it asked of the backend
 	Line     uint64       // with Repeated: ordinal of the commit's line; 0 = not known
+
+	// Of a request that was in doubt, once it is decided.
+	doubt string             // id of its commit; "" = it was never in doubt
+	own   string             // Step.Digest, without the drafts that it took
+	rec   *checkpoint.Record // of what is stored; nil = it is lost
 }

@@ -128,7 +128,7 @@ func (w *World) Open(id string) *journal.Journal {
 }
 
 // Commit commits a step, as a turn unless it says otherwise.
-func (w *World) Commit(j *journal.Journal, s *journal.Step) journal.Result {
+func (w *World) Commit(j *journal.Journal, s *journal.Step) journal.Outcome {
 	w.T.Helper()
 	if s.Reason == "" {
 		s.Reason = "turn"

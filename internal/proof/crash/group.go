@@ -16,7 +16,7 @@ import (
 type caller struct {
 	given Given
 	entry string // its id, where the caller made it
-	r     journal.Result
+	r     journal.Outcome
 	err   error
 	done  chan struct{}
 }

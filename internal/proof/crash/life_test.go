@@ -96,7 +96,7 @@ func (l *life) turn(ctx context.Context, j *journal.Journal, text int, keep bool
 }
 
 // answered books the answer to a turn whose outcome is known. It reports whether its handle can be used.
-func (l *life) answered(e string, res journal.Result, err error) bool {
+func (l *life) answered(e string, res journal.Outcome, err error) bool {
 	lost := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)
 	switch {
 	case err == nil:

@@ -148,7 +148,7 @@ func (c *client) write(ctx context.Context, id string, step *journal.Step) {
 }
 
 // send commits a step once, and takes down what was answered.
-func (c *client) send(ctx context.Context, step *journal.Step, tried map[string]bool) (journal.Result, error) {
+func (c *client) send(ctx context.Context, step *journal.Step, tried map[string]bool) (journal.Outcome, error) {
 	call, base := c.r.now(), c.j.State().Summary.Commit
 	res, err := c.j.Commit(ctx, step)
 	switch {
@@ -181,7 +181,7 @@ func (c *client) refused(call int64, base string, err error) {
 }
 
 // settle ends the doubt of a commit.
-func (c *client) settle(ctx context.Context, step *journal.Step) (journal.Result, error) {
+func (c *client) settle(ctx context.Context, step *journal.Step) (journal.Outcome, error) {
 	call, base := c.r.now(), c.j.State().Summary.Commit
 	res, err := c.j.Settle(ctx, "")
 	c.refused(call, base, err)
@@ -192,7 +192,7 @@ func (c *client) settle(ctx context.Context, step *journal.Step) (journal.Result
 }
 
 // stored takes down in which commit an entry was acknowledged; "" = the step had none.
-func (c *client) stored(id string, res journal.Result) {
+func (c *client) stored(id string, res journal.Outcome) {
 	if id == "" {
 		return
 	}

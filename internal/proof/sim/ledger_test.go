@@ -135,7 +135,7 @@ func (l *ledger) somewhere(st *state.State, d *chance) *journal.Place {
 }
 
 // told books what a call said of a turn.
-func (l *ledger) told(t *turn, f fate, res *journal.Result) {
+func (l *ledger) told(t *turn, f fate, res *journal.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.fate, t.ended = f, l.w.now()

@@ -241,7 +241,7 @@ func (s *seat) commit(ctx context.Context, d *chance, t *turn) {
 	s.book(h, t, res, err)
 }
 
-func (s *seat) book(h *hand, t *turn, res journal.Result, err error) {
+func (s *seat) book(h *hand, t *turn, res journal.Outcome, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := s.w.ledger
@@ -357,7 +357,7 @@ func (s *seat) settleTurn(t *turn) {
 }
 
 // judged books the answer for a turn that was in doubt. open: an answer that nothing was applied does not end that.
-func (s *seat) judged(t *turn, res journal.Result, err error, open bool) {
+func (s *seat) judged(t *turn, res journal.Outcome, err error, open bool) {
 	lost := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)
 	if err != nil && !lost && !errors.Is(err, journal.ErrUnknown) && open {
 		s.h.doubts = append(s.h.doubts, t)
