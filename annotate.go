@@ -30,7 +30,7 @@ func (s *Session) note(
 		return Receipt{}, s.fail(op, err)
 	}
 	before := s.IO()
-	c := journal.Call{Key: k.key, Digest: k.digest, Based: true}
+	c := journal.Step{Key: k.key, Digest: k.digest, Writer: k.writer, Based: true}
 	res, err := s.j.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		step, err := plan(ctx, on)
 		if step == nil && k.key != "" {
@@ -40,7 +40,6 @@ func (s *Session) note(
 			return nil, err
 		}
 		step.Reason = reason
-		step.Key, step.Digest, step.Writer = k.key, k.digest, k.writer
 		if k.base != "" {
 			step.Base, err = s.baseOf(ctx, on, k.base)
 		}

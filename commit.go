@@ -103,7 +103,7 @@ func (s *Session) storeTurn(
 		named = s.snapshots.taken()
 	}
 	p = &prepared{from: s.state()}
-	c := journal.Call{Key: t.Key, Digest: t.digest(edit), Based: t.Base != ""}
+	c := journal.Step{Key: t.Key, Digest: t.digest(edit), Writer: t.Writer, Based: t.Base != ""}
 	res, err = held.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		var err error
 		base := base
@@ -255,8 +255,8 @@ func (s *Session) apart(entries []*journal.Entry) error {
 // turnStep returns the step of a turn, without its entries and its edit.
 func (s *Session) turnStep(t *Turn, edit *docEdit, base *journal.Anchor, profile transcript.Profile) *journal.Step {
 	return &journal.Step{
-		Reason: t.Reason, Key: t.Key, Digest: t.digest(edit), Writer: t.Writer, Base: base,
-		Settings: true, Profile: profile, KeepBoth: s.o.KeepBoth || t.KeepBoth, KeepFenced: t.KeepBoth,
+		Reason: t.Reason, Base: base, Settings: true, Profile: profile,
+		KeepBoth: s.o.KeepBoth || t.KeepBoth, KeepFenced: t.KeepBoth,
 		MayIdle: t.Reason == "" && !edit.changes(),
 	}
 }

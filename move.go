@@ -228,11 +228,11 @@ type move struct {
 }
 
 // step is the move's.
-func (mv *move) step(k moveOptions) *journal.Step {
+func (mv *move) step() *journal.Step {
 	step := &journal.Step{
-		Move: true, Reason: mv.reason, Key: k.key, Digest: k.digest, Writer: k.writer, Branch: mv.branch,
-		Kept: mv.kept, Window: mv.window, Seen: mv.seen, Keyframe: mv.reason == "rollback",
-		Head: &mv.at, Entries: mv.added, Outline: &mv.outline, Edit: mv.edit(nil, mv.added),
+		Move: true, Reason: mv.reason, Branch: mv.branch, Kept: mv.kept, Window: mv.window, Seen: mv.seen,
+		Keyframe: mv.reason == "rollback", Head: &mv.at, Entries: mv.added, Outline: &mv.outline,
+		Edit: mv.edit(nil, mv.added),
 	}
 	if n := len(mv.added); n > 0 {
 		at := journal.PlaceAt(mv.added[n-1])
@@ -257,7 +257,7 @@ func (s *Session) move(
 	if s.store.o.Hooks.BeforeAppend != nil {
 		p.screened, p.shown, p.err = s.show(ctx, find)
 	}
-	c := journal.Call{Key: k.key, Digest: k.digest, Based: k.base != ""}
+	c := journal.Step{Key: k.key, Digest: k.digest, Writer: k.writer, Based: k.base != ""}
 	res, err := s.j.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
 		if s.ended(); k.base == "" && s.uncommitted() {
 			return nil, journal.ErrUncommitted
@@ -332,7 +332,7 @@ func (s *Session) prepared(ctx context.Context, p *planned, on *state.State) (*j
 	}
 	there := mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch)
 	if there && p.k.key == "" { // a key is stored, so that a repeat is known
-		return &journal.Step{Move: true, Base: base, Writer: p.k.writer, Nothing: true}, nil
+		return &journal.Step{Move: true, Base: base, Nothing: true}, nil
 	}
 	if s.store.o.Hooks.BeforeAppend == nil {
 		mv.drafts, err = s.screen(ctx, mv.drafts)
@@ -345,7 +345,7 @@ func (s *Session) prepared(ctx context.Context, p *planned, on *state.State) (*j
 	if err := s.prepare(ctx, m, mv, on); err != nil {
 		return nil, err
 	}
-	step := mv.step(p.k)
+	step := mv.step()
 	step.Base = base
 	s.look(func(v *liveState) { step.Stay = v.more() })
 	return step, nil

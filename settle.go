@@ -37,7 +37,7 @@ func (s *Session) keyed(ctx context.Context, key string) (Receipt, error) {
 	if err := errors.Join(checkName("idempotency key", key), s.writable(ctx)); err != nil {
 		return Receipt{}, s.fail("run", err)
 	}
-	r, err := s.j.Write(ctx, journal.Call{Key: key, Based: true},
+	r, err := s.j.Write(ctx, journal.Step{Key: key, Based: true},
 		func(context.Context, *state.State) (*journal.Step, error) { return nil, nil })
 	return receiptOf(r), s.fail("run", err)
 }

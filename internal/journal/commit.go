@@ -11,15 +11,9 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// Call is what is known of a write before the state that it is composed on: its idempotency key comes first.
-type Call struct {
-	Key    string // "" = none
-	Digest string // of what the write holds: the same key with another digest is ErrKeyReused; "" = not compared
-	Based  bool   // it names its base, or none is needed: the doubt of another call can be ended for it
-}
-
 // Plan returns the step to store on the newest state that is known, nil if there is nothing to do. It is called again
-// after each condition that was lost to another writer, and must not keep on.
+// after each condition that was lost to another writer, and must not keep on. Key, Digest and Writer of the step are
+// those of the call.
 type Plan func(ctx context.Context, on *state.State) (*Step, error)
 
 // Held is a journal whose lock the caller holds, until Release.
@@ -38,12 +32,13 @@ func (h Held) Release() { h.j.lock.free() }
 
 // Commit stores one step that does not depend on the state.
 func (j *Journal) Commit(ctx context.Context, step *Step) (Outcome, error) {
-	c := Call{Key: step.Key, Digest: step.Digest, Based: step.Base != nil || step.Claim || step.Note}
+	c := *step
+	c.Based = step.Base != nil || step.Claim || step.Note
 	return j.Write(ctx, c, func(context.Context, *state.State) (*Step, error) { return step, nil })
 }
 
 // Write is Held.Write under the lock.
-func (j *Journal) Write(ctx context.Context, c Call, plan Plan) (Outcome, error) {
+func (j *Journal) Write(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	h, err := j.Hold(ctx, "commit")
 	if err != nil {
 		return Outcome{}, err
@@ -52,13 +47,14 @@ func (j *Journal) Write(ctx context.Context, c Call, plan Plan) (Outcome, error)
 	return h.Write(ctx, c, plan)
 }
 
-// Write stores one step: by one conditional PUT, or by one append and its sync. The errors say what happened to the
-// data:
+// Write stores one step: by one conditional PUT, or by one append and its sync. Of c only Key, Digest, Writer and Based
+// count, which are known before the state that the step is made on: a key comes first. The errors report what happened
+// to the data:
 //
 //   - ErrUnknown: perhaps applied. The request is the handle's doubt until Settle, Reload or Discard, or until a later
 //     write ends it.
 //   - all others: not applied. Buffer and view are as before.
-func (h Held) Write(ctx context.Context, c Call, plan Plan) (Outcome, error) {
+func (h Held) Write(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	j := h.j
 	if j.cfg.ReadOnly {
 		return Outcome{}, &store.Failure{Err: ErrReadOnly}
@@ -99,63 +95,64 @@ type moved struct{ now *state.State }
 func (m *moved) Error() string { return "the head moved" }
 
 // try makes one request on the newest state that the handle knows, and sends it. A *moved error: again.
-func (j *Journal) try(ctx context.Context, c Call, plan Plan) (Outcome, error) {
+func (j *Journal) try(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	tip := j.Tip()
 	if tip.Summary.Tombstone {
 		return Outcome{}, store.Deleted(tip.Object(false))
 	}
 	// 1. A key that is known is answered before anything is judged.
 	if rec, line, err := j.keyed(ctx, tip, c); err != nil {
-		return Outcome{}, j.refused(ctx, tip, c, err)
+		return Outcome{}, j.refused(ctx, tip, c.Key, err)
 	} else if rec != nil {
-		return j.repeat(ctx, tip, c, rec, line)
+		return j.repeat(ctx, tip, c.Based, rec, line)
 	}
 	// 2. The caller says what to store on this state.
 	step, err := plan(ctx, tip)
 	if err != nil {
-		return Outcome{}, j.refused(ctx, tip, c, err)
+		return Outcome{}, j.refused(ctx, tip, c.Key, err)
 	}
 	if step == nil {
-		return j.idle(ctx, tip, c, nil)
+		return j.idle(ctx, tip, c.Based, nil)
 	}
+	step.Key, step.Digest, step.Writer = c.Key, c.Digest, c.Writer
 	// 3. The rules say whether it may be stored, and on which line.
 	claimant, err := j.claimedBy(ctx, tip, step)
 	if err != nil {
-		return Outcome{}, j.refused(ctx, tip, c, j.unsent(err))
+		return Outcome{}, j.refused(ctx, tip, c.Key, j.unsent(err))
 	}
 	kept, behind, err := j.judge(tip, step, claimant)
 	if errors.Is(err, ErrConflict) { // a batch that is sent again is answered, whatever it was made on
 		known, kerr := j.allKnown(ctx, tip, step)
 		if kerr != nil {
-			return Outcome{}, j.refused(ctx, tip, c, j.unsent(kerr))
+			return Outcome{}, j.refused(ctx, tip, c.Key, j.unsent(kerr))
 		}
 		if known {
-			r, err := j.idle(ctx, tip, c, step)
+			r, err := j.idle(ctx, tip, c.Based, step)
 			r.Behind = behind
 			return r, err
 		}
 	}
 	if err != nil {
-		return Outcome{}, j.refused(ctx, tip, c, err)
+		return Outcome{}, j.refused(ctx, tip, c.Key, err)
 	}
 	if step.Nothing {
-		r, err := j.idle(ctx, tip, c, nil)
+		r, err := j.idle(ctx, tip, c.Based, nil)
 		r.Behind = behind
 		return r, err
 	}
 	// 4. Its bytes are composed; what they build upon is confirmed.
 	r, err := j.compose(ctx, tip, step, kept)
 	if err != nil {
-		return Outcome{}, j.refused(ctx, tip, c, j.unsent(err))
+		return Outcome{}, j.refused(ctx, tip, c.Key, j.unsent(err))
 	}
 	if r == nil {
-		return j.idle(ctx, tip, c, step)
+		return j.idle(ctx, tip, c.Based, step)
 	}
 	r.behind = behind && (kept || step.Note || step.Claim) // else its line follows what it was made on
 	// 5. They are sent, once.
 	out, err := j.send(ctx, r)
 	if err != nil {
-		return Outcome{}, j.refused(ctx, tip, c, err)
+		return Outcome{}, j.refused(ctx, tip, c.Key, err)
 	}
 	return out, nil
 }
@@ -169,11 +166,11 @@ func (j *Journal) Tip() *state.State {
 
 // refused returns the error of a write that was not sent. One that the newest state may see in another light is judged
 // again on it: with a key, or where an id or a commit was looked for.
-func (j *Journal) refused(ctx context.Context, tip *state.State, c Call, err error) error {
+func (j *Journal) refused(ctx context.Context, tip *state.State, key string, err error) error {
 	if _, lost := errors.AsType[*moved](err); lost {
 		return err
 	}
-	if c.Key == "" && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) || errors.Is(err, ErrUnknown) {
+	if key == "" && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) || errors.Is(err, ErrUnknown) {
 		return err
 	}
 	now, lerr := j.newest(ctx)
@@ -206,8 +203,8 @@ func (j *Journal) newest(ctx context.Context) (*state.State, error) {
 }
 
 // idle answers a write that has nothing to store, of the newest state, once all that it was read from is confirmed.
-func (j *Journal) idle(ctx context.Context, tip *state.State, c Call, step *Step) (Outcome, error) {
-	if !c.Based { // the view is the tip, or the write is refused
+func (j *Journal) idle(ctx context.Context, tip *state.State, based bool, step *Step) (Outcome, error) {
+	if !based { // the view is the tip, or the write is refused
 		return j.confirmed(ctx, tip, step)
 	}
 	now, err := j.newest(ctx)

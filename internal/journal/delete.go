@@ -134,7 +134,7 @@ func (d *deletion) try(ctx context.Context) error {
 		return err
 	}
 	defer h.Release()
-	r, err := h.Write(ctx, Call{Based: true}, func(_ context.Context, on *state.State) (*Step, error) {
+	r, err := h.Write(ctx, Step{Based: true}, func(_ context.Context, on *state.State) (*Step, error) {
 		if on.Summary.Commit != st.Summary.Commit { // another writer's commit, or another deletion
 			return nil, errHeadMoved
 		}

@@ -32,7 +32,7 @@ func (j *Journal) Ended(commit string) (stored, ended bool) {
 
 // endDoubt ends the doubt for a write that comes after it. A turn or a move that names neither key nor base does not
 // end it: its caller may not know of the doubt.
-func (j *Journal) endDoubt(ctx context.Context, c Call) error {
+func (j *Journal) endDoubt(ctx context.Context, c Step) error {
 	j.mu.Lock()
 	d := j.doubt
 	j.mu.Unlock()

@@ -43,6 +43,18 @@ type Journal struct {
 	lock     lock // held by every call that writes, or changes the buffer
 
 	mu sync.Mutex // guards what follows, for moments
+	position
+	buffer
+	doubt *request // of unknown outcome; nil = none
+	last  Outcome  // of the newest doubt that was ended
+
+	sending context.CancelFunc // ends the request on its way; for Close
+	work    sync.WaitGroup     // background work, joined by Close
+	bg      background
+}
+
+// position is where a handle is in the history of its session.
+type position struct {
 	// view is the commit that the caller sees: of its own turns and moves, of Open and Reload, or one that differs in
 	// neither branch nor head nor document. tip is the newest state that the handle knows: requests are composed on it.
 	view, tip *state.State
@@ -52,21 +64,16 @@ type Journal struct {
 	claimant  string       // Step.Writer of that claim
 	committed bool         // a commit of this handle is in the history
 	deleted   error        // a write met the deletion of the session, which is for ever; nil = none did
+}
 
-	// The buffer: what was appended and is not stored.
+// buffer is what was appended and is not stored.
+type buffer struct {
 	list    []*Entry          // in append order
 	ids     map[string]*Entry // of list
 	head    Place             // from which the next entry grows
 	pos     uint64            // appends so far
 	version uint64            // grows with every change that readers see
 	blobs   map[string][]byte // images that are not stored yet, by SHA-256
-
-	doubt *request // of unknown outcome; nil = none
-	last  Outcome  // of the newest doubt that was ended
-
-	sending context.CancelFunc // ends the request on its way; for Close
-	work    sync.WaitGroup     // background work, joined by Close
-	bg      background
 }
 
 // strategy is what differs between stores that append and stores that only replace. It keeps no queue and starts no

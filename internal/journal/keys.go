@@ -14,10 +14,11 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// keyed looks for the commit of a key in the history of st, and the ordinal of its line; nil: it is not there. A key that is not known costs no read. One that may
-// be is looked for in its commit line, which holds it whole, with the digest of its turn.
+// keyed looks for the commit of a key in the history of st, and the ordinal of its line; nil: it is not there. A key
+// that is not known costs no read. One that may be is looked for in its commit line, which holds it whole, with the
+// digest of its turn.
 func (j *Journal) keyed(
-	ctx context.Context, st *state.State, c Call,
+	ctx context.Context, st *state.State, c Step,
 ) (rec *checkpoint.Record, line uint64, err error) {
 	j.mu.Lock()
 	last := j.last
@@ -46,7 +47,7 @@ func (j *Journal) keyed(
 
 // sameTurn reports whether a commit holds the turn of a call. A turn of which the handle was in doubt took its drafts
 // already: it is compared with those, unless more was appended since.
-func (j *Journal) sameTurn(rec *checkpoint.Record, c Call) bool {
+func (j *Journal) sameTurn(rec *checkpoint.Record, c Step) bool {
 	if rec.Digest == "" || c.Digest == "" {
 		return true
 	}
@@ -91,7 +92,7 @@ func digestWith(own string, drafts []*Entry) string {
 
 // repeat answers a call whose key is known with the receipt of the first time. The drafts that it took are dropped.
 func (j *Journal) repeat(
-	ctx context.Context, tip *state.State, c Call, rec *checkpoint.Record, line uint64,
+	ctx context.Context, tip *state.State, based bool, rec *checkpoint.Record, line uint64,
 ) (Outcome, error) {
 	first := rec.Commit()
 	st, err := j.confirm(ctx, tip)
@@ -101,7 +102,7 @@ func (j *Journal) repeat(
 	if err != nil {
 		return Outcome{}, err
 	}
-	if !c.Based {
+	if !based {
 		j.mu.Lock()
 		for _, e := range j.list {
 			e.stage = dropped

@@ -16,6 +16,9 @@ type Step struct {
 	Key    string    // idempotency key
 	Digest string    // of what the turn holds: the same key with another digest is ErrKeyReused; "" = not compared
 
+	// Based: the call names its base, or none is needed: the doubt of another call can be ended for it.
+	Based bool
+
 	// What the step is; none of them: a turn. A turn without Base takes the entries that were appended before it, and
 	// is made on the view.
 	Move    bool // a navigation

@@ -173,7 +173,7 @@ func (j *Journal) Tidy(ctx context.Context) error {
 	a, appends := j.strategy.(*appendStrategy)
 	if !appends {
 		plan := func(context.Context, *state.State) (*Step, error) { return settling(), nil }
-		_, err := h.Write(ctx, Call{Based: true}, plan)
+		_, err := h.Write(ctx, Step{Based: true}, plan)
 		return err
 	}
 	if err := j.rollNow(ctx); err != nil {
@@ -197,7 +197,7 @@ func (j *Journal) Tidy(ctx context.Context) error {
 // rollNow closes the active segment, so that it can be sealed. The caller has the lock. Where another writer was there
 // meanwhile, nothing is done.
 func (j *Journal) rollNow(ctx context.Context) error {
-	_, err := j.try(ctx, Call{Based: true}, func(context.Context, *state.State) (*Step, error) {
+	_, err := j.try(ctx, Step{Based: true}, func(context.Context, *state.State) (*Step, error) {
 		return &Step{Reason: state.ReasonRoll, Note: true}, nil
 	})
 	if m, lost := errors.AsType[*moved](err); lost {

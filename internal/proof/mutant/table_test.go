@@ -268,7 +268,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "moves-forget-their-key", broken: "a move is made again under a key that is known",
-		edits: []edit{{moveGo, "\tc := journal.Call{Key: k.key, Digest: k.digest,", "\tc := journal.Call{"}},
+		edits: []edit{{moveGo, "\tc := journal.Step{Key: k.key, Digest: k.digest,", "\tc := journal.Step{"}},
 		suite: "move_keys_test.go", pkg: ".", run1: "TestMovesWithKeys",
 		want: "the repeat",
 	},
