@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/coppice-go/coppice/interop"
@@ -16,9 +15,7 @@ func Example() {
 	file := `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/home/me"}
 {"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}
 {"type":"message","id":"b","parentId":"a","times`
-	src := interop.Source{Name: "session.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}
+	src := interop.Bytes("session.jsonl", file)
 	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 
 	var r interop.Reader = pi.Open(src, interop.Options{Now: now})

@@ -7,6 +7,7 @@
 package interop
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"iter"
@@ -78,6 +79,12 @@ type Source struct {
 	// known.
 	Size    int64
 	Changed time.Time
+}
+
+// Bytes returns the source of a file in memory, alone.
+func Bytes[T ~string | ~[]byte](name string, file T) Source {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader([]byte(file))), nil }
+	return Source{Name: name, Open: open}
 }
 
 // Options of a reader. Equal input and clock give equal output: ids that have to be made are hashes of what is in the

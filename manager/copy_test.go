@@ -36,13 +36,7 @@ func TestACopyIsOfTheWholeSession(t *testing.T) {
 		`{"type":"message","id":"i1","parentId":"a1","timestamp":"2026-01-02T03:04:07.000Z","message":{"role":"user","content":[{"type":"image","data":"` + image + `","mimeType":"image/png"}]}}`,
 		`{"type":"session_info","id":"n1","parentId":"i1","timestamp":"2026-01-02T03:04:08.000Z","name":"its name"}`,
 	}
-	s := testutil.Must(st.Import(bg, func(yield func(transcript.Draft, error) bool) {
-		for _, line := range append([]string{`{"type":"session","version":3,"id":"x","cwd":"/w","extra":true}`}, odd...) {
-			if !yield(entry.Line([]byte(line)), nil) {
-				return
-			}
-		}
-	}, &coppice.SessionOptions{ID: "old", Profile: transcript.OMP}))(t)
+	s := testutil.Must(st.Import(bg, transcript.Drafts(append([]string{`{"type":"session","version":3,"id":"x","cwd":"/w","extra":true}`}, odd...)...), &coppice.SessionOptions{ID: "old", Profile: transcript.OMP}))(t)
 	testutil.Must(s.Label(bg, "a1", "here"))(t)
 	testutil.Must(s.Branch(bg, "u1", &coppice.BranchOptions{Name: "other"}))(t)
 	testutil.Must(s.Append(bg, entry.Assistant("Another way")))(t)

@@ -130,13 +130,7 @@ func TestTheOriginalIsKept(t *testing.T) {
 		`{"type":"session","version":3,"id":"x","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/w"}`,
 		`{"type":"message","id":"u1","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"x"}}`,
 	}
-	seq := func(yield func(transcript.Draft, error) bool) {
-		for _, l := range lines {
-			if !yield(entry.Line([]byte(l)), nil) {
-				return
-			}
-		}
-	}
+	seq := transcript.Drafts(lines...)
 	o := &coppice.SessionOptions{ID: "s", Original: func() (io.Reader, error) { return strings.NewReader(original), nil }}
 	testutil.Must(testutil.Must(st.Import(bg, seq, o))(t).Append(bg, entry.User("later")))(t)
 	item := testutil.Must(tr.Put(bg, st, "s", ""))(t)

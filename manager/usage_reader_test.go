@@ -45,13 +45,7 @@ func head(id, parent string) string {
 }
 
 func drafts(lines []string) iter.Seq2[transcript.Draft, error] {
-	return func(yield func(transcript.Draft, error) bool) {
-		for _, l := range lines {
-			if !yield(entry.Line([]byte(l)), nil) {
-				return
-			}
-		}
-	}
+	return transcript.Drafts(lines...)
 }
 
 // take imports lines under an id.

@@ -125,13 +125,7 @@ func (in imported) files(list ...formats.Format) (wrong string) {
 	}
 	for _, to := range list {
 		var out bytes.Buffer
-		_, err := formats.Write(&out, to.Name, in.header, func(yield func(transcript.Draft, error) bool) {
-			for _, d := range in.drafts {
-				if !yield(d, nil) {
-					return
-				}
-			}
-		}, head)
+		_, err := formats.Write(&out, to.Name, in.header, transcript.Drafts(in.drafts...), head)
 		if err != nil {
 			return fmt.Sprintf("%s: %v", to.Name, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -77,16 +76,10 @@ func TestAgentsTypeNothing(t *testing.T) {
 	t.Parallel()
 	x := index(t)
 	st := store(t)
-	lines := func(yield func(transcript.Draft, error) bool) {
-		for _, line := range []string{
-			`{"type":"session","version":3,"id":"x","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/in","internal":true,"agent":"explore"}`,
-			`{"type":"message","id":"i1","parentId":null,"timestamp":"2026-03-02T09:00:00.000Z","message":{"role":"user","content":"look around"}}`,
-		} {
-			if !yield(entry.Line([]byte(line)), nil) {
-				return
-			}
-		}
-	}
+	lines := transcript.Drafts(
+		`{"type":"session","version":3,"id":"x","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/in","internal":true,"agent":"explore"}`,
+		`{"type":"message","id":"i1","parentId":null,"timestamp":"2026-03-02T09:00:00.000Z","message":{"role":"user","content":"look around"}}`,
+	)
 	_ = testutil.Must(st.Import(t.Context(), lines, nil))(t)
 	create(t, st, "s", "/a", "> typed")
 	update(t, x, st)
@@ -98,18 +91,12 @@ func TestAgentsTypeNothing(t *testing.T) {
 func TestSkillsAreTyped(t *testing.T) {
 	t.Parallel()
 	st, x := store(t), index(t)
-	lines := func(yield func(transcript.Draft, error) bool) {
-		for _, line := range []string{
-			`{"type":"session","version":3,"id":"x","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/in"}`,
-			`{"type":"custom_message","id":"m1","parentId":null,"timestamp":"2026-03-02T09:00:00.000Z",` +
-				`"customType":"skill-prompt","content":"Write as follows.","display":true,` +
-				`"details":{"prompt":"/skill:report notes"},"attribution":"user"}`,
-		} {
-			if !yield(entry.Line([]byte(line)), nil) {
-				return
-			}
-		}
-	}
+	lines := transcript.Drafts(
+		`{"type":"session","version":3,"id":"x","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/in"}`,
+		`{"type":"custom_message","id":"m1","parentId":null,"timestamp":"2026-03-02T09:00:00.000Z",`+
+			`"customType":"skill-prompt","content":"Write as follows.","display":true,`+
+			`"details":{"prompt":"/skill:report notes"},"attribution":"user"}`,
+	)
 	s := testutil.Must(st.Import(t.Context(), lines, nil))(t)
 	update(t, x, st)
 	same(t, "prompts", texts(t, x), "/skill:report notes")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -24,6 +25,26 @@ type Draft struct {
 	// any branch, or that was appended. It is decided for the very commit that is made, also where others commit
 	// meanwhile. An id of a commit is fs.ErrExist in any case.
 	OnKnownID KnownID
+}
+
+// Drafts returns whole lines, or drafts, as imports and writers of session files take them.
+func Drafts[T string | []byte | Draft](list ...T) iter.Seq2[Draft, error] {
+	return func(yield func(Draft, error) bool) {
+		for _, v := range list {
+			var d Draft
+			switch v := any(v).(type) {
+			case string:
+				d.Raw = []byte(v)
+			case []byte:
+				d.Raw = v
+			case Draft:
+				d = v
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
 }
 
 // KnownID is the rule for a draft with an id of its own that the session has.

@@ -21,6 +21,7 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/importer"
 	"github.com/coppice-go/coppice/internal/shortid"
+	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -214,7 +215,7 @@ const (
 func (d *demo) importSession(ctx context.Context) error {
 	var res importer.Result
 	err := d.step("Import a session of a coding agent, unchanged", "import", func() (err error) {
-		src := importer.FromBytes("the bundled session", session.JSONL())
+		src := interop.Bytes("the bundled session", session.JSONL())
 		o := importer.Options{Again: true, Now: d.c.now()}
 		res, err = importer.Import(ctx, d.st.Store, src, o)
 		return err

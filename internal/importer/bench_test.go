@@ -78,7 +78,7 @@ func BenchmarkImport(b *testing.B) {
 		b.Run(string(format)+"/read", func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			for b.Loop() {
-				r, err := formats.Open(FromBytes("f", raw), format, interop.Options{Now: time.Now()})
+				r, err := formats.Open(interop.Bytes("f", raw), format, interop.Options{Now: time.Now()})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -113,7 +113,7 @@ func BenchmarkImport(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					if _, err := Import(b.Context(), st, FromBytes("f", raw), options()); err != nil {
+					if _, err := Import(b.Context(), st, interop.Bytes("f", raw), options()); err != nil {
 						b.Fatal(err)
 					}
 					if err := st.Close(); err != nil {

@@ -50,7 +50,7 @@ func grown(t *testing.T, f interop.Format, whole []byte, cuts []int) (is stored,
 	st, o, last := storeOn(t, memory.NewAppender()), growing(), ""
 	for _, cut := range append(slices.Clone(cuts), len(whole), len(whole)) {
 		o.Format = f
-		r, err := Import(t.Context(), st, FromBytes("f", whole[:cut]), o)
+		r, err := Import(t.Context(), st, interop.Bytes("f", whole[:cut]), o)
 		if err != nil {
 			if last != "" || cut == len(whole) {
 				t.Fatalf("cut at %d of %v: %v", cut, cuts, err)
@@ -73,7 +73,7 @@ func eachFile(t *testing.T, test func(t *testing.T, f interop.Format, whole []by
 	for name, whole := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, err := formats.Told(FromBytes("f", whole))
+			f, err := formats.Told(interop.Bytes("f", whole))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,8 +125,8 @@ func TestSettledLinesStay(t *testing.T) {
 			most = 12
 		}
 		for _, end := range some(ends, most) {
-			n, err := formats.Settled(f, FromBytes("f", whole[:end-1]), 0)
-			m, merr := formats.Settled(f, FromBytes("f", whole[:end]), 0)
+			n, err := formats.Settled(f, interop.Bytes("f", whole[:end-1]), 0)
+			m, merr := formats.Settled(f, interop.Bytes("f", whole[:end]), 0)
 			if err != nil || merr != nil || int(n) >= end || n > m {
 				t.Fatalf("settled %d, %v, then %d, %v of %d", n, err, m, merr, end)
 			}

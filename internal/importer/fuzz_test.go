@@ -8,6 +8,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/interop"
 )
 
 // FuzzImport imports any file, and wants its bytes back, a tree that can be walked, a context, and a store
@@ -29,7 +30,7 @@ func FuzzImport(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer func() { _ = st.Close() }()
-		r, err := Import(t.Context(), st, FromBytes("f", file), options())
+		r, err := Import(t.Context(), st, interop.Bytes("f", file), options())
 		if err != nil {
 			left := 0
 			for range st.List(t.Context(), coppice.ListOptions{}) {

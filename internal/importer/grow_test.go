@@ -109,7 +109,7 @@ func files(t *testing.T) map[string][]byte {
 	}
 	for _, f := range []interop.Format{interop.Omp, interop.Atomic, interop.Operator, interop.ClaudeCode, interop.Codex} {
 		begin := func() (interop.Reader, interop.Header) {
-			r, err := formats.Open(FromBytes("f", session.JSONL()), interop.Pi, interop.Options{})
+			r, err := formats.Open(interop.Bytes("f", session.JSONL()), interop.Pi, interop.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,11 +156,11 @@ func TestGrows(t *testing.T) {
 				t.Parallel()
 				o := growing()
 				var err error
-				if o.Format, err = formats.Told(FromBytes("f", whole)); err != nil {
+				if o.Format, err = formats.Told(interop.Bytes("f", whole)); err != nil {
 					t.Fatal(err)
 				}
 				bring := func(st *coppice.Store, p []byte) (Result, error) {
-					return Import(t.Context(), st, FromBytes("f", p), o)
+					return Import(t.Context(), st, interop.Bytes("f", p), o)
 				}
 				st := storeOn(t, open())
 				r, err := bring(st, whole)
@@ -250,20 +250,20 @@ func breakOff(t *testing.T, on backend.Backend, n int, short, whole []byte) (fau
 	t.Helper()
 	b := fault.New(on, 1)
 	st := storeOn(t, b)
-	if _, err := Import(t.Context(), st, FromBytes("f", short), growing()); err != nil {
+	if _, err := Import(t.Context(), st, interop.Bytes("f", short), growing()); err != nil {
 		t.Fatal(err)
 	}
 	b.Add(fault.Rule{
 		When: func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" },
 		Skip: n, Count: -1, Outcome: backend.NotApplied, Err: fs.ErrPermission,
 	})
-	_, err := Import(t.Context(), st, FromBytes("f", whole), growing())
+	_, err := Import(t.Context(), st, interop.Bytes("f", whole), growing())
 	faults = len(b.Faults())
 	b.Clear()
 	if got := show(t, st, "s"); !strings.HasPrefix(got.Original, string(short)) || !strings.HasPrefix(string(whole), got.Original) {
 		t.Fatalf("call %d: %d bytes of the file are there", n, len(got.Original))
 	}
-	r, rerr := Import(t.Context(), st, FromBytes("f", whole), growing())
+	r, rerr := Import(t.Context(), st, interop.Bytes("f", whole), growing())
 	if rerr != nil || r.Session != "s" || r.Entries != 9 {
 		t.Fatalf("call %d: %v, then %+v, %v", n, err, r, rerr)
 	}
@@ -291,7 +291,7 @@ func TestImportIsStoredWhereClosingFails(t *testing.T) {
 			b := fault.New(memory.NewAppender(), 1)
 			st := storeOn(t, b)
 			if before > 0 {
-				if _, err := Import(t.Context(), st, FromBytes("f", entries("s", before)), growing()); err != nil {
+				if _, err := Import(t.Context(), st, interop.Bytes("f", entries("s", before)), growing()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -302,7 +302,7 @@ func TestImportIsStoredWhereClosingFails(t *testing.T) {
 			o := growing()
 			var closed error
 			o.Closed = func(err error) { closed = err }
-			res, err := Import(t.Context(), st, FromBytes("f", entries("s", 5)), o)
+			res, err := Import(t.Context(), st, interop.Bytes("f", entries("s", 5)), o)
 			faults := len(b.Faults())
 			b.Clear()
 			stored := uint64(0)
@@ -379,7 +379,7 @@ func TestGrowsApart(t *testing.T) {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				once, st := storeOn(t, open()), storeOn(t, open())
 				bring := func(st *coppice.Store, text string) Result {
-					r, err := Import(t.Context(), st, FromBytes("f", []byte(text)), growing())
+					r, err := Import(t.Context(), st, interop.Bytes("f", []byte(text)), growing())
 					if err != nil {
 						t.Fatal(err)
 					}

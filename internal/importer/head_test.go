@@ -5,6 +5,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/interop"
 )
 
 // A file whose last entry is a leaf entry goes on where that points: the head stands there, what is appended
@@ -34,7 +35,7 @@ func TestALeafEntryAtTheEndMovesTheHead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			st := newStore(t)
-			r, err := Import(t.Context(), st, FromBytes("f", []byte(c.file)), options())
+			r, err := Import(t.Context(), st, interop.Bytes("f", []byte(c.file)), options())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -224,7 +224,7 @@ func TestImportThatIsBrokenOff(t *testing.T) {
 	for _, format := range []interop.Format{interop.Pi, interop.ClaudeCode} {
 		raw := benchFile(format, 9<<20)
 		whole := storeOn(t, memory.NewAppender())
-		r, err := Import(t.Context(), whole, FromBytes("f", raw), growing())
+		r, err := Import(t.Context(), whole, interop.Bytes("f", raw), growing())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,14 +238,14 @@ func TestImportThatIsBrokenOff(t *testing.T) {
 				faulty := fault.New(b, 1)
 				st := storeOn(t, faulty)
 				faulty.Add(fault.Rule{When: fault.On(op, ""), Skip: skip, Err: context.Canceled, Kind: fault.Before})
-				_, err := Import(t.Context(), st, FromBytes("f", raw), growing())
+				_, err := Import(t.Context(), st, interop.Bytes("f", raw), growing())
 				if err == nil {
 					break
 				}
 				if !errors.Is(err, context.Canceled) {
 					t.Fatalf("%s, %s %d: %v", format, op, skip, err)
 				}
-				r, err := Import(t.Context(), storeOn(t, b), FromBytes("f", raw), growing())
+				r, err := Import(t.Context(), storeOn(t, b), interop.Bytes("f", raw), growing())
 				if err != nil || r.Session != "bench" {
 					t.Fatalf("%s, %s %d: %+v, %v", format, op, skip, r, err)
 				}
@@ -345,14 +345,14 @@ func TestGrowthOfTwoFilesWithOneID(t *testing.T) {
 func TestReplacedIsNotDeleted(t *testing.T) {
 	whole := session.JSONL()[:lineEnds(session.JSONL())[3]]
 	st := newStore(t)
-	first, err := Import(t.Context(), st, FromBytes("f", whole), growing())
+	first, err := Import(t.Context(), st, interop.Bytes("f", whole), growing())
 	if err == nil {
 		err = st.DropImport(t.Context(), first.Session)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Import(t.Context(), st, FromBytes("f", whole), growing())
+	r, err := Import(t.Context(), st, interop.Bytes("f", whole), growing())
 	if err != nil || !r.Deleted.IsZero() || r.Entries != first.Entries {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -399,7 +399,7 @@ func (h hooked) Put(ctx context.Context, key string, p []byte, c backend.Cond) (
 func TestAnImportThatIsOvertaken(t *testing.T) {
 	id, text := piFile(1)
 	b, once := memory.NewAppender(), sync.Once{}
-	src := FromBytes("f", text)
+	src := interop.Bytes("f", text)
 	st := storeOn(t, hooked{b, func(key string) {
 		if strings.HasPrefix(key, "sessions/"+id+"/transcript/") {
 			once.Do(func() {

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -63,12 +62,6 @@ type Result struct {
 	Replaced    []string     `json:"replaced,omitempty"` // sessions of the file as it was before, now deleted
 	Files       []string     `json:"-"`                  // files of these, by their names for Beside
 	From        int64        `json:"-"`                  // where the next import begins to read, if the file grows
-}
-
-// FromBytes returns the source of a file in memory.
-func FromBytes(name string, p []byte) interop.Source {
-	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }
-	return interop.Source{Name: name, Open: open}
 }
 
 // Import imports one file as one session, with its format's rules for contexts. It knows a file by the id of its

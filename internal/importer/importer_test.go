@@ -23,7 +23,7 @@ import (
 
 // A file without a date is as old as it is, and not new.
 func TestAFileWithoutADate(t *testing.T) {
-	src := FromBytes("x.jsonl", []byte(`{"type":"custom-title","customTitle":"Reef",`+
+	src := interop.Bytes("x.jsonl", []byte(`{"type":"custom-title","customTitle":"Reef",`+
 		`"sessionId":"a0000000-0000-4000-8000-000000000000"}`))
 	src.Changed = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	st, err := coppice.New(memory.New(), nil)
@@ -153,7 +153,7 @@ func TestImportTakesTheRulesOfTheFormat(t *testing.T) {
 {"type":"message","id":"u2","parentId":"r1","timestamp":"2026-01-01T00:00:03.000Z","message":{"role":"user","content":"after","timestamp":1}}
 `
 	st := newStore(t)
-	r, err := Import(t.Context(), st, FromBytes("f", []byte(omp)), options())
+	r, err := Import(t.Context(), st, interop.Bytes("f", []byte(omp)), options())
 	if err != nil || r.Format != "omp" {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -202,7 +202,7 @@ func TestImport(t *testing.T) {
 	var read int64
 	o := options()
 	o.Read = func(n int64) { read += n }
-	res, err := Import(t.Context(), st, FromBytes("it", session.JSONL()), o)
+	res, err := Import(t.Context(), st, interop.Bytes("it", session.JSONL()), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,10 +210,10 @@ func TestImport(t *testing.T) {
 		t.Errorf("%+v, %d bytes read", res, read)
 	}
 	o.Session = res.Session
-	if _, err := Import(t.Context(), st, FromBytes("it", session.JSONL()), o); !errors.Is(err, fs.ErrExist) {
+	if _, err := Import(t.Context(), st, interop.Bytes("it", session.JSONL()), o); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a taken id: %v", err)
 	}
-	if _, err := Import(t.Context(), st, FromBytes("prose", []byte("prose\n")), options()); !errors.Is(err, pi.ErrNotSession) {
+	if _, err := Import(t.Context(), st, interop.Bytes("prose", []byte("prose\n")), options()); !errors.Is(err, pi.ErrNotSession) {
 		t.Errorf("prose: %v", err)
 	}
 	if _, err := Import(t.Context(), st, FromFile(filepath.Join(t.TempDir(), "no")), options()); !errors.Is(err, fs.ErrNotExist) {

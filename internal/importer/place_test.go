@@ -15,6 +15,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/interop"
 )
 
 // What was imported before is left alone, whatever its format and whatever was added to the session; what has other
@@ -53,7 +54,7 @@ func TestImportAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			st := newStore(t)
-			first, err := Import(t.Context(), st, FromBytes("f", []byte(c.first)), options())
+			first, err := Import(t.Context(), st, interop.Bytes("f", []byte(c.first)), options())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +64,7 @@ func TestImportAgain(t *testing.T) {
 			}
 			o := options()
 			o.Again, o.Grow = c.again, c.grow
-			r, err := Import(t.Context(), st, FromBytes("f", []byte(c.second)), o)
+			r, err := Import(t.Context(), st, interop.Bytes("f", []byte(c.second)), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +102,7 @@ func TestImportOfDeleted(t *testing.T) {
 		if o.Again = again; again {
 			o.Grow = false
 		}
-		r, err := Import(t.Context(), st, FromBytes("f", text), o)
+		r, err := Import(t.Context(), st, interop.Bytes("f", text), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +298,7 @@ func TestImportOnce(t *testing.T) {
 		text := fmt.Sprintf(old, id)
 		for range 3 {
 			for again := range 2 {
-				r, err := Import(t.Context(), st, FromBytes("f", []byte(text)), options())
+				r, err := Import(t.Context(), st, interop.Bytes("f", []byte(text)), options())
 				if err != nil || r.Unchanged != (again == 1) || again == 1 && seen[text] != r.Session {
 					t.Fatalf("id %q: %+v, %v", id, r, err)
 				}
@@ -313,7 +314,7 @@ func TestLongParent(t *testing.T) {
 	st := newStore(t)
 	text := fmt.Sprintf(`{"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","parentSession":%q}`+"\n", "/"+strings.Repeat("deep/", 100)) +
 		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}` + "\n"
-	r, err := Import(t.Context(), st, FromBytes("f", []byte(text)), options())
+	r, err := Import(t.Context(), st, interop.Bytes("f", []byte(text)), options())
 	if err != nil || r.Entries != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -384,7 +385,7 @@ func TestPackedRollout(t *testing.T) {
 	for i, file := range [][]byte{less, pack(less), less, plain, pack(plain), plain} {
 		o := options()
 		o.Grow = true
-		r, err := Import(t.Context(), st, FromBytes("f", file), o)
+		r, err := Import(t.Context(), st, interop.Bytes("f", file), o)
 		if err != nil {
 			t.Fatal(err)
 		}

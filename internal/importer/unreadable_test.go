@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/interop"
 )
 
 // A store that cannot be read for a moment is an error of the file: it does not make a second session of it. Each read
@@ -21,7 +22,7 @@ func TestImportFromAStoreThatCannotBeRead(t *testing.T) {
 	for name, file := range map[string]string{"verbatim": string(session.JSONL()), "with an original": omp} {
 		for skip := range 40 {
 			b := memory.New()
-			if _, err := Import(t.Context(), storeOn(t, b), FromBytes("f", []byte(file)), options()); err != nil {
+			if _, err := Import(t.Context(), storeOn(t, b), interop.Bytes("f", []byte(file)), options()); err != nil {
 				t.Fatal(err)
 			}
 			faulty := fault.New(b, 1)
@@ -29,7 +30,7 @@ func TestImportFromAStoreThatCannotBeRead(t *testing.T) {
 			faulty.Add(fault.Rule{When: fault.On("get", ""), Skip: skip, Err: away, Kind: fault.Before})
 			o := options()
 			o.Grow = true
-			_, err := Import(t.Context(), st, FromBytes("f", []byte(file)), o)
+			_, err := Import(t.Context(), st, interop.Bytes("f", []byte(file)), o)
 			if len(faulty.Faults()) == 0 {
 				if skip == 0 {
 					t.Fatal("the import reads nothing")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/atomic"
@@ -22,16 +21,10 @@ func ExampleDetect() {
 
 // The first entry came from a file: what was added since is printed, to go after its last line.
 func ExampleExtend() {
-	entries := func(yield func(transcript.Draft, error) bool) {
-		for _, line := range []string{
-			`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`,
-			`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","content":"Hello."}}`,
-		} {
-			if !yield(transcript.Draft{Raw: []byte(line)}, nil) {
-				return
-			}
-		}
-	}
+	entries := transcript.Drafts(
+		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`,
+		`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","content":"Hello."}}`,
+	)
 	losses, err := atomic.Extend(os.Stdout, interop.Header{ID: "s1"}, 1, entries, "b")
 	fmt.Println(losses, err)
 	// Output:
@@ -41,16 +34,10 @@ func ExampleExtend() {
 
 // A file that atomic opens.
 func ExampleWrite() {
-	entries := func(yield func(transcript.Draft, error) bool) {
-		for _, line := range []string{
-			`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`,
-			`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","content":"Hello."}}`,
-		} {
-			if !yield(transcript.Draft{Raw: []byte(line)}, nil) {
-				return
-			}
-		}
-	}
+	entries := transcript.Drafts(
+		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`,
+		`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","content":"Hello."}}`,
+	)
 	losses, err := atomic.Write(os.Stdout, interop.Header{ID: "s1", Cwd: "/home/me", Title: "First steps"}, entries, "b")
 	fmt.Println(losses, err)
 	// Output:
@@ -67,9 +54,7 @@ func ExampleReader() {
 {"type":"session_summary","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","summary":"Done."}
 `
 	fmt.Println("detected:", atomic.Detect([]byte(file)))
-	r := atomic.NewReader(interop.Source{Name: "s1.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}, interop.Options{})
+	r := atomic.NewReader(interop.Bytes("s1.jsonl", file), interop.Options{})
 	defer r.Close()
 	h, err := r.Header()
 	if err != nil {

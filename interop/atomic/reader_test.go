@@ -23,7 +23,7 @@ func readAll(r *Reader) (h interop.Header, entries []transcript.Entry, err error
 }
 
 func open(data []byte) *Reader {
-	return NewReader(readtest.Bytes("x", data), interop.Options{Now: readtest.Now})
+	return NewReader(interop.Bytes("x", data), interop.Options{Now: readtest.Now})
 }
 
 const (

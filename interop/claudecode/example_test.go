@@ -18,9 +18,7 @@ func ExampleReader() {
 	file := `{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"sessionId":"s1","cwd":"/home/me","timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"hi"}}
 {"type":"custom-title","sessionId":"s1","customTitle":"First steps"}
 `
-	src := interop.Source{Name: "s1.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}
+	src := interop.Bytes("s1.jsonl", file)
 	r := claudecode.NewReader(src, interop.Options{})
 	defer r.Close()
 	h, err := r.Header()
@@ -93,9 +91,7 @@ func ExampleReader_Children() {
 	file := question +
 		`{"type":"user","isSidechain":true,"uuid":"33333333-3333-4333-8333-333333333333","parentUuid":null,"sessionId":"s1","cwd":"/home/me","timestamp":"2026-01-02T03:06:00.000Z","message":{"role":"user","content":"Look it up."}}
 `
-	r := claudecode.NewReader(interop.Source{Name: "s1.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}, interop.Options{})
+	r := claudecode.NewReader(interop.Bytes("s1.jsonl", file), interop.Options{})
 	defer r.Close()
 	if _, err := r.Header(); err != nil {
 		fmt.Println(err)
@@ -136,9 +132,7 @@ func ExampleReader_Mark() {
 	file := question + `{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222",` +
 		`"parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s1","timestamp":"2026-01-02T03:04:06.000Z",` +
 		`"message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"Hello."}]}}` + "\n"
-	r := claudecode.NewReader(interop.Source{Name: "s1.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}, interop.Options{})
+	r := claudecode.NewReader(interop.Bytes("s1.jsonl", file), interop.Options{})
 	for _, err := r.Next(); err == nil; _, err = r.Next() { // to its end
 	}
 	at := r.Mark()

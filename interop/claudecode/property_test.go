@@ -222,13 +222,7 @@ func TestWriteForeign(t *testing.T) {
 	}
 	var out bytes.Buffer
 	h := interop.Header{ID: "mine", Cwd: "/w"}
-	losses, err := Write(&out, h, func(yield func(transcript.Draft, error) bool) {
-		for _, d := range all {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	})
+	losses, err := Write(&out, h, transcript.Drafts(all...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,13 +294,7 @@ func TestWriteKept(t *testing.T) {
 		all = append(all, transcript.Draft{Raw: []byte(raw)})
 	}
 	var out bytes.Buffer
-	if _, err := Write(&out, interop.Header{ID: "mine", Cwd: "/w"}, func(yield func(transcript.Draft, error) bool) {
-		for _, d := range all {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}); err != nil {
+	if _, err := Write(&out, interop.Header{ID: "mine", Cwd: "/w"}, transcript.Drafts(all...)); err != nil {
 		t.Fatal(err)
 	}
 	s, _ := read(t, out.String())

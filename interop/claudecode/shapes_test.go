@@ -201,13 +201,7 @@ func TestWriteShapes(t *testing.T) {
 		}
 		var out bytes.Buffer
 		out.WriteString(text)
-		losses, err := Append(&out, header, known, func(yield func(transcript.Draft, error) bool) {
-			for _, d := range g.entries {
-				if !yield(d, nil) {
-					return
-				}
-			}
-		}, at)
+		losses, err := Append(&out, header, known, transcript.Drafts(g.entries...), at)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -444,13 +438,7 @@ func TestWriteWays(t *testing.T) {
 	two := g.add(q, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"k","content":"alone"},{"type":"text","text":"said"}]}`)
 	g.add(two, `{"role":"assistant","content":"end"}`)
 	var out bytes.Buffer
-	losses, err := Write(&out, interop.Header{ID: "mine", Cwd: "/w"}, func(yield func(transcript.Draft, error) bool) {
-		for _, d := range g.entries {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	})
+	losses, err := Write(&out, interop.Header{ID: "mine", Cwd: "/w"}, transcript.Drafts(g.entries...))
 	if err != nil || len(losses) != 1 || losses["results whose call is not there: written as text"] != 1 {
 		t.Errorf("%v %v", losses, err)
 	}

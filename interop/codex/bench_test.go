@@ -68,7 +68,7 @@ func BenchmarkRead(b *testing.B) {
 	plain := generated(32 << 20)
 	for name, data := range map[string][]byte{"plain": plain, "zst": pack(b, plain)} {
 		b.Run(name, func(b *testing.B) {
-			src := interop.Source{Name: "s", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+			src := interop.Bytes("s", data)
 			b.SetBytes(int64(len(plain)))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -20,9 +20,7 @@ func ExampleReader() {
 {"timestamp":"2026-01-02T03:04:06.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}
 {"timestamp":"2026-01-02T03:04:06.000Z","type":"event_msg","payload":{"type":"user_message","message":"hi"}}
 `
-	src := interop.Source{Name: "rollout.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}
+	src := interop.Bytes("rollout.jsonl", file)
 	r := codex.NewReader(src, interop.Options{})
 	defer r.Close()
 	for d, err := r.Next(); !errors.Is(err, io.EOF); d, err = r.Next() {
@@ -92,9 +90,7 @@ func ExampleContinue() {
 	file := `{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"s1","cwd":"/home/me"}}
 {"timestamp":"2026-01-02T03:04:06.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}
 `
-	r := codex.NewReader(interop.Source{Name: "rollout.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}, interop.Options{})
+	r := codex.NewReader(interop.Bytes("rollout.jsonl", file), interop.Options{})
 	defer r.Close()
 	h, err := r.Header()
 	if err != nil {
@@ -123,13 +119,7 @@ func ExampleContinue() {
 		fmt.Println(err)
 		return
 	}
-	all := func(yield func(transcript.Draft, error) bool) {
-		for _, d := range append(imported, transcript.Draft{Raw: line}) {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
+	all := transcript.Drafts(append(imported, transcript.Draft{Raw: line})...)
 	var longer bytes.Buffer
 	losses, err := codex.Continue(&longer, strings.NewReader(file), h, len(imported), all, "b")
 	added, ok := strings.CutPrefix(longer.String(), file)
@@ -144,9 +134,7 @@ func ExampleReader_Mark() {
 	file := `{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"s1","cwd":"/home/me"}}
 {"timestamp":"2026-01-02T03:04:06.000Z","type":"event_msg","payload":{"type":"task_complete"}}
 `
-	r := codex.NewReader(interop.Source{Name: "rollout.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}, interop.Options{})
+	r := codex.NewReader(interop.Bytes("rollout.jsonl", file), interop.Options{})
 	for _, err := r.Next(); err == nil; _, err = r.Next() { // to its end
 	}
 	at := r.Mark()

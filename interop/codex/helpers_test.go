@@ -11,7 +11,7 @@ import (
 
 var now = readtest.Now
 
-func source(text string) interop.Source { return readtest.Bytes("rollout.jsonl", []byte(text)) }
+func source(text string) interop.Source { return interop.Bytes("rollout.jsonl", []byte(text)) }
 
 func reader(text string) *Reader {
 	return NewReader(source(text), interop.Options{Now: now})

@@ -25,13 +25,7 @@ type talk struct {
 var begun = interop.Header{ID: "01941f29-7c00-7000-8000-000000000001", Cwd: "/w", Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 
 func (s *talk) all() iter.Seq2[transcript.Draft, error] {
-	return func(yield func(transcript.Draft, error) bool) {
-		for _, l := range s.lines {
-			if !yield(transcript.Draft{Raw: []byte(l)}, nil) {
-				return
-			}
-		}
-	}
+	return transcript.Drafts(s.lines...)
 }
 
 // add puts an entry below another, with fields as JSON has them.

@@ -20,7 +20,7 @@ func ExampleDetect() {
 		`{"level":"info","msg":"started"}`,
 	} {
 		fmt.Printf("%q\n", formats.Detect([]byte(head), ""))
-		src := interop.Source{Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(head)), nil }}
+		src := interop.Bytes("", head)
 		if is := formats.Strange(src, ""); is != "" {
 			fmt.Println(is)
 		}
@@ -38,9 +38,7 @@ func ExampleWrite() {
 	file := `{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"s1","cwd":"/home/me","model_provider":"openai"}}
 {"timestamp":"2026-01-02T03:04:06.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}
 `
-	src := interop.Source{Name: "rollout.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}
+	src := interop.Bytes("rollout.jsonl", file)
 	format, err := formats.Told(src)
 	if err != nil {
 		fmt.Println(err)
@@ -76,13 +74,7 @@ func ExampleWrite() {
 		}
 		entries, head = append(entries, d), l.ID
 	}
-	all := func(yield func(transcript.Draft, error) bool) {
-		for _, d := range entries {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
+	all := transcript.Drafts(entries...)
 	losses, err := formats.Write(os.Stdout, interop.ClaudeCode, header, all, head)
 	fmt.Println(losses, err)
 	// Output:

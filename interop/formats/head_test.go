@@ -102,13 +102,7 @@ func (m stored) entries(t *testing.T) iter.Seq2[transcript.Draft, error] {
 		}
 		all = append(all, transcript.Draft{Raw: e.Raw})
 	}
-	return func(yield func(transcript.Draft, error) bool) {
-		for _, d := range all {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
+	return transcript.Drafts(all...)
 }
 
 // at gives what the session says where it stands, and which of some entries are on the way.

@@ -16,7 +16,7 @@ func options() interop.Options {
 }
 
 func source(name string, data []byte) interop.Source {
-	return readtest.Bytes(name, data)
+	return interop.Bytes(name, data)
 }
 
 var lf = readtest.Lines
@@ -57,13 +57,7 @@ func tryRead(f interop.Format, src interop.Source) (session, error) {
 
 // seq gives the entries as a session does.
 func (s session) seq() iter.Seq2[transcript.Draft, error] {
-	return func(yield func(transcript.Draft, error) bool) {
-		for _, d := range s.drafts {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
+	return transcript.Drafts(s.drafts...)
 }
 
 func (s session) last() string {

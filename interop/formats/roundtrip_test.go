@@ -270,13 +270,7 @@ func TestContinueBehindWhatTheFileSays(t *testing.T) {
 		original := lf(append([]string{headers[tt.f][0]}, tt.file...)...)
 		s := read(t, tt.f, []byte(original))
 		var out bytes.Buffer
-		seq := func(yield func(transcript.Draft, error) bool) {
-			for _, d := range append(s.drafts, transcript.Draft{Raw: []byte(tt.added)}) {
-				if !yield(d, nil) {
-					return
-				}
-			}
-		}
+		seq := transcript.Drafts(append(s.drafts, transcript.Draft{Raw: []byte(tt.added)})...)
 		if _, err := Continue(&out, tt.f, strings.NewReader(original), s.header, len(s.drafts), seq, "x"); err != nil {
 			t.Fatal(err)
 		}

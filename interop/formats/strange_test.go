@@ -1,9 +1,7 @@
 package formats_test
 
 import (
-	"bytes"
 	"encoding/binary"
-	"io"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -58,9 +56,7 @@ func TestStrange(t *testing.T) {
 		"its own":      {session, interop.Pi, ""},
 		"a session":    {session, "", ""},
 	} {
-		src := interop.Source{Name: "f", Open: func() (io.ReadCloser, error) {
-			return io.NopCloser(bytes.NewReader([]byte(c.file))), nil
-		}}
+		src := interop.Bytes("f", []byte(c.file))
 		got := formats.Strange(src, c.format)
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

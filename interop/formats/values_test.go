@@ -91,13 +91,7 @@ func TestContinuedFilesKeepTheirValues(t *testing.T) {
 	original := s.rebuilt()
 	added := `{"type":"message","id":"e","parentId":"d","timestamp":"2026-01-01T00:00:00.000Z","message":` +
 		`{"role":"user","content":"\udc00","timestamp":1}}`
-	all := func(yield func(transcript.Draft, error) bool) {
-		for _, d := range append(s.drafts, transcript.Draft{Raw: []byte(added)}) {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
+	all := transcript.Drafts(append(s.drafts, transcript.Draft{Raw: []byte(added)})...)
 	var out bytes.Buffer
 	losses, err := Continue(&out, interop.Pi, strings.NewReader(original), s.header, len(s.drafts), all, "e")
 	if err != nil || losses[lostText] != 1 || losses[lostImage] != 0 {

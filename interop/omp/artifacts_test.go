@@ -12,12 +12,11 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/internal/readtest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 func openAt(name, data string, at folder) *Reader {
-	src := readtest.Bytes(name, []byte(data))
+	src := interop.Bytes(name, []byte(data))
 	src.Beside, src.List = at.Open, at.List
 	return NewReader(src, interop.Options{Now: testNow})
 }

@@ -28,7 +28,7 @@ var (
 type folder = readtest.Files[[]byte]
 
 func open(data []byte, beside func(string) (io.ReadCloser, error)) *Reader {
-	src := readtest.Bytes("x", data)
+	src := interop.Bytes("x", data)
 	src.Beside = beside
 	return NewReader(src, interop.Options{Now: testNow})
 }

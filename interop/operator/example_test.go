@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/operator"
@@ -27,16 +26,10 @@ func ExampleWrite() {
 
 // The first entry came from a file: what was added since is printed, to go after its last line.
 func ExampleExtend() {
-	entries := func(yield func(transcript.Draft, error) bool) {
-		for _, line := range []string{
-			`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`,
-			`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","content":"Hello."}}`,
-		} {
-			if !yield(transcript.Draft{Raw: []byte(line)}, nil) {
-				return
-			}
-		}
-	}
+	entries := transcript.Drafts(
+		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`,
+		`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","content":"Hello."}}`,
+	)
 	losses, err := operator.Extend(os.Stdout, interop.Header{ID: "s1"}, 1, entries, "b")
 	fmt.Println(losses, err)
 	// Output:
@@ -51,9 +44,7 @@ func ExampleReader() {
 {"type":"mess
 `
 	fmt.Println("detected:", operator.Detect([]byte(file)))
-	r := operator.NewReader(interop.Source{Name: "s1.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}, interop.Options{})
+	r := operator.NewReader(interop.Bytes("s1.jsonl", file), interop.Options{})
 	defer r.Close()
 	h, err := r.Header()
 	if err != nil {

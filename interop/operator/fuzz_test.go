@@ -40,13 +40,7 @@ func FuzzReader(f *testing.F) {
 		transcript.ResolveParents(lines)
 		transcript.BuildContext(entriesOf(lines), transcript.Operator)
 		var out bytes.Buffer
-		seq := func(yield func(transcript.Draft, error) bool) {
-			for _, d := range drafts {
-				if !yield(d, nil) {
-					return
-				}
-			}
-		}
+		seq := transcript.Drafts(drafts...)
 		last := ""
 		if n := len(lines); n > 0 {
 			last = lines[n-1].ID

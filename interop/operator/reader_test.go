@@ -20,7 +20,7 @@ var (
 )
 
 func open(data []byte) *Reader {
-	return NewReader(readtest.Bytes("x.jsonl", data), interop.Options{Now: testNow})
+	return NewReader(interop.Bytes("x.jsonl", data), interop.Options{Now: testNow})
 }
 
 const head = `{"type":"session","version":3,"id":"0196-s","timestamp":1767225600.25,"cwd":"/w"}`

@@ -56,16 +56,10 @@ func ExampleWrite() {
 
 // The first entry came from a file: what was added since is printed, to go after its last line.
 func ExampleExtend() {
-	entries := func(yield func(transcript.Draft, error) bool) {
-		for _, line := range []string{
-			`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`,
-			`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","content":"Hello."}}`,
-		} {
-			if !yield(transcript.Draft{Raw: []byte(line)}, nil) {
-				return
-			}
-		}
-	}
+	entries := transcript.Drafts(
+		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`,
+		`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","content":"Hello."}}`,
+	)
 	losses, err := pi.Extend(os.Stdout, interop.Header{ID: "s1"}, 1, entries, "b")
 	fmt.Println(losses, err)
 	// Output:
@@ -86,9 +80,7 @@ func ExampleOpenDialect() {
 		say(transcript.DiagConverted, "a prompt became a message")
 		return []byte(`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`)
 	}}
-	r := pi.OpenDialect(interop.Source{Name: "s1.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}, interop.Options{}, dialect)
+	r := pi.OpenDialect(interop.Bytes("s1.jsonl", file), interop.Options{}, dialect)
 	defer r.Close()
 	for d, err := r.Next(); !errors.Is(err, io.EOF); d, err = r.Next() {
 		if err != nil {
@@ -114,9 +106,7 @@ func ExampleReader_Mark() {
 	at := r.Mark()
 	fmt.Println("line", at.Line+1, "entry", at.Entry)
 	file += `{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":"?"}}` + "\n"
-	on := pi.Open(interop.Source{Name: "the end", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file[at.Offset:])), nil
-	}}, interop.Options{From: at})
+	on := pi.Open(interop.Bytes("the end", file[at.Offset:]), interop.Options{From: at})
 	for d, err := on.Next(); err == nil; d, err = on.Next() {
 		l, err := transcript.ParseLine(d.Raw)
 		fmt.Println(l.ID, err)

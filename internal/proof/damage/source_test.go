@@ -193,7 +193,7 @@ func (l *life) begin(source string) {
 	}
 	format, file := fileOf(source)
 	o := importer.Options{Session: sid, Format: format, Now: clock}
-	testutil.Must(importer.Import(ctx, l.store, importer.FromBytes("f", file), o))(l.t)
+	testutil.Must(importer.Import(ctx, l.store, interop.Bytes("f", file), o))(l.t)
 	l.s = testutil.Must(l.store.Open(ctx, sid, shooting))(l.t)
 	l.made = int(l.s.Head().Seq) + 1
 	var out bytes.Buffer
@@ -374,7 +374,7 @@ func idOf(line []byte) string {
 }
 
 func reader() interop.Reader {
-	r, err := formats.Open(importer.FromBytes("f", generated()), interop.Pi, interop.Options{})
+	r, err := formats.Open(interop.Bytes("f", generated()), interop.Pi, interop.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -51,7 +51,7 @@ func (in file) as(f interop.Format) (out file, losses interop.Losses, err error)
 	if err != nil {
 		return out, nil, err
 	}
-	out, err = read(in.t, importer.FromBytes("f.jsonl", text.Bytes()), f)
+	out, err = read(in.t, interop.Bytes("f.jsonl", text.Bytes()), f)
 	return out, losses, err
 }
 
@@ -112,7 +112,7 @@ func TestProofRoundTrip(t *testing.T) {
 		}
 	}
 	for name, data := range map[string][]byte{"the bundled session": session.JSONL(), "images": shown()} {
-		made := testutil.Must(read(t, importer.FromBytes("f.jsonl", data), ""))(t)
+		made := testutil.Must(read(t, interop.Bytes("f.jsonl", data), ""))(t)
 		for _, f := range formats.All() {
 			in, _, err := made.as(f.Name)
 			testutil.OK(t, err)

@@ -27,13 +27,7 @@ type (
 )
 
 func seq(lines ...string) iter.Seq2[transcript.Draft, error] {
-	return func(yield func(transcript.Draft, error) bool) {
-		for _, raw := range lines {
-			if !yield(transcript.Draft{Raw: []byte(raw)}, nil) {
-				return
-			}
-		}
-	}
+	return transcript.Drafts(lines...)
 }
 
 func line(id, parent, message string) string {

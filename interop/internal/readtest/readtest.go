@@ -26,12 +26,6 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Bytes returns the source of a file alone.
-func Bytes(name string, p []byte) interop.Source {
-	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }
-	return interop.Source{Name: name, Open: open}
-}
-
 // Files are files by their names from the folder of a session. One that is "gone" is listed, and cannot be opened.
 type Files[T ~string | ~[]byte] map[string]T
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/pi/harness"
@@ -17,9 +16,7 @@ func ExampleReader() {
 	file := `{"v":4,"kind":"header","id":"s1","storageVersion":1,"createdAt":1767225600000,"cwd":"/home/me"}
 [{"kind":"entry","id":"a","parentId":null,"type":"message","message":{"role":"user","content":"hi","timestamp":1767225600000},"seq":1,"timestamp":1767225600000},{"kind":"value","op":"set","seq":2,"namespace":"pi.branch.tip","key":"main","value":"a"}]
 `
-	src := interop.Source{Name: "s1.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}
+	src := interop.Bytes("s1.jsonl", file)
 	r := harness.NewReader(src, interop.Options{})
 	defer r.Close()
 	for d, err := r.Next(); !errors.Is(err, io.EOF); d, err = r.Next() {
@@ -39,9 +36,7 @@ func ExampleReadEnd() {
 	file := `{"v":4,"kind":"header","id":"s1","storageVersion":1,"createdAt":1767225600000,"cwd":"/home/me"}
 [{"kind":"entry","id":"a","parentId":null,"type":"message","message":{"role":"user","content":"hi","timestamp":1767225600000},"seq":1,"timestamp":1767225600000},{"kind":"value","op":"set","seq":2,"namespace":"pi.branch.tip","key":"main","value":"a"}]
 `
-	src := interop.Source{Name: "s1.jsonl", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(file)), nil
-	}}
+	src := interop.Bytes("s1.jsonl", file)
 	fmt.Println("detected:", harness.Detect([]byte(file)))
 	r := harness.NewReader(src, interop.Options{})
 	defer r.Close()
@@ -63,13 +58,7 @@ func ExampleReadEnd() {
 		fmt.Println(err)
 		return
 	}
-	all := func(yield func(transcript.Draft, error) bool) {
-		for _, d := range entries {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
+	all := transcript.Drafts(entries...)
 	losses, err := end.Append(os.Stdout, known, all, "b")
 	fmt.Println(losses, err)
 	// Output:

@@ -15,7 +15,7 @@ func options() interop.Options {
 	return interop.Options{Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 }
 
-func source(data []byte) interop.Source { return readtest.Bytes("test", data) }
+func source(data []byte) interop.Source { return interop.Bytes("test", data) }
 
 var lf = readtest.Lines
 
