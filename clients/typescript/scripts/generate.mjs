@@ -9,7 +9,8 @@ const doc = JSON.parse(await readFile(source, "utf8"));
 const note = "// Generated from docs/openapi.json by scripts/generate.mjs: run `npm run generate` to change it.\n\n";
 
 const byHand = new Set(["commit", "createSession", "events", "export", "fork", "import", "metrics", "openapi", "partial", "resume"]);
-const byMeta = new Set(["listSessions", "allUsage"]); // parameters with any name cannot be described
+// Parameters with any name cannot be described.
+const free = { listSessions: " & ByMeta", allUsage: " & ByMeta", listEntries: " & ByMatch", queryEntries: " & ByMeta & ByMatch" };
 const names = { allUsage: "usage", changeSession: "setInfo", context: "contextAt", getCommit: "getCommit", getDoc: "doc", getEntry: "entry", queryEntries: "entries",
   deleteSession: "delete", getSession: "info", listCommits: "commits", listEntries: "entries", listSessions: "sessions", state: "stateAt" };
 const used = new Set(["Committed", "Created", "Fork", "Import", "Resume"]); // schemas of which the client checks an answer
@@ -33,7 +34,7 @@ function read(op, path, content) {
   const inQuery = op.parameters?.filter((p) => p.in === "query") ?? [];
   const args = inPath.map((p) => `${p.name}: ${p.schema.type === "string" ? "string" : "number"}`);
   if (inQuery.length) {
-    const type = `Query<"${op.operationId}">${byMeta.has(op.operationId) ? " & ByMeta" : ""}`;
+    const type = `Query<"${op.operationId}">${free[op.operationId] ?? ""}`;
     args.push(`query: ${type}${inQuery.some((p) => p.required) ? "" : " = {}"}`);
   }
   const method = (result, call) => `(${[...args, "o: ReadOptions = {}"].join(", ")}): ${result} { return this.${call}; }`;
@@ -46,8 +47,8 @@ function read(op, path, content) {
   const list = properties.next && Object.keys(properties).find((p) => properties[p].type === "array" && p !== "problems");
   if (list) {
     const raw = Object.keys(properties[list].items).length === 0;
-    if (raw) return method("AsyncGenerator<RawJSON>", `pages("${list}", ${request}, true)`);
-    return method(`AsyncGenerator<Schemas["${name}"]["${list}"][number]>`, `pages("${list}", ${request})`);
+    if (raw) return method("List<RawJSON>", `pages("${list}", ${request}, true)`);
+    return method(`List<Schemas["${name}"]["${list}"][number]>`, `pages("${list}", ${request})`);
   }
   used.add(name);
   return method(`Promise<Schemas["${name}"]>`, `get(required.${name}, ${request})`);
@@ -85,7 +86,7 @@ for (const [path, operations] of Object.entries(doc.paths)) {
 const required = [...used].sort().map((name) => `  ${name}: ${quoted(doc.components.schemas[name].required)},`);
 
 const operations = `${note}import { RawJSON } from "../json.js";
-import { Requests, type KeyedOptions, type ReadOptions, type WriteOptions } from "../requests.js";
+import { Requests, type KeyedOptions, type List, type ReadOptions, type WriteOptions } from "../requests.js";
 import type { Move } from "../session.js";
 import type { components, operations } from "./openapi.js";
 
@@ -99,6 +100,8 @@ export type Problem = Partial<Schemas["Problem"]>;
 export type Query<Op extends keyof operations> =
   operations[Op] extends { parameters: { query?: infer Q } } ? NonNullable<Q> : never;
 type ByMeta = { [name: \`meta.\${string}\`]: string };
+/** Members of an entry by their dotted path, each with the JSON that it has to be: {"match.data.source": '"loop"'}. */
+type ByMatch = { [name: \`match.\${string}\`]: string };
 
 /** The members that a document always has. */
 export const required = {

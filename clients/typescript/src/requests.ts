@@ -1,7 +1,7 @@
-import { errorOf } from "./errors.js";
+import { errorOf, type CoppiceError } from "./errors.js";
 import type { Problem } from "./generated/operations.js";
 import { object, rawItems, rawMembers, RawJSON } from "./json.js";
-import type { Request, Transport } from "./transport.js";
+import type { Answer, Request, Transport } from "./transport.js";
 
 type Path = readonly string[];
 type Query = NonNullable<Request<unknown>["query"]>;
@@ -14,14 +14,27 @@ export interface WriteOptions { base?: string; signal?: AbortSignal | undefined 
  * of a session that have one: until then the same write with the same key is that commit. */
 export interface KeyedOptions extends WriteOptions { key?: string }
 
+/** A page of a list, the cursors of the pages around it (after and before of a query), and its ETag. */
+export interface Page<T> { items: T[]; next: string | undefined; prev: string | undefined; etag?: string | undefined }
+/** A page that may be cut short after its first item. */
+type Part<T> = Page<T> & { error: CoppiceError | undefined };
+/** The items of a list: of all pages, or, with limit "all", of one answer as it comes. page reads the one page of the query. */
+export type List<T> = AsyncGenerator<T, void> & { page(): Promise<Page<T>> };
+
 /** Reads below a path: what the generated operations are made of. */
 export abstract class Requests {
+  /** The ETag of the newest read: of a read of the newest, the commit that a write can name as its base. */
+  seen: string | undefined;
   constructor(protected readonly transport: Transport, protected readonly path: Path) {}
 
   /** Reads and checks a document. */
   protected async read<T>(path: Path, query: Query, o: ReadOptions, read: (text: string) => T): Promise<T> {
-    const { value } = await this.transport.send({ path: [...this.path, ...path], query, signal: o.signal, read });
-    return value;
+    return (await this.ask(path, query, o, read)).value;
+  }
+  private async ask<T>(path: Path, query: Query, o: ReadOptions, read: (text: string) => T): Promise<Answer<T>> {
+    const answer = await this.transport.send({ path: [...this.path, ...path], query, signal: o.signal, read });
+    this.seen = answer.etag;
+    return answer;
   }
   /** Reads an object with the members that its type promises. */
   protected get<T>(required: Path, path: Path, query: Query, o: ReadOptions): Promise<T> {
@@ -36,23 +49,46 @@ export abstract class Requests {
     const { response } = await this.transport.send({ path: [...this.path, ...path], query, signal: o.signal, types });
     return response;
   }
-  /** Yields the items of a list, page after page; raw = each as its text. */
-  protected async *pages<T>(list: string, path: Path, query: Query, o: ReadOptions, raw = false): AsyncGenerator<T, void> {
-    for (let after = query["after"]; ; ) {
-      const { items, error, next } = await this.read(path, { ...query, after }, o, (text) => {
-        const page = object<{ [list: string]: T[] } & { error?: Problem; next?: string }>(text, [list]);
-        if (!Array.isArray(page[list])) throw new Error(`${list} is not a list`);
-        const items = raw ? rawItems(rawMembers(text).get(list)!).map((item) => new RawJSON(item) as T) : page[list];
-        return { items, error: page.error, next: page.next };
-      });
-      yield* items;
-      if (error) throw errorOf(error, "not-applied"); // it came after the first item
-      if (!next || next === after) return;
-      after = next;
+  /** The items of a list; raw = each as its text. */
+  protected pages<T>(list: string, path: Path, query: Query, o: ReadOptions, raw = false): List<T> {
+    const one = (q: Query) => this.page<T>(list, path, q, o, raw);
+    const items = query["limit"] === "all" ? this.lines<T>(path, query, o, raw) : all(one, query);
+    const page = async () => {
+      const { error, ...page } = await one(query);
+      if (error) throw error;
+      return page;
+    };
+    return Object.assign(items, { page });
+  }
+  private async page<T>(list: string, path: Path, query: Query, o: ReadOptions, raw: boolean): Promise<Part<T>> {
+    const { value, etag } = await this.ask<Part<T>>(path, query, o, (text) => {
+      const doc = object<{ [list: string]: T[] } & { error?: Problem; next?: string; prev?: string }>(text, [list]);
+      if (!Array.isArray(doc[list])) throw new Error(`${list} is not a list`);
+      const items = raw ? rawItems(rawMembers(text).get(list)!).map((item) => new RawJSON(item) as T) : doc[list];
+      return { items, next: doc.next, prev: doc.prev, error: doc.error && errorOf(doc.error, "not-applied") };
+    });
+    return { ...value, etag };
+  }
+  /** Yields the items of a list in one answer, as they come. */
+  private async *lines<T>(path: Path, query: Query, o: ReadOptions, raw: boolean): AsyncGenerator<T, void> {
+    for await (const line of this.transport.lines({ path: [...this.path, ...path], query, signal: o.signal })) {
+      const last = line.startsWith('{"error":') ? (JSON.parse(line) as { error: Problem }) : undefined;
+      if (last && Object.keys(last).length === 1) throw errorOf(last.error, "not-applied");
+      yield (raw ? new RawJSON(line) : JSON.parse(line)) as T;
     }
   }
 }
 
+/** Yields the items of all pages from one on. */
+async function* all<T>(page: (query: Query) => Promise<Part<T>>, query: Query): AsyncGenerator<T, void> {
+  for (let at = query; ; ) {
+    const { items, error, next } = await page(at);
+    yield* items;
+    if (error) throw error;
+    if (!next || next === at["after"]) return;
+    at = { ...query, before: undefined, after: next };
+  }
+}
 /** Random bytes in hexadecimal. */
 export function hex(bytes: number): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (b) => b.toString(16).padStart(2, "0")).join("");

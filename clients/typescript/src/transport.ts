@@ -1,4 +1,4 @@
-import { errorOf, InvalidArgument, OutcomeUnknown } from "./errors.js";
+import { CoppiceError, errorOf, InvalidArgument, OutcomeUnknown } from "./errors.js";
 import type { Problem } from "./generated/operations.js";
 
 /** How a Store reaches its service. Times are milliseconds. */
@@ -144,6 +144,41 @@ export class Transport {
       if (to.origin !== url.origin || left === 0) return response;
       discard(response.body);
       url = to;
+    }
+  }
+
+  /** Yields the lines of an answer as they come. The request is sent again only until its answer has begun. */
+  async *lines(r: Request<unknown>): AsyncGenerator<string, void> {
+    const end = new AbortController();
+    const stop = () => end.abort(r.signal?.reason);
+    const timeout = Math.min(maxTimer, this.o.timeout);
+    const late = () => end.abort(new Error(`no byte within ${timeout} ms`));
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    r.signal?.throwIfAborted();
+    r.signal?.addEventListener("abort", stop);
+    try {
+      const types = ["application/x-ndjson"];
+      const { response } = await this.send({ ...r, headers: { Accept: types[0]! }, types, signal: end.signal });
+      let rest = "";
+      timer = setTimeout(late, timeout);
+      for await (const piece of pieces(response.body!)) {
+        clearTimeout(timer); // the time of the caller is not that of the service
+        rest += piece;
+        if (rest.length > maxAnswer) throw new Error("a line is too long");
+        const lines = piece.includes("\n") ? rest.split("\n") : [rest];
+        rest = lines.pop()!;
+        yield* lines;
+        timer = setTimeout(late, timeout);
+      }
+      if (rest) throw new Error("the last line is cut");
+    } catch (e) {
+      if (r.signal?.aborted) throw r.signal.reason;
+      if (e instanceof CoppiceError) throw e;
+      throw new CoppiceError({ code: "unreachable", detail: `/${r.path.join("/")}: the answer was cut: ${(e as Error).message}` }, "not-applied", e);
+    } finally {
+      clearTimeout(timer);
+      r.signal?.removeEventListener("abort", stop);
+      stop();
     }
   }
 

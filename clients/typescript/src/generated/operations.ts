@@ -1,7 +1,7 @@
 // Generated from docs/openapi.json by scripts/generate.mjs: run `npm run generate` to change it.
 
 import { RawJSON } from "../json.js";
-import { Requests, type KeyedOptions, type ReadOptions, type WriteOptions } from "../requests.js";
+import { Requests, type KeyedOptions, type List, type ReadOptions, type WriteOptions } from "../requests.js";
 import type { Move } from "../session.js";
 import type { components, operations } from "./openapi.js";
 
@@ -15,6 +15,8 @@ export type Problem = Partial<Schemas["Problem"]>;
 export type Query<Op extends keyof operations> =
   operations[Op] extends { parameters: { query?: infer Q } } ? NonNullable<Q> : never;
 type ByMeta = { [name: `meta.${string}`]: string };
+/** Members of an entry by their dotted path, each with the JSON that it has to be: {"match.data.source": '"loop"'}. */
+type ByMatch = { [name: `match.${string}`]: string };
 
 /** The members that a document always has. */
 export const required = {
@@ -57,7 +59,7 @@ export abstract class SessionOperations extends Requests {
   /** Replace the content of an entry, for all that read it. */
   amend(body: Schemas["AmendBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["amend"], body }, required.Moved, o, true); }
   /** Which commits changed a value of the state. */
-  blame(query: Query<"blame"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["BlameList"]["changes"][number]> { return this.pages("changes", ["blame"], query, o); }
+  blame(query: Query<"blame"> = {}, o: ReadOptions = {}): List<Schemas["BlameList"]["changes"][number]> { return this.pages("changes", ["blame"], query, o); }
   /** The bytes of an image, or a range of them. */
   blob(sha256: string, o: ReadOptions = {}): Promise<Response> { return this.file(["application/octet-stream", "image/gif", "image/jpeg", "image/png", "image/webp"], ["blobs", sha256], {}, o); }
   /** Move the head to an entry, so that the next one begins a branch. */
@@ -67,7 +69,7 @@ export abstract class SessionOperations extends Requests {
   /** Take over the session from writers of before. */
   claim(o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["claim"], body: {} }, required.Moved, o, true); }
   /** Commits, newest first. */
-  commits(query: Query<"listCommits"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["CommitList"]["commits"][number]> { return this.pages("commits", ["commits"], query, o); }
+  commits(query: Query<"listCommits"> = {}, o: ReadOptions = {}): List<Schemas["CommitList"]["commits"][number]> { return this.pages("commits", ["commits"], query, o); }
   /** One commit, which never changes. */
   getCommit(seq: string, o: ReadOptions = {}): Promise<Schemas["Commit"]> { return this.get(required.Commit, ["commits", seq], {}, o); }
   /** Replace the older part of the context with a summary. */
@@ -83,7 +85,7 @@ export abstract class SessionOperations extends Requests {
   /** Append another version of an entry, and move the head to it. */
   edit(body: Schemas["EditBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["edit"], body }, required.Moved, o, true); }
   /** Entries of a path or of all branches, in either direction. */
-  entries(query: Query<"listEntries"> = {}, o: ReadOptions = {}): AsyncGenerator<RawJSON> { return this.pages("entries", ["entries"], query, o, true); }
+  entries(query: Query<"listEntries"> & ByMatch = {}, o: ReadOptions = {}): List<RawJSON> { return this.pages("entries", ["entries"], query, o, true); }
   /** One entry, as amendments have it. */
   entry(entry: string, query: Query<"getEntry"> = {}, o: ReadOptions = {}): Promise<RawJSON> { return this.raw(["entries", entry], query, o); }
   /** Leave an entry out of contexts, paths and trees; amend shows it again. */
@@ -121,15 +123,15 @@ export abstract class StoreOperations extends Requests {
   /** What the client may do, so that it does not offer what would be refused. */
   access(o: ReadOptions = {}): Promise<Schemas["AccessDoc"]> { return this.get(required.AccessDoc, ["access"], {}, o); }
   /** Entries of many sessions, by their type and by any member. */
-  entries(query: Query<"queryEntries"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["FoundList"]["entries"][number]> { return this.pages("entries", ["entries"], query, o); }
+  entries(query: Query<"queryEntries"> & ByMeta & ByMatch = {}, o: ReadOptions = {}): List<Schemas["FoundList"]["entries"][number]> { return this.pages("entries", ["entries"], query, o); }
   /** Whether the server answers. */
   health(o: ReadOptions = {}): Promise<Schemas["Health"]> { return this.get(required.Health, ["health"], {}, o); }
   /** What users typed in all sessions and branches, newest first. */
-  prompts(query: Query<"prompts"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["PromptList"]["prompts"][number]> { return this.pages("prompts", ["prompts"], query, o); }
+  prompts(query: Query<"prompts"> = {}, o: ReadOptions = {}): List<Schemas["PromptList"]["prompts"][number]> { return this.pages("prompts", ["prompts"], query, o); }
   /** Entries of all sessions and branches that contain words. */
-  search(query: Query<"search"> = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["MatchList"]["matches"][number]> { return this.pages("matches", ["search"], query, o); }
+  search(query: Query<"search"> = {}, o: ReadOptions = {}): List<Schemas["MatchList"]["matches"][number]> { return this.pages("matches", ["search"], query, o); }
   /** Sessions, newest activity first or in another order. */
-  sessions(query: Query<"listSessions"> & ByMeta = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["SessionList"]["sessions"][number]> { return this.pages("sessions", ["sessions"], query, o); }
+  sessions(query: Query<"listSessions"> & ByMeta = {}, o: ReadOptions = {}): List<Schemas["SessionList"]["sessions"][number]> { return this.pages("sessions", ["sessions"], query, o); }
   /** Tokens and cost of sessions, each with all branches. */
-  usage(query: Query<"allUsage"> & ByMeta = {}, o: ReadOptions = {}): AsyncGenerator<Schemas["UsageList"]["sessions"][number]> { return this.pages("sessions", ["usage"], query, o); }
+  usage(query: Query<"allUsage"> & ByMeta = {}, o: ReadOptions = {}): List<Schemas["UsageList"]["sessions"][number]> { return this.pages("sessions", ["usage"], query, o); }
 }
