@@ -19,6 +19,8 @@ from .follow import Followed as Followed
 from .operations import Resumed as Resumed
 from .rawjson import Raw as Raw
 from .requests import Limits as Limits
+from .requests import Page as Page
+from .requests import Pages as Pages
 from .session import Session as Session
 from .store import Store as Store
 from .threads import AsyncFollow as AsyncFollow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, AsyncIterator, Awaitable, Callable, Iterable, Literal, Mapping
+from typing import Any, Awaitable, Callable, Iterable, Literal, Mapping
 
 from .errors import Conflict
 from .operations import Resumed
@@ -19,7 +19,7 @@ from .schema import (
 from .schema import Session as SessionInfo
 from .session import Session
 from .store import Store
-from .threads import AsyncTurn, _Session, _Threads
+from .threads import AsyncPages, AsyncTurn, _Session, _Threads
 from .transport import HTTP
 from .turn import INTERRUPTED, Turn
 
@@ -67,10 +67,9 @@ class AsyncSession(_Session):
         """Replace the content of an entry, for all that read it."""
         return await self._run(self._sync.amend, entry, message=message, key=key, base=base)
 
-    def blame(self, path: str | None = None, at: str | None = None, *,
-        limit: int | None = None) -> AsyncIterator[Change]:
+    def blame(self, path: str | None = None, at: str | None = None, *, limit: int | None = None) -> AsyncPages[Change]:
         """Which commits changed a value of the state."""
-        return self._items(self._sync.blame(path, at, limit=limit))
+        return AsyncPages(self, self._sync.blame(path, at, limit=limit))
 
     async def blob(self, sha256: str) -> bytes:
         """The bytes of an image, or a range of them."""
@@ -90,9 +89,9 @@ class AsyncSession(_Session):
         """Take over the session from writers of before."""
         return await self._run(self._sync.claim, key=key, base=base)
 
-    def commits(self, at: str | None = None, *, limit: int | None = None) -> AsyncIterator[Commit]:
+    def commits(self, at: str | None = None, *, limit: int | None = None) -> AsyncPages[Commit]:
         """Commits, newest first."""
-        return self._items(self._sync.commits(at, limit=limit))
+        return AsyncPages(self, self._sync.commits(at, limit=limit))
 
     async def commit(
         self, entries: Iterable[Any] = (), *, context: list[ContextItem] | None = None,
@@ -139,13 +138,15 @@ class AsyncSession(_Session):
         return await self._run(self._sync.edit, entry, message, key=key, base=base)
 
     def entries(
-        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: Any | None = None,
-        from_: str | None = None, type: str | None = None, custom: str | None = None, below: bool | None = None,
-        ids: str | None = None, images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
-    ) -> AsyncIterator[Any]:
+        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None,
+        limit: int | Literal["all"] | None = None, from_: str | None = None, type: str | None = None,
+        custom: str | None = None, below: bool | None = None, ids: str | None = None,
+        images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
+        match: dict[str, Any] | None = None,
+    ) -> AsyncPages[Any]:
         """Entries of a path or of all branches, in either direction."""
-        return self._items(self._sync.entries(path, order=order, limit=limit, from_=from_, type=type, custom=custom,
-            below=below, ids=ids, images=images, marks=marks))
+        return AsyncPages(self, self._sync.entries(path, order=order, limit=limit, from_=from_, type=type,
+            custom=custom, below=below, ids=ids, images=images, marks=marks, match=match))
 
     async def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:
         """One entry, as amendments have it."""
@@ -276,13 +277,14 @@ class AsyncStore(_Threads):
 
     def entries(
         self, *, session: str | None = None, prefix: str | None = None, cwd: str | None = None,
-        parent: str | None = None, type: str | None = None, custom: str | None = None,
-        order: Literal["asc", "desc"] | None = None, limit: Any | None = None,
-        images: Literal["inline", "ref"] | None = None,
-    ) -> AsyncIterator[Found]:
+        parent: str | None = None, type: str | None = None, custom: str | None = None, before: str | None = None,
+        order: Literal["asc", "desc"] | None = None, limit: int | Literal["all"] | None = None,
+        images: Literal["inline", "ref"] | None = None, meta: dict[str, str] | None = None,
+        match: dict[str, Any] | None = None,
+    ) -> AsyncPages[Found]:
         """Entries of many sessions, by their type and by any member."""
-        return self._items(self._sync.entries(session=session, prefix=prefix, cwd=cwd, parent=parent, type=type,
-            custom=custom, order=order, limit=limit, images=images))
+        return AsyncPages(self, self._sync.entries(session=session, prefix=prefix, cwd=cwd, parent=parent, type=type,
+            custom=custom, before=before, order=order, limit=limit, images=images, meta=meta, match=match))
 
     async def health(self) -> Health:
         """Whether the server answers."""
@@ -298,23 +300,23 @@ class AsyncStore(_Threads):
     def prompts(
         self, q: str | None = None, *, prefix: bool | None = None, cwd: str | None = None, session: str | None = None,
         limit: int | None = None,
-    ) -> AsyncIterator[Prompt]:
+    ) -> AsyncPages[Prompt]:
         """What users typed in all sessions and branches, newest first."""
-        return self._items(self._sync.prompts(q, prefix=prefix, cwd=cwd, session=session, limit=limit))
+        return AsyncPages(self, self._sync.prompts(q, prefix=prefix, cwd=cwd, session=session, limit=limit))
 
     def search(
         self, q: str | None = None, *, cwd: str | None = None, session: str | None = None, limit: int | None = None,
-    ) -> AsyncIterator[Match]:
+    ) -> AsyncPages[Match]:
         """Entries of all sessions and branches that contain words."""
-        return self._items(self._sync.search(q, cwd=cwd, session=session, limit=limit))
+        return AsyncPages(self, self._sync.search(q, cwd=cwd, session=session, limit=limit))
 
     def sessions(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
         order: Literal["activity", "created", "id"] | None = None, limit: int | None = None, docs: str | None = None,
         meta: dict[str, str] | None = None,
-    ) -> AsyncIterator[SessionInfo]:
+    ) -> AsyncPages[SessionInfo]:
         """Sessions, newest activity first or in another order."""
-        return self._items(self._sync.sessions(q, cwd=cwd, parent=parent, top=top, order=order, limit=limit,
+        return AsyncPages(self, self._sync.sessions(q, cwd=cwd, parent=parent, top=top, order=order, limit=limit,
             docs=docs, meta=meta))
 
     async def create(
@@ -335,6 +337,8 @@ class AsyncStore(_Threads):
     def usages(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
         order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
-    ) -> AsyncIterator[SessionUsage]:
+        meta: dict[str, str] | None = None,
+    ) -> AsyncPages[SessionUsage]:
         """Tokens and cost of sessions, each with all branches."""
-        return self._items(self._sync.usages(q, cwd=cwd, parent=parent, top=top, order=order, limit=limit))
+        return AsyncPages(self, self._sync.usages(q, cwd=cwd, parent=parent, top=top, order=order, limit=limit,
+            meta=meta))

@@ -9,9 +9,7 @@ from .answers import error_of, media_type, no_answer
 from .errors import CoppiceError, Unavailable
 from .rawjson import parse, text_of
 from .requests import Resource
-from .transport import FAILURES, header_of
-
-MAX_LINE = 160 << 20  # bytes: a commit of 64 MiB, and its state patch
+from .transport import FAILURES, MAX_LINE, header_of
 
 
 class Followed(NamedTuple):

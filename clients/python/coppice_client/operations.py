@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Literal
 
 from .answers import Want, wrong_member
 from .errors import OutcomeUnknown, Unavailable
-from .rawjson import UNSET, Raw, split
-from .requests import Resource, new_id
+from .rawjson import UNSET, Raw, encode, split
+from .requests import Pages, Resource, new_id
 from .schema import (
     AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, ContextItem, Deleted, Diff, DocList, Event,
     Fork, Found, Health, IO, Import, IssuedToken, LabelList, Match, Moved, NewSession, OpenCall, Prompt, Resume,
@@ -68,10 +68,11 @@ class StoreOperations(Resource):
 
     def entries(
         self, *, session: str | None = None, prefix: str | None = None, cwd: str | None = None,
-        parent: str | None = None, type: str | None = None, custom: str | None = None,
-        order: Literal["asc", "desc"] | None = None, limit: Any | None = None,
-        images: Literal["inline", "ref"] | None = None,
-    ) -> Iterator[Found]:
+        parent: str | None = None, type: str | None = None, custom: str | None = None, before: str | None = None,
+        order: Literal["asc", "desc"] | None = None, limit: int | Literal["all"] | None = None,
+        images: Literal["inline", "ref"] | None = None, meta: dict[str, str] | None = None,
+        match: dict[str, Any] | None = None,
+    ) -> Pages[Found]:
         """Entries of many sessions, by their type and by any member. Session by session in the order of their ids, and
         within one in the order of appending. Amendments are entries of their own, and nothing is hidden.
         meta.KEY=VALUE, for any key and more than once: only sessions with this metadata. match.PATH=JSON, for any
@@ -84,13 +85,16 @@ class StoreOperations(Resource):
         parent: only sessions that this one started
         type: only entries of this type: message, custom, ...
         custom: only entries with this customType; with type=custom no other body is read
+        before: only entries whose ids sort before this one, byte by byte
         order: desc: newest first, sessions by their ids
         limit: of the page; all: every item in one answer, which has no next
         images: ref: images over 24 KiB as references
         """
         return self._pages(
             "entries", "entries", session=session, prefix=prefix, cwd=cwd, parent=parent, type=type, custom=custom,
-            order=order, limit=limit, images=images,
+            before=before, order=order, limit=limit, images=images, **{f"meta.{key}": value for key,
+            value in (meta or {}).items()}, **{f"match.{path}": encode(value).decode() for path,
+            value in (match or {}).items()},
         )
 
     def health(self) -> Health:
@@ -119,7 +123,7 @@ class StoreOperations(Resource):
     def prompts(
         self, q: str | None = None, *, prefix: bool | None = None, cwd: str | None = None, session: str | None = None,
         limit: int | None = None,
-    ) -> Iterator[Prompt]:
+    ) -> Pages[Prompt]:
         """What users typed in all sessions and branches, newest first.
 
         q: as of search; empty = all prompts
@@ -131,7 +135,7 @@ class StoreOperations(Resource):
 
     def search(
         self, q: str | None = None, *, cwd: str | None = None, session: str | None = None, limit: int | None = None,
-    ) -> Iterator[Match]:
+    ) -> Pages[Match]:
         """Entries of all sessions and branches that contain words. Finds what was committed before. Of one entry the
         first 256 KiB of text are searched.
 
@@ -145,7 +149,7 @@ class StoreOperations(Resource):
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
         order: Literal["activity", "created", "id"] | None = None, limit: int | None = None, docs: str | None = None,
         meta: dict[str, str] | None = None,
-    ) -> Iterator[SessionInfo]:
+    ) -> Pages[SessionInfo]:
         """Sessions, newest activity first or in another order. meta.KEY=VALUE, for any key and more than once: only
         sessions with this metadata.
 
@@ -184,7 +188,8 @@ class StoreOperations(Resource):
     def usages(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
         order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
-    ) -> Iterator[SessionUsage]:
+        meta: dict[str, str] | None = None,
+    ) -> Pages[SessionUsage]:
         """Tokens and cost of sessions, each with all branches. Each response of a provider counts in one session, the
         one that received it. Reads every entry of a session that was changed since it was asked for last.
         meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
@@ -195,7 +200,10 @@ class StoreOperations(Resource):
         q: only sessions whose title, first prompt or preview contains all these words
         order: newest first, or by stored name
         """
-        return self._pages("sessions", "usage", cwd=cwd, parent=parent, top=top, q=q, order=order, limit=limit)
+        return self._pages(
+            "sessions", "usage", cwd=cwd, parent=parent, top=top, q=q, order=order, limit=limit,
+            **{f"meta.{key}": value for key, value in (meta or {}).items()},
+        )
 
     def session(self, id: str) -> Session:
         raise NotImplementedError
@@ -236,7 +244,7 @@ class SessionOperations(Resource):
         )
         return found
 
-    def blame(self, path: str | None = None, at: str | None = None, *, limit: int | None = None) -> Iterator[Change]:
+    def blame(self, path: str | None = None, at: str | None = None, *, limit: int | None = None) -> Pages[Change]:
         """Which commits changed a value of the state. Newest first. A request looks at no more than 10,000 commits and
         256 MiB of states, so a page may be empty and have next. Losing turns that were kept on a branch do not count,
         but for one that at names.
@@ -272,7 +280,7 @@ class SessionOperations(Resource):
         found: Moved = self._keyed(Moved, "POST", self._path("claim"), {}, key, base, True)
         return found
 
-    def commits(self, at: str | None = None, *, limit: int | None = None) -> Iterator[Commit]:
+    def commits(self, at: str | None = None, *, limit: int | None = None) -> Pages[Commit]:
         """Commits, newest first. With at, the first one is the commit in force at a target: that of an entry is the
         one with the state that the agent had there. after and before lead on from there in both directions.
 
@@ -360,10 +368,12 @@ class SessionOperations(Resource):
         return found
 
     def entries(
-        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: Any | None = None,
-        from_: str | None = None, type: str | None = None, custom: str | None = None, below: bool | None = None,
-        ids: str | None = None, images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
-    ) -> Iterator[Any]:
+        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None,
+        limit: int | Literal["all"] | None = None, from_: str | None = None, type: str | None = None,
+        custom: str | None = None, below: bool | None = None, ids: str | None = None,
+        images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
+        match: dict[str, Any] | None = None,
+    ) -> Pages[Any]:
         """Entries of a path or of all branches, in either direction. With limit=all the answer has every entry, and is
         written while they are read. match.PATH=JSON, for any dotted path of members (match.data.source="loop"): only
         entries with this value there, members of objects in any order, numbers as they are written. With images=ref
@@ -383,7 +393,8 @@ class SessionOperations(Resource):
         """
         return self._pages(
             "entries", "entries", path=path, order=order, limit=limit, **{"from": from_}, type=type, custom=custom,
-            below=below, ids=ids, images=images, marks=marks,
+            below=below, ids=ids, images=images, marks=marks, **{f"match.{path}": encode(value).decode() for path,
+            value in (match or {}).items()},
         )
 
     def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:

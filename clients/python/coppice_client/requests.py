@@ -1,6 +1,7 @@
 """Requests that are repeated until their outcome is known, within limits."""
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import re
@@ -8,15 +9,16 @@ import threading
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, TypeVar
+from typing import Any, Callable, Generic, Iterator, TypeVar
 from urllib.parse import quote, urlencode
 
-from .answers import TEXTS, Answer, Want, no_answer
+from .answers import TEXTS, Answer, Want, error_of, media_type, no_answer
 from .errors import CoppiceError, InvalidArgument, OutcomeUnknown, Unavailable
-from .rawjson import UNSET, encode, text_of
-from .transport import FAILURES, HTTP, Headers, NotSent
+from .rawjson import UNSET, encode, parse, text_of
+from .transport import FAILURES, HTTP, MAX_LINE, Headers, NotSent, Opened, header_of
 
 T = TypeVar("T")
+LINES = "application/x-ndjson"
 _NONE: Headers = {}
 _HEADER = re.compile(r"[!-~\xa0-\xff]([ -~\xa0-\xff]*[!-~\xa0-\xff])?")
 _DOTS = re.compile(r"(\.|%2e){0,2}", re.IGNORECASE)
@@ -51,10 +53,51 @@ def check_header(name: str, value: str) -> None:
                               "or has a control character or one above U+00FF")
 
 
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """A page of a list, the cursors of the pages around it ("" = there is none), and its ETag, a base for writes."""
+
+    items: list[T]
+    next: str
+    prev: str
+    tag: str
+
+
+class Pages(Iterator[T]):
+    """The items of a list: of all pages, or with limit="all" those of one answer, as it comes."""
+
+    def __init__(self, read: Callable[..., tuple[Page[T], CoppiceError | None]], lines: Iterator[T] | None) -> None:
+        self._read, self._items = read, lines or self._all()
+
+    def __next__(self) -> T:
+        return next(self._items)
+
+    def page(self, *, after: str = "", before: str = "") -> Page[T]:
+        """Return one page: the first one, or that after or before a cursor of another one."""
+        page, failed = self._read(after, before)
+        if failed:
+            raise failed
+        return page
+
+    def _all(self) -> Iterator[T]:
+        after = ""
+        while True:
+            page, failed = self._read(after, "")
+            yield from page.items
+            if failed:  # reading failed after the answer had begun
+                raise failed
+            if not page.next:
+                return
+            if page.next == after:
+                raise no_answer("a list", "a page is followed by itself")
+            after = page.next
+
+
 class Resource:
     """A path of the API, with the operations below it. shared is what a store shares with its sessions."""
 
     _named = ""  # the session that the answers name
+    seen = ""  # the ETag of the newest read: of a read of the newest, the commit that a write can have as its base
 
     def __init__(self, shared: tuple[HTTP, dict[str, str], Limits, threading.Event], below: str) -> None:
         self._shared, self._below = shared, below
@@ -130,23 +173,62 @@ class Resource:
         return value
 
     def _read(self, want: Want, *parts: str, **query: Any) -> Answer:
-        return self._send("GET", self._path(*parts, **query), want, writes=False)
+        answer = self._send("GET", self._path(*parts, **query), want, writes=False)
+        self.seen = answer.tag
+        return answer
 
-    def _pages(self, name: str, *parts: str, **query: Any) -> Iterator[Any]:
-        """Yield the items of all pages of a list."""
-        after = None
-        while True:
-            page = self._json(dict, *parts, **{**query, "after": after})
+    def _pages(self, name: str, *parts: str, **query: Any) -> Pages[Any]:
+        def read(after: str, before: str) -> tuple[Page[Any], CoppiceError | None]:
+            cursors = {k: v for k, v in (("after", after), ("before", before)) if v}
+            answer = self._read(Want(dict), *parts, **{**query, **cursors})
+            page = answer.value
             if not isinstance(page.get(name), list):
                 raise no_answer("/".join(parts), f"the body has no list {name}")
-            yield from page[name]
-            if "error" in page:  # reading failed after the answer had begun
-                raise CoppiceError(page["error"]["message"], page["error"]["code"], 500, page["error"])
-            if "next" not in page:
-                return
-            if page["next"] == after:
-                raise no_answer("/".join(parts), "a page is followed by itself")
-            after = page["next"]
+            failed = page.get("error")
+            found = Page(page[name], page.get("next", ""), page.get("prev", ""), answer.tag)
+            return found, failed and CoppiceError(failed["detail"], failed["code"], 500, failed)
+
+        return Pages(read, self._lines(*parts, **query) if query.get("limit") == "all" else None)
+
+    def _lines(self, *parts: str, **query: Any) -> Iterator[Any]:
+        """Yield the items of a list of one answer, as they come. It is asked for again only until it has begun."""
+        path = self._path(*parts, **query)
+        request = f"GET {path}"
+        conn, answer = self._begun(path, request)
+        with contextlib.closing(conn), contextlib.closing(answer):
+            while True:
+                try:
+                    line = text_of(answer.readline(MAX_LINE))
+                except FAILURES as e:
+                    raise CoppiceError(f"{request}: the answer was cut: {e}").as_kind(Unavailable) from None
+                if not line and not answer.length:  # of its Content-Length nothing is left
+                    return
+                if not line.endswith("\n"):
+                    raise CoppiceError(f"{request}: the answer was cut").as_kind(Unavailable)
+                item = parse(line)
+                if line.startswith('{"error":') and len(item) == 1:
+                    raise CoppiceError(item["error"]["detail"], item["error"]["code"], 500, item["error"])
+                yield item
+
+    def _begun(self, path: str, request: str) -> Opened:
+        sent = {**self._headers, "Accept": LINES}
+        again = self._attempts()
+        while True:
+            try:
+                conn, answer = self._transport.open("GET", path, sent, None)
+                if answer.status == 200 and media_type(header_of(answer)) == LINES:
+                    return conn, answer
+                with contextlib.closing(conn), contextlib.closing(answer):
+                    if answer.status >= 400:
+                        raise error_of(request, answer.status, header_of(answer), answer.read())
+                    raise no_answer(request, f"HTTP status {answer.status}, no lines", answer.status)
+            except FAILURES as e:
+                failed = CoppiceError(f"{request}: {e or type(e).__name__}")
+            except CoppiceError as e:
+                if not e.passing:
+                    raise
+                failed = e
+            again(failed.as_kind(Unavailable))
 
 
 def new_id() -> str:

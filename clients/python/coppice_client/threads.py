@@ -4,10 +4,11 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any, AsyncIterator, Callable, Iterator, TypeVar
+from typing import Any, AsyncIterable, AsyncIterator, Callable, Iterator, TypeVar
 
 from .errors import Conflict, Fenced
 from .follow import Follow, Followed
+from .requests import Page, Pages
 from .schema import Committed
 from .session import Session
 from .turn import Turn
@@ -32,6 +33,20 @@ class _Threads:
         while some := await self._run(lambda: list(islice(items, 50))):
             for item in some:
                 yield item
+
+
+class AsyncPages(AsyncIterable[T]):
+    """Pages for asyncio."""
+
+    def __init__(self, owner: _Threads, pages: Pages[T]) -> None:
+        self._owner, self._pages = owner, pages
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self._owner._items(self._pages)
+
+    async def page(self, *, after: str = "", before: str = "") -> Page[T]:
+        """Pages.page."""
+        return await self._owner._run(self._pages.page, after=after, before=before)
 
 
 class AsyncFollow(AsyncIterator[Followed]):
@@ -105,6 +120,11 @@ class _Session(_Threads):
     def base(self) -> str:
         """The commit on which the next write is made; "" before the first resume."""
         return self._sync.base
+
+    @property
+    def seen(self) -> str:
+        """The ETag of the newest read."""
+        return self._sync.seen
 
     @property
     def seq(self) -> int:

@@ -15,6 +15,7 @@ from .errors import InvalidArgument
 MAX_IDLE, IDLE = 8, 60.0  # connections that are kept, and for how many seconds: half as long as the server keeps them
 MAX_REDIRECTS = 5  # of one read
 PIECE = 64 << 10  # bytes that are sent or read at a time
+MAX_LINE = 160 << 20  # bytes: a commit of 64 MiB, and its state patch
 FAILURES = (OSError, http.client.HTTPException)  # of a connection; what was sent may have arrived
 Headers = Mapping[str, str]
 Opened = Tuple[http.client.HTTPConnection, http.client.HTTPResponse]

@@ -196,7 +196,7 @@ class RequestsTest(Case):
         self.assertEqual(self.script.sent[-1][3], b'{"entries":[{"content":"\\ud800 \xc3\xa9"}]}')
 
     def test_an_error_at_the_end_of_a_list_is_raised(self) -> None:
-        page = {"sessions": [{"id": "a"}], "error": {"code": "corrupt", "message": "damaged", "hint": "verify"}}
+        page = {"sessions": [{"id": "a"}], "error": {"code": "corrupt", "detail": "damaged", "hint": "verify"}}
         items = self.store((200, {}, page)).sessions()
         self.assertEqual(next(items)["id"], "a")
         with self.assertRaisesRegex(CoppiceError, "damaged"):

@@ -61,6 +61,8 @@ def python_type(schema: dict[str, Any]) -> str:
     """Return the Python type of a schema."""
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[1]
+    if "anyOf" in schema:
+        return " | ".join(python_type(s) for s in schema["anyOf"])
     if "enum" in schema:
         return "Literal[" + ", ".join(json.dumps(v) for v in schema["enum"]) + "]"
     kinds = schema.get("type", "")
@@ -175,7 +177,7 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
     returns, _ = answer(op)
     listed = schemas.get(returns, {}).get("properties", {})
     paged = "next" in listed and any(p["name"] == "after" for p in params)
-    drop = {"after", "before"} if paged else set()
+    drop = {"after", *(["before"] if "prev" in listed else [])} if paged else set()  # cursors are those of Pages.page
     head = ["self"] + [f"{p}: {'int' if p == 'seq' else 'str'}" for p in places]
     options, query = [], []
     for p in params:
@@ -195,10 +197,13 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
     work, setup = "", ""
     if verb == "get" and paged:
         (item, schema), = [(k, v) for k, v in listed.items() if v.get("type") == "array" and k not in ("problems", "marks")]
-        returns = f"Iterator[{python_type(schema['items'])}]"
-        if op["operationId"] == "listSessions":
+        returns = f"Pages[{python_type(schema['items'])}]"
+        if op["operationId"] in ("listSessions", "allUsage", "queryEntries"):
             options.append("meta: dict[str, str] | None = None")
             sent += ', **{f"meta.{key}": value for key, value in (meta or {}).items()}'
+        if op["operationId"] in ("listEntries", "queryEntries"):
+            options.append("match: dict[str, Any] | None = None")
+            sent += ', **{f"match.{path}": encode(value).decode() for path, value in (match or {}).items()}'
         work = f'return self._pages("{item}", {sent})'
     elif verb == "get":
         work = f"return self._json({kind_of(returns)}, {sent})" if sent else f"return self._json({kind_of(returns)})"
@@ -331,12 +336,12 @@ def operations_module(description: dict[str, Any]) -> str:
     imports = "from .schema import (\n" + "".join(fold_names(names)) + ")\nfrom .schema import Session as SessionInfo\n"
     out = HEADER % ("The operations of the API that only have to be sent.", "docs/openapi.json")
     out += "import contextlib\n"
-    out += "from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal\n\n"
+    out += "from typing import TYPE_CHECKING, Any, Callable, Iterable, Literal\n\n"
     out += "from .answers import Want, wrong_member\nfrom .errors import OutcomeUnknown, Unavailable\n"
-    out += "from .rawjson import UNSET, Raw, split\n"
-    out += "from .requests import Resource, new_id\n" + imports
+    out += "from .rawjson import UNSET, Raw, encode, split\n"
+    out += "from .requests import Pages, Resource, new_id\n" + imports
     out += "\nif TYPE_CHECKING:\n    from .session import Session\n"
-    store = "\n".join(groups[False]).replace("Iterator[Session]", "Iterator[SessionInfo]")
+    store = "\n".join(groups[False]).replace("Pages[Session]", "Pages[SessionInfo]")
     own = re.sub(r"(-> |_json\()Session\b", r"\1SessionInfo", "\n".join(groups[True]))
     out += resumed(schemas["Resume"])
     out += '\n\nclass StoreOperations(Resource):\n    """The operations on a store."""\n\n' + store
@@ -366,7 +371,7 @@ EXPORTS = {
     "aio": ("AsyncSession", "AsyncStore"),
     "errors": ("Conflict", "CoppiceError", "Deleted", "Exists", "Fenced", "Forbidden", "InvalidArgument", "KeyReused",
                "NotFound", "OutcomeUnknown", "Unauthorized", "Unavailable"),
-    "follow": ("Follow", "Followed"), "operations": ("Resumed",), "rawjson": ("Raw",), "requests": ("Limits",),
+    "follow": ("Follow", "Followed"), "operations": ("Resumed",), "rawjson": ("Raw",), "requests": ("Limits", "Page", "Pages"),
     "session": ("Session",), "store": ("Store",),
     "threads": ("AsyncFollow", "AsyncTurn"), "turn": ("Turn",),
 }

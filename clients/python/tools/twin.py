@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, AsyncIterator, Awaitable, Callable, Iterable, Literal, Mapping
+from typing import Any, Awaitable, Callable, Iterable, Literal, Mapping
 
 from .errors import Conflict
 from .operations import Resumed
@@ -24,7 +24,7 @@ from .schema import (
 from .schema import Session as SessionInfo
 from .session import Session
 from .store import Store
-from .threads import AsyncTurn, _Session, _Threads
+from .threads import AsyncPages, AsyncTurn, _Session, _Threads
 from .transport import HTTP
 from .turn import INTERRUPTED, Turn
 
@@ -114,15 +114,15 @@ def twins(source: str, owner: str, skip: set[str]) -> str:
             continue
         comment = f'        """{doc}"""\n'
         passed = call(f)
-        if "Iterator[" in header:
-            work = f"        return self._items(self._sync.{f.name}({passed[2:]}))"
-            header = header.replace("Iterator[", "AsyncIterator[")
+        if "-> Pages[" in header:
+            work = f"        return AsyncPages(self, self._sync.{f.name}({passed[2:]}))"
+            header = header.replace("-> Pages[", "-> AsyncPages[")
         elif header.rstrip().endswith("-> Session:"):
             work = f"        return AsyncSession(self._threads, await self._run(self._sync.{f.name}{passed}))"
             header = header.replace("-> Session:", "-> AsyncSession:")
         else:
             work = f"        return await self._run(self._sync.{f.name}{passed})"
-        if "AsyncIterator" not in header:
+        if "AsyncPages" not in header:
             header = header.replace("    def ", "    async def ", 1)
         out += "\n" + "\n".join(broken(header)) + "\n" + comment + "\n".join(broken(work)) + "\n"
     return out

@@ -48,7 +48,8 @@ function read(op, path, content) {
   if (list) {
     const raw = Object.keys(properties[list].items).length === 0;
     if (raw) return method("List<RawJSON>", `pages("${list}", ${request}, true)`);
-    return method(`List<Schemas["${name}"]["${list}"][number]>`, `pages("${list}", ${request})`);
+    const filter = inQuery.some((p) => p.name === "before") && !properties.prev ? ", false, false" : ""; // it is no cursor
+    return method(`List<Schemas["${name}"]["${list}"][number]>`, `pages("${list}", ${request}${filter})`);
   }
   used.add(name);
   return method(`Promise<Schemas["${name}"]>`, `get(required.${name}, ${request})`);

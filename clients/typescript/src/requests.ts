@@ -49,10 +49,10 @@ export abstract class Requests {
     const { response } = await this.transport.send({ path: [...this.path, ...path], query, signal: o.signal, types });
     return response;
   }
-  /** The items of a list; raw = each as its text. */
-  protected pages<T>(list: string, path: Path, query: Query, o: ReadOptions, raw = false): List<T> {
+  /** The items of a list; raw = each as its text, back = before of a query is a cursor. */
+  protected pages<T>(list: string, path: Path, query: Query, o: ReadOptions, raw = false, back = true): List<T> {
     const one = (q: Query) => this.page<T>(list, path, q, o, raw);
-    const items = query["limit"] === "all" ? this.lines<T>(path, query, o, raw) : all(one, query);
+    const items = query["limit"] === "all" ? this.lines<T>(path, query, o, raw) : all(one, query, back);
     const page = async () => {
       const { error, ...page } = await one(query);
       if (error) throw error;
@@ -80,13 +80,13 @@ export abstract class Requests {
 }
 
 /** Yields the items of all pages from one on. */
-async function* all<T>(page: (query: Query) => Promise<Part<T>>, query: Query): AsyncGenerator<T, void> {
+async function* all<T>(page: (query: Query) => Promise<Part<T>>, query: Query, back: boolean): AsyncGenerator<T, void> {
   for (let at = query; ; ) {
     const { items, error, next } = await page(at);
     yield* items;
     if (error) throw error;
     if (!next || next === at["after"]) return;
-    at = { ...query, before: undefined, after: next };
+    at = { ...query, ...(back && { before: undefined }), after: next };
   }
 }
 /** Random bytes in hexadecimal. */

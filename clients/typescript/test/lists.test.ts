@@ -44,6 +44,8 @@ test("entries are chosen by members, of one session and of all", async () => {
   assert.deepEqual(numbers(await all(s.entries({ ...loop, order: "desc" }))), [5, 3, 1]);
   const found = await store.entries({ ...loop, "meta.kind": "graph", custom: "check", order: "desc", limit: 1 }).page();
   assert.deepEqual(found.items.map((f) => [f.session, (f.entry as any).data.n]), [[s.id, 5]]);
+  const older = store.entries({ session: s.id, before: (found.items[0]!.entry as any).id, limit: 2 });
+  assert.deepEqual((await all(older)).map((f) => (f.entry as any).data.n), [0, 1, 2, 3, 4]);
   assert.equal((await s.doc("a/b")).text, "1");
   assert.deepEqual((await all(store.sessions({ "meta.kind": "graph", docs: "a/b" }))).map((x) => x.docs), [{ "a/b": 1 }]);
 });

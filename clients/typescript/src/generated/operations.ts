@@ -123,7 +123,7 @@ export abstract class StoreOperations extends Requests {
   /** What the client may do, so that it does not offer what would be refused. */
   access(o: ReadOptions = {}): Promise<Schemas["AccessDoc"]> { return this.get(required.AccessDoc, ["access"], {}, o); }
   /** Entries of many sessions, by their type and by any member. */
-  entries(query: Query<"queryEntries"> & ByMeta & ByMatch = {}, o: ReadOptions = {}): List<Schemas["FoundList"]["entries"][number]> { return this.pages("entries", ["entries"], query, o); }
+  entries(query: Query<"queryEntries"> & ByMeta & ByMatch = {}, o: ReadOptions = {}): List<Schemas["FoundList"]["entries"][number]> { return this.pages("entries", ["entries"], query, o, false, false); }
   /** Whether the server answers. */
   health(o: ReadOptions = {}): Promise<Schemas["Health"]> { return this.get(required.Health, ["health"], {}, o); }
   /** What users typed in all sessions and branches, newest first. */
