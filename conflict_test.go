@@ -172,13 +172,6 @@ func TestTakenID(t *testing.T) {
 	})
 }
 
-// faulty is a store of either kind whose backend fails on demand.
-func faulty(t *testing.T, kind string) (*coppice.Store, fault.Backend) {
-	t.Helper()
-	b := fault.New(backends[kind](t), 1)
-	return newStore(t, b, nil), b
-}
-
 // A lost answer is found out where that is possible; else it is ErrCommitUnknown, and Settle looks
 // first and repeats only what is not there.
 func TestUnknownOutcome(t *testing.T) {
@@ -217,8 +210,6 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 	}
 }
-
-func writes(c fault.Call) bool { return c.Op == "put" || c.Op == "append" }
 
 // The same for the first commit of a session.
 func TestUnknownFirstCommit(t *testing.T) {

@@ -3,32 +3,13 @@ package coppice_test
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/snapshot"
 )
-
-// cost is what a call asked of the backend, as text: "1 get 1 put".
-func cost(io backend.IO) string {
-	out := ""
-	for _, n := range []struct {
-		n    int
-		name string
-	}{{io.Get, "get"}, {io.Put, "put"}, {io.Append, "append"}, {io.Stat, "stat"}, {io.List, "list"}, {io.Delete, "delete"}} {
-		if n.n > 0 {
-			out += fmt.Sprintf("%d %s ", n.n, n.name)
-		}
-	}
-	if out == "" {
-		return "none"
-	}
-	return out[:len(out)-1]
-}
 
 // What calls cost: requests counted, not timed.
 func TestCost(t *testing.T) {

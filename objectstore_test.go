@@ -1,7 +1,6 @@
 package coppice_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +13,8 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/snapshot"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // host is a machine with a handle of its own on objects that others use too, and with faults of its own.
@@ -45,59 +42,12 @@ func (h host) dies(kind fault.Kind, at func(fault.Call) bool) {
 	}}, fault.Rule{Count: -1, When: func(fault.Call) bool { return dead }})
 }
 
-// putIn picks the PUTs of one kind of object.
-func putIn(folder string) func(fault.Call) bool {
-	return func(c fault.Call) bool { return c.Op == "put" && strings.Contains(c.Key, folder) }
-}
-
-// keysIn are the keys of one kind of object.
-func keysIn(t testing.TB, b backend.Backend, folder string) []string {
-	t.Helper()
-	var list []string
-	for info, err := range b.List(bg, backend.ListOptions{}) {
-		ok(t, err)
-		if strings.Contains(info.Key, folder) {
-			list = append(list, info.Key)
-		}
-	}
-	return list
-}
-
-// bulk commits one turn of n entries.
-func bulk(t testing.TB, s *coppice.Session, turn, n int) {
-	t.Helper()
-	d := make([]transcript.Draft, n)
-	for i := range d {
-		d[i] = entry.User(fmt.Sprintf("%d-%d", turn, i))
-	}
-	must(s.Append(bg, d...))(t)
-	commit(t, s, state{Turns: turn})
-}
-
-// sound checks that nothing of a store is damaged, and gives what is left over.
-func sound(t testing.TB, s *coppice.Store) (leftovers int) {
-	t.Helper()
-	for _, p := range must(s.Verify(bg, "", true))(t).Problems {
-		if errors.Is(p, coppice.ErrCorrupt) {
-			t.Errorf("verify: %v", p)
-		}
-		if p.Kind() == "leftover" {
-			leftovers++
-		}
-	}
-	return leftovers
-}
-
 // claims has a host take session s, and leave it.
 func claims(t testing.TB, store *coppice.Store) {
 	t.Helper()
 	s := open(t, store, "s")
 	must(s.Claim(bg))(t)
 	ok(t, s.Close())
-}
-
-func image(n int) transcript.Draft {
-	return entry.User("look", entry.Image("image/png", bytes.Repeat([]byte{byte(n), 1, 2, 3}, 20_000)))
 }
 
 // A host dies between the PUT of an object and the commit that is to name it: before that PUT, after it, or

@@ -1,14 +1,11 @@
 package coppice_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 
 	"github.com/coppice-go/coppice"
 )
-
-var bg = context.Background()
 
 // A new process finds what the one before committed: messages, state, head (WANTED 9).
 func TestResume(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"strings"
 	"testing"
 
@@ -18,36 +17,8 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/testutil"
-	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-// fileLines reads a session file as an importer does.
-func fileLines(raw []byte) (iter.Seq2[transcript.Draft, error], *coppice.SessionOptions) {
-	f := pi.NewReader(bytes.NewReader(raw), clock()())
-	o := &coppice.SessionOptions{Original: func() (io.Reader, error) {
-		if f.Verbatim() {
-			return nil, nil
-		}
-		return bytes.NewReader(raw), nil
-	}}
-	return func(yield func(transcript.Draft, error) bool) {
-		h, err := f.Header()
-		if err != nil {
-			yield(transcript.Draft{}, err)
-			return
-		}
-		if !yield(entry.Line(h.Raw), nil) {
-			return
-		}
-		for {
-			d, err := f.Next()
-			if errors.Is(err, io.EOF) || !yield(d, err) || err != nil {
-				return
-			}
-		}
-	}, o
-}
 
 func importFile(t testing.TB, store *coppice.Store, raw []byte) *coppice.Session {
 	t.Helper()
@@ -60,15 +31,6 @@ func exported(t testing.TB, f func(ctx context.Context, id string, w io.Writer) 
 	var out bytes.Buffer
 	ok(t, f(bg, id, &out))
 	return out.String()
-}
-
-const header = `{"type":"session","version":3,"id":"old-id","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","title":"the title","extra":1}`
-
-func piLine(id, parent, text string) string {
-	if parent != "null" {
-		parent = `"` + parent + `"`
-	}
-	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"%s"},"own":[1, 2.50]}`, id, parent, text)
 }
 
 // An import keeps lines byte for byte and gives the file back; what is appended later is not of the

@@ -18,18 +18,6 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// grown is a session with n turns of one user and one assistant message each; state counts them.
-func grown(t testing.TB, store *coppice.Store, id string, n int, o *coppice.SessionOptions) (*coppice.Session, []coppice.Receipt) {
-	t.Helper()
-	s := create(t, store, id, o)
-	var receipts []coppice.Receipt
-	for i := 1; i <= n; i++ {
-		say(t, s, fmt.Sprintf("u%d", i), fmt.Sprintf("a%d", i))
-		receipts = append(receipts, commit(t, s, state{Turns: i}))
-	}
-	return s, receipts
-}
-
 // Every commit can be read and restored exactly, by each kind of target.
 func TestAt(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {

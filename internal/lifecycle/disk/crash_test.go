@@ -1,4 +1,4 @@
-package coppice_test
+package disk_test
 
 import (
 	"cmp"

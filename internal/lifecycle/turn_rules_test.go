@@ -1,4 +1,4 @@
-package coppice_test
+package lifecycle_test
 
 import (
 	"context"
@@ -29,14 +29,6 @@ func newRace(t *testing.T, store *coppice.Store, o *coppice.SessionOptions) race
 	say(t, r.w, "w")
 	r.last = commit(t, r.w, state{Turns: 100})
 	return r
-}
-
-// isErr fails unless err is the one that is wanted.
-func isErr(t *testing.T, what string, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", what, err, want)
-	}
 }
 
 // The rules of ADR 0036 by number, as a caller of the package meets them.

@@ -1,4 +1,4 @@
-package coppice_test
+package scenarios_test
 
 import (
 	"bytes"
@@ -18,8 +18,6 @@ import (
 	"github.com/coppice-go/coppice/internal/fault"
 )
 
-const latestKey = "checkpoint_latest/s"
-
 // foreign are bytes that are no checkpoint of session s. good is one, other is another session's.
 func foreign(good, other []byte) map[string][]byte {
 	flipped := bytes.Clone(good)
@@ -29,12 +27,6 @@ func foreign(good, other []byte) map[string][]byte {
 		"a run of NUL": make([]byte, 512), "cut short": good[:len(good)-1], "half": good[:len(good)/2], "head only": good[:40],
 		"one bit": flipped, "one byte more": append(bytes.Clone(good), 0), "another session's": other,
 	}
-}
-
-// appends reports whether a store of this kind has a log beside the checkpoint.
-func appends(b backend.Backend) bool {
-	_, is := b.(backend.Appender)
-	return is
 }
 
 // 14, 35, a corrupt latest: where the checkpoint is all that there is, a typed error with the object's

@@ -1,4 +1,4 @@
-package coppice_test
+package scenarios_test
 
 import (
 	"maps"
@@ -55,29 +55,6 @@ import (
 // TestNothingGoesByItself; listing TestList; write amplification TestBytesDoNotGrow, TestBytesPutDoNotGrow;
 // orphans TestNothingIsLeftOver and internal/gc; torn tails internal/journal
 // TestTornTailAtEveryByte; many resumes TestOpenAndCloseWriteNothing; history TestHistoryIsNeverChanged.
-
-// onEachBackend runs a test on every kind of store, for those that look below it.
-func onEachBackend(t *testing.T, f func(t *testing.T, b backend.Backend)) {
-	t.Helper()
-	for name, open := range backends {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f(t, open(t))
-		})
-	}
-}
-
-// objects are all that a backend holds, as it is stored.
-func objects(t testing.TB, b backend.Backend) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	for info := range maps.Keys(maps.Collect(b.List(bg, backend.ListOptions{}))) {
-		p, _, err := b.Get(bg, info.Key, backend.Range{})
-		ok(t, err)
-		all[info.Key] = string(p)
-	}
-	return all
-}
 
 // plain is an object with what is compressed in it unpacked as well.
 func plain(t testing.TB, key, object string) string {

@@ -1,4 +1,4 @@
-package coppice_test
+package lifecycle_test
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -430,24 +429,6 @@ func following(
 
 // turnsTo is a turn that sets the state.
 func turnsTo(n int) coppice.Turn { return coppice.Turn{State: state{Turns: n}} }
-
-// everything is the texts of all messages of a session in append order, on whatever branch.
-func everything(t testing.TB, s *coppice.Session) string {
-	t.Helper()
-	var list []string
-	for _, e := range collect(t, s.Entries(bg)) {
-		if m, is := e.Message(); is {
-			list = append(list, m.Text())
-		}
-	}
-	return strings.Join(list, " ")
-}
-
-// history is the commits of a session, newest first.
-func history(t testing.TB, s *coppice.Session) []checkpoint.Commit {
-	t.Helper()
-	return collect(t, s.Log(bg, coppice.Target{}))
-}
 
 // agrees checks that a handle on which nothing is pending reports what a fresh one does.
 func (r *rig) agrees(t testing.TB, s *coppice.Session) {

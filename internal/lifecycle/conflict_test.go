@@ -1,4 +1,4 @@
-package coppice_test
+package lifecycle_test
 
 import (
 	"bytes"
@@ -216,15 +216,6 @@ func TestAppendOnAHandleThatLost(t *testing.T) {
 			r.agrees(t, s)
 		})
 	})
-}
-
-// line returns the context and the state at the end of a branch.
-func line(t *testing.T, s *coppice.Session, branch string) (string, state) {
-	t.Helper()
-	var at coppice.Target
-	ok(t, at.UnmarshalText([]byte(branch)))
-	view := must(s.At(bg, at))(t)
-	return texts(t, view), stateOf(t, view)
 }
 
 // With KeepBoth, turns that grow from different places are kept under names of their own, each of which leads to its

@@ -1,4 +1,4 @@
-package coppice_test
+package lifecycle_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/testutil"
+	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -177,7 +178,7 @@ func TestKeysAreRemembered(t *testing.T) {
 	testutil.SkipSizes(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		keyed := func(n int) coppice.Turn { return coppice.Turn{State: state{Turns: n}, Key: fmt.Sprintf("job-%d", n)} }
-		s := must(store.Create("s", noSnapshots))(t)
+		s := must(store.Create("s", &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: -1}}))(t)
 		say(t, s, "u1")
 		commit(t, s, nil)
 		first := must(s.Commit(bg, keyed(0)))(t)
@@ -190,7 +191,7 @@ func TestKeysAreRemembered(t *testing.T) {
 			if n != 72 && n != 500 && n != keysKept-1 {
 				continue
 			}
-			fresh := must(store.Open(bg, "s", noSnapshots))(t)
+			fresh := must(store.Open(bg, "s", &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: -1}}))(t)
 			for who, h := range map[string]*coppice.Session{"same handle": s, "new handle": fresh} {
 				before := h.Head()
 				r := must(h.Commit(bg, keyed(0)))(t)
@@ -210,7 +211,7 @@ func TestKeysAreRemembered(t *testing.T) {
 			}
 			ok(t, s.Close()) // another one takes over
 			ok(t, fresh.Close())
-			s = must(store.Open(bg, "s", noSnapshots))(t)
+			s = must(store.Open(bg, "s", &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: -1}}))(t)
 		}
 		before := s.IO()
 		must(s.Commit(bg, keyed(keysKept)))(t)

@@ -1,10 +1,12 @@
-package coppice_test
+package disk_test
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
@@ -112,9 +114,8 @@ func agree(t *testing.T, after string, all []*lived) (agreed bool) {
 	want := shown(all[0].s.Info())
 	for _, l := range all {
 		fresh := must(l.store.Open(bg, "s", &coppice.SessionOptions{ReadOnly: true}))(t)
-		own, other := compatInfoOf(l.s.Info()), compatInfoOf(fresh.Info())
-		if own != other {
-			t.Errorf("%s on %s: the handle reports %+v, a fresh one %+v", after, l.kind, own, other)
+		if diff := cmp.Diff(fresh.Info(), l.s.Info()); diff != "" {
+			t.Errorf("%s on %s: the handle reports (+), a fresh one (-)\n%s", after, l.kind, diff)
 			agreed = false
 		}
 		if got := shown(fresh.Info()); got != want {

@@ -1,0 +1,383 @@
+// Package sessiontest has what tests of sessions share that use the public API: stores of every kind, turns of a
+// talkative agent, and comparisons.
+package sessiontest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/seam"
+	"github.com/coppice-go/coppice/internal/testutil"
+	"github.com/coppice-go/coppice/interop/pi"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// State is what the agents of these tests keep.
+type State struct {
+	Turns int    `json:"turns"`
+	Note  string `json:"note,omitempty"`
+}
+
+// Clock gives times a millisecond apart.
+func Clock() func() time.Time { return ClockAt(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)) }
+
+// ClockAt returns a clock that starts at a time and advances by a millisecond with each call.
+func ClockAt(at time.Time) func() time.Time { return testutil.Clock(at, time.Millisecond) }
+
+func Options() *coppice.Options {
+	return &coppice.Options{Now: Clock(), Rand: rand.NewChaCha8([32]byte{7}), Writer: "test"}
+}
+
+// Backends are the stores that every behaviour holds on.
+var Backends = map[string]func(t *testing.T) backend.Backend{
+	"replace": func(*testing.T) backend.Backend { return memory.New() },
+	"append":  func(*testing.T) backend.Backend { return memory.NewAppender() },
+	"local": func(t *testing.T) backend.Backend {
+		b, err := local.Open(t.TempDir(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = b.Close() })
+		return b
+	},
+}
+
+// OnEach runs a test on every kind of store.
+func OnEach(t *testing.T, f func(t *testing.T, s *coppice.Store)) {
+	t.Helper()
+	for name, open := range Backends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, NewStore(t, open(t), nil))
+		})
+	}
+}
+
+func NewStore(t testing.TB, b backend.Backend, o *coppice.Options) *coppice.Store {
+	t.Helper()
+	if o == nil {
+		o = Options()
+	}
+	s, err := coppice.New(b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func Must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func Create(t testing.TB, s *coppice.Store, id string, o *coppice.SessionOptions) *coppice.Session {
+	t.Helper()
+	return Must(s.Create(id, o))(t)
+}
+
+func Open(t testing.TB, s *coppice.Store, id string) *coppice.Session {
+	t.Helper()
+	return Must(s.Open(context.Background(), id, nil))(t)
+}
+
+// Say appends user and assistant messages in turn, and commits nothing. The first is a user's.
+func Say(t testing.TB, s *coppice.Session, texts ...string) []string {
+	t.Helper()
+	var d []transcript.Draft
+	for _, text := range texts {
+		if strings.HasPrefix(text, "a") {
+			d = append(d, entry.Assistant(text))
+		} else {
+			d = append(d, entry.User(text))
+		}
+	}
+	return Must(s.Append(context.Background(), d...))(t)
+}
+
+func Commit(t testing.TB, s *coppice.Session, v any) coppice.Receipt {
+	t.Helper()
+	return Must(s.Commit(context.Background(), coppice.Turn{State: v}))(t)
+}
+
+// Texts are those of the context's messages.
+func Texts(t testing.TB, s interface {
+	Context(context.Context) (transcript.Context, error)
+},
+) string {
+	t.Helper()
+	c := Must(s.Context(context.Background()))(t)
+	var list []string
+	for _, m := range c.Messages {
+		list = append(list, m.Text())
+	}
+	return strings.Join(list, " ")
+}
+
+// StateOf is the state of a session or a view; Turns is -1 where there is none.
+func StateOf(t testing.TB, s interface{ State(any) error }) State {
+	t.Helper()
+	v := State{Turns: -1}
+	OK(t, s.State(&v))
+	return v
+}
+
+func Collect[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
+	t.Helper()
+	var list []T
+	for v, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+func Same(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+		t.Errorf("%s: got %s, want %s", what, g, w)
+	}
+}
+
+// IDs of entries.
+func IDs(list []transcript.Entry) []string {
+	var out []string
+	for _, e := range list {
+		out = append(out, e.ID)
+	}
+	return out
+}
+
+func Inline(message string) transcript.Item {
+	return transcript.Item{Message: json.RawMessage(message)}
+}
+
+func Item(entry string) transcript.Item { return transcript.Item{Entry: entry} }
+
+// SetSleep replaces how a store waits: between tries, and between two looks of Watch.
+func SetSleep(s *coppice.Store, f func(ctx context.Context) error) {
+	seam.Config(s).Sleep = func(ctx context.Context, _ time.Duration) error { return f(ctx) }
+}
+
+// RunInline makes the handles of a store do background work within a commit: what they write does not depend on how far a
+// goroutine has come.
+func RunInline(s *coppice.Store) { seam.Config(s).Go = func(job func()) { job() } }
+
+// Appends reports whether a store of this kind has a log beside the checkpoint.
+func Appends(b backend.Backend) bool {
+	_, is := b.(backend.Appender)
+	return is
+}
+
+// Everything is the texts of all messages of a session in append order, on whatever branch.
+func Everything(t testing.TB, s *coppice.Session) string {
+	t.Helper()
+	var list []string
+	for _, e := range Collect(t, s.Entries(context.Background())) {
+		if m, is := e.Message(); is {
+			list = append(list, m.Text())
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// History is the commits of a session, newest first.
+func History(t testing.TB, s *coppice.Session) []checkpoint.Commit {
+	t.Helper()
+	return Collect(t, s.Log(context.Background(), coppice.Target{}))
+}
+
+// IsErr fails unless err is the one that is wanted.
+func IsErr(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", what, err, want)
+	}
+}
+
+// Line returns the context and the state at the end of a branch.
+func Line(t *testing.T, s *coppice.Session, branch string) (string, State) {
+	t.Helper()
+	var at coppice.Target
+	OK(t, at.UnmarshalText([]byte(branch)))
+	view := Must(s.At(context.Background(), at))(t)
+	return Texts(t, view), StateOf(t, view)
+}
+
+// Objects are all that a backend holds, as it is stored.
+func Objects(t testing.TB, b backend.Backend) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for info := range maps.Keys(maps.Collect(b.List(context.Background(), backend.ListOptions{}))) {
+		p, _, err := b.Get(context.Background(), info.Key, backend.Range{})
+		OK(t, err)
+		all[info.Key] = string(p)
+	}
+	return all
+}
+
+// OnEachBackend runs a test on every kind of store, for those that look below it.
+func OnEachBackend(t *testing.T, f func(t *testing.T, b backend.Backend)) {
+	t.Helper()
+	for name, open := range Backends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, open(t))
+		})
+	}
+}
+
+// Bulk commits one turn of n entries.
+func Bulk(t testing.TB, s *coppice.Session, turn, n int) {
+	t.Helper()
+	d := make([]transcript.Draft, n)
+	for i := range d {
+		d[i] = entry.User(fmt.Sprintf("%d-%d", turn, i))
+	}
+	Must(s.Append(context.Background(), d...))(t)
+	Commit(t, s, State{Turns: turn})
+}
+
+func Image(n int) transcript.Draft {
+	return entry.User("look", entry.Image("image/png", bytes.Repeat([]byte{byte(n), 1, 2, 3}, 20_000)))
+}
+
+// KeysIn are the keys of one kind of object.
+func KeysIn(t testing.TB, b backend.Backend, folder string) []string {
+	t.Helper()
+	var list []string
+	for info, err := range b.List(context.Background(), backend.ListOptions{}) {
+		OK(t, err)
+		if strings.Contains(info.Key, folder) {
+			list = append(list, info.Key)
+		}
+	}
+	return list
+}
+
+// PutIn picks the PUTs of one kind of object.
+func PutIn(folder string) func(fault.Call) bool {
+	return func(c fault.Call) bool { return c.Op == "put" && strings.Contains(c.Key, folder) }
+}
+
+// Sound checks that nothing of a store is damaged, and gives what is left over.
+func Sound(t testing.TB, s *coppice.Store) (leftovers int) {
+	t.Helper()
+	for _, p := range Must(s.Verify(context.Background(), "", true))(t).Problems {
+		if errors.Is(p, coppice.ErrCorrupt) {
+			t.Errorf("verify: %v", p)
+		}
+		if p.Kind() == "leftover" {
+			leftovers++
+		}
+	}
+	return leftovers
+}
+
+// Faulty is a store of either kind whose backend fails on demand.
+func Faulty(t *testing.T, kind string) (*coppice.Store, fault.Backend) {
+	t.Helper()
+	b := fault.New(Backends[kind](t), 1)
+	return NewStore(t, b, nil), b
+}
+
+func Writes(c fault.Call) bool { return c.Op == "put" || c.Op == "append" }
+
+// Cost is what a call asked of the backend, as text: "1 get 1 put".
+func Cost(io backend.IO) string {
+	out := ""
+	for _, n := range []struct {
+		n    int
+		name string
+	}{{io.Get, "get"}, {io.Put, "put"}, {io.Append, "append"}, {io.Stat, "stat"}, {io.List, "list"}, {io.Delete, "delete"}} {
+		if n.n > 0 {
+			out += fmt.Sprintf("%d %s ", n.n, n.name)
+		}
+	}
+	if out == "" {
+		return "none"
+	}
+	return out[:len(out)-1]
+}
+
+// FileLines reads a session file as an importer does.
+func FileLines(raw []byte) (iter.Seq2[transcript.Draft, error], *coppice.SessionOptions) {
+	f := pi.NewReader(bytes.NewReader(raw), Clock()())
+	o := &coppice.SessionOptions{Original: func() (io.Reader, error) {
+		if f.Verbatim() {
+			return nil, nil
+		}
+		return bytes.NewReader(raw), nil
+	}}
+	return func(yield func(transcript.Draft, error) bool) {
+		h, err := f.Header()
+		if err != nil {
+			yield(transcript.Draft{}, err)
+			return
+		}
+		if !yield(entry.Line(h.Raw), nil) {
+			return
+		}
+		for {
+			d, err := f.Next()
+			if errors.Is(err, io.EOF) || !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}, o
+}
+
+func PiLine(id, parent, text string) string {
+	if parent != "null" {
+		parent = `"` + parent + `"`
+	}
+	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"%s"},"own":[1, 2.50]}`, id, parent, text)
+}
+
+// Grown is a session with n turns of one user and one assistant message each; state counts them.
+func Grown(t testing.TB, store *coppice.Store, id string, n int, o *coppice.SessionOptions) (*coppice.Session, []coppice.Receipt) {
+	t.Helper()
+	s := Create(t, store, id, o)
+	var receipts []coppice.Receipt
+	for i := 1; i <= n; i++ {
+		Say(t, s, fmt.Sprintf("u%d", i), fmt.Sprintf("a%d", i))
+		receipts = append(receipts, Commit(t, s, State{Turns: i}))
+	}
+	return s, receipts
+}
+
+// Header is the header line of a session file in the pi v3 form.
+const Header = `{"type":"session","version":3,"id":"old-id","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","title":"the title","extra":1}`
+
+// LatestKey is the key of the checkpoint of session s.
+const LatestKey = "checkpoint_latest/s"
