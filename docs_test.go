@@ -9,7 +9,6 @@ import (
 	"iter"
 	"maps"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -20,6 +19,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/sessiontest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -43,17 +43,6 @@ func docsOf(s interface {
 		list = append(list, name+"="+string(p))
 	}
 	return strings.Join(list, " ")
-}
-
-// counting counts the reads of a store.
-type counting struct {
-	backend.Backend
-	gets atomic.Int64
-}
-
-func (c *counting) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
-	c.gets.Add(1)
-	return c.Backend.Get(ctx, key, r)
 }
 
 // Documents are stored with the entries and the state of their turn, and every handle that opens the session has them.
@@ -237,7 +226,7 @@ func TestDocsWithoutACheckpoint(t *testing.T) {
 // session that is listed.
 func TestListWithDocs(t *testing.T) {
 	b := memory.New()
-	counted := &counting{Backend: b}
+	counted := &sessiontest.Counting{Backend: b}
 	st := newStore(t, counted, nil)
 	for i := range 5 {
 		s := create(t, st, fmt.Sprintf("s%d", i), &coppice.SessionOptions{Meta: map[string]string{"odd": fmt.Sprint(i % 2)}})
@@ -252,7 +241,7 @@ func TestListWithDocs(t *testing.T) {
 	p[len(p)-20] ^= 1
 	must(b.Put(t.Context(), "checkpoint_latest/damaged", p, backend.Cond{}))(t)
 	list := func(o coppice.ListOptions) (got []string) {
-		counted.gets.Store(0)
+		counted.Gets.Store(0)
 		for _, sum := range collect(t, st.List(t.Context(), o)) {
 			got = append(got, fmt.Sprintf("%s:%s@%d", sum.ID, sum.Docs["summary"], sum.Seq))
 			if len(sum.Docs) > 1 {
@@ -264,11 +253,11 @@ func TestListWithDocs(t *testing.T) {
 	names := []string{"summary", "nosuch"}
 	same(t, "all", list(coppice.ListOptions{Docs: names}), "[damaged:@0 none:@1 s4:{\"i\":4}@1 s3:{\"i\":3}@1 "+
 		"s2:{\"i\":2}@1 s1:{\"i\":1}@1 s0:{\"i\":0}@1]")
-	same(t, "reads", counted.gets.Load(), 7)
+	same(t, "reads", counted.Gets.Load(), 7)
 	same(t, "without", list(coppice.ListOptions{})[2], "s4:@1")
 	odd := coppice.ListOptions{Docs: names, Meta: map[string]string{"odd": "1"}}
 	same(t, "chosen", list(odd), "[s3:{\"i\":3}@1 s1:{\"i\":1}@1]")
-	same(t, "reads of summaries, and of those that are listed", counted.gets.Load(), 7+2)
+	same(t, "reads of summaries, and of those that are listed", counted.Gets.Load(), 7+2)
 }
 
 // Documents are what a model of them says, at every commit and after every rollback.

@@ -12,7 +12,6 @@ import (
 var (
 	bg = context.Background()
 
-	clock         = sessiontest.Clock
 	clockAt       = sessiontest.ClockAt
 	fixedOptions  = sessiontest.Options
 	backends      = sessiontest.Backends
@@ -29,30 +28,24 @@ var (
 	ids           = sessiontest.IDs
 	itemOf        = sessiontest.Inline
 	itemFor       = sessiontest.Item
-	setSleep      = sessiontest.SetSleep
 	inline        = sessiontest.RunInline
 	appends       = sessiontest.Appends
 	everything    = sessiontest.Everything
-	history       = sessiontest.History
 	isErr         = sessiontest.IsErr
 	objects       = sessiontest.Objects
 	onEachBackend = sessiontest.OnEachBackend
-	bulk          = sessiontest.Bulk
-	image         = sessiontest.Image
 	keysIn        = sessiontest.KeysIn
-	putIn         = sessiontest.PutIn
-	sound         = sessiontest.Sound
-	faulty        = sessiontest.Faulty
-	writes        = sessiontest.Writes
 	cost          = sessiontest.Cost
 	fileLines     = sessiontest.FileLines
 	piLine        = sessiontest.PiLine
 	grown         = sessiontest.Grown
+	known         = sessiontest.Known
+	setInfo       = sessiontest.SetInfo
+	importFile    = sessiontest.ImportFile
 )
 
 const (
-	header    = sessiontest.Header
-	latestKey = sessiontest.LatestKey
+	header = sessiontest.Header
 )
 
 type state = sessiontest.State

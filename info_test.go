@@ -1,7 +1,6 @@
 package coppice_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,11 +13,6 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-func setInfo(t testing.TB, s *coppice.Session, c coppice.InfoChange) coppice.Receipt {
-	t.Helper()
-	return must(s.SetInfo(context.Background(), c))(t)
-}
 
 // infoOf is what a session is known by.
 func infoOf(s *coppice.Session) string {

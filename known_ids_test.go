@@ -28,14 +28,6 @@ func noted(ids ...string) []transcript.Draft {
 	return list
 }
 
-// known sets the rule for known ids of drafts, and returns them.
-func known(rule transcript.KnownID, drafts ...transcript.Draft) []transcript.Draft {
-	for i := range drafts {
-		drafts[i].OnKnownID = rule
-	}
-	return drafts
-}
-
 // noteID is the id of the n-th entry of a session that noteMany made.
 func noteID(n int) string { return fmt.Sprintf("note-%07d", n) }
 

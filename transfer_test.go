@@ -20,12 +20,6 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-func importFile(t testing.TB, store *coppice.Store, raw []byte) *coppice.Session {
-	t.Helper()
-	lines, o := fileLines(raw)
-	return must(store.Import(bg, lines, o))(t)
-}
-
 func exported(t testing.TB, f func(ctx context.Context, id string, w io.Writer) error, id string) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -86,6 +86,11 @@ var table = []edge{
 		ext: []string{uuid},
 	},
 	{dir: "internal/seam", ours: []string{"internal/journal"}},
+	{dir: "internal/sessiontest", ours: anywhere},
+	{dir: "internal/lifecycle"}, // these have tests alone
+	{dir: "internal/navigation"},
+	{dir: "internal/reading"},
+	{dir: "internal/scenarios"},
 	{dir: "internal/transfer", ours: join(pure, "backend", "internal/blob", "internal/layout", "internal/rawjson",
 		"internal/journal/...", "internal/journal", "internal/segment")},
 	{dir: "internal/listing", ours: join(pure, "backend", "internal/layout", "internal/parallel")},

@@ -14,6 +14,7 @@ var (
 
 	clock        = sessiontest.Clock
 	fixedOptions = sessiontest.Options
+	backends     = sessiontest.Backends
 	onEach       = sessiontest.OnEach
 	newStore     = sessiontest.NewStore
 	ok           = sessiontest.OK
@@ -28,14 +29,25 @@ var (
 	itemOf       = sessiontest.Inline
 	itemFor      = sessiontest.Item
 	setSleep     = sessiontest.SetSleep
+	inline       = sessiontest.RunInline
 	everything   = sessiontest.Everything
 	history      = sessiontest.History
 	isErr        = sessiontest.IsErr
 	line         = sessiontest.Line
 	objects      = sessiontest.Objects
+	bulk         = sessiontest.Bulk
+	image        = sessiontest.Image
+	keysIn       = sessiontest.KeysIn
+	sound        = sessiontest.Sound
 	faulty       = sessiontest.Faulty
 	writes       = sessiontest.Writes
 	cost         = sessiontest.Cost
+	fileLines    = sessiontest.FileLines
+	grown        = sessiontest.Grown
+	fileOf       = sessiontest.FileOf
+	inMemory     = sessiontest.InMemory
+	drafts       = sessiontest.Drafts
+	onBase       = sessiontest.OnBase
 )
 
 type state = sessiontest.State

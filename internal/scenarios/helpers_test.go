@@ -30,11 +30,17 @@ var (
 	setSleep      = sessiontest.SetSleep
 	inline        = sessiontest.RunInline
 	appends       = sessiontest.Appends
+	history       = sessiontest.History
 	objects       = sessiontest.Objects
 	onEachBackend = sessiontest.OnEachBackend
 	fileLines     = sessiontest.FileLines
 	piLine        = sessiontest.PiLine
 	grown         = sessiontest.Grown
+	fileOf        = sessiontest.FileOf
+	inMemory      = sessiontest.InMemory
+	drafts        = sessiontest.Drafts
+	setInfo       = sessiontest.SetInfo
+	importFile    = sessiontest.ImportFile
 )
 
 const (

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ type State struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// Clock gives times a millisecond apart.
+// Clock returns times a millisecond apart.
 func Clock() func() time.Time { return ClockAt(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)) }
 
 // ClockAt returns a clock that starts at a time and advances by a millisecond with each call.
@@ -189,11 +190,11 @@ func SetSleep(s *coppice.Store, f func(ctx context.Context) error) {
 	seam.Config(s).Sleep = func(ctx context.Context, _ time.Duration) error { return f(ctx) }
 }
 
-// RunInline makes the handles of a store do background work within a commit: what they write does not depend on how far a
-// goroutine has come.
+// RunInline makes the handles of a store do background work within a commit: what they write does not depend on how far
+// a goroutine has come.
 func RunInline(s *coppice.Store) { seam.Config(s).Go = func(job func()) { job() } }
 
-// Appends reports whether a store of this kind has a log beside the checkpoint.
+// Appends reports whether a store of this kind has a log and not only the checkpoint.
 func Appends(b backend.Backend) bool {
 	_, is := b.(backend.Appender)
 	return is
@@ -290,7 +291,7 @@ func PutIn(folder string) func(fault.Call) bool {
 	return func(c fault.Call) bool { return c.Op == "put" && strings.Contains(c.Key, folder) }
 }
 
-// Sound checks that nothing of a store is damaged, and gives what is left over.
+// Sound checks that nothing of a store is damaged, and counts what is left over.
 func Sound(t testing.TB, s *coppice.Store) (leftovers int) {
 	t.Helper()
 	for _, p := range Must(s.Verify(context.Background(), "", true))(t).Problems {
@@ -319,7 +320,10 @@ func Cost(io backend.IO) string {
 	for _, n := range []struct {
 		n    int
 		name string
-	}{{io.Get, "get"}, {io.Put, "put"}, {io.Append, "append"}, {io.Stat, "stat"}, {io.List, "list"}, {io.Delete, "delete"}} {
+	}{
+		{io.Get, "get"}, {io.Put, "put"}, {io.Append, "append"}, {io.Stat, "stat"}, {io.List, "list"},
+		{io.Delete, "delete"},
+	} {
 		if n.n > 0 {
 			out += fmt.Sprintf("%d %s ", n.n, n.name)
 		}
@@ -361,11 +365,14 @@ func PiLine(id, parent, text string) string {
 	if parent != "null" {
 		parent = `"` + parent + `"`
 	}
-	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"%s"},"own":[1, 2.50]}`, id, parent, text)
+	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z",`+
+		`"message":{"role":"user","content":"%s"},"own":[1, 2.50]}`, id, parent, text)
 }
 
 // Grown is a session with n turns of one user and one assistant message each; state counts them.
-func Grown(t testing.TB, store *coppice.Store, id string, n int, o *coppice.SessionOptions) (*coppice.Session, []coppice.Receipt) {
+func Grown(
+	t testing.TB, store *coppice.Store, id string, n int, o *coppice.SessionOptions,
+) (*coppice.Session, []coppice.Receipt) {
 	t.Helper()
 	s := Create(t, store, id, o)
 	var receipts []coppice.Receipt
@@ -377,7 +384,80 @@ func Grown(t testing.TB, store *coppice.Store, id string, n int, o *coppice.Sess
 }
 
 // Header is the header line of a session file in the pi v3 form.
-const Header = `{"type":"session","version":3,"id":"old-id","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","title":"the title","extra":1}`
+const Header = `{"type":"session","version":3,"id":"old-id","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w",` +
+	`"title":"the title","extra":1}`
 
 // LatestKey is the key of the checkpoint of session s.
 const LatestKey = "checkpoint_latest/s"
+
+// FileOf is a file of messages, each behind the one before, told apart by how they begin.
+func FileOf(text string, n int) []byte {
+	raw := []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n")
+	parent := "null"
+	for i := range n {
+		raw = fmt.Appendf(raw, `{"type":"message","id":"m%d","parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z",`+
+			`"message":{"role":"user","content":"%s %d","timestamp":1}}`+"\n", i, parent, text, i)
+		parent = fmt.Sprintf(`"m%d"`, i)
+	}
+	return raw
+}
+
+// InMemory runs a test on both strategies, without a disk: these have thousands of commits.
+func InMemory(t *testing.T, f func(t *testing.T, s *coppice.Store)) {
+	t.Helper()
+	for name, b := range map[string]backend.Backend{"replace": memory.New(), "append": memory.NewAppender()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, NewStore(t, b, nil))
+		})
+	}
+}
+
+// Known sets the rule for known ids of drafts, and returns them.
+func Known(rule transcript.KnownID, drafts ...transcript.Draft) []transcript.Draft {
+	for i := range drafts {
+		drafts[i].OnKnownID = rule
+	}
+	return drafts
+}
+
+// Drafts are messages.
+func Drafts(texts ...string) (list []transcript.Draft) {
+	for _, text := range texts {
+		if strings.HasPrefix(text, "a") {
+			list = append(list, entry.Assistant(text))
+		} else {
+			list = append(list, entry.User(text))
+		}
+	}
+	return list
+}
+
+// OnBase returns a turn of one message, made on a commit.
+func OnBase(base, text string, keep bool) coppice.Turn {
+	return coppice.Turn{
+		Base: base, KeepBoth: keep, State: State{Note: text}, Entries: []transcript.Draft{entry.User(text)},
+	}
+}
+
+func SetInfo(t testing.TB, s *coppice.Session, c coppice.InfoChange) coppice.Receipt {
+	t.Helper()
+	return Must(s.SetInfo(context.Background(), c))(t)
+}
+
+func ImportFile(t testing.TB, store *coppice.Store, raw []byte) *coppice.Session {
+	t.Helper()
+	lines, o := FileLines(raw)
+	return Must(store.Import(context.Background(), lines, o))(t)
+}
+
+// Counting counts the reads of a store, on which it only replaces objects.
+type Counting struct {
+	backend.Backend
+	Gets atomic.Int64
+}
+
+func (c *Counting) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	c.Gets.Add(1)
+	return c.Backend.Get(ctx, key, r)
+}

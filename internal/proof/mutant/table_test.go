@@ -227,19 +227,19 @@ var mutants = []mutant{
 	{
 		sample: true, name: "close-without-confirm", broken: "Close publishes bytes of the log that were never synced",
 		edits: []edit{{journalGo, "\twrites := j.committed && !doubt", "\twrites := !doubt"}, {journalGo, "\tst, err := j.strategy.Confirm(ctx, j.takeIn(j.Tip()))\n\tif err != nil || !st.Sure() { // what is not certain is not published\n\t\treturn err\n\t}\n", "\tst := j.takeIn(j.Tip())\n"}},
-		suite: "lifecycle_disk_crash_test.go", pkg: ".", run1: "TestFailedSyncThenOpenAndClose|TestKilledBeforeTheSyncThenOpenAndClose",
+		suite: "crash_test.go", pkg: "internal/lifecycle/disk", run1: "TestFailedSyncThenOpenAndClose|TestKilledBeforeTheSyncThenOpenAndClose",
 		want: "images fail, the first with",
 	},
 	{
 		name: "refused-turn-drops-drafts", broken: "a turn that is refused drops what was appended before it",
 		edits: []edit{{requestGo, "\tj.returnTaken()\n\tif err = j.unknown(err, r);", "\tj.returnTaken()\n\tj.mu.Lock()\n\tfor _, e := range r.taken {\n\t\te.stage = dropped\n\t}\n\tj.prune()\n\tj.mu.Unlock()\n\tif err = j.unknown(err, r);"}},
-		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
+		suite: "turn_rules_test.go", pkg: "internal/lifecycle", run1: "TestRulesOfATurn",
 		want: "context: got u1, want u1 u2",
 	},
 	{
 		name: "close-does-not-wait", broken: "Close publishes while a request is in flight",
 		edits: []edit{{lockGo, "\tif !l.held {\n", "\tif !l.held || ctx != nil {\n"}},
-		suite: "lifecycle_close_test.go", pkg: ".", run1: "TestCloseWaitsForTheRequestThatWasSent",
+		suite: "close_test.go", pkg: "internal/lifecycle", run1: "TestCloseWaitsForTheRequestThatWasSent",
 		want: "Close did not wait for the request that was sent",
 	},
 	{
@@ -251,13 +251,13 @@ var mutants = []mutant{
 	{
 		name: "idle-move-does-not-confirm", broken: "a move that has nothing to do names a commit that was read and not confirmed",
 		edits: []edit{{commitGo, "\tif tip.Sure() || tip.Summary.Commit == \"\" {\n", "\tif tip != nil {\n"}},
-		suite: "lifecycle_disk_crash_test.go", pkg: ".", run1: "TestMoveToWhereTheHeadIsConfirmsIt",
+		suite: "crash_test.go", pkg: "internal/lifecycle/disk", run1: "TestMoveToWhereTheHeadIsConfirmsIt",
 		want: "power loss after the receipt of Switch",
 	},
 	{
 		name: "append-after-a-loss", broken: "Append adds to the line of a handle that is behind",
 		edits: []edit{{entryGo, "\tcase !sameHead(j.view, j.tip) && !j.cfg.KeepBoth:\n", "\tcase !sameHead(j.view, j.tip) && build == nil:\n"}},
-		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
+		suite: "turn_rules_test.go", pkg: "internal/lifecycle", run1: "TestRulesOfATurn",
 		want: "append on a handle that is behind: got <nil>",
 	},
 	{
@@ -269,19 +269,19 @@ var mutants = []mutant{
 	{
 		name: "moves-forget-their-key", broken: "a move is made again under a key that is known",
 		edits: []edit{{moveGo, "\tc := journal.Step{Key: k.key, Digest: k.digest,", "\tc := journal.Step{"}},
-		suite: "move_keys_test.go", pkg: ".", run1: "TestMovesWithKeys",
+		suite: "move_keys_test.go", pkg: "internal/navigation", run1: "TestMovesWithKeys",
 		want: "the repeat",
 	},
 	{
 		name: "lost-end-is-built-upon", broken: "commits that checkpoint_latest has and the log has not are not missed",
 		edits: []edit{{recoverGo, "\t\tst.Missing = o.Summary.Seq\n", ""}},
-		suite: "scenarios_damage_test.go", pkg: ".", run1: "TestLostEndOfTheLog",
+		suite: "damage_test.go", pkg: "internal/scenarios", run1: "TestLostEndOfTheLog",
 		want: "a commit upon it",
 	},
 	{
 		name: "create-looks-once", broken: "Create does not look for the tombstone again after its first segment",
 		edits: []edit{{appendJournalGo, "\tdeleted := err == nil && o.Summary.Tombstone\n", "\tdeleted := err == nil && o.Summary.Tombstone && ctx == nil\n"}},
-		suite: "lifecycle_disk_delete_test.go", pkg: ".", run1: "TestCreateWhileAnotherCreatesAndDeletes",
+		suite: "delete_test.go", pkg: "internal/lifecycle/disk", run1: "TestCreateWhileAnotherCreatesAndDeletes",
 		want: "commits acknowledged after Delete returned: got",
 	},
 	{
@@ -299,20 +299,20 @@ var mutants = []mutant{
 	{
 		name: "close-always-writes", broken: "a handle that committed nothing writes when it is closed",
 		edits: []edit{{journalGo, "\twrites := j.committed && !doubt", "\twrites := !doubt"}},
-		suite: "lifecycle_close_test.go", pkg: ".", run1: "TestCloseWithoutACommitWritesNothing",
+		suite: "close_test.go", pkg: "internal/lifecycle", run1: "TestCloseWithoutACommitWritesNothing",
 		want: "writes: got ",
 	},
 	{
 		name:   "moves-without-outline",
 		broken: "a line that moves the head does not contain the outline that a listing shows",
 		edits:  []edit{{composeGo, "\t\trec.Outline = step.Outline\n", "\t\trec.Outline = nil\n"}},
-		suite:  "lifecycle_disk_info_test.go", pkg: ".", run1: "TestInfoAfterMoves",
+		suite:  "info_test.go", pkg: "internal/lifecycle/disk", run1: "TestInfoAfterMoves",
 		want: "the handle reports",
 	},
 	{
 		name: "keys-forgotten-early", broken: "64 idempotency keys are remembered instead of 1,024",
 		edits: []edit{{"checkpoint/keys.go", "const MaxKeys = 1024", "const MaxKeys = 64"}},
-		suite: "lifecycle_keys_test.go", pkg: ".", run1: "TestKeysAreRemembered",
+		suite: "keys_test.go", pkg: "internal/lifecycle", run1: "TestKeysAreRemembered",
 		want: "keys later: ",
 	},
 	{
@@ -420,7 +420,7 @@ var mutants = []mutant{
 	{
 		name: "rollback-as-a-patch", broken: "a rollback carries its document as a patch against the line that it leaves",
 		edits: []edit{{moveGo, "Keyframe: mv.reason == \"rollback\",", "Keyframe: mv.reason == \"\","}},
-		suite: "travel_test.go", pkg: ".", run1: "TestRollbackStandsAlone",
+		suite: "travel_test.go", pkg: "internal/navigation", run1: "TestRollbackStandsAlone",
 		want: "rolled back or after that: got one pad two",
 	},
 	{
@@ -437,7 +437,7 @@ var mutants = []mutant{
 	{
 		name: "lost-checkpoint-is-no-session", broken: "in an object store, a session without its checkpoint counts as missing",
 		edits: []edit{{replaceGo, "\t\treturn nil, r.lost(ctx, err)\n", "\t\treturn nil, err\n"}},
-		suite: "list_test.go", pkg: ".", run1: "TestListWithoutCheckpoint", want: "a session without its checkpoint is not listed",
+		suite: "list_test.go", pkg: "internal/reading", run1: "TestListWithoutCheckpoint", want: "a session without its checkpoint is not listed",
 	},
 	{
 		name: "list-without-the-lost", broken: "a listing shows only the sessions that have a checkpoint",
@@ -447,7 +447,7 @@ var mutants = []mutant{
 	{
 		name: "list-without-the-log", broken: "a listing shows sessions as their checkpoints have them, whatever was committed since",
 		edits: []edit{{"internal/listing/logs.go", "return e.name != sum.LogName || e.bytes != sum.LogBytes\n", "return false\n"}},
-		suite: "list_test.go", pkg: ".", run1: "TestListShowsTheLog", want: "newest first: got ",
+		suite: "list_test.go", pkg: "internal/reading", run1: "TestListShowsTheLog", want: "newest first: got ",
 	},
 	{
 		name: "repair-without-the-imported-file", broken: "a repair does not read the imported file again",
@@ -492,19 +492,19 @@ var mutants = []mutant{
 			{requestGo, "made := s.Base == nil && !s.Note ||", "made := true ||"},
 			{requestGo, "len(j.list) == 0 && !s.Stay", "true"},
 		},
-		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
+		suite: "turn_rules_test.go", pkg: "internal/lifecycle", run1: "TestRulesOfATurn",
 		want: "view: got",
 	},
 	{
 		name: "keeping-moves-the-view", broken: "a turn that is kept takes the handle to the newest state",
 		edits: []edit{{requestGo, "!s.Claim && !r.kept && !s.rolls()", "!s.Claim && !s.rolls()"}},
-		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
+		suite: "turn_rules_test.go", pkg: "internal/lifecycle", run1: "TestRulesOfATurn",
 		want: "view: got",
 	},
 	{
 		name: "base-moves-the-view-under-a-buffer", broken: "a turn with a base moves the handle although it has drafts",
 		edits: []edit{{requestGo, "len(s.Names) > 0 || len(j.list) == 0 && !s.Stay) {\n", "true) {\n"}},
-		suite: "turn_rules_test.go", pkg: ".", run1: "TestRulesOfATurn",
+		suite: "turn_rules_test.go", pkg: "internal/lifecycle", run1: "TestRulesOfATurn",
 		want: "the draft was made on what was before: got <nil>",
 	},
 	{
