@@ -77,7 +77,7 @@ func (s *Session) commitTurn(ctx context.Context, t *Turn, edit *docEdit) (journ
 		res.Warnings = append(slices.Clip(res.Warnings), text)
 	}
 	if n := len(t.Entries); res.Repeated && n > 0 && res.IDs == nil {
-		if res.IDs, err = s.firstIDs(ctx, t.Entries, res); err != nil {
+		if res.IDs, res.Known, err = s.firstIDs(ctx, t.Entries, res); err != nil {
 			res.Warnings = append(res.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
 		}
 	}
@@ -117,6 +117,9 @@ func (s *Session) storeTurn(
 			p, err = s.stepFrom(ctx, t, edit, drafts, on, base)
 		} else {
 			p, err = s.step(ctx, t, edit, drafts, on, base)
+			if err == nil {
+				err = s.nameLeftBy(ctx, p.step, on, base)
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -240,6 +243,27 @@ func (s *Session) step(
 		p.step.Edit = edit.apply
 	}
 	return p, nil
+}
+
+// nameLeftBy makes a turn name the line that it leaves, as moves do: its entries grow from one before the head. The
+// tree is read only for such a turn.
+func (s *Session) nameLeftBy(ctx context.Context, step *journal.Step, on *state.State, base *journal.Anchor) error {
+	if !s.o.NameLeft || on.Summary.Entry == "" || base == nil && s.uncommitted() {
+		return nil
+	}
+	head := journal.PlaceOf(on)
+	mv := &move{at: head}
+	tail, err := s.leadingToHead(ctx, on, mv, step.Entries)
+	if err != nil || len(tail) == 0 || mv.at.Is(head) {
+		return err
+	}
+	m, err := s.treeOn(ctx, on)
+	if err != nil {
+		return err
+	}
+	nameLeft(m, mv)
+	step.Kept = mv.kept
+	return nil
 }
 
 // apart refuses drafts with ids that the buffer has, of a turn that leaves the buffer alone.
@@ -482,18 +506,18 @@ func (s *Session) baseOf(ctx context.Context, on *state.State, id string) (*jour
 	}, nil
 }
 
-// firstIDs returns the ids that the entries of a repeated turn got the first time.
+// firstIDs returns the ids that the entries of a repeated turn got the first time, and those that were known then.
 func (s *Session) firstIDs(
 	ctx context.Context, drafts []transcript.Draft, res journal.Outcome,
-) (ids []string, err error) {
+) (ids, known []string, err error) {
 	n := uint64(min(len(drafts), res.Commit.Entries))
 	if res.Line < n || n == 0 && !slices.ContainsFunc(drafts, mayKnow) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	own := map[string]bool{} // ids that the turn names: with KnownAmend an amendment can be in the place of each
 	for _, d := range drafts {
 		if d, err = plain(d); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		own[d.ID] = d.ID != "" && d.OnKnownID == transcript.KnownAmend
 	}
@@ -501,44 +525,52 @@ func (s *Session) firstIDs(
 	for i := range ords {
 		ords[i] = res.Line - n + uint64(i)
 	}
+	amended := map[string]bool{}
 	for l, err := range s.j.Lines(ctx, res.State, ords) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		e, err := stored(l)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		id := e.ID
 		if a, ok := e.Amendment(); ok && own[a.Target] {
 			id = a.Target
+			amended[id] = true
 		}
 		ids = append(ids, id)
 	}
-	if slices.ContainsFunc(drafts, mayKnow) {
-		return withKnown(drafts, ids)
+	if !slices.ContainsFunc(drafts, mayKnow) {
+		return ids, nil, nil
 	}
-	return ids, nil
+	return withKnown(drafts, ids, amended)
 }
 
 // withKnown returns the ids of all drafts of a turn, where those of its stored entries are the last of some: a draft
-// whose own id the session had before has no entry among them.
-func withKnown(drafts []transcript.Draft, stored []string) ([]string, error) {
-	ids := make([]string, len(drafts))
+// whose own id the session had before has no entry among them, unless it is an amendment.
+func withKnown(
+	drafts []transcript.Draft, stored []string, amended map[string]bool,
+) (ids, known []string, err error) {
+	ids = make([]string, len(drafts))
 	for i := len(drafts) - 1; i >= 0; i-- {
 		d, err := plain(drafts[i])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		last := len(stored) - 1
 		switch {
 		case d.ID != "" && (last < 0 || stored[last] != d.ID):
-			ids[i] = d.ID
+			ids[i], known = d.ID, append(known, d.ID)
 		case last < 0:
-			return nil, missing("entry of draft", strconv.Itoa(i))
+			return nil, nil, missing("entry of draft", strconv.Itoa(i))
 		default:
 			ids[i], stored = stored[last], stored[:last]
+			if amended[ids[i]] {
+				known = append(known, ids[i])
+			}
 		}
 	}
-	return ids, nil
+	slices.Reverse(known)
+	return ids, known, nil
 }

@@ -49,7 +49,7 @@ type SessionOptions struct {
 
 	ReadOnly bool // commits are ErrReadOnly; Watch moves the handle along
 	KeepBoth bool // on a conflict keep the loser's turn as a branch, at once
-	NameLeft bool // every move names the line that it leaves, if no branch ends on it: Receipt.Kept
+	NameLeft bool // moves, and turns from an earlier entry, name the line that they leave if none does: Receipt.Kept
 	// commits before the first assistant message stay in memory: their receipt has Seq 0
 	DeferUntilAssistant bool
 	// rules of context building; "" = the session's own, transcript.Coppice for a new one

@@ -97,7 +97,7 @@ func (s *Session) receipt(op string, before backend.IO, r journal.Outcome, err e
 func receiptOf(r journal.Outcome) Receipt {
 	return Receipt{
 		Head: r.Commit.Head, Entries: r.Commit.Entries, Kept: r.Kept, Snapshot: r.Snapshot, Warnings: r.Warnings,
-		Bytes: r.Bytes, IDs: r.IDs, Repeated: r.Repeated, Behind: r.Behind,
+		Bytes: r.Bytes, IDs: r.IDs, Known: r.Known, Repeated: r.Repeated, Behind: r.Behind,
 	}
 }
 

@@ -89,6 +89,8 @@ type Receipt struct {
 	IO       backend.IO
 
 	IDs []string // of Turn.Entries, in order; with Repeated those of the first time
+	// of IDs, those that the session had: none of these entries was stored again (transcript.KnownIgnore, KnownAmend)
+	Known []string
 	// Turn.Key was known: this is the receipt of the first time, and nothing was applied now. Or all entries were
 	// known, and there was nothing else: see transcript.KnownIgnore
 	Repeated bool

@@ -67,12 +67,13 @@ type Deleted struct {
 // Committed is the answer to a commit of entries.
 type Committed struct {
 	Entries  []string   `json:"entries" doc:"ids of the entries that were stored, in their order"`
+	Known    []string   `json:"known,omitempty" doc:"of these, those that the session had before"`
 	Seq      uint64     `json:"seq" doc:"number of the commit that contains them"`
 	Commit   string     `json:"commit" doc:"id of that commit"`
 	Head     *string    `json:"head" doc:"the entry from which the next one grows that is made on this commit"`
 	Branch   string     `json:"branch" doc:"the branch of that head"`
 	Kept     string     `json:"kept,omitempty" doc:"the branch of a commit that lost to another writer"`
-	Left     string     `json:"left,omitempty" doc:"of a commit with from: the branch that was left"`
+	Left     string     `json:"left,omitempty" doc:"the branch of the line that a commit from an earlier entry left"`
 	Repeated bool       `json:"repeated,omitempty" doc:"a commit with this key existed, and nothing was stored"`
 	Created  bool       `json:"created,omitempty" doc:"the commit created the session; only over HTTP"`
 	Warnings []string   `json:"warnings,omitempty" doc:"soft limits that were passed"`
@@ -82,8 +83,8 @@ type Committed struct {
 // CommittedOf returns the answer to a commit of which entries are the ids of what was stored now.
 func CommittedOf(r coppice.Receipt, entries []string) Committed {
 	c := Committed{
-		Entries: list(entries), Seq: r.Seq, Commit: r.Commit, Head: null(r.Entry), Branch: r.Branch, Kept: r.Kept,
-		Repeated: r.Repeated, Warnings: r.Warnings,
+		Entries: list(entries), Known: r.Known, Seq: r.Seq, Commit: r.Commit, Head: null(r.Entry), Branch: r.Branch,
+		Kept: r.Kept, Repeated: r.Repeated, Warnings: r.Warnings,
 	}
 	if !r.Behind { // it is no turn that lost
 		c.Kept, c.Left = "", r.Kept

@@ -225,7 +225,7 @@ func (j *Journal) confirmed(ctx context.Context, tip *state.State, step *Step) (
 	r := Outcome{State: st}
 	r.Commit.Head = st.Head()
 	if step != nil {
-		r.IDs, r.Repeated = step.ids(), step.brings()
+		r.IDs, r.Known, r.Repeated = step.ids(), step.ids(), step.brings()
 	}
 	return r, nil
 }

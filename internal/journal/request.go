@@ -290,6 +290,11 @@ func (r *request) outcome(st *state.State) Outcome {
 		out.Commit = checkpoint.Commit{Head: st.Head()}
 		return out
 	}
+	for _, e := range r.step.Entries {
+		if _, ok := r.known[e]; ok {
+			out.Known = append(out.Known, e.ID)
+		}
+	}
 	out.Commit = r.lines[r.main].record.Commit()
 	if r.kept {
 		out.Kept = out.Commit.Kept

@@ -74,6 +74,7 @@ type Outcome struct {
 	Behind   bool         // branch, head or document had changed since what the step was made on
 	Snapshot string       // that this commit is the first to name
 	IDs      []string     // of the step's own entries, in order; of a step that was repeated, those of the first time
+	Known    []string     // of IDs, those of entries that the session had, which are not stored again
 	Line     uint64       // with Repeated: ordinal of the commit's line; 0 = not known
 
 	// Of a request that was in doubt, once it is decided.

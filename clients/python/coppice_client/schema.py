@@ -170,8 +170,10 @@ class Committed(_Committed, total=False):
     """the commit created the session; only over HTTP"""
     kept: str
     """the branch of a commit that lost to another writer"""
+    known: list[str]
+    """of these, those that the session had before"""
     left: str
-    """of a commit with from: the branch that was left"""
+    """the branch of the line that a commit from an earlier entry left"""
     repeated: bool
     """a commit with this key existed, and nothing was stored"""
     warnings: list[str]

@@ -408,7 +408,9 @@ export interface components {
             io: components["schemas"]["IO"];
             /** @description the branch of a commit that lost to another writer */
             kept?: string;
-            /** @description of a commit with from: the branch that was left */
+            /** @description of these, those that the session had before */
+            known?: string[];
+            /** @description the branch of the line that a commit from an earlier entry left */
             left?: string;
             /** @description a commit with this key existed, and nothing was stored */
             repeated?: boolean;
