@@ -154,7 +154,11 @@ func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
 			return c.sessionsSaying(ctx, st, query, o.Cwd, places)
 		}
 		if t, ok := c.terminal(); ok && !c.json && !o.list {
-			return c.find(ctx, t, st, o)
+			id, err := c.find(ctx, t, st, o)
+			if err != nil {
+				return err
+			}
+			return c.textf("%s", st.short(ctx, id))
 		}
 		out := c.array("sessions")
 		var rows []pickedRow

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/cli/tui"
 	"github.com/coppice-go/coppice/manager"
@@ -16,19 +15,29 @@ import (
 
 func (c *cli) tuiCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "tui SESSION",
+		Use:   "tui [SESSION]",
 		Short: "Browse the tree of a session in the terminal",
 		Long: `Browse the tree of a session on the whole terminal: fold it, compare versions, search, read entries and
 the agent's state at any commit, set labels, continue at an entry, roll back. Looking changes nothing;
-a step that changes the session asks first. ? lists the keys.`,
-		Args: cobra.ExactArgs(1),
+a step that changes the session asks first. ? lists the keys. Without SESSION pick one first.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, ok := c.terminal()
 			if !ok || c.json {
 				return usageError("tui needs a terminal; `coppice tree` prints the tree")
 			}
-			return c.withSession(cmd.Context(), args[0], nil, func(_ *countedStore, s *coppice.Session) error {
-				return tui.Browse(cmd.Context(), t, s)
+			return c.withStore(cmd.Context(), func(st *countedStore) (err error) {
+				id := ""
+				if len(args) > 0 {
+					id = args[0]
+				} else if id, err = c.find(cmd.Context(), t, st, pickOptions{}); err != nil {
+					return err
+				}
+				s, err := st.session(cmd.Context(), id, nil)
+				if err != nil {
+					return err
+				}
+				return c.endSession(s, tui.Browse(cmd.Context(), t, s))
 			})
 		},
 	}
@@ -45,12 +54,12 @@ func (c *cli) terminal() (tui.Terminal, bool) {
 	return tui.Terminal{In: in, Out: out, Getenv: c.getenv}, true
 }
 
-// find has the person pick a session, and prints its id.
-func (c *cli) find(ctx context.Context, t tui.Terminal, st *countedStore, o pickOptions) error {
+// find has the person pick a session, and returns its id.
+func (c *cli) find(ctx context.Context, t tui.Terminal, st *countedStore, o pickOptions) (string, error) {
 	query := o.Query
 	o.Query = ""
 	id, err := tui.Find(ctx, t, tui.FindOptions{
-		Query: query, Now: c.now,
+		Query: query, Now: c.now, Home: c.home(),
 		Said: func(ctx context.Context, query string) (map[string]string, error) {
 			quiet := *c // a remark would run across the screen
 			quiet.stderr = term.New(io.Discard, c.getenv)
@@ -77,11 +86,8 @@ func (c *cli) find(ctx context.Context, t tui.Terminal, st *countedStore, o pick
 			return closeAfter(session, err)
 		},
 	})
-	if err != nil {
-		return err
+	if err == nil && id == "" {
+		err = reported(context.Canceled) // left without a choice
 	}
-	if id == "" {
-		return reported(context.Canceled) // left without a choice
-	}
-	return c.textf("%s", st.short(ctx, id))
+	return id, err
 }

@@ -145,6 +145,11 @@ func TestBrowseOnATerminal(t *testing.T) {
 	if code := p.leaves(); code != 0 || commits() != before {
 		t.Errorf("exit code %d, %d commits; want 0 and %d", code, commits(), before)
 	}
+	// Without a session the person picks one.
+	p = sit(t, store, false, nil, "tui").sees("tideline  2").types("tide\r").sees("roll back").types("q")
+	if code := p.leaves(); code != 0 || commits() != before {
+		t.Errorf("picked: exit code %d, %d commits; want 0 and %d", code, commits(), before)
+	}
 	p = sit(t, store, false, nil, "tui", "019c")
 	p.sees("tideline").types("gry")
 	for commits() == before { // until the program has rolled back

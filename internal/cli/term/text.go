@@ -115,6 +115,17 @@ func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(Text(text), unicode.IsSpace), " ")
 }
 
+// Typed returns typed text on one line: each white space is a space; control characters and marks that change the
+// reading direction are removed.
+func Typed(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return r
+	}, Text(text))
+}
+
 // Text removes from a text from outside what is not for reading: control characters other than line
 // feeds and tabs, marks that change the reading direction, invalid UTF-8.
 func Text(text string) string {

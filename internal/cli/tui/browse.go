@@ -280,7 +280,7 @@ func (b *browser) answer(msg tea.KeyPressMsg) tea.Cmd {
 	case key == "ctrl+u":
 		b.input = ""
 	case msg.Text != "" && len(b.input) < maxQuery:
-		b.input += term.Line(msg.Text)
+		b.input += term.Typed(msg.Text)
 	}
 	return nil
 }

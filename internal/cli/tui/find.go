@@ -24,6 +24,7 @@ type FindOptions struct {
 	// Preview draws a session.
 	Preview func(ctx context.Context, id string, s *term.Screen) error
 	Now     func() time.Time
+	Home    string // the user's folder, which is shown as "~"
 }
 
 // Bounds of a finder. More sessions than these are not offered; a query finds them in the plain list.
@@ -150,7 +151,7 @@ func (f *finder) key(msg tea.KeyPressMsg) tea.Cmd {
 		return f.ask(strings.TrimRight(f.query[:strings.LastIndexByte(strings.TrimRight(f.query, " "), ' ')+1], " "))
 	default:
 		if msg.Text != "" && len(f.query) < maxQuery {
-			return f.ask(f.query + term.Line(msg.Text))
+			return f.ask(f.query + term.Typed(msg.Text))
 		}
 	}
 	return f.preview()
@@ -281,11 +282,11 @@ func (f *finder) View() tea.View {
 		f.below = max(0, min(f.below, len(lines)-f.rows()))
 		body = beside(body, column(lines, f.below, f.rows()), list)
 	}
-	prompt := brush.Paint(term.Cyan, "> ") + term.Cut(term.Line(f.query), f.width-3)
+	prompt := brush.Paint(term.Cyan, "> ") + term.Cut(term.Typed(f.query), f.width-3)
 	foot := fmt.Sprintf("%d/%d  enter: choose  ↑↓: move  shift+↑↓: scroll the preview  esc: leave",
 		len(f.shown), len(f.all))
 	v := screenOf(append(append([]string{prompt}, body...), paint(term.Dim, foot, f.width)))
-	v.Cursor = tea.NewCursor(min(2+term.Columns(term.Line(f.query)), f.width-1), 0)
+	v.Cursor = tea.NewCursor(min(2+term.Columns(term.Typed(f.query)), f.width-1), 0)
 	return v
 }
 
@@ -302,6 +303,12 @@ func (f *finder) row(s manager.Found, selected bool, width int) string {
 	}
 	if s.Said != "" {
 		name += " · " + s.Said
+	}
+	if folder := term.Line(term.ShortenHome(s.Cwd, f.o.Home)); folder != "" {
+		if term.Columns(folder) > width/4 { // the last name is the most specific
+			folder = folder[strings.LastIndexAny(folder, `/\`)+1:]
+		}
+		when = term.Cut(folder, width/4) + "  " + when
 	}
 	room := max(8, width-term.Columns(when)-4)
 	text := term.Cut(term.Line(name), room)

@@ -159,6 +159,7 @@ func TestFind(t *testing.T) {
 	p.keys("down").shows("preview of s2")
 	p.keys("roof").shows("1/3", "> roof", "preview of s2")
 	p.hides("tide tables")
+	p.keys("ctrl+u", "tide", "space", "tab").shows("1/3", "> tide tab")
 	p.keys("ctrl+u", "whale").shows("1/3", "ships · a whale in the bay")
 	p.keys("backspace", "backspace", "backspace", "backspace", "backspace", "nothing").shows("nothing found")
 	p.keys("enter")
@@ -288,7 +289,7 @@ func TestBrowseChangesOnlyWhatIsConfirmed(t *testing.T) {
 	if seq := s.Head().Seq; seq != browse(t, s, 140).m.(*browser).s.Head().Seq {
 		t.Errorf("commit %d", seq)
 	}
-	p.keys("down", "lstart\x07", "enter").shows("labeled", "[start]")
+	p.keys("down", "lstart\x07 here", "enter").shows("labeled", "[start here]")
 	p.keys("r").shows("roll back to", "[y/N]")
 	p.keys("y").shows("rolled back to")
 	var state struct{ Step string }
