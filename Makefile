@@ -84,9 +84,8 @@ test: ## every test, in random order, with the race detector where there are gor
 	raced="$(RACED)"; plain="$(PLAIN)"; sized="$(SIZED)"; \
 	[ -z "$$raced" ] || CGO_ENABLED=1 $(TESTS) -race $$raced || status=1; \
 	[ -z "$$plain" ] || $(TESTS) $$plain || status=1; \
-	for dir in $$sized; do \
-		$(GO) test -timeout=$(TESTTIME) -run "^($$(cat "$$dir"/*_test.go | $(SIZES) | paste -sd '|' -))\$$" "$$dir" || status=1; \
-	done; \
+	[ -z "$$sized" ] || $(GO) test -timeout=$(TESTTIME) \
+		-run "^($$(for dir in $$sized; do cat "$$dir"/*_test.go; done | $(SIZES) | sort -u | paste -sd '|' -))\$$" $$sized || status=1; \
 	[ "$(PKG)" != ./... ] || (cd web/browser && $(GO) test ./...) || status=1; \
 	if [ "$(PKG)" = ./... ]; then \
 		for client in clients-typescript clients-python; do $(SELF) --no-print-directory $$client || status=1; done; \

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // pathMax bounds the files of pathPackages that one commit passes through. It only goes down.
@@ -20,6 +22,7 @@ var pathPackages = []string{
 // One commit in an open session on a local disk passes through few files of this package and the journal, so
 // that it can be read as a whole. The counters are those of testdata/path, which commits once.
 func TestPathOfACommit(t *testing.T) {
+	testutil.SkipSizes(t) // with other flags the whole module is compiled once more
 	if testing.Short() {
 		t.Skip("builds a program")
 	}

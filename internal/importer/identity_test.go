@@ -68,6 +68,7 @@ func piFile(i int) (id string, text []byte) {
 
 // Files with the size and time of their import are not read, and cost at most two reads of the store each.
 func TestKnownFiles(t *testing.T) {
+	testutil.SkipSizes(t)
 	const files = 1000
 	then := time.Unix(1_700_000_000, 5)
 	for name, b := range map[string]backend.Backend{"append": memory.NewAppender(), "replace": memory.New()} {
@@ -221,6 +222,7 @@ func checkpointMiddle(p []byte) int {
 // An import that is cancelled or fails in the middle leaves no tombstone: the next one completes the session under the
 // file's own id.
 func TestImportThatIsBrokenOff(t *testing.T) {
+	testutil.SkipSizes(t)
 	for _, format := range []interop.Format{interop.Pi, interop.ClaudeCode} {
 		raw := benchFile(format, 9<<20)
 		whole := storeOn(t, memory.NewAppender())

@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -137,6 +138,7 @@ func TestAutomaticNamesGiveWay(t *testing.T) {
 
 // Rollbacks without end: the table of names stays within its limit, and so does the checkpoint.
 func TestRollbacksWithoutEnd(t *testing.T) {
+	testutil.SkipSizes(t)
 	b := memory.NewAppender()
 	st := newStore(t, b, nil)
 	s := must(st.Create("s", nil))(t)
