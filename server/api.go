@@ -70,6 +70,7 @@ type operation struct {
 	condition                 condition    // of a write
 	fleeting                  bool         // a write that stores nothing
 	raw                       string       // media type of a body that is no JSON; "" = none
+	lines                     bool         // the body may be lines of JSON too
 	statuses                  []int        // of the answer, beside 200; if the first is 201 or 204, without it
 }
 
@@ -191,6 +192,9 @@ func (s *Server) describeBody(op operation) {
 		return
 	}
 	b := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{kind: {Schema: schema}}}
+	if op.lines {
+		b.Content[linesType] = &huma.MediaType{}
+	}
 	s.described(op).RequestBody = b
 }
 
@@ -262,7 +266,7 @@ func schemaName(t reflect.Type, hint string) string {
 func (s *Server) describe() {
 	reg := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	reg.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]())
-	reg.RegisterTypeAlias(reflect.TypeFor[draft](), reflect.TypeFor[any]())
+	reg.RegisterTypeAlias(reflect.TypeFor[sentEntries](), reflect.TypeFor[[]any]())
 	s.api = humago.New(s.mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI:    "3.1.0",

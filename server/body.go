@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -195,7 +197,10 @@ func members(d *json.Decoder, into reflect.Value) error {
 
 // member decodes the value of a member into a field. Of a list each element is read by itself.
 func member(d *json.Decoder, into reflect.Value) error {
-	list, ok := reflect.TypeAssert[*[]draft](into.Addr())
+	list, ok := reflect.TypeAssert[*sentEntries](into.Addr())
+	if !ok && into.Kind() == reflect.Pointer && into.Type().Elem().Kind() == reflect.Struct {
+		return object(d, into)
+	}
 	if !ok {
 		raw, err := value(d, maxDepth-1)
 		if err == nil {
@@ -215,15 +220,95 @@ func member(d *json.Decoder, into reflect.Value) error {
 	case begin != json.Delim('['):
 		return errors.New("not a JSON array")
 	}
-	for d.More() {
-		var e draft
-		if err := d.Decode(&e); err != nil {
-			return fmt.Errorf("[%d]: %w", len(*list), err)
+	for n := 0; d.More(); n++ {
+		if err := list.decode(d); err != nil {
+			return fmt.Errorf("[%d]: %w", n, err)
 		}
-		*list = append(*list, e)
 	}
 	_, err := d.Token()
 	return err
+}
+
+// object decodes a member that is an object with members of its own, or null.
+func object(d *json.Decoder, into reflect.Value) error {
+	raw, err := value(d, maxDepth-1)
+	if err != nil || string(raw) == "null" {
+		return err
+	}
+	into.Set(reflect.New(into.Type().Elem()))
+	return members(json.NewDecoder(bytes.NewReader(raw)), into.Elem())
+}
+
+// sentEntries is the entries of a body: as such, or, if that is set before it is read, as the lines of a program.
+type sentEntries struct {
+	drafts  []draft
+	asLines bool
+	lines   []json.RawMessage
+}
+
+// decode reads one entry.
+func (l *sentEntries) decode(d *json.Decoder) error {
+	if l.asLines {
+		line, err := value(d, maxDepth-2)
+		if err == nil {
+			err = l.add(line)
+		}
+		return err
+	}
+	var e draft
+	if err := d.Decode(&e); err != nil {
+		return err
+	}
+	l.drafts = append(l.drafts, e)
+	return nil
+}
+
+// add adds a line of a program.
+func (l *sentEntries) add(line json.RawMessage) error {
+	if len(line) == 0 || line[0] != '{' {
+		return api.ErrEntry
+	}
+	l.lines = append(l.lines, line)
+	return nil
+}
+
+// readLines reads a body of lines, each a JSON object; empty ones are passed over.
+func (l *sentEntries) readLines(r *http.Request) error {
+	in := &textReader{in: r.Body}
+	all := bufio.NewReader(in)
+	in.used = func() int64 { return int64(in.at - all.Buffered()) } // a line is bounded by the body
+	for n := 1; ; n++ {
+		line, err := all.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return lineError(n, err)
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			end, verr := rawjson.ValueEnd(line, 0, maxDepth-2)
+			if verr == nil && end < len(line) {
+				verr = errors.New("more than one JSON value")
+			}
+			if verr == nil {
+				verr = l.add(line)
+			}
+			if verr != nil {
+				return lineError(n, verr)
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// lineError is the error of a body in one of its lines.
+func lineError(n int, err error) error {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, errSlow) {
+		return err
+	}
+	if errors.Is(err, errValue) {
+		return newProblem(http.StatusRequestEntityTooLarge, "too-large", "", err)
+	}
+	return badInput("the body", fmt.Errorf("line %d: %w", n, err))
 }
 
 // value reads a value that is nested at most depth deep.

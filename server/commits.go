@@ -14,12 +14,13 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // newCommit is the body of a commit.
 type newCommit struct {
-	Entries    []draft                    `json:"entries,omitempty" doc:"messages of any provider, or entries"`
+	Entries    sentEntries                `json:"entries,omitempty" doc:"messages of any provider, or entries"`
 	State      json.RawMessage            `json:"state,omitempty" doc:"absent = unchanged, null clears"`
 	Manager    json.RawMessage            `json:"manager,omitempty" doc:"as state, of the conversation manager"`
 	Docs       map[string]json.RawMessage `json:"docs,omitempty" doc:"documents by name; null removes"`
@@ -38,14 +39,17 @@ type contextItem struct {
 }
 
 func (s *Server) describeCommits() {
-	handle[keyedWrite, api.Committed](s, operation{
+	handle[commitQuery, api.Committed](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/commits", id: "commit", needs: rightWrite,
 		summary: "Commit entries and state, all or nothing",
 		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the " +
 			"winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept; with " +
 			"keep-fenced also where another client has claimed the session. An entry may be {message, original}, " +
-			"which keeps what a program has of the message, or {entry, onKnownId}.",
-		body: reflect.TypeFor[newCommit](), size: sizeTurn, condition: ifMatchOrKey, names: true, mayCreate: true,
+			"which keeps what a program has of the message, or {entry, onKnownId}. With a format entries are lines " +
+			"of that program, as they are in its files, or the body is: they become the entries of an import, and " +
+			"each keeps its lines as original, or originals. Lines that the session has are passed over.",
+		body: reflect.TypeFor[newCommit](), size: sizeTurn, condition: ifMatchOrKey, names: true,
+		mayCreate: true, lines: true,
 		errors: []int{409},
 	}, s.commit)
 	handle[sessionPath, api.Resume](s, operation{
@@ -70,7 +74,7 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 	if err != nil {
 		return t, badInput("onKnownId", err)
 	}
-	for _, e := range b.Entries {
+	for _, e := range b.Entries.drafts {
 		if e.OnKnownID = known; e.own != nil {
 			e.OnKnownID = *e.own
 		}
@@ -106,9 +110,11 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 // quota the tag of If-Match follows it, for tagOf.
 const noCommit = ","
 
-func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
-	var b newCommit
-	if err := decode(q.r, &b); err != nil {
+func (s *Server) commit(ctx context.Context, in *commitQuery) (answer, error) {
+	q := &keyedWrite{request: in.request, ID: in.ID, Key: in.Key, Writer: in.Writer}
+	defer func() { in.request = q.request }()
+	b, err := readCommit(q.r, in.Format)
+	if err != nil {
 		return answer{}, err
 	}
 	t, err := b.turn()
@@ -116,13 +122,24 @@ func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
 		return answer{}, err
 	}
 	t.Key, t.Base, t.Writer = q.Key, q.made, q.Writer
-	on := func(ctx context.Context, h *coppice.Session) (coppice.Receipt, error) {
+	l := lines{
+		format: interop.Format(in.Format), list: b.Entries.lines, known: b.OnKnownID, salt: q.Key, now: s.o.Now(),
+	}
+	on := func(ctx context.Context, h *coppice.Session) (r coppice.Receipt, err error) {
+		t := t
+		if t.Entries, err = l.entries(ctx, h, t.Entries); err != nil {
+			return r, err
+		}
+		if h.Info().Commit == "" { // it is a new session
+			t.Base = ""
+			return h.Commit(ctx, t)
+		}
 		return s.commitOn(ctx, h, t, q.made, b.OnConflict == "keep-both")
 	}
 	var r coppice.Receipt
 	switch absent := seenOf(q.r).absent; {
 	case b.Create != nil:
-		r, err = s.createWith(ctx, q, b.Create, t, on)
+		r, err = s.createWith(ctx, q, birth{b.Create, l.profile()}, on)
 	case absent:
 		err = s.narrowed(q.r, &operation{}, q.on)
 	case b.Context != nil:

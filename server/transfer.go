@@ -42,8 +42,13 @@ func (s *Server) describeTransfer() {
 	handle[sessionPath, struct{}](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/original", id: "original", needs: rightRead,
 		summary: "The session as it was imported, byte for byte", types: []string{"application/octet-stream"},
+		text: "Of a session that was not imported, the lines that commits with a format brought; if none did, all " +
+			"entries.",
 	}, func(ctx context.Context, q *sessionPath) (answer, error) {
 		return file("application/octet-stream", q.id+".jsonl", func(w io.Writer) error {
+			if done, err := writeLines(ctx, q, w); done || err != nil && !errors.Is(err, coppice.ErrCorrupt) {
+				return err
+			}
 			return q.on.Store.Export(ctx, q.id, w)
 		}), nil
 	})

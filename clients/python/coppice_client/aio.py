@@ -94,16 +94,17 @@ class AsyncSession(_Session):
         return AsyncPages(self, self._sync.commits(at, limit=limit))
 
     async def commit(
-        self, entries: Iterable[Any] = (), *, context: list[ContextItem] | None = None,
-        create: NewSession | None = None, docs: dict[str, Any] | None = None, from_: str | None = None,
-        manager: Any = UNSET, on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
+        self, entries: Iterable[Any] = (), *, format: Literal["claude-code", "codex"] | None = None,
+        context: list[ContextItem] | None = None, create: NewSession | None = None,
+        docs: dict[str, Any] | None = None, from_: str | None = None, manager: Any = UNSET,
+        on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
         on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
         key: str = "", base: str = "",
     ) -> Committed:
         """Commit entries and state, all or nothing."""
-        return await self._run(self._sync.commit, entries, context=context, create=create, docs=docs, from_=from_,
-            manager=manager, on_conflict=on_conflict, on_known_id=on_known_id, reason=reason, state=state, key=key,
-            base=base)
+        return await self._run(self._sync.commit, entries, format=format, context=context, create=create, docs=docs,
+            from_=from_, manager=manager, on_conflict=on_conflict, on_known_id=on_known_id, reason=reason,
+            state=state, key=key, base=base)
 
     async def commit_at(self, seq: int) -> Commit:
         """One commit, which never changes."""

@@ -15,6 +15,7 @@ class CoppiceError(Exception):
     session: Any = None  # whose commit it was: with this body and key, made on this base
     body: dict[str, Any]
     key = base = ""
+    format: str | None = None
     outcome: Literal["applied", "not-applied", "unknown"] = "not-applied"
 
     def __init__(self, detail: str, code: str = "connection", status: int = 0, problem: Any = None, pause: float = 0):
@@ -75,7 +76,7 @@ class OutcomeUnknown(CoppiceError):
         """
         if self.session is None:
             raise InvalidArgument("again sends a commit, and this write was none: resume, and look")
-        made: Committed = self.session._commit(self.body, self.key, self.base)
+        made: Committed = self.session._commit(self.body, self.key, self.base, self.format)
         return made
 
 
@@ -89,7 +90,8 @@ class Lost(CoppiceError):
         """Store the commit as a branch: once, however often this is called while the session remembers its key."""
         if self.session is None:
             raise InvalidArgument("keep_both stores a commit, and this write was none: resume, and make it again")
-        kept: Committed = self.session._commit({**self.body, "onConflict": self._policy}, self.key, self.base)
+        body = {**self.body, "onConflict": self._policy}
+        kept: Committed = self.session._commit(body, self.key, self.base, self.format)
         self.kept = kept
         return kept
 

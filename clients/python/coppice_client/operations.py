@@ -289,23 +289,31 @@ class SessionOperations(Resource):
         return self._pages("commits", "commits", at=at, limit=limit)
 
     def commit(
-        self, entries: Iterable[Any] = (), *, context: list[ContextItem] | None = None,
-        create: NewSession | None = None, docs: dict[str, Any] | None = None, from_: str | None = None,
-        manager: Any = UNSET, on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
+        self, entries: Iterable[Any] = (), *, format: Literal["claude-code", "codex"] | None = None,
+        context: list[ContextItem] | None = None, create: NewSession | None = None,
+        docs: dict[str, Any] | None = None, from_: str | None = None, manager: Any = UNSET,
+        on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
         on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
         key: str = "", base: str = "",
     ) -> Committed:
         """Commit entries and state, all or nothing. Entries without a parent grow from the head of the commit in
         If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is
         stored on a branch, kept; with keep-fenced also where another client has claimed the session. An entry may be
-        {message, original}, which keeps what a program has of the message, or {entry, onKnownId}. Once, or not at all:
-        it is repeated with its key until its outcome is known. A session remembers the keys of its last 1,024 commits
-        that had one. What is absent is unchanged; None clears state and manager. base is the handle's, and the key, of
-        at most 250 characters, is made here, unless they are given; base="*" commits on whatever is newest."""
+        {message, original}, which keeps what a program has of the message, or {entry, onKnownId}. With a format
+        entries are lines of that program, as they are in its files, or the body is: they become the entries of an
+        import, and each keeps its lines as original, or originals. Lines that the session has are passed over. Once,
+        or not at all: it is repeated with its key until its outcome is known. A session remembers the keys of its last
+        1,024 commits that had one. What is absent is unchanged; None clears state and manager. base is the handle's,
+        and the key, of at most 250 characters, is made here, unless they are given; base="*" commits on whatever is
+        newest.
+
+        format: the program whose lines the entries are
+        """
         return self._commit(
             {"context": context, "create": create, "docs": docs, "entries": list(entries), "from": from_,
             "manager": Raw("null") if manager is None else manager, "onConflict": on_conflict,
             "onKnownId": on_known_id, "reason": reason, "state": Raw("null") if state is None else state}, key, base,
+            format,
         )
 
     def commit_at(self, seq: int) -> Commit:
@@ -456,7 +464,8 @@ class SessionOperations(Resource):
         )
 
     def original(self) -> bytes:
-        """The session as it was imported, byte for byte."""
+        """The session as it was imported, byte for byte. Of a session that was not imported, the lines that commits
+        with a format brought; if none did, all entries."""
         return self._bytes(("application/octet-stream",), "original")
 
     def partial(self, message: Any) -> bool:
@@ -549,5 +558,7 @@ class SessionOperations(Resource):
     ) -> Any:
         raise NotImplementedError
 
-    def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:
+    def _commit(
+        self, body: dict[str, Any], key: str, base: str, format: str | None = None,
+    ) -> Committed:
         raise NotImplementedError

@@ -86,7 +86,7 @@ class Session(SessionOperations):
         if isinstance(failed, Fenced):
             self._fence = failed
 
-    def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:
+    def _commit(self, body: dict[str, Any], key: str, base: str, format: str | None = None) -> Committed:
         with self._lock:
             if body.get("onConflict") != "keep-fenced":
                 self._open()
@@ -94,9 +94,9 @@ class Session(SessionOperations):
             base = base or ("*" if body.get("create") is not None and not self.base else self._made_on())
             headers = {"If-Match": "*" if base == "*" else f'"{base}"', "Idempotency-Key": key}
             try:
-                answer = self._send("POST", self._path("commits"), Want(Committed), body, headers)
+                answer = self._send("POST", self._path("commits", format=format), Want(Committed), body, headers)
             except CoppiceError as e:
-                e.session, e.body = self, body
+                e.session, e.body, e.format = self, body, format
                 self._failed(e, key, base)
                 raise
             receipt: Committed = answer.value

@@ -1,9 +1,10 @@
 """Commits that create, move and set the context; annotations; fences; deletions with children."""
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from coppice_client import Deleted, Exists, Fenced, NotFound, Session, Store
+from coppice_client import Conflict, Deleted, Exists, Fenced, NotFound, Session, Store
 from tests.served import Case
 
 
@@ -48,6 +49,23 @@ class WritesTest(Case):
         session.commit([entry, {"message": user("e"), "original": {"n": 1}}, entry])
         self.assertEqual(said(session), ["a", "B", "c", "d", "e"])
         self.assertEqual([e["original"] for e in session.entries() if "original" in e], [{"n": 1}])
+
+    def test_lines_of_a_program_are_messages_and_keep_their_bytes(self) -> None:
+        session = self.store.session("x")
+        lines = [{"type": "user", "uuid": "a", "parentUuid": None, "message": user("one")},
+                 {"type": "custom-title", "customTitle": "T"},
+                 {"type": "user", "uuid": "b", "parentUuid": "a", "message": user("two")}]
+        session.commit(lines[:2], format="claude-code", create={})
+        session.commit([lines[0], lines[2]], format="claude-code")
+        self.assertEqual(said(session), ["one", "two"])
+        kept = [json.loads(line) for line in session.original().splitlines()]
+        self.assertEqual(kept, lines)
+        other = self.store.session("x")
+        other.base = session.base
+        session.commit([user("three")])
+        with self.assertRaises(Conflict) as caught:
+            other.commit([{**lines[2], "uuid": "c"}], format="claude-code")
+        self.assertIn("kept", caught.exception.keep_both())
 
     def test_annotations(self) -> None:
         session = self.store.create()

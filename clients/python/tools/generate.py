@@ -236,7 +236,7 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
         if op["operationId"] == "commit":
             head.append("entries: Iterable[Any] = ()")
             options += ['key: str = ""', 'base: str = ""']
-            work = f"return self._commit({doc.replace(': entries', ': list(entries)')}, key, base)"
+            work = f"return self._commit({doc.replace(': entries', ': list(entries)')}, key, base, format)"
         elif op["operationId"] == "partial":
             head, options = ["self", "message: Any"], []
             returns, work = "bool", """with contextlib.suppress(OutcomeUnknown, Unavailable):
@@ -268,7 +268,8 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
                 setup = f"\n        def made(e: Event, f: dict[str, Any]) -> Any:\n{made}\n"
             checked = answer(op)[0]
             work = f'found: {returns} = self._move({checked}, "{name_arg}", {doc if ref else None}{verb_arg}{more})'
-    head += [o for o in options if o.split(":")[0] in POSITIONAL]
+    positional = POSITIONAL - ({"format"} if op["operationId"] == "commit" else set())
+    head += [o for o in options if o.split(":")[0] in positional]
     options = [o for o in options if o not in head]
     signature = name + "(" + ", ".join(head + (["*"] + options if options else [])) + ")"
     text = op["summary"] + "."
@@ -352,8 +353,8 @@ def operations_module(description: dict[str, Any]) -> str:
             "        raise NotImplementedError\n"
             "\n    def _keyed(\n        self, kind: Any, method: str, path: str, body: Any, key: str, base: str, claims: bool,\n"
             "    ) -> Any:\n        raise NotImplementedError\n"
-            "\n    def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:\n"
-            "        raise NotImplementedError\n")
+            "\n    def _commit(\n        self, body: dict[str, Any], key: str, base: str, format: str | None = None,\n"
+            "    ) -> Committed:\n        raise NotImplementedError\n")
     return out
 
 

@@ -8,8 +8,9 @@ import { begin, type Turn, type TurnChange, type TurnOptions } from "./turn.js";
 
 /** What an agent needs to continue, and the text of the state and of each message, with all digits of numbers. */
 export interface Resumed extends Readonly<Schemas["Resume"]> { readonly rawState: string; readonly rawContext: string[] }
-/** What a commit stores in addition to its entries: see NewCommit of docs/openapi.json. Values may be RawJSON. */
-export interface CommitOptions extends KeyedOptions, Omit<Schemas["NewCommit"], "entries"> {}
+/** What a commit stores in addition to its entries: see NewCommit of docs/openapi.json. Values may be RawJSON. With a format
+ * the entries are lines of that program's session files. */
+export interface CommitOptions extends KeyedOptions, Omit<Schemas["NewCommit"], "entries">, Query<"commit"> {}
 /** A write that move makes. */
 export interface Move { method: "POST" | "PATCH" | "DELETE"; path: string[]; query?: Request<unknown>["query"]; body?: object }
 
@@ -39,14 +40,14 @@ export class Session extends SessionOperations {
    * bounds of the Store are reached. Entries are messages of any provider, or entries. Throws Conflict if another writer
    * was first, Fenced if the session was claimed, OutcomeUnknown if the service did not answer. */
   async commit(entries: readonly unknown[] = [], o: CommitOptions = {}): Promise<Receipt> {
-    const { base, signal, key = hex(16), onConflict, ...content } = o;
+    const { base, signal, key = hex(16), onConflict, format, ...content } = o;
     signal?.throwIfAborted();
     if (onConflict !== "keep-fenced") this.open();
     const turn = encode({ entries, ...content });
     const body = (policy: string | undefined) => (policy ? `${turn.slice(0, -1)},"onConflict":${encode(policy)}}` : turn);
     const read = (text: string) => object<Receipt>(text, required.Committed);
     const on = base ?? this.base ?? (o.create && "*"); // a session that may not be there
-    const request = { ...this.write({ method: "POST", path: ["commits"] }, on), body: body(onConflict), key, read };
+    const request = { ...this.write({ method: "POST", path: ["commits"], query: { format } }, on), body: body(onConflict), key, read };
     this.latest = undefined;
     await this.partials; // one that came after the commit would be shown for ever
     const send = async (r: Request<Receipt>): Promise<Receipt> => {

@@ -283,3 +283,14 @@ test("a session that is not known to the handle refuses a write before it sends 
   const s: Session = store.session("unknown");
   await assert.rejects(s.commit([]), (e: CoppiceError) => e.code === "no-base" && /resume first/.test(e.message));
 });
+
+test("lines of a program become messages, and keep their bytes", async () => {
+  const s = store.session(`lines-${Date.now()}`), format = "claude-code";
+  const line = (uuid: string, parentUuid: string | null, role: string, content: string) =>
+    ({ type: role, uuid, parentUuid, timestamp: "2026-01-01T00:00:00.000Z", message: { role, content } });
+  const lines = [line("a", null, "user", "By train?"), { type: "custom-title", customTitle: "T" }, line("b", "a", "user", "Or not?")];
+  await s.commit(lines.slice(0, 2), { format, create: {} });
+  await s.commit([lines[0], lines[2]], { format });
+  assert.deepEqual(said((await s.resume()).context), ["By train?", "Or not?"]);
+  assert.equal(await (await s.original()).text(), lines.map((x) => `${JSON.stringify(x)}\n`).join(""));
+});

@@ -103,7 +103,7 @@ export interface paths {
         get: operations["listCommits"];
         /**
          * Commit entries and state, all or nothing
-         * @description Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept; with keep-fenced also where another client has claimed the session. An entry may be {message, original}, which keeps what a program has of the message, or {entry, onKnownId}.
+         * @description Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept; with keep-fenced also where another client has claimed the session. An entry may be {message, original}, which keeps what a program has of the message, or {entry, onKnownId}. With a format entries are lines of that program, as they are in its files, or the body is: they become the entries of an import, and each keeps its lines as original, or originals. Lines that the session has are passed over.
          */
         post: operations["commit"];
     };
@@ -184,7 +184,10 @@ export interface paths {
         get: operations["map"];
     };
     "/v1/sessions/{id}/original": {
-        /** The session as it was imported, byte for byte */
+        /**
+         * The session as it was imported, byte for byte
+         * @description Of a session that was not imported, the lines that commits with a format brought; if none did, all entries.
+         */
         get: operations["original"];
     };
     "/v1/sessions/{id}/partial": {
@@ -1949,6 +1952,10 @@ export interface operations {
     };
     commit: {
         parameters: {
+            query?: {
+                /** @description the program whose lines the entries are */
+                format?: "claude-code" | "codex";
+            };
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
@@ -1965,6 +1972,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["NewCommit"];
+                "application/x-ndjson": unknown;
             };
         };
         responses: {
