@@ -34,11 +34,12 @@ type LinesOptions struct {
 var ErrLines = errors.New("a line is not of the format")
 
 // Lines returns the entries of lines that a program adds to its session: those that an import makes of a file with
-// these lines, without the first one, which represents the file, and without changes of the model. Each line is in one entry, as the member original, or, where an entry is made of several, as one of originals: as it
-// is if it is compact, else as a text. An entry is below the line that its own names, if the session or the lines have it.
-// Without such a name, and where it is the result of a call in the context, it is below the entry before it; the first
-// one is at the head. A line with a uuid that comes again
-// as it is counts once.
+// these lines, without the first one, which represents the file, and without changes of the model.
+//
+// Each line is in one entry, as the member original, or, where an entry is made of several, as one of originals: as it
+// is if it is compact, else as a text. An entry is below the line that its own names, if the session or the lines have
+// it. Without such a name, and where it is the result of a call in the context, it is below the entry before it; the
+// first one is at the head. A line with a uuid that comes again as it is counts once.
 func Lines(f interop.Format, lines []json.RawMessage, o LinesOptions) ([]transcript.Draft, error) {
 	l := &added{o: o, format: f, at: map[string]int{}}
 	for _, line := range lines {
