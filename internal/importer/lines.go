@@ -87,7 +87,7 @@ type converted struct {
 
 // read makes the entries.
 func (l *added) read() (err error) {
-	src := FromBytes("lines", bytes.Join(raws(l.lines), []byte("\n")))
+	src := interop.Bytes("lines", bytes.Join(raws(l.lines), []byte("\n")))
 	r, err := formats.Open(src, l.format, interop.Options{Now: l.o.Now})
 	if err != nil {
 		return err
