@@ -251,7 +251,7 @@ func (s *Session) newer(ctx context.Context, seen *state.State) (*state.State, e
 // wants to continue.
 func (w *watch) changes(ctx context.Context, st *state.State, after uint64, was *store.Past) (more bool, err error) {
 	s := w.s
-	for b, err := range s.j.Following(ctx, st, int64(after), was) {
+	for b, err := range s.j.Since(ctx, st, int64(after), was) {
 		if err != nil {
 			return false, err
 		}

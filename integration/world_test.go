@@ -145,7 +145,7 @@ func (w *world) history() (entries, commits map[string]int, last journal.Outcome
 	st := j.State()
 	entries, commits = map[string]int{}, map[string]int{}
 	seq := int64(-1)
-	for b, err := range j.Since(w.t.Context(), st, -1) {
+	for b, err := range j.Since(w.t.Context(), st, -1, nil) {
 		if err != nil {
 			w.t.Fatalf("history: %v", err)
 		}

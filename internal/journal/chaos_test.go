@@ -42,7 +42,7 @@ func (l *ledger) check(t *testing.T, w *world, id string) {
 	st := j.State()
 	times, commits := map[string]int{}, map[string]int{}
 	seq := int64(-1)
-	for b, err := range j.Since(t.Context(), st, -1) {
+	for b, err := range j.Since(t.Context(), st, -1, nil) {
 		if err != nil {
 			t.Fatalf("history: %v", err)
 		}

@@ -108,7 +108,7 @@ func (j *Journal) shown(ctx context.Context) (Outcome, error) {
 func (j *Journal) lookFor(ctx context.Context, commit string) (Outcome, error) {
 	now, err := j.newest(ctx)
 	if err == nil {
-		for c, cerr := range j.past.Log(ctx, now, now.Summary.Seq) {
+		for c, cerr := range j.Log(ctx, now, now.Summary.Seq) {
 			if err = cerr; err != nil || c.Commit == commit {
 				return Outcome{State: now, Commit: c, Repeated: true}, err
 			}
@@ -203,7 +203,7 @@ func (j *Journal) inHistory(ctx context.Context, now *state.State, rec *checkpoi
 	if oldest := now.Lineage; len(oldest) == 0 || oldest[0].Seq <= rec.Seq {
 		return false, nil
 	}
-	for c, err := range j.past.Log(ctx, now, rec.Seq) {
+	for c, err := range j.Log(ctx, now, rec.Seq) {
 		if err != nil {
 			return false, err
 		}

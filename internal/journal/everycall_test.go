@@ -114,7 +114,7 @@ func (v *life) read(j *Journal) {
 	}
 	for range j.Log(v.ctx, st, st.Summary.Seq) {
 	}
-	for range j.Since(v.ctx, st, -1) {
+	for range j.Since(v.ctx, st, -1, nil) {
 	}
 	_, _ = j.At(v.ctx, st, 1)
 	_, _ = j.At(v.ctx, st, st.Summary.Seq)

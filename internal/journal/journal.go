@@ -36,11 +36,11 @@ import (
 
 // Journal is one writer's handle on one session. Its methods are safe for concurrent use.
 type Journal struct {
-	cfg      Config
-	store    *store.Store
-	past     *store.History
-	strategy strategy
-	lock     lock // held by every call that writes, or changes the buffer
+	*store.History // reads what is durable
+	cfg            Config
+	store          *store.Store
+	strategy       strategy
+	lock           lock // held by every call that writes, or changes the buffer
 
 	mu sync.Mutex // guards what follows, for moments
 	position
@@ -164,11 +164,11 @@ func newJournal(cfg Config) *Journal {
 	cfg.Limits = cfg.Limits.OrDefaults()
 	j := &Journal{cfg: cfg}
 	j.store = storeFor(&cfg)
-	j.past = store.NewHistory(j.store, j.Latest)
+	j.History = store.NewHistory(j.store, j.Latest)
 	if a, ok := cfg.Backend.(backend.Appender); ok {
-		j.strategy = newAppend(&j.cfg, j.store, j.past, a)
+		j.strategy = newAppend(&j.cfg, j.store, j.History, a)
 	} else {
-		j.strategy = newReplace(&j.cfg, j.store, j.past)
+		j.strategy = newReplace(&j.cfg, j.store, j.History)
 	}
 	return j
 }

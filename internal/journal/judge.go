@@ -50,7 +50,7 @@ func (j *Journal) claimedBy(ctx context.Context, tip *state.State, s *Step) (str
 	if s.Writer == "" || s.Base == nil || tip.Claimed <= s.Base.Seq {
 		return "", nil
 	}
-	rec, err := j.past.Record(ctx, tip, tip.Claimed)
+	rec, err := j.Record(ctx, tip, tip.Claimed)
 	if err != nil {
 		return "", fmt.Errorf("look for the writer of the claim: %w", err)
 	}

@@ -118,22 +118,14 @@ func (j *Journal) repeat(
 
 func (j *Journal) keyedCommit(ctx context.Context, st *state.State, ref checkpoint.KeyRef) (checkpoint.Record, error) {
 	if ref.Ord != 0 {
-		rec, err := j.past.RecordAt(ctx, st, ref.Ord)
+		rec, err := j.RecordAt(ctx, st, ref.Ord)
 		if err != nil || rec.Seq == ref.Seq {
 			return rec, err
 		}
 		return rec, store.Corrupt("", 0, fmt.Errorf("line %d belongs to commit %d", ref.Ord, rec.Seq))
 	}
-	return j.past.Record(ctx, st, ref.Seq)
+	return j.Record(ctx, st, ref.Seq)
 }
-
-// Known looks for durable lines of st with these ids: see store.History.Known.
-func (j *Journal) Known(ctx context.Context, st *state.State, ids []string) (map[string]store.KnownID, error) {
-	return j.past.Known(ctx, st, ids)
-}
-
-// ForgetIDs drops what the handle has read of ids.
-func (j *Journal) ForgetIDs() { j.past.ForgetIDs() }
 
 // knownEntries returns which entries of a request the session has already, with their ordinals. What grows from such an
 // entry grows from the one that is known.
@@ -147,7 +139,7 @@ func (j *Journal) knownEntries(ctx context.Context, st *state.State, entries []*
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	stored, err := j.past.Known(ctx, st, ids)
+	stored, err := j.Known(ctx, st, ids)
 	if err != nil {
 		return nil, fmt.Errorf("look for the ids of entries: %w", err)
 	}

@@ -104,7 +104,8 @@ func (r *repair) readOriginal(ctx context.Context, sum string) (file Imported, e
 		return nil, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
 	}
 	defer func() { err = errors.Join(err, os.Remove(tmp.Name())) }()
-	werr := journal.WriteOriginal(ctx, r.cfg, sum, tmp)
+	objects, _ := journal.Tools(r.cfg)
+	werr := objects.WriteOriginal(ctx, sum, tmp)
 	if err := tmp.Close(); err != nil {
 		return nil, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
 	}

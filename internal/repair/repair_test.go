@@ -56,7 +56,7 @@ func healthy(w *proof.World, what string) []string {
 	got := w.IDs("s1")
 	j := w.Open("s1")
 	w.Turn(j, "after")
-	for b, err := range j.Since(context.Background(), j.State(), -1) {
+	for b, err := range j.Since(context.Background(), j.State(), -1, nil) {
 		if err != nil {
 			w.T.Errorf("%s: history: %v", what, err)
 		}

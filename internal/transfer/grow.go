@@ -88,7 +88,7 @@ func Drop(ctx context.Context, cfg journal.Config) (err error) {
 		return err
 	}
 	st := j.State()
-	for batch, berr := range j.Since(ctx, st, -1) {
+	for batch, berr := range j.Since(ctx, st, -1, nil) {
 		if err = berr; err == nil && !slices.Contains(importReasons, batch.Commit.Reason) {
 			err = errOther
 		}
@@ -107,7 +107,7 @@ func Drop(ctx context.Context, cfg journal.Config) (err error) {
 
 // meet takes from next what the session has, line by line. It must have been imported and left alone since.
 func (ld *loader) meet(ctx context.Context, st *state.State, next func() (transcript.Draft, error, bool)) error {
-	for batch, err := range ld.j.Since(ctx, st, -1) {
+	for batch, err := range ld.j.Since(ctx, st, -1, nil) {
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,8 @@ func Rescue(ctx context.Context, cfg journal.Config, w io.Writer) error {
 		return err
 	}
 	cfg.Since = since
-	return journal.WriteOriginal(ctx, cfg, sum, w)
+	objects, _ := journal.Tools(cfg)
+	return objects.WriteOriginal(ctx, sum, w)
 }
 
 // named finds the hex SHA-256 of the session's imported file: as checkpoint, log or snapshots name it, the newest

@@ -32,7 +32,7 @@ type History struct {
 func ReadHistory(ctx context.Context, j *journal.Journal) (*History, error) {
 	h := &History{}
 	st := j.State()
-	for b, err := range j.Since(ctx, st, -1) {
+	for b, err := range j.Since(ctx, st, -1, nil) {
 		if err != nil {
 			return nil, err
 		}

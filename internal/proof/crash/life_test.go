@@ -290,7 +290,7 @@ func (l *ledger) history(ctx context.Context, j *journal.Journal) error {
 	entries, commits := map[string]int{}, map[string]int{}
 	st := j.State()
 	seq := int64(-1)
-	for b, err := range j.Since(ctx, st, -1) {
+	for b, err := range j.Since(ctx, st, -1, nil) {
 		if err != nil {
 			return fmt.Errorf("I3: history: %w", err)
 		}

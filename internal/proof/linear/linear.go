@@ -230,7 +230,7 @@ func (r *recorder) judge(ctx context.Context, genesis string, rng io.Reader) (in
 func (r *recorder) readLog(ctx context.Context, j *journal.Journal) (*truth, error) {
 	log := &truth{at: map[string]int{}}
 	times := map[string]int{}
-	for b, err := range j.Since(ctx, j.State(), -1) {
+	for b, err := range j.Since(ctx, j.State(), -1, nil) {
 		if err != nil {
 			return nil, fmt.Errorf("history: %w", err)
 		}

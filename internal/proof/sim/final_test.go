@@ -43,7 +43,7 @@ func (w *world) recall() (h *history, deleted bool) {
 		return nil, false
 	}
 	h = &history{j: j, st: j.State(), at: map[string][]uint64{}, seqOf: map[string]uint64{}, found: map[string]int{}}
-	for b, err := range j.Since(ctx, h.st, -1) {
+	for b, err := range j.Since(ctx, h.st, -1, nil) {
 		if err != nil {
 			w.violation("I3: history behind commit %d of %d: %v", len(h.commits)-1, h.st.Summary.Seq, err)
 			return nil, false
