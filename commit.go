@@ -210,7 +210,7 @@ func (s *Session) step(
 	v := s.sync()
 	p = &prepared{from: v.State}
 	p.step = s.turnStep(t, edit, base, v.profile)
-	at, find := v.View.Head, s.j.Pending
+	at, find := v.Sight.Head, s.j.Pending
 	if base != nil {
 		at, find = base.At, func(string) *journal.Entry { return nil }
 	}
@@ -451,7 +451,7 @@ func (s *Session) saved(p *prepared) {
 			v.held = nil
 		}
 		if v.itemsAt == p.itemsAt && v.unsaved {
-			if v.unsaved = false; v.View.Head.Is(journal.PlaceOf(v.State)) {
+			if v.unsaved = false; v.Sight.Head.Is(journal.PlaceOf(v.State)) {
 				v.settle() // a move may have put another context in force since
 			}
 		}

@@ -189,7 +189,7 @@ func (s *Session) contextRefs(
 func (s *Session) window(ctx context.Context) (win *transcript.WorkingContext, items []transcript.Item, err error) {
 	for range windowTries {
 		s.look(func(v *liveState) {
-			if v.win == nil && v.base != nil && v.View.Head.Is(journal.PlaceOf(v.State)) {
+			if v.win == nil && v.base != nil && v.Sight.Head.Is(journal.PlaceOf(v.State)) {
 				v.begin(v.base)
 			}
 			win, items = v.grown(), slices.Clone(v.items)
@@ -210,7 +210,7 @@ func (s *Session) window(ctx context.Context) (win *transcript.WorkingContext, i
 			if fresh = v.Version == m.version; !fresh {
 				return // something was inserted meanwhile: once more
 			}
-			if v.stand(win, v.View.Head); len(v.Open) == 0 {
+			if v.stand(win, v.Sight.Head); len(v.Open) == 0 {
 				v.base = win
 			}
 		})

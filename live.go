@@ -12,7 +12,7 @@ import (
 // view is what the readers of a handle see: the journal's view, and what is kept beside it so that an answer need not
 // be made anew. Guarded by Handle.mu.
 type liveState struct {
-	journal.View
+	journal.Sight
 	win     *transcript.WorkingContext // at winAt, but for later; nil = has to be read
 	later   []laterEntry               // since win: only who asks for the window has it grow
 	winAt   journal.Place
@@ -34,7 +34,7 @@ func (v *liveState) more() bool { return v.unsaved || v.held != nil }
 
 // sync brings the view up to date; s.mu is held.
 func (s *Session) sync() *liveState {
-	now := s.j.View()
+	now := s.j.Sight()
 	if now.Version == s.v.Version && s.v.State != nil {
 		return &s.v
 	}
@@ -55,9 +55,9 @@ func (s *Session) look(f func(v *liveState)) {
 }
 
 // adopt takes over what the journal says now.
-func (v *liveState) adopt(now journal.View) {
-	old := v.View
-	v.View = now
+func (v *liveState) adopt(now journal.Sight) {
+	old := v.Sight
+	v.Sight = now
 	if now.State != old.State {
 		v.base = nil
 	}
@@ -263,13 +263,13 @@ func (s *Session) hold(e *docEdit) (deferred bool) {
 	return deferred
 }
 
-// State is the acknowledged state.
+// state is the acknowledged state.
 func (s *Session) state() (st *state.State) {
 	s.look(func(v *liveState) { st = v.State })
 	return st
 }
 
-// Document is the acknowledged one, with what deferred commits said.
+// document is the acknowledged one, with what deferred commits said.
 func (s *Session) document() (doc checkpoint.Document) {
 	s.look(func(v *liveState) {
 		if doc = v.State.Doc; v.held != nil {

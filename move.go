@@ -432,7 +432,7 @@ func (s *Session) documentAt(ctx context.Context, m *treeView, at journal.Place)
 	if !found {
 		return checkpoint.Document{}, nil
 	}
-	mo := store.Moment{Doc: m.State.Doc, Commit: m.State.Newest()}
+	mo := store.CommitState{Doc: m.State.Doc, Commit: m.State.Newest()}
 	if commit+1 != m.State.Next || m.State.AfterKept { // else the newest line is the session's
 		var err error
 		if mo, err = s.j.CommitLine(ctx, m.State, commit); err != nil {

@@ -212,7 +212,7 @@ func (s *Session) readNewest(
 ) (last string, n int, done bool, err error) {
 	var st *state.State
 	idle := false
-	s.look(func(v *liveState) { st, idle = v.State, len(v.Open) == 0 && v.View.Head.Is(journal.PlaceOf(v.State)) })
+	s.look(func(v *liveState) { st, idle = v.State, len(v.Open) == 0 && v.Sight.Head.Is(journal.PlaceOf(v.State)) })
 	if !idle || limit <= 0 || limit > newestLines || st.HeadOrd < 0 || s.hasTree(st) {
 		return "", 0, false, nil
 	}

@@ -108,7 +108,7 @@ func forward[T any](seq iter.Seq2[T, error], yield func(T, error) bool) error {
 // errStop ends an iteration whose consumer has had enough.
 var errStop = errors.New("stop")
 
-// All yields every entry in append order, the pending ones last: as amended, or the lines as they are stored.
+// all yields every entry in append order, the pending ones last: as amended, or the lines as they are stored.
 func (s *Session) all(ctx context.Context, asStored bool, yield func(transcript.Entry, error) bool) error {
 	var st *state.State
 	var open []*journal.Entry
@@ -157,7 +157,7 @@ func (s *Session) all(ctx context.Context, asStored bool, yield func(transcript.
 	return nil
 }
 
-// Stored is a durable line as an entry, images not put back.
+// stored is a durable line as an entry, images not put back.
 func stored(l state.Line) (transcript.Entry, error) {
 	head, err := transcript.ParseLine(l.Raw)
 	if err != nil {
@@ -170,7 +170,7 @@ func stored(l state.Line) (transcript.Entry, error) {
 	return e, nil
 }
 
-// ReadIDs yields the entries with these ids in their order: as amended, or the lines as they are stored.
+// readIDs yields the entries with these ids in their order: as amended, or the lines as they are stored.
 func (s *Session) readIDs(
 	ctx context.Context, ids []string, stored bool, yield func(transcript.Entry, error) bool,
 ) error {
@@ -190,7 +190,7 @@ func (s *Session) readIDs(
 	return s.read(ctx, m, slices.Values(ords), yield)
 }
 
-// Up returns the ordinals from an entry to its root.
+// up returns the ordinals from an entry to its root.
 func (m *treeView) up(ord uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for ok := true; ok && yield(ord); {
@@ -199,7 +199,7 @@ func (m *treeView) up(ord uint64) iter.Seq[uint64] {
 	}
 }
 
-// Shown returns Up without the entries that are hidden.
+// shown returns Up without the entries that are hidden.
 func (m *treeView) shown(ord uint64) iter.Seq[uint64] {
 	if !m.Tree.Amends() {
 		return m.up(ord)
@@ -218,7 +218,7 @@ func (m *treeView) unhidden(ords iter.Seq[uint64]) iter.Seq[uint64] {
 	}
 }
 
-// Stored returns the moment as it is without amendments.
+// stored returns the moment as it is without amendments.
 func (m *treeView) stored() *treeView {
 	then := *m
 	then.raw = true
@@ -272,7 +272,7 @@ func (s *Session) readAhead(
 	return flush()
 }
 
-// Bodies returns entries with what amendments say of them, in the order of ords, which may repeat. Images are
+// bodies returns entries with what amendments say of them, in the order of ords, which may repeat. Images are
 // references.
 func (s *Session) bodies(ctx context.Context, m *treeView, ords []uint64) ([]transcript.Entry, error) {
 	amends, err := s.amendments(ctx, m, slices.Values(ords))

@@ -120,7 +120,7 @@ func (s *Session) Info() checkpoint.Summary {
 func (s *Session) Head() (h checkpoint.Head) {
 	s.look(func(v *liveState) {
 		h = v.State.Head()
-		h.Entry = v.View.Head.ID
+		h.Entry = v.Sight.Head.ID
 	})
 	return h
 }

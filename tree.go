@@ -21,7 +21,7 @@ type trees struct {
 	last *treeView
 }
 
-// Moment is the tree together with what it was made of.
+// treeView is the tree together with what it was made of.
 type treeView struct {
 	Tree    *transcript.Tree
 	State   *state.State // the newest that the handle knows
@@ -60,13 +60,13 @@ func (m *treeView) hidden(ord uint64) bool {
 	return ok && m.Tree.Hides(a)
 }
 
-// Moment returns the tree of now, reading the skeletons that are missing.
+// treeView returns the tree of now, reading the skeletons that are missing.
 func (s *Session) treeView(ctx context.Context) (*treeView, error) {
 	s.trees.mu.Lock()
 	defer s.trees.mu.Unlock()
 	m := &treeView{}
 	s.look(func(v *liveState) {
-		m.State, m.open, m.Head, m.version = v.Tip, v.Open, v.View.Head, v.Version
+		m.State, m.open, m.Head, m.version = v.Tip, v.Open, v.Sight.Head, v.Version
 	})
 	if last := s.trees.last; last != nil && last.version == m.version {
 		return last, nil
@@ -178,7 +178,7 @@ func (m *treeView) rows(next int64) []codec.Row {
 	return rows
 }
 
-// Place is where the entry with an ordinal of the tree is.
+// place is where the entry with an ordinal of the tree is.
 func (m *treeView) place(ord uint64) journal.Place {
 	if ord >= m.State.Next {
 		return journal.PlaceAt(m.open[ord-m.State.Next])
@@ -186,7 +186,7 @@ func (m *treeView) place(ord uint64) journal.Place {
 	return journal.Place{ID: m.Tree.ID(ord), Ord: int64(ord)}
 }
 
-// Ordinal is that of a place in the tree; false = before every root.
+// ordinal is that of a place in the tree; false = before every root.
 func (m *treeView) ordinal(p journal.Place) (uint64, bool) {
 	if p.Entry != nil || p.Ord >= int64(m.State.Next) { // pending at that moment
 		for i, e := range m.open {
@@ -199,7 +199,7 @@ func (m *treeView) ordinal(p journal.Place) (uint64, bool) {
 	return uint64(max(p.Ord, 0)), p.Ord >= 0
 }
 
-// Find returns the ordinal of an entry by its id or a unique prefix of it.
+// find returns the ordinal of an entry by its id or a unique prefix of it.
 func (m *treeView) find(id string) (uint64, error) {
 	ord, err := m.Tree.Ordinal(id)
 	switch {
@@ -211,7 +211,7 @@ func (m *treeView) find(id string) (uint64, error) {
 	return ord, nil
 }
 
-// Locate finds an entry, without the tree if it is in memory.
+// locate finds an entry, without the tree if it is in memory.
 func (s *Session) locate(ctx context.Context, id string) (journal.Place, error) {
 	if e := s.j.Pending(id); e != nil {
 		return journal.PlaceAt(e), nil

@@ -76,7 +76,7 @@ func (s *Session) viewAt(st *state.State) *View {
 }
 
 // viewOf returns the session as a commit that was read left it.
-func (s *Session) viewOf(st *state.State, mo store.Moment) *View {
+func (s *Session) viewOf(st *state.State, mo store.CommitState) *View {
 	return &View{
 		s: s, st: st, commit: mo.Commit, doc: mo.Doc, upto: mo.Ord + 1,
 		head: journal.Place{ID: mo.Commit.Entry, Ord: mo.Commit.HeadOrd},
@@ -98,10 +98,7 @@ func (s *Session) atTime(ctx context.Context, st *state.State, t time.Time) (*Vi
 
 // atSeq returns the session as a commit left it, by its number.
 func (s *Session) atSeq(ctx context.Context, st *state.State, seq uint64) (*View, error) {
-	switch {
-	case seq == st.Summary.Seq && !st.AfterKept: // a kept line has a head and a document of its own
-		return s.viewAt(st), nil
-	case seq > st.Summary.Seq:
+	if seq > st.Summary.Seq {
 		return nil, missing("commit", fmt.Sprintf("seq:%d", seq))
 	}
 	mo, err := s.j.At(ctx, st, seq)

@@ -127,8 +127,8 @@ func (w *watch) run(ctx context.Context, after uint64) error {
 		if err := s.join(); err != nil {
 			return err
 		}
-		defer w.rest()
 	}
+	defer w.rest()
 	var seen *state.State
 	var was *store.Past // the document at after; nil = not known
 	for {
@@ -198,9 +198,6 @@ type watch struct {
 // pause waits for the next poll, for a commit of this handle, or for partial output: woken. Partial output does not put
 // the poll off. A nil stream never changes.
 func (w *watch) pause(ctx context.Context, moved, stream <-chan struct{}) (woken bool, err error) {
-	if stream == nil {
-		return w.s.pause(ctx, moved)
-	}
 	if w.slept == nil {
 		c, stop := context.WithCancel(ctx)
 		slept := make(chan error, 1)
@@ -274,31 +271,6 @@ func (w *watch) changes(ctx context.Context, st *state.State, after uint64, was 
 		}
 	}
 	return true, nil
-}
-
-// pause waits for the next poll, or for a commit of this handle: woken.
-func (s *Session) pause(ctx context.Context, moved <-chan struct{}) (woken bool, err error) {
-	c, stop := context.WithCancel(ctx)
-	joined := make(chan struct{})
-	go func() {
-		defer close(joined)
-		select {
-		case <-moved:
-			woken = true
-			stop()
-		case <-c.Done():
-		}
-	}()
-	err = s.cfg.Sleep(c, s.store.o.Poll)
-	stop()
-	<-joined
-	switch {
-	case ctx.Err() != nil:
-		return false, ctx.Err()
-	case woken:
-		return true, nil
-	}
-	return false, err
 }
 
 // watchers is the registry of the handles of a store on which Watch is running, by session. A commit of another handle

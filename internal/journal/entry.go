@@ -116,9 +116,9 @@ func (p Place) Anchor() Place {
 	return p
 }
 
-// View is what the readers of a handle see: the acknowledged state, and after it what was appended and is not
+// Sight is what the readers of a handle see: the acknowledged state, and after it what was appended and is not
 // acknowledged. It is immutable.
-type View struct {
+type Sight struct {
 	State   *state.State
 	Tip     *state.State // the newest that is known: State, unless the handle is behind
 	Open    []*Entry     // not acknowledged, in append order
@@ -127,15 +127,15 @@ type View struct {
 	Version uint64       // grows with every change
 }
 
-// View returns what readers see now.
-func (j *Journal) View() View {
+// Sight returns what readers see now.
+func (j *Journal) Sight() Sight {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	tip := j.tip
 	if tip.Summary.Tombstone { // it has no lines: readers have those of before
 		tip = j.view
 	}
-	return View{
+	return Sight{
 		State: j.view, Tip: tip, Open: slices.Clip(j.list), Head: j.head.Settled(), Pos: j.pos, Version: j.version,
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// Moment is a session as one commit left it.
-type Moment struct {
+// CommitState is a session as one commit left it.
+type CommitState struct {
 	Commit checkpoint.Commit
 	Ord    uint64 // ordinal of the commit's line
 	Doc    checkpoint.Document
@@ -104,7 +104,7 @@ func tailStretch(st *state.State) (stretchOf, error) {
 }
 
 // each plays the commits of the stretch, without the documents that they left; false from visit ends it.
-func (s stretchOf) each(visit func(rec *checkpoint.Record, m Moment, lines []state.Line) bool) error {
+func (s stretchOf) each(visit func(rec *checkpoint.Record, m CommitState, lines []state.Line) bool) error {
 	next, head := s.first, int64(-1)
 	var err error
 	stopped := false
@@ -118,7 +118,7 @@ func (s stretchOf) each(visit func(rec *checkpoint.Record, m Moment, lines []sta
 		}
 		next += uint64(len(lines))
 		head = c.Record.HeadOrd
-		stopped = !visit(&c.Record, Moment{Commit: c.Record.Commit(), Ord: next - 1}, lines)
+		stopped = !visit(&c.Record, CommitState{Commit: c.Record.Commit(), Ord: next - 1}, lines)
 		return !stopped
 	})
 	if err == nil && !stopped && good < len(s.raw) {
@@ -137,16 +137,16 @@ func (s stretchOf) lacks(seq uint64) error {
 }
 
 // At returns the session as commit seq left it: one segment read, nothing for the newest commit.
-func (h *History) At(ctx context.Context, st *state.State, seq uint64) (Moment, error) {
+func (h *History) At(ctx context.Context, st *state.State, seq uint64) (CommitState, error) {
 	if seq == st.Summary.Seq && st.Summary.Commit != "" && !st.AfterKept {
-		return Moment{Commit: st.Newest(), Ord: st.Next - 1, Doc: st.Doc, DocRaw: st.DocJSON}, nil
+		return CommitState{Commit: st.Newest(), Ord: st.Next - 1, Doc: st.Doc, DocRaw: st.DocJSON}, nil
 	}
-	return h.moment(ctx, st, seq, func(m Moment) bool { return m.Commit.Seq == seq })
+	return h.moment(ctx, st, seq, func(m CommitState) bool { return m.Commit.Seq == seq })
 }
 
 // moment finds a commit in the place that holds seq.
-func (h *History) moment(ctx context.Context, st *state.State, seq uint64, is func(Moment) bool) (Moment, error) {
-	var found Moment
+func (h *History) moment(ctx context.Context, st *state.State, seq uint64, is func(CommitState) bool) (CommitState, error) {
+	var found CommitState
 	if st.Summary.Commit == "" || seq > st.Summary.Seq {
 		return found, fmt.Errorf("commit %d of %d: %w", seq, st.Summary.Seq, ErrNoCommit)
 	}
@@ -156,7 +156,7 @@ func (h *History) moment(ctx context.Context, st *state.State, seq uint64, is fu
 	}
 	ok := false
 	var made []checkpoint.Record // of what the document is made: the last whole one, and the changes since
-	err = s.each(func(rec *checkpoint.Record, m Moment, _ []state.Line) bool {
+	err = s.each(func(rec *checkpoint.Record, m CommitState, _ []state.Line) bool {
 		if rec.Doc != nil {
 			made = made[:0]
 		}
@@ -179,7 +179,7 @@ func (h *History) moment(ctx context.Context, st *state.State, seq uint64, is fu
 }
 
 // document computes the document of a moment.
-func (m *Moment) document(made []checkpoint.Record) (err error) {
+func (m *CommitState) document(made []checkpoint.Record) (err error) {
 	if m.DocRaw, err = documentAfter(nil, made); err != nil {
 		return err
 	}
@@ -225,21 +225,21 @@ func joined(texts [][]byte) []byte {
 }
 
 // CommitLine returns the moment of the commit whose line has ordinal ord.
-func (h *History) CommitLine(ctx context.Context, st *state.State, ord uint64) (Moment, error) {
+func (h *History) CommitLine(ctx context.Context, st *state.State, ord uint64) (CommitState, error) {
 	for l, err := range h.Lines(ctx, st, []uint64{ord}) {
 		if err != nil {
-			return Moment{}, err
+			return CommitState{}, err
 		}
 		seq, ok := checkpoint.RecordSeq(l.Raw)
 		if !l.Commit || !ok {
-			return Moment{}, fmt.Errorf("entry %d: %w", ord, ErrNoCommit)
+			return CommitState{}, fmt.Errorf("entry %d: %w", ord, ErrNoCommit)
 		}
 		if seq == st.Summary.Seq {
 			return h.At(ctx, st, seq)
 		}
-		return h.moment(ctx, st, seq, func(m Moment) bool { return m.Ord == ord })
+		return h.moment(ctx, st, seq, func(m CommitState) bool { return m.Ord == ord })
 	}
-	return Moment{}, fmt.Errorf("entry %d: %w", ord, ErrNoCommit)
+	return CommitState{}, fmt.Errorf("entry %d: %w", ord, ErrNoCommit)
 }
 
 // Log yields commits newest first, from seq on downwards: the last 64 from memory, then one segment read
@@ -261,7 +261,7 @@ func (h *History) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq
 			var commits []checkpoint.Commit
 			s, err := h.commitsAt(ctx, st, seq)
 			if err == nil {
-				err = s.each(func(_ *checkpoint.Record, m Moment, _ []state.Line) bool {
+				err = s.each(func(_ *checkpoint.Record, m CommitState, _ []state.Line) bool {
 					if m.Commit.Seq <= seq {
 						commits = append(commits, m.Commit)
 					}
@@ -296,7 +296,7 @@ func (h *History) Since(ctx context.Context, st *state.State, seq int64, was *Pa
 				return
 			}
 			from, stop, known := next, false, was != nil
-			err = s.each(func(rec *checkpoint.Record, m Moment, lines []state.Line) bool {
+			err = s.each(func(rec *checkpoint.Record, m CommitState, lines []state.Line) bool {
 				if was == nil {
 					was = h.documentBefore(st, rec.Seq)
 				}
@@ -334,7 +334,7 @@ func (h *History) Record(ctx context.Context, st *state.State, seq uint64) (chec
 		return found, err
 	}
 	ok := false
-	err = s.each(func(rec *checkpoint.Record, _ Moment, _ []state.Line) bool {
+	err = s.each(func(rec *checkpoint.Record, _ CommitState, _ []state.Line) bool {
 		if ok = rec.Seq == seq; ok {
 			found = *rec
 		}

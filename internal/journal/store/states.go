@@ -14,8 +14,8 @@ import (
 // once for all of its commits, and none for those of the tail in memory. In memory are the newest segments (rawsMax),
 // the records of one, and of n commits between two whole documents about two times the square root of n documents: 16
 // where keyframes are 64 commits apart.
-func (h *History) States(ctx context.Context, st *state.State, seq uint64) iter.Seq2[Moment, error] {
-	return func(yield func(Moment, error) bool) {
+func (h *History) States(ctx context.Context, st *state.State, seq uint64) iter.Seq2[CommitState, error] {
+	return func(yield func(CommitState, error) bool) {
 		if st.Summary.Commit == "" {
 			return
 		}
@@ -23,7 +23,7 @@ func (h *History) States(ctx context.Context, st *state.State, seq uint64) iter.
 			s, err := h.commitsAt(ctx, st, seq)
 			var all []played
 			if err == nil {
-				err = s.each(func(rec *checkpoint.Record, m Moment, _ []state.Line) bool {
+				err = s.each(func(rec *checkpoint.Record, m CommitState, _ []state.Line) bool {
 					if rec.Seq <= seq {
 						all = append(all, played{of: m, rec: documentOf(rec)})
 					}
@@ -34,13 +34,13 @@ func (h *History) States(ctx context.Context, st *state.State, seq uint64) iter.
 				err = s.lacks(seq)
 			}
 			if err != nil {
-				yield(Moment{}, err)
+				yield(CommitState{}, err)
 				return
 			}
 			oldest := all[0].of.Commit.Seq
 			more, err := backwards(all, yield)
 			if err != nil {
-				yield(Moment{}, Corrupt(s.object, 0, err))
+				yield(CommitState{}, Corrupt(s.object, 0, err))
 				return
 			}
 			if !more || oldest == 0 {
@@ -53,7 +53,7 @@ func (h *History) States(ctx context.Context, st *state.State, seq uint64) iter.
 
 // played is a commit, and what its line says of the document.
 type played struct {
-	of  Moment
+	of  CommitState
 	rec checkpoint.Record
 }
 
@@ -63,7 +63,7 @@ func documentOf(rec *checkpoint.Record) checkpoint.Record {
 }
 
 // backwards yields commits in reverse order with their documents. The first one's is whole.
-func backwards(all []played, yield func(Moment, error) bool) (more bool, err error) {
+func backwards(all []played, yield func(CommitState, error) bool) (more bool, err error) {
 	for end := len(all); end > 0; {
 		first := end - 1
 		for first > 0 && all[first].rec.Doc == nil {
@@ -79,7 +79,7 @@ func backwards(all []played, yield func(Moment, error) bool) (more bool, err err
 
 // unfold yields commits in reverse order; only the first one's document is whole. It keeps the documents at the
 // beginning of each of about sqrt(n) blocks, and computes the others block by block: each one twice.
-func unfold(group []played, yield func(Moment, error) bool) (more bool, err error) {
+func unfold(group []played, yield func(CommitState, error) bool) (more bool, err error) {
 	size := 1
 	for size*size < len(group) {
 		size++
