@@ -24,7 +24,6 @@ var (
 	texts      = sessiontest.Texts
 	stateOf    = sessiontest.StateOf
 	same       = sessiontest.Same
-	ids        = sessiontest.IDs
 	itemOf     = sessiontest.Inline
 	itemFor    = sessiontest.Item
 	setSleep   = sessiontest.SetSleep

@@ -4,6 +4,7 @@ package sessiontest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,7 @@ func Clock() func() time.Time { return ClockAt(time.Date(2026, 11, 20, 10, 0, 0,
 // ClockAt returns a clock that starts at a time and advances by a millisecond with each call.
 func ClockAt(at time.Time) func() time.Time { return testutil.Clock(at, time.Millisecond) }
 
+// Options are those of a store whose clock and randomness are the same in every run.
 func Options() *coppice.Options {
 	return &coppice.Options{Now: Clock(), Rand: rand.NewChaCha8([32]byte{7}), Writer: "test"}
 }
@@ -71,6 +73,7 @@ func OnEach(t *testing.T, f func(t *testing.T, s *coppice.Store)) {
 	}
 }
 
+// NewStore returns a store on b; with nil options those of Options.
 func NewStore(t testing.TB, b backend.Backend, o *coppice.Options) *coppice.Store {
 	t.Helper()
 	if o == nil {
@@ -83,6 +86,7 @@ func NewStore(t testing.TB, b backend.Backend, o *coppice.Options) *coppice.Stor
 	return s
 }
 
+// OK ends a test that met an error.
 func OK(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -90,6 +94,7 @@ func OK(t testing.TB, err error) {
 	}
 }
 
+// Must returns a function that returns v, and ends the test if there was an error.
 func Must[T any](v T, err error) func(t testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -100,11 +105,13 @@ func Must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
+// Create returns a handle on a new session.
 func Create(t testing.TB, s *coppice.Store, id string, o *coppice.SessionOptions) *coppice.Session {
 	t.Helper()
 	return Must(s.Create(id, o))(t)
 }
 
+// Open opens a session.
 func Open(t testing.TB, s *coppice.Store, id string) *coppice.Session {
 	t.Helper()
 	return Must(s.Open(context.Background(), id, nil))(t)
@@ -124,6 +131,7 @@ func Say(t testing.TB, s *coppice.Session, texts ...string) []string {
 	return Must(s.Append(context.Background(), d...))(t)
 }
 
+// Commit commits what was appended with a state; nil = unchanged.
 func Commit(t testing.TB, s *coppice.Session, v any) coppice.Receipt {
 	t.Helper()
 	return Must(s.Commit(context.Background(), coppice.Turn{State: v}))(t)
@@ -151,6 +159,7 @@ func StateOf(t testing.TB, s interface{ State(any) error }) State {
 	return v
 }
 
+// Collect returns all that an iterator yields.
 func Collect[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
 	t.Helper()
 	var list []T
@@ -163,6 +172,7 @@ func Collect[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
 	return list
 }
 
+// Same fails unless two values are printed alike.
 func Same(t testing.TB, what string, got, want any) {
 	t.Helper()
 	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
@@ -179,10 +189,12 @@ func IDs(list []transcript.Entry) []string {
 	return out
 }
 
+// Inline returns an item of an explicit context with a message of its own.
 func Inline(message string) transcript.Item {
 	return transcript.Item{Message: json.RawMessage(message)}
 }
 
+// Item returns an item of an explicit context that names an entry.
 func Item(entry string) transcript.Item { return transcript.Item{Entry: entry} }
 
 // SetSleep replaces how a store waits: between tries, and between two looks of Watch.
@@ -269,6 +281,7 @@ func Bulk(t testing.TB, s *coppice.Session, turn, n int) {
 	Commit(t, s, State{Turns: turn})
 }
 
+// Image returns a message with an image that is stored apart; those of different n differ.
 func Image(n int) transcript.Draft {
 	return entry.User("look", entry.Image("image/png", bytes.Repeat([]byte{byte(n), 1, 2, 3}, 20_000)))
 }
@@ -312,26 +325,28 @@ func Faulty(t *testing.T, kind string) (*coppice.Store, fault.Backend) {
 	return NewStore(t, b, nil), b
 }
 
+// Writes reports whether a call writes to a log or replaces an object.
 func Writes(c fault.Call) bool { return c.Op == "put" || c.Op == "append" }
 
 // Cost is what a call asked of the backend, as text: "1 get 1 put".
 func Cost(io backend.IO) string {
-	out := ""
-	for _, n := range []struct {
+	var list []string
+	for _, c := range []struct {
 		n    int
 		name string
 	}{
-		{io.Get, "get"}, {io.Put, "put"}, {io.Append, "append"}, {io.Stat, "stat"}, {io.List, "list"},
+		{io.Get, "get"},
+		{io.Put, "put"},
+		{io.Append, "append"},
+		{io.Stat, "stat"},
+		{io.List, "list"},
 		{io.Delete, "delete"},
 	} {
-		if n.n > 0 {
-			out += fmt.Sprintf("%d %s ", n.n, n.name)
+		if c.n > 0 {
+			list = append(list, fmt.Sprint(c.n, " ", c.name))
 		}
 	}
-	if out == "" {
-		return "none"
-	}
-	return out[:len(out)-1]
+	return cmp.Or(strings.Join(list, " "), "none")
 }
 
 // FileLines reads a session file as an importer does.
@@ -361,6 +376,7 @@ func FileLines(raw []byte) (iter.Seq2[transcript.Draft, error], *coppice.Session
 	}, o
 }
 
+// PiLine returns a line of a user message in the pi v3 form.
 func PiLine(id, parent, text string) string {
 	if parent != "null" {
 		parent = `"` + parent + `"`
@@ -440,11 +456,13 @@ func OnBase(base, text string, keep bool) coppice.Turn {
 	}
 }
 
+// SetInfo changes what a session is known by.
 func SetInfo(t testing.TB, s *coppice.Session, c coppice.InfoChange) coppice.Receipt {
 	t.Helper()
 	return Must(s.SetInfo(context.Background(), c))(t)
 }
 
+// ImportFile imports a file in the pi v3 form.
 func ImportFile(t testing.TB, store *coppice.Store, raw []byte) *coppice.Session {
 	t.Helper()
 	lines, o := FileLines(raw)
@@ -457,6 +475,7 @@ type Counting struct {
 	Gets atomic.Int64
 }
 
+// Get counts a read.
 func (c *Counting) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
 	c.Gets.Add(1)
 	return c.Backend.Get(ctx, key, r)

@@ -145,7 +145,9 @@ func (h *History) At(ctx context.Context, st *state.State, seq uint64) (CommitSt
 }
 
 // moment finds a commit in the place that holds seq.
-func (h *History) moment(ctx context.Context, st *state.State, seq uint64, is func(CommitState) bool) (CommitState, error) {
+func (h *History) moment(
+	ctx context.Context, st *state.State, seq uint64, is func(CommitState) bool,
+) (CommitState, error) {
 	var found CommitState
 	if st.Summary.Commit == "" || seq > st.Summary.Seq {
 		return found, fmt.Errorf("commit %d of %d: %w", seq, st.Summary.Seq, ErrNoCommit)

@@ -30,7 +30,6 @@ var (
 	keysIn   = sessiontest.KeysIn
 	putIn    = sessiontest.PutIn
 	sound    = sessiontest.Sound
-	writes   = sessiontest.Writes
 )
 
 type state = sessiontest.State

@@ -531,15 +531,16 @@ var mutants = []mutant{
 		name: "server-acknowledges-early", broken: "the HTTP service answers a commit before it is stored",
 		edits: []edit{{
 			commitsGo, "\tr, err := h.Commit(ctx, t)\n\tif errors.Is(err, coppice.ErrConflict) && keepBoth",
-			"\tgo func() { _, _ = h.Commit(context.WithoutCancel(ctx), t) }()\n\tr, err := coppice.Receipt{}, error(nil)\n" +
-				"\tif errors.Is(err, coppice.ErrConflict) && keepBoth",
+			"\tgo func() { _, _ = h.Commit(context.WithoutCancel(ctx), t) }()\n" +
+				"\tr, err := coppice.Receipt{}, error(nil)\n\tif errors.Is(err, coppice.ErrConflict) && keepBoth",
 		}},
 		suite: "serve", pkg: "internal/proof/serve", run1: "TestProofServeKill", want: "stands there 0 times",
 	},
 	{
 		sample: true, name: "server-drops-the-key", broken: "the HTTP service does not pass the Idempotency-Key on",
 		edits: []edit{{
-			commitsGo, "\tt.Key, t.Base, t.Writer = q.Key, q.made, q.Writer\n", "\tt.Base, t.Writer = q.made, q.Writer\n",
+			commitsGo, "\tt.Key, t.Base, t.Writer = q.Key, q.made, q.Writer\n",
+			"\tt.Base, t.Writer = q.made, q.Writer\n",
 		}},
 		suite: "serve", pkg: "internal/proof/serve", run1: "TestProofServeKill", want: ", and then by ",
 	},
