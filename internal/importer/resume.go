@@ -15,6 +15,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/transcript"
@@ -102,12 +103,13 @@ func (g *growth) Write(p []byte) (int, error) {
 func (g *growth) bring(
 	ctx context.Context, st *coppice.Store, s *coppice.Session, r interop.Marker, o Options,
 ) (res Result, err error) {
-	seen := 0
+	seen, rows := 0, newRows{}
 	source := func() (*checkpoint.Source, error) {
 		now, err := g.identify(ctx)
 		return withMark(now, r), err
 	}
-	added, err := st.GrowFrom(ctx, s, lines(interop.Header{}, r.Next, &seen), source, func() (io.Reader, error) {
+	all := lines(interop.Header{}, rows.of(r.Next), &seen)
+	added, err := st.GrowFrom(ctx, s, all, source, func() (io.Reader, error) {
 		if r.Verbatim() {
 			return nil, nil
 		}
@@ -126,12 +128,46 @@ func (g *growth) bring(
 		}
 	}
 	res.from(s.Info().Source)
-	tree, err := s.Tree(ctx)
-	if err != nil {
-		return res, err
-	}
-	res.count(tree)
+	res.count(rows.tree(added, s.Head().Entry))
 	return res, nil
+}
+
+// newRows are what a tree has of lines. The tree of the whole session would be read for no more than a count.
+type newRows struct {
+	rows    []codec.Row
+	parents []string
+}
+
+// of returns next, and notes what it returns.
+func (n *newRows) of(next func() (transcript.Draft, error)) func() (transcript.Draft, error) {
+	return func() (transcript.Draft, error) {
+		d, err := next()
+		if err != nil {
+			return d, err
+		}
+		l, lerr := transcript.ParseLine(d.Raw)
+		if lerr == nil { // else it is refused
+			n.rows, n.parents = append(n.rows, transcript.RowOf(l, codec.NoParent)), append(n.parents, l.ParentID)
+		}
+		return d, nil
+	}
+}
+
+// tree returns the tree of the newest lines. head is where the conversation is.
+func (n *newRows) tree(newest int, head string) *transcript.Tree {
+	at, from := map[string]int64{}, len(n.rows)-newest
+	b := transcript.NewTreeBuilder()
+	for i, r := range n.rows[from:] {
+		if parent, ok := at[n.parents[from+i]]; ok {
+			r.Parent = parent
+		}
+		at[r.ID] = int64(i)
+		b.AddRow(r)
+	}
+	if _, ok := at[head]; !ok {
+		head = ""
+	}
+	return b.Tree(head, nil, nil)
 }
 
 // diagnosticOf returns what a reader found.

@@ -314,6 +314,7 @@ func TestSizeEndOfAGrownFile(t *testing.T) {
 			dir, st := newGrownDir(t, f.name), storeOn(t, memory.NewAppender())
 			dir.write(t, f.Bytes())
 			first, _ := dir.bring(t, st)
+			said := first.Messages
 			for i, add := range []func(){f.prompt, f.step, f.step, f.answer, func() { f.turn(3) }, f.prompt} {
 				was := first.Entries
 				add()
@@ -322,9 +323,12 @@ func TestSizeEndOfAGrownFile(t *testing.T) {
 				if !ended || dir.read > most || !r.Grew || r.Added == 0 || r.Entries != was+r.Added || r.BadLines > 0 {
 					t.Errorf("growth %d: its end %v, %d bytes read: %+v", i, ended, dir.read, r)
 				}
-				first = r
+				first, said = r, said+r.Messages
 			}
 			want := fresh(t, dir)
+			if whole, _ := dir.bring(t, storeOn(t, memory.NewAppender())); said != whole.Messages {
+				t.Errorf("%d messages in pieces, %d at once", said, whole.Messages)
+			}
 			if diff := cmp.Diff(want, show(t, st, first.Session)); diff != "" {
 				t.Error(diff)
 			}
