@@ -70,6 +70,6 @@ func (s *Store) rebuilt(ctx context.Context, id string, docs []string) (checkpoi
 		return checkpoint.Summary{}, err
 	}
 	sum := j.State().Summary
-	sum.Docs = listing.Chosen(j.State().Doc.Docs, docs)
+	sum.Docs, sum.Missing = listing.Chosen(j.State().Doc.Docs, docs), j.State().Missing
 	return sum, j.Close(ctx)
 }

@@ -119,6 +119,7 @@ type Summary struct {
 	MetaElsewhere bool // Meta is in the rest of the object alone
 	// Docs are documents of the session by name, those that a listing was asked for (ListOptions.Docs); else nil.
 	Docs      map[string]json.RawMessage
+	Missing   uint64 // in a listing: the newest commit that was made, if the log has lost it; never stored
 	Internal  bool   // an agent began it for its own purposes: lists of what a person may continue leave it out
 	Tombstone bool   // the session is deleted: nothing else is kept of it
 	Snapshot  string // id of this snapshot; "" = this is checkpoint_latest

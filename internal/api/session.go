@@ -28,13 +28,13 @@ type Session struct {
 	Parent   string    `json:"parent,omitempty" doc:"the session that started this one"`
 	Preview  string    `json:"preview" doc:"one line of the newest message"`
 	Internal bool      `json:"internal,omitempty" doc:"an agent started it for its own purposes"`
-	Damaged  bool      `json:"damaged,omitempty" doc:"it cannot be read: only id and updated are known"`
+	Damaged  bool      `json:"damaged,omitempty" doc:"it lost commits (missing), or only id and updated are known"`
 	Relation string    `json:"relation,omitempty" doc:"what it is to its parent: fork, agent, or a word of its creator"`
 
 	Meta map[string]string          `json:"meta,omitempty" doc:"metadata, as it was set"`
 	Docs map[string]json.RawMessage `json:"docs,omitempty" doc:"in a list over HTTP: the documents that it asks for"`
 
-	Missing uint64 `json:"missing,omitempty" doc:"number of the newest commit that was made and is lost; not in a list"`
+	Missing uint64 `json:"missing,omitempty" doc:"number of the newest commit that was made and is lost"`
 }
 
 // SessionOf returns the element of a list for a summary.
@@ -43,12 +43,12 @@ func SessionOf(s checkpoint.Summary) Session {
 		ID: s.ID, Title: s.Title, First: s.First, Cwd: s.Cwd, Created: s.Created, Updated: s.Updated,
 		Entries: s.Entries, Bytes: s.Bytes, Seq: s.Seq, Head: null(s.Entry), Branch: s.Branch, Status: s.Status,
 		Parent: s.Parent, Preview: s.Preview, Internal: s.Internal, Damaged: Damaged(s), Relation: s.Relation,
-		Meta: s.Meta,
+		Meta: s.Meta, Missing: s.Missing,
 	}
 }
 
-// Damaged reports whether the store could not say more of a session than its id and its last activity.
-func Damaged(s checkpoint.Summary) bool { return s.Commit == "" }
+// Damaged reports whether a session cannot be read, or lost commits.
+func Damaged(s checkpoint.Summary) bool { return s.Commit == "" || s.Missing > 0 }
 
 // Created is the answer to the creation of a session.
 type Created struct {

@@ -52,6 +52,7 @@ type TreeHead struct {
 	HeadAt   *string  `json:"headAt,omitempty" doc:"the nearest ancestor of the head that is in the list, if it is not"`
 	Branches []Branch `json:"branches"`
 	Selected *string  `json:"selected,omitempty" doc:"the selected entry, or its nearest ancestor that is shown"`
+	Missing  uint64   `json:"missing,omitempty" doc:"number of the newest commit that was made and is lost"`
 }
 
 // TreeHeadOf returns the heads of a session and of its branches, and for each that is not shown its nearest ancestor

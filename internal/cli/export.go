@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +80,14 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 		if err != nil {
 			return err
 		}
+		s, err := st.session(ctx, full, readOnly())
+		if err != nil {
+			return err
+		}
+		gone := lost(s)
+		if err := s.Close(); err != nil {
+			return err
+		}
 		var losses interop.Losses
 		x := c.exporter(st)
 		x.Line = o.line
@@ -89,17 +98,18 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 		if o.file == "" || o.file == "-" {
 			err := write(c.stdout)
 			c.noteLosses(losses)
-			return err
+			return cmp.Or(err, gone)
 		}
 		n, err := saveFile(o.file, o.force, write)
 		if err != nil {
 			return err
 		}
 		if c.json {
-			return c.writeJSON(api.Exported{Session: full, Format: o.format, File: o.file, Bytes: n, Losses: losses})
+			err = c.writeJSON(api.Exported{Session: full, Format: o.format, File: o.file, Bytes: n, Losses: losses})
+			return cmp.Or(err, gone)
 		}
 		c.noteLosses(losses)
-		return c.textf("%s  %s", o.file, term.Size(n))
+		return cmp.Or(c.textf("%s  %s", o.file, term.Size(n)), gone)
 	})
 }
 

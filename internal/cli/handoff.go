@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -25,6 +26,7 @@ import (
 
 func (c *cli) handoffCommand() *cobra.Command {
 	var cwd string
+	var force bool
 	cmd := &cobra.Command{
 		Use:   "handoff SESSION PROGRAM",
 		Short: "Write a session where another program finds it, and print the command that continues it",
@@ -36,10 +38,11 @@ id. What the program's format cannot express is reported.`,
 		Example: "  coppice handoff 019cadab codex\n  eval \"$(coppice handoff 019cadab claude-code)\"",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.handoff(cmd.Context(), args[0], args[1], cwd)
+			return c.handoff(cmd.Context(), args[0], args[1], cwd, force)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", "", "the working directory there; default that of the session")
+	cmd.Flags().BoolVar(&force, "force", false, "hand over what is left of a session that lost commits")
 	return cmd
 }
 
@@ -68,7 +71,7 @@ type handedOff struct {
 	Losses  interop.Losses `json:"losses,omitempty"`
 }
 
-func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
+func (c *cli) handoff(ctx context.Context, id, to, cwd string, force bool) error {
 	f, err := formats.Of(interop.Format(to))
 	if err != nil || f.Program == nil {
 		return oneOf("program", to, handoffPrograms())
@@ -88,6 +91,13 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
 		out := handedOff{Session: full, Program: to, Cwd: cwd}
 		x := c.exporter(st)
 		err = x.AsPi(ctx, full, func(s *coppice.Session, src interop.Source, h interop.Header) error {
+			gone := lost(s)
+			if gone != nil && !force {
+				return fmt.Errorf("%w; --force hands over what is left", gone)
+			}
+			if gone != nil {
+				c.notef("warning: %s", gone)
+			}
 			return c.writeThere(ctx, f.Program, s, x.Entries(src, s.Head().Entry), h, &out)
 		})
 		if err != nil {

@@ -61,6 +61,9 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 		}
 		out := c.array("sessions")
 		for s, err := range st.List(ctx, o) {
+			if s.Missing > 0 {
+				c.notef("warning: %s", lostCommits(s.ID, s.Seq, s.Missing))
+			}
 			switch {
 			case err != nil && c.json:
 				return out.end(err)
@@ -192,14 +195,18 @@ func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
 	if s.Internal {
 		title = "(internal) " + title
 	}
-	if api.Damaged(s) {
+	status := term.Cell{Text: term.Line(s.Status)}
+	if s.Missing > 0 {
+		status = term.Cell{Text: "damaged", Style: term.Red}
+	}
+	if s.Commit == "" {
 		return []term.Cell{
 			{Text: sh.ids.Short(s.ID), Style: term.Yellow},
 			{Text: term.Ago(sh.c.now(), s.Updated)},
 			{},
 			{},
 			{Text: "damaged", Style: term.Red},
-			{Text: "`coppice verify " + sh.ids.Short(s.ID) + "` says what is wrong"},
+			{Text: "`coppice verify " + sh.ids.Short(s.ID) + "` reports what is wrong"},
 			{},
 		}
 	}
@@ -208,7 +215,7 @@ func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
 		{Text: term.Ago(sh.c.now(), s.Updated)},
 		{Text: term.Number(s.Entries)},
 		{Text: term.Size(s.Bytes)},
-		{Text: term.Line(s.Status)},
+		status,
 		{Text: title},
 		{Text: term.Line(term.ShortenHome(s.Cwd, sh.c.home())), Style: term.Dim},
 	}

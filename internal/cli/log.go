@@ -28,6 +28,11 @@ func (c *cli) logCommand() *cobra.Command {
 	return cmd
 }
 
+// logHead is what comes before the commits of a log.
+type logHead struct {
+	Missing uint64 `json:"missing,omitempty"` // the newest commit that was made and is lost; 0 = none is
+}
+
 func (c *cli) log(ctx context.Context, id, from string, limit int) error {
 	t, err := parseTarget(from)
 	if err != nil {
@@ -37,7 +42,7 @@ func (c *cli) log(ctx context.Context, id, from string, limit int) error {
 		return usageError("--limit %d: want 0 or more", limit)
 	}
 	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
-		out := c.array("commits")
+		out := c.arrayAfter(logHead{s.Missing()}, "commits")
 		var list []checkpoint.Commit
 		n := 0
 		for com, err := range s.Log(ctx, t) {

@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/cli/clitest"
 )
 
 // lasting is a store in memory that a command leaves to the next one.
@@ -53,7 +56,7 @@ func TestLostCheckpoint(t *testing.T) {
 			t.Errorf("list: %s is %s, want %s", path, got, want)
 		}
 	}
-	if out, _, _ := call(t, store, "", "list"); !strings.Contains(out, "damaged   `coppice verify lost-1` says what is wrong") {
+	if out, _, _ := call(t, store, "", "list"); !strings.Contains(out, "damaged   `coppice verify lost-1` reports what is wrong") {
 		t.Errorf("the list does not mark it:\n%s", out)
 	}
 	for _, args := range [][]string{{"append", "lost-1"}, {"resume", "lost"}, {"create", "--session", "lost-1"}, {"import", file, "--session", "lost-1"}} {
@@ -76,4 +79,59 @@ func TestLostCheckpoint(t *testing.T) {
 		t.Errorf("the head is %s, and was %s", got, want)
 	}
 	must(t, store, hello, "append", "lost-1")
+}
+
+// Reading a log that lost acknowledged commits shows what is left, and reports what is not.
+func TestLostCommits(t *testing.T) {
+	t.Parallel()
+	store := filepath.Join(t.TempDir(), "store")
+	must(t, store, "", "create", "--session", "s")
+	for range 4 {
+		must(t, store, `{"role":"user","content":"hello"}`, "append", "s")
+	}
+	logs, err := filepath.Glob(filepath.Join(store, "sessions", "s", "transcript", "*.jsonl"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("%v, %v", logs, err)
+	}
+	info, err := os.Stat(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(logs[0], info.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+	const lost = "session s is damaged: commits 2 to 4 were stored and are lost"
+	home := t.TempDir()
+	for _, tt := range []struct {
+		command, json string // json: a path that is in the document, and its value
+		code          int
+	}{
+		{"list", "sessions.0.missing 4", 0},
+		{"resume --terminal none s", "missing 4", 0},
+		{"tree s", "missing 4", 0},
+		{"tree --view s", "missing 4", 0},
+		{"log s", "missing 4", 0},
+		{"show s", "error.code corrupt", 5},
+		{"export s --force -o " + filepath.Join(home, "x.md"), "", 5},
+		{"handoff s pi", "error.code corrupt", 5},
+		{"handoff --force s pi", "session s", 0},
+	} {
+		args := append([]string{"--store", store, "--json"}, strings.Fields(tt.command)...)
+		c, stdout, stderr := with(map[string]string{homeVariable(): home}, "")
+		if code := c.run(t.Context(), args); code != tt.code {
+			t.Errorf("%s: exit code %d, want %d: %s%s", tt.command, code, tt.code, stdout, stderr)
+		}
+		if !strings.Contains(stdout.String()+stderr.String(), lost) {
+			t.Errorf("%s does not report the loss: %s%s", tt.command, stdout, stderr)
+		}
+		if path, want, ok := strings.Cut(tt.json, " "); ok {
+			doc, err := clitest.Decode(stdout.Bytes())
+			if err != nil {
+				t.Fatalf("%s: %v", tt.command, err)
+			}
+			if got := value(t, doc, path); got != want {
+				t.Errorf("%s: %s is %s, want %s", tt.command, path, got, want)
+			}
+		}
+	}
 }

@@ -79,7 +79,7 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 				return end(err)
 			}
 		}
-		return end(nil)
+		return end(lost(s))
 	})
 }
 

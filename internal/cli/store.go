@@ -154,8 +154,28 @@ func (c *cli) withSession(
 		if err != nil {
 			return err
 		}
-		return c.endSession(s, f(st, s))
+		err = f(st, s)
+		if gone := lost(s); gone != nil && err == nil {
+			c.notef("warning: %s", gone)
+		}
+		return c.endSession(s, err)
 	})
+}
+
+// lost returns the error of a session whose newest commits were acknowledged and are not in its log; nil = it has all.
+func lost(s *coppice.Session) error {
+	if s.Missing() == 0 {
+		return nil
+	}
+	return &api.Failure{
+		Code: "corrupt", Hint: "`coppice repair --dry-run " + s.ID() + "` shows what can be repaired",
+		Err: errors.New(lostCommits(s.ID(), s.Head().Seq, s.Missing())),
+	}
+}
+
+// lostCommits reports which commits a session lost: those after the head, up to the newest that was made.
+func lostCommits(id string, head, newest uint64) string {
+	return fmt.Sprintf("session %s is damaged: commits %d to %d were stored and are lost", id, head+1, newest)
 }
 
 // withManager runs f on a manager that has opened a session, by its id or a prefix of it.

@@ -71,7 +71,9 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 			return err
 		}
 		if c.json {
-			return c.treeJSON(t, ro)
+			head := api.TreeHeadOf(t, func(ordinal uint64) bool { return shown(t, ro, ordinal) })
+			head.Missing = s.Missing()
+			return c.treeJSON(t, ro, head)
 		}
 		ends := 0
 		if o.short {
@@ -91,11 +93,16 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 // shows reports whether a drawing has a line.
 func shows(t *transcript.Tree, o rows.Options) bool {
 	for ord := range uint64(t.Len()) {
-		if found(o, ord) && t.Shows(o.Filter, ord) {
+		if shown(t, o, ord) {
 			return true
 		}
 	}
 	return false
+}
+
+// shown reports whether a drawing has an entry.
+func shown(t *transcript.Tree, o rows.Options, ordinal uint64) bool {
+	return found(o, ordinal) && t.Shows(o.Filter, ordinal)
 }
 
 // found reports whether a search found an entry, if there was one.
@@ -114,9 +121,8 @@ func whyEmpty(o treeOptions) string {
 	return "the session has no entries to show"
 }
 
-func (c *cli) treeJSON(t *transcript.Tree, o rows.Options) error {
-	shown := func(ordinal uint64) bool { return found(o, ordinal) && t.Shows(o.Filter, ordinal) }
-	out := c.arrayAfter(api.TreeHeadOf(t, shown), "nodes")
+func (c *cli) treeJSON(t *transcript.Tree, o rows.Options, head api.TreeHead) error {
+	out := c.arrayAfter(head, "nodes")
 	for n := range t.Nodes(o.Filter) {
 		if !found(o, n.Ordinal) {
 			continue
@@ -142,6 +148,7 @@ func (c *cli) rowsJSON(ctx context.Context, s *coppice.Session, t *transcript.Tr
 	if err != nil {
 		return err
 	}
+	head.Missing = s.Missing()
 	out := c.arrayAfter(head, "nodes")
 	for row := range api.Rows(t, r, 0, r.Len()) {
 		if err := out.add(row); err != nil {

@@ -870,6 +870,8 @@ class RowList(_RowList, total=False):
     """of around: the row of the entry, or of its nearest ancestor that has one"""
     headAt: str
     """the nearest ancestor of the head that is in the list, if it is not"""
+    missing: int
+    """number of the newest commit that was made and is lost"""
     selected: str
     """the selected entry, or its nearest ancestor that is shown"""
 
@@ -897,7 +899,7 @@ class _Session(TypedDict):
 
 class Session(_Session, total=False):
     damaged: bool
-    """it cannot be read: only id and updated are known"""
+    """it lost commits (missing), or only id and updated are known"""
     docs: dict[str, Any]
     """in a list over HTTP: the documents that it asks for"""
     first: str
@@ -907,7 +909,7 @@ class Session(_Session, total=False):
     meta: dict[str, str]
     """metadata, as it was set"""
     missing: int
-    """number of the newest commit that was made and is lost; not in a list"""
+    """number of the newest commit that was made and is lost"""
     parent: str
     """the session that started this one"""
     relation: str

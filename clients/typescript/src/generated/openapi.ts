@@ -1168,6 +1168,11 @@ export interface components {
             head: string | null;
             /** @description the nearest ancestor of the head that is in the list, if it is not */
             headAt?: string;
+            /**
+             * Format: int64
+             * @description number of the newest commit that was made and is lost
+             */
+            missing?: number;
             rows: components["schemas"]["Row"][];
             /** @description the selected entry, or its nearest ancestor that is shown */
             selected?: string;
@@ -1190,7 +1195,7 @@ export interface components {
             created: string;
             /** @description the working directory */
             cwd: string;
-            /** @description it cannot be read: only id and updated are known */
+            /** @description it lost commits (missing), or only id and updated are known */
             damaged?: boolean;
             /** @description in a list over HTTP: the documents that it asks for */
             docs?: {
@@ -1214,7 +1219,7 @@ export interface components {
             };
             /**
              * Format: int64
-             * @description number of the newest commit that was made and is lost; not in a list
+             * @description number of the newest commit that was made and is lost
              */
             missing?: number;
             /** @description the session that started this one */
