@@ -122,9 +122,7 @@ func (s *Server) commit(ctx context.Context, in *commitQuery) (answer, error) {
 		return answer{}, err
 	}
 	t.Key, t.Base, t.Writer = q.Key, q.made, q.Writer
-	l := lines{
-		format: interop.Format(in.Format), list: b.Entries.lines, known: b.OnKnownID, salt: q.Key, now: s.o.Now(),
-	}
+	l := lines{format: interop.Format(in.Format), list: b.Entries.lines, known: b.OnKnownID, salt: q.Key}
 	on := func(ctx context.Context, h *coppice.Session) (r coppice.Receipt, err error) {
 		t := t
 		if t.Entries, err = l.entries(ctx, h, t.Entries); err != nil {

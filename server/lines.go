@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"mime"
 	"net/http"
-	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
@@ -51,7 +50,6 @@ type lines struct {
 	list   []json.RawMessage
 	known  string // the rule for what the session has; "" = it is passed over
 	salt   string
-	now    time.Time
 }
 
 // profile returns the rules for the contexts of a new session of the program; "" = the default.
@@ -77,8 +75,9 @@ func (l *lines) entries(
 		l.salt = hex.EncodeToString(random[:])
 	}
 	list, err := importer.Lines(l.format, l.list, importer.LinesOptions{
-		Now: l.now, Salt: l.salt,
+		Salt:  l.salt,
 		After: func(id string) (string, error) { return after(ctx, h, id) },
+		Root:  func(id string) (bool, error) { return isRoot(ctx, h, id) },
 		Tool:  func(call string) (string, error) { return toolOf(ctx, h, call) },
 	})
 	if errors.Is(err, importer.ErrLines) {
@@ -102,8 +101,9 @@ func (l *lines) entries(
 // maxBack bounds the entries before the head among which one that a line names is looked for, to find its results.
 const maxBack = 256
 
-// after returns the entry that an entry which names another one grows from: the last of the results that follow that
-// one on the path to the head, for results are not named; else that one. "" = the session does not have it.
+// after returns the entry that an entry which names another one grows from: the last of the results, and of the entries
+// that are no messages, which follow that one on the path to the head, for lines do not name these; else that one. "" =
+// the session does not have it.
 func after(ctx context.Context, h *coppice.Session, id string) (string, error) {
 	last, n := "", 0
 	for e, err := range h.Path(ctx, "") {
@@ -116,23 +116,47 @@ func after(ctx context.Context, h *coppice.Session, id string) (string, error) {
 			}
 			return last, nil
 		}
-		switch role := rawjson.Text(rawjson.Field(rawjson.Field(e.Raw, "message"), "role")); {
+		switch role := roleOf(e); {
 		case role != "" && role != "toolResult":
 			last = ""
-		case role != "" && last == "":
+		case last == "":
 			last = e.ID
 		}
 	}
+	e, err := entryOf(ctx, h, id)
+	return e.ID, err
+}
+
+// entryOf returns an entry as it was appended, by its whole id; the zero value = the session does not have it.
+func entryOf(ctx context.Context, h *coppice.Session, id string) (e transcript.Entry, err error) {
 	for e, err := range h.Originals(ctx, id) {
-		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted) {
-			return "", nil
+		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted) || err == nil && e.ID != id {
+			return transcript.Entry{}, nil
 		}
-		if err != nil || e.ID != id { // a prefix of another id
-			return "", err
-		}
-		return id, nil
+		return e, err
 	}
-	return "", nil
+	return e, nil
+}
+
+// roleOf returns the role of a message; "" = the entry is none.
+func roleOf(e transcript.Entry) string {
+	return rawjson.Text(rawjson.Field(rawjson.Field(e.Raw, "message"), "role"))
+}
+
+// isRoot reports whether an entry that names none begins a conversation: one after messages does, and not one after
+// what is no message. Of an entry that the session has it reports whether it did.
+func isRoot(ctx context.Context, h *coppice.Session, id string) (bool, error) {
+	e, err := entryOf(ctx, h, id)
+	if err != nil || e.ID != "" {
+		return e.ParentID == "", err
+	}
+	n := 0
+	for e, err := range h.Path(ctx, "") {
+		if n++; err != nil || n > maxBack || roleOf(e) != "" {
+			return true, err
+		}
+	}
+	return n == 0, nil
 }
 
 // toolOf returns the name of the tool of a call in the context; "" = it is not there.

@@ -148,6 +148,38 @@ func TestLinesAreVisible(t *testing.T) {
 	}
 }
 
+// A line that names an earlier one, or none, begins a branch, and a repeat of its commit is equal.
+func TestLinesBranch(t *testing.T) {
+	s := newSite(t, "mem:")
+	line := func(uuid, parent, role string) string {
+		if parent != "null" {
+			parent = `"` + parent + `"`
+		}
+		return `{"type":"` + role + `","uuid":"` + uuid + `","parentUuid":` + parent + `,"message":{"role":"` + role +
+			`","content":"` + uuid + `"}}`
+	}
+	send := func(uuid, parent, role string) {
+		t.Helper()
+		for i := range 2 {
+			body := `{"create":{},"entries":[` + line(uuid, parent, role) + `]}`
+			r := s.do("POST", commits+"?format=claude-code", body, "If-Match: *", "Idempotency-Key: "+uuid)
+			if doc := r.want(t, 200); (doc["repeated"] == true) != (i == 1) {
+				t.Errorf("%s, %d: %s", uuid, i, r.body)
+			}
+		}
+	}
+	send("u1", "null", "user")
+	send("a1", "u1", "assistant")
+	send("u2", "a1", "user")
+	send("u3", "a1", "user")
+	path := func() []string { return s.do("GET", "/v1/sessions/s/entries", "").ids(t, "entries", "id") }
+	wantTexts(t, "from an earlier line", path(), "u1", "a1", "u3")
+	send("u4", "null", "user")
+	wantTexts(t, "from none", path(), "u4")
+	send("u5", "never seen", "user")
+	wantTexts(t, "from one that is not there", path(), "u4", "u5")
+}
+
 // What is no line of the program, or cannot be read, is refused as a whole.
 func TestLinesAreRefused(t *testing.T) {
 	s := newSite(t, "mem:")

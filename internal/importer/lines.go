@@ -20,13 +20,14 @@ import (
 
 // LinesOptions of Lines.
 type LinesOptions struct {
-	Now time.Time
 	// Salt is part of ids that have to be made: equal lines with equal salt have equal ids.
 	Salt string
 	// After returns the entry of the session after which one that names id is: id itself, or the last result that
 	// follows it; "" = the session does not have it. Tool returns the name of the tool of a call in it, "" = not known.
-	// Both return the same when the lines were stored.
+	// Root reports whether the entry id, which names none, begins a conversation. They return the same when the lines
+	// were stored.
 	After func(id string) (string, error)
+	Root  func(id string) (bool, error)
 	Tool  func(call string) (string, error)
 }
 
@@ -65,6 +66,10 @@ func Lines(f interop.Format, lines []json.RawMessage, o LinesOptions) ([]transcr
 	return l.drafts()
 }
 
+// noTime is the time of a line for which there is none: it is stored as of when it is appended, so that a repeat is
+// equal.
+var noTime = time.UnixMilli(1).UTC()
+
 // added is the lines of one call.
 type added struct {
 	o      LinesOptions
@@ -88,7 +93,7 @@ type converted struct {
 // read makes the entries.
 func (l *added) read() (err error) {
 	src := interop.Bytes("lines", bytes.Join(raws(l.lines), []byte("\n")))
-	r, err := formats.Open(src, l.format, interop.Options{Now: l.o.Now})
+	r, err := formats.Open(src, l.format, interop.Options{Now: noTime})
 	if err != nil {
 		return err
 	}
@@ -267,32 +272,29 @@ func (l *added) draft(c *converted) (d transcript.Draft, err error) {
 		if err != nil {
 			return d, err
 		}
+		if string(rawjson.Field(message, "timestamp")) == strconv.FormatInt(noTime.UnixMilli(), 10) {
+			message = rawjson.WithField(message, "timestamp", nil)
+		}
 		rest = append(member(nil, "message", message), rest...)
 	}
 	rest = l.withOriginal(rest, c.lines)
-	if len(c.stamp) == 0 {
-		c.stamp = rawjson.AppendString(nil, l.o.Now.UTC().Format("2006-01-02T15:04:05.000Z"))
-	}
-	if parent != "" || root {
-		var up []byte
-		if parent != "" {
-			up = rawjson.AppendString(nil, parent)
+	at, err := time.Parse(time.RFC3339Nano, rawjson.Text(c.stamp))
+	if timed := err == nil && !at.Equal(noTime); root {
+		if !timed {
+			c.stamp = rawjson.AppendString(nil, noTime.Format(time.RFC3339Nano))
 		}
 		raw := rawjson.AppendString([]byte(`{"type":`), c.typ)
 		raw = rawjson.AppendString(append(raw, `,"id":`...), id)
-		raw = append(append(raw, `,"parentId":`...), rawjson.OrNull(up)...)
-		raw = append(append(raw, `,"timestamp":`...), c.stamp...)
+		raw = append(append(raw, `,"parentId":null,"timestamp":`...), c.stamp...)
 		return transcript.Draft{Raw: append(append(raw, rest...), '}')}, nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, rawjson.Text(c.stamp))
-	if err != nil {
-		at = l.o.Now
+	} else if !timed {
+		at = time.Time{}
 	}
 	body := []byte("{}")
 	if len(rest) > 0 {
 		body = append(append([]byte{'{'}, rest[1:]...), '}')
 	}
-	return transcript.Draft{Type: c.typ, ID: id, Time: at, Body: body}, nil
+	return transcript.Draft{Type: c.typ, ID: id, Parent: parent, Time: at, Body: body}, nil
 }
 
 // above returns the parent of an entry for which the lines have none: the line that its own names, if the session has
@@ -314,7 +316,11 @@ func (l *added) above(c *converted) (parent string, root bool, err error) {
 		return parent, false, err
 	}
 	typ := rawjson.Text(rawjson.Field(line, "type"))
-	return "", string(named) == "null" && (typ == "user" || typ == "assistant"), nil
+	if string(named) != "null" || typ != "user" && typ != "assistant" {
+		return "", false, nil
+	}
+	root, err = l.o.Root(c.id)
+	return "", root, err
 }
 
 // renamed returns an id as it is stored: one that a reader made is that of a line of these lines alone.
