@@ -13,7 +13,7 @@ import (
 // writer makes commits of what is known of them.
 type writer struct {
 	*repair
-	made  *made
+	made  *remake
 	known map[string]int64 // ordinals of entries by id
 	ids   map[int64]string // and the other way
 	ups   map[int64]int64  // parents by ordinal
@@ -22,7 +22,7 @@ type writer struct {
 
 // commit makes one commit; after is its id, where the commit after it names that.
 func (w *writer) commit(c *Commit, after string) error {
-	st := w.made.state()
+	st := w.made.st
 	rec := checkpoint.Record{
 		Reason: reason, Writer: w.cfg.Writer, Branch: st.Summary.Branch, Head: st.Summary.Entry,
 		HeadOrd: st.HeadOrd,
@@ -81,7 +81,7 @@ func changesNothing(reason string) bool {
 // tells, and else that the head is its last entry that is not lost and that grows from the head before: the head may
 // have moved elsewhere, to a branch whose name is lost.
 func (w *writer) guess(rec *checkpoint.Record, c *Commit, after string) error {
-	id, now, err := newID(w.cfg)
+	id, now, err := w.repair.store.LineID()
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (w *writer) entries(c *Commit, head int64) (raws [][]byte, parents []int64,
 // else the one that the entry after it names as its parent, where nothing else has it.
 func (w *writer) lostEntry(c *Commit, i int, parent int64) error {
 	e := &c.Entries[i]
-	id, now, err := newID(w.cfg)
+	id, now, err := w.repair.store.LineID()
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 
@@ -156,7 +155,7 @@ func (r *repair) beside(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+			return err
 		}
 		_, packed, err := codec.DecodeIndex(p)
 		if err != nil {
@@ -188,11 +187,11 @@ func (r *repair) beside(ctx context.Context) error {
 func (r *repair) contents(ctx context.Context, p *check.Part) (segment.Contents, error) {
 	raw, _, err := check.ReadSegment(ctx, r.cfg.Backend, r.cfg.Session, p.Seg)
 	if err != nil {
-		return segment.Contents{}, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return segment.Contents{}, err
 	}
 	c, err := segment.Read(raw, p.Seg)
 	if err != nil {
-		return segment.Contents{}, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return segment.Contents{}, err
 	}
 	return c, nil
 }
@@ -305,7 +304,7 @@ func (r *repair) stray(ctx context.Context, seg layout.Segment) error {
 		if check.Unreadable(err) {
 			return nil
 		}
-		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return err
 	}
 	o, err := segment.ParseOpening(raw, seg.First == 0)
 	if err != nil || o.Prelude.Session != r.cfg.Session {

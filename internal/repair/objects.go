@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 
@@ -66,7 +65,7 @@ func (r *repair) objects(ctx context.Context) error {
 		return nil
 	}
 	if err := r.record(ctx, gone); err != nil {
-		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return err
 	}
 	return r.remove(ctx, remove)
 }
@@ -80,7 +79,7 @@ func (r *repair) give(ctx context.Context, name string, p *check.Problem) (loss,
 		r.note(check.Lost, p.Object, "%s; it is recorded as lost", p.Detail)
 		return l, nil
 	case err != nil:
-		return l, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return l, err
 	}
 	l.torn = "-"
 	if !r.dry {
@@ -112,11 +111,11 @@ func (r *repair) image(ctx context.Context, sum string, how check.Kind) (bool, e
 			err = r.aside(ctx, layout.Segment{Epoch: r.s.Epoch}, old)
 		}
 		if err != nil {
-			return false, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+			return false, err
 		}
 	}
 	if _, err := r.cfg.Backend.Put(ctx, key, data, cond); err != nil {
-		return false, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return false, err
 	}
 	r.wrote(len(data))
 	return true, nil
@@ -158,7 +157,7 @@ func (r *repair) record(ctx context.Context, gone []loss) (err error) {
 	head := journal.PlaceOf(j.State())
 	step := &journal.Step{Reason: reason, Head: &head}
 	for _, l := range gone {
-		id, now, err := newID(r.cfg)
+		id, now, err := r.store.LineID()
 		if err != nil {
 			return err
 		}
@@ -176,7 +175,7 @@ func (r *repair) record(ctx context.Context, gone []loss) (err error) {
 func (r *repair) remove(ctx context.Context, keys []string) error {
 	for _, key := range keys {
 		if err := r.cfg.Backend.Delete(ctx, key); err != nil {
-			return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+			return err
 		}
 		r.rep.Removed++
 	}

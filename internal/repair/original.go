@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"os"
 	"slices"
 
 	"github.com/coppice-go/coppice/internal/check"
-	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
@@ -101,19 +99,18 @@ func (r *repair) candidates() []string {
 func (r *repair) readOriginal(ctx context.Context, sum string) (file Imported, err error) {
 	tmp, err := os.CreateTemp("", "coppice-repair-")
 	if err != nil {
-		return nil, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.Remove(tmp.Name())) }()
-	objects, _ := journal.Tools(r.cfg)
-	werr := objects.WriteOriginal(ctx, sum, tmp)
+	werr := r.store.WriteOriginal(ctx, sum, tmp)
 	if err := tmp.Close(); err != nil {
-		return nil, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return nil, err
 	}
 	switch {
 	case check.Unreadable(werr):
 		return nil, nil
 	case werr != nil:
-		return nil, fmt.Errorf("repair session %s: %w", r.cfg.Session, werr)
+		return nil, werr
 	}
 	open := func() (io.ReadCloser, error) { return os.Open(tmp.Name()) }
 	file, rerr := r.again(open, func(sum string, data []byte) error {
@@ -141,11 +138,11 @@ func (r *repair) fitsLog(ctx context.Context, file Imported) (bool, error) {
 		}
 		raw, _, err := check.ReadSegment(ctx, r.cfg.Backend, r.cfg.Session, p.Seg)
 		if err != nil {
-			return false, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+			return false, err
 		}
 		c, err := segment.Read(raw, p.Seg)
 		if err != nil {
-			return false, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+			return false, err
 		}
 		k := int(p.First - p.Seq)
 		for _, l := range c.Lines {

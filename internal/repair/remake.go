@@ -6,41 +6,18 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"time"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/check"
-	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-// made is a part that was made anew, and what it lacks.
-type made struct {
-	*remake
-	total, entries, commits, documents int
-}
-
-func (m *made) lost() int { return m.entries + m.commits + m.documents }
-
-func (m *made) told() string {
-	return fmt.Sprintf("%d lines, of them %d entries and %d commit lines lost, and the documents of %d commits",
-		m.total, m.entries, m.commits, m.documents)
-}
-
-func newID(cfg journal.Config) (string, time.Time, error) {
-	now := cfg.Now().UTC().Truncate(time.Millisecond)
-	id, err := transcript.NewID(now, cfg.Rand)
-	return id, now, err
-}
 
 // part goes over one intact segment, which is taken as it is, or over damaged ones beside each other, for
 // which one is made.
@@ -187,17 +164,17 @@ func (r *repair) standIn(ctx context.Context, d *Damaged, object, follower strin
 	if m.lost() > 0 {
 		kind = check.Lost
 	}
-	r.note(kind, object, "entries %d to %d: %s; %s stands in its place", d.First, int64(m.state().Next)-1, m.told(),
-		m.segment().Name())
+	r.note(kind, object, "entries %d to %d: %s; %s stands in its place", d.First, int64(m.st.Next)-1, m.told(),
+		m.name.Name())
 	m.follows(r.last, r.lastN)
-	r.see(m.state().Tail)
-	r.before, r.last = m.state(), m.segment().Name()
+	r.see(m.st.Tail)
+	r.before, r.last = m.st, m.name.Name()
 	if r.dry {
 		return nil
 	}
 	ref, err := m.seal(ctx)
 	if err != nil {
-		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return err
 	}
 	r.refs, r.lastN = append(r.refs, ref), ref.RawBytes
 	r.wrote(int(ref.Bytes))
@@ -214,12 +191,12 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	raw := obj
 	if sealed {
 		if raw, _, err = codec.DecodeSegment(obj, check.MaxRaw); err != nil {
-			return fmt.Errorf("repair session %s: %w", id, err)
+			return err
 		}
 	}
 	c, err := segment.Read(raw, p.Seg)
 	if err != nil {
-		return fmt.Errorf("repair session %s: %w", id, err)
+		return err
 	}
 	if c.Opening.Header != nil {
 		r.header = c.Opening.Header
@@ -237,24 +214,24 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 		return nil // it was just begun
 	}
 	if r.before, err = after(r.cfg, p.Seg, raw[:c.End]); err != nil {
-		return fmt.Errorf("repair session %s: %w", id, err)
+		return err
 	}
 	r.last, r.lastN = p.Seg.Name(), int64(c.End)
 	ref := p.Ref
 	if !sealed && !r.dry {
 		var body []byte
 		if body, ref, err = segment.Seal(p.Seg, c.Opening.Lines, c.Lines, c.Opening.Prelude.FirstSeq); err != nil {
-			return fmt.Errorf("repair session %s: %w", id, err)
+			return err
 		}
 		_, err = r.cfg.Backend.Put(ctx, p.Seg.SealedKey(id), body, backend.IfAbsent())
 		if err != nil && !errors.Is(err, backend.ErrPrecondition) {
-			return fmt.Errorf("repair session %s: %w", id, err)
+			return err
 		}
 		r.wrote(len(body))
 	}
 	if sealed && p.Plain {
 		if ref, err = r.sealedBefore(ctx, p, obj, raw, &c); err != nil {
-			return fmt.Errorf("repair session %s: %w", id, err)
+			return err
 		}
 	}
 	r.refs = append(r.refs, ref)
@@ -285,7 +262,7 @@ func (r *repair) sealedBefore(
 
 // remake makes the commits of a damaged part anew. follower is the id of its last commit, where the segment
 // after it names that.
-func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made, error) {
+func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*remake, error) {
 	commits, err := r.recall(ctx, d)
 	if err != nil {
 		return nil, err
@@ -303,15 +280,14 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made
 	if r.rules != (state.Rules{}) {
 		cfg.Profile, cfg.MaxBytes = r.rules.Profile, r.rules.MaxBytes
 	}
-	rm, err := begin(cfg, r.before, r.header, d.First, d.Seq, r.epoch)
+	m, err := r.begin(cfg, d.First, d.Seq)
 	if err != nil {
 		return nil, err
 	}
-	m := &made{remake: rm}
 	w := writer{
 		repair: r, made: m, known: map[string]int64{}, ids: map[int64]string{}, ups: map[int64]int64{}, exact: true,
 	}
-	if st := m.state(); st.HeadOrd >= 0 {
+	if st := m.st; st.HeadOrd >= 0 {
 		w.known[st.Summary.Entry], w.ids[st.HeadOrd] = st.HeadOrd, st.Summary.Entry
 	}
 	if err := r.parentsBefore(ctx, d.First, commits, w.known); err != nil {
@@ -326,7 +302,7 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made
 			}
 		}
 		if err := w.commit(&commits[i], after); err != nil {
-			return nil, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+			return nil, err
 		}
 	}
 	return m, nil
@@ -378,7 +354,7 @@ func (r *repair) form(ctx context.Context, seg layout.Segment, sealed bool) (p [
 		return nil, "", nil
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return nil, "", err
 	}
 	return p, key, nil
 }
@@ -481,12 +457,4 @@ func (r *repair) follower(ctx context.Context, p *check.Part) string {
 		return id
 	}
 	return ""
-}
-
-func random(r io.Reader) (string, error) {
-	var b [8]byte
-	if _, err := io.ReadFull(r, b[:]); err != nil {
-		return "", fmt.Errorf("read randomness: %w", err)
-	}
-	return hex.EncodeToString(b[:]), nil
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
@@ -69,9 +70,13 @@ func one(ctx context.Context, cfg journal.Config, again Reread, dry bool) (check
 		}
 		cfg.Since = s.Since
 		r := &repair{cfg: cfg, s: s, dry: dry, rep: rep, again: again, bad: s.Bad()}
+		r.store, r.past = journal.Tools(cfg)
 		err = errors.Join(r.round(ctx), r.close())
-		if rep = r.rep; err != nil || dry || !r.worked {
-			return rep, err
+		if rep = r.rep; err != nil {
+			return rep, fmt.Errorf("repair session %s: %w", cfg.Session, err)
+		}
+		if dry || !r.worked {
+			return rep, nil
 		}
 		now, err := check.Verify(ctx, cfg, true)
 		if err != nil {
@@ -130,7 +135,7 @@ func (r *repair) runs(ctx context.Context) error {
 		return nil
 	}
 	if err := journal.Reindex(ctx, r.cfg); err != nil {
-		return fmt.Errorf("repair session %s: the id index: %w", r.cfg.Session, err)
+		return fmt.Errorf("the id index: %w", err)
 	}
 	return nil
 }
@@ -146,6 +151,8 @@ func (r *repair) close() error {
 // repair is one run on one session.
 type repair struct {
 	cfg    journal.Config
+	store  *store.Store
+	past   *store.History
 	s      *check.Survey
 	dry    bool
 	worked bool // there was something to repair
@@ -231,7 +238,7 @@ func (r *repair) touch(ctx context.Context) error {
 
 // aside keeps bytes that are about to leave their place.
 func (r *repair) aside(ctx context.Context, seg layout.Segment, p []byte) error {
-	rnd, err := random(r.cfg.Rand)
+	rnd, err := r.store.Random()
 	if err != nil {
 		return err
 	}
@@ -240,7 +247,7 @@ func (r *repair) aside(ctx context.Context, seg layout.Segment, p []byte) error 
 	}
 	key := layout.TornKey(r.cfg.Session, seg, 0, rnd)
 	if _, err := r.cfg.Backend.Put(ctx, key, p, backend.IfAbsent()); err != nil {
-		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return err
 	}
 	r.wrote(len(p))
 	r.torn = strings.TrimPrefix(key, layout.SessionPrefix(r.cfg.Session))
@@ -298,10 +305,10 @@ func (r *repair) fence(ctx context.Context, parts []check.Part) error {
 			err = r.newest(ctx, p, raw)
 		}
 		if err == nil {
-			err = fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())
+			err = r.closeWith(ctx, p.Seg, p.Key, int64(len(raw)))
 		}
 		if err != nil {
-			return fmt.Errorf("repair session %s: close %s: %w", r.cfg.Session, p.Seg.Name(), err)
+			return fmt.Errorf("close %s: %w", p.Seg.Name(), err)
 		}
 		return nil
 	}
@@ -337,23 +344,23 @@ func (r *repair) finish(ctx context.Context) error {
 		return err
 	}
 	key := layout.CheckpointKey(r.cfg.Session)
-	r.note(check.Rebuilt, key, "written anew: commit %d, entry %s on branch %s", end.state().Summary.Seq,
-		end.state().Summary.Entry, end.state().Summary.Branch)
+	r.note(check.Rebuilt, key, "written anew: commit %d, entry %s on branch %s", end.st.Summary.Seq,
+		end.st.Summary.Entry, end.st.Summary.Branch)
 	if r.dry {
 		return nil
 	}
-	m, err := remap(ctx, r.cfg, r.refs, r.epoch)
+	m, err := r.remap(ctx)
 	if err != nil {
-		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return err
 	}
 	end.follows(r.last, r.lastN)
 	if err := end.install(ctx, m, r.s.Version, r.s.Raw != nil); err != nil {
-		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return err
 	}
 	r.rep.Objects++
 	for _, key := range r.gone {
 		if err := r.cfg.Backend.Delete(ctx, key); err != nil {
-			return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+			return err
 		}
 		r.rep.Removed++
 	}
@@ -392,18 +399,18 @@ func (r *repair) end(ctx context.Context) (*remake, error) {
 		r.note(check.Lost, layout.CheckpointKey(r.cfg.Session), "of the unsealed end, entries %d to %d: %s", d.First,
 			int64(d.End)-1, m.told())
 	}
-	r.see(m.state().Tail)
+	r.see(m.st.Tail)
 	for _, o := range append(r.s.Snapshots[:len(r.s.Snapshots):len(r.s.Snapshots)], r.s.Object) {
 		if o != nil {
 			m.adopt(r.asLogged(o))
 		}
 	}
-	return m.remake, r.closing(ctx, m)
+	return m, r.closing(ctx, m)
 }
 
 // closing adds the commit that says that there was a repair.
-func (r *repair) closing(ctx context.Context, m *made) error {
-	st := m.state()
+func (r *repair) closing(ctx context.Context, m *remake) error {
+	st := m.st
 	rec := checkpoint.Record{
 		Reason: reason, Writer: r.cfg.Writer, Epoch: r.epoch, Head: st.Summary.Entry, HeadOrd: st.HeadOrd,
 		Branch: st.Summary.Branch, Claim: true, Torn: r.torn,
@@ -417,7 +424,7 @@ func (r *repair) closing(ctx context.Context, m *made) error {
 	var entries [][]byte
 	var parents []int64
 	if o := r.s.Object; o == nil && !r.s.Disk {
-		id, now, err := newID(r.cfg)
+		id, now, err := r.store.LineID()
 		if err != nil {
 			return err
 		}
@@ -431,7 +438,7 @@ func (r *repair) closing(ctx context.Context, m *made) error {
 			"if anything was, is recorded as lost", st.Summary.Seq)
 	}
 	var err error
-	if rec.ID, rec.Time, err = newID(r.cfg); err != nil {
+	if rec.ID, rec.Time, err = r.store.LineID(); err != nil {
 		return err
 	}
 	_, err = m.commit(rec, entries, parents)

@@ -29,6 +29,15 @@ type remake struct {
 	pre  checkpoint.Prelude
 	head []byte // the session header line; nil = not the first segment
 	from uint64 // seq of its first commit
+
+	total, entries, commits, documents int // lines, and what of them is lost
+}
+
+func (r *remake) lost() int { return r.entries + r.commits + r.documents }
+
+func (r *remake) told() string {
+	return fmt.Sprintf("%d lines, of them %d entries and %d commit lines lost, and the documents of %d commits",
+		r.total, r.entries, r.commits, r.documents)
 }
 
 // after returns the state after the intact commits of a segment, of which the sealed segments before are not a part.
@@ -46,15 +55,14 @@ func after(cfg journal.Config, seg layout.Segment, raw []byte) (*state.State, er
 	return st, nil
 }
 
-// begin starts to write the part that begins with ordinal first and commit seq. before is the state at that place;
-// nil: the session begins there, with the header line.
-func begin(cfg journal.Config, before *state.State, header []byte, first, seq, epoch uint64) (*remake, error) {
-	r := &remake{cfg: cfg, from: seq}
-	r.store, r.past = journal.Tools(cfg)
+// begin starts to write the part that begins with ordinal first and commit seq. If no state is known at that place, the
+// session begins there, with the header line.
+func (r *repair) begin(cfg journal.Config, first, seq uint64) (*remake, error) {
+	m, header := &remake{cfg: cfg, from: seq, store: r.store, past: r.past}, r.header
 	st := state.Genesis{Header: header}.State(cfg.Session, cfg.Profile, cfg.MaxBytes)
 	st.Since = cfg.Since
-	if before != nil {
-		next := *before
+	if r.before != nil {
+		next := *r.before
 		if st = &next; len(st.Header) == 0 { // only the first segment has it
 			st.Begins(header)
 		}
@@ -70,13 +78,13 @@ func begin(cfg journal.Config, before *state.State, header []byte, first, seq, e
 	if err != nil {
 		return nil, err
 	}
-	r.name = layout.Segment{First: first, Epoch: epoch, Rnd: rnd}
-	r.pre = checkpoint.Prelude{
-		ID: id, Time: now, Session: cfg.Session, First: first, FirstSeq: seq, Epoch: epoch, Key: st.Key,
+	m.name = layout.Segment{First: first, Epoch: r.epoch, Rnd: rnd}
+	m.pre = checkpoint.Prelude{
+		ID: id, Time: now, Session: cfg.Session, First: first, FirstSeq: seq, Epoch: r.epoch, Key: st.Key,
 		PrevSelf: st.Self,
 	}
 	if first == 0 {
-		r.head, r.pre.PrevSelf = header, 0
+		m.head, m.pre.PrevSelf = header, 0
 		st.Self = segment.GenesisSelf(header)
 	}
 	st.Next, st.Opening, st.Tail, st.TailBytes, st.Plain, st.Segments = first, true, nil, 0, nil,
@@ -87,18 +95,12 @@ func begin(cfg journal.Config, before *state.State, header []byte, first, seq, e
 			st.Summary.Commit = id
 		}
 	}
-	r.st = st
-	return r, nil
+	m.st = st
+	return m, nil
 }
 
 // follows names the segment before, by which readers find earlier commits.
 func (r *remake) follows(name string, bytes int64) { r.pre.PrevName, r.pre.PrevBytes = name, bytes }
-
-// state returns the session after the commits so far.
-func (r *remake) state() *state.State { return r.st }
-
-// segment returns the name of the segment that seal writes.
-func (r *remake) segment() layout.Segment { return r.name }
 
 // commit writes one commit: parents are the ordinals of the entries' parents (-1 = a root), rec holds the rest. Seq,
 // parent and checksums are computed. The document is Doc, or Patch applied to the one before where that fits, else the
@@ -191,16 +193,15 @@ func (r *remake) seal(ctx context.Context) (codec.Ref, error) {
 	return c.Ref, err
 }
 
-// remap returns the segment map over references in order, and writes the index objects that it needs.
-func remap(ctx context.Context, cfg journal.Config, refs []codec.Ref, epoch uint64) (checkpoint.SegmentMap, error) {
-	_, past := journal.Tools(cfg)
-	st := &state.State{Since: cfg.Since}
-	for _, ref := range refs {
+// remap returns the segment map over the sealed segments in order, and writes the index objects that it needs.
+func (r *repair) remap(ctx context.Context) (checkpoint.SegmentMap, error) {
+	st := &state.State{Since: r.cfg.Since}
+	for _, ref := range r.refs {
 		if err := st.Segments.Append(ref); err != nil {
 			return st.Segments, err
 		}
 		for level, due, ok := st.Foldable(); ok; level, due, ok = st.Foldable() {
-			c, err := past.Fold(ctx, level, due, epoch)
+			c, err := r.past.Fold(ctx, level, due, r.epoch)
 			if err != nil {
 				return checkpoint.SegmentMap{}, err
 			}
@@ -262,27 +263,26 @@ func (r *remake) install(ctx context.Context, m checkpoint.SegmentMap, was backe
 	return err
 }
 
-// fence closes a damaged active segment of size bytes: it appends a line that is no commit and promises that more bytes
-// than those were durable. So a writer that had the segment open meets damage, and not a torn tail that it would cut
-// off.
-func fence(ctx context.Context, cfg journal.Config, seg layout.Segment, key uint64, size int64, next string) error {
-	a, ok := cfg.Backend.(backend.Appender)
+// closeWith closes a damaged active segment of size bytes: it appends a line that is no commit and promises that more
+// bytes than those were durable. So a writer that had the segment open meets damage, and not a torn tail that it would
+// cut off.
+func (r *repair) closeWith(ctx context.Context, seg layout.Segment, key uint64, size int64) error {
+	a, ok := r.cfg.Backend.(backend.Appender)
 	if !ok {
 		return fmt.Errorf("fence %s: %w", seg.Name(), backend.ErrPrecondition)
 	}
-	own, _ := journal.Tools(cfg)
-	id, now, err := own.LineID()
+	id, now, err := r.store.LineID()
 	if err != nil {
 		return err
 	}
 	rec := checkpoint.Record{
-		ID: id, Time: now, Writer: cfg.Writer, Reason: "repair", HeadOrd: -1, Branch: "main", Next: next,
+		ID: id, Time: now, Writer: r.cfg.Writer, Reason: reason, HeadOrd: -1, Branch: "main", Next: seg.Name(),
 		Synced: size + 1, Seq: 1 << 62,
 	}
 	line, _, err := rec.AppendLine([]byte("\n"), key, ^uint32(0), []byte("fence"))
 	if err != nil {
 		return err
 	}
-	_, err = a.Append(ctx, seg.PlainKey(cfg.Session), size, append(line, '\n'))
+	_, err = a.Append(ctx, seg.PlainKey(r.cfg.Session), size, append(line, '\n'))
 	return err
 }

@@ -342,7 +342,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "repair-without-fence", broken: "a repair on a disk does not close the active segment",
-		edits: []edit{{repairGo, "\t\t\terr = fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())\n", "\t\t\terr = nil\n"}},
+		edits: []edit{{repairGo, "\t\t\terr = r.closeWith(ctx, p.Seg, p.Key, int64(len(raw)))\n", "\t\t\terr = nil\n"}},
 		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/append",
 		want: "commits to which the log does not lead",
 	},
