@@ -40,10 +40,8 @@ func Labels(ctx context.Context, s *coppice.Session) ([]Label, error) {
 		return nil, err
 	}
 	var ids []string
-	for n := range t.Nodes(transcript.FilterAll) {
-		if n.Type == "label" {
-			ids = append(ids, n.ID)
-		}
+	for ord := range t.Labels {
+		ids = append(ids, t.ID(ord))
 	}
 	if len(ids) == 0 {
 		return nil, nil

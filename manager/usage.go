@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -98,6 +99,12 @@ type ledger struct {
 	entries int
 	list    []response
 	at      map[uint64]int
+	models  map[string]string // each name once
+}
+
+// clone returns a copy that can be added to.
+func (l *ledger) clone() *ledger {
+	return &ledger{entries: l.entries, list: slices.Clone(l.list), at: maps.Clone(l.at), models: maps.Clone(l.models)}
 }
 
 // readLedger reads entries. With an error it returns those before.
@@ -122,6 +129,14 @@ func (l *ledger) read(e transcript.Entry) {
 
 // add takes what an entry reports of a response.
 func (l *ledger) add(r response) {
+	if name, ok := l.models[r.model]; ok {
+		r.model = name
+	} else {
+		if l.models == nil {
+			l.models = map[string]string{}
+		}
+		l.models[r.model] = r.model
+	}
 	i, ok := l.at[r.key]
 	if !ok {
 		if l.at == nil {
@@ -183,11 +198,7 @@ func (l *ledger) own(key uint64, inherited inheritance) (own Usage) {
 // totals sums up.
 func (l *ledger) totals(inherited inheritance) UsageTotals {
 	t := UsageTotals{Entries: l.entries, Models: map[string]Usage{}, Days: map[string]Usage{}}
-	sum := func(in map[string]Usage, key string, u Usage) {
-		s := in[key]
-		s.Add(u)
-		in[key] = s
-	}
+	models, days := map[string]*Usage{}, map[int64]*Usage{} // days since 1970
 	for _, r := range l.list {
 		own, copied := r.parts(inherited)
 		t.Inherited.Add(copied)
@@ -195,12 +206,33 @@ func (l *ledger) totals(inherited inheritance) UsageTotals {
 			continue
 		}
 		t.Add(own)
-		sum(t.Models, r.model, own)
+		addTo(models, r.model, own)
 		if !r.time.IsZero() {
-			sum(t.Days, r.time.UTC().Format(time.DateOnly), own)
+			day := r.time.Unix() / secondsOfDay
+			if r.time.Unix() < day*secondsOfDay {
+				day-- // before 1970
+			}
+			addTo(days, day, own)
 		}
 	}
+	for name, u := range models {
+		t.Models[name] = *u
+	}
+	for day, u := range days {
+		t.Days[time.Unix(day*secondsOfDay, 0).UTC().Format(time.DateOnly)] = *u
+	}
 	return t
+}
+
+const secondsOfDay = 24 * 60 * 60
+
+func addTo[K comparable](sums map[K]*Usage, key K, u Usage) {
+	sum := sums[key]
+	if sum == nil {
+		sum = &Usage{}
+		sums[key] = sum
+	}
+	sum.Add(u)
 }
 
 // usageBearer returns what may have a usage of its own: an entry, the message in it, or what an export made a custom

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"path"
@@ -23,6 +24,7 @@ import (
 const (
 	maxCachedUsages    = 4096    // sessions
 	maxCachedResponses = 1 << 17 // of all of them, about 200 bytes each
+	maxOneUsage        = 1 << 20 // of the one session that may have more
 	maxOrigins         = 256
 )
 
@@ -61,16 +63,53 @@ type origin struct {
 // Session returns the usage of all branches of a session: what was spent, without regard to amendments. It reads every
 // entry of it, and of the sessions that it may hold copies of, unless the cache has them.
 func (r *UsageReader) Session(ctx context.Context, s *coppice.Session) (UsageTotals, error) {
-	key, commit := cacheKey{r.st, s.ID()}, s.Head().Commit
-	l := r.cache.get(key, commit)
-	if l == nil {
-		var err error
-		if l, err = readLedger(s.Originals(coppice.ImageRefs(ctx))); err != nil {
-			return UsageTotals{}, err
-		}
-		r.cache.put(key, commit, l)
+	l, err := r.read(ctx, s)
+	if err != nil {
+		return UsageTotals{}, err
 	}
 	return r.totals(ctx, s, l)
+}
+
+// read returns the responses of a session, and keeps them. Of one that has gone on since it reads the rest alone.
+func (r *UsageReader) read(ctx context.Context, s *coppice.Session) (*ledger, error) {
+	key, head := cacheKey{r.st, s.ID()}, s.Head()
+	was := r.cache.last(key)
+	if was.ledger != nil && was.commit == head.Commit {
+		return was.ledger, nil
+	}
+	l, err := was.grown(ctx, s, head)
+	if l == nil && err == nil {
+		l, err = readLedger(s.Originals(coppice.ImageRefs(ctx)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.cache.put(key, cachedUsage{head.Commit, head.Seq, l})
+	return l, nil
+}
+
+// grown returns what was kept, with the commits since; nil = nothing was kept, or of another history of the session.
+func (c cachedUsage) grown(ctx context.Context, s *coppice.Session, head checkpoint.Head) (*ledger, error) {
+	if c.ledger == nil || c.seq == 0 || head.Seq <= c.seq {
+		return nil, nil
+	}
+	l := c.clone()
+	for change, err := range s.Watch(coppice.ImageRefs(ctx), c.seq-1) {
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("sum the usage: %w", err)
+		case change.Commit.Seq == c.seq && change.Commit.Commit != c.commit:
+			return nil, nil
+		case change.Commit.Seq > c.seq:
+			for _, e := range change.Entries {
+				l.read(e)
+			}
+		}
+		if change.Commit.Seq >= head.Seq {
+			return l, nil
+		}
+	}
+	return nil, context.Cause(ctx)
 }
 
 // Path returns the usage of some entries of a session, as those of a path. Of each response of other sessions that
@@ -147,16 +186,17 @@ func (r *UsageReader) inherited(
 
 // ledgerOf returns the responses of a session: none of one that cannot be read, whose usage is not known.
 func (r *UsageReader) ledgerOf(ctx context.Context, o *origin) (*ledger, error) {
-	key := cacheKey{r.st, o.ID}
-	if l := cmp.Or(o.ledger, r.cache.get(key, o.Commit)); l != nil {
-		return l, nil
+	if o.ledger != nil {
+		return o.ledger, nil
+	}
+	if was := r.cache.last(cacheKey{r.st, o.ID}); was.ledger != nil && was.commit == o.Commit {
+		return was.ledger, nil
 	}
 	s, err := r.st.Open(ctx, o.ID, &coppice.SessionOptions{ReadOnly: true})
 	var l *ledger
 	if err == nil {
 		defer func() { _ = s.Close() }() // nothing was written
-		if l, err = readLedger(s.Originals(coppice.ImageRefs(ctx))); err == nil {
-			r.cache.put(key, o.Commit, l)
+		if l, err = r.read(ctx, s); err == nil {
 			return l, nil
 		}
 	}
@@ -307,12 +347,13 @@ func sessionOf(parent string) string {
 	return name[strings.LastIndexByte(name, '_')+1:]
 }
 
-// UsageCache keeps the responses of sessions, for UsageReaders: of at most 4,096 sessions, and 131,072 in all. The zero
-// value is ready. Safe for concurrent use.
+// UsageCache keeps the responses of sessions, for UsageReaders: of at most 4,096 sessions, and 131,072 in all, and
+// of one more that has up to 1,048,576. The zero value is ready. Safe for concurrent use.
 type UsageCache struct {
 	mu        sync.Mutex
 	of        map[cacheKey]cachedUsage
-	responses int
+	responses int      // of all but the large one
+	large     cacheKey // there is one at a time
 }
 
 type cacheKey struct {
@@ -323,24 +364,23 @@ type cacheKey struct {
 // cachedUsage is what is kept of a session at a commit.
 type cachedUsage struct {
 	commit string
+	seq    uint64
 	*ledger
 }
 
-// get returns the responses of a session at a commit, not to be changed; nil = they are not kept.
-func (c *UsageCache) get(key cacheKey, commit string) *ledger {
+// last returns the responses of a session at the commit where they were read, not to be changed; the zero value = they
+// are not kept.
+func (c *UsageCache) last(key cacheKey) cachedUsage {
 	if c == nil {
-		return nil
+		return cachedUsage{}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if is, ok := c.of[key]; ok && is.commit == commit {
-		return is.ledger
-	}
-	return nil
+	return c.of[key]
 }
 
-func (c *UsageCache) put(key cacheKey, commit string, l *ledger) {
-	if c == nil || len(l.list) > maxCachedResponses {
+func (c *UsageCache) put(key cacheKey, is cachedUsage) {
+	if c == nil || len(is.list) > maxOneUsage {
 		return
 	}
 	c.mu.Lock()
@@ -349,15 +389,25 @@ func (c *UsageCache) put(key cacheKey, commit string, l *ledger) {
 		c.of = map[cacheKey]cachedUsage{}
 	}
 	c.drop(key)
-	for old := range c.of { // any: what is dropped is read again when it is asked for
-		if len(c.of) < maxCachedUsages && c.responses+len(l.list) <= maxCachedResponses {
+	if is.large() {
+		c.drop(c.large)
+		c.large, c.of[key] = key, is
+		return
+	}
+	for old, kept := range c.of { // any: what is dropped is read again when it is asked for
+		if len(c.of) < maxCachedUsages && c.responses+len(is.list) <= maxCachedResponses {
 			break
 		}
-		c.drop(old)
+		if !kept.large() {
+			c.drop(old)
+		}
 	}
-	c.of[key] = cachedUsage{commit, l}
-	c.responses += len(l.list)
+	c.of[key] = is
+	c.responses += len(is.list)
 }
+
+// large reports whether a session has more responses than all others together may have.
+func (c cachedUsage) large() bool { return len(c.list) > maxCachedResponses }
 
 // Forget drops what is known of a store, which is to be closed.
 func (c *UsageCache) Forget(st *coppice.Store) {
@@ -371,8 +421,9 @@ func (c *UsageCache) Forget(st *coppice.Store) {
 }
 
 func (c *UsageCache) drop(key cacheKey) {
-	if old, ok := c.of[key]; ok {
+	old, ok := c.of[key]
+	if ok && !old.large() {
 		c.responses -= len(old.list)
-		delete(c.of, key)
 	}
+	delete(c.of, key)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/testutil"
+	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -248,4 +249,36 @@ func TestUsageCacheFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("copy 11+0")
+}
+
+// Of a session that has gone on only what is new is read again, as of one that has not nothing is.
+func TestUsageReadsWhatIsNew(t *testing.T) {
+	b := trace.New(memory.New())
+	st, cache := storeOn(t, b), &manager.UsageCache{}
+	answer := func(n, total int) string {
+		return received(fmt.Sprint("e", n, "-", total), "", fmt.Sprintf("response-of-many-letters-%d", n), 1, total, "")
+	}
+	lines := []string{head("s", "")}
+	for i := range 3000 {
+		lines = append(lines, answer(i, 1))
+	}
+	take(t, st, "s", lines...)
+	read := func(want int64) int64 {
+		t.Helper()
+		s := testutil.Must(st.Open(bg, "s", &coppice.SessionOptions{ReadOnly: true}))(t)
+		defer func() { _ = s.Close() }()
+		before := b.IO()
+		u := testutil.Must(manager.NewUsageReader(st, cache).Session(bg, s))(t)
+		if u.Total != want {
+			t.Errorf("%d tokens, want %d", u.Total, want)
+		}
+		return b.IO().Sub(before).BytesRead
+	}
+	first, same := read(3000), read(3000)
+	s := testutil.Must(st.Open(bg, "s", nil))(t)
+	testutil.Must(s.Append(bg, entry.Line([]byte(answer(0, 2))), entry.Line([]byte(answer(3000, 5)))))(t)
+	testutil.Must(s.Commit(bg, coppice.Turn{}))(t)
+	if grown := read(3006); grown > first/2 || same > first/10 {
+		t.Errorf("read %d bytes first, %d again and %d after a commit", first, same, grown)
+	}
 }

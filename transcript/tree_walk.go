@@ -165,6 +165,20 @@ func (t *Tree) readLabels() {
 	}
 }
 
+// Labels yields the ordinals of the entries that set labels, in the order of appending.
+func (t *Tree) Labels(yield func(ordinal uint64) bool) {
+	for _, i := range t.labels {
+		if !yield(uint64(i)) {
+			return
+		}
+	}
+	for k, c := range t.pendingClasses {
+		if c&classLabel != 0 && !yield(uint64(t.committed)+uint64(k)) {
+			return
+		}
+	}
+}
+
 // Labelled yields the ordinals of the entries that have a label, in no order.
 func (t *Tree) Labelled(yield func(ordinal uint64) bool) {
 	t.labelsOnce.Do(t.readLabels)
