@@ -8,6 +8,9 @@ func SetStreamed(s *Server, d time.Duration) { s.streamed = d }
 // SetBlamed sets how many commits one request for the history of a value looks at.
 func SetBlamed(s *Server, n int) { s.blamed = n }
 
+// SetIndexed sets how long a search waits for the index.
+func SetIndexed(s *Server, d time.Duration) { s.indexed = d }
+
 // SetViewBytes sets how many bytes the drawn trees take together.
 func SetViewBytes(s *Server, n int64) { s.views.most = n }
 

@@ -48,12 +48,14 @@ type promptQuery struct {
 
 type matchList struct {
 	Matches  []api.Match   `json:"matches" doc:"best first"`
+	Indexing *float64      `json:"indexing,omitempty" doc:"how much is indexed, from 0 to 1; absent: all is"`
 	Next     string        `json:"next,omitempty" doc:"after of the next page; absent at the end"`
 	Problems []api.Problem `json:"problems,omitempty" doc:"sessions that could not be read, or not to their end"`
 }
 
 type promptList struct {
 	Prompts  []api.Prompt  `json:"prompts" doc:"newest first; one that was repeated directly is listed once"`
+	Indexing *float64      `json:"indexing,omitempty" doc:"how much is indexed, from 0 to 1; absent: all is"`
 	Next     string        `json:"next,omitempty" doc:"after of the next page; absent at the end"`
 	Problems []api.Problem `json:"problems,omitempty" doc:"sessions that could not be read, or not to their end"`
 }
@@ -62,14 +64,15 @@ func (s *Server) describeSearch() {
 	handle[searchQuery, matchList](s, operation{
 		method: "GET", path: "/v1/search", id: "search", needs: rightRead, heavy: true,
 		summary: "Entries of all sessions and branches that contain words",
-		text:    "Finds what was committed before. Of one entry the first 256 KiB of text are searched.",
+		text: "Finds what was committed before, or, where the index takes longer than 2 s to read it, what is indexed " +
+			"so far. Of one entry the first 256 KiB of text are searched.",
 	}, func(ctx context.Context, q *searchQuery) (answer, error) {
 		what, err := searchindex.Parse(q.Q)
 		if err != nil || what.Empty() {
 			return answer{}, badInput("q", errors.Join(err, errNoWords(err)))
 		}
 		doc := matchList{Matches: []api.Match{}}
-		doc.Next, doc.Problems, err = s.found(ctx, &q.request, q.After, q.Session, q.Limit,
+		doc.Next, doc.Indexing, doc.Problems, err = s.found(ctx, &q.request, q.After, q.Session, q.Limit,
 			func(x *searchindex.Index, offset int) (bool, error) {
 				hits, more, err := x.Search(ctx, what, &searchindex.SearchOptions{
 					Session: q.Session, Cwd: q.Cwd, Limit: q.Limit, Offset: offset,
@@ -90,7 +93,7 @@ func (s *Server) describeSearch() {
 		}
 		doc := promptList{Prompts: []api.Prompt{}}
 		var err error
-		doc.Next, doc.Problems, err = s.found(ctx, &q.request, q.After, q.Session, q.Limit,
+		doc.Next, doc.Indexing, doc.Problems, err = s.found(ctx, &q.request, q.After, q.Session, q.Limit,
 			func(x *searchindex.Index, offset int) (bool, error) {
 				list, more, err := x.Recall(ctx, q.Q, &searchindex.RecallOptions{
 					Session: q.Session, Cwd: q.Cwd, Prefix: q.Prefix, Limit: q.Limit, Offset: offset,
@@ -116,27 +119,29 @@ func errNoWords(other error) error {
 }
 
 // found looks for a page of results in the index of a request's store. The first page is of an index that was updated
-// after the request arrived; those that follow are of the same index, as far as nothing else updates it.
+// after the request arrived, or as far as it is now: then indexing is how far that is. Pages that follow are of the
+// same index, as far as nothing else updates it.
 func (s *Server) found(
 	ctx context.Context, q *request, after, session string, limit int,
 	look func(x *searchindex.Index, offset int) (more bool, err error),
-) (next string, unread []api.Problem, err error) {
+) (next string, indexing *float64, unread []api.Problem, err error) {
 	offset, err := offsetOf(after)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	if t := seenOf(q.r).tenant; t != nil && !t.kept.Load() {
 		if empty, err := isEmpty(ctx, q.on.Store); empty || err != nil {
-			return "", nil, err
+			return "", nil, nil, err
 		}
 		q.find()
 	}
 	err = s.indexes.use(ctx, q.on.Store, q.r.PathValue("tenant"), func(x *index) error {
 		if offset == 0 {
-			report, err := x.update(ctx, q.on.Store, session, s.o.Index.Shallow)
+			report, done, err := x.updated(ctx, session, s.indexed)
 			if err != nil {
 				return err
 			}
+			indexing = done
 			for _, p := range report.Problems {
 				unread = append(unread, api.Describe(p).Answer())
 			}
@@ -147,7 +152,7 @@ func (s *Server) found(
 		}
 		return err
 	})
-	return next, unread, err
+	return next, indexing, unread, err
 }
 
 // isEmpty reports whether a store has no session.
@@ -169,49 +174,6 @@ func offsetOf(after string) (int, error) {
 		return 0, badInput("after", fmt.Errorf("%.40q is no cursor of this list", after))
 	}
 	return n, nil
-}
-
-// index is the full-text index of a store. Updates are made one after the other.
-type index struct {
-	*searchindex.Index
-	turn   chan struct{} // holds one token: who has it updates
-	mu     sync.Mutex
-	began  uint64 // updates of all sessions that began
-	report searchindex.Report
-}
-
-// update brings the index up to what the store is now: by an update of its own, or by one of another request that began
-// after this one.
-func (x *index) update(
-	ctx context.Context, st *coppice.Store, session string, shallow bool,
-) (searchindex.Report, error) {
-	x.mu.Lock()
-	arrived := x.began
-	x.mu.Unlock()
-	select {
-	case <-ctx.Done():
-		return searchindex.Report{}, context.Cause(ctx)
-	case <-x.turn:
-	}
-	defer func() { x.turn <- struct{}{} }()
-	x.mu.Lock()
-	done := x.began > arrived
-	if !done && session == "" {
-		x.began++
-	}
-	x.mu.Unlock()
-	if done {
-		return x.report, nil
-	}
-	r, err := x.Update(ctx, st, &searchindex.UpdateOptions{Shallow: shallow, Session: session})
-	if session == "" {
-		if x.report = r; err != nil {
-			x.mu.Lock()
-			x.began-- // it was no update to rely on
-			x.mu.Unlock()
-		}
-	}
-	return r, err
 }
 
 // indexes are the full-text indexes of the stores, opened when they are first asked for.
@@ -277,8 +239,7 @@ func (xs *indexes) acquire(ctx context.Context, st *coppice.Store, tenant string
 		if err != nil {
 			return nil, fmt.Errorf("open the index: %w", err)
 		}
-		x = &index{Index: in, turn: make(chan struct{}, 1)}
-		x.turn <- struct{}{}
+		x = newIndex(in, st, xs.s.o.Index.Shallow)
 		xs.open[st] = x
 	}
 	xs.using.Add(1)
@@ -294,21 +255,24 @@ func (xs *indexes) forget(st *coppice.Store) {
 	if x == nil {
 		return
 	}
-	if err := x.Close(); err != nil {
+	if err := x.end(); err != nil {
 		xs.s.o.Logger.Warn("an index was closed", "error", err.Error())
 	}
 }
 
-// close refuses new users, waits for those there are, and closes the indexes.
+// close refuses new users, ends updates, waits for the users that there are, and closes the indexes.
 func (xs *indexes) close() error {
 	xs.mu.Lock()
 	xs.closed = true
+	for _, x := range xs.open {
+		x.cancel()
+	}
 	xs.mu.Unlock()
 	xs.using.Wait()
 	var errs []error
 	for st, x := range xs.open {
 		delete(xs.open, st)
-		errs = append(errs, x.Close())
+		errs = append(errs, x.end())
 	}
 	return errors.Join(errs...)
 }

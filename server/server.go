@@ -199,6 +199,7 @@ type Server struct {
 	metrics  *metrics
 	blamed   int           // commits that one request for the history of a value looks at
 	streamed time.Duration // how long a stream of events lasts
+	indexed  time.Duration // how long a search waits for the index to be brought up to date
 
 	once   sync.Once
 	closed error // of Close
@@ -233,7 +234,7 @@ func New(o Options) (*Server, error) {
 	s.imports = halved(int64(s.o.MaxImports), patience, errImports)
 	s.searches = halved(int64(s.o.MaxSearches), patience, errSearches)
 	s.subscribers = halved(int64(s.o.MaxSubscribers), 0, errStreams)
-	s.blamed, s.streamed = maxBlamed, maxStream
+	s.blamed, s.streamed, s.indexed = maxBlamed, maxStream, maxIndexed
 	s.views.most = maxViewBytes
 	s.metrics = newMetrics(s)
 	s.describe()

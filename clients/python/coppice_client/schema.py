@@ -589,6 +589,8 @@ class _MatchList(TypedDict):
 
 
 class MatchList(_MatchList, total=False):
+    indexing: float
+    """how much is indexed, from 0 to 1; absent: all is"""
     next: str
     """after of the next page; absent at the end"""
     problems: list[ReportedProblem]
@@ -745,6 +747,8 @@ class _PromptList(TypedDict):
 
 
 class PromptList(_PromptList, total=False):
+    indexing: float
+    """how much is indexed, from 0 to 1; absent: all is"""
     next: str
     """after of the next page; absent at the end"""
     problems: list[ReportedProblem]

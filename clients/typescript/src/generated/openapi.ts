@@ -38,7 +38,7 @@ export interface paths {
     "/v1/search": {
         /**
          * Entries of all sessions and branches that contain words
-         * @description Finds what was committed before. Of one entry the first 256 KiB of text are searched.
+         * @description Finds what was committed before, or, where the index takes longer than 2 s to read it, what is indexed so far. Of one entry the first 256 KiB of text are searched.
          */
         get: operations["search"];
     };
@@ -857,6 +857,11 @@ export interface components {
             type: string;
         };
         MatchList: {
+            /**
+             * Format: double
+             * @description how much is indexed, from 0 to 1; absent: all is
+             */
+            indexing?: number;
             /** @description best first */
             matches: components["schemas"]["Match"][];
             /** @description after of the next page; absent at the end */
@@ -1022,6 +1027,11 @@ export interface components {
             uses: number;
         };
         PromptList: {
+            /**
+             * Format: double
+             * @description how much is indexed, from 0 to 1; absent: all is
+             */
+            indexing?: number;
             /** @description after of the next page; absent at the end */
             next?: string;
             /** @description sessions that could not be read, or not to their end */
