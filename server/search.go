@@ -64,8 +64,8 @@ func (s *Server) describeSearch() {
 	handle[searchQuery, matchList](s, operation{
 		method: "GET", path: "/v1/search", id: "search", needs: rightRead, heavy: true,
 		summary: "Entries of all sessions and branches that contain words",
-		text: "Finds what was committed before, or, where the index takes longer than 2 s to read it, what is indexed " +
-			"so far. Of one entry the first 256 KiB of text are searched.",
+		text: "Finds what was committed before, or, where the index takes longer than 2 s to read that, what is " +
+			"indexed so far. Of one entry the first 256 KiB of text are searched.",
 	}, func(ctx context.Context, q *searchQuery) (answer, error) {
 		what, err := searchindex.Parse(q.Q)
 		if err != nil || what.Empty() {

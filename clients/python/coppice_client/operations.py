@@ -137,7 +137,7 @@ class StoreOperations(Resource):
         self, q: str | None = None, *, cwd: str | None = None, session: str | None = None, limit: int | None = None,
     ) -> Pages[Match]:
         """Entries of all sessions and branches that contain words. Finds what was committed before, or, where the
-        index takes longer than 2 s to read it, what is indexed so far. Of one entry the first 256 KiB of text are
+        index takes longer than 2 s to read that, what is indexed so far. Of one entry the first 256 KiB of text are
         searched.
 
         q: words, all of them; in quotes adjacent; re: = a regular expression

@@ -38,7 +38,7 @@ export interface paths {
     "/v1/search": {
         /**
          * Entries of all sessions and branches that contain words
-         * @description Finds what was committed before, or, where the index takes longer than 2 s to read it, what is indexed so far. Of one entry the first 256 KiB of text are searched.
+         * @description Finds what was committed before, or, where the index takes longer than 2 s to read that, what is indexed so far. Of one entry the first 256 KiB of text are searched.
          */
         get: operations["search"];
     };
