@@ -10,18 +10,25 @@ import (
 )
 
 func (c *cli) amendCommand() *cobra.Command {
-	var restore bool
+	var restore, hide bool
 	cmd := &cobra.Command{
 		Use:   "amend SESSION ENTRY < message.json",
-		Short: "Replace what an entry says; the entry itself stays as it is",
-		Long: `Replace what an entry says, on every branch, as a commit of its own. The entry's line does not change:
+		Short: "Replace the text of an entry, or hide it; its line stays as it is",
+		Long: `Replace the text of an entry, on every branch, as a commit of its own. The entry's line does not change:
 the new text is an amendment beside it, and earlier commits show the earlier text. Contexts, trees and
 exports to other formats contain the newest text.
 
 Standard input has one JSON object: a message, or an entry of the type of ENTRY, whose id and parent do
-not count. --restore takes back what earlier amendments and hide said.`,
+not count. With --hide the entry is left out of contexts, trees and exports to other formats; what grows
+from it stays, earlier commits show it, tree --filter all lists it, and show --original prints it.
+--restore takes back what earlier amendments and --hide did.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if hide {
+				return c.moveHead(cmd, args[0], func(s *coppice.Session) (coppice.Receipt, error) {
+					return s.Hide(cmd.Context(), args[1])
+				})
+			}
 			d := transcript.Draft{}
 			if !restore {
 				var err error
@@ -35,6 +42,8 @@ not count. --restore takes back what earlier amendments and hide said.`,
 		},
 	}
 	cmd.Flags().BoolVar(&restore, "restore", false, "show the entry again as it was appended")
+	cmd.Flags().BoolVar(&hide, "hide", false, "leave the entry out")
+	cmd.MarkFlagsMutuallyExclusive("restore", "hide")
 	return cmd
 }
 

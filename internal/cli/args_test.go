@@ -21,8 +21,8 @@ func TestArgumentsAreText(t *testing.T) {
 		{"rename", "s", bad},
 		{"move", "s", bad},
 		{"label", "s", "head", bad},
-		{"snapshot", "s", bad},
-		{"snapshot", "s", "--tag", bad},
+		{"snapshot", "create", "s", bad},
+		{"snapshot", "create", "s", "--tag", bad},
 		{"branch", "s", "head", "--name", bad},
 		{"branch", "s", "head", "--summary", bad},
 		{"append", "s", "--key", bad},
@@ -38,7 +38,7 @@ func TestArgumentsAreText(t *testing.T) {
 		{"resume", bad},
 		{"list", "--cwd", bad},
 		{"fork", "s", "--title", bad},
-		{"prune", "s", "--keep-tag", bad},
+		{"snapshot", "prune", "s", "--keep-tag", bad},
 		{"diff", "s", "head", bad},
 	} {
 		out, errs, code := call(t, store, "", append([]string{"--json"}, args...)...)

@@ -16,7 +16,7 @@ func (c *cli) branchCommand() *cobra.Command {
 		Short: "Continue at an earlier entry, on a branch",
 		Long: `Move the head to ENTRY in a new commit: the next entry becomes a child of ENTRY. The agent's state
 becomes the one that it had there. The other branches stay as they are. With --root instead of ENTRY
-the next entry becomes a new root.
+a new conversation begins: the next entry becomes a new root, and the model's context is empty.
 
 --rename and --remove change the names of branches alone, and the head stays: instead of ENTRY they take
 the name of a branch. A branch without a name keeps its entries; the session's own always has one.`,

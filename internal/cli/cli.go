@@ -85,7 +85,6 @@ var commands = []struct {
 	{groupRead, "log", (*cli).logCommand},
 	{groupRead, "search", (*cli).searchCommand},
 	{groupRead, "history", (*cli).historyCommand},
-	{groupRead, "labels", (*cli).labelsCommand},
 	{groupRead, "usage", (*cli).usageCommand},
 	{groupRead, "settings", (*cli).settingsCommand},
 	{groupRead, "export", (*cli).exportCommand},
@@ -93,13 +92,9 @@ var commands = []struct {
 	{groupTravel, "branch", (*cli).branchCommand},
 	{groupTravel, "switch", (*cli).switchCommand},
 	{groupTravel, "navigate", (*cli).navigateCommand},
-	{groupTravel, "reset", (*cli).resetCommand},
 	{groupTravel, "label", (*cli).labelCommand},
 	{groupTravel, "amend", (*cli).amendCommand},
-	{groupTravel, "hide", (*cli).hideCommand},
 	{groupTravel, "snapshot", (*cli).snapshotCommand},
-	{groupTravel, "snapshots", (*cli).snapshotsCommand},
-	{groupTravel, "prune", (*cli).pruneCommand},
 	{groupTravel, "rollback", (*cli).rollbackCommand},
 	{groupTravel, "diff", (*cli).diffCommand},
 	{groupTravel, "fork", (*cli).forkCommand},
@@ -201,8 +196,8 @@ func (c *cli) run(ctx context.Context, args []string) int {
 
 // pagedCommands are those whose output can be longer than a screen: it goes through $PAGER.
 var pagedCommands = map[string]bool{
-	"list": true, "tree": true, "show": true, "log": true, "search": true, "history": true, "labels": true,
-	"diff": true, "snapshots": true, "context": true,
+	"list": true, "tree": true, "show": true, "log": true, "search": true, "history": true, "label": true,
+	"diff": true, "context": true,
 }
 
 // commandIn returns the name of the command in args; "" for help, completions, and whatever is not

@@ -162,8 +162,8 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "history rebuild", args: []string{"history", "rebuild"}},
 		{name: "export", args: []string{"export", "s", "-o", filepath.Join(t.TempDir(), "out.jsonl")}},
 		{name: "handoff", args: []string{"handoff", "s", "pi"}},
-		{name: "snapshot", args: []string{"snapshot", "s", "--tag", "green"}},
-		{name: "snapshots", args: []string{"snapshots", "s"}},
+		{name: "snapshot create", args: []string{"snapshot", "create", "s", "--tag", "green"}},
+		{name: "snapshot list", args: []string{"snapshot", "list", "s"}},
 		{name: "rollback", args: []string{"rollback", "s", "seq:1"}},
 		{name: "switch", args: []string{"switch", "s", "main"}},
 		{name: "branch", args: []string{"branch", "s", "--root"}},
@@ -171,9 +171,8 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "fork", args: []string{"fork", "s", "--at", "seq:3"}},
 		{name: "label", args: []string{"label", "019cadab", "9f36cd82", "x"}},
 		{name: "amend", args: []string{"amend", "019cadab", "9f36cd82"}, stdin: `{"role":"user","content":"y"}`},
-		{name: "hide", args: []string{"hide", "019cadab", "9f36cd82"}},
 		{name: "amend", args: []string{"amend", "--restore", "019cadab", "9f36cd82"}},
-		{name: "prune", args: []string{"prune", "s", "--keep-last", "1", "--dry-run"}},
+		{name: "snapshot prune", args: []string{"snapshot", "prune", "s", "--keep-last", "1", "--dry-run"}},
 		{name: "verify", args: []string{"verify", "--deep"}},
 		{name: "repair", args: []string{"repair", "s", "--dry-run"}},
 		{name: "gc", args: []string{"gc", "--dry-run"}},
@@ -182,14 +181,13 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "move", args: []string{"move", "s", "/elsewhere"}},
 		{name: "pick", args: []string{"pick", "title"}},
 		{name: "pin", args: []string{"pin"}},
-		{name: "labels", args: []string{"labels", "019cadab"}},
+		{name: "label SESSION", args: []string{"label", "019cadab"}},
 		{name: "usage", args: []string{"usage", "019cadab"}},
 		{name: "settings", args: []string{"settings", "s"}},
 		{name: "tree", args: []string{"tree", "019cadab", "--view", "--fold", "9f36cd82"}},
 		{name: "navigate", args: []string{"navigate", "019cadab", "9f36cd82"}},
 		{name: "switch", args: []string{"switch", "019cadab", "9f36cd82"}},
 		{name: "compact", args: []string{"compact", "019cadab", "--summary", "x", "--keep", "1"}},
-		{name: "reset", args: []string{"reset", "s"}},
 		{name: "delete", args: []string{"delete", "s", "--trash", "--trash-dir", bin}},
 		{name: "trash", args: []string{"trash", "--dir", bin}},
 		{name: "trash restore", args: []string{"trash", "restore", "s", "--dir", bin}},
@@ -234,8 +232,8 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 	c, _, _ := bare()
 	for _, cmd := range c.root("").Commands() {
 		name := cmd.Name()
-		if cmd.HasSubCommands() && name == "backend" {
-			name = "backend verify"
+		if name == "backend" || name == "snapshot" {
+			name += " " + cmd.Commands()[0].Name()
 		}
 		undocumented := []string{"help", "environment", "completion", "tui", "serve"}
 		if _, ok := docs[name]; !ok && !slices.Contains(undocumented, name) {

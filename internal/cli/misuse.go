@@ -47,7 +47,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 
 // wrongCount returns the error for more or fewer arguments than the usage line of a command has.
 func wrongCount(cmd *cobra.Command, args []string) error {
-	want := strings.TrimSpace(strings.TrimPrefix(cmd.Use, cmd.Name()))
+	want, _, _ := strings.Cut(strings.TrimPrefix(cmd.Use, cmd.Name()), "<") // without what comes by standard input
+	want = strings.TrimSpace(want)
 	switch {
 	case want == "":
 		return usageError("%s takes no argument, but has %q", nameOf(cmd), args[0])

@@ -11,9 +11,22 @@ import (
 )
 
 func (c *cli) snapshotCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "snapshot",
+		Short: "Create, list and prune the snapshots of a session",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usageError("name a subcommand: coppice snapshot create, list or prune")
+		},
+	}
+	cmd.AddCommand(c.snapshotCreate(), c.snapshotList(), c.snapshotPrune())
+	return cmd
+}
+
+func (c *cli) snapshotCreate() *cobra.Command {
 	var tag string
 	cmd := &cobra.Command{
-		Use:   "snapshot SESSION [TAG]",
+		Use:   "create SESSION [TAG]",
 		Short: "Store the state of the last commit as a snapshot",
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,4 +84,35 @@ func (c *cli) snapshotText(list []snapshot.Info) error {
 		{Head: "SIZE", Right: true},
 		{Head: "REASON"},
 	}, rows)
+}
+
+func (c *cli) snapshotList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list SESSION",
+		Short: "List the snapshots of a session, newest first",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withSession(cmd.Context(), args[0], readOnly(), func(_ *countedStore, s *coppice.Session) error {
+				list, err := snapshotsOf(cmd, s)
+				if err != nil {
+					return err
+				}
+				if len(list) == 0 && !c.json {
+					return c.textf("no snapshots; every commit can be restored without one, see `coppice log`")
+				}
+				return c.snapshots(list)
+			})
+		},
+	}
+}
+
+func snapshotsOf(cmd *cobra.Command, s *coppice.Session) ([]snapshot.Info, error) {
+	var list []snapshot.Info
+	for info, err := range s.Snapshots(cmd.Context()) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, info)
+	}
+	return list, nil
 }

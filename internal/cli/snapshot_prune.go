@@ -11,14 +11,14 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-func (c *cli) pruneCommand() *cobra.Command {
+func (c *cli) snapshotPrune() *cobra.Command {
 	var keep snapshot.Retention
 	cmd := &cobra.Command{
 		Use:   "prune SESSION --keep-last N ...",
 		Short: "Remove snapshots that no rule keeps",
 		Long: `Remove snapshots that no rule keeps. A snapshot stays if any rule keeps it; days and weeks are in UTC.
 Commits stay: each can be restored with or without a snapshot.`,
-		Example: "  coppice prune 019a --keep-last 10 --keep-daily 7 --keep-tag '*' --dry-run",
+		Example: "  coppice snapshot prune 019a --keep-last 10 --keep-daily 7 --keep-tag '*' --dry-run",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.prune(cmd, args[0], keep) },
 	}
