@@ -509,7 +509,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "keys-of-a-doubt-are-read", broken: "a retry of a doubt that was just ended fails with the read of its key",
-		edits: []edit{{keysGo, "if c.Key != \"\" && last.rec != nil &&", "if c.Key == \"\" && last.rec != nil &&"}},
+		edits: []edit{{keysGo, "if c.Key != \"\" && last.rec != nil &&", "if c.Key != \"\" && j == nil && last.rec != nil &&"}},
 		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-append", size: "ci",
 		want: "was reported as not applied, and stands 1 times in the log (I2)",
 	},
