@@ -336,6 +336,8 @@ func TestHooks(t *testing.T) {
 	same(t, "context", texts(t, s), "u1 [gone] a1")
 	commit(t, s, nil)
 	same(t, "receipts", len(receipts), 1)
+	commit(t, s, nil)
+	same(t, "receipts after a commit of nothing", len(receipts), 1)
 	must(s.Branch(bg, id[0], &coppice.BranchOptions{Summary: "what was tried: secret"}))(t)
 	same(t, "context after a move", len(must(s.Context(bg))(t).Messages), 2)
 	for info, err := range b.List(bg, backend.ListOptions{}) {
