@@ -428,7 +428,7 @@ func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {
 // reread answers with the newest state, read from the start. Where that is base again, and the segment that
 // the next append goes to is not there, nothing will change by itself: a repair died before its end.
 func (a *appendStrategy) reread(ctx context.Context, base *state.State) error {
-	now, err := a.read(ctx)
+	now, err := a.Load(ctx)
 	if err != nil {
 		return err
 	}
