@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
@@ -44,7 +45,12 @@ type contextQuery struct {
 	At       string `query:"at" doc:"a target; default head"`
 	Provider string `query:"provider" enum:"anthropic,openai-chat,openai-responses,gemini" doc:"of the request"`
 	Vendor   string `query:"vendor" maxLength:"128" doc:"who runs the provider's API, as messages name it"`
+	Limit    int    `query:"limit" minimum:"0" maximum:"500" doc:"messages of a page, of at most 4 MiB; 0 = all"`
+	After    string `query:"after" doc:"next of another page of the same context"`
 }
+
+// maxContextPage bounds the messages of a page of a context, in bytes. One message may be longer.
+const maxContextPage = 4 << 20
 
 type branchList struct {
 	Branches []api.Branch `json:"branches"`
@@ -73,7 +79,8 @@ func (s *Server) describeHistory() {
 	handle[contextQuery, api.Context](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/context", id: "context", needs: rightRead, names: true,
 		statuses: []int{304},
-		summary:  "What the model saw, now or at any time, complete",
+		summary:  "What the model saw, now or at any time, complete or in pages",
+		text:     "Calls, diagnostics and losses come with the first page.",
 	}, s.context)
 	handle[sessionPath, branchList](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/branches", id: "branches", needs: rightRead, statuses: []int{304},
@@ -249,7 +256,17 @@ func (s *Server) context(ctx context.Context, q *contextQuery) (answer, error) {
 	if q.Vendor != "" && q.Provider == "" {
 		return answer{}, badInput("vendor", errors.New("it is of the request that provider asks for"))
 	}
+	commit, from, err := q.place()
+	if err != nil {
+		return answer{}, err
+	}
+	if q.At == "" && commit != "" {
+		at = coppice.Target{Commit: commit}
+	}
 	return s.view(ctx, &q.request, at, func(v *coppice.View) (any, error) {
+		if commit != "" && v.Commit().Commit != commit {
+			return nil, badInput("after", errors.New("it is of another context: begin again"))
+		}
 		con, err := v.Context(ctx)
 		if err != nil {
 			return nil, err
@@ -262,8 +279,42 @@ func (s *Server) context(ctx context.Context, q *contextQuery) (answer, error) {
 			}
 			out.SetRequest(r)
 		}
+		if q.Limit > 0 || from > 0 {
+			q.page(&out, v.Commit().Commit, from)
+		}
 		return out, nil
 	}, false)
+}
+
+// place returns the commit of the context of which a page is, and the number of the page's first message; "" = none.
+func (q *contextQuery) place() (commit string, from int, err error) {
+	text, err := place("after", q.After)
+	if err != nil || text == "" {
+		return "", 0, err
+	}
+	number, commit, _ := strings.Cut(text, ":")
+	if from, err = strconv.Atoi(number); err != nil || from < 1 || commit == "" {
+		return "", 0, badInput("after", fmt.Errorf("%.40q is no cursor of a context", q.After))
+	}
+	return commit, from, nil
+}
+
+// page leaves the messages of a page in a context.
+func (q *contextQuery) page(c *api.Context, commit string, from int) {
+	from = min(from, len(c.Messages))
+	to, size := from, 0
+	for to < len(c.Messages) && (q.Limit == 0 || to-from < q.Limit) {
+		if size += len(c.Messages[to]); to > from && size > maxContextPage {
+			break
+		}
+		to++
+	}
+	if to < len(c.Messages) {
+		c.Next = cursor(fmt.Sprintf("%d:%s", to, commit))
+	}
+	if c.Messages = c.Messages[from:to]; from > 0 {
+		c.OpenCalls, c.Diagnostics, c.Lost, c.MoreLost = []api.OpenCall{}, []api.Diagnostic{}, nil, 0
+	}
 }
 
 func (s *Server) branches(ctx context.Context, q *sessionPath) (answer, error) {

@@ -50,6 +50,7 @@ type Context struct {
 	System        json.RawMessage   `json:"system,omitempty" doc:"value of the request's field for instructions"`
 	Lost          []Loss            `json:"lost,omitzero" doc:"what the request does not have, or not as it was"`
 	MoreLost      int               `json:"moreLost,omitempty" doc:"number of losses past 1,000"`
+	Next          string            `json:"next,omitempty" doc:"over HTTP: after of the page that follows"`
 	IO            backend.IO        `json:"io" doc:"requests to the backend"`
 }
 

@@ -117,10 +117,10 @@ class AsyncSession(_Session):
     async def context_at(
         self, at: str | None = None, *,
         provider: Literal["anthropic", "openai-chat", "openai-responses", "gemini"] | None = None,
-        vendor: str | None = None,
+        vendor: str | None = None, limit: int | None = None, after: str | None = None,
     ) -> Context:
-        """What the model saw, now or at any time, complete."""
-        return await self._run(self._sync.context_at, at, provider=provider, vendor=vendor)
+        """What the model saw, now or at any time, complete or in pages."""
+        return await self._run(self._sync.context_at, at, provider=provider, vendor=vendor, limit=limit, after=after)
 
     async def diff(self, a: str, b: str | None = None, *, limit: int | None = None) -> Diff:
         """What differs in messages and state between two times."""

@@ -336,15 +336,18 @@ class SessionOperations(Resource):
     def context_at(
         self, at: str | None = None, *,
         provider: Literal["anthropic", "openai-chat", "openai-responses", "gemini"] | None = None,
-        vendor: str | None = None,
+        vendor: str | None = None, limit: int | None = None, after: str | None = None,
     ) -> Context:
-        """What the model saw, now or at any time, complete.
+        """What the model saw, now or at any time, complete or in pages. Calls, diagnostics and losses come with the
+        first page.
 
         at: a target; default head
         provider: of the request
         vendor: who runs the provider's API, as messages name it
+        limit: messages of a page, of at most 4 MiB; 0 = all
+        after: next of another page of the same context
         """
-        return self._json(Context, "context", at=at, provider=provider, vendor=vendor)
+        return self._json(Context, "context", at=at, provider=provider, vendor=vendor, limit=limit, after=after)
 
     def diff(self, a: str, b: str | None = None, *, limit: int | None = None) -> Diff:
         """What differs in messages and state between two times.

@@ -230,6 +230,8 @@ class Context(_Context, total=False):
     """what the request does not have, or not as it was"""
     moreLost: int
     """number of losses past 1,000"""
+    next: str
+    """over HTTP: after of the page that follows"""
     provider: str
     """the API in whose form the messages are"""
     system: Any

@@ -176,7 +176,7 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
     places = [p[1:-1] for p in parts if p.startswith("{")]
     returns, _ = answer(op)
     listed = schemas.get(returns, {}).get("properties", {})
-    paged = "next" in listed and any(p["name"] == "after" for p in params)
+    paged = "next" in listed and any(p["name"] == "after" for p in params) and returns != "Context"
     drop = {"after", *(["before"] if "prev" in listed else [])} if paged else set()  # cursors are those of Pages.page
     head = ["self"] + [f"{p}: {'int' if p == 'seq' else 'str'}" for p in places]
     options, query = [], []

@@ -44,7 +44,7 @@ function read(op, path, content) {
   const name = nameOf(schema);
   if (!name) return method("Promise<RawJSON>", `raw(${request})`);
   const { properties } = doc.components.schemas[name];
-  const list = properties.next && Object.keys(properties).find((p) => properties[p].type === "array" && p !== "problems");
+  const list = name !== "Context" && properties.next && Object.keys(properties).find((p) => properties[p].type === "array" && p !== "problems");
   if (list) {
     const raw = Object.keys(properties[list].items).length === 0;
     if (raw) return method("List<RawJSON>", `pages("${list}", ${request}, true)`);

@@ -116,7 +116,10 @@ export interface paths {
         post: operations["compact"];
     };
     "/v1/sessions/{id}/context": {
-        /** What the model saw, now or at any time, complete */
+        /**
+         * What the model saw, now or at any time, complete or in pages
+         * @description Calls, diagnostics and losses come with the first page.
+         */
         get: operations["context"];
     };
     "/v1/sessions/{id}/diff": {
@@ -480,6 +483,8 @@ export interface components {
              * @description number of losses past 1,000
              */
             moreLost?: number;
+            /** @description over HTTP: after of the page that follows */
+            next?: string;
             /** @description tool calls without a result */
             openCalls: components["schemas"]["OpenCall"][];
             /** @description the API in whose form the messages are */
@@ -2054,6 +2059,10 @@ export interface operations {
                 provider?: "anthropic" | "openai-chat" | "openai-responses" | "gemini";
                 /** @description who runs the provider's API, as messages name it */
                 vendor?: string;
+                /** @description messages of a page, of at most 4 MiB; 0 = all */
+                limit?: number;
+                /** @description next of another page of the same context */
+                after?: string;
             };
             path: {
                 /** @description the session's id */

@@ -74,7 +74,7 @@ export abstract class SessionOperations extends Requests {
   getCommit(seq: string, o: ReadOptions = {}): Promise<Schemas["Commit"]> { return this.get(required.Commit, ["commits", seq], {}, o); }
   /** Replace the older part of the context with a summary. */
   compact(body: Schemas["CompactBody"], o: WriteOptions = {}): Promise<Schemas["Compacted"]> { return this.move({ method: "POST", path: ["compact"], body }, required.Compacted, o, false); }
-  /** What the model saw, now or at any time, complete. */
+  /** What the model saw, now or at any time, complete or in pages. */
   contextAt(query: Query<"context"> = {}, o: ReadOptions = {}): Promise<Schemas["Context"]> { return this.get(required.Context, ["context"], query, o); }
   /** What differs in messages and state between two times. */
   diff(query: Query<"diff">, o: ReadOptions = {}): Promise<Schemas["Diff"]> { return this.get(required.Diff, ["diff"], query, o); }
