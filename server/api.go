@@ -290,6 +290,7 @@ func (s *Server) describe() {
 	s.describeRows()
 	s.describeTransfer()
 	s.describeBlobs()
+	s.describeUploads()
 	s.describeSearch()
 	s.describeUsage()
 	s.describeImport()

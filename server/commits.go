@@ -28,6 +28,7 @@ type newCommit struct {
 	From       *string                    `json:"from,omitempty" doc:"entry to move the head to; empty = before all"`
 	Context    *[]contextItem             `json:"context,omitempty" doc:"for the model; none = derived again"`
 	OnKnownID  string                     `json:"onKnownId,omitempty" enum:"error,ignore,amend"`
+	Images     string                     `json:"images,omitempty" enum:"inline,ref" doc:"ref: entries have references"`
 	OnConflict string                     `json:"onConflict,omitempty" enum:"fail,keep-both,keep-fenced"`
 	Create     *newSession                `json:"create,omitempty" doc:"session to create, if there is none"`
 }
@@ -100,6 +101,9 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 	default:
 		return t, badInput("onConflict", fmt.Errorf("%.40q: want fail, keep-both or keep-fenced", b.OnConflict))
 	}
+	if b.Images != "" && b.Images != "inline" && b.Images != "ref" {
+		return t, badInput("images", fmt.Errorf("%.40q: want inline or ref", b.Images))
+	}
 	if b.Context != nil && (b.From != nil || b.Create != nil || strings.HasPrefix(b.OnConflict, "keep")) {
 		return t, badInput("context", errors.New("it cannot be set together with from, create, or onConflict"))
 	}
@@ -127,6 +131,11 @@ func (s *Server) commit(ctx context.Context, in *commitQuery) (answer, error) {
 		t := t
 		if t.Entries, err = l.entries(ctx, h, t.Entries); err != nil {
 			return r, err
+		}
+		if b.Images == "ref" {
+			if t.Entries, err = s.withImages(ctx, h, writerKey{q.on.Store, q.id}, t.Entries); err != nil {
+				return r, err
+			}
 		}
 		if h.Info().Commit == "" { // it is a new session
 			t.Base = ""

@@ -233,6 +233,9 @@ func valid(op *described, s subject) call {
 		c.body = `{"to":"seq:1"}`
 	case "label":
 		c.body = `{"entry":"` + s.entries[0] + `","label":"red"}`
+	case "upload":
+		c.body = "GIF89a and more"
+		c.image = sumOf([]byte(c.body))
 	case "amend":
 		c.body = `{"entry":"` + s.entries[0] + `","message":{"role":"user","content":"un"}}`
 	case "hide":

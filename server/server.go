@@ -186,6 +186,7 @@ type Server struct {
 
 	writers *writers
 	views   views
+	uploads uploads
 	readers readers
 	streams *streams
 	tenants tenants

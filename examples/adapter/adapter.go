@@ -3,12 +3,14 @@
 package adapter
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"unicode/utf8"
 
 	"github.com/coppice-go/coppice"
 )
@@ -29,8 +31,31 @@ var (
 	_ CheckPointDeleter = Eino{}
 )
 
-// Eino keeps each checkpoint as the state of one session; every version of it can be gone back to.
+// Eino keeps each checkpoint as the state of one session; every version of it can be gone back to. A checkpoint that is a
+// compact JSON object or array is the state itself, which the viewer shows and of which a commit stores what changed; any other
+// is the base64 text of its bytes, of which little is alike from one version to the next.
 type Eino struct{ Store *coppice.Store }
+
+// stateOf returns the state for a checkpoint.
+func stateOf(p []byte) any {
+	if p == nil {
+		p = []byte{}
+	}
+	var compact bytes.Buffer // a state is kept without white space between its tokens
+	structured := len(p) > 0 && (p[0] == '{' || p[0] == '[') && utf8.Valid(p)
+	if structured && json.Compact(&compact, p) == nil && bytes.Equal(compact.Bytes(), p) {
+		return json.RawMessage(p)
+	}
+	return p
+}
+
+// checkPointOf returns the checkpoint of a state.
+func checkPointOf(state json.RawMessage) (p []byte, err error) {
+	if len(state) > 0 && (state[0] == '{' || state[0] == '[') {
+		return state, nil
+	}
+	return p, json.Unmarshal(state, &p)
+}
 
 // key makes a session id of any id.
 func key(id string) string {
@@ -48,7 +73,11 @@ func (e Eino) Get(ctx context.Context, id string) (p []byte, found bool, err err
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	err = s.State(&p)
+	state := json.RawMessage("null")
+	if err := s.State(&state); err != nil {
+		return nil, false, err
+	}
+	p, err = checkPointOf(state)
 	return p, err == nil && p != nil, err
 }
 
@@ -59,10 +88,7 @@ func (e Eino) Set(ctx context.Context, id string, p []byte) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if p == nil {
-		p = []byte{}
-	}
-	_, err = s.Commit(ctx, coppice.Turn{State: p})
+	_, err = s.Commit(ctx, coppice.Turn{State: stateOf(p)})
 	return err
 }
 

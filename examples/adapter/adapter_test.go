@@ -3,9 +3,12 @@ package adapter
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/coppice-go/coppice"
+	coppicebackend "github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 )
 
@@ -35,6 +38,12 @@ func TestEino(t *testing.T) {
 	get(odd, []byte{0, 1, 255}, true)
 	set(odd, []byte("second"))
 	get(odd, []byte("second"), true)
+	for _, text := range []string{
+		`{"messages":[1.50,2],"b":"\u00e4<"}`, `[1, 2]`, `[]`, `"text"`, `7`, `{"cut":`, "[\"\xff\"]",
+	} {
+		set("json", []byte(text))
+		get("json", []byte(text), true)
+	}
 	set("empty", nil)
 	get("empty", []byte{}, true)
 	if err := e.Delete(ctx, odd); err != nil {
@@ -46,4 +55,43 @@ func TestEino(t *testing.T) {
 	}
 	set(odd, []byte("again"))
 	get(odd, []byte("again"), true)
+}
+
+// Of a checkpoint that is JSON, and grows, each version stores what it has more than the one before.
+func TestGrowingCheckpoint(t *testing.T) {
+	ctx := context.Background()
+	backend := memory.NewAppender()
+	store, err := coppice.New(backend, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Eino{Store: store}
+	random := rand.New(rand.NewPCG(1, 2)) // text that does not compress
+	var messages []string
+	raw := 0
+	for range 100 {
+		message := make([]byte, 300)
+		for i := range message {
+			message[i] = byte('a' + random.IntN(26))
+		}
+		messages = append(messages, string(message))
+		p, err := json.Marshal(map[string]any{"messages": messages})
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw += len(p)
+		if err := e.Set(ctx, "growing", p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored := 0
+	for info, err := range backend.List(ctx, coppicebackend.ListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored += int(info.Size)
+	}
+	if stored > raw/5 {
+		t.Errorf("%d bytes are stored of %d", stored, raw)
+	}
 }

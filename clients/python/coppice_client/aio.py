@@ -48,6 +48,10 @@ class AsyncSession(_Session):
         """Read what an agent needs to continue, with one request, and make it the base."""
         return await self._run(self._sync.resume, create=create)
 
+    async def upload(self, image: bytes) -> str:
+        """Send the bytes of an image before the commit that has it."""
+        return await self._run(self._sync.upload, image)
+
     async def delete(self, *, trash: bool | None = None, children: bool | None = None) -> Deleted:
         """Delete a session for good, or into the trash."""
         return await self._run(self._sync.delete, trash=trash, children=children)
@@ -96,15 +100,15 @@ class AsyncSession(_Session):
     async def commit(
         self, entries: Iterable[Any] = (), *, format: Literal["claude-code", "codex"] | None = None,
         context: list[ContextItem] | None = None, create: NewSession | None = None,
-        docs: dict[str, Any] | None = None, from_: str | None = None, manager: Any = UNSET,
-        on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
+        docs: dict[str, Any] | None = None, from_: str | None = None, images: Literal["inline", "ref"] | None = None,
+        manager: Any = UNSET, on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
         on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
         key: str = "", base: str = "",
     ) -> Committed:
         """Commit entries and state, all or nothing."""
         return await self._run(self._sync.commit, entries, format=format, context=context, create=create, docs=docs,
-            from_=from_, manager=manager, on_conflict=on_conflict, on_known_id=on_known_id, reason=reason,
-            state=state, key=key, base=base)
+            from_=from_, images=images, manager=manager, on_conflict=on_conflict, on_known_id=on_known_id,
+            reason=reason, state=state, key=key, base=base)
 
     async def commit_at(self, seq: int) -> Commit:
         """One commit, which never changes."""

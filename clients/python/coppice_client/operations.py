@@ -292,8 +292,8 @@ class SessionOperations(Resource):
     def commit(
         self, entries: Iterable[Any] = (), *, format: Literal["claude-code", "codex"] | None = None,
         context: list[ContextItem] | None = None, create: NewSession | None = None,
-        docs: dict[str, Any] | None = None, from_: str | None = None, manager: Any = UNSET,
-        on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
+        docs: dict[str, Any] | None = None, from_: str | None = None, images: Literal["inline", "ref"] | None = None,
+        manager: Any = UNSET, on_conflict: Literal["fail", "keep-both", "keep-fenced"] | None = None,
         on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
         key: str = "", base: str = "",
     ) -> Committed:
@@ -312,7 +312,7 @@ class SessionOperations(Resource):
         """
         return self._commit(
             {"context": context, "create": create, "docs": docs, "entries": list(entries), "from": from_,
-            "manager": Raw("null") if manager is None else manager, "onConflict": on_conflict,
+            "images": images, "manager": Raw("null") if manager is None else manager, "onConflict": on_conflict,
             "onKnownId": on_known_id, "reason": reason, "state": Raw("null") if state is None else state}, key, base,
             format,
         )

@@ -626,6 +626,7 @@ NewCommit = TypedDict("NewCommit", {
     "docs": "dict[str, Any]",
     "entries": "list[Any]",
     "from": "str",
+    "images": "Literal[\"inline\", \"ref\"]",
     "manager": "Any",
     "onConflict": "Literal[\"fail\", \"keep-both\", \"keep-fenced\"]",
     "onKnownId": "Literal[\"error\", \"ignore\", \"amend\"]",

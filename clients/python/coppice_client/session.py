@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import secrets
 import threading
 from typing import Any, Callable, Mapping
@@ -164,6 +165,14 @@ class Session(SessionOperations):
         if mine:
             raise OutcomeUnknown(f"{op}: no answer came, and a commit since then may be it: resume, and look")
         return None
+
+    def upload(self, image: bytes) -> str:
+        """Send the bytes of an image before the commit that has it. Return the text that refers to it, in place of
+        base64, in the entries of a commit with images="ref"."""
+        name = hashlib.sha256(image).hexdigest()
+        headers = {"Content-Type": "application/octet-stream"}
+        self._send("PUT", self._path("blobs", name), Want(bytes, ()), image, headers)
+        return f"coppice-blob:sha256:{name}:{len(image)}"
 
     def follow(self, after: int | None = None, *, partial: bool = False) -> Follow:
         """Return the commits after a seq (default: the handle's, else the newest); with partial, what is streamed."""

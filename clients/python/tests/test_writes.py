@@ -1,6 +1,8 @@
 """Commits that create, move and set the context; annotations; fences; deletions with children."""
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from typing import Any
 
@@ -66,6 +68,14 @@ class WritesTest(Case):
         with self.assertRaises(Conflict) as caught:
             other.commit([{**lines[2], "uuid": "c"}], format="claude-code")
         self.assertIn("kept", caught.exception.keep_both())
+
+    def test_an_image_is_uploaded_as_bytes(self) -> None:
+        session, image = self.store.create(), b"GIF89a" + bytes(50_000)
+        shown = {"type": "image", "mimeType": "image/gif", "data": session.upload(image)}
+        session.commit([{"role": "user", "content": [shown]}], images="ref")
+        [message] = session.resume().context
+        self.assertEqual(base64.b64decode(message["content"][0]["data"]), image)
+        self.assertEqual(session.blob(hashlib.sha256(image).hexdigest()), image)
 
     def test_annotations(self) -> None:
         session = self.store.create()

@@ -27,7 +27,7 @@ NAMES = {
     "listEntries": "entries", "queryEntries": "entries", "getEntry": "entry", "getDoc": "doc", "state": "state_at",
     "context": "context_at",
     "import": "import_file",
-    "resume": None, "events": None, "openapi": None, "metrics": None,
+    "resume": None, "events": None, "openapi": None, "metrics": None, "upload": None,
 }
 # Parameters that may be given without their name, though they are optional.
 POSITIONAL = {"at", "b", "entries", "format", "partial", "path", "q", "tag", "to"}

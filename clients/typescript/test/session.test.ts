@@ -294,3 +294,10 @@ test("lines of a program become messages, and keep their bytes", async () => {
   assert.deepEqual(said((await s.resume()).context), ["By train?", "Or not?"]);
   assert.equal(await (await s.original()).text(), lines.map((x) => `${JSON.stringify(x)}\n`).join(""));
 });
+
+test("an image is uploaded as bytes", async () => {
+  const s = await store.create(), image = Buffer.concat([Buffer.from("GIF89a"), Buffer.alloc(50_000)]);
+  await s.commit([{ role: "user", content: [{ type: "image", mimeType: "image/gif", data: await s.upload(image) }] }], { images: "ref" });
+  const [message] = (await s.resume()).context as { content: { data: string }[] }[];
+  assert.ok(Buffer.from(message!.content[0]!.data, "base64").equals(image));
+});

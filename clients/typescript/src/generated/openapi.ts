@@ -82,6 +82,11 @@ export interface paths {
          * @description An image of an entry that has more than 24 KiB is stored apart, once. What is no picture is a download.
          */
         get: operations["blob"];
+        /**
+         * Send the bytes of an image before the commit whose entries refer to it
+         * @description The server keeps them in memory for 10 minutes, or until others need the room. A commit with images ref refers to them as coppice-blob:sha256:HEX:BYTES in place of base64.
+         */
+        put: operations["upload"];
     };
     "/v1/sessions/{id}/branch": {
         /** Move the head to an entry, so that the next one begins a branch */
@@ -906,6 +911,11 @@ export interface components {
             entries?: unknown[];
             /** @description entry to move the head to; empty = before all */
             from?: string;
+            /**
+             * @description ref: entries have references
+             * @enum {string}
+             */
+            images?: "inline" | "ref";
             /** @description as state, of the conversation manager */
             manager?: unknown;
             /** @enum {string} */
@@ -1861,6 +1871,26 @@ export interface operations {
             };
             /** @description Not Modified */
             304: {
+            };
+        };
+    };
+    upload: {
+        parameters: {
+            path: {
+                /** @description the session's id */
+                id: string;
+                /** @description of the bytes: 64 lower-case hex digits */
+                sha256: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
             };
         };
     };
