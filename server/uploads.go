@@ -106,10 +106,10 @@ func (s *Server) upload(ctx context.Context, q *uploadPath) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != q.SHA256 || len(data) == 0 {
-		return answer{}, badInput("sha256", errors.New("it is not the SHA-256 of the body"))
-	}
 	return read(ctx, &q.request, func(*coppice.Session) (answer, error) {
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != q.SHA256 || len(data) == 0 {
+			return answer{}, badInput("sha256", errors.New("it is not the SHA-256 of the body"))
+		}
 		s.uploads.add(upload{writerKey{q.on.Store, q.id}, q.on.Tenant, q.SHA256, data, s.o.Now()})
 		return answer{status: http.StatusNoContent}, nil
 	})

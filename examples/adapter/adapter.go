@@ -31,9 +31,9 @@ var (
 	_ CheckPointDeleter = Eino{}
 )
 
-// Eino keeps each checkpoint as the state of one session; every version of it can be gone back to. A checkpoint that is a
-// compact JSON object or array is the state itself, which the viewer shows and of which a commit stores what changed; any other
-// is the base64 text of its bytes, of which little is alike from one version to the next.
+// Eino keeps each checkpoint as the state of one session; every version of it can be gone back to. A checkpoint that is
+// a compact JSON object or array is the state itself, which the viewer shows and of which a commit stores what changed;
+// any other is the base64 text of its bytes, of which little is alike from one version to the next.
 type Eino struct{ Store *coppice.Store }
 
 // stateOf returns the state for a checkpoint.
