@@ -19,8 +19,8 @@ import (
 )
 
 // Load reads the newest state: checkpoint_latest and the log after it. A checkpoint that is lost or damaged, that names
-// a missing segment, or that ends where its own commit line does not, counts as lost: then the state is rebuilt from the
-// log alone (rebuild). Nothing is judged or written here (I14).
+// a missing segment, or that ends where its own commit line does not, counts as lost: then the state is rebuilt from
+// the log alone (rebuild). Nothing is judged or written here (I14).
 func (a *appendStrategy) Load(ctx context.Context) (*state.State, error) {
 	o, info, err := a.store.Checkpoint(ctx)
 	switch {

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"context"
 	"slices"
 	"sync/atomic"
 
@@ -138,16 +137,6 @@ func (j *Journal) Sight() Sight {
 	return Sight{
 		State: j.view, Tip: tip, Open: slices.Clip(j.list), Head: j.head.Settled(), Pos: j.pos, Version: j.version,
 	}
-}
-
-// Append is Held.Append under the lock.
-func (j *Journal) Append(ctx context.Context, build Build) error {
-	h, err := j.Hold(ctx, "append")
-	if err != nil {
-		return err
-	}
-	defer h.Release()
-	return h.Append(build)
 }
 
 // Build makes entries. It is called with the place from which the next one grows, and with a look-up of entries by id
