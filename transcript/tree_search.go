@@ -27,10 +27,15 @@ func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[No
 		t.ready()
 		q := newQuery(text)
 		found := make([]uint64, t.n/64+1)
+		var lower []byte
 		for e, err := range whole {
 			if err != nil {
 				yield(Node{}, err)
 				return
+			}
+			may := false
+			if may, lower = q.mayBeIn(e.Raw, lower[:0]); !may {
+				continue // what the tree knows of the entry is looked at below
 			}
 			if i := uint32(e.Ordinal); e.Ordinal < uint64(t.n) && t.holds(i, q, shownText(e)) {
 				found[i/64] |= 1 << (i % 64)

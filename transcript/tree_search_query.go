@@ -1,8 +1,10 @@
 package transcript
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/internal/fold"
 )
@@ -31,6 +33,31 @@ func (q query) holds(typ, role string, texts ...string) bool {
 		}
 	}
 	return true
+}
+
+// mayBeIn reports whether the line of an entry may show a word of the query. It excludes only lines in ASCII without
+// escapes, whose texts are pieces of it. lower is a buffer, which it returns.
+func (q query) mayBeIn(line, lower []byte) (bool, []byte) {
+	for _, w := range q.words {
+		if strings.ContainsFunc(w, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			return true, lower
+		}
+	}
+	for _, c := range line {
+		switch {
+		case c >= utf8.RuneSelf || c == '\\':
+			return true, lower
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		}
+		lower = append(lower, c)
+	}
+	for _, w := range q.words {
+		if bytes.Contains(lower, []byte(w)) {
+			return true, lower
+		}
+	}
+	return len(q.words) == 0, lower
 }
 
 func within(word string, texts []string) bool {

@@ -61,7 +61,7 @@ func TestSearchIn(t *testing.T) {
 			{"type":"toolCall","id":"c1","name":"grep","arguments":{"depth":3,"deep":["haystack",{"in":"bar\u006e"}]}}]}}`,
 		`{"type":"message","id":"r1","message":{"role":"toolResult","toolCallId":"c1","toolName":"grep","content":[{"type":"text","text":"one\ntwo\nthird line"}]}}`,
 		`{"type":"message","id":"o1","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c2","type":"function","function":{"name":"ls","arguments":"{\"path\":\"attic\"}"}}]}}`,
-		`{"type":"message","id":"b1","message":{"role":"bashExecution","command":"make","output":"`+long+` broke"}}`,
+		`{"type":"message","id":"b1","message":{"role":"bashExecution","command":"make","output":"`+long+` Broke"}}`,
 		`{"type":"compaction","id":"k1","summary":"`+long+` summed","firstKeptEntryId":"u1","details":{"not":"inside"}}`,
 		`{"type":"custom_message","id":"n1","customType":"kind","content":[{"type":"text","text":"`+long+` noted"}]}`,
 		`{"type":"model_change","id":"m1","provider":"openai","modelId":"gpt-4o"}`,
