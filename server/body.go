@@ -154,8 +154,8 @@ func (t *textReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// members decodes the members of a JSON object into the fields of a struct. A field without omitempty is required, and
-// not empty if it has minLength: what is missing would be taken for what is empty on purpose.
+// members decodes the members of a JSON object into the fields of a struct. A field without omitempty or omitzero is
+// required, and not empty if it has minLength: what is missing would be taken for what is empty on purpose.
 func members(d *json.Decoder, into reflect.Value) error {
 	switch begin, err := d.Token(); {
 	case err != nil:
@@ -188,7 +188,7 @@ func members(d *json.Decoder, into reflect.Value) error {
 	for i := range seen {
 		f := into.Type().Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if options != "omitempty" && (!seen[i] || f.Tag.Get("minLength") != "" && into.Field(i).IsZero()) {
+		if !strings.HasPrefix(options, "omit") && (!seen[i] || f.Tag.Get("minLength") != "" && into.Field(i).IsZero()) {
 			return fmt.Errorf("want %q", name)
 		}
 	}

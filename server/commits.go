@@ -20,7 +20,7 @@ import (
 
 // newCommit is the body of a commit.
 type newCommit struct {
-	Entries    sentEntries                `json:"entries,omitempty" doc:"messages of any provider, or entries"`
+	Entries    sentEntries                `json:"entries,omitzero" doc:"messages of any provider, or entries"`
 	State      json.RawMessage            `json:"state,omitempty" doc:"absent = unchanged, null clears"`
 	Manager    json.RawMessage            `json:"manager,omitempty" doc:"as state, of the conversation manager"`
 	Docs       map[string]json.RawMessage `json:"docs,omitempty" doc:"documents by name; null removes"`

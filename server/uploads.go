@@ -64,7 +64,8 @@ func (u *uploads) add(n upload) {
 		}
 	}
 	clear(u.list[len(kept):])
-	u.list = append(kept, n)
+	u.list = kept
+	u.list = append(u.list, n)
 }
 
 // get returns the bytes of an image; nil = it is not there.

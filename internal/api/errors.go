@@ -92,7 +92,8 @@ var kinds = []struct {
 		"nothing was stored: a commit of other content has this Idempotency-Key; use a new one",
 	},
 	{
-		coppice.ErrDeleted, "deleted", "choose another id: that of a deleted session is never used again", "",
+		coppice.ErrDeleted, "deleted", "choose another id: that of a deleted session is never used again",
+		"choose another id, or create the session with again",
 	},
 	{
 		coppice.ErrConflict, "conflict",
