@@ -102,8 +102,7 @@ func (o *findFlags) check() (err error) {
 // maxCompletions bounds what a completion offers.
 const maxCompletions = 200
 
-// completion returns the completion of a command's arguments, by their names in its usage line. nil
-// = files.
+// completion returns the completion of a command's arguments, by their names in its usage line.
 func (c *cli) completion(use string) cobra.CompletionFunc {
 	var each []cobra.CompletionFunc
 args:
@@ -115,19 +114,44 @@ args:
 			each = append(each, c.completePoint(false))
 		case "TARGET", "A", "B":
 			each = append(each, c.completePoint(true))
+		case "PROGRAM":
+			each = append(each, cobra.FixedCompletions(handoffPrograms(), cobra.ShellCompDirectiveNoFileComp))
+		case "ITEM":
+			each = append(each, c.completeTrash)
+		case "FILE|DIR...", "DIR":
+			each = append(each, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 		default:
 			break args
 		}
 	}
-	if each == nil {
-		return nil
-	}
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if strings.HasSuffix(use, "...]") { // the last one may be repeated
+			args = args[:min(len(args), len(each)-1)]
+		}
 		if len(args) >= len(each) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return each[len(args)](cmd, args, prefix)
 	}
+}
+
+// completeTrash offers the items of the trash.
+func (c *cli) completeTrash(
+	cmd *cobra.Command, _ []string, prefix string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
+	dir, _ := cmd.Flags().GetString("dir")
+	t, err := c.trash(dir)
+	if err != nil {
+		return nil, directive(err)
+	}
+	items, err := t.List()
+	var out []cobra.Completion
+	for _, it := range items {
+		if strings.HasPrefix(it.Name, prefix) && len(out) < maxCompletions {
+			out = append(out, cobra.CompletionWithDesc(it.Name, term.Cut(term.Line(it.Title), 60)))
+		}
+	}
+	return out, directive(err)
 }
 
 // completeFlag offers fixed values for a flag.

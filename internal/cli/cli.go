@@ -106,6 +106,7 @@ var commands = []struct {
 	{groupStore, "backend", (*cli).backendCommand},
 	{groupMore, "serve", (*cli).serveCommand},
 	{groupMore, "demo", (*cli).demoCommand},
+	{groupMore, "man", (*cli).manCommand},
 }
 
 func init() { cobra.EnableCommandSorting = false } // help keeps the order of the table
@@ -200,8 +201,8 @@ var pagedCommands = map[string]bool{
 	"diff": true, "context": true,
 }
 
-// commandIn returns the name of the command in args; "" for help, completions, and whatever is not
-// sure to be the name of a command.
+// commandIn returns the name of the command in args; "" for help, completions, man, and whatever is not sure to be the
+// name of a command.
 func commandIn(args []string) string {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {
@@ -210,7 +211,7 @@ func commandIn(args []string) string {
 		case arg == "--json", arg == "--single-writer", strings.HasPrefix(arg, "--store="):
 		default:
 			for _, entry := range commands {
-				if entry.name == arg {
+				if entry.name == arg && arg != "man" { // man writes a page for each command
 					return arg
 				}
 			}
@@ -263,6 +264,9 @@ func (c *cli) root(only string) *cobra.Command {
 		cmd := entry.make(c)
 		cmd.GroupID = entry.group
 		cmd.ValidArgsFunction = c.completion(cmd.Use)
+		for _, sub := range cmd.Commands() {
+			sub.ValidArgsFunction = c.completion(sub.Use)
+		}
 		root.AddCommand(cmd)
 	}
 	if only == "" {

@@ -195,6 +195,7 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "delete", args: []string{"delete", "--yes", "019cadab"}},
 		{name: "backend verify", args: []string{"backend", "verify"}},
 		{name: "--version", args: []string{"--version"}},
+		{name: "man", args: []string{"man", filepath.Join(t.TempDir(), "man1")}},
 		{name: "Errors and exit codes", args: []string{"resume", "nosuch"}, fails: true},
 	}
 	seen := map[string]bool{"demo": true} // TestDemo holds its document against the page
