@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// verifyRuns bounds how often a session is looked at anew because another process wrote meanwhile.
+// verifyRuns bounds how often a session is verified because another process wrote at the same time.
 const verifyRuns = 3
 
 // Verify checks cfg's session, "" = every session of the store, and what else lies there. It writes
@@ -108,10 +108,14 @@ func (v *verifier) damaged() bool {
 	return false
 }
 
-// moved reports whether another process committed since the state was read.
+// moved reports whether another process committed since the state was read, or sealed segments since they were listed.
 func (v *verifier) moved(ctx context.Context) bool {
 	now, err := journal.Open(ctx, v.cfg)
-	return err == nil && (v.st == nil || now.State().Summary.Commit != v.st.Summary.Commit)
+	if err == nil && (v.st == nil || now.State().Summary.Commit != v.st.Summary.Commit) {
+		return true
+	}
+	inv, err := TakeInventory(ctx, v.b, v.id, func(string) {})
+	return err == nil && (len(inv.Plain) != len(v.inv.Plain) || len(inv.Sealed) != len(v.inv.Sealed))
 }
 
 func (v *verifier) note(kind Kind, object string, offset int64, err error, format string, args ...any) {

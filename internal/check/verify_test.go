@@ -2,14 +2,20 @@ package check_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/proof"
 )
 
@@ -197,5 +203,61 @@ func TestVerifyForeign(t *testing.T) {
 	}
 	if named < 100 || named > 120 || damage != 1 {
 		t.Errorf("%d foreign objects named, %d damaged", named, damage)
+	}
+}
+
+// overtaken is a store in which another process seals the plain segments when the first of them is read.
+type overtaken struct {
+	backend.Appender // as it was before
+	after            backend.Backend
+	sealed           bool
+}
+
+func (o *overtaken) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	first := strings.HasSuffix(key, "-0000000000000000.jsonl")
+	if o.sealed = o.sealed || first && r == (backend.Range{}); o.sealed {
+		return o.after.Get(ctx, key, r)
+	}
+	return o.Appender.Get(ctx, key, r)
+}
+
+func (o *overtaken) List(ctx context.Context, l backend.ListOptions) iter.Seq2[backend.Info, error] {
+	if o.sealed {
+		return o.after.List(ctx, l)
+	}
+	return o.Appender.List(ctx, l)
+}
+
+// What another process sealed between the listing and the reading is no damage, though no commit was made since.
+func TestVerifyDuringSealing(t *testing.T) {
+	w := proof.NewWorld(t, proof.StoreOf("append"))
+	var jobs []func()
+	cfg := w.Config("s1")
+	cfg.Go = func(job func()) { jobs = append(jobs, job) }
+	j := journal.Create(cfg, state.Genesis{Header: proof.Header("s1")})
+	for i := range 20 {
+		w.Turn(j, fmt.Sprint("turn", i))
+	}
+	before := memory.NewAppender()
+	for key, p := range proof.Objects(t, w.B) {
+		if _, err := before.Put(t.Context(), key, []byte(p), backend.Cond{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for len(jobs) > 0 {
+		job := jobs[0]
+		jobs = jobs[1:]
+		job()
+	}
+	if err := j.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	o := &overtaken{Appender: before, after: w.B}
+	w.B = o
+	if r := w.Verify("s1", false); len(r.Problems) > 0 {
+		t.Errorf("%s", proof.ListProblems(r))
+	}
+	if !o.sealed {
+		t.Error("no plain segment was read")
 	}
 }
