@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/sessiontest"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // What package sessiontest has, by the names that these tests use.
@@ -16,7 +17,7 @@ var (
 	backends   = sessiontest.Backends
 	onEach     = sessiontest.OnEach
 	newStore   = sessiontest.NewStore
-	ok         = sessiontest.OK
+	ok         = testutil.OK
 	create     = sessiontest.Create
 	open       = sessiontest.Open
 	say        = sessiontest.Say
@@ -46,7 +47,7 @@ const (
 
 type state = sessiontest.State
 
-func must[T any](v T, err error) func(t testing.TB) T { return sessiontest.Must(v, err) }
+func must[T any](v T, err error) func(t testing.TB) T { return testutil.Must(v, err) }
 
 func collect[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
 	t.Helper()

@@ -86,35 +86,16 @@ func NewStore(t testing.TB, b backend.Backend, o *coppice.Options) *coppice.Stor
 	return s
 }
 
-// OK ends a test that met an error.
-func OK(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Must returns a function that returns v, and ends the test if there was an error.
-func Must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 // Create returns a handle on a new session.
 func Create(t testing.TB, s *coppice.Store, id string, o *coppice.SessionOptions) *coppice.Session {
 	t.Helper()
-	return Must(s.Create(id, o))(t)
+	return testutil.Must(s.Create(id, o))(t)
 }
 
 // Open opens a session.
 func Open(t testing.TB, s *coppice.Store, id string) *coppice.Session {
 	t.Helper()
-	return Must(s.Open(context.Background(), id, nil))(t)
+	return testutil.Must(s.Open(context.Background(), id, nil))(t)
 }
 
 // Say appends user and assistant messages in turn, and commits nothing. The first is a user's.
@@ -128,13 +109,13 @@ func Say(t testing.TB, s *coppice.Session, texts ...string) []string {
 			d = append(d, entry.User(text))
 		}
 	}
-	return Must(s.Append(context.Background(), d...))(t)
+	return testutil.Must(s.Append(context.Background(), d...))(t)
 }
 
 // Commit commits what was appended with a state; nil = unchanged.
 func Commit(t testing.TB, s *coppice.Session, v any) coppice.Receipt {
 	t.Helper()
-	return Must(s.Commit(context.Background(), coppice.Turn{State: v}))(t)
+	return testutil.Must(s.Commit(context.Background(), coppice.Turn{State: v}))(t)
 }
 
 // Texts are those of the context's messages.
@@ -143,7 +124,7 @@ func Texts(t testing.TB, s interface {
 },
 ) string {
 	t.Helper()
-	c := Must(s.Context(context.Background()))(t)
+	c := testutil.Must(s.Context(context.Background()))(t)
 	var list []string
 	for _, m := range c.Messages {
 		list = append(list, m.Text())
@@ -155,7 +136,7 @@ func Texts(t testing.TB, s interface {
 func StateOf(t testing.TB, s interface{ State(any) error }) State {
 	t.Helper()
 	v := State{Turns: -1}
-	OK(t, s.State(&v))
+	testutil.OK(t, s.State(&v))
 	return v
 }
 
@@ -242,8 +223,8 @@ func IsErr(t *testing.T, what string, err, want error) {
 func Line(t *testing.T, s *coppice.Session, branch string) (string, State) {
 	t.Helper()
 	var at coppice.Target
-	OK(t, at.UnmarshalText([]byte(branch)))
-	view := Must(s.At(context.Background(), at))(t)
+	testutil.OK(t, at.UnmarshalText([]byte(branch)))
+	view := testutil.Must(s.At(context.Background(), at))(t)
 	return Texts(t, view), StateOf(t, view)
 }
 
@@ -253,7 +234,7 @@ func Objects(t testing.TB, b backend.Backend) map[string]string {
 	all := map[string]string{}
 	for info := range maps.Keys(maps.Collect(b.List(context.Background(), backend.ListOptions{}))) {
 		p, _, err := b.Get(context.Background(), info.Key, backend.Range{})
-		OK(t, err)
+		testutil.OK(t, err)
 		all[info.Key] = string(p)
 	}
 	return all
@@ -277,7 +258,7 @@ func Bulk(t testing.TB, s *coppice.Session, turn, n int) {
 	for i := range d {
 		d[i] = entry.User(fmt.Sprintf("%d-%d", turn, i))
 	}
-	Must(s.Append(context.Background(), d...))(t)
+	testutil.Must(s.Append(context.Background(), d...))(t)
 	Commit(t, s, State{Turns: turn})
 }
 
@@ -291,7 +272,7 @@ func KeysIn(t testing.TB, b backend.Backend, folder string) []string {
 	t.Helper()
 	var list []string
 	for info, err := range b.List(context.Background(), backend.ListOptions{}) {
-		OK(t, err)
+		testutil.OK(t, err)
 		if strings.Contains(info.Key, folder) {
 			list = append(list, info.Key)
 		}
@@ -307,7 +288,7 @@ func PutIn(folder string) func(fault.Call) bool {
 // Sound checks that nothing of a store is damaged, and counts what is left over.
 func Sound(t testing.TB, s *coppice.Store) (leftovers int) {
 	t.Helper()
-	for _, p := range Must(s.Verify(context.Background(), "", true))(t).Problems {
+	for _, p := range testutil.Must(s.Verify(context.Background(), "", true))(t).Problems {
 		if errors.Is(p, coppice.ErrCorrupt) {
 			t.Errorf("verify: %v", p)
 		}
@@ -459,14 +440,14 @@ func OnBase(base, text string, keep bool) coppice.Turn {
 // SetInfo changes what a session is known by.
 func SetInfo(t testing.TB, s *coppice.Session, c coppice.InfoChange) coppice.Receipt {
 	t.Helper()
-	return Must(s.SetInfo(context.Background(), c))(t)
+	return testutil.Must(s.SetInfo(context.Background(), c))(t)
 }
 
 // ImportFile imports a file in the pi v3 form.
 func ImportFile(t testing.TB, store *coppice.Store, raw []byte) *coppice.Session {
 	t.Helper()
 	lines, o := FileLines(raw)
-	return Must(store.Import(context.Background(), lines, o))(t)
+	return testutil.Must(store.Import(context.Background(), lines, o))(t)
 }
 
 // Counting counts the reads of a store, on which it only replaces objects.

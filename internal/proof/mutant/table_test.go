@@ -227,7 +227,7 @@ var mutants = []mutant{
 	{
 		sample: true, name: "close-without-confirm", broken: "Close publishes bytes of the log that were never synced",
 		edits: []edit{{journalGo, "\twrites := j.committed && !doubt", "\twrites := !doubt"}, {journalGo, "\tst, err := j.strategy.Confirm(ctx, j.takeIn(j.Tip()))\n\tif err != nil || !st.Sure() { // what is not certain is not published\n\t\treturn err\n\t}\n", "\tst := j.takeIn(j.Tip())\n"}},
-		suite: "crash_test.go", pkg: "internal/lifecycle/disk", run1: "TestFailedSyncThenOpenAndClose|TestKilledBeforeTheSyncThenOpenAndClose",
+		suite: "disk_crash_test.go", pkg: "internal/lifecycle", run1: "TestFailedSyncThenOpenAndClose|TestKilledBeforeTheSyncThenOpenAndClose",
 		want: "images fail, the first with",
 	},
 	{
@@ -251,7 +251,7 @@ var mutants = []mutant{
 	{
 		name: "idle-move-does-not-confirm", broken: "a move that has nothing to do names a commit that was read and not confirmed",
 		edits: []edit{{commitGo, "\tif tip.Sure() || tip.Summary.Commit == \"\" {\n", "\tif tip != nil {\n"}},
-		suite: "crash_test.go", pkg: "internal/lifecycle/disk", run1: "TestMoveToWhereTheHeadIsConfirmsIt",
+		suite: "disk_crash_test.go", pkg: "internal/lifecycle", run1: "TestMoveToWhereTheHeadIsConfirmsIt",
 		want: "power loss after the receipt of Switch",
 	},
 	{
@@ -281,7 +281,7 @@ var mutants = []mutant{
 	{
 		name: "create-looks-once", broken: "Create does not look for the tombstone again after its first segment",
 		edits: []edit{{appendJournalGo, "\tdeleted := err == nil && o.Summary.Tombstone\n", "\tdeleted := err == nil && o.Summary.Tombstone && ctx == nil\n"}},
-		suite: "delete_test.go", pkg: "internal/lifecycle/disk", run1: "TestCreateWhileAnotherCreatesAndDeletes",
+		suite: "disk_delete_test.go", pkg: "internal/lifecycle", run1: "TestCreateWhileAnotherCreatesAndDeletes",
 		want: "commits acknowledged after Delete returned: got",
 	},
 	{
@@ -306,7 +306,7 @@ var mutants = []mutant{
 		name:   "moves-without-outline",
 		broken: "a line that moves the head does not contain the outline that a listing shows",
 		edits:  []edit{{composeGo, "\t\trec.Outline = step.Outline\n", "\t\trec.Outline = nil\n"}},
-		suite:  "info_test.go", pkg: "internal/lifecycle/disk", run1: "TestInfoAfterMoves",
+		suite:  "disk_info_test.go", pkg: "internal/lifecycle", run1: "TestInfoAfterMoves",
 		want: "the handle reports",
 	},
 	{

@@ -1,4 +1,4 @@
-package disk_test
+package lifecycle_test
 
 import (
 	"context"
