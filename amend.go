@@ -18,16 +18,16 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Amend replaces what an entry says, by its id or a unique prefix: Body of d, in a commit of its own (reason "amend").
+// Amend replaces the body of an entry, by its id or a unique prefix, with that of d, in a commit of its own ("amend").
 // Not a byte of the entry changes. An amendment is an annotation, as a label is: the head stays, and it applies on
 // every branch from its commit on. Context, Entry, Entries, Path, Tree and what is exported to other formats have the
 // newest amendment's text under the entry's id, with AmendedBy set; views of earlier commits have the earlier text,
 // and Originals has what was appended. Going back does not take an amendment back: on the branch that Rollback makes
 // it applies as well.
 //
-// d has the type of the entry; its id, parent and time do not count. A draft without type and body takes back what
-// earlier amendments said, and shows an entry again that was hidden. An entry that says what d says already is left
-// alone: the receipt has no entries. Of several amendments the newest counts, whichever host committed it.
+// d has the type of the entry; its id, parent and time do not count. A draft without type and body takes back all
+// earlier amendments, and shows an entry again that was hidden. If the entry has the body of d already, nothing is
+// stored: the receipt has no entries. Of several amendments the newest counts, whichever host committed it.
 //
 // What can be amended: messages (results of tools too), custom messages, summaries of branches and compactions, and
 // custom entries that are not coppice's own. Of a compaction the text may change, but not what it keeps. Everything
@@ -68,7 +68,7 @@ func (s *Session) amend(
 		if draft, err = was.Amend(body, first); err != nil {
 			return nil, err
 		}
-		if d == nil && is.Hidden || d != nil && !is.Hidden && says(is, draft) {
+		if d == nil && is.Hidden || d != nil && !is.Hidden && hasBody(is, draft) {
 			return nil, nil
 		}
 		step, err := s.noteStep(on, []transcript.Draft{draft})
@@ -228,7 +228,7 @@ func (s *Session) uncommittedEntry(ctx context.Context, id string, missing error
 	return missing
 }
 
-// screenAmendment checks the draft of what an entry is to say. The hook sees it as a draft of the entry's type.
+// screenAmendment checks the draft of an entry's new body. The hook sees it as a draft of the entry's type.
 func (s *Session) screenAmendment(
 	ctx context.Context, e transcript.Entry, d transcript.Draft,
 ) (transcript.Draft, error) {
@@ -260,8 +260,8 @@ func (s *Session) screenAmendment(
 	return d, rawjson.CheckText("body", []byte(d.Body)) // with its offset here, not in the amendment
 }
 
-// says reports whether an entry has the body that the draft of an amendment gives it.
-func says(e transcript.Entry, draft transcript.Draft) bool {
+// hasBody reports whether an entry has the body that the draft of an amendment gives it.
+func hasBody(e transcript.Entry, draft transcript.Draft) bool {
 	l, err := draft.Parsed("x", "", time.Time{})
 	if err != nil {
 		return false
@@ -271,7 +271,7 @@ func says(e transcript.Entry, draft transcript.Draft) bool {
 	return ok && json.Compact(&body, e.Body()) == nil && bytes.Equal(body.Bytes(), a.Body)
 }
 
-// refreshItems puts what an amendment says into the items of an explicit context that bring the entry's message along.
+// refreshItems applies an amendment to the items of an explicit context that contain the message of its entry.
 func (s *Session) refreshItems(draft transcript.Draft) {
 	l, err := draft.Parsed("x", "", time.Time{})
 	if err != nil {
@@ -289,7 +289,7 @@ func (s *Session) refreshItems(draft transcript.Draft) {
 	})
 }
 
-// amendItems puts what an amendment says into the items that bring the message of its entry along.
+// amendItems applies an amendment to the items that contain the message of its entry.
 func amendItems(items []transcript.Item, a transcript.Amendment) (list []transcript.Item, changed bool) {
 	for i, it := range items {
 		if it.Entry != a.Target || len(it.Message) == 0 {

@@ -180,7 +180,7 @@ func (s *Session) locateOn(ctx context.Context, on *state.State, id string) (jou
 	return at, errors.Join(err, kerr)
 }
 
-// build makes entries of drafts. The first grows from at, each from the one before, unless it says otherwise. ids are
+// build makes entries of drafts. The first grows from at, each from the one before, unless it names a parent. ids are
 // those of all drafts: with KnownIgnore, one that is pending has no second entry. It runs under the journal's lock, or
 // s.mu.
 func (s *Session) build(
@@ -204,7 +204,7 @@ func (s *Session) build(
 // builder makes entries of drafts.
 type builder struct {
 	cfg     *journal.Config
-	at      journal.Place               // where the next draft grows unless it says otherwise
+	at      journal.Place               // where the next draft grows unless it names a parent
 	known   map[string]journal.Place    // places of named parents
 	amends  map[string]transcript.Draft // places.amends
 	find    func(id string) *journal.Entry
@@ -297,11 +297,11 @@ func (b *builder) parent(id string) journal.Place {
 // exists refuses an id that is taken.
 func exists(id string) error { return fmt.Errorf("entry %s: %w", id, fs.ErrExist) }
 
-// missing says that there is nothing of this name: fs.ErrNotExist.
+// missing returns the error for a name that nothing has: fs.ErrNotExist.
 func missing(kind, name string) error { return fmt.Errorf("%s %q: %w", kind, name, fs.ErrNotExist) }
 
 // amendment returns the draft that is stored where the session has an entry with the id of d: it amends that entry.
-// nothing: the entry was looked at, and says that already.
+// nothing = true: the entry has the body of d already.
 func (b *builder) amendment(d transcript.Draft, id string) (a transcript.Draft, nothing bool, err error) {
 	if a, ok := b.amends[id]; ok {
 		return a, a.Type == "", nil
@@ -332,8 +332,9 @@ func plain(d transcript.Draft) (transcript.Draft, error) {
 	return d, nil
 }
 
-// amendKnown makes the amendments of the entries with the ids of drafts that the session has. One without a type says
-// that there is nothing to store. It costs the look-up of the ids where none is known, and else reads the entries.
+// amendKnown makes the amendments of the entries with the ids of drafts that the session has. One without a type
+// stands for an entry that has the draft's body already. If no id is known this costs their look-up, else it reads
+// the entries.
 func (s *Session) amendKnown(
 	ctx context.Context, on *state.State, drafts []transcript.Draft,
 ) (map[string]transcript.Draft, error) {
@@ -375,15 +376,15 @@ func (s *Session) amendKnown(
 		if err != nil {
 			return nil, err
 		}
-		if amends[id] = d; !is.Hidden && says(is, d) {
+		if amends[id] = d; !is.Hidden && hasBody(is, d) {
 			amends[id] = transcript.Draft{}
 		}
 	}
 	return amends, nil
 }
 
-// instead makes the entry that is stored in the place of a draft whose id the session has: an amendment, beside the
-// conversation. nil = nothing is.
+// instead makes the entry that is stored in place of a draft whose id the session has: an amendment, which is not on
+// the path of the conversation. nil = none.
 func (b *builder) instead(d transcript.Draft, id string) (*journal.Entry, error) {
 	a, nothing, err := b.amendment(d, id)
 	if err != nil || nothing {

@@ -221,7 +221,7 @@ func (s *Session) window(ctx context.Context) (win *transcript.WorkingContext, i
 	return win, items, nil
 }
 
-// windowTries bounds how often a window is read anew while others insert; the last one is good enough.
+// windowTries bounds how often a window is read again because another caller inserted; then the last one is used.
 const windowTries = 8
 
 // rules are the profile and the bound of this handle's working context.
@@ -287,7 +287,7 @@ func (s *Session) keptFrom(ctx context.Context, m *treeView, path []uint64, p tr
 }
 
 // settingsBefore returns the settings in force at the end of a path, of which it reads no more than the
-// last entry of each kind that can say something.
+// last entry of each kind that can set one.
 func (s *Session) settingsBefore(
 	ctx context.Context, m *treeView, path []uint64, p transcript.Profile,
 ) (transcript.Settings, error) {
@@ -318,7 +318,7 @@ func (s *Session) settingsBefore(
 	return transcript.RestoreWorkingContext(p, -1, transcript.Settings{}, 0, entries).Context().Settings, nil
 }
 
-// explicit makes the context that SetContext, or the document, says. derived returns the settings.
+// explicit makes a context of the items of SetContext, or of the document. derived has the settings.
 func (s *Session) explicit(
 	ctx context.Context, at asOf, derived transcript.Context, win *transcript.WorkingContext,
 	items []transcript.Item,
@@ -339,7 +339,7 @@ func (s *Session) explicit(
 	return out, nil
 }
 
-// messagesOf returns what an item puts into a context: one message, none for an entry that says nothing.
+// messagesOf returns what an item puts into a context: one message, or none for an entry without one.
 func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcript.Message {
 	e, ok := have[it.Entry]
 	if !ok && len(it.Message) > 0 {

@@ -59,7 +59,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// hints say what to do, by cause. The first that fits is taken.
+// hints are what to do, by cause. The first that matches counts.
 var hints = []struct {
 	is   error
 	hint string

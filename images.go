@@ -23,7 +23,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// imagesMax bounds the images that a handle keeps in memory, in bytes; those not stored yet are beside it.
+// imagesMax bounds the images that a handle keeps in memory, in bytes; those that are not stored yet do not count.
 const imagesMax = 16 << 20
 
 // images are the images of one handle. Safe for concurrent use.

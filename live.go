@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// view is what the readers of a handle see: the journal's view, and what is kept beside it so that an answer need not
-// be made anew. Guarded by Handle.mu.
+// liveState is what the readers of a handle see: the state of the journal, and what was computed of it. Guarded by
+// Session.mu.
 type liveState struct {
 	journal.Sight
 	win     *transcript.WorkingContext // at winAt, but for later; nil = has to be read
@@ -22,10 +22,10 @@ type liveState struct {
 	// itemsSeen is State.Next when SetContext was called: an amendment from there on is not in items.
 	itemsSeen uint64
 	unsaved   bool               // items differ from the document's by a SetContext
-	held      *docEdit           // what deferred commits said
+	held      *docEdit           // of deferred commits
 	doubt     *prepared          // a turn of unknown outcome; nil = none
 	profile   transcript.Profile // of the working context
-	bound     int                // its bytes, as Window.MaxBytes says them
+	bound     int                // its bytes, as in Window.MaxBytes
 	wish      *journal.Config    // may want another profile or bound than the session has
 }
 
@@ -54,7 +54,7 @@ func (s *Session) look(f func(v *liveState)) {
 	f(s.sync())
 }
 
-// adopt takes over what the journal says now.
+// adopt takes over the state that the journal has now.
 func (v *liveState) adopt(now journal.Sight) {
 	old := v.Sight
 	v.Sight = now
@@ -104,7 +104,7 @@ func (v *liveState) push(e *journal.Entry, ord uint64) {
 	}
 }
 
-// laterEntry is on the way from a window to the place that it is to be at; aside: it is an amendment beside that way.
+// laterEntry is between a window and the place up to which it has to be read; aside: it is an amendment off the path.
 type laterEntry struct {
 	transcript.Entry
 	aside bool
@@ -269,7 +269,7 @@ func (s *Session) state() (st *state.State) {
 	return st
 }
 
-// document is the acknowledged one, with what deferred commits said.
+// document returns the acknowledged one, with the changes of deferred commits.
 func (s *Session) document() (doc checkpoint.Document) {
 	s.look(func(v *liveState) {
 		if doc = v.State.Doc; v.held != nil {

@@ -85,9 +85,9 @@ func problem(op string, p *check.Problem) *Error {
 	return e
 }
 
-// Kind says in a word what a problem of a Report is: damaged, missing and mismatch are damage (ErrCorrupt); lost is
+// Kind returns what a problem of a Report is: damaged, missing and mismatch are damage (ErrCorrupt); lost is
 // what a repair recorded, because nothing could bring it back; torn-tail, foreign-bytes, foreign-object, no-checkpoint,
-// leftover, tree and too-new are notes; rebuilt and salvaged say what Repair did. "" for any other error.
+// leftover, tree and too-new are notes; rebuilt and salvaged are what Repair did. "" for any other error.
 func (e *Error) Kind() string {
 	if p, ok := errors.AsType[*check.Problem](e.Err); ok {
 		return string(p.Kind)

@@ -70,7 +70,7 @@ type BranchOptions struct {
 	Name    string // names the new branch; "" = the head is on the branch that the entry is on
 	Summary string // adds a branch_summary entry of the path that is left, in the same commit
 
-	Details  json.RawMessage // of the summary: what its maker keeps beside the text; nil = none
+	Details  json.RawMessage // of the summary: data of its maker; nil = none
 	FromHook bool            // a hook made the summary, not the program itself
 }
 
@@ -420,7 +420,7 @@ func (s *Session) grow(
 }
 
 // documentAt returns the document in force at a place: that of the newest commit on the way to the root. An explicit
-// context grows by what was said since.
+// context grows by the messages since.
 func (s *Session) documentAt(ctx context.Context, m *treeView, at journal.Place) (checkpoint.Document, error) {
 	ord, ok := m.ordinal(at)
 	commit, found := uint64(0), false

@@ -35,16 +35,16 @@ type Options struct {
 	SingleWriter bool
 }
 
-// SessionOptions say how a session is created or opened.
+// SessionOptions determine how a session is created or opened.
 type SessionOptions struct {
 	Title, Cwd, Parent string // of a new session; Parent = the session that started this one
 
-	// Relation is what a new session is to its Parent, [a-z0-9.-]{1,32}: "agent" for one that an agent began, say.
-	// "" = not said; Fork says "fork".
+	// Relation is what a new session is to its Parent, [a-z0-9.-]{1,32}: such as "agent" for one that an agent began.
+	// "" = unknown; Fork sets "fork".
 	Relation string
 	// Meta is metadata of a new session, by which List can choose: at most 64 keys of [A-Za-z0-9._-]{1,64}, and 4 KiB
-	// as JSON. It is part of the session's header line; Session.SetInfo changes it. Where an import brings one,
-	// Relation is what that one says, and Meta, if it is empty.
+	// as JSON. It is part of the session's header line; Session.SetInfo changes it. If the lines of an import
+	// have a header, Relation is that header's, and so is Meta if it is empty here.
 	Meta map[string]string
 
 	ReadOnly bool // commits are ErrReadOnly; Watch moves the handle along
@@ -66,10 +66,10 @@ type SessionOptions struct {
 
 	// Source is asked by Import and Grow after the last line: the file that the lines are from, by which a later import
 	// knows it (Session.Info). With a source, an Import that fails in the middle leaves a session with a part of the
-	// lines, which Grow completes. A nil source, or a nil function, says that it is not known.
+	// lines, which Grow completes. A nil source, or a nil function, means that it is unknown.
 	Source func() (*checkpoint.Source, error)
 	// Original is asked by Import and Grow after the last line: the bytes of the imported file, where its lines
-	// are not those bytes. A nil reader, or a nil function, says that they are.
+	// are not those bytes. A nil reader, or a nil function, means that they are.
 	Original func() (io.Reader, error)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// A Page says which entries Session.Page and View.Page return, and in which order. The zero Page is the path to the
+// A Page selects the entries that Session.Page and View.Page return, and their order. The zero Page is the path to the
 // head, root first. Ids may be unique prefixes.
 //
 //	coppice.Page{Reverse: true, Limit: 50}                  // the newest 50 of the conversation
@@ -205,7 +205,7 @@ const newestLines = 512
 
 // readNewest yields the first entries of a page that begins at the head and goes towards the root, from the end of the
 // log alone: for the first look at a long session, whose tree takes much longer to read. It returns the last entry that
-// it yielded, "" = none, and how many those are. done = the page ends here; else the tree has to say how it goes on:
+// it yielded, "" = none, and how many those are. done = the page ends here; else it continues by the tree:
 // where the tree is there already, entries are pending, or the lines have an amendment or parents out of order.
 func (s *Session) readNewest(
 	ctx context.Context, limit int, yield func(transcript.Entry, error) bool,

@@ -28,7 +28,7 @@ func (s *Session) Partial(ctx context.Context, p json.RawMessage) error {
 
 // WatchPartial yields what Watch yields, and partial output (Session.Partial): a Change without a commit, whose Partial
 // is the newest, or nil once there is none any more. It is what handles of the same Store set. There is no queue: a
-// slow caller gets the newest. A commit that ended partial output comes before the Change that says so.
+// slow caller gets the newest. A commit that ended partial output comes before the Change that reports the end.
 func (s *Session) WatchPartial(ctx context.Context, after uint64) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) { s.watch(ctx, after, yield, true) }
 }

@@ -40,7 +40,7 @@ type QueryOptions struct {
 
 	Type   string         // of entries: "message", "custom", ...
 	Custom string         // customType of entries; with Type "custom" it is looked up without reading them
-	Match  map[string]any // members of the entry's line by dotted path, "data.source" say, and the JSON of each
+	Match  map[string]any // members of the entry's line by dotted path, such as "data.source", and the JSON of each
 	Before string         // only entries whose id sorts before this one, byte by byte: ids that begin with a time
 
 	Newest bool   // newest first; else in append order
@@ -283,7 +283,7 @@ func (q *query) wants(e transcript.Entry) bool {
 	return true
 }
 
-// cursor writes a place as text. It says in which direction it is used.
+// cursor writes a place as text, with the direction in which it is used.
 func (q *query) cursor(p place) string {
 	text := fmt.Sprintf("%c%d:%s", direction(q.o.Newest), p.ord, p.session)
 	if p.end {

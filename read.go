@@ -26,7 +26,7 @@ func (s *Session) Tree(ctx context.Context) (*transcript.Tree, error) {
 	return m.Tree, nil
 }
 
-// Entry returns one entry by its id, or a unique prefix of it, with what amendments say of it.
+// Entry returns one entry by its id, or a unique prefix of it, as amended.
 func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error) {
 	for e, err := range s.Entries(ctx, id) {
 		return e, err
@@ -226,7 +226,7 @@ func (m *treeView) stored() *treeView {
 }
 
 const (
-	readFirst = 32      // entries that are read at first, of a caller who does not say how many are wanted
+	readFirst = 32      // entries that are read at first for a caller without a limit
 	readMost  = 512     // and at most at once, after doubling
 	readBytes = 4 << 20 // and so many bytes of lines, but for the last one
 )
@@ -272,8 +272,7 @@ func (s *Session) readAhead(
 	return flush()
 }
 
-// bodies returns entries with what amendments say of them, in the order of ords, which may repeat. Images are
-// references.
+// bodies returns entries as amended, in the order of ords, which may repeat. Images are references.
 func (s *Session) bodies(ctx context.Context, m *treeView, ords []uint64) ([]transcript.Entry, error) {
 	amends, err := s.amendments(ctx, m, slices.Values(ords))
 	if err != nil {

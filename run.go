@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// RunOptions say how Run takes over a session, and what it says of interrupted tool calls.
+// RunOptions determine how Run takes over a session, and how it answers interrupted tool calls.
 type RunOptions struct {
 	Session *SessionOptions // of the handle that Store.Run opens; nil = those of the store
 

@@ -159,7 +159,7 @@ func keptWhole(e transcript.Entry) bool {
 	return false
 }
 
-// lost reports whether an error says that what was asked for is damaged or gone.
+// lost reports whether an error means that the object is damaged or gone.
 func lost(err error) bool { return errors.Is(err, store.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) }
 
 // snapshots takes snapshots by policy, in the background after a commit is acknowledged. The next commit names what was

@@ -242,7 +242,7 @@ func (s *Store) create(id string, o *SessionOptions, fresh bool) (*Session, erro
 	return h, nil
 }
 
-// about is what the header line says of a session in our own words.
+// about is what coppice adds to the header line.
 type about struct {
 	Relation string            `json:"relation,omitempty"`
 	Meta     map[string]string `json:"meta,omitempty"`

@@ -110,7 +110,7 @@ func (t Target) String() string {
 	return string(text)
 }
 
-// valid refuses a target that says two things.
+// valid refuses a target with more than one field.
 func (t Target) valid() error {
 	n := 0
 	for _, set := range []bool{

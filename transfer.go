@@ -219,8 +219,8 @@ func (s *Session) pathTo(ctx context.Context, v *View) (p transfer.Path, err err
 	return p, s.amendItems(ctx, m, &p.Doc)
 }
 
-// introduce says title and directory once more, in a commit of its own, where entries that were taken over say
-// others: what the options ask for counts.
+// introduce appends title and directory of the options, in a commit of their own, if the entries that were taken over
+// have others.
 func (s *Session) introduce(ctx context.Context) error {
 	var say []transcript.Draft
 	now := s.Info()
@@ -249,8 +249,8 @@ func sameText(have, want string) bool {
 }
 
 // Export writes a session as it was imported: the exact bytes if they were not pi v3, otherwise the
-// imported lines. For a session that was not imported it writes every line, as pi v3 JSONL. Bytes that were kept beside
-// the lines are all that it needs: it writes them of a session that is too damaged to be opened, too.
+// imported lines. For a session that was not imported it writes every line, as pi v3 JSONL. It reads no
+// line if the original's bytes are kept, so it can write them if the session is too damaged to be opened.
 func (s *Store) Export(ctx context.Context, id string, w io.Writer) error {
 	opened := false
 	err := s.export(ctx, id, func(h *Session) error {

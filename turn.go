@@ -19,7 +19,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Turn is what a Commit saves beside the entries that were appended.
+// Turn is what a Commit stores in addition to the entries that were appended.
 type Turn struct {
 	// The agent's state, and the conversation manager's own. nil = unchanged, json.RawMessage("null") clears. Each is
 	// at most 4 MiB long and checkpoint.MaxStateDepth levels deep, a document of Docs checkpoint.MaxDocDepth: else
@@ -27,11 +27,11 @@ type Turn struct {
 	State, Manager any
 	Reason         string // default "turn"; own words: [a-z0-9.-]{1,32}
 
-	// Docs are small documents beside the state, by name: what an adapter or an application keeps of the session, such
-	// as a summary. A value is anything that encoding/json takes; nil, or a name that is absent = unchanged,
-	// json.RawMessage("null") removes. They are stored, restored and in conflict as the state is. A name is 1 to 128 of
-	// [A-Za-z0-9._:/-]. A document has at most 64 KiB, a session at most 64, and 256 KiB together with their names:
-	// else backend.ErrTooLarge, a *codec.LimitError, and nothing was applied.
+	// Docs are small documents in addition to the state, by name: what an adapter or an application keeps of the
+	// session, such as a summary. A value is anything that encoding/json takes; nil, or a name that is absent =
+	// unchanged, json.RawMessage("null") removes. They are stored, restored and in conflict as the state is. A name is
+	// 1 to 128 of [A-Za-z0-9._:/-]. A document has at most 64 KiB, a session at most 64, and 256 KiB together with
+	// their names: else backend.ErrTooLarge, a *codec.LimitError, and nothing was applied.
 	Docs map[string]any
 
 	// Key makes the turn idempotent, at most 256 bytes. The session remembers the keys of its last 1,024 commits
@@ -48,9 +48,9 @@ type Turn struct {
 
 	// Base is the id of the commit that the turn was made on. A turn with a Base leaves alone what was appended. If
 	// branch, head or document of the session differ since, Commit returns ErrConflict, or with KeepBoth stores the
-	// turn as a sibling branch (Receipt.Kept). Commits that moved none of them, labels say, do not count. A Base that
-	// is the end of a kept branch continues that branch. An id that is no commit's is fs.ErrNotExist, unless Key is
-	// known. "" = the commit that the handle shows (Head().Commit); Newest = the newest one.
+	// turn as a sibling branch (Receipt.Kept). Commits that moved none of them, such as labels, do not count. A Base
+	// that is the end of a kept branch continues that branch. An id that is no commit's is fs.ErrNotExist, unless Key
+	// is known. "" = the commit that the handle shows (Head().Commit); Newest = the newest one.
 	Base string
 
 	// From moves the head to an entry (its id or a unique prefix; "" = before the first entry) before the turn's own
@@ -77,7 +77,7 @@ const Newest = "*"
 // reasonFork is of the commit by which a fork takes the title and the directory of its options.
 const reasonFork = "fork"
 
-// Receipt says what a commit did.
+// Receipt is what a commit did.
 type Receipt struct {
 	checkpoint.Head     // Seq, Commit, Epoch, Entry, Branch
 	Entries         int // how many it made durable

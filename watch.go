@@ -35,7 +35,7 @@ type Change struct {
 // the state is the same: a commit that keeps a losing turn on a branch changes nothing of the session's state. It
 // computes from what Watch has read; only for the first commit of a Watch it may read one segment. Partial output has
 // none: nil.
-// Until the Change is dropped it keeps in memory what at most 64 commits said of the state.
+// Until the Change is dropped it keeps in memory the changes of state of at most 64 commits.
 func (c Change) StatePatch(ctx context.Context) (json.RawMessage, error) {
 	if c.s == nil {
 		return nil, nil

@@ -104,7 +104,7 @@ func (a *appendStrategy) Confirm(ctx context.Context, st *state.State) (*state.S
 			_, err = a.b.Resync(ctx, s.Key, s.From, size)
 		}
 		if errors.Is(err, backend.ErrPrecondition) || errors.Is(err, fs.ErrNotExist) {
-			return st, nil // another process was here just now: the state says that nothing is confirmed
+			return st, nil // another process opened it just now: nothing is confirmed in the state
 		}
 		if err != nil {
 			return nil, err

@@ -200,10 +200,10 @@ func (a *appendStrategy) indexed(
 	return st, &state.Change{Level: state.IDsLevel, Was: was, IDs: st.IDs}, saved
 }
 
-// errRuns says that another writer's checkpoint names other runs of the id index.
+// errRuns means that another writer's checkpoint names other runs of the id index.
 var errRuns = errors.New("the runs of the id index have changed")
 
-// errOlder says that the checkpoint in force is of a later commit than the one that was to be written.
+// errOlder means that the checkpoint in force is of a later commit than the one that was to be written.
 var errOlder = errors.New("a newer checkpoint is in force")
 
 // save writes checkpoint_latest for st: under the version seen last, and only forward. The log up to st

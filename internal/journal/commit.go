@@ -19,7 +19,7 @@ type Plan func(ctx context.Context, on *state.State) (*Step, error)
 // Held is a journal whose lock the caller holds, until Release.
 type Held struct{ j *Journal }
 
-// Hold takes the lock of the handle, in order of arrival. An error of ctx says that nothing was applied.
+// Hold takes the lock of the handle, in order of arrival. An error of ctx means that nothing was applied.
 func (j *Journal) Hold(ctx context.Context, op string) (Held, error) {
 	if err := j.lock.take(ctx); err != nil {
 		return Held{}, j.notApplied(op, err)

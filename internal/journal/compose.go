@@ -269,7 +269,7 @@ func (r *request) newID() (string, time.Time, error) {
 	return id, now, nil
 }
 
-// placing resolves the parents of a line's entries, writes them, and says where the head is after them.
+// placing resolves the parents of a line's entries, writes them, and returns where the head is after them.
 type placing struct {
 	r       *request
 	rec     *checkpoint.Record

@@ -15,7 +15,7 @@
 //
 //  1. Hold takes the lock, in order of arrival. A doubt of an earlier request is ended (doubt.go).
 //  2. A known idempotency key answers (keys.go).
-//  3. The caller's plan makes the step; judge (judge.go) says whether it may be stored, and on which line.
+//  3. The caller's plan makes the step; judge (judge.go) decides whether it may be stored, and on which line.
 //  4. compose (request.go) has the strategy confirm what the step builds upon; compose.go makes the lines: bytes,
 //     and the State that state.Advance makes of them.
 //  5. The strategy publishes: append.go by one compare-and-append, replace.go by one conditional PUT.
@@ -77,19 +77,19 @@ type buffer struct {
 }
 
 // strategy is what differs between stores that append and stores that only replace. It keeps no queue and starts no
-// work of its own: it says what is to be done, and the journal does it.
+// work of its own: it returns what is to be done, and the journal does it.
 type strategy interface {
 	// Load reads the newest state: ErrNotExist if there is no session, ErrDeleted if there was one.
 	Load(ctx context.Context) (*state.State, error)
-	// Stand says that the handle takes a state that was read, and composes on it from now on.
+	// Stand takes a state that was read: the handle composes on it from now on.
 	Stand(st *state.State)
 	// Prepare readies a request before its first line: what must be durable before anything is written to
-	// the log again is. A *moved error says that another writer's state is newer.
+	// the log again is. A *moved error means that another writer's state is newer.
 	Prepare(ctx context.Context, req *request, bg sealing) error
 	// Confirm makes sure that all that st was read from survives power loss, before it is acknowledged. Where others
 	// changed the log meanwhile it returns st as it was, which is not Sure.
 	Confirm(ctx context.Context, st *state.State) (*state.State, error)
-	// Publish makes a request durable. A *moved error says that nothing was stored and that another writer's state is
+	// Publish makes a request durable. A *moved error means that nothing was stored and that another writer's state is
 	// newer than its base.
 	Publish(ctx context.Context, req *request) (*state.State, error)
 	// Resend sends what Publish sent and no one acknowledged: the same bytes, under the same condition. now is the

@@ -281,8 +281,8 @@ type put struct {
 	doubt error // an answer was lost: the body may be in force, or may still come to be
 }
 
-// run sends the same bytes, under the same condition, until an answer or a read says what became of
-// them. Every try is bounded; what is not found out by then is Unknown.
+// run sends the same bytes, under the same condition, until an answer or a read decides whether they are in
+// force. Every try is bounded; what is not decided by then is Unknown.
 func (p *put) run(ctx context.Context) (*state.State, error) {
 	objects := p.r.store
 	key := layout.CheckpointKey(p.r.cfg.Session)
