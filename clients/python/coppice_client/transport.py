@@ -44,9 +44,9 @@ class HTTP:
             self._origin = origin(base_url)
             url = urlsplit(base_url)
             if url.query or url.fragment or url.username is not None:
-                raise ValueError("it has a query, a fragment or a user")
-        except ValueError as e:
-            raise InvalidArgument(f"{base_url!r}: {e}") from None
+                raise ValueError
+        except ValueError:  # neither the address nor the cause, which may repeat a password
+            raise InvalidArgument("base_url: want http(s)://HOST:PORT/PATH without user and query") from None
         self._base, self._prefix, self._timeout = base_url, url.path.rstrip("/"), timeout
         self._tls = tls or ssl.create_default_context() if url.scheme == "https" else None
         self._idle: list[tuple[float, http.client.HTTPConnection]] = []  # append and pop are atomic

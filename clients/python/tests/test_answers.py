@@ -452,5 +452,8 @@ class ArgumentsTest(Case):
 
     def test_addresses(self) -> None:
         for url in ("server", "ftp://server", "http://", "http://a:b@server", "http://server?x=1", "http://server/a b",
-                    "http://server:x", "http://server:99999", "http://server/#x", "http://server/é"):
-            self.assertRaises(InvalidArgument, Store, url)
+                    "http://server:x", "http://server:99999", "http://server/#x", "http://server/é",
+                    "http://a:secret@server", "http://a:secret/@server", "ftp://a:secret@server"):
+            with self.assertRaises(InvalidArgument) as caught:
+                Store(url)
+            self.assertNotIn("secret", str(caught.exception))

@@ -201,7 +201,3 @@ class RequestsTest(Case):
         self.assertEqual(next(items)["id"], "a")
         with self.assertRaisesRegex(CoppiceError, "damaged"):
             next(items)
-
-    def test_addresses_are_checked(self) -> None:
-        for url in ("server", "ftp://server", "http://", "http://a:b@server", "http://server?x=1"):
-            self.assertRaises(ValueError, Store, url)
