@@ -232,7 +232,8 @@ func (s *service) hosts() ([]string, error) {
 	if s.o.publicURL != "" {
 		u, err := url.Parse(s.o.publicURL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, usageError("--public-url %s: want one like https://coppice.example", backend.Redacted(s.o.publicURL))
+			return nil, usageError("--public-url %s: want one like https://coppice.example",
+				backend.Redacted(s.o.publicURL))
 		}
 		return []string{host, u.Hostname()}, nil
 	}
