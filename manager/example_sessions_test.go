@@ -109,7 +109,7 @@ func ExampleManager() {
 	}
 	question, text, err := manager.Before(ctx, s, last.ID) // looks, and moves nothing
 	fmt.Println(text, question.ParentID == path[3].ID, err)
-	moved, err := m.BranchForEdit(ctx, last.ID)
+	moved, err := m.BranchForEdit(ctx, last.ID, nil)
 	fmt.Println(moved.Text, err)
 	if _, err := m.Reset(ctx); err != nil { // before the first message; all that was said stays in the tree
 		panic(err)

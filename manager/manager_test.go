@@ -204,14 +204,14 @@ func TestHooksMayCancelOrSupply(t *testing.T) {
 func TestBranchForEdit(t *testing.T) {
 	m, ids := begin(t, nil, "u1", "a1", "u2")
 	s := m.Session()
-	r := testutil.Must(m.BranchForEdit(bg, ids["u2"]))(t)
+	r := testutil.Must(m.BranchForEdit(bg, ids["u2"], nil))(t)
 	same(t, "text, of the head itself", r.Text, "u2")
 	same(t, "head", s.Head().Entry, ids["a1"])
 	say(t, m, "u2, better")
 	versions, at := testutil.Must(s.Tree(bg))(t).Siblings(s.Head().Entry)
 	same(t, "versions", len(versions), 2)
 	same(t, "place", at, 1)
-	if _, err := m.BranchForEdit(bg, ids["a1"]); err == nil {
+	if _, err := m.BranchForEdit(bg, ids["a1"], nil); err == nil {
 		t.Error("an assistant's message was taken for a prompt")
 	}
 }

@@ -56,8 +56,8 @@ func (m *Manager) Navigate(ctx context.Context, target string, o *Navigation) (M
 }
 
 // BranchForEdit moves the head to before a user message and returns its text: the next message is another
-// version of it. Any other entry is an error.
-func (m *Manager) BranchForEdit(ctx context.Context, message string) (Moved, error) {
+// version of it. Any other entry is an error. Of the options only the summary counts where the message is the head.
+func (m *Manager) BranchForEdit(ctx context.Context, message string, o *Navigation) (Moved, error) {
 	if m.s == nil {
 		return Moved{}, errNone
 	}
@@ -66,9 +66,13 @@ func (m *Manager) BranchForEdit(ctx context.Context, message string) (Moved, err
 		return Moved{}, err
 	}
 	if e.ID != m.s.Head().Entry {
-		return m.Navigate(ctx, e.ID, nil)
+		return m.Navigate(ctx, e.ID, o)
 	}
-	r, err := m.s.Branch(ctx, e.ParentID, nil) // the head itself: a navigation there would do nothing
+	var summary coppice.BranchOptions
+	if o != nil {
+		summary.Summary = o.Summary
+	}
+	r, err := m.s.Branch(ctx, e.ParentID, &summary) // the head itself: a navigation there would do nothing
 	return Moved{Receipt: r, From: e.ID, Text: text}, err
 }
 

@@ -169,19 +169,6 @@ func usageOf(s *coppice.Session, scope string, t manager.UsageTotals) Usage {
 	return out
 }
 
-// SettingsAt returns the settings at a leaf, by the rules of a profile; the leaf "" has none but the defaults. It reads
-// the entries of the path.
-func SettingsAt(ctx context.Context, s *coppice.Session, leaf string, p transcript.Profile) (Settings, error) {
-	var path []transcript.Entry
-	if leaf != "" {
-		var err error
-		if path, err = manager.Path(ctx, s, leaf); err != nil {
-			return Settings{}, err
-		}
-	}
-	return SettingsOf(s.ID(), manager.SettingsInForce(path, p)), nil
-}
-
 // Found yields the entries of a session that a query finds, in the order of appending. It reads every entry, and the
 // tree only if it finds one. read, unless nil, receives the length of each entry's line that was read.
 func Found(

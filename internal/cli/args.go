@@ -57,6 +57,13 @@ func flagText(f *pflag.Flag) string {
 	return f.Value.String()
 }
 
+// alone reports whether a flag is the only one of its command's own that was set.
+func alone(cmd *cobra.Command, name string) bool {
+	only := true
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { only = only && (!f.Changed || f.Name == name) })
+	return only
+}
+
 // absolutePath makes a path absolute; "" stays "".
 func absolutePath(path string) (string, error) {
 	if path == "" {

@@ -71,12 +71,9 @@ var commands = []struct {
 	{groupWrite, "create", (*cli).createCommand},
 	{groupWrite, "append", (*cli).appendCommand},
 	{groupWrite, "continue", (*cli).continueCommand},
-	{groupWrite, "rename", (*cli).renameCommand},
-	{groupWrite, "move", (*cli).moveCommand},
-	{groupWrite, "compact", (*cli).compactCommand},
+	{groupWrite, "set", (*cli).setCommand},
 	{groupRead, "list", (*cli).listCommand},
 	{groupRead, "pick", (*cli).pickCommand},
-	{groupRead, "pin", (*cli).pinCommand},
 	{groupRead, "resume", (*cli).resumeCommand},
 	{groupRead, "context", (*cli).contextCommand},
 	{groupRead, "tree", (*cli).treeCommand},
@@ -84,14 +81,11 @@ var commands = []struct {
 	{groupRead, "show", (*cli).showCommand},
 	{groupRead, "log", (*cli).logCommand},
 	{groupRead, "search", (*cli).searchCommand},
-	{groupRead, "history", (*cli).historyCommand},
 	{groupRead, "usage", (*cli).usageCommand},
-	{groupRead, "settings", (*cli).settingsCommand},
 	{groupRead, "export", (*cli).exportCommand},
 	{groupRead, "handoff", (*cli).handoffCommand},
 	{groupTravel, "branch", (*cli).branchCommand},
 	{groupTravel, "switch", (*cli).switchCommand},
-	{groupTravel, "navigate", (*cli).navigateCommand},
 	{groupTravel, "label", (*cli).labelCommand},
 	{groupTravel, "amend", (*cli).amendCommand},
 	{groupTravel, "snapshot", (*cli).snapshotCommand},
@@ -197,7 +191,7 @@ func (c *cli) run(ctx context.Context, args []string) int {
 
 // pagedCommands are those whose output can be longer than a screen: it goes through $PAGER.
 var pagedCommands = map[string]bool{
-	"list": true, "tree": true, "show": true, "log": true, "search": true, "history": true, "label": true,
+	"list": true, "tree": true, "show": true, "log": true, "search": true, "label": true,
 	"diff": true, "context": true,
 }
 

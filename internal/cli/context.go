@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/provider"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -25,7 +27,8 @@ func (c *cli) contextCommand() *cobra.Command {
 profile. Unlike resume, which is limited to the working context, it prints all of them.
 
 With --provider it prints the members of a request to the API of a provider, as JSON: the messages in the form
-that the API takes. What cannot be sent is named on standard error.`,
+that the API takes. What cannot be sent is named on standard error. With --settings it prints the settings in
+force there instead: models, thinking, mode, service tier.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.context(cmd.Context(), args[0], o)
@@ -43,16 +46,20 @@ that the API takes. What cannot be sent is named on standard error.`,
 		"with --provider: calls without a result: answer (with an error) or omit")
 	cmd.Flags().StringVar(&o.thinking, "thinking", "drop",
 		"with --provider: thinking that the API does not take: drop or text")
+	cmd.Flags().BoolVar(&o.settings, "settings", false, "print models, thinking, mode and service tier instead")
 	completeFlag(cmd, "profile", "coppice", "pi", "omp", "atomic", "operator")
 	completeFlag(cmd, "provider", "anthropic", "openai-chat", "openai-responses", "gemini")
 	completeFlag(cmd, "open-calls", "answer", "omit")
 	completeFlag(cmd, "thinking", "drop", "text")
-	cmd.AddCommand(c.contextSetCommand())
+	cmd.AddCommand(c.contextSetCommand(), c.contextCompactCommand())
 	return cmd
 }
 
 // contextOptions are the flags of the command.
-type contextOptions struct{ at, profile, api, model, vendor, openCalls, thinking string }
+type contextOptions struct {
+	at, profile, api, model, vendor, openCalls, thinking string
+	settings                                             bool
+}
 
 // request returns the options for a request; nil = none is asked for.
 func (o contextOptions) request() (*provider.Options, error) {
@@ -74,6 +81,8 @@ func (o contextOptions) request() (*provider.Options, error) {
 	switch {
 	case o.api != "" && !slices.Contains(provider.APIs(), provider.API(o.api)):
 		return nil, oneOf("provider", o.api, texts(provider.APIs()))
+	case o.api != "" && o.settings:
+		return nil, usageError("use one of --provider and --settings")
 	case o.api == "" && (o.model+o.vendor != "" || o.openCalls != "answer" || o.thinking != "drop"):
 		return nil, usageError("--model, --vendor, --open-calls and --thinking are about the request of --provider")
 	case o.api == "":
@@ -109,6 +118,9 @@ func (c *cli) context(ctx context.Context, id string, o contextOptions) error {
 		v, err := at(ctx, s, t)
 		if err != nil {
 			return err
+		}
+		if o.settings {
+			return c.settings(ctx, s.ID(), v, so.Profile)
 		}
 		con, err := v.Context(ctx)
 		if err != nil {
@@ -172,4 +184,35 @@ func (c *cli) contextText(con transcript.Context) error {
 	}
 	return c.textf("%s, model %s, thinking %s", term.Count(len(con.Messages), "message", "messages"),
 		term.Line(model), term.Line(con.Settings.ThinkingLevel))
+}
+
+// settings prints the settings in force at a view, by the entries of its path.
+func (c *cli) settings(ctx context.Context, id string, v *coppice.View, p transcript.Profile) error {
+	var path []transcript.Entry
+	for e, err := range v.Path(ctx) {
+		if err != nil {
+			return err
+		}
+		path = append(path, e)
+	}
+	slices.Reverse(path)
+	out := api.SettingsOf(id, manager.SettingsInForce(path, p))
+	if c.json {
+		return c.writeJSON(out)
+	}
+	rows := [][2]string{
+		{"thinking", out.ThinkingLevel}, {"mode", out.Mode}, {"tier", out.ServiceTier}, {"title", out.Title},
+	}
+	for _, role := range slices.Sorted(maps.Keys(out.Models)) {
+		rows = append(rows, [2]string{"model", role + "  " + out.Models[role]})
+	}
+	for _, r := range rows {
+		if r[1] == "" {
+			continue
+		}
+		if err := c.textf("%-9s %s", r[0], term.Line(r[1])); err != nil {
+			return err
+		}
+	}
+	return nil
 }

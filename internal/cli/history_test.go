@@ -14,13 +14,13 @@ func TestSearchBesideDamage(t *testing.T) {
 	damage(t, store)
 	must(t, store, "", "create", "--session", "sound")
 	must(t, store, `{"role":"user","content":"a harbour, safe and sound"}`, "append", "sound")
-	for _, args := range [][]string{{"search", "safe and sound"}, {"history", "safe and sound"}} {
+	for _, args := range [][]string{{"search", "safe and sound"}, {"search", "--prompts", "safe and sound"}} {
 		stdout, _, code := call(t, store, "", append([]string{"--json"}, args...)...)
 		doc, err := clitest.Decode([]byte(stdout))
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := map[string]string{"search": "matches", "history": "prompts"}[args[0]]
+		name := map[int]string{2: "matches", 3: "prompts"}[len(args)]
 		if code != 5 || value(t, doc, name+".0.session") != "sound" || value(t, doc, "error.code") != "corrupt" {
 			t.Errorf("%v: exit code %d\n%s", args, code, stdout)
 		}
@@ -28,7 +28,7 @@ func TestSearchBesideDamage(t *testing.T) {
 	if doc := must(t, store, "", "search", "--session", "sound", "safe"); value(t, doc, "matches.len") != "1" {
 		t.Error("a search in one session fails for another one")
 	}
-	stdout, _, code := call(t, store, "", "--json", "history", "rebuild")
+	stdout, _, code := call(t, store, "", "--json", "search", "--rebuild")
 	doc, err := clitest.Decode([]byte(stdout))
 	if err != nil {
 		t.Fatal(err)

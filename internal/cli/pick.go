@@ -74,6 +74,7 @@ func exists(file string) bool {
 type pickOptions struct {
 	manager.PickOptions
 	summaries, list bool
+	pin, unpin      string // a session to pin, or whose pin to remove
 }
 
 func (c *cli) pickCommand() *cobra.Command {
@@ -83,9 +84,11 @@ func (c *cli) pickCommand() *cobra.Command {
 		Short: "Pick a session by title, first prompt, folder, id or content",
 		Long: `Find sessions by title, first prompt, preview of the head, folder and id. QUERY is words, whose letters
 must occur in their order; "phrases", which must occur literally; or re: and a regular expression. All
-parts must match; case is ignored. Pinned sessions come first (see ` + "`coppice pin`" + `).
+parts must match; case is ignored. Pinned sessions come first. --pin and --unpin change the pins and list no
+sessions. Pins belong to the user, not to the store: they are kept in a file below $COPPICE_STATE, or
+$XDG_STATE_HOME/coppice, or ~/.local/state/coppice; at most 1,000.
 
-If there is an index (see ` + "`coppice history`" + `), sessions whose messages match QUERY follow, each with
+If there is an index (see ` + "`coppice search`" + `), sessions whose messages match QUERY follow, each with
 the matching text. ` + "`coppice search`" + ` lists all such matches, and creates the index.
 
 In a terminal the sessions are shown on the whole screen, with the tree of the selected one, and
@@ -93,6 +96,12 @@ narrowed as you type; Enter prints the id, as in: coppice resume $(coppice pick)
 without a terminal the sessions are printed.`,
 		Example: "  coppice pick tide tbl\n  coppice pick --sort threaded --named\n  coppice pick 're:fix(es)? #\\d+'",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if word := o.pin + o.unpin; word != "" {
+				if len(args) > 0 || !alone(cmd, "pin") && !alone(cmd, "unpin") {
+					return usageError("use --pin or --unpin alone")
+				}
+				return c.pin(cmd.Context(), word, o.unpin != "")
+			}
 			for i, arg := range args { // a quoted argument is a phrase
 				phrase := strings.Contains(arg, " ") && len(args) > 1
 				if phrase && !strings.Contains(arg, `"`) && !strings.HasPrefix(arg, "re:") {
@@ -111,6 +120,10 @@ without a terminal the sessions are printed.`,
 		"for sessions without a title show the summary that an agent wrote; one read each")
 	cmd.Flags().BoolVar(&o.list, "list", false, "print the sessions, in a terminal too")
 	cmd.Flags().IntVar(&o.Limit, "limit", 0, "maximum number of sessions; 0 = all")
+	cmd.Flags().StringVar(&o.pin, "pin", "", "pin this session")
+	cmd.Flags().StringVar(&o.unpin, "unpin", "", "remove the pin of this session")
+	_ = cmd.RegisterFlagCompletionFunc("pin", c.completeSession)
+	_ = cmd.RegisterFlagCompletionFunc("unpin", c.completeSession)
 	completeFlag(cmd, "sort", string(manager.SortRecent), string(manager.SortRelevance), string(manager.SortThreaded))
 	return cmd
 }

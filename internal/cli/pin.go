@@ -5,35 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
 )
 
-func (c *cli) pinCommand() *cobra.Command {
-	var remove bool
-	cmd := &cobra.Command{
-		Use:   "pin [SESSION]",
-		Short: "Pin a session; without SESSION list the pins",
-		Long: `Pin a session: ` + "`coppice pick`" + ` lists it first, in every order. Pins belong to the user,
-not to the store: they are kept in a file below $COPPICE_STATE, or $XDG_STATE_HOME/coppice, or
-~/.local/state/coppice; at most 1,000.`,
-		Example: "  coppice pin 019cadab\n  coppice pin --remove 019cadab",
-		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if remove && len(args) == 0 {
-				return usageError("--remove needs a SESSION")
-			}
-			return c.pin(cmd.Context(), strings.Join(args, ""), remove)
-		},
-	}
-	cmd.Flags().BoolVar(&remove, "remove", false, "remove the pin")
-	return cmd
-}
-
-// pinnedAt is a pin as the JSON shows it.
+// pinnedAt is a pin as the JSON has it.
 type pinnedAt struct {
 	Session string    `json:"session"`
 	Time    time.Time `json:"time"`
@@ -47,8 +24,7 @@ func (c *cli) pin(ctx context.Context, id string, remove bool) error {
 		}
 		store := localPath(st.url)
 		said := ""
-		switch {
-		case remove:
+		if remove {
 			full := pinNamed(f.List(store), id) // one that is gone from the store, too
 			if full == "" {
 				if full, err = st.resolve(ctx, id); err != nil {
@@ -63,7 +39,7 @@ func (c *cli) pin(ctx context.Context, id string, remove bool) error {
 			if !was {
 				said = "was not pinned: " + shortid.One(full)
 			}
-		case id != "":
+		} else {
 			full, err := st.resolve(ctx, id)
 			if err != nil {
 				return err
@@ -73,36 +49,20 @@ func (c *cli) pin(ctx context.Context, id string, remove bool) error {
 			}
 			said = "pinned " + shortid.One(full)
 		}
-		return c.pinList(f.List(store), said)
+		return c.pinsChanged(f.List(store), said)
 	})
 }
 
-// pinList reports the pins; for people only the change of one.
-func (c *cli) pinList(list []manager.Pin, said string) error {
-	if c.json {
-		out := []pinnedAt{}
-		for _, p := range list {
-			out = append(out, pinnedAt{p.Session, p.Time})
-		}
-		return c.writeJSON(map[string]any{"pins": out})
-	}
-	if said != "" {
+// pinsChanged reports a change of the pins.
+func (c *cli) pinsChanged(list []manager.Pin, said string) error {
+	if !c.json {
 		return c.textf("%s", term.Line(said))
 	}
-	if len(list) == 0 {
-		c.notef("no session is pinned")
-	}
-	sessions := make([]string, len(list))
-	for i, p := range list {
-		sessions[i] = p.Session
-	}
-	ids := shortid.Of(sessions, shortid.Least)
+	out := []pinnedAt{}
 	for _, p := range list {
-		if err := c.textf("%s  %s", term.Clock(p.Time), ids.Short(p.Session)); err != nil {
-			return err
-		}
+		out = append(out, pinnedAt{p.Session, p.Time})
 	}
-	return nil
+	return c.writeJSON(map[string]any{"pins": out})
 }
 
 // pinNamed returns the session of the one pin that an id or a prefix names; "" = none, or several.

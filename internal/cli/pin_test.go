@@ -75,24 +75,23 @@ func TestPins(t *testing.T) {
 		}
 		return strings.Join(ids[1:], " ")
 	}
-	u.sees("no session is pinned", u.run("pin"))
 	u.sees("s2 s1 s0", order())
-	u.sees("pinned s1", u.run("pin", "s1"))
-	u.sees("pinned s0", u.run("pin", "s0"))
+	u.sees("pinned s1", u.run("pick", "--pin", "s1"))
+	u.sees("pinned s0", u.run("pick", "--pin", "s0"))
 	u.sees("s1 s0 s2", order())
 	u.sees("(pinned) hello", u.run("pick"))
 	u.store = "file://" + u.store
 	u.sees("s1 s0 s2", order())
 	u.json = true
 	u.sees(`"pinned":true`, u.run("pick", "--limit", "1"))
-	u.sees(`{"pins":[{"session":"s0","time":"`, u.run("pin"))
+	u.sees(`{"pins":[{"session":"s0","time":"`, u.run("pick", "--pin", "s0"))
 	u.json = false
-	u.sees("no session", u.run("pin", "nosuch"))
-	u.sees("needs a SESSION", u.run("pin", "--remove"))
+	u.sees("no session", u.run("pick", "--pin", "nosuch"))
+	u.sees("use --pin or --unpin alone", u.run("pick", "--unpin", "s0", "x"))
 	u.run("delete", "s1", "--trash")
 	u.sees("s0 s2", order())
-	u.sees("no longer pinned: s1", u.run("pin", "--remove", "s1"))
-	u.sees("was not pinned: s2", u.run("pin", "--remove", "s2"))
-	u.sees("no longer pinned: s0", u.run("pin", "--remove", "s0"))
+	u.sees("no longer pinned: s1", u.run("pick", "--unpin", "s1"))
+	u.sees("was not pinned: s2", u.run("pick", "--unpin", "s2"))
+	u.sees("no longer pinned: s0", u.run("pick", "--unpin", "s0"))
 	u.sees("s2 s0", order())
 }

@@ -101,33 +101,50 @@ func scanSession(
 
 type searchOptions struct {
 	findFlags
-	session string
-	noIndex bool
+	session                           string
+	noIndex, prompts, prefix, rebuild bool
 }
 
 func (c *cli) searchCommand() *cobra.Command {
 	var o searchOptions
 	cmd := &cobra.Command{
-		Use:   "search TEXT",
-		Short: "Search the text of entries in all sessions and branches",
+		Use:   "search [TEXT]",
+		Short: "Search the text of entries, or what users typed, in all sessions and branches",
 		Long: `Find entries whose text contains every word of TEXT, also as a part of longer words. Case and accents
 are ignored. Words in quotes, which the shell must not take away, are adjacent: '"like these"'. re: starts
 a regular expression, which sees the text as it was written. The best matches come first.
 
 The command uses an index in your cache folder ($COPPICE_HISTORY names another file), which it updates
 first; the first search reads everything. The index covers the first 256 KiB of the text of an entry.
-With --no-index the transcripts are read completely instead, sessions with the newest activity first.`,
+With --no-index the transcripts are read completely instead, sessions with the newest activity first.
+Commands that commit also update the index, for at most half a second; --rebuild makes it again.
+
+With --prompts it lists the prompts that users typed, newest first, all of them without TEXT. A prompt that was
+repeated directly is listed once. With --prefix TEXT is the beginning of the prompt.`,
 		Example: `  coppice search flaky timezone
   coppice search --cwd . '"database migration"'
-  coppice search 're:panic.*nil map'`,
-		Args: cobra.MinimumNArgs(1),
+  coppice search 're:panic.*nil map'
+  coppice search --prompts --cwd .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.prefix && !o.prompts, o.prompts && (o.session != "" || o.noIndex):
+				return usageError("--prefix needs --prompts, which goes with neither --session nor --no-index")
+			case o.rebuild && (len(args) > 0 || !alone(cmd, "rebuild")):
+				return usageError("use --rebuild alone")
+			case o.rebuild:
+				return c.rebuild(cmd.Context())
+			case o.prompts:
+				return c.searchPrompts(cmd.Context(), args, o)
+			}
 			return c.search(cmd.Context(), args, o)
 		},
 	}
 	cmd.Flags().StringVar(&o.session, "session", "", "search only this session")
-	o.register(cmd.Flags(), "sessions")
+	o.register(cmd.Flags(), "entries")
 	cmd.Flags().BoolVar(&o.noIndex, "no-index", false, "read the transcripts instead of the index")
+	cmd.Flags().BoolVar(&o.prompts, "prompts", false, "list the prompts that users typed, newest first")
+	cmd.Flags().BoolVar(&o.prefix, "prefix", false, "with --prompts: TEXT is the beginning of the prompt")
+	cmd.Flags().BoolVar(&o.rebuild, "rebuild", false, "rebuild the index from the store")
 	_ = cmd.RegisterFlagCompletionFunc("session", c.completeSession)
 	return cmd
 }

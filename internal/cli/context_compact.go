@@ -19,7 +19,7 @@ type compactOptions struct {
 	from string
 }
 
-func (c *cli) compactCommand() *cobra.Command {
+func (c *cli) contextCompactCommand() *cobra.Command {
 	var o compactOptions
 	cmd := &cobra.Command{
 		Use:   "compact SESSION --summary TEXT|-",

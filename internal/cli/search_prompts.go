@@ -5,50 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/searchindex"
 )
 
-type historyOptions struct {
-	findFlags
-	prefix bool
-}
-
-func (c *cli) historyCommand() *cobra.Command {
-	var o historyOptions
-	cmd := &cobra.Command{
-		Use:   "history [QUERY]",
-		Short: "List the prompts that users typed, newest first",
-		Long: `List the prompts of users in all sessions and branches, newest first. A prompt that was repeated
-directly is listed once. QUERY is words that must all occur, "words in quotes" that must be adjacent,
-or re: and a regular expression; with --prefix it is the beginning of the prompt.
-
-The command reads an index in your cache folder, which it updates first. $COPPICE_HISTORY names
-another file; off = no file. Commands that commit also update the index, for at most half a second.`,
-		Example: "  coppice history --cwd .\n  coppice history flaky test\n  coppice history --prefix 'fix the'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.history(cmd.Context(), args, o)
-		},
-		Args: cobra.ArbitraryArgs,
-	}
-	o.register(cmd.Flags(), "prompts")
-	cmd.Flags().BoolVar(&o.prefix, "prefix", false, "QUERY is the beginning of the prompt")
-	cmd.AddCommand(&cobra.Command{
-		Use:   "rebuild",
-		Short: "Rebuild the index of prompts and transcripts",
-		Long: `Rebuild the index from the store. This is rarely needed: each search adds what is new to the index,
-and a missing or detectably damaged index is rebuilt automatically.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.rebuild(cmd.Context()) },
-	})
-	return cmd
-}
-
-func (c *cli) history(ctx context.Context, args []string, o historyOptions) error {
+// searchPrompts lists the prompts that users typed.
+func (c *cli) searchPrompts(ctx context.Context, args []string, o searchOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/shortid"
+)
+
+func (c *cli) setCommand() *cobra.Command {
+	var title, cwd string
+	var meta map[string]string
+	cmd := &cobra.Command{
+		Use:   "set SESSION",
+		Short: "Set the title, the working directory or the metadata of a session",
+		Long: `Set the title, the working directory or the metadata of a session, in one commit; the history stays as it
+is. An empty --title removes the title, an empty VALUE of --meta removes that KEY; other keys stay.`,
+		Example: "  coppice set 019c --title 'flaky test'\n  coppice set 019c --cwd . --meta ticket=42,reviewer=",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var change coppice.InfoChange
+			if cmd.Flags().Changed("title") {
+				change.Title = &title
+			}
+			if cmd.Flags().Changed("cwd") {
+				dir, err := absolutePath(cwd)
+				if err != nil {
+					return err
+				}
+				change.Cwd = &dir
+			}
+			change.Meta = metaChange(meta)
+			if change.Title == nil && change.Cwd == nil && change.Meta == nil {
+				return usageError("use --title, --cwd or --meta")
+			}
+			return c.set(cmd.Context(), args[0], change)
+		},
+	}
+	cmd.Flags().StringVar(&title, "title", "", "title of the session")
+	cmd.Flags().StringVar(&cwd, "cwd", "", "directory in which the session is listed and continued")
+	cmd.Flags().StringToStringVar(&meta, "meta", nil, "metadata: KEY=VALUE,..., at most 4 KiB")
+	return cmd
+}
+
+// metaChange returns the change of metadata that sets the values; an empty value removes its key.
+func metaChange(values map[string]string) map[string]*string {
+	if values == nil {
+		return nil
+	}
+	change := make(map[string]*string, len(values))
+	for key, value := range values {
+		change[key] = nil
+		if value != "" {
+			change[key] = &value
+		}
+	}
+	return change
+}
+
+func (c *cli) set(ctx context.Context, id string, change coppice.InfoChange) error {
+	return c.withSession(ctx, id, nil, func(_ *countedStore, s *coppice.Session) error {
+		before := s.Head().Seq
+		r, err := s.SetInfo(ctx, change)
+		switch {
+		case err != nil:
+			return err
+		case r.Seq == before:
+			return c.reportCommit(r, "%s has these values already", shortid.One(s.ID()))
+		}
+		return c.reportCommit(r, "seq %d: changed %s", r.Seq, shortid.One(s.ID()))
+	})
+}
