@@ -94,8 +94,8 @@ func TestSecretsOfAddresses(t *testing.T) {
 		"http://KEYID:TopSecret@host", "file://KEYID:TopSecret@host/x",
 	} {
 		for _, command := range []string{
-			"list", "verify", "import " + t.TempDir(), "serve", "backend verify", "continue", "pick --pin x", "resume x",
-			"tui",
+			"list", "verify", "import " + t.TempDir(), "serve", "backend verify", "continue", "pick --pin x",
+			"resume x", "tui",
 		} {
 			for _, form := range []string{"", "--json "} {
 				c, stdout, stderr := with(map[string]string{"COPPICE_STORE": address, homeVariable(): t.TempDir()}, "")
