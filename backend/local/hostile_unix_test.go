@@ -279,6 +279,26 @@ func TestUnreadableFolder(t *testing.T) {
 	}
 }
 
+// TestUnreadableFolderAmongPrefixes: a listing of folders has one that cannot be read, and those after it.
+func TestUnreadableFolderAmongPrefixes(t *testing.T) {
+	b, s, _ := stage(t, false)
+	for _, key := range []string{"a/x", "m/n/x", "z/x"} {
+		_, err := b.Put(ctx, key, nil, backend.Cond{})
+		must(t, err)
+	}
+	for _, call := range []string{"opendir m", "readdir m", "opendir m/n", "lstat m/n/x"} {
+		s.reset(failCall(call, syscall.EACCES))
+		var got []string
+		for info, err := range b.List(ctx, backend.ListOptions{Delimiter: "/"}) {
+			must(t, err)
+			got = append(got, info.Key)
+		}
+		if !slices.Equal(got, []string{"a/", "checkpoint_latest/", "m/", "sessions/", "z/"}) {
+			t.Errorf("%s: %q", call, got)
+		}
+	}
+}
+
 // TestForeignAppender: a program that appends without the lock loses nothing, and its bytes are not
 // taken for ours.
 func TestForeignAppender(t *testing.T) {

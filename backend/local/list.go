@@ -3,12 +3,14 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/vfs"
@@ -157,7 +159,7 @@ func (w *walk) object(key string) error {
 }
 
 // common yields a folder as a common prefix, if it holds an object at all: the first one found is
-// enough.
+// enough. One that cannot be read may hold some, and does not end the listing: reading it reports why.
 func (w *walk) common(prefix string) error {
 	if prefix <= w.o.After {
 		return nil
@@ -168,10 +170,12 @@ func (w *walk) common(prefix string) error {
 		found = true
 		return false
 	}
-	if err := probe.folder(prefix); err != nil {
+	err := probe.folder(prefix)
+	refused := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO)
+	if err != nil && !refused {
 		return err
 	}
-	if found {
+	if found || refused {
 		w.give(backend.Info{Key: prefix, Prefix: true})
 	}
 	return nil

@@ -35,6 +35,7 @@ type Session struct {
 	Docs map[string]json.RawMessage `json:"docs,omitempty" doc:"in a list over HTTP: the documents that it asks for"`
 
 	Missing uint64 `json:"missing,omitempty" doc:"number of the newest commit that was made and is lost"`
+	Cause   string `json:"cause,omitempty" doc:"of a damaged session: why it cannot be read"`
 }
 
 // SessionOf returns the element of a list for a summary.
@@ -43,7 +44,7 @@ func SessionOf(s checkpoint.Summary) Session {
 		ID: s.ID, Title: s.Title, First: s.First, Cwd: s.Cwd, Created: s.Created, Updated: s.Updated,
 		Entries: s.Entries, Bytes: s.Bytes, Seq: s.Seq, Head: null(s.Entry), Branch: s.Branch, Status: s.Status,
 		Parent: s.Parent, Preview: s.Preview, Internal: s.Internal, Damaged: Damaged(s), Relation: s.Relation,
-		Meta: s.Meta, Missing: s.Missing,
+		Meta: s.Meta, Missing: s.Missing, Cause: oneLine(s.Cause),
 	}
 }
 

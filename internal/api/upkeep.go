@@ -61,7 +61,9 @@ func DamageOf(p *coppice.Error) Damage {
 	if found, ok := errors.AsType[*check.Problem](p); ok {
 		out.Kind, out.Detail = string(found.Kind), oneLine(found.Detail)
 	}
-	if out.Damage {
+	if out.Kind == string(check.Refused) {
+		out.Hint = "let this user read the object, and run the command again"
+	} else if out.Damage {
 		out.Hint = "`coppice repair` recovers the intact data, which can still be read"
 	}
 	return out

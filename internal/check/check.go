@@ -35,6 +35,9 @@ const (
 	// intact in itself, but it is not what refers to it says: another session's, out of order.
 	Mismatch Kind = "mismatch"
 
+	// the store does not let it be read (no permission, a bad sector): nothing is known of it.
+	Refused Kind = "unreadable"
+
 	TooNew Kind = "too-new" // intact, of a format that this program does not read
 	// bytes of a write that was never acknowledged; the next writer moves them aside.
 	TornTail      Kind = "torn-tail"
@@ -51,7 +54,7 @@ const (
 )
 
 // Damage reports whether the kind means that something cannot be trusted, or is lost and was not repaired over.
-func (k Kind) Damage() bool { return k == Damaged || k == Missing || k == Mismatch }
+func (k Kind) Damage() bool { return k == Damaged || k == Missing || k == Mismatch || k == Refused }
 
 // Problem is one finding.
 type Problem struct {
@@ -169,9 +172,21 @@ func Sessions(ctx context.Context, b backend.Backend, r *Report) ([]string, erro
 const failuresMost = 16
 
 // Each runs one on cfg's session, or, where that is "", on every session of the store: also on those after one that
-// fails. Their errors are joined.
-func Each(ctx context.Context, cfg journal.Config, one func(cfg journal.Config) (Report, error)) (Report, error) {
+// fails. Their errors are joined. That the store refuses to read a session is a problem of the report.
+func Each(ctx context.Context, cfg journal.Config, do func(cfg journal.Config) (Report, error)) (Report, error) {
 	var all Report
+	one := func(cfg journal.Config) (Report, error) {
+		r, err := do(cfg)
+		b, ok := errors.AsType[*backend.Error](err)
+		if !ok || !layout.Refused(err) || b.Op != "get" && b.Op != "list" && b.Op != "stat" {
+			return r, err
+		}
+		r.note(Problem{
+			Session: cfg.Session, Object: b.Key, Kind: Refused, Err: err,
+			Detail: "the store does not let it be read, so the session is left as it is: " + err.Error(),
+		})
+		return r, nil
+	}
 	if cfg.Session != "" {
 		return one(cfg)
 	}

@@ -206,7 +206,7 @@ func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
 			{},
 			{},
 			{Text: "damaged", Style: term.Red},
-			{Text: "`coppice verify " + sh.ids.Short(s.ID) + "` reports what is wrong"},
+			{Text: term.Line(s.Cause)},
 			{},
 		}
 	}

@@ -56,7 +56,7 @@ func TestLostCheckpoint(t *testing.T) {
 			t.Errorf("list: %s is %s, want %s", path, got, want)
 		}
 	}
-	if out, _, _ := call(t, store, "", "list"); !strings.Contains(out, "damaged   `coppice verify lost-1` reports what is wrong") {
+	if out, _, _ := call(t, store, "", "list"); !strings.Contains(out, "damaged   corrupt: checkpoint_latest/lost-1 at byte 0: it is not there") {
 		t.Errorf("the list does not mark it:\n%s", out)
 	}
 	for _, args := range [][]string{{"append", "lost-1"}, {"resume", "lost"}, {"create", "--session", "lost-1"}, {"import", file, "--session", "lost-1"}} {

@@ -112,6 +112,8 @@ type session struct {
 	lost bool         // the checkpoint is not there
 	bare bool         // there is no folder, and so no log
 	log  *logEnd      // set by follow; nil = the log does not matter, or there is none
+
+	refused error // set by follow: the store refuses to list the log
 }
 
 // name is the stored form of the id.

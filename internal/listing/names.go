@@ -23,7 +23,7 @@ func (l *lister) written(ctx context.Context) ([]session, error) {
 		return nil, err
 	}
 	err = l.followAll(ctx, all)
-	all = slices.DeleteFunc(all, func(s session) bool { return s.lost && s.log == nil })
+	all = slices.DeleteFunc(all, func(s session) bool { return s.lost && s.log == nil && s.refused == nil })
 	slices.SortFunc(all, func(a, b session) int {
 		if c := b.info.ModTime.Compare(a.info.ModTime); c != 0 {
 			return c
@@ -48,6 +48,10 @@ func (l *lister) followAll(ctx context.Context, list []session) error {
 func (l *lister) follow(ctx context.Context, s *session) error {
 	id, _ := layout.Unescape(s.name())
 	end, err := logOf(ctx, l.b, id)
+	if layout.Refused(err) {
+		s.refused = err
+		return nil
+	}
 	if err != nil || s.lost && end.name == "" {
 		return err
 	}

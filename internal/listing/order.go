@@ -131,7 +131,9 @@ func (l *lister) first(ctx context.Context, s *session) (checkpoint.Summary, err
 	id, _ := layout.Unescape(s.name())
 	sum, err := checkpoint.Summary{}, error(nil)
 	if !s.lost {
-		sum, err = l.head(ctx, s.info, checkpoint.Summary{ID: id})
+		if sum, err = l.head(ctx, s.info, checkpoint.Summary{ID: id}); layout.Refused(err) {
+			return checkpoint.Summary{ID: id}, nil
+		}
 	}
 	if s.lost || err == nil && sum.Tombstone && l.appends && !s.bare { // perhaps another session began under the id
 		if err := l.follow(ctx, s); err != nil {

@@ -15,12 +15,19 @@ import (
 // no checkpoint, that of the log. That of a session which was deleted meanwhile is empty.
 func (l *lister) summary(ctx context.Context, s *session) (sum checkpoint.Summary, err error) {
 	id, _ := layout.Unescape(s.name())
-	only := checkpoint.Summary{ID: id, Updated: s.info.ModTime} // opening the session reports what is wrong
+	only := checkpoint.Summary{ID: id, Updated: s.info.ModTime}
 	switch {
+	case s.refused != nil:
+		only.Cause = s.refused.Error()
+		return only, nil
 	case s.lost && s.log == nil: // no segment either
 		return checkpoint.Summary{}, nil
 	case !s.lost:
 		sum, err = l.stored(ctx, s.info, only)
+		if layout.Refused(err) {
+			only.Cause = err.Error()
+			return only, nil
+		}
 		if err != nil || sum.ID == "" || s.log == nil || !s.log.beyond(&sum) {
 			sum.LogName, sum.LogBytes = "", 0
 			return sum, err
@@ -36,10 +43,13 @@ func (l *lister) summary(ctx context.Context, s *session) (sum checkpoint.Summar
 	case errors.Is(err, fs.ErrNotExist):
 		return checkpoint.Summary{}, nil
 	case err != nil:
-		return only, nil //nolint:nilerr // see above
+		only.Cause = err.Error()
+		return only, nil
 	}
 	return sum, nil
 }
+
+var errForeign = errors.New("it is the checkpoint of another session")
 
 // head reads the summary at the beginning of a checkpoint. That of one which is gone is empty, and of one that cannot
 // be decoded it is only.
@@ -55,8 +65,12 @@ func (l *lister) head(ctx context.Context, info backend.Info, only checkpoint.Su
 		return checkpoint.Summary{}, err
 	}
 	sum, err := checkpoint.DecodeSummary(prefix)
-	if err != nil || sum.ID != only.ID || sum.Snapshot != "" {
-		return only, nil //nolint:nilerr // see above
+	if err == nil && (sum.ID != only.ID || sum.Snapshot != "") {
+		err = errForeign
+	}
+	if err != nil {
+		only.Cause = info.Key + ": " + err.Error()
+		return only, nil
 	}
 	return sum, nil
 }
@@ -95,16 +109,21 @@ func (l *lister) whole(
 	}
 	o, err := checkpoint.DecodeObject(p)
 	if err != nil {
-		return otherwise, nil //nolint:nilerr // see above
+		if otherwise.Commit == "" {
+			otherwise.Cause = info.Key + ": " + err.Error()
+		}
+		return otherwise, nil
 	}
 	sum := o.Summary
 	if sum.ID != only.ID || sum.Snapshot != "" {
+		only.Cause = info.Key + ": " + errForeign.Error()
 		return only, nil
 	}
 	if len(l.o.Docs) > 0 {
 		doc, err := checkpoint.DecodeDocument(o.Document)
 		if err != nil {
-			return only, nil //nolint:nilerr // see above
+			only.Cause = info.Key + ": " + err.Error()
+			return only, nil
 		}
 		sum.Docs = Chosen(doc.Docs, l.o.Docs)
 	}

@@ -94,7 +94,7 @@ function Link({ s, current }: { s: Session; current: boolean }): JSX.Element {
         open(s.id);
       }}>
       <strong>{unread(s) && <span class="unread" role="img" aria-label="new since you looked">●</span>}{name}</strong>
-      <span class="line">{s.preview}</span>
+      <span class="line">{s.preview || s.cause}</span>
       <span class="facts">
         {s.damaged || sum?.damaged ? "damaged" : s.status && <em class={"status " + s.status}>{s.status}</em>}
         <time dateTime={s.updated}>{ago(s.updated, new Date())}</time>

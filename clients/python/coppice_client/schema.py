@@ -905,6 +905,8 @@ class _Session(TypedDict):
 
 
 class Session(_Session, total=False):
+    cause: str
+    """of a damaged session: why it cannot be read"""
     damaged: bool
     """it lost commits (missing), or only id and updated are known"""
     docs: dict[str, Any]

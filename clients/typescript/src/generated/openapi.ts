@@ -1216,6 +1216,8 @@ export interface components {
              * @description size of the raw transcript
              */
             bytes: number;
+            /** @description of a damaged session: why it cannot be read */
+            cause?: string;
             /** Format: date-time */
             created: string;
             /** @description the working directory */
