@@ -144,7 +144,7 @@ func TestDigitsOfMessages(t *testing.T) {
 		transcript.Draft{Type: "custom", Body: jsonText(`{"customType":"sum","data":0.12345678901234567890}`)})})
 	ok(t, err)
 	ok(t, h.Close())
-	p := arrive(t, s, "/s/digits", ".talk article|note of sum")
+	p := arrive(t, s, "/s/digits?events=all", ".talk article|1 sum event")
 	s.commits("digits", coppice.Turn{Entries: drafts(call("9007199254740997"),
 		transcript.Draft{Type: "custom", Body: jsonText(`{"customType":9007199254740993}`)})})
 	for _, n := range []string{"9007199254740993", "9007199254740997"} {
@@ -154,8 +154,9 @@ func TestDigitsOfMessages(t *testing.T) {
 	}
 	p.click(".fold.tool button|other content")
 	p.see(".folded pre|-9007199254740995")
-	p.click(".annotation .fold button")
-	p.see(".annotation pre|0.12345678901234567890")
+	p.click(".run .fold button|1 sum event")
+	p.click(".run .folded .fold button|sum")
+	p.see(".run pre|0.12345678901234567890")
 	p.see(".talk .figures|12 tok · $0.25")
 }
 

@@ -1,10 +1,10 @@
 // What is open in the conversation: folded is what takes no room, and what is folded is not in the page.
 import { signal } from "@preact/signals";
 
-export type Kind = "tool" | "thinking" | "summary" | "agent";
+export type Kind = "tool" | "thinking" | "summary" | "agent" | "aside";
 
 /** all says of each kind whether it is open where nobody turned it. */
-const all = signal<Record<Kind, boolean>>({ tool: false, thinking: false, summary: false, agent: false });
+const all = signal<Record<Kind, boolean>>({ tool: false, thinking: false, summary: false, agent: false, aside: false });
 
 /** turned are the keys of those that are the other way. At most maxTurned; the oldest are forgotten. */
 const turned = signal<ReadonlySet<string>>(new Set());

@@ -2,9 +2,11 @@
 import type { Entry } from "../api/client.ts";
 import type { Mark } from "../api/pages.ts";
 import { messageOf, type Message, type Part } from "./message.ts";
+import { isEvent, messageAsides, noticeOf, type Aside } from "./program.ts";
 
-/** mostLoaded bounds the entries of a Line. */
+/** mostLoaded bounds the entries of a Line. Events count an eighth: they are hidden, and there may be many more of them. */
 export const mostLoaded = 1000;
+const eventWeight = 1 / 8;
 
 /** A Line is a stretch of a path, in its order. */
 export interface Line {
@@ -23,12 +25,32 @@ export function lineOf(entries: readonly Entry[], marks: readonly Mark[], older:
   return { entries, marks: new Map(marks.map((m) => [m.id, m])), older, newer };
 }
 
+/** within returns how many of these entries a Line holds, from the first one on. */
+function within(entries: readonly Entry[]): number {
+  let weight = 0;
+  for (let i = 0; i < entries.length; i++) {
+    weight += isEvent(entries[i]!) ? eventWeight : 1;
+    if (weight > mostLoaded) return i;
+  }
+  return entries.length;
+}
+
+/** head and tail return as many entries as a Line holds, from the first on or up to the last. */
+function head(entries: readonly Entry[]): readonly Entry[] {
+  return entries.slice(0, within(entries));
+}
+
+function tail(entries: readonly Entry[]): readonly Entry[] {
+  return entries.slice(entries.length - within(entries.toReversed()));
+}
+
 /** withOlder returns a line with entries before it. Entries at its end are dropped where it is too long. */
 export function withOlder(line: Line, page: Line): Line {
   const known = new Set(line.entries.map((e) => e.id));
-  const entries = [...page.entries.filter((e) => !known.has(e.id)), ...line.entries];
+  const all = [...page.entries.filter((e) => !known.has(e.id)), ...line.entries];
+  const entries = head(all);
   return {
-    ...marked(entries.slice(0, mostLoaded), line, page, page.older, line.newer || entries.length > mostLoaded),
+    ...marked(entries, line, page, page.older, line.newer || all.length > entries.length),
     before: page.before, after: line.after,
   };
 }
@@ -36,9 +58,10 @@ export function withOlder(line: Line, page: Line): Line {
 /** withNewer returns a line with entries after it. Entries at its start are dropped where it is too long. */
 export function withNewer(line: Line, page: Line): Line {
   const known = new Set(line.entries.map((e) => e.id));
-  const entries = [...line.entries, ...page.entries.filter((e) => !known.has(e.id))];
+  const all = [...line.entries, ...page.entries.filter((e) => !known.has(e.id))];
+  const entries = tail(all);
   return {
-    ...marked(entries.slice(-mostLoaded), line, page, line.older || entries.length > mostLoaded, page.newer),
+    ...marked(entries, line, page, line.older || all.length > entries.length, page.newer),
     before: line.before, after: page.after,
   };
 }
@@ -48,9 +71,10 @@ export function turnedTo(line: Line, page: Line): Line {
   const first = page.entries[0]?.id;
   const at = line.entries.findIndex((e) => e.id === first);
   if (at < 0) return page;
-  const entries = [...line.entries.slice(0, at), ...page.entries];
-  const older = entries.length > mostLoaded || (at > 0 ? line.older : page.older);
-  return { ...marked(entries.slice(-mostLoaded), line, page, older, page.newer), before: at > 0 ? line.before : page.before, after: page.after };
+  const all = [...line.entries.slice(0, at), ...page.entries];
+  const entries = tail(all);
+  const older = all.length > entries.length || (at > 0 ? line.older : page.older);
+  return { ...marked(entries, line, page, older, page.newer), before: at > 0 ? line.before : page.before, after: page.after };
 }
 
 function marked(entries: readonly Entry[], a: Line, b: Line, older: boolean, newer: boolean): Line {
@@ -102,6 +126,8 @@ export interface Item {
   parts: Part[]; // without the results that are shown at their call
   results: Map<string, Result>; // by the id of the call
   ids: string[]; // of all entries that it shows
+  asides?: Aside[]; // what a program wrote, in place of the message
+  run?: Entry[]; // the events of which this is one line
 }
 
 const messages = new WeakMap<Entry, Message | null>();
@@ -120,6 +146,8 @@ export function itemsOf(entries: readonly Entry[]): Item[] {
   for (const entry of entries) {
     const message = said(entry);
     const item: Item = { entry, message, parts: [], results: new Map(), ids: [entry.id] };
+    const asides = message ? messageAsides(entry, message) : noticeOf(entry);
+    if (asides) item.asides = [asides].flat();
     const owners = new Set<Item>();
     for (const part of message?.parts ?? []) {
       if (part.kind === "call") calls.set(part.id, item);
@@ -134,6 +162,31 @@ export function itemsOf(entries: readonly Entry[]): Item[] {
     else items.push(item);
   }
   return items;
+}
+
+/**
+ * folded returns the articles with each run of events as one. Runs are left out unless all are wanted, but for the one
+ * that has the entry `at`.
+ */
+export function folded(items: readonly Item[], all: boolean, at: string | null): Item[] {
+  const out: Item[] = [];
+  let run: Item[] = [];
+  const end = () => {
+    const ids = run.flatMap((item) => item.ids);
+    if (run.length > 0 && (all || (at !== null && ids.includes(at)))) {
+      out.push({ ...run[0]!, message: null, parts: [], ids, run: run.map((item) => item.entry) });
+    }
+    run = [];
+  };
+  for (const item of items) {
+    if (isEvent(item.entry)) run.push(item);
+    else {
+      end();
+      out.push(item);
+    }
+  }
+  end();
+  return out;
 }
 
 /** isPrompt reports whether a person said it. */

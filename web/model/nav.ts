@@ -67,8 +67,8 @@ export function go(change: Partial<View>, by: How = "push"): void {
 
 /** open shows a session, or the list with null. */
 export function open(id: string | null, change: Partial<View> = {}): void {
-  const { pane, rows, form, text } = view.peek();
-  go({ ...home(id), pane, rows, form, text, ...change });
+  const { pane, rows, form, events, text } = view.peek();
+  go({ ...home(id), pane, rows, form, events, text, ...change });
 }
 
 /** href returns the link to a changed view, for anchors that can be copied and opened in a new tab. */

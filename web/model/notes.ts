@@ -39,7 +39,7 @@ function custom(e: Entry): { text: string; detail: string } {
 }
 
 /** rest returns the fields of an entry that every entry does not have, as JSON; "" = none. */
-function rest(e: Entry): string {
+export function rest(e: Entry): string {
   const { type: _type, id: _id, parentId: _parent, timestamp: _time, customType: _custom, ...others } = e;
   return Object.keys(others).length > 0 ? JSON.stringify(others, null, 2) : "";
 }

@@ -4,16 +4,35 @@ import { Failure, type Entry } from "../api/client.ts";
 import { around, leafBelow, newerThan, newest, olderThan, oldest, some } from "../api/lines.ts";
 import type { Change } from "../api/events.ts";
 import { asking } from "./asking.ts";
-import { continuing, isAside, itemsOf, mostLoaded, nothing, said, turnedTo, withNewer, withOlder } from "./line.ts";
+import { continuing, folded, isAside, itemsOf, mostLoaded, nothing, said, turnedTo, withNewer, withOlder } from "./line.ts";
 import type { Line } from "./line.ts";
 import { go, session, view, type How } from "./nav.ts";
+import { isEvent } from "./program.ts";
 import { change, connection, generation, head } from "./session.ts";
 import type { Anchor } from "./slice.ts";
 
 export const line = signal<Line>(nothing);
-export const items = computed(() => itemsOf(line.value.entries));
+/** all has an article for each event, too; items has those that are shown. */
+const all = computed(() => itemsOf(line.value.entries));
+/** atEvent is the event that the cursor is at; null = it is at none. */
+const atEvent = computed(() => {
+  const e = line.value.entries.find(({ id }) => id === view.value.at);
+  return e && isEvent(e) ? e.id : null;
+});
+const events = computed(() => view.value.events);
+export const items = computed(() => folded(all.value, events.value, atEvent.value));
+/** hidden is the number of events that are loaded and not shown. */
+export const hidden = computed(() => (events.value ? 0 : line.value.entries.reduce((n, e) => n + Number(isEvent(e)), 0)));
 /** endMark is the mark of the last entry that is loaded, where it was read. */
 export const endMark = computed(() => line.value.marks.get(line.value.entries.at(-1)?.id ?? ""));
+
+/** toggleEvents shows the events of programs, or hides them. What is in sight stays there. */
+export function toggleEvents(): void {
+  const at = place();
+  go({ events: !view.peek().events }, "replace");
+  if (at && !atEnd.peek()) wanted.value = at;
+}
+
 /** loading is null when nothing is under way, else what is read. */
 export const loading = signal<"line" | "older" | "newer" | null>(null);
 export const trouble = signal("");

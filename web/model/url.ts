@@ -35,6 +35,7 @@ export interface View {
   search: string;
   rows: (typeof zooms)[number];
   form: Form; // of what the model saw
+  events: boolean; // the conversation shows what programs noted for themselves
   text: boolean; // the state is shown as text
   tab: Tab | null; // on a phone; null = what tabOf says
 }
@@ -43,7 +44,7 @@ export interface View {
 export function home(session: string | null = null): View {
   return {
     session, line: null, at: null, seq: null, pane: "map", compare: null, path: null, filter: "default", search: "",
-    rows: "lines", form: "", text: false, tab: null,
+    rows: "lines", form: "", events: false, text: false, tab: null,
   };
 }
 
@@ -69,6 +70,7 @@ export function parse(base: string, pathname: string, query: string): View {
   v.search = q.get("q") ?? "";
   v.rows = oneOf(zooms, q.get("rows")) ?? v.rows;
   v.form = oneOf(forms, q.get("form")) ?? v.form;
+  v.events = q.get("events") === "all";
   v.text = q.get("as") === "text";
   v.tab = oneOf(tabs, q.get("tab")) ?? null;
   return v;
@@ -90,6 +92,7 @@ export function format(base: string, v: View): string {
   set("q", v.search);
   set("rows", v.rows === "lines" ? null : v.rows);
   set("form", v.form);
+  set("events", v.events ? "all" : null);
   set("as", v.text ? "text" : null);
   set("tab", v.tab);
   const text = q.toString();

@@ -87,6 +87,7 @@ export function useTalkKeys(): void {
     },
     "toggle-tools": () => turnAll("tool"),
     "toggle-thinking": () => turnAll("thinking"),
+    "toggle-events": talk.toggleEvents,
     "older-version": () => turn(-1),
     "newer-version": () => turn(1),
     ...(readOnly.value ? {} : { "label": ask("label"), "edit": ask("edit") }),

@@ -23,11 +23,23 @@ export function Talk(): JSX.Element {
   return (
     <main class="talk" aria-label="Conversation">
       <Breadcrumb />
+      <Events />
       <Lost />
       {talk.trouble.value && <p class="failed" role="alert">{talk.trouble.value}</p>}
       <List />
       <Below />
     </main>
+  );
+}
+
+/** Events is the switch of the events of programs, where there are some. */
+function Events(): JSX.Element | null {
+  const shown = view.value.events;
+  if (!shown && talk.hidden.value === 0) return null;
+  return (
+    <div class="talk-bar">
+      <button type="button" aria-pressed={shown} title="v" onClick={talk.toggleEvents}>{shown ? "hide" : "show"} program events</button>
+    </div>
   );
 }
 

@@ -8,10 +8,12 @@ import { clock, cost, count } from "../model/format.ts";
 import { isOpen, turn, type Kind } from "../model/folds.ts";
 import { itemsOf, type Item } from "../model/line.ts";
 import { read, type Message } from "../model/message.ts";
+import { runText } from "../model/program.ts";
 import { line, moveTo, takeFocus } from "../model/talk.ts";
 import { choose } from "../model/versions.ts";
 import { Actions } from "./actions.tsx";
 import { AgentCards } from "./agent.tsx";
+import { AsideItem, Run } from "./aside.tsx";
 import { Asked } from "./ask.tsx";
 import { ForkIcon } from "./icon.tsx";
 import { Body } from "./message.tsx";
@@ -34,7 +36,8 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
   useLayoutEffect(() => {
     if (at && takeFocus(item.ids)) box.current!.focus({ preventScroll: true });
   });
-  const { entry, message } = item;
+  const { entry } = item;
+  const message = item.asides ? null : item.message;
   const mark = line.value.marks.get(entry.id);
   const label = mark?.label ?? "";
   const agents = startedAt.value.get(entry.id) ?? [];
@@ -60,7 +63,8 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
             {mark && mark.of > 1 && <Picker mark={mark} />}
           </Header>
         )
-        : <Note entry={entry} now={now} />}
+        : item.run ? <Run entries={item.run} now={now} />
+        : item.asides ? <AsideItem item={item} now={now} /> : <Note entry={entry} now={now} />}
       {!message && mark && mark.of > 1 && <div class="at-note"><Picker mark={mark} /></div>}
       {message && question !== "edit" && <Body item={item} agents={agents} />}
       <AgentCards of={message ? agents.filter((a) => !item.parts.some((p) => p.kind === "call" && p.id === a.call)) : agents} />
@@ -82,7 +86,8 @@ function clicked(e: MouseEvent, id: string): void {
 
 /** nameOf returns what a screen reader calls an article. */
 function nameOf(item: Item, now: Date, version: number, of: number): string {
-  const who = item.message?.role ?? item.entry.type.replaceAll("_", " ");
+  const who = item.run ? runText(item.run) : item.asides ? item.asides[0]?.title ?? "a program"
+    : item.message?.role ?? item.entry.type.replaceAll("_", " ");
   return [who, clock(item.entry.timestamp, now), of > 1 ? `version ${version} of ${of}` : ""].filter(Boolean).join(", ");
 }
 
@@ -120,7 +125,9 @@ export function Streaming({ message }: { message: unknown }): JSX.Element | null
 /** turnItem opens all that an article folds, or folds it if all is open. */
 export function turnItem(item: Item): void {
   const { entry, parts } = item;
-  const folds: [Kind, string][] = item.message ? [] : [["summary", entry.id]];
+  const folds: [Kind, string][] = item.run ? [["aside", entry.id]] : item.asides
+    ? item.asides.flatMap((a, i) => (a.text ? [["aside", entry.id + "/" + i] as [Kind, string]] : []))
+    : item.message ? [] : [["summary", entry.id]];
   parts.forEach((p, i) => {
     if (p.kind === "call" || p.kind === "result") folds.push(["tool", entry.id + i]);
     if (p.kind === "thinking") folds.push(["thinking", entry.id + i]);

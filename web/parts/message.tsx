@@ -5,9 +5,11 @@ import { clock, count } from "../model/format.ts";
 import type { Item } from "../model/line.ts";
 import type { Part } from "../model/message.ts";
 import { noteOf } from "../model/notes.ts";
+import { asidesOf } from "../model/program.ts";
 import { Markdown } from "../text/markdown.tsx";
 import { Plain } from "../text/plain.tsx";
 import { AgentCards } from "./agent.tsx";
+import { Asides } from "./aside.tsx";
 import { Fold } from "./fold.tsx";
 import { Picture } from "./picture.tsx";
 import { Tool } from "./tool.tsx";
@@ -40,9 +42,9 @@ function PartView({ part, item, id, agents }: PartProps): JSX.Element | null {
   switch (part.kind) {
     case "text":
       if (!part.inserted) return <Markdown text={part.text} />;
-      return <Fold kind="thinking" id={id} head="inserted by the program" body={() => <Plain text={part.text.trim()} />} />;
+      return <Asides list={asidesOf(part.text)} id={id} />;
     case "thinking":
-      if (!part.text) return <p class="quiet">thinking, which the provider did not return</p>;
+      if (!part.text) return item.parts.length > 1 ? null : <p class="quiet">thinking, which the provider did not return</p>;
       return (
         <Fold kind="thinking" id={id} head={<>thinking <span class="quiet">{count(part.text.length)} characters</span></>}
           body={() => <Markdown text={part.text} />} />

@@ -1,7 +1,7 @@
 // A Markdown text as a tree of elements that are safe to show. There is no HTML string anywhere: HTML in a text is shown as
 // the text that it is, for a model read `<T>`, a tag or a comment like every other word. Pure.
 import type { Element, ElementContent, Root, Text } from "hast";
-import type { Definition, Html, Parents } from "mdast";
+import type { Definition, Html, Nodes, Parents } from "mdast";
 import { fromMarkdown } from "mdast-util-from-markdown";
 import { gfmAutolinkLiteralFromMarkdown } from "mdast-util-gfm-autolink-literal";
 import { gfmStrikethroughFromMarkdown } from "mdast-util-gfm-strikethrough";
@@ -56,6 +56,7 @@ export function parse(text: string): Read {
   };
   try {
     const tree = fromMarkdown(text, { extensions, mdastExtensions });
+    tick(tree);
     const root = sanitize(toHast(tree, { handlers }), schema) as Root;
     const left = { n: mostElements };
     const whole = shorten(root, left);
@@ -63,6 +64,21 @@ export function parse(text: string): Read {
   } catch {
     return { root: null, elements: 0, whole: true };
   }
+}
+
+/** tick makes the items of task lists begin with a box, and marks them, so that they need no bullet. */
+function tick(node: Nodes): void {
+  if (!("children" in node)) return;
+  if (node.type === "listItem") {
+    const block = node.children[0];
+    const first = block?.type === "paragraph" ? block.children[0] : undefined;
+    const box = first?.type === "text" ? /^\[([ xX])\][ \t\n]/.exec(first.value) : null;
+    if (box && first?.type === "text") {
+      first.value = (box[1] === " " ? "☐ " : "☑ ") + first.value.slice(box[0].length);
+      node.data = { ...node.data, hProperties: { className: ["task-list-item"] } };
+    }
+  }
+  for (const child of node.children) tick(child);
 }
 
 /** flow are the nodes whose children are blocks. */

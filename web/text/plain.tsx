@@ -1,6 +1,7 @@
 // A text as it is, in a fixed-width font. A long one is cut until somebody wants it all.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { hasEscapes, stretches } from "../model/ansi.ts";
 import { bytes } from "../model/format.ts";
 import { Coloured } from "./code.tsx";
 
@@ -16,7 +17,8 @@ export function Plain({ text, language = "" }: { text: string; language?: string
   if (text === "") return <p class="quiet">no output</p>;
   return (
     <>
-      <pre class="plain" tabIndex={0}><Coloured text={all ? text : start} language={language} /></pre>
+      <pre class="plain" tabIndex={0}>{hasEscapes(start) ? <Terminal text={all ? text : start} />
+        : <Coloured text={all ? text : start} language={language} />}</pre>
       {lines > 0 && (
         <button type="button" class="link" onClick={() => showAll(true)}>
           show all: {lines} lines, {bytes(text.length)}
@@ -24,6 +26,11 @@ export function Plain({ text, language = "" }: { text: string; language?: string
       )}
     </>
   );
+}
+
+/** Terminal shows the output of a terminal in its colours. */
+function Terminal({ text }: { text: string }): JSX.Element {
+  return <code>{stretches(text).map((s, i) => (s.style ? <span key={i} class={s.style}>{s.text}</span> : s.text))}</code>;
 }
 
 /** cut returns the start of a text: whole lines, at most so many, or as many characters of a longer one. */

@@ -1,0 +1,118 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// lines are the entries of a session that is imported, each a minute after the one before.
+type lines struct {
+	drafts []transcript.Draft
+	last   string
+}
+
+// add appends an entry, and returns its id.
+func (l *lines) add(typ string, fields map[string]any) string {
+	id := fmt.Sprintf("line-%03d", len(l.drafts))
+	fields["type"], fields["id"], fields["parentId"] = typ, id, nil
+	if l.last != "" {
+		fields["parentId"] = l.last
+	}
+	fields["timestamp"] = time.Date(2026, 3, 2, 9, len(l.drafts), 0, 0, time.UTC).Format(time.RFC3339)
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		panic(err) // the fields are texts and numbers
+	}
+	l.drafts, l.last = append(l.drafts, transcript.Draft{Raw: raw}), id
+	return id
+}
+
+func (l *lines) event(name string, data map[string]any) string {
+	return l.add("custom", map[string]any{"customType": name, "data": data})
+}
+
+func (l *lines) say(role, text string) string {
+	return l.add("message", map[string]any{"message": map[string]any{"role": role, "content": text, "model": "m-1"}})
+}
+
+// call appends a call and its result, and returns the id of the result's entry.
+func (l *lines) call(name string, args map[string]any, result string, failed bool) string {
+	id := fmt.Sprint("call-", len(l.drafts))
+	l.add("message", map[string]any{"message": map[string]any{"role": "assistant", "model": "m-1", "content": []any{
+		map[string]any{"type": "toolCall", "id": id, "name": name, "arguments": args},
+	}}})
+	return l.add("message", map[string]any{"message": map[string]any{
+		"role": "toolResult", "toolCallId": id, "toolName": name, "content": result, "isError": failed,
+	}})
+}
+
+// withImported serves a session that looks as an imported one of a coding agent does.
+func withImported(t testing.TB, build func(l *lines)) *site {
+	t.Helper()
+	var l lines
+	build(&l)
+	st := stored(t, memory.New())
+	h, err := st.Import(t.Context(), func(yield func(transcript.Draft, error) bool) {
+		for _, d := range l.drafts {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}, &coppice.SessionOptions{ID: "imported"})
+	ok(t, err)
+	ok(t, h.Close())
+	return newSite(t, st)
+}
+
+func progress(l *lines, n int) {
+	for range n {
+		l.event("claude-code.progress", map[string]any{"type": "progress", "data": map[string]any{"type": "hook_progress"}})
+	}
+}
+
+// What programs note for themselves is hidden, and a line for each run where it is wanted. Commands, reminders and
+// notifications look like what they are; output of terminals has its colours, and items of task lists have boxes.
+func TestProgramEvents(t *testing.T) {
+	t.Parallel()
+	var within string
+	s := withImported(t, func(l *lines) {
+		progress(l, 2)
+		l.say("user", "Plan the harbour\n\n- [ ] measure\n- [x] ask")
+		progress(l, 37)
+		l.say("assistant", "I begin.")
+		l.say("user", "<command-name>/model</command-name><command-args>large</command-args>")
+		l.say("user", "<system-reminder>The tide turns at noon.</system-reminder>")
+		l.add("custom_message", map[string]any{
+			"customType": "claude-code.inserted", "content": "[Request interrupted by user]", "display": false,
+		})
+		within = l.event("codex.token_count", map[string]any{"payload": map[string]any{"type": "token_count"}})
+		l.call("bash", map[string]any{"command": "make"}, "\x1b[31mred\x1b[0m plain \x1b[2Kend", false)
+	})
+	p := arrive(t, s, "/s/imported", ".talk article|I begin.")
+	p.miss(".talk article|event")
+	p.see(".talk .task-list-item|☐ measure")
+	p.see(".talk .task-list-item|☑ ask")
+	p.see(".aside.command|/model large")
+	p.see(".aside.reminder|The tide turns at noon.")
+	p.see(".aside.notice|interrupted by the user")
+	p.press("v")
+	p.see(".talk article.note|37 progress events")
+	p.see(".talk article.note|2 progress events")
+	p.waitQuery("events", "all")
+	p.click(".talk article.note|37 progress events >> button")
+	p.wait(`document.querySelectorAll(".run .folded .fold").length === 37`)
+	p.click(".talk-bar button|hide program events")
+	p.miss(".talk article|37 progress events")
+	p.navigate("/s/imported?at=" + within) // a link to an event shows it
+	p.see(".talk article.at|1 token count event")
+	p.miss(".talk article|37 progress events")
+	p.press("o")
+	p.see(".ansi-red|red")
+	p.wait(`!/\x1b|\[31m|\[2K/.test(document.querySelector(".talk .plain .ansi-red").closest("pre").innerText)`)
+}
