@@ -215,8 +215,8 @@ func TestViewerReadsNoStore(t *testing.T) {
 
 // Bounds of what a browser loads, in bytes after gzip: before the first message is painted, and in all.
 const (
-	maxFirstPaint = 90 << 10
-	maxViewer     = 252 << 10
+	maxFirstPaint = 95_000
+	maxViewer     = 280_000
 )
 
 // The viewer stays small: a library that somebody adds to it has to be worth its place.

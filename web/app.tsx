@@ -9,11 +9,9 @@ import { start as startList } from "./model/sessions.ts";
 import { go, session, view } from "./model/nav.ts";
 import { start as startTalk } from "./model/talk.ts";
 import { tabOf, type Tab } from "./model/url.ts";
-import { Export } from "./panes/export.tsx";
-import { Help } from "./panes/help.tsx";
+import { Dialogs } from "./panes/dialogs.tsx";
 import { Home, Missing } from "./panes/home.tsx";
 import { Login } from "./panes/login.tsx";
-import { Palette } from "./panes/palette.tsx";
 import { Sessions } from "./panes/sessions.tsx";
 import { Side } from "./panes/side.tsx";
 import { Talk } from "./panes/talk.tsx";
@@ -54,9 +52,7 @@ function App(): JSX.Element {
       {id !== null && (begun.value ? <Timeline key={id} /> : <footer class="rail" aria-busy="true" />)}
       {failure.value && <p role="alert" class="failed">{failure.value}</p>}
       <PhoneBar />
-      <Palette />
-      <Help />
-      <Export />
+      <Dialogs />
       <Toast />
     </div>
   );

@@ -1,18 +1,11 @@
 // Export: the whole tree or the line, in the formats of the service.
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { call } from "../api/client.ts";
-import { useActions } from "../model/actions.ts";
+import { closeDialog } from "../model/dialogs.ts";
 import { session, view } from "../model/nav.ts";
 import { head } from "../model/session.ts";
 import { Dialog } from "../parts/dialog.tsx";
-
-const shown = signal(false);
-
-/** openExport shows the dialog. */
-export function openExport(): void {
-  shown.value = session.peek() !== null;
-}
 
 interface Format {
   format: string;
@@ -32,13 +25,8 @@ const formats: Format[] = [
   { format: "omp", file: "jsonl", line: false, text: "For omp" },
 ];
 
-/** Export shows the dialog while it is open. */
-export function Export(): JSX.Element | null {
-  useActions({ export: openExport });
-  return shown.value ? <Choose /> : null;
-}
-
-function Choose(): JSX.Element {
+/** Export shows the dialog. */
+export function Export(): JSX.Element {
   const failed = useSignal("");
   const busy = useSignal("");
   const save = async (f: Format) => {
@@ -50,14 +38,14 @@ function Choose(): JSX.Element {
       const at = f.line && line !== null ? "&line=" + encodeURIComponent(line) : "";
       const answer = await call(`/v1/sessions/${encodeURIComponent(id)}/export?format=${f.format}${at}`);
       download(await answer.blob(), `${id}-${f.line ? "line" : f.format === "html" ? "tree" : f.format}.${f.file}`);
-      shown.value = false;
+      closeDialog();
     } catch (err) {
       failed.value = err instanceof Error ? err.message : String(err);
     }
     busy.value = "";
   };
   return (
-    <Dialog title="Export" onClose={() => (shown.value = false)}>
+    <Dialog title="Export" onClose={closeDialog}>
       <p>An export contains what the session contains, also secrets that its messages or tool results show. Read it before you
         share it.</p>
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}

@@ -1,17 +1,9 @@
 // The keyboard, as the table in model/keys.ts has it, and the words that the page uses.
-import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { readOnly } from "../model/access.ts";
-import { useActions } from "../model/actions.ts";
+import { closeDialog } from "../model/dialogs.ts";
 import { keys } from "../model/keys.ts";
 import { Dialog } from "../parts/dialog.tsx";
-
-const shown = signal(false);
-
-/** openHelp shows the help. */
-export function openHelp(): void {
-  shown.value = true;
-}
 
 const words: [string, string][] = [
   ["looking", "Choosing a version, a commit or a branch here changes what you see, never where the agent continues."],
@@ -20,13 +12,11 @@ const words: [string, string][] = [
   ["state", "The agent's own data, as it was after a commit. A rollback brings it back exactly."],
 ];
 
-/** Help shows the help while it is open. */
-export function Help(): JSX.Element | null {
-  useActions({ help: openHelp });
-  if (!shown.value) return null;
+/** Help shows the help. */
+export function Help(): JSX.Element {
   const groups = [...new Set(keys.map((k) => k.group))];
   return (
-    <Dialog title="Keyboard and words" class="help" onClose={() => (shown.value = false)}>
+    <Dialog title="Keyboard and words" class="help" onClose={closeDialog}>
       <div class="help-keys">
         {groups.map((g) => (
           <div key={g}>

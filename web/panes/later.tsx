@@ -1,6 +1,10 @@
-// Panes that a page does not show at first: they are loaded when the first messages were painted, or somebody opens one.
+// Panes, dialogs and forms that a page does not show at first: they are loaded when the first messages were painted, or somebody opens one.
 export { ComparePane } from "./compare.tsx";
 export { ContextPane } from "./context.tsx";
+export { Export } from "./export.tsx";
+export { Help } from "./help.tsx";
+export { Palette } from "./palette.tsx";
+export { Asked } from "../parts/ask.tsx";
 export { MapPane } from "./map.tsx";
 export { StatePane } from "./state.tsx";
 export { Timeline } from "./timeline.tsx";

@@ -1,28 +1,16 @@
 // Search across everything: sessions, prompts, messages, and what the page can do.
-import { useSignal, useSignalEffect, signal } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
-import { useActions } from "../model/actions.ts";
+import { closeDialog } from "../model/dialogs.ts";
 import { commands, find, type Found } from "../model/find.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Hits } from "../parts/hits.tsx";
 
-const shown = signal(false);
-
-/** openPalette shows the search. */
-export function openPalette(): void {
-  shown.value = true;
-}
-
 /** pause is the time without a key after which the server is asked, in ms. */
 const pause = 150;
 
-/** Palette shows the search while it is open. */
-export function Palette(): JSX.Element | null {
-  useActions({ palette: openPalette });
-  return shown.value ? <Search /> : null;
-}
-
-function Search(): JSX.Element {
+/** Palette shows the search. */
+export function Palette(): JSX.Element {
   const text = useSignal("");
   const found = useSignal<Found[]>([]);
   const failed = useSignal("");
@@ -47,11 +35,11 @@ function Search(): JSX.Element {
   const list = text.value ? [...found.value, ...commands(text.value)] : [...commands(""), ...found.value];
   const choose = (f: Found | undefined) => {
     if (!f) return;
-    shown.value = false;
+    closeDialog();
     queueMicrotask(f.go); // after the focus is back on the page
   };
   return (
-    <Dialog title="Search everything" class="palette" onClose={() => (shown.value = false)}>
+    <Dialog title="Search everything" class="palette" onClose={closeDialog}>
       <input type="text" autoFocus placeholder="Sessions, prompts, messages, commands" aria-label="Search everything"
         role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant={list.length ? "found-" + at.value : undefined}
         value={text.value} onInput={(e) => (text.value = e.currentTarget.value)}

@@ -7,7 +7,7 @@ import type { Pane } from "../model/url.ts";
 import { later } from "../parts/later.tsx";
 import { say } from "../parts/toast.tsx";
 
-const tabs: { pane: Pane; label: string; show: () => JSX.Element }[] = [
+const tabs: { pane: Pane; label: string; show: (props: object) => JSX.Element }[] = [
   { pane: "map", label: "Map", show: later("MapPane") },
   { pane: "state", label: "State", show: later("StatePane") },
   { pane: "context", label: "Model saw", show: later("ContextPane") },

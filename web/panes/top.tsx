@@ -7,12 +7,10 @@ import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
 import { begun } from "../model/begun.ts";
 import { shownCommit } from "../model/cursor.ts";
+import { openExport, openHelp, openPalette } from "../model/dialogs.ts";
 import { base, go, open, session, view } from "../model/nav.ts";
 import { change, connection, head, missing, summary } from "../model/session.ts";
 import { say } from "../parts/toast.tsx";
-import { openExport } from "./export.tsx";
-import { openHelp } from "./help.tsx";
-import { openPalette } from "./palette.tsx";
 
 /** Top shows the bar. */
 export function Top(): JSX.Element {

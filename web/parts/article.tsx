@@ -14,12 +14,14 @@ import { choose } from "../model/versions.ts";
 import { Actions } from "./actions.tsx";
 import { AgentCards } from "./agent.tsx";
 import { AsideItem, Run } from "./aside.tsx";
-import { Asked } from "./ask.tsx";
 import { ForkIcon } from "./icon.tsx";
 import { Body } from "./message.tsx";
+import { later } from "./later.tsx";
 import { Note } from "./note.tsx";
 import { offset, Picker } from "./picker.tsx";
 import { onSwipe } from "./swipe.ts";
+
+const Asked = later("Asked");
 
 export interface ArticleProps {
   item: Item;
