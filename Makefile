@@ -48,7 +48,7 @@ MODULES  := integration integration/s3server web/browser
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build web web-bundle web-check web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript node-client clean
+.PHONY: all build web web-bundle web-check web-test release test test-short lint size fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript node-client clean
 
 all: lint test
 
@@ -183,6 +183,9 @@ VIEWERBENCH = $(GO) test -run '^$$' -count $(COUNT)
 bench: ## benchmarks; those of the promises print a ratio to the bare floor measured in the same run
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 	@[ "$(PKG)" != ./... ] || (cd web/browser && $(VIEWERBENCH) -bench '$(BENCH)' .)
+
+bench-fleet: ## 1 to 200 agents that commit at once, beside bare files and PostgreSQL, if it is installed: five minutes
+	$(GO) test -run '^$$' -bench Fleet -benchtime 1x ./internal/proof/serve -rounds 5
 
 bench-viewer: ## the short form of the viewer's benchmarks: a quarter of a minute
 	cd web/browser && $(VIEWERBENCH) -benchtime 1x -bench '^Benchmark(FirstPaint|Append)$$/^entries=305$$|^BenchmarkIdle$$' .

@@ -84,7 +84,8 @@ type Options struct {
 	// FS replaces the real file system; Open's directory is not used then.
 	FS vfs.FS
 	// MaxOpen bounds the locks that stay open between calls, each with the file that was last appended
-	// to under it: two file descriptors, and a third where the folder's own lock belongs to it; 64.
+	// to under it: two file descriptors, and a third where the folder's own lock belongs to it; 512. Where descriptors
+	// run out, all that are idle are closed.
 	MaxOpen int
 }
 
@@ -112,7 +113,7 @@ func Open(dir string, o *Options) (*Backend, error) {
 		opts.FS = vfs.OS(abs)
 	}
 	if opts.MaxOpen <= 0 {
-		opts.MaxOpen = 64
+		opts.MaxOpen = 512
 	}
 	b := &Backend{done: make(chan struct{})}
 	b.locks.max = opts.MaxOpen

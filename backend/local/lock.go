@@ -124,23 +124,29 @@ func (s *domains) put(d *domain) {
 	}
 }
 
-// evict closes idle domains, the oldest first, until at most keep are left; it counts those closed.
+// evict closes idle domains, the oldest first, until at most keep are left; it counts those closed. Other calls do not
+// wait for that: an idle domain holds no lock.
 func (s *domains) evict(keep int) int {
+	idle := s.forget(keep)
+	for _, d := range idle {
+		d.drop()
+	}
+	return len(idle)
+}
+
+func (s *domains) forget(keep int) (idle []*domain) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
 	for e := s.recent.Back(); e != nil && len(s.byName) > keep; {
 		d, ok := e.Value.(*domain)
 		e = e.Prev()
-		if !ok || d.refs > 0 {
-			continue
+		if ok && d.refs == 0 {
+			s.recent.Remove(d.elem)
+			delete(s.byName, d.name)
+			idle = append(idle, d)
 		}
-		d.drop()
-		s.recent.Remove(d.elem)
-		delete(s.byName, d.name)
-		n++
 	}
-	return n
+	return idle
 }
 
 // drop closes all files; a lock ends with its file.

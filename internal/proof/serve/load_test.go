@@ -28,7 +28,7 @@ const (
 
 // TestProofServeLoad lets agents commit, each to a session of its own, on a disk: over HTTP to `coppice serve`, a
 // process of its own, and beside it to another folder by handles in this process. Both commit the same turns: two
-// messages of 400 bytes, a state of 900, a key. They take turns, so that both meet the same disk and the same machine.
+// messages of 400 bytes, a state of 500, a key. They take turns, so that both meet the same disk and the same machine.
 // What is counted over HTTP includes the clients, which run on the same cores. Every turn is there in the end, once.
 func TestProofServeLoad(t *testing.T) {
 	r := proof.Begin(t, "serve-load")
@@ -148,7 +148,7 @@ func sumOf(list []int) (sum int) {
 func question(agent, n int) string { return fill(fmt.Sprintf("q %d.%d ", agent, n), 400) }
 func reaction(agent, n int) string { return fill(fmt.Sprintf("a %d.%d ", agent, n), 400) }
 func noted(agent, n int) string {
-	return fmt.Sprintf(`{"turn":"%d.%d","note":%q}`, agent, n, fill("", 850))
+	return fmt.Sprintf(`{"turn":"%d.%d","note":%q}`, agent, n, fill("", 450))
 }
 
 func fill(text string, size int) string { return text + strings.Repeat("w", size-len(text)) }
@@ -191,7 +191,7 @@ type within struct {
 	open  []*coppice.Session
 }
 
-func newWithin(t *testing.T, dir string, agents int) (*within, func() error) {
+func newWithin(t testing.TB, dir string, agents int) (*within, func() error) {
 	b, err := local.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
