@@ -29,7 +29,7 @@ import (
 // On a store that appends a listing of the segments of every session is added, about one request for each MiB of its
 // log (ByID and ByCreated: of the sessions of the page); and for each session that is looked at and whose log has more
 // than its checkpoint, at most three reads: the checkpoint, at most 8 MiB, and twice the end of the log, as Open reads
-// it, which is usually below 256 KiB. Those are sessions that a handle has written since its last checkpoint, or that
+// it, which is usually below 512 KiB. Those are sessions that a handle has written since its last checkpoint, or that
 // one left behind in a crash, and those whose checkpoint an earlier release wrote.
 //
 // A session is there as long as its checkpoint or a segment is. One without a checkpoint costs one listing more, and on

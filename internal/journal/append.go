@@ -368,10 +368,13 @@ func (a *appendStrategy) roll(ctx context.Context, req *request) error {
 	return nil
 }
 
-// Upkeep has checkpoint_latest written once enough was committed since: 64 appends (each of one commit, or of many
-// that shared it) if they are a sixteenth of what the window holds or 256 KiB, or 256 KiB of log (or as much as the
-// window holds), or a segment that can be sealed.
+// Upkeep has checkpoint_latest written once enough was committed since: 256 appends if they are a sixteenth of
+// what the window holds or 512 KiB, or 512 KiB of log (or as much as the window holds), or a segment that can be
+// sealed.
 func (a *appendStrategy) Upkeep(st *state.State, bg sealing) *job {
+	if !bg.idle { // st may not know what was made
+		return nil
+	}
 	l := &a.cfg.Limits
 	enough, few := l.PublishBytes, int64(0)
 	if w := st.Window; w != nil { // so that, over time, the cache costs no more than the log

@@ -84,27 +84,23 @@ const sealLanes = 2
 // sealPlain writes the sealed forms of closed segments. Only the computing is done at once: what is read and written
 // comes in one order, whatever takes how long.
 func (a *appendStrategy) sealPlain(ctx context.Context, refs []checkpoint.PlainRef) ([]state.Change, error) {
-	changes, closed, sealed := make([]state.Change, len(refs)), make([]*segment.Contents, len(refs)),
-		make([][]byte, len(refs))
+	changes, closed := make([]state.Change, len(refs)), make([]*segment.Contents, len(refs))
 	for i := range refs {
 		var err error
 		if changes[i], closed[i], err = a.readPlain(ctx, &refs[i]); err != nil {
 			return nil, err
 		}
 	}
+	sealed := make([]segment.Sealed, len(refs))
 	err := parallel.Each(ctx, len(refs), func(i int) (err error) {
 		if c := closed[i]; c != nil {
-			sealed[i], changes[i].Ref, err = segment.Seal(store.SegmentOf(&refs[i]), c.Opening.Lines, c.Lines,
-				refs[i].FirstSeq)
+			sealed[i], err = c.Seal(store.SegmentOf(&refs[i]), refs[i].FirstSeq)
 		}
 		return err
 	})
-	for i, p := range sealed {
-		if err == nil && p != nil {
-			changes[i], err = a.past.StoreSealed(ctx, store.SegmentOf(&refs[i]), p, changes[i].Ref)
-			if err == nil {
-				changes[i].Rows, err = store.IDRows(closed[i].Lines)
-			}
+	for i, s := range sealed {
+		if err == nil && closed[i] != nil {
+			changes[i], err = a.past.StoreSealed(ctx, store.SegmentOf(&refs[i]), s)
 		}
 	}
 	return changes, err

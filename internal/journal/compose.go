@@ -283,7 +283,7 @@ func (p *placing) place(step *Step, entries []*Entry) error {
 	for _, e := range entries {
 		size += len(e.Raw) + 1
 	}
-	p.r.bytes = slices.Grow(p.r.bytes, size+lineBytes)
+	p.r.bytes = slices.Grow(p.r.bytes, size+lineBytes+min(len(st.DocJSON), p.r.cfg.Limits.WholeDoc))
 	p.parents = make([]int64, 0, len(entries))
 	prev := st.LineHead()
 	if st.AfterKept {

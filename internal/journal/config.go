@@ -27,7 +27,7 @@ type Limits struct {
 // DefaultLimits are the figures that the design sets.
 var DefaultLimits = Limits{
 	SealBytes: 256 << 10, SealEntries: 256, RollBytes: 1 << 20, RollEntries: 16384,
-	PublishCommits: 64, PublishBytes: 256 << 10, Keyframe: 64, WholeDoc: 4 << 10, PartBytes: 8 << 20,
+	PublishCommits: 256, PublishBytes: 512 << 10, Keyframe: 64, WholeDoc: 4 << 10, PartBytes: 8 << 20,
 	Attempts: 12,
 }
 

@@ -219,15 +219,16 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	r.last, r.lastN = p.Seg.Name(), int64(c.End)
 	ref := p.Ref
 	if !sealed && !r.dry {
-		var body []byte
-		if body, ref, err = segment.Seal(p.Seg, c.Opening.Lines, c.Lines, c.Opening.Prelude.FirstSeq); err != nil {
+		s, err := c.Seal(p.Seg, c.Opening.Prelude.FirstSeq)
+		if err != nil {
 			return err
 		}
-		_, err = r.cfg.Backend.Put(ctx, p.Seg.SealedKey(id), body, backend.IfAbsent())
+		ref = s.Ref
+		_, err = r.cfg.Backend.Put(ctx, p.Seg.SealedKey(id), s.Bytes, backend.IfAbsent())
 		if err != nil && !errors.Is(err, backend.ErrPrecondition) {
 			return err
 		}
-		r.wrote(len(body))
+		r.wrote(len(s.Bytes))
 	}
 	if sealed && p.Plain {
 		if ref, err = r.sealedBefore(ctx, p, obj, raw, &c); err != nil {

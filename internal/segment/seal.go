@@ -41,43 +41,44 @@ func Skeleton(lines []Line) (*codec.Skeleton, error) {
 	return codec.DecodeSkeleton(p)
 }
 
-// Seal makes the immutable form of consecutive lines (at least one), and the reference to it. prelude are
-// the lines before them that have no ordinal; firstSeq is the seq of the first commit among them.
-func Seal(name layout.Segment, prelude [][]byte, lines []Line, firstSeq uint64) (p []byte, ref codec.Ref, err error) {
-	size := 0
-	for _, l := range prelude {
-		size += len(l) + 1
-	}
-	for _, l := range lines {
-		size += len(l.Raw) + 1
-	}
-	raw := make([]byte, 0, size)
-	for _, l := range prelude {
-		raw = append(append(raw, l...), '\n')
-	}
-	for _, l := range lines {
-		raw = append(append(raw, l.Raw...), '\n')
-	}
-	rows, err := Rows(lines)
+// Sealed is the immutable form of a segment.
+type Sealed struct {
+	Bytes []byte
+	Ref   codec.Ref
+	IDs   []codec.IDRow // of its lines, for the id index
+}
+
+// Seal makes the immutable form of a segment with at least one line; firstSeq is the seq of the first commit among
+// them. Of c only Raw, Opening.Lines and Lines count.
+func (c *Contents) Seal(name layout.Segment, firstSeq uint64) (s Sealed, err error) {
+	rows, err := Rows(c.Lines)
 	if err != nil {
-		return nil, codec.Ref{}, err
+		return s, err
 	}
-	p, err = codec.EncodeSegment(codec.SegmentSpec{
-		Raw: raw, Prelude: len(prelude), First: lines[0].Ord, FirstSeq: firstSeq, Rows: rows,
+	first := c.Lines[0].Ord
+	s.Bytes, err = codec.EncodeSegment(codec.SegmentSpec{
+		Raw: c.Raw, Prelude: len(c.Opening.Lines), First: first, FirstSeq: firstSeq, Rows: rows,
 	})
 	if err != nil {
-		return nil, codec.Ref{}, err
+		return s, err
 	}
-	ref = codec.Ref{
-		First: lines[0].Ord, Count: uint32(len(lines)), FirstSeq: firstSeq, RawBytes: int64(size),
+	s.Ref = codec.Ref{
+		First: first, Count: uint32(len(rows)), FirstSeq: firstSeq, RawBytes: int64(len(c.Raw)),
 		Epoch: name.Epoch, Rnd: name.Rnd,
 	}
-	ref.Seal(p)
-	return p, ref, nil
+	s.Ref.Seal(s.Bytes)
+	s.IDs = make([]codec.IDRow, len(rows))
+	for i := range rows {
+		s.IDs[i] = codec.IDRow{
+			Hash: codec.HashID(rows[i].ID), Ord: first + uint64(i), Commit: rows[i].Flags&codec.FlagCommit != 0,
+		}
+	}
+	return s, nil
 }
 
 // Contents are a whole segment's lines, and where the next segment begins.
 type Contents struct {
+	Raw     []byte // up to End
 	Opening Opening
 	Commits int
 	Lines   []Line
@@ -117,5 +118,6 @@ func Read(raw []byte, name layout.Segment) (Contents, error) {
 		return true
 	})
 	c.End = o.Size + good
+	c.Raw = raw[:c.End]
 	return c, perr
 }

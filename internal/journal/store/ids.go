@@ -10,7 +10,6 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // IndexIDs covers with the id index all that is sealed in st, and stores the runs that this takes. rows are of lines
@@ -122,19 +121,6 @@ func (s *Store) DropRuns(ctx context.Context, refs []codec.Ref) {
 	for _, ref := range refs {
 		_ = s.Backend.Delete(ctx, layout.IDsKey(s.Session, refSegment(ref)))
 	}
-}
-
-// IDRows returns the rows that lines have in the id index.
-func IDRows(lines []state.Line) ([]codec.IDRow, error) {
-	rows := make([]codec.IDRow, len(lines))
-	for i, l := range lines {
-		head, err := transcript.ParseLine(l.Raw)
-		if err != nil {
-			return nil, err
-		}
-		rows[i] = codec.IDRow{Hash: codec.HashID(head.ID), Ord: l.Ord, Commit: l.Commit}
-	}
-	return rows, nil
 }
 
 // idRun makes the run of sealed lines from the skeletons, but for those whose rows are at hand: they come by ordinal,

@@ -88,20 +88,24 @@ func (h *History) Fold(ctx context.Context, level int, refs []codec.Ref, epoch u
 func (h *History) WriteSealed(
 	ctx context.Context, name layout.Segment, prelude [][]byte, lines []state.Line, firstSeq uint64,
 ) (state.Change, error) {
-	p, ref, err := segment.Seal(name, prelude, lines, firstSeq)
+	c := segment.Contents{Opening: segment.Opening{Lines: prelude}, Lines: lines}
+	for _, l := range prelude {
+		c.Raw = append(append(c.Raw, l...), '\n')
+	}
+	for _, l := range lines {
+		c.Raw = append(append(c.Raw, l.Raw...), '\n')
+	}
+	s, err := c.Seal(name, firstSeq)
 	if err != nil {
 		return state.Change{}, err
 	}
-	c, err := h.StoreSealed(ctx, name, p, ref)
-	if err == nil {
-		c.Rows, err = IDRows(lines)
-	}
-	return c, err
+	return h.StoreSealed(ctx, name, s)
 }
 
-// StoreSealed stores a segment that segment.Seal made.
-func (h *History) StoreSealed(ctx context.Context, name layout.Segment, p []byte, ref codec.Ref) (state.Change, error) {
-	return state.Change{Level: -1, Ref: ref}, h.store.Create(ctx, name.SealedKey(h.store.Session), p)
+// StoreSealed stores a sealed segment.
+func (h *History) StoreSealed(ctx context.Context, name layout.Segment, s segment.Sealed) (state.Change, error) {
+	err := h.store.Create(ctx, name.SealedKey(h.store.Session), s.Bytes)
+	return state.Change{Level: -1, Ref: s.Ref, Rows: s.IDs}, err
 }
 
 // FoldAll folds all references but the newest segment's into one, level by level, and lets the lineage begin with the
