@@ -418,16 +418,37 @@ func ExampleWithKey() {
 }
 
 // Whoever continues a session can see whether a disk has lost the end of it.
-func ExampleSession_Missing() {
+func ExampleSession_Info() {
 	ctx := context.Background()
 	store, s := exampleStore(ctx)
 	defer store.Close()
-	if seq := s.Missing(); seq > 0 {
+	if seq := s.Info().Missing; seq > 0 {
 		fmt.Printf("commit %d was made and is lost: repair the session first\n", seq)
 		return
 	}
 	fmt.Println("nothing is missing")
 	// Output: nothing is missing
+}
+
+// What is intact of a damaged session is read before it is repaired.
+func ExampleStore_Salvage() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	s.Close()
+	s, err := store.Salvage(ctx, "harbour")
+	if err != nil {
+		panic(err)
+	}
+	n := 0
+	for _, err := range s.Entries(ctx) {
+		if err != nil {
+			break // the damage, after all that is intact
+		}
+		n++
+	}
+	fmt.Println(n, "entries, damage:", s.Damage())
+	// Output: 4 entries, damage: <nil>
 }
 
 // A session is deleted only if no one committed to it since it was looked at.

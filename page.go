@@ -47,8 +47,10 @@ func (p *Page) valid() error {
 // 512, and no To, From or After) are read from the end of the log, unless an amendment is there or the path leads
 // further back. From or After that is not on the path is fs.ErrNotExist.
 func (s *Session) Page(ctx context.Context, p Page) iter.Seq2[transcript.Entry, error] {
-	return iterate(ctx, s, "page", func(yield func(transcript.Entry, error) bool) error {
-		return s.readPage(ctx, p, yield)
+	return readOn(ctx, s, func(s *Session) iter.Seq2[transcript.Entry, error] {
+		return iterate(ctx, s, "page", func(yield func(transcript.Entry, error) bool) error {
+			return s.readPage(ctx, p, yield)
+		})
 	})
 }
 

@@ -20,10 +20,14 @@ func (s *Session) Tree(ctx context.Context) (*transcript.Tree, error) {
 		return nil, s.fail("tree", err)
 	}
 	m, err := s.treeView(ctx)
-	if err != nil {
-		return nil, s.fail("tree", err)
+	if err == nil {
+		return m.Tree, nil
 	}
-	return m.Tree, nil
+	err = s.fail("tree", err)
+	if rest := s.beyond(ctx, err); rest != nil {
+		return rest.Tree(ctx)
+	}
+	return nil, err
 }
 
 // Entry returns one entry by its id, or a unique prefix of it, as amended.
@@ -38,41 +42,44 @@ func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error
 // a range read. An image that is gone is fs.ErrNotExist; where a repair recorded its loss, its reference stays in the
 // entry. Of an entry that is hidden the head comes alone, with Hidden set.
 func (s *Session) Entries(ctx context.Context, ids ...string) iter.Seq2[transcript.Entry, error] {
-	return iterate(ctx, s, "entries", func(yield func(transcript.Entry, error) bool) error {
-		if len(ids) == 0 {
-			return s.all(ctx, false, yield)
-		}
-		return s.readIDs(ctx, ids, false, yield)
-	})
+	return s.list(ctx, "entries", ids, false)
 }
 
 // Originals is Entries without amendments: every entry as it was appended, the hidden ones too.
 func (s *Session) Originals(ctx context.Context, ids ...string) iter.Seq2[transcript.Entry, error] {
-	return iterate(ctx, s, "originals", func(yield func(transcript.Entry, error) bool) error {
-		if len(ids) == 0 {
-			return s.all(ctx, true, yield)
-		}
-		return s.readIDs(ctx, ids, true, yield)
+	return s.list(ctx, "originals", ids, true)
+}
+
+func (s *Session) list(ctx context.Context, op string, ids []string, asStored bool) iter.Seq2[transcript.Entry, error] {
+	return readOn(ctx, s, func(s *Session) iter.Seq2[transcript.Entry, error] {
+		return iterate(ctx, s, op, func(yield func(transcript.Entry, error) bool) error {
+			if len(ids) == 0 {
+				return s.all(ctx, asStored, yield)
+			}
+			return s.readIDs(ctx, ids, asStored, yield)
+		})
 	})
 }
 
 // Path returns the entries from one (its id or a unique prefix; "" = the head) towards the root. It leaves out those
 // that are hidden, and reads ahead at most 512 entries or 4 MiB. Page reads in both directions.
 func (s *Session) Path(ctx context.Context, from string) iter.Seq2[transcript.Entry, error] {
-	return iterate(ctx, s, "path", func(yield func(transcript.Entry, error) bool) error {
-		m, err := s.treeView(ctx)
-		if err != nil {
-			return err
-		}
-		ord, ok := m.ordinal(m.Head)
-		if from != "" {
-			ok = true
-			ord, err = m.find(from)
-		}
-		if err != nil || !ok {
-			return err
-		}
-		return s.read(ctx, m, m.shown(ord), yield)
+	return readOn(ctx, s, func(s *Session) iter.Seq2[transcript.Entry, error] {
+		return iterate(ctx, s, "path", func(yield func(transcript.Entry, error) bool) error {
+			m, err := s.treeView(ctx)
+			if err != nil {
+				return err
+			}
+			ord, ok := m.ordinal(m.Head)
+			if from != "" {
+				ok = true
+				ord, err = m.find(from)
+			}
+			if err != nil || !ok {
+				return err
+			}
+			return s.read(ctx, m, m.shown(ord), yield)
+		})
 	})
 }
 

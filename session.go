@@ -42,6 +42,7 @@ type Session struct {
 	trees     trees
 	images    images
 	snapshots *snapshots // nil = the policy wants none
+	intact    intact
 
 	claimed atomic.Bool // by Run
 }
@@ -104,11 +105,16 @@ func receiptOf(r journal.Outcome) Receipt {
 // ID returns the session's id.
 func (s *Session) ID() string { return s.cfg.Session }
 
-// Info returns the summary of the newest commit that the handle knows.
+// Info returns the summary of the newest commit that the handle knows. Its Missing is the number of the newest commit
+// that was made and cannot be found, where the log on a disk ends before that: what is left can be read, and writes are
+// ErrCorrupt until Store.Repair.
 func (s *Session) Info() checkpoint.Summary {
 	st := s.j.Tip()
 	sum := readableInfo(st.Summary)
 	sum.Source = st.Source
+	if st.Missing > st.Summary.Seq {
+		sum.Missing = st.Missing
+	}
 	if id := rawjson.Text(rawjson.Field(st.Header, "id")); sum.Source == nil && id != s.ID() {
 		sum.Source = &checkpoint.Source{Session: id}
 	}
@@ -123,15 +129,6 @@ func (s *Session) Head() (h checkpoint.Head) {
 		h.Entry = v.Sight.Head.ID
 	})
 	return h
-}
-
-// Missing returns the number of the newest commit that was made and cannot be found: the log on a disk ends before it,
-// and checkpoint_latest has it. What is left can be read; writes are ErrCorrupt until Store.Repair. 0: none is missing.
-func (s *Session) Missing() uint64 {
-	if st := s.state(); st.Missing > st.Summary.Seq {
-		return st.Missing
-	}
-	return 0
 }
 
 // Profile returns the rules by which the session's contexts are built.

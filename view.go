@@ -382,16 +382,18 @@ func (v *View) diff(ctx context.Context, to *View, most int) (d checkpoint.Diff,
 
 // Log yields commits from a target on, newest first. The last 64 are in memory.
 func (s *Session) Log(ctx context.Context, from Target) iter.Seq2[checkpoint.Commit, error] {
-	return iterate(ctx, s, "log", func(yield func(checkpoint.Commit, error) bool) error {
-		st := s.state()
-		if st.Summary.Commit == "" && from == (Target{}) {
-			return nil
-		}
-		v, err := s.at(ctx, from)
-		if err != nil {
-			return err
-		}
-		return forward(s.j.Log(ctx, st, v.commit.Seq), yield)
+	return readOn(ctx, s, func(s *Session) iter.Seq2[checkpoint.Commit, error] {
+		return unmade(iterate(ctx, s, "log", func(yield func(checkpoint.Commit, error) bool) error {
+			st := s.state()
+			if st.Summary.Commit == "" && from == (Target{}) {
+				return nil
+			}
+			v, err := s.at(ctx, from)
+			if err != nil {
+				return err
+			}
+			return forward(s.j.Log(ctx, st, v.commit.Seq), yield)
+		}))
 	})
 }
 

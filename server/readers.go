@@ -71,7 +71,7 @@ func (rs *readers) acquire(ctx context.Context, key writerKey) (*reader, error) 
 			return nil, err
 		}
 	}
-	h, err := key.store.Open(ctx, key.id, &coppice.SessionOptions{ReadOnly: true})
+	h, err := key.store.Open(ctx, key.id, &coppice.SessionOptions{ReadOnly: true, Intact: true})
 	if err != nil {
 		return nil, err
 	}

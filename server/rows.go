@@ -55,6 +55,7 @@ type treeMap struct {
 	View    string   `json:"view"`
 	Total   int      `json:"total"`
 	Buckets []bucket `json:"buckets" doc:"stretches of rows, in their order"`
+	Cause   string   `json:"cause,omitempty" doc:"why what is drawn is only what is intact"`
 
 	NextHit     *int `json:"nextHit,omitempty" doc:"the one after near, around the end; absent: none"`
 	PreviousHit *int `json:"previousHit,omitempty" doc:"the one before near"`
@@ -108,7 +109,7 @@ func (s *Server) rows(ctx context.Context, q *rowsQuery) (answer, error) {
 
 func (s *Server) treeMap(ctx context.Context, q *mapQuery) (answer, error) {
 	return s.draw(ctx, &q.request, q.View, treeQuery{q.Filter, q.Search, q.Fold}, func(d *drawn) (any, error) {
-		doc := treeMap{View: d.name, Total: d.rows.Len(), Buckets: []bucket{}}
+		doc := treeMap{View: d.name, Total: d.rows.Len(), Buckets: []bucket{}, Cause: d.head.Cause}
 		for _, b := range d.rows.Buckets(q.Buckets) {
 			doc.Buckets = append(doc.Buckets, bucket{
 				From: b.From, Count: b.Count, Forks: b.Forks, OnPath: b.OnPath, Indent: b.Indent,
@@ -228,6 +229,9 @@ func newDrawn(ctx context.Context, h *coppice.Session, of writerKey, name string
 		return nil, fmt.Errorf("draw %s: %w", h.ID(), err)
 	}
 	head, err := api.RowsHead(t, r, ro, "")
+	if damage := h.Damage(); damage != nil {
+		head.Cause = api.Describe(damage).Message
+	}
 	size := int64(t.Len()) * viewEntryBytes
 	return &drawn{
 		of: of, name: name, tree: t, rows: r, head: head, size: size, found: newFounds(),

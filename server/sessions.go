@@ -194,7 +194,7 @@ func contains(s checkpoint.Summary, query string) bool {
 
 // read opens a session as it is now, for the time of one request.
 func read(ctx context.Context, q *request, f func(*coppice.Session) (answer, error)) (answer, error) {
-	h, err := q.on.Store.Open(ctx, q.id, &coppice.SessionOptions{ReadOnly: true})
+	h, err := q.on.Store.Open(ctx, q.id, &coppice.SessionOptions{ReadOnly: true, Intact: true})
 	if err != nil {
 		return answer{}, err
 	}
@@ -217,9 +217,7 @@ func closing(items iter.Seq2[any, error], h *coppice.Session) iter.Seq2[any, err
 
 func (s *Server) get(ctx context.Context, q *sessionPath) (answer, error) {
 	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
-		doc := api.SessionOf(h.Info())
-		doc.Missing = h.Missing()
-		return answer{etag: h.Head().Commit, doc: doc}, nil
+		return answer{etag: h.Head().Commit, doc: api.SessionOf(h.Info())}, nil
 	})
 }
 

@@ -41,7 +41,7 @@ func Resumed(ctx context.Context, s *coppice.Session) (Resume, transcript.Contex
 			}
 		}
 		out := resumed(s.ID(), h, v.Document(), con)
-		out.Missing = s.Missing()
+		out.Missing = s.Info().Missing
 		return out, con, nil
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	coppice "github.com/coppice-go/coppice"
@@ -25,7 +26,7 @@ func RowOptions(
 	ro = rows.Options{Order: rows.ActiveFirst, Filter: q.Filter, Search: q.Search, Folds: map[uint64]bool{}}
 	if q.Search != "" {
 		ro.Found, hits = make([]uint64, t.Len()/64+1), []uint64{}
-		for n, err := range t.SearchIn(q.Search, s.Entries(ctx)) {
+		for n, err := range t.SearchIn(q.Search, intact(ctx, s)) {
 			if err != nil {
 				return ro, nil, err
 			}
@@ -41,6 +42,17 @@ func RowOptions(
 		ro.Folds[ord] = true
 	}
 	return ro, hits, nil
+}
+
+// intact yields the entries of a session, without an error where all that is intact was read (SessionOptions.Intact).
+func intact(ctx context.Context, s *coppice.Session) iter.Seq2[transcript.Entry, error] {
+	return func(yield func(transcript.Entry, error) bool) {
+		for e, err := range s.Entries(ctx) {
+			if errors.Is(err, coppice.ErrCorrupt) && s.Damage() != nil || !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // RowsHead returns what comes before the rows of a tree. selected is the id of the entry that is selected, or a unique
@@ -136,7 +148,7 @@ func RowsFound(
 	ctx context.Context, s *coppice.Session, t *transcript.Tree, r *rows.Rows, text string,
 ) (found []uint64, err error) {
 	found = make([]uint64, r.Len()/64+1)
-	for n, err := range t.SearchIn(text, s.Entries(ctx)) {
+	for n, err := range t.SearchIn(text, intact(ctx, s)) {
 		if err != nil {
 			return nil, err
 		}

@@ -53,6 +53,7 @@ type TreeHead struct {
 	Branches []Branch `json:"branches"`
 	Selected *string  `json:"selected,omitempty" doc:"the selected entry, or its nearest ancestor that is shown"`
 	Missing  uint64   `json:"missing,omitempty" doc:"number of the newest commit that was made and is lost"`
+	Cause    string   `json:"cause,omitempty" doc:"over HTTP: why what is drawn is only what is intact"`
 }
 
 // TreeHeadOf returns the heads of a session and of its branches, and for each that is not shown its nearest ancestor

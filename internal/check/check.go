@@ -183,7 +183,7 @@ func Each(ctx context.Context, cfg journal.Config, do func(cfg journal.Config) (
 		}
 		r.note(Problem{
 			Session: cfg.Session, Object: b.Key, Kind: Refused, Err: err,
-			Detail: "the store does not let it be read, so the session is left as it is: " + err.Error(),
+			Detail: "the store does not let it be read, so the session is left as it is: " + b.Error(),
 		})
 		return r, nil
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -41,13 +42,15 @@ func (c *cli) log(ctx context.Context, id, from string, limit int) error {
 	if limit < 0 {
 		return usageError("--limit %d: want 0 or more", limit)
 	}
-	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
-		out := c.arrayAfter(logHead{s.Missing()}, "commits")
+	return c.withSession(ctx, id, pastDamage(), func(_ *countedStore, s *coppice.Session) error {
+		out := c.arrayAfter(logHead{s.Info().Missing}, "commits")
 		var list []checkpoint.Commit
 		n := 0
+		var failed error
 		for com, err := range s.Log(ctx, t) {
 			if err != nil {
-				return out.end(whatExists(ctx, s, t, err))
+				failed = whatExists(ctx, s, t, err)
+				break
 			}
 			if !c.json {
 				list = append(list, com)
@@ -58,10 +61,14 @@ func (c *cli) log(ctx context.Context, id, from string, limit int) error {
 				break
 			}
 		}
+		failed = cmp.Or(failed, s.Damage())
 		if c.json {
-			return out.end(nil)
+			return out.end(failed)
 		}
-		return c.logText(list)
+		if failed != nil && n == 0 {
+			return failed
+		}
+		return cmp.Or(c.logText(list), failed)
 	})
 }
 

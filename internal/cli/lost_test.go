@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/cli/clitest"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // lasting is a store in memory that a command leaves to the next one.
@@ -133,5 +136,91 @@ func TestLostCommits(t *testing.T) {
 				t.Errorf("%s: %s is %s, want %s", tt.command, path, got, want)
 			}
 		}
+	}
+}
+
+// A damaged log hides nothing that is intact: tree, show and log have what is before and after the damage, report it,
+// and exit with 5. So they do where the session cannot be opened.
+func TestReadsPastDamage(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lost int
+		open bool
+	}{"middle": {2, true}, "mended": {0, true}, "without an opening": {2, false}} {
+		t.Run(name, func(t *testing.T) {
+			store := filepath.Join(t.TempDir(), "store")
+			must(t, store, "", "create", "--session", "s")
+			for i := range 20 {
+				must(t, store, fmt.Sprintf(`{"role":"user","content":"hello %d"}`, i), "append", "s")
+			}
+			logs, err := filepath.Glob(filepath.Join(store, "sessions", "s", "transcript", "*.jsonl"))
+			testutil.OK(t, err)
+			p := testutil.Must(os.ReadFile(logs[0]))(t)
+			at := len(p) / 2
+			p[at] ^= 8
+			if tt.lost > 0 {
+				p[at+1], p[at+9] = 1, 2
+			}
+			testutil.OK(t, os.WriteFile(logs[0], p, 0o600))
+			if !tt.open {
+				testutil.OK(t, os.Remove(filepath.Join(store, "checkpoint_latest", "s")))
+				p[40] ^= 1
+				testutil.OK(t, os.WriteFile(logs[0], p, 0o600))
+			}
+			if _, _, code := call(t, store, "", "resume", "s"); (code == 0) != tt.open {
+				t.Fatalf("resume: exit code %d", code)
+			}
+			for command, list := range map[string]string{
+				"tree s": "nodes", "tree --view s": "nodes", "show s": "entries", "show --all s": "entries",
+				"show --last 30 s": "entries", "log s": "commits",
+			} {
+				out, errs, code := call(t, store, "", append([]string{"--json"}, strings.Fields(command)...)...)
+				doc, err := clitest.Decode([]byte(out))
+				testutil.OK(t, err)
+				n, err := strconv.Atoi(value(t, doc, list+".len"))
+				testutil.OK(t, err)
+				if n < 20-tt.lost || n > 21 {
+					t.Errorf("%s: %d %s", command, n, list)
+				}
+				openable := command == "log s" && tt.open // its commits are in the checkpoint
+				if !openable && (code != 5 || value(t, doc, "error.code") != "corrupt") {
+					t.Errorf("%s: exit code %d: %s", command, code, errs)
+				}
+				text, errs, code := call(t, store, "", strings.Fields(command)...)
+				if openable || command == "tree --view s" {
+					continue
+				}
+				if code != 5 || text == "" || !strings.Contains(errs, logs[0][len(store)+1:]) {
+					t.Errorf("%s: exit code %d: %s%s", command, code, text, errs)
+				}
+			}
+			out, _, code := call(t, store, "", "tree", "--search", "hello 18", "s")
+			if code != 5 || tt.lost == 0 && !strings.Contains(out, "hello 18") {
+				t.Errorf("tree --search: exit code %d: %s", code, out)
+			}
+		})
+	}
+}
+
+// Without a checkpoint a later commit line proves that commits are missing: the session is not shown as a whole one.
+func TestLostCommitsWithoutCheckpoint(t *testing.T) {
+	t.Parallel()
+	store := filepath.Join(t.TempDir(), "store")
+	must(t, store, "", "create", "--session", "s")
+	for range 20 {
+		must(t, store, `{"role":"user","content":"hello"}`, "append", "s")
+	}
+	logs := testutil.Must(filepath.Glob(filepath.Join(store, "sessions", "s", "transcript", "*.jsonl")))(t)
+	p := testutil.Must(os.ReadFile(logs[0]))(t)
+	p[len(p)/2] ^= 8
+	testutil.OK(t, os.WriteFile(logs[0], p, 0o600))
+	testutil.OK(t, os.Remove(filepath.Join(store, "checkpoint_latest", "s")))
+	for command, path := range map[string]string{"list": "sessions.0.missing", "resume s": "missing"} {
+		if got := value(t, must(t, store, "", strings.Fields(command)...), path); got != "20" {
+			t.Errorf("%s: missing is %s", command, got)
+		}
+	}
+	if out, _, code := call(t, store, "", "show", "s"); code != 5 {
+		t.Errorf("show: exit code %d: %s", code, out)
 	}
 }

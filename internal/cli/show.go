@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -49,7 +50,7 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 	if o.last < 0 || o.all && (o.last > 0 || o.entry != "") || o.entry != "" && o.last > 0 {
 		return usageError("use only one of ENTRY, --all and --last N")
 	}
-	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
+	return c.withSession(ctx, id, pastDamage(), func(_ *countedStore, s *coppice.Session) error {
 		ids := []string{o.entry}
 		if o.entry == "" && !o.all {
 			var err error
@@ -65,7 +66,7 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 			return err
 		}
 		if len(ids) == 0 && !o.all {
-			return end(nil)
+			return end(s.Damage())
 		}
 		read := s.Entries
 		if o.original {
@@ -79,7 +80,7 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 				return end(err)
 			}
 		}
-		return end(lost(s))
+		return end(cmp.Or(lost(s), s.Damage()))
 	})
 }
 
@@ -88,6 +89,9 @@ func (c *cli) onPath(ctx context.Context, s *coppice.Session, o showOptions) ([]
 	var ids []string
 	if o.last > 0 {
 		for e, err := range s.Path(ctx, "") {
+			if err != nil && s.Damage() != nil {
+				break // all that is intact came before it
+			}
 			if err != nil {
 				return nil, err
 			}

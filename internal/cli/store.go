@@ -110,6 +110,11 @@ func localPath(url string) string {
 // readOnly are the options of commands that write nothing.
 func readOnly() *coppice.SessionOptions { return &coppice.SessionOptions{ReadOnly: true} }
 
+// pastDamage opens a session for commands that show what is intact of a damaged one.
+func pastDamage() *coppice.SessionOptions {
+	return &coppice.SessionOptions{ReadOnly: true, Intact: true}
+}
+
 // withStore runs f on the store. The first error is returned: it says more than what follows from
 // it.
 func (c *cli) withStore(ctx context.Context, f func(st *countedStore) error) error {
@@ -164,12 +169,12 @@ func (c *cli) withSession(
 
 // lost returns the error of a session whose newest commits were acknowledged and are not in its log; nil = it has all.
 func lost(s *coppice.Session) error {
-	if s.Missing() == 0 {
+	if s.Info().Missing == 0 {
 		return nil
 	}
 	return &api.Failure{
 		Code: "corrupt", Hint: "`coppice repair --dry-run " + s.ID() + "` shows what can be repaired",
-		Err: errors.New(lostCommits(s.ID(), s.Head().Seq, s.Missing())),
+		Err: errors.New(lostCommits(s.ID(), s.Head().Seq, s.Info().Missing)),
 	}
 }
 
@@ -247,8 +252,14 @@ func (s *countedStore) Close() error { return errors.Join(s.Store.Close(), s.b.C
 func (s *countedStore) session(
 	ctx context.Context, id string, o *coppice.SessionOptions,
 ) (*coppice.Session, error) {
+	open := s.Open
+	if o != nil && o.Intact {
+		open = func(ctx context.Context, id string, _ *coppice.SessionOptions) (*coppice.Session, error) {
+			return s.Salvage(ctx, id)
+		}
+	}
 	if layout.ValidID(id) == nil {
-		h, err := s.Open(ctx, id, o)
+		h, err := open(ctx, id, o)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return h, err
 		}
@@ -257,7 +268,7 @@ func (s *countedStore) session(
 	if err != nil {
 		return nil, err
 	}
-	return s.Open(ctx, full, o)
+	return open(ctx, full, o)
 }
 
 // resolve returns the id of an existing session, by its id or a unique prefix of it.

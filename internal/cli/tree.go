@@ -58,7 +58,7 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 	if !slices.Contains(filters, o.filter) {
 		return oneOf("filter", o.filter, filters)
 	}
-	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
+	return c.withSession(ctx, id, pastDamage(), func(_ *countedStore, s *coppice.Session) error {
 		t, err := s.Tree(ctx)
 		if err != nil {
 			return err
@@ -72,8 +72,8 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		}
 		if c.json {
 			head := api.TreeHeadOf(t, func(ordinal uint64) bool { return shown(t, ro, ordinal) })
-			head.Missing = s.Missing()
-			return c.treeJSON(t, ro, head)
+			head.Missing = s.Info().Missing
+			return c.treeJSON(t, ro, head, s.Damage())
 		}
 		ends := 0
 		if o.short {
@@ -86,7 +86,7 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		if !shows(t, ro) {
 			c.notef("%s", whyEmpty(o))
 		}
-		return nil
+		return s.Damage()
 	})
 }
 
@@ -121,7 +121,7 @@ func whyEmpty(o treeOptions) string {
 	return "the session has no entries to show"
 }
 
-func (c *cli) treeJSON(t *transcript.Tree, o rows.Options, head api.TreeHead) error {
+func (c *cli) treeJSON(t *transcript.Tree, o rows.Options, head api.TreeHead, damage error) error {
 	out := c.arrayAfter(head, "nodes")
 	for n := range t.Nodes(o.Filter) {
 		if !found(o, n.Ordinal) {
@@ -131,7 +131,7 @@ func (c *cli) treeJSON(t *transcript.Tree, o rows.Options, head api.TreeHead) er
 			return err
 		}
 	}
-	return out.end(nil)
+	return out.end(damage)
 }
 
 // rowsJSON writes the rows of a tree one by one: of all rows only ordinals and lanes are in memory.
@@ -148,14 +148,14 @@ func (c *cli) rowsJSON(ctx context.Context, s *coppice.Session, t *transcript.Tr
 	if err != nil {
 		return err
 	}
-	head.Missing = s.Missing()
+	head.Missing = s.Info().Missing
 	out := c.arrayAfter(head, "nodes")
 	for row := range api.Rows(t, r, 0, r.Len()) {
 		if err := out.add(row); err != nil {
 			return err
 		}
 	}
-	return out.end(nil)
+	return out.end(s.Damage())
 }
 
 // textOptions returns what the flags of a tree mean without --view, and what a search found, nil without one.

@@ -252,6 +252,10 @@ func (a *appendStrategy) playFrom(
 		}
 		st = now
 		if next == "" {
+			if lost := segment.Promised(data[end:], st.Key, st.Active().Bytes); lost > st.Summary.Seq {
+				early := *st
+				early.Missing, st = lost, &early
+			}
 			return st, int64(len(data) - end), nil
 		}
 		if st, data, err = a.enter(ctx, st, next); err != nil {

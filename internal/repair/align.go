@@ -57,7 +57,7 @@ func Parse(raw []byte, key uint64, opening int) []Line {
 		}
 		l := Line{Raw: line}
 		if rec, ours, err := checkpoint.ParseRecord(line, key); whole && ours && err == nil {
-			if rec.Seq >= fenceSeq {
+			if rec.Seq >= segment.Fence {
 				continue // what an earlier repair put after the end
 			}
 			if before != nil && rec.Covers(before.Self, raw[since:start]) {
@@ -82,9 +82,6 @@ func (l *Line) read() {
 		l.ID = h.ID
 	}
 }
-
-// fenceSeq is the number from which on a commit line is none, but the fence of a repair.
-const fenceSeq = 1 << 62
 
 // looksCommit reports whether a line is a commit line, or the rest of one.
 func looksCommit(line []byte) bool {

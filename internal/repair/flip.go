@@ -113,7 +113,7 @@ func starts(p []byte) []int {
 func inCommit(rest []byte, start, end int, key uint64, self uint32) (at int, bit byte) {
 	since, line := rest[:start], rest[start:end]
 	if rec, ours, err := checkpoint.ParseRecord(line, key); ours && err == nil {
-		if rec.Seq >= fenceSeq || rec.Len != int64(len(since)) {
+		if rec.Seq >= segment.Fence || rec.Len != int64(len(since)) {
 			return -1, 0
 		}
 		if rec.Covers(self, since) { // only the line feed after it is another byte

@@ -61,9 +61,6 @@ func (r *repair) objects(ctx context.Context) error {
 			remove = append(remove, p.Object)
 		}
 	}
-	if r.dry {
-		return nil
-	}
 	if err := r.record(ctx, gone); err != nil {
 		return err
 	}
@@ -81,13 +78,10 @@ func (r *repair) give(ctx context.Context, name string, p *check.Problem) (loss,
 	case err != nil:
 		return l, err
 	}
-	l.torn = "-"
-	if !r.dry {
-		if err := r.aside(ctx, layout.Segment{Epoch: r.s.Epoch}, raw); err != nil {
-			return l, err
-		}
-		l.torn = r.torn
+	if err := r.aside(ctx, layout.Segment{Epoch: r.s.Epoch}, raw); err != nil {
+		return l, err
 	}
+	l.torn = r.torn
 	r.note(check.Lost, p.Object, "%s; its bytes are moved to torn/, and it is recorded as lost", p.Detail)
 	return l, nil
 }
@@ -100,9 +94,6 @@ func (r *repair) image(ctx context.Context, sum string, how check.Kind) (bool, e
 	}
 	key := layout.BlobKey(r.cfg.Session, r.cfg.Since, sum)
 	r.note(check.Rebuilt, key, "its bytes are elsewhere in the session: it is written anew")
-	if r.dry {
-		return true, nil
-	}
 	cond := backend.IfAbsent()
 	if how != check.Missing {
 		old, info, err := r.cfg.Backend.Get(ctx, key, backend.Range{})

@@ -85,10 +85,9 @@ func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key str
 			found[0].At, found[0].First, found[0].loose = p.First, true, operr != nil
 		}
 		forms = append(forms, found)
-		if r.gone = append(r.gone, at); !r.dry {
-			if err := r.aside(ctx, p.Seg, obj); err != nil {
-				return key, err
-			}
+		r.gone = append(r.gone, at)
+		if err := r.aside(ctx, p.Seg, obj); err != nil {
+			return key, err
 		}
 	}
 	if key == "" {
@@ -169,9 +168,6 @@ func (r *repair) standIn(ctx context.Context, d *Damaged, object, follower strin
 	m.follows(r.last, r.lastN)
 	r.see(m.st.Tail)
 	r.before, r.last = m.st, m.name.Name()
-	if r.dry {
-		return nil
-	}
 	ref, err := m.seal(ctx)
 	if err != nil {
 		return err
@@ -205,7 +201,7 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	if p.Plain {
 		r.gone = append(r.gone, p.Seg.PlainKey(id))
 	}
-	if !sealed && c.End < len(raw) && !r.dry { // what is after the last commit is in no sealed segment
+	if !sealed && c.End < len(raw) { // what is after the last commit is in no sealed segment
 		if err := r.aside(ctx, p.Seg, raw); err != nil {
 			return err
 		}
@@ -218,7 +214,7 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	}
 	r.last, r.lastN = p.Seg.Name(), int64(c.End)
 	ref := p.Ref
-	if !sealed && !r.dry {
+	if !sealed {
 		s, err := c.Seal(p.Seg, c.Opening.Prelude.FirstSeq)
 		if err != nil {
 			return err
@@ -250,9 +246,6 @@ func (r *repair) sealedBefore(
 		Epoch: p.Seg.Epoch, Rnd: p.Seg.Rnd,
 	}
 	ref.Seal(obj)
-	if r.dry {
-		return ref, nil
-	}
 	key := p.Seg.SealedKey(r.cfg.Session)
 	info, err := r.cfg.Backend.Stat(ctx, key)
 	if err == nil {
@@ -403,7 +396,7 @@ func solve(raw []byte, sealed bool) uint64 {
 	for _, line := range list {
 		key, ok := checkpoint.KeyOf(line)
 		if rec, ours, err := checkpoint.ParseRecord(line, key); sealed && len(list) == 1 && ok && ours && err == nil &&
-			rec.Seq < fenceSeq {
+			rec.Seq < segment.Fence {
 			return key
 		}
 		for _, other := range list {

@@ -41,19 +41,38 @@ import (
 
 const reason = "repair"
 
-// Repair makes cfg's session usable again, "" = every session of the store. With dryRun nothing is written, and the
-// report says what would be done. Its problems say what was rebuilt, salvaged and lost. A problem that is damage is
-// still there: Repair reads all of its result before it returns, and reports what it found then. again reads the
-// imported file of a session again; nil = a repair does without it.
+// Repair makes cfg's session usable again, "" = every session of the store. With dryRun it does so in memory, and
+// reports what it would do. Its problems say what was rebuilt, salvaged and lost. A problem that is damage is still
+// there: Repair reads all of its result before it returns, and reports what it found then. again reads the imported
+// file of a session again; nil = a repair does without it.
 func Repair(ctx context.Context, cfg journal.Config, again Reread, dryRun bool) (check.Report, error) {
-	cfg.ReadOnly = false
-	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) { return one(ctx, cfg, again, dryRun) })
+	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) {
+		cfg.ReadOnly = false
+		if !dryRun {
+			return one(ctx, cfg, again)
+		}
+		_, rep, err := Try(ctx, cfg, again)
+		rep.Objects, rep.Removed, rep.Bytes = 0, 0, 0
+		return rep, err
+	})
+}
+
+// Trial is the writer of the commits that Try makes.
+const Trial = "repair-in-memory"
+
+// Try repairs cfg's session in memory. It returns the store as a repair would leave it, of which every change stays in
+// memory.
+func Try(ctx context.Context, cfg journal.Config, again Reread) (backend.Backend, check.Report, error) {
+	b := newScratch(cfg.Backend)
+	cfg.Backend, cfg.ReadOnly, cfg.Writer, cfg.Acknowledged, cfg.Proof = b, false, Trial, nil, nil
+	rep, err := one(ctx, cfg, again)
+	return b, rep, err
 }
 
 // roundsMost bounds how often a session is looked at and repaired: what could not be read may hide other damage.
 const roundsMost = 4
 
-func one(ctx context.Context, cfg journal.Config, again Reread, dry bool) (check.Report, error) {
+func one(ctx context.Context, cfg journal.Config, again Reread) (check.Report, error) {
 	rep := check.Report{Sessions: 1}
 	for n := 1; ; n++ {
 		s, err := check.Look(ctx, cfg)
@@ -69,13 +88,13 @@ func one(ctx context.Context, cfg journal.Config, again Reread, dry bool) (check
 			return s.Report, nil
 		}
 		cfg.Since = s.Since
-		r := &repair{cfg: cfg, s: s, dry: dry, rep: rep, again: again, bad: s.Bad()}
+		r := &repair{cfg: cfg, s: s, rep: rep, again: again, bad: s.Bad()}
 		r.store, r.past = journal.Tools(cfg)
 		err = errors.Join(r.round(ctx), r.close())
 		if rep = r.rep; err != nil {
 			return rep, fmt.Errorf("repair session %s: %w", cfg.Session, err)
 		}
-		if dry || !r.worked {
+		if !r.worked {
 			return rep, nil
 		}
 		now, err := check.Verify(ctx, cfg, true)
@@ -131,7 +150,7 @@ func (r *repair) runs(ctx context.Context) error {
 			bad = true
 		}
 	}
-	if !bad || r.dry || r.logDamaged() {
+	if !bad || r.logDamaged() {
 		return nil
 	}
 	if err := journal.Reindex(ctx, r.cfg); err != nil {
@@ -154,7 +173,6 @@ type repair struct {
 	store  *store.Store
 	past   *store.History
 	s      *check.Survey
-	dry    bool
 	worked bool // there was something to repair
 	rep    check.Report
 	bad    map[string]bool // objects in which there is damage
@@ -217,9 +235,6 @@ func (r *repair) touch(ctx context.Context) error {
 		if p.Kind == check.TornTail || p.Kind == check.ForeignBytes {
 			r.note(check.Salvaged, p.Object, "%s; moved aside to torn/", p.Detail)
 		}
-	}
-	if r.dry {
-		return nil
 	}
 	if r.s.Object == nil && r.s.Raw != nil {
 		if err := r.aside(ctx, layout.Segment{Epoch: r.s.Epoch + 1}, r.s.Raw); err != nil {
@@ -288,7 +303,7 @@ const epochGap = 1 << 10
 
 // fence closes the active segment of a disk before it is read.
 func (r *repair) fence(ctx context.Context, parts []check.Part) error {
-	if !r.s.Disk || r.dry {
+	if !r.s.Disk {
 		return nil
 	}
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -346,9 +361,6 @@ func (r *repair) finish(ctx context.Context) error {
 	key := layout.CheckpointKey(r.cfg.Session)
 	r.note(check.Rebuilt, key, "written anew: commit %d, entry %s on branch %s", end.st.Summary.Seq,
 		end.st.Summary.Entry, end.st.Summary.Branch)
-	if r.dry {
-		return nil
-	}
 	m, err := r.remap(ctx)
 	if err != nil {
 		return err
@@ -386,7 +398,7 @@ func (r *repair) end(ctx context.Context) (*remake, error) {
 	case r.seq+1 > seq && r.next > next:
 		d.End, d.EndSeq = r.next, r.seq+1
 	}
-	if r.s.Object == nil && r.s.Raw != nil && !r.dry {
+	if r.s.Object == nil && r.s.Raw != nil {
 		if err := r.aside(ctx, layout.Segment{First: next, Epoch: r.epoch}, r.s.Raw); err != nil {
 			return nil, err
 		}

@@ -277,7 +277,7 @@ func (r *repair) closeWith(ctx context.Context, seg layout.Segment, key uint64, 
 	}
 	rec := checkpoint.Record{
 		ID: id, Time: now, Writer: r.cfg.Writer, Reason: reason, HeadOrd: -1, Branch: "main", Next: seg.Name(),
-		Synced: size + 1, Seq: 1 << 62,
+		Synced: size + 1, Seq: segment.Fence,
 	}
 	line, _, err := rec.AppendLine([]byte("\n"), key, ^uint32(0), []byte("fence"))
 	if err != nil {

@@ -235,7 +235,7 @@ func TestLostEndOfTheLog(t *testing.T) {
 				must(b.Put(bg, latestKey, latest, backend.Cond{}))(t)
 				st := newStore(t, b, nil)
 				s := open(t, st, "s")
-				same(t, "missing", s.Missing(), last)
+				same(t, "missing", s.Info().Missing, last)
 				problems := must(st.Verify(bg, "s", true))(t).Problems
 				if !slices.ContainsFunc(problems, func(p *coppice.Error) bool { return p.Object == log }) {
 					t.Errorf("verify does not name the log: %v", problems)
@@ -258,7 +258,7 @@ func TestLostEndOfTheLog(t *testing.T) {
 				again := open(t, st, "s")
 				say(t, again, "after the repair")
 				commit(t, again, nil)
-				same(t, "missing after the repair", again.Missing(), 0)
+				same(t, "missing after the repair", again.Info().Missing, 0)
 				ok(t, again.Close())
 			})
 		}

@@ -10,6 +10,7 @@ package segment
 import (
 	"bytes"
 	"fmt"
+	"iter"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
@@ -73,21 +74,44 @@ var commitStart = []byte(`{"type":"custom","id":"`)
 // more than the first good bytes of its segment were known to be durable: then what lies between is damage,
 // not a torn tail. at is the offset of that line in rest.
 func Promises(rest []byte, key uint64, good int64) (at int, found bool) {
-	for pos := 0; pos < len(rest); {
-		n := bytes.IndexByte(rest[pos:], '\n')
-		if n < 0 {
-			return 0, false
-		}
-		line := rest[pos : pos+n]
-		if i := bytes.Index(line, commitStart); i >= 0 {
-			// One that verifies and cannot be read is of a later release, and no torn tail either.
-			if rec, ours, err := checkpoint.ParseRecord(line[i:], key); ours && (err != nil || rec.Synced > good) {
-				return pos + i, true
-			}
-		}
-		pos += n + 1
+	for at := range promises(rest, key, good) {
+		return at, true
 	}
 	return 0, false
+}
+
+// Promised returns the number of the newest commit whose line Promises finds; 0 = there is none.
+func Promised(rest []byte, key uint64, good int64) (seq uint64) {
+	for _, rec := range promises(rest, key, good) {
+		if rec.Seq < Fence {
+			seq = max(seq, rec.Seq)
+		}
+	}
+	return seq
+}
+
+// Fence is the number from which on a commit line is none, but what a repair writes after the end of a segment.
+const Fence = 1 << 62
+
+// promises yields the commit lines of Promises with their offsets.
+func promises(rest []byte, key uint64, good int64) iter.Seq2[int, checkpoint.Record] {
+	return func(yield func(int, checkpoint.Record) bool) {
+		for pos := 0; pos < len(rest); {
+			n := bytes.IndexByte(rest[pos:], '\n')
+			if n < 0 {
+				return
+			}
+			line := rest[pos : pos+n]
+			if i := bytes.Index(line, commitStart); i >= 0 {
+				// One that verifies and cannot be read is of a later release, and no torn tail either.
+				rec, ours, err := checkpoint.ParseRecord(line[i:], key)
+				if ours && (err != nil || rec.Synced > good) && !yield(pos+i, rec) {
+					return
+				}
+			}
+			pos += n + 1
+		}
+	}
 }
 
 // Place returns the lines of a commit their ordinals, from next on, and their parents': the entry before in

@@ -875,6 +875,8 @@ _RowList = TypedDict("_RowList", {
 class RowList(_RowList, total=False):
     at: int
     """of around: the row of the entry, or of its nearest ancestor that has one"""
+    cause: str
+    """over HTTP: why what is drawn is only what is intact"""
     headAt: str
     """the nearest ancestor of the head that is in the list, if it is not"""
     missing: int
@@ -1046,6 +1048,8 @@ class _TreeMap(TypedDict):
 
 
 class TreeMap(_TreeMap, total=False):
+    cause: str
+    """why what is drawn is only what is intact"""
     nextHit: int
     """the one after near, around the end; absent: none"""
     previousHit: int

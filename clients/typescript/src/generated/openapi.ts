@@ -1187,6 +1187,8 @@ export interface components {
              */
             at?: number;
             branches: components["schemas"]["Branch"][];
+            /** @description over HTTP: why what is drawn is only what is intact */
+            cause?: string;
             /** Format: int64 */
             from: number;
             /** @description the entry from which the next one grows */
@@ -1398,6 +1400,8 @@ export interface components {
         TreeMap: {
             /** @description stretches of rows, in their order */
             buckets: components["schemas"]["Bucket"][];
+            /** @description why what is drawn is only what is intact */
+            cause?: string;
             /**
              * Format: int64
              * @description the one after near, around the end; absent: none

@@ -1,0 +1,125 @@
+package coppice
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/repair"
+)
+
+// intact is what a handle with SessionOptions.Intact reads where the session is damaged.
+type intact struct {
+	mu     sync.Mutex
+	damage error    // what ended a read
+	s      *Session // what a repair would leave
+	commit string   // the newest one when it was made
+}
+
+// Salvage opens a session for reading past damage (SessionOptions.Intact), also one that cannot be opened: then it is
+// read as Repair would leave it, and Damage returns why. Nothing is written: what a repair would make is in memory.
+func (s *Store) Salvage(ctx context.Context, id string) (*Session, error) {
+	h, err := s.Open(ctx, id, &SessionOptions{ReadOnly: true, Intact: true})
+	if !errors.Is(err, ErrCorrupt) {
+		return h, err
+	}
+	h, terr := s.repaired(ctx, id)
+	if terr != nil {
+		return nil, err
+	}
+	h.intact.damage = err
+	return h, nil
+}
+
+// repaired opens what Repair would leave of a session.
+func (s *Store) repaired(ctx context.Context, id string) (*Session, error) {
+	h, err := s.session(id, nil)
+	if err != nil {
+		return nil, err
+	}
+	b, _, err := repair.Try(ctx, h.cfg, s.again())
+	if err != nil {
+		return nil, err
+	}
+	o := s.o
+	o.Hooks = Hooks{}
+	st, err := New(b, &o)
+	if err != nil {
+		return nil, err
+	}
+	return st.Open(ctx, id, &SessionOptions{ReadOnly: true})
+}
+
+// Damage returns what ended a read of a handle with SessionOptions.Intact, or the opening of one from Salvage; nil =
+// nothing did.
+func (s *Session) Damage() error {
+	s.intact.mu.Lock()
+	defer s.intact.mu.Unlock()
+	return s.intact.damage
+}
+
+// beyond returns what a repair would leave of the session, if a read ended with damage; else nil.
+func (s *Session) beyond(ctx context.Context, damage error) *Session {
+	if !s.o.Intact || !errors.Is(damage, ErrCorrupt) {
+		return nil
+	}
+	commit := s.state().Summary.Commit
+	s.intact.mu.Lock()
+	defer s.intact.mu.Unlock()
+	if s.intact.s != nil && s.intact.commit == commit {
+		return s.intact.s
+	}
+	h, err := s.store.repaired(ctx, s.ID())
+	if err != nil {
+		return nil // then the damage is all that is known
+	}
+	s.intact.s, s.intact.commit, s.intact.damage = h, commit, damage
+	return h
+}
+
+// readOn yields what read yields. Where damage ends that, the rest of what a repair would leave follows, and the damage
+// is the error at the end.
+func readOn[T any](
+	ctx context.Context, s *Session, read func(s *Session) iter.Seq2[T, error],
+) iter.Seq2[T, error] {
+	if !s.o.Intact {
+		return read(s)
+	}
+	return func(yield func(T, error) bool) {
+		n, damage := 0, error(nil)
+		for v, err := range read(s) {
+			if err != nil {
+				damage = err
+			} else if n++; !yield(v, nil) {
+				return
+			}
+		}
+		if rest := s.beyond(ctx, damage); rest != nil {
+			for v, err := range read(rest) {
+				if err != nil {
+					break
+				}
+				if n--; n < 0 && !yield(v, nil) {
+					return
+				}
+			}
+		}
+		if damage != nil {
+			var zero T
+			yield(zero, damage)
+		}
+	}
+}
+
+// unmade leaves out the commits that Salvage made.
+func unmade(log iter.Seq2[checkpoint.Commit, error]) iter.Seq2[checkpoint.Commit, error] {
+	return func(yield func(checkpoint.Commit, error) bool) {
+		for c, err := range log {
+			if c.Writer != repair.Trial && !yield(c, err) {
+				return
+			}
+		}
+	}
+}
