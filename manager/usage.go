@@ -56,6 +56,7 @@ type UsageTotals struct {
 	Usage
 	Inherited Usage            `json:"inherited"` // of responses that other sessions received
 	Entries   int              `json:"entries"`   // that were looked at
+	Failed    int              `json:"failed"`    // entries that are answers that failed, or results of calls that did
 	Models    map[string]Usage `json:"models"`    // parts of Usage by "provider/id", "" = unknown
 	Days      map[string]Usage `json:"days"`      // parts of Usage by UTC date of the answer, as 2006-01-02
 }
@@ -97,6 +98,7 @@ type response struct {
 // ledger holds the responses of some entries, each once.
 type ledger struct {
 	entries int
+	failed  int
 	list    []response
 	at      map[uint64]int
 	models  map[string]string // each name once
@@ -104,7 +106,10 @@ type ledger struct {
 
 // clone returns a copy that can be added to.
 func (l *ledger) clone() *ledger {
-	return &ledger{entries: l.entries, list: slices.Clone(l.list), at: maps.Clone(l.at), models: maps.Clone(l.models)}
+	return &ledger{
+		entries: l.entries, failed: l.failed, list: slices.Clone(l.list),
+		at: maps.Clone(l.at), models: maps.Clone(l.models),
+	}
 }
 
 // readLedger reads entries. With an error it returns those before.
@@ -122,6 +127,9 @@ func readLedger(entries iter.Seq2[transcript.Entry, error]) (*ledger, error) {
 // read takes an entry.
 func (l *ledger) read(e transcript.Entry) {
 	l.entries++
+	if hasFailed(e) {
+		l.failed++
+	}
 	if r, ok := responseOf(e); ok {
 		l.add(r)
 	}
@@ -197,7 +205,7 @@ func (l *ledger) own(key uint64, inherited inheritance) (own Usage) {
 
 // totals sums up.
 func (l *ledger) totals(inherited inheritance) UsageTotals {
-	t := UsageTotals{Entries: l.entries, Models: map[string]Usage{}, Days: map[string]Usage{}}
+	t := UsageTotals{Entries: l.entries, Failed: l.failed, Models: map[string]Usage{}, Days: map[string]Usage{}}
 	models, days := map[string]*Usage{}, map[int64]*Usage{} // days since 1970
 	for _, r := range l.list {
 		own, copied := r.parts(inherited)
@@ -270,6 +278,31 @@ const uniqueID = 20
 
 // responseSeed is that of the keys of responses, which are not stored.
 var responseSeed = maphash.MakeSeed()
+
+// failedField ends the names of the fields that mark a failed result, and is in many errors.
+var failedField = []byte(`rror"`)
+
+// hasFailed reports whether an entry is an answer that ended in an error, was refused or aborted, or contains a result
+// of a call that failed, as transcript.Node.Failed.
+func hasFailed(e transcript.Entry) bool {
+	if e.Type != "message" {
+		return false
+	}
+	m, _ := e.Message()
+	if !message.ByModel(m.Role, m.Raw) && !bytes.Contains(m.Raw, failedField) {
+		return false
+	}
+	var blocks message.Cursor
+	if message.Scan(m.Raw, &blocks).Failed {
+		return true
+	}
+	for blocks.Next() {
+		if blocks.Block.Failed {
+			return true
+		}
+	}
+	return false
+}
 
 // responseOf returns what an entry reports of a response. false: nothing.
 func responseOf(e transcript.Entry) (response, bool) {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
@@ -30,14 +32,15 @@ type rowsQuery struct {
 // mapQuery is the parameters of a map of a drawn tree.
 type mapQuery struct {
 	request
-	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
-	View    string `query:"view" doc:"as of rows"`
-	Filter  string `query:"filter" enum:"default,no-tools,user-only,labeled-only,all"`
-	Search  string `query:"search"`
-	Fold    string `query:"fold"`
-	Buckets int    `query:"buckets" minimum:"1" maximum:"2048" default:"512"`
-	Mark    string `query:"mark" maxLength:"512" doc:"words: hits counts the rows whose entries contain all of them"`
-	Near    int    `query:"near" minimum:"0" doc:"a row: nextHit and previousHit are those around it"`
+	ID       string `path:"id" maxLength:"128" doc:"the session's id"`
+	View     string `query:"view" doc:"as of rows"`
+	Filter   string `query:"filter" enum:"default,no-tools,user-only,labeled-only,all"`
+	Search   string `query:"search"`
+	Fold     string `query:"fold"`
+	Buckets  int    `query:"buckets" minimum:"1" maximum:"2048" default:"512"`
+	Mark     string `query:"mark" maxLength:"512" doc:"words: hits counts the rows whose entries contain all of them"`
+	Failures bool   `query:"failures" doc:"also a list of the entries that failed"`
+	Near     int    `query:"near" minimum:"0" doc:"a row: nextHit and previousHit are those around it"`
 }
 
 // rowList is a stretch of a drawn tree.
@@ -57,6 +60,8 @@ type treeMap struct {
 	Buckets []bucket `json:"buckets" doc:"stretches of rows, in their order"`
 	Cause   string   `json:"cause,omitempty" doc:"why what is drawn is only what is intact"`
 
+	Failures []failure `json:"failures,omitempty" doc:"on request: the newest 1,000, in the order of appending"`
+
 	NextHit     *int `json:"nextHit,omitempty" doc:"the one after near, around the end; absent: none"`
 	PreviousHit *int `json:"previousHit,omitempty" doc:"the one before near"`
 }
@@ -69,7 +74,36 @@ type bucket struct {
 	Indent int  `json:"indent"`
 	Labels int  `json:"labels" doc:"rows with a label"`
 	Hits   int  `json:"hits,omitempty" doc:"with mark: rows whose entries contain its words"`
+	Failed int  `json:"failed,omitempty" doc:"entries that failed whose row, or that of the nearest ancestor, is in it"`
 	Head   bool `json:"head,omitempty" doc:"the row of the head, or of its nearest ancestor that has one, is in it"`
+}
+
+// failure is an entry that failed: an answer, or the result of a call.
+type failure struct {
+	Entry string    `json:"entry"`
+	Seq   uint64    `json:"seq" doc:"number of the commit that stored it"`
+	Time  time.Time `json:"time"`
+}
+
+// maxFailures bounds the failures that a map lists.
+const maxFailures = 1000
+
+// failuresOf returns the newest failures of a tree. Entries come before the row of their commit.
+func failuresOf(t *transcript.Tree) []failure {
+	list := []failure{}
+	var at, seq uint64
+	for ord := range t.Failures {
+		for ; at < ord; at++ {
+			if t.IsCommit(at) {
+				seq++
+			}
+		}
+		if len(list) == maxFailures {
+			list = slices.Delete(list, 0, 1)
+		}
+		list = append(list, failure{t.ID(ord), seq, t.Time(ord)})
+	}
+	return list
 }
 
 func (s *Server) describeRows() {
@@ -119,6 +153,14 @@ func (s *Server) treeMap(ctx context.Context, q *mapQuery) (answer, error) {
 			if row, ok := d.rows.IndexOf(ord); ok {
 				doc.bucket(row).Labels++
 			}
+		}
+		for ord := range d.tree.Failures {
+			if row, ok := api.RowNear(d.tree, d.rows, ord); ok {
+				doc.bucket(row).Failed++
+			}
+		}
+		if q.Failures {
+			doc.Failures = failuresOf(d.tree)
 		}
 		if head, ok := d.tree.HeadOrdinal(); ok {
 			if row, ok := api.RowNear(d.tree, d.rows, head); ok {

@@ -130,6 +130,9 @@ func ExampleTree() {
 	for ordinal := range tree.Labelled {
 		fmt.Println("labelled:", tree.ID(ordinal))
 	}
+	for ordinal := range tree.Failures {
+		fmt.Println("failed:", tree.ID(ordinal))
+	}
 	// Output:
 	// a2 is version 2 of 2
 	// below m1: a1

@@ -74,6 +74,7 @@ type Node struct {
 	Size         int  // bytes of the entry's line
 	OnPath       bool // on the way from the head to its root
 	Hidden       bool // by the amendment; FilterAll alone shows it
+	Failed       bool // an answer that ended in an error, was refused or aborted, or a result of a call that failed
 }
 
 // Branch is a name for a head; Head "" = an empty branch: a new root comes next.

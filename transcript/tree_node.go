@@ -31,6 +31,7 @@ func (c *chunk) node(k int) (n Node) {
 	if flags&codec.FlagAmend != 0 {
 		n.Role = "" // it is that of the amended entry
 	}
+	n.Failed = flags&(codec.FlagFailed|codec.FlagAmend) == codec.FlagFailed
 	if ms != 0 {
 		n.Time = time.UnixMilli(ms).UTC()
 	}

@@ -3,6 +3,8 @@ package transcript
 import (
 	"slices"
 	"time"
+
+	"github.com/coppice-go/coppice/codec"
 )
 
 // Siblings returns the versions of an entry, itself among them, and its place: ‹at+1/len(versions)›. Versions
@@ -187,6 +189,25 @@ func (t *Tree) Labelled(yield func(ordinal uint64) bool) {
 			return
 		}
 	}
+}
+
+// Failures yields the ordinals of the entries that failed (Node.Failed), in the order of appending.
+func (t *Tree) Failures(yield func(ordinal uint64) bool) {
+	for i := uint32(0); i < t.n; {
+		c, k := t.at(i)
+		for n := c.len(); k < n; k, i = k+1, i+1 {
+			if c.flags(k)&(codec.FlagFailed|codec.FlagAmend) == codec.FlagFailed && !yield(uint64(i)) {
+				return
+			}
+		}
+	}
+}
+
+func (c *chunk) flags(k int) uint8 {
+	if c.sk != nil {
+		return c.sk.Flags(k)
+	}
+	return c.rows[k].Flags
 }
 
 // LabelTime is when the label that is in force on an entry was set; zero where it has none, or its line no time.

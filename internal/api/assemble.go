@@ -157,7 +157,7 @@ const maxDays = 1024
 func usageOf(s *coppice.Session, scope string, t manager.UsageTotals) Usage {
 	out := Usage{
 		Session: s.ID(), Scope: scope, Entries: t.Entries, Usage: Tokens(t.Usage), Inherited: Tokens(t.Inherited),
-		Models: []ModelUsage{}, Days: []DayUsage{},
+		Failed: t.Failed, Models: []ModelUsage{}, Days: []DayUsage{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Models)) {
 		out.Models = append(out.Models, ModelUsage{null(name), Tokens(t.Models[name])})

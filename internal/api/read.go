@@ -171,6 +171,7 @@ type Usage struct {
 	Session   string       `json:"session"`
 	Scope     string       `json:"scope" enum:"session,path" doc:"session: all branches; path: one path"`
 	Entries   int          `json:"entries" doc:"number of entries that were read"`
+	Failed    int          `json:"failed,omitempty" doc:"number of entries that failed: answers, results of calls"`
 	Usage     Tokens       `json:"usage" doc:"of the answers that this session received"`
 	Inherited Tokens       `json:"inherited,omitzero" doc:"of copies of answers that other sessions received"`
 	Models    []ModelUsage `json:"models" doc:"of usage, by model, in the order of their names"`

@@ -24,6 +24,7 @@ type Node struct {
 
 	AmendedBy string `json:"amendedBy,omitempty" doc:"the amendment whose text preview and role are of"`
 	Withdrawn bool   `json:"withdrawn,omitempty" doc:"the amendment hides the entry"`
+	Failed    bool   `json:"failed,omitempty" doc:"an answer that ended in an error, or a result of a call that failed"`
 }
 
 // Row is an entry of the tree in drawing order.
@@ -115,7 +116,7 @@ func Marks(t *transcript.Tree, ordinals []uint64) []Mark {
 func NodeOf(n transcript.Node) Node {
 	return Node{
 		n.ID, null(n.ParentID), n.Ordinal, n.Type, n.Role, n.Preview, n.Label, n.OnPath, n.Time, n.Size, n.AmendedBy,
-		n.Hidden,
+		n.Hidden, n.Failed,
 	}
 }
 

@@ -72,7 +72,9 @@ func withImported(t testing.TB, build func(l *lines)) *site {
 
 func progress(l *lines, n int) {
 	for range n {
-		l.event("claude-code.progress", map[string]any{"type": "progress", "data": map[string]any{"type": "hook_progress"}})
+		l.event("claude-code.progress", map[string]any{
+			"type": "progress", "data": map[string]any{"type": "hook_progress"},
+		})
 	}
 }
 

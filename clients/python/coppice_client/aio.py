@@ -186,11 +186,11 @@ class AsyncSession(_Session):
         self, *, view: str | None = None,
         filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
         search: str | None = None, fold: str | None = None, buckets: int | None = None, mark: str | None = None,
-        near: int | None = None,
+        failures: bool | None = None, near: int | None = None,
     ) -> TreeMap:
         """The drawn tree in at most 2,048 buckets."""
         return await self._run(self._sync.map, view=view, filter=filter, search=search, fold=fold, buckets=buckets,
-            mark=mark, near=near)
+            mark=mark, failures=failures, near=near)
 
     async def original(self) -> bytes:
         """The session as it was imported, byte for byte."""

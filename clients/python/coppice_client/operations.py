@@ -454,17 +454,19 @@ class SessionOperations(Resource):
         self, *, view: str | None = None,
         filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
         search: str | None = None, fold: str | None = None, buckets: int | None = None, mark: str | None = None,
-        near: int | None = None,
+        failures: bool | None = None, near: int | None = None,
     ) -> TreeMap:
         """The drawn tree in at most 2,048 buckets. The first request with a mark reads the session once. The view
         keeps the hits of the last 8 marks.
 
         view: as of rows
         mark: words: hits counts the rows whose entries contain all of them
+        failures: also a list of the entries that failed
         near: a row: nextHit and previousHit are those around it
         """
         return self._json(
-            TreeMap, "map", view=view, filter=filter, search=search, fold=fold, buckets=buckets, mark=mark, near=near,
+            TreeMap, "map", view=view, filter=filter, search=search, fold=fold, buckets=buckets, mark=mark,
+            failures=failures, near=near,
         )
 
     def original(self) -> bytes:

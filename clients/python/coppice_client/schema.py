@@ -78,6 +78,8 @@ _Bucket = TypedDict("_Bucket", {
 
 
 class Bucket(_Bucket, total=False):
+    failed: int
+    """entries that failed whose row, or that of the nearest ancestor, is in it"""
     head: bool
     """the row of the head, or of its nearest ancestor that has one, is in it"""
     hits: int
@@ -363,6 +365,13 @@ class _Events(TypedDict):
 class Events(_Events, total=False):
     reset: bool
     """after is of no commit: read the session again, then go on"""
+
+
+class Failure(TypedDict):
+    entry: str
+    seq: int
+    """number of the commit that stored it"""
+    time: str
 
 
 class _Fork(TypedDict):
@@ -683,6 +692,8 @@ class _Node(TypedDict):
 class Node(_Node, total=False):
     amendedBy: str
     """the amendment whose text preview and role are of"""
+    failed: bool
+    """an answer that ended in an error, or a result of a call that failed"""
     withdrawn: bool
     """the amendment hides the entry"""
 
@@ -858,6 +869,8 @@ class _Row(TypedDict):
 class Row(_Row, total=False):
     amendedBy: str
     """the amendment whose text preview and role are of"""
+    failed: bool
+    """an answer that ended in an error, or a result of a call that failed"""
     withdrawn: bool
     """the amendment hides the entry"""
 
@@ -968,6 +981,8 @@ class _SessionUsage(TypedDict):
 class SessionUsage(_SessionUsage, total=False):
     damaged: bool
     """not all of it can be read, so what it used is not known"""
+    failed: int
+    """number of entries that failed: answers, results of calls"""
     inherited: Tokens
     """of copies of answers that other sessions received"""
     parent: str
@@ -1050,6 +1065,8 @@ class _TreeMap(TypedDict):
 class TreeMap(_TreeMap, total=False):
     cause: str
     """why what is drawn is only what is intact"""
+    failures: list[Failure]
+    """on request: the newest 1,000, in the order of appending"""
     nextHit: int
     """the one after near, around the end; absent: none"""
     previousHit: int
@@ -1071,6 +1088,8 @@ class _Usage(TypedDict):
 
 
 class Usage(_Usage, total=False):
+    failed: int
+    """number of entries that failed: answers, results of calls"""
     inherited: Tokens
     """of copies of answers that other sessions received"""
     points: list[CostAt]

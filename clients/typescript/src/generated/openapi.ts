@@ -313,6 +313,11 @@ export interface components {
         Bucket: {
             /** Format: int64 */
             count: number;
+            /**
+             * Format: int64
+             * @description entries that failed whose row, or that of the nearest ancestor, is in it
+             */
+            failed?: number;
             /** Format: int64 */
             forks: number;
             /** Format: int64 */
@@ -613,6 +618,16 @@ export interface components {
             next: string;
             /** @description after is of no commit: read the session again, then go on */
             reset?: boolean;
+        };
+        Failure: {
+            entry: string;
+            /**
+             * Format: int64
+             * @description number of the commit that stored it
+             */
+            seq: number;
+            /** Format: date-time */
+            time: string;
         };
         Fork: {
             /** @description id of the new session */
@@ -958,6 +973,8 @@ export interface components {
         Node: {
             /** @description the amendment whose text preview and role are of */
             amendedBy?: string;
+            /** @description an answer that ended in an error, or a result of a call that failed */
+            failed?: boolean;
             id: string;
             label: string;
             /** @description on the path to the head */
@@ -1129,6 +1146,8 @@ export interface components {
              * @description number of ancestors in the list
              */
             depth: number;
+            /** @description an answer that ended in an error, or a result of a call that failed */
+            failed?: boolean;
             folded: boolean;
             /**
              * Format: int64
@@ -1299,6 +1318,11 @@ export interface components {
              * @description number of entries that were read
              */
             entries: number;
+            /**
+             * Format: int64
+             * @description number of entries that failed: answers, results of calls
+             */
+            failed?: number;
             /** @description of copies of answers that other sessions received */
             inherited?: components["schemas"]["Tokens"];
             /** @description of usage, by model, in the order of their names */
@@ -1402,6 +1426,8 @@ export interface components {
             buckets: components["schemas"]["Bucket"][];
             /** @description why what is drawn is only what is intact */
             cause?: string;
+            /** @description on request: the newest 1,000, in the order of appending */
+            failures?: components["schemas"]["Failure"][];
             /**
              * Format: int64
              * @description the one after near, around the end; absent: none
@@ -1424,6 +1450,11 @@ export interface components {
              * @description number of entries that were read
              */
             entries: number;
+            /**
+             * Format: int64
+             * @description number of entries that failed: answers, results of calls
+             */
+            failed?: number;
             /** @description of copies of answers that other sessions received */
             inherited?: components["schemas"]["Tokens"];
             /** @description of usage, by model, in the order of their names */
@@ -2454,6 +2485,8 @@ export interface operations {
                 buckets?: number;
                 /** @description words: hits counts the rows whose entries contain all of them */
                 mark?: string;
+                /** @description also a list of the entries that failed */
+                failures?: boolean;
                 /** @description a row: nextHit and previousHit are those around it */
                 near?: number;
             };
