@@ -175,11 +175,7 @@ func (q *commitsQuery) window(begin, head uint64) (newest, oldest uint64, none b
 }
 
 func (s *Server) commits(ctx context.Context, q *commitsQuery) (answer, error) {
-	reading := read
-	if q.At != "" {
-		reading = s.readTree // an entry is looked up in the tree
-	}
-	return reading(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) { // it keeps what pages have in common
 		head := h.Head()
 		begin, err := q.begin(ctx, h)
 		if err != nil {

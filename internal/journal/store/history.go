@@ -53,25 +53,10 @@ func (h *History) commitsAt(ctx context.Context, st *state.State, seq uint64) (s
 }
 
 func (h *History) locate(ctx context.Context, st *state.State, seq uint64) (stretchOf, error) {
-	if len(st.Plain) == 0 && len(st.Tail) > 0 && seq >= st.TailSeq() {
-		return tailStretch(st)
+	if s, ok, err := h.unsealed(ctx, st, seq); ok || err != nil {
+		return s, err
 	}
-	for i := len(st.Plain) - 1; i >= 0; i-- {
-		if p := &st.Plain[i]; seq >= p.FirstSeq && p.Count > 0 {
-			r, err := h.plainRaw(ctx, p)
-			if err != nil {
-				return stretchOf{}, err
-			}
-			return r.stretch(r.seg.PlainKey(h.store.Session)), nil
-		}
-	}
-	level, ref, ok := st.Segments.FindSeq(seq)
-	if !ok {
-		return stretchOf{}, fmt.Errorf("commit %d: no segment contains it: %w", seq, codec.ErrFormat)
-	}
-	ref, err := h.descend(ctx, level, ref, func(refs []codec.Ref) int {
-		return sort.Search(len(refs), func(i int) bool { return refs[i].FirstSeq > seq }) - 1
-	})
+	ref, err := h.sealedWith(ctx, st, seq)
 	if err != nil {
 		return stretchOf{}, err
 	}
@@ -80,6 +65,35 @@ func (h *History) locate(ctx context.Context, st *state.State, seq uint64) (stre
 		return stretchOf{}, err
 	}
 	return r.stretch(r.seg.SealedKey(h.store.Session)), nil
+}
+
+// unsealed finds the place that holds commit seq where that is no sealed segment.
+func (h *History) unsealed(ctx context.Context, st *state.State, seq uint64) (s stretchOf, ok bool, err error) {
+	if len(st.Plain) == 0 && len(st.Tail) > 0 && seq >= st.TailSeq() {
+		s, err = tailStretch(st)
+		return s, true, err
+	}
+	for i := len(st.Plain) - 1; i >= 0; i-- {
+		if p := &st.Plain[i]; seq >= p.FirstSeq && p.Count > 0 {
+			r, err := h.plainRaw(ctx, p)
+			if err != nil {
+				return s, true, err
+			}
+			return r.stretch(r.seg.PlainKey(h.store.Session)), true, nil
+		}
+	}
+	return s, false, nil
+}
+
+// sealedWith finds the sealed segment that holds commit seq.
+func (h *History) sealedWith(ctx context.Context, st *state.State, seq uint64) (codec.Ref, error) {
+	level, ref, ok := st.Segments.FindSeq(seq)
+	if !ok {
+		return ref, fmt.Errorf("commit %d: no segment contains it: %w", seq, codec.ErrFormat)
+	}
+	return h.descend(ctx, level, ref, func(refs []codec.Ref) int {
+		return sort.Search(len(refs), func(i int) bool { return refs[i].FirstSeq > seq }) - 1
+	})
 }
 
 func (r *rawSegment) stretch(object string) stretchOf {
@@ -242,49 +256,6 @@ func (h *History) CommitLine(ctx context.Context, st *state.State, ord uint64) (
 		return h.moment(ctx, st, seq, func(m CommitState) bool { return m.Ord == ord })
 	}
 	return CommitState{}, fmt.Errorf("entry %d: %w", ord, ErrNoCommit)
-}
-
-// Log yields commits newest first, from seq on downwards: the last 64 from memory, then one segment read
-// for each segment.
-func (h *History) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq2[checkpoint.Commit, error] {
-	return func(yield func(checkpoint.Commit, error) bool) {
-		for i := len(st.Lineage) - 1; i >= 0; i-- {
-			if c := st.Lineage[i]; c.Seq <= seq {
-				if !yield(c, nil) || c.Seq == 0 {
-					return
-				}
-				seq = c.Seq - 1
-			}
-		}
-		if len(st.Lineage) == 0 || st.Lineage[0].Seq == 0 {
-			return
-		}
-		for {
-			var commits []checkpoint.Commit
-			s, err := h.commitsAt(ctx, st, seq)
-			if err == nil {
-				err = s.each(func(_ *checkpoint.Record, m CommitState, _ []state.Line) bool {
-					if m.Commit.Seq <= seq {
-						commits = append(commits, m.Commit)
-					}
-					return true
-				})
-			}
-			if err == nil && len(commits) == 0 {
-				err = s.lacks(seq)
-			}
-			if err != nil {
-				yield(checkpoint.Commit{}, err)
-				return
-			}
-			for i := len(commits) - 1; i >= 0; i-- {
-				if !yield(commits[i], nil) || commits[i].Seq == 0 {
-					return
-				}
-				seq = commits[i].Seq - 1
-			}
-		}
-	}
 }
 
 // Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means all of them.

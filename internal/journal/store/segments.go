@@ -37,12 +37,14 @@ type cache struct {
 	indexes recent[*codec.SegmentIndex]
 	folds   recent[*folded]
 	raws    recent[*rawSegment]
+	objects recent[*sealedObject]
 }
 
 const (
 	indexesMax = 256 // segment indexes in memory, a few KiB each
 	foldsMax   = 64  // index objects
 	rawsMax    = 2   // whole segments, at most RollBytes and a batch each
+	objectsMax = 2   // sealed segments as they are stored
 )
 
 // recent is a small map that forgets what was put in first.
@@ -81,6 +83,12 @@ type rawSegment struct {
 	seg  layout.Segment
 	raw  []byte
 	open segment.Opening
+}
+
+// sealedObject is a whole sealed segment as it is stored.
+type sealedObject struct {
+	p   []byte
+	idx *codec.SegmentIndex
 }
 
 func refSegment(ref codec.Ref) layout.Segment {
@@ -228,6 +236,26 @@ func (h *History) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, er
 		return r, nil
 	}
 	key := seg.SealedKey(h.store.Session)
+	o, err := h.sealedObject(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	raw, _, err := codec.DecodeSegment(o.p, backend.MaxObjectSize)
+	if err != nil {
+		return nil, Corrupt(key, 0, err)
+	}
+	return h.keepRaw(seg.Name(), key, seg, raw)
+}
+
+// sealedObject reads a whole sealed segment and decodes none of its lines; its hash is checked.
+func (h *History) sealedObject(ctx context.Context, ref codec.Ref) (*sealedObject, error) {
+	key := refSegment(ref).SealedKey(h.store.Session)
+	h.cache.mu.Lock()
+	o, ok := h.cache.objects.get(key)
+	h.cache.mu.Unlock()
+	if ok {
+		return o, nil
+	}
 	p, _, err := h.store.Backend.Get(ctx, key, backend.Range{})
 	if err != nil {
 		return nil, err
@@ -235,11 +263,18 @@ func (h *History) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, er
 	if err := ref.Verify(p); err != nil {
 		return nil, Corrupt(key, 0, err)
 	}
-	raw, _, err := codec.DecodeSegment(p, backend.MaxObjectSize)
+	idx, need, err := codec.DecodeSegmentIndex(p, int64(len(p)))
+	if err == nil && need > 0 {
+		err = fmt.Errorf("its index has %d bytes of %d: %w", need, len(p), codec.ErrFormat)
+	}
 	if err != nil {
 		return nil, Corrupt(key, 0, err)
 	}
-	return h.keepRaw(seg.Name(), key, seg, raw)
+	o = &sealedObject{p, idx}
+	h.cache.mu.Lock()
+	h.cache.objects.put(key, o, objectsMax)
+	h.cache.mu.Unlock()
+	return o, nil
 }
 
 func (h *History) cachedRaw(name string) (*rawSegment, bool) {

@@ -1,0 +1,47 @@
+package server_test
+
+import (
+	"fmt"
+	"testing"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
+
+	"github.com/coppice-go/coppice/internal/sessiontest"
+	"github.com/coppice-go/coppice/internal/testutil"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// countedSite is a site on a store that counts its reads, with a session s of n commits.
+func countedSite(t *testing.T, n int) (*site, *sessiontest.Counting) {
+	t.Helper()
+	b := &sessiontest.Counting{Backend: memory.New()}
+	st := testutil.Must(coppice.New(b, nil))(t)
+	t.Cleanup(func() { _ = st.Close() })
+	h := testutil.Must(st.Create("s", nil))(t)
+	for i := range n {
+		testutil.Must(h.Append(t.Context(), transcript.Draft{Type: "message", Body: fmt.Appendf(nil, `{"message":{"role":"user","content":"question %d"}}`, i)}))(t)
+		testutil.Must(h.Commit(t.Context(), coppice.Turn{State: i}))(t)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return siteOn(t, st), b
+}
+
+// The pages of a list of commits read what they have in common once: the first, of the commits that the checkpoint
+// has, the checkpoint, the next a segment, and those after it nothing.
+func TestPagesOfCommitsReadOnce(t *testing.T) {
+	s, b := countedSite(t, 400)
+	var reads []int64
+	next := ""
+	for range 6 {
+		before := b.Gets.Load()
+		page := s.do("GET", "/v1/sessions/s/commits?limit=20&after="+next, "").want(t, 200)
+		next = page["next"].(string)
+		reads = append(reads, b.Gets.Load()-before)
+	}
+	if got := fmt.Sprint(reads); got != "[1 1 0 0 0 0]" {
+		t.Errorf("pages cost reads %s", got)
+	}
+}
