@@ -389,7 +389,7 @@ func (s *Session) arrive(ctx context.Context, m *treeView, mv *move) ([]transcri
 	if mv.at.Settled().Entry == nil && m.durable(mv.at) { // else its entries have no ordinals yet
 		mv.window, mv.seen = here, m.State.Next
 	}
-	mv.setting = here.Context().Settings
+	mv.setting = here.Settings()
 	return here.Entries(), nil
 }
 

@@ -73,8 +73,12 @@ func (w *WorkingContext) trim() {
 		return
 	}
 	w.merge()
+	w.cutAt(w.groups())
+}
+
+// cutAt cuts the front of a window that has passed its bound.
+func (w *WorkingContext) cutAt(g []place) {
 	stays := w.staying()
-	g := w.groups()
 	start := w.cutPoint(g, stays)
 	gone := 0
 	for i, e := range w.entries[:start] {
@@ -128,7 +132,7 @@ func (w *WorkingContext) dropSilent() {
 // cutPoint chooses the entry that comes first after the cut; 0 = there is nothing to cut. stays reports
 // whether an entry remains in front of any cut.
 func (w *WorkingContext) cutPoint(g []place, stays func(i int, e Entry) bool) int {
-	target := w.max / 4 * 3
+	target := w.target()
 	size := w.bytes // of what a cut before i leaves
 	first, last := 0, 0
 	for i, e := range w.entries {
@@ -154,11 +158,15 @@ func (w *WorkingContext) cutPoint(g []place, stays func(i int, e Entry) bool) in
 	return first
 }
 
+// target is how many bytes a cut leaves at most.
+func (w *WorkingContext) target() int { return w.max / 4 * 3 }
+
 // place is what the place before an entry is good for.
 type place struct {
 	speaks bool // the entry yields a message
 	cut    bool // a cut here splits no call from its results, and leaves a message after it
 	turn   bool // and a user's turn starts here
+	alone  bool // the entry has a result of a call that is not before it
 }
 
 // groups returns for each entry whether a cut may be made before it, and of what kind. A call without a
@@ -179,15 +187,18 @@ func (w *WorkingContext) groups() []place {
 			continue
 		}
 		l := b.links[0]
+		alone := false
 		for _, id := range l.Results {
-			if k, ok := callAt[id]; ok && k < i {
+			k, ok := callAt[id]
+			if ok && k < i {
 				cover[k+1]++
 				cover[i+1]--
 				delete(open, id)
 			}
+			alone = alone || !ok
 		}
 		turn := b.messages[0].Role == "user" && len(l.Results) == 0
-		places[i] = place{speaks: true, cut: true, turn: turn}
+		places[i] = place{speaks: true, cut: true, turn: turn, alone: alone}
 		if turn {
 			clear(open)
 		}
