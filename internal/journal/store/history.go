@@ -240,7 +240,8 @@ func joined(texts [][]byte) []byte {
 	return append(out, ']')
 }
 
-// CommitLine returns the moment of the commit whose line has ordinal ord.
+// CommitLine returns the moment of the commit whose line has ordinal ord: one range read where the line has the whole
+// document, else its segment too.
 func (h *History) CommitLine(ctx context.Context, st *state.State, ord uint64) (CommitState, error) {
 	for l, err := range h.Lines(ctx, st, []uint64{ord}) {
 		if err != nil {
@@ -253,7 +254,15 @@ func (h *History) CommitLine(ctx context.Context, st *state.State, ord uint64) (
 		if seq == st.Summary.Seq {
 			return h.At(ctx, st, seq)
 		}
-		return h.moment(ctx, st, seq, func(m CommitState) bool { return m.Ord == ord })
+		rec, err := checkpoint.VerifiedRecord(l.Raw)
+		if err != nil || rec.Doc == nil {
+			return h.moment(ctx, st, seq, func(m CommitState) bool { return m.Ord == ord })
+		}
+		m := CommitState{Commit: rec.Commit(), Ord: ord}
+		if err := m.document([]checkpoint.Record{rec}); err != nil {
+			return m, fmt.Errorf("commit %d: %w", seq, err)
+		}
+		return m, nil
 	}
 	return CommitState{}, fmt.Errorf("entry %d: %w", ord, ErrNoCommit)
 }
