@@ -1,12 +1,14 @@
 package coppice
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
@@ -42,19 +44,34 @@ func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error
 // a range read. An image that is gone is fs.ErrNotExist; where a repair recorded its loss, its reference stays in the
 // entry. Of an entry that is hidden the head comes alone, with Hidden set.
 func (s *Session) Entries(ctx context.Context, ids ...string) iter.Seq2[transcript.Entry, error] {
-	return s.list(ctx, "entries", ids, false)
+	return s.list(ctx, "entries", ids, false, nil)
+}
+
+// EntriesWith returns all entries, in append order, but those of which the line shows that they have no word of a text:
+// for Tree.SearchIn. What it leaves out costs a look at its bytes.
+func (s *Session) EntriesWith(ctx context.Context, text string) iter.Seq2[transcript.Entry, error] {
+	may := transcript.MayShow(text)
+	if !strings.Contains(text, ":") {
+		return s.list(ctx, "entries", nil, false, may)
+	}
+	// A word may be cut in two by the escape of text that looks like an image.
+	return s.list(ctx, "entries", nil, false, func(line []byte) bool {
+		return may(line) || bytes.Contains(line, refMark)
+	})
 }
 
 // Originals is Entries without amendments: every entry as it was appended, the hidden ones too.
 func (s *Session) Originals(ctx context.Context, ids ...string) iter.Seq2[transcript.Entry, error] {
-	return s.list(ctx, "originals", ids, true)
+	return s.list(ctx, "originals", ids, true, nil)
 }
 
-func (s *Session) list(ctx context.Context, op string, ids []string, asStored bool) iter.Seq2[transcript.Entry, error] {
+func (s *Session) list(
+	ctx context.Context, op string, ids []string, asStored bool, may func(line []byte) bool,
+) iter.Seq2[transcript.Entry, error] {
 	return readOn(ctx, s, func(s *Session) iter.Seq2[transcript.Entry, error] {
 		return iterate(ctx, s, op, func(yield func(transcript.Entry, error) bool) error {
 			if len(ids) == 0 {
-				return s.all(ctx, asStored, yield)
+				return s.all(ctx, asStored, may, yield)
 			}
 			return s.readIDs(ctx, ids, asStored, yield)
 		})
@@ -115,10 +132,14 @@ func forward[T any](seq iter.Seq2[T, error], yield func(T, error) bool) error {
 // errStop ends an iteration whose consumer has had enough.
 var errStop = errors.New("stop")
 
-// all yields every entry in append order, the pending ones last: as amended, or the lines as they are stored.
-func (s *Session) all(ctx context.Context, asStored bool, yield func(transcript.Entry, error) bool) error {
+// all yields every entry in append order, the pending ones last: as amended, or the lines as they are stored. may
+// reports whether a line that is not amended is wanted; nil = all are.
+func (s *Session) all(
+	ctx context.Context, asStored bool, may func(line []byte) bool, yield func(transcript.Entry, error) bool,
+) error {
 	var st *state.State
 	var open []*journal.Entry
+	wanted := func(uint64, []byte) bool { return true }
 	amend := func(e transcript.Entry) (transcript.Entry, error) { return e, nil }
 	if asStored {
 		s.look(func(v *liveState) { st, open = v.Tip, v.Open })
@@ -128,6 +149,12 @@ func (s *Session) all(ctx context.Context, asStored bool, yield func(transcript.
 			return err
 		}
 		st, open, amend = m.State, m.open, s.amending(ctx, m)
+		if may != nil {
+			wanted = func(ord uint64, line []byte) bool {
+				_, amended := m.amendment(ord)
+				return amended || may(line)
+			}
+		}
 	}
 	give := func(e transcript.Entry) error {
 		e, err := amend(e)
@@ -144,7 +171,7 @@ func (s *Session) all(ctx context.Context, asStored bool, yield func(transcript.
 			if err != nil {
 				return err
 			}
-			if l.Commit {
+			if l.Commit || !wanted(l.Ord, l.Raw) {
 				continue
 			}
 			e, err := stored(l)

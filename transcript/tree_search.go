@@ -19,7 +19,7 @@ func (t *Tree) Search(text string) iter.Seq[Node] {
 	}
 }
 
-// SearchIn is Search over whole texts, which whole gives, as Session.Entries does: it is gone through once, in any
+// SearchIn is Search over whole texts, which whole gives, as Session.Entries and EntriesWith do: it is gone through once, in any
 // order, and may leave entries out, of which the preview counts then. Memory is a bit for each entry beside one
 // line. What was found comes when whole has ended; its error comes instead, and alone.
 func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[Node, error] {
@@ -27,14 +27,12 @@ func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[No
 		t.ready()
 		q := newQuery(text)
 		found := make([]uint64, t.n/64+1)
-		var lower []byte
 		for e, err := range whole {
 			if err != nil {
 				yield(Node{}, err)
 				return
 			}
-			may := false
-			if may, lower = q.mayBeIn(e.Raw, lower[:0]); !may {
+			if !q.mayBeIn(e.Raw) {
 				continue // what the tree knows of the entry is looked at below
 			}
 			if i := uint32(e.Ordinal); e.Ordinal < uint64(t.n) && t.holds(i, q, shownText(e)) {

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,29 +36,82 @@ func (q query) holds(typ, role string, texts ...string) bool {
 	return true
 }
 
-// mayBeIn reports whether the line of an entry may show a word of the query. It excludes only lines in ASCII without
-// escapes, whose texts are pieces of it. lower is a buffer, which it returns.
-func (q query) mayBeIn(line, lower []byte) (bool, []byte) {
+// MayShow returns a function that reports whether the line of an entry, as it is stored or not, may show a word of a
+// text that Tree.SearchIn looks for. It excludes only lines in ASCII without escapes, whose texts are pieces of it.
+func MayShow(text string) func(line []byte) bool { return newQuery(text).mayBeIn }
+
+func (q query) mayBeIn(line []byte) bool {
+	if bytes.IndexByte(line, '\\') >= 0 || !ascii(line) {
+		return true
+	}
 	for _, w := range q.words {
-		if strings.ContainsFunc(w, func(r rune) bool { return r >= utf8.RuneSelf }) {
-			return true, lower
+		if !ascii([]byte(w)) || containsFold(line, w) {
+			return true
 		}
 	}
-	for _, c := range line {
-		switch {
-		case c >= utf8.RuneSelf || c == '\\':
-			return true, lower
-		case 'A' <= c && c <= 'Z':
+	return len(q.words) == 0
+}
+
+func ascii(text []byte) bool {
+	for ; len(text) >= 8; text = text[8:] {
+		if binary.LittleEndian.Uint64(text)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for _, c := range text {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// frequent are bytes of lines, the most frequent first.
+const frequent = "etaoinsrlhdcumpgfybwvk0123456789xjqz"
+
+// containsFold reports whether a line in ASCII contains a word in lower case, whatever the case there. It looks for
+// the rarest byte of the word.
+func containsFold(line []byte, word string) bool {
+	at := 0
+	for i := range len(word) {
+		if strings.IndexByte(frequent, word[i]) > strings.IndexByte(frequent, word[at]) {
+			at = i
+		}
+	}
+	c := word[at]
+	if containsAt(line, word, at, c) {
+		return true
+	}
+	return 'a' <= c && c <= 'z' && containsAt(line, word, at, c-'a'+'A')
+}
+
+// containsAt is containsFold where the line has the byte c at index at of the word.
+func containsAt(line []byte, word string, at int, c byte) bool {
+	for i := at; i+len(word)-at <= len(line); i++ {
+		next := bytes.IndexByte(line[i:], c)
+		if next < 0 {
+			return false
+		}
+		i += next
+		begin, end := i-at, i-at+len(word)
+		if end <= len(line) && equalFold(line[begin:end], word) {
+			return true
+		}
+	}
+	return false
+}
+
+// equalFold reports whether a text in ASCII is a word of the same length in lower case, whatever the case there.
+func equalFold(text []byte, word string) bool {
+	for i, c := range text {
+		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		}
-		lower = append(lower, c)
-	}
-	for _, w := range q.words {
-		if bytes.Contains(lower, []byte(w)) {
-			return true, lower
+		if c != word[i] {
+			return false
 		}
 	}
-	return len(q.words) == 0, lower
+	return true
 }
 
 func within(word string, texts []string) bool {

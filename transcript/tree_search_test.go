@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/coppice-go/coppice/internal/fold"
 )
 
 // grown makes a tree of lines, each on the one before it, and gives the entries too.
@@ -129,5 +133,26 @@ func TestSearchInAllOrNothing(t *testing.T) {
 	}
 	for range tree.SearchIn("needle", whole(all, nil, &read)) {
 		break
+	}
+}
+
+// The look at the bytes of a line excludes none that shows the word.
+func TestMayShow(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		alphabet := []rune(`abAB:"\é z1`)
+		text := string(rapid.SliceOfN(rapid.SampledFrom(alphabet), 0, 12).Draw(rt, "text"))
+		word := string(rapid.SliceOfN(rapid.SampledFrom(alphabet), 1, 3).Draw(rt, "word"))
+		shows := strings.Contains(fold.Text(text), strings.TrimSpace(fold.Text(word)))
+		line := []byte(strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), `"`, `\"`))
+		if shows && !strings.Contains(strings.TrimSpace(word), " ") && !MayShow(word)(line) {
+			rt.Errorf("%q is excluded, which shows %q", line, word)
+		}
+	})
+	for line, want := range map[string]bool{
+		`{"text":"High Water"}`: true, `{"text":"high wate"}`: false, `{"text":"h\u0069gh"}`: true, `WATER`: true,
+	} {
+		if got := MayShow("water")([]byte(line)); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
 	}
 }

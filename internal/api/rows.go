@@ -26,7 +26,7 @@ func RowOptions(
 	ro = rows.Options{Order: rows.ActiveFirst, Filter: q.Filter, Search: q.Search, Folds: map[uint64]bool{}}
 	if q.Search != "" {
 		ro.Found, hits = make([]uint64, t.Len()/64+1), []uint64{}
-		for n, err := range t.SearchIn(q.Search, intact(ctx, s)) {
+		for n, err := range t.SearchIn(q.Search, intact(ctx, s, q.Search)) {
 			if err != nil {
 				return ro, nil, err
 			}
@@ -44,10 +44,11 @@ func RowOptions(
 	return ro, hits, nil
 }
 
-// intact yields the entries of a session, without an error where all that is intact was read (SessionOptions.Intact).
-func intact(ctx context.Context, s *coppice.Session) iter.Seq2[transcript.Entry, error] {
+// intact yields the entries of a session in which a text may be, without an error where all that is intact was read
+// (SessionOptions.Intact).
+func intact(ctx context.Context, s *coppice.Session, text string) iter.Seq2[transcript.Entry, error] {
 	return func(yield func(transcript.Entry, error) bool) {
-		for e, err := range s.Entries(ctx) {
+		for e, err := range s.EntriesWith(ctx, text) {
 			if errors.Is(err, coppice.ErrCorrupt) && s.Damage() != nil || !yield(e, err) {
 				return
 			}
@@ -148,7 +149,7 @@ func RowsFound(
 	ctx context.Context, s *coppice.Session, t *transcript.Tree, r *rows.Rows, text string,
 ) (found []uint64, err error) {
 	found = make([]uint64, r.Len()/64+1)
-	for n, err := range t.SearchIn(text, intact(ctx, s)) {
+	for n, err := range t.SearchIn(text, intact(ctx, s, text)) {
 		if err != nil {
 			return nil, err
 		}

@@ -321,7 +321,7 @@ func (b *browser) search(text string) tea.Cmd {
 	v := view.New(b.tree)
 	v.Filter(filters[b.filter])
 	return func() tea.Msg {
-		err := v.SearchIn(text, b.s.Entries(b.ctx))
+		err := v.SearchIn(text, b.s.EntriesWith(b.ctx, text))
 		return foundMsg{text, v, err}
 	}
 }

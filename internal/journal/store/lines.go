@@ -135,18 +135,18 @@ func (h *History) sealedLines(
 			last = idx.Locate(ords[end])
 			end++
 		}
-		lines, err := h.frames(ctx, key, idx, first, last)
+		from, lines, err := h.frames(ctx, key, idx, first, last)
 		if err != nil {
 			return nil, err
 		}
 		for _, ord := range ords[i:end] {
-			raw, ok := lines[ord]
-			if !ok {
+			k := int(ord - ref.First)
+			at := idx.Prelude + k - from
+			if at < 0 || at >= len(lines) {
 				return nil, Corrupt(key, 0, fmt.Errorf("entry %d is not in its frame: %w", ord, codec.ErrFormat))
 			}
-			k := int(ord - ref.First)
 			out = append(out, state.Line{
-				Ord: ord, Parent: sk.Parent(k), Raw: raw,
+				Ord: ord, Parent: sk.Parent(k), Raw: lines[at],
 				Commit: sk.Flags(k)&codec.FlagCommit != 0, Orphan: sk.Flags(k)&codec.FlagOrphan != 0,
 			})
 		}
@@ -155,35 +155,32 @@ func (h *History) sealedLines(
 	return out, nil
 }
 
-// frames reads the frames first to last of a segment and returns their lines by ordinal.
+// frames reads the frames first to last of a segment and returns their lines, of which the first one is line from of
+// the segment, prelude included.
 func (h *History) frames(
 	ctx context.Context, key string, idx *codec.SegmentIndex, first, last int,
-) (map[uint64][]byte, error) {
+) (from int, lines [][]byte, err error) {
 	off, _ := idx.FrameRange(first)
 	lastOff, n := idx.FrameRange(last)
 	p, _, err := h.store.Backend.Get(ctx, key, backend.Bytes(off, lastOff+n-off))
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	lines := map[uint64][]byte{}
 	for i := first; i <= last; i++ {
 		at, n := idx.FrameRange(i)
-		raw, line, err := idx.DecodeFrame(i, p[at-off:at-off+n])
+		raw, line, err := idx.DecodeFrame(i, p[at-off:at-off+n]) // whole lines, as many as the index has
 		if err != nil {
-			return nil, Corrupt(key, at, err)
+			return 0, nil, Corrupt(key, at, err)
+		}
+		if i == first {
+			from = line
 		}
 		for len(raw) > 0 {
 			end := bytes.IndexByte(raw, '\n')
-			if end < 0 {
-				return nil, Corrupt(key, at, fmt.Errorf("a frame ends within a line: %w", codec.ErrFormat))
-			}
-			if line >= idx.Prelude {
-				lines[idx.First+uint64(line-idx.Prelude)] = raw[:end]
-			}
-			raw, line = raw[end+1:], line+1
+			lines, raw = append(lines, raw[:end]), raw[end+1:]
 		}
 	}
-	return lines, nil
+	return from, lines, nil
 }
 
 // Skeletons yields the skeletons of all durable lines of st, in order and dense, from ordinal from on; the
