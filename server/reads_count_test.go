@@ -20,7 +20,9 @@ func countedSite(t *testing.T, n int) (*site, *sessiontest.Counting) {
 	t.Cleanup(func() { _ = st.Close() })
 	h := testutil.Must(st.Create("s", nil))(t)
 	for i := range n {
-		testutil.Must(h.Append(t.Context(), transcript.Draft{Type: "message", Body: fmt.Appendf(nil, `{"message":{"role":"user","content":"question %d"}}`, i)}))(t)
+		testutil.Must(h.Append(t.Context(), transcript.Draft{
+			Type: "message", Body: fmt.Appendf(nil, `{"message":{"role":"user","content":"question %d"}}`, i),
+		}))(t)
 		testutil.Must(h.Commit(t.Context(), coppice.Turn{State: i}))(t)
 	}
 	if err := h.Close(); err != nil {

@@ -19,9 +19,9 @@ func (t *Tree) Search(text string) iter.Seq[Node] {
 	}
 }
 
-// SearchIn is Search over whole texts, which whole gives, as Session.Entries and EntriesWith do: it is gone through once, in any
-// order, and may leave entries out, of which the preview counts then. Memory is a bit for each entry beside one
-// line. What was found comes when whole has ended; its error comes instead, and alone.
+// SearchIn is Search over whole texts: those of entries that whole yields, in any order, as Session.Entries and
+// EntriesWith do. Of entries that it leaves out the preview counts. Memory is a bit for each entry beside one line.
+// What was found comes when whole has ended; its error comes instead, and alone.
 func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[Node, error] {
 	return func(yield func(Node, error) bool) {
 		t.ready()

@@ -65,7 +65,8 @@ func drawnPath(t *rapid.T, n int) (path []Entry) {
 		case kind < 7:
 			body = fmt.Sprintf(`"message":{"role":"user","content":"question %d"}`, i)
 		case kind < 11:
-			body = fmt.Sprintf(`"message":{"role":"assistant","content":[{"type":"text","text":"%060d"}],"model":"m"}`, i)
+			body = fmt.Sprintf(`"message":{"role":"assistant","content":[{"type":"text","text":"%060d"}],`+
+				`"model":"m"}`, i)
 		case kind < 14:
 			body = fmt.Sprintf(`"message":{"role":"assistant","content":[{"type":"toolCall","id":"c%d","name":"n",`+
 				`"arguments":{}}],"model":"m"}`, call)

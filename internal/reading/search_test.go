@@ -23,7 +23,8 @@ func TestEntriesWith(t *testing.T) {
 		must(s.Append(bg, entry.User("pending water")))(t)
 		tree := must(s.Tree(bg))(t)
 		for text, want := range map[string]int{
-			"water": 2, "WATER pend": 1, "cafe": 1, "harbour": 2, "coppice-blob:sha256": 1, "old": 0, "look": 1, "dry": 1,
+			"water": 2, "WATER pend": 1, "cafe": 1, "harbour": 2, "coppice-blob:sha256": 1, "old": 0, "look": 1,
+			"dry": 1,
 		} {
 			var all, with []string
 			for n, err := range tree.SearchIn(text, s.Entries(bg)) {
