@@ -71,7 +71,7 @@ func TestAccessible(t *testing.T) {
 			for _, v := range views {
 				p.navigate("/s/" + demostore.Main + v.query)
 				p.wait(`document.querySelector(%s) !== null`, v.ready)
-				p.wait(`/seq \d/.test(document.querySelector(".rail-at strong").innerText)`)
+				p.wait(`/(seq|turn) \d/.test(document.querySelector(".rail-at strong").innerText)`)
 				if v.press != "" {
 					p.press(v.press)
 				}

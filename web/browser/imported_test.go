@@ -118,3 +118,84 @@ func TestProgramEvents(t *testing.T) {
 	p.see(".ansi-red|red")
 	p.wait(`!/\x1b|\[31m|\[2K/.test(document.querySelector(".talk .plain .ansi-red").closest("pre").innerText)`)
 }
+
+// What failed is red wherever the session is shown, counted in the header and in the list, and found by a key, on every
+// line.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	var first, second string
+	s := withImported(t, func(l *lines) {
+		l.say("user", "Measure the harbour")
+		first = l.call("bash", map[string]any{"command": "make"}, "exit 2", true)
+		for i := range 120 {
+			l.call("read", map[string]any{"path": fmt.Sprint("chart-", i)}, "fine", false)
+		}
+		l.say("user", "And the tides")
+		second = l.add("message", map[string]any{"message": map[string]any{
+			"role": "assistant", "content": []any{}, "stopReason": "error", "errorMessage": "overloaded",
+		}})
+		l.say("assistant", "All is well now.")
+	})
+	p := arrive(t, s, "/s/imported", ".talk article|All is well now.")
+	p.see(".top .badge.failed|2 failed")
+	p.see(".sessions .facts|2 failed")
+	bad := `getComputedStyle(document.documentElement).getPropertyValue("--bad")`
+	p.wait(`getComputedStyle(document.querySelector(".map .row.failed .preview")).color === ` + bad)
+	for _, want := range []string{first, second, first} {
+		p.press("!")
+		p.waitQuery("at", want)
+		p.see(".talk article.at.has-failed")
+	}
+	p.see(".toast|failure 1 of 2")
+	p.see(".talk article.at .fold.tool|failed")
+	red := func(canvas string) string {
+		return `(() => {
+			const c = document.querySelector("` + canvas + `");
+			const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+			const rgb = ` + bad + `.match(/\d+/g).map(Number);
+			for (let i = 0; i < d.length; i += 4) if (rgb.every((v, k) => d[i + k] === v)) return true;
+		})()`
+	}
+	p.wait(red(".minimap"))
+	p.wait(red(".axis canvas"))
+	p.click(".top .badge.failed")
+	p.waitQuery("at", second)
+
+	p.allow("status of 422") // the line does not have it
+	p.navigate("/s/imported?line=" + first) // on a line that ends before the other one
+	p.see(".talk .edge|end of this line")
+	p.settled()
+	p.press("!")
+	p.waitQuery("at", first)
+	p.press("!")
+	p.waitQuery("at", second)
+	p.see(".talk article.at|overloaded")
+}
+
+// A session that was imported has a tick for each turn, by the times of its entries.
+func TestTurnsOfAnImport(t *testing.T) {
+	t.Parallel()
+	var asks []string
+	s := withImported(t, func(l *lines) {
+		for i := range 5 {
+			asks = append(asks, l.say("user", fmt.Sprint("Question ", i+1)))
+			progress(l, 3)
+			l.say("assistant", fmt.Sprint("Answer ", i+1))
+		}
+	})
+	p := arrive(t, s, "/s/imported", ".rail-at strong|turn 5")
+	p.see(".rail-at|of 5")
+	p.see(".rail-at|Question 5")
+	p.press(",")
+	p.waitQuery("at", asks[3])
+	p.see(".rail-at strong|turn 4")
+	p.drag(".axis", 0, at(0.5, 0.5), at(0.01, 0.5))
+	p.waitQuery("at", asks[0])
+	p.see(".talk article.at|Question 1")
+	p.see(".rail-at|Question 1")
+	p.navigate("/s/imported?at=" + asks[2])
+	p.see(".rail-at strong|turn 3")
+	p.settled()
+	p.press(".")
+	p.see(".rail-at strong|turn 4")
+}

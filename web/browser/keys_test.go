@@ -23,6 +23,7 @@ var effects = map[string]struct {
 	"open or fold what the message contains": {"?at=b76a171b", `document.querySelector("#e-b76a171b .folded")`},
 	"open or fold all tools":                 {"?at=b76a171b", `document.querySelectorAll(".fold.tool .folded").length > 1`},
 	"open or fold all thinking":              {"?at=3206c58d", `document.querySelector(".fold.thinking .folded")`},
+	"next failure, on any line":              {"", `new URLSearchParams(location.search).get("at")`},
 	"show or hide program events":            {"", `location.search.includes("events=all")`},
 	"follow what is new":                     {"?line=036ea533&at=07963d71", `!location.search.includes("line=")`},
 	"previous version of this message":       {"?at=SECOND", `location.search.includes("line=")`},

@@ -50,7 +50,7 @@ func TestMapIsDrawnOnce(t *testing.T) {
 	d := withDemo(t)
 	p := arrive(t, d.site, "/s/"+demostore.Main, ".map .row")
 	p.settled()
-	drawn := func() int { return len(d.requests("/map?")) }
+	drawn := func() int { return len(d.requests("/map?", "view=")) }
 	before := drawn()
 	for range 4 {
 		at := eval[string](p, `location.search`)

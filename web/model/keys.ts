@@ -19,6 +19,7 @@ export const keys: Key[] = [
   { keys: ["Enter"], action: "toggle", help: "open or fold what the message contains", group: "Conversation" },
   { keys: ["o"], action: "toggle-tools", help: "open or fold all tools", group: "Conversation" },
   { keys: ["t"], action: "toggle-thinking", help: "open or fold all thinking", group: "Conversation" },
+  { keys: ["!"], action: "next-failure", help: "next failure, on any line", group: "Conversation" },
   { keys: ["v"], action: "toggle-events", help: "show or hide program events", group: "Conversation" },
   { keys: ["f"], action: "follow", help: "follow what is new", group: "Conversation" },
   { keys: ["h"], action: "older-version", help: "previous version of this message", group: "Tree" },

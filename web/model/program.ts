@@ -89,7 +89,7 @@ function line(text: string): string {
   return one.length > longest ? one.slice(0, longest - 1) + "…" : one;
 }
 
-/** noticeOf returns what a person is told by an entry that is no message; null = it is an event, or has a form of its own. */
+/** noticeOf returns what an entry means to a person that is no message; null = it is an event, or has a form of its own. */
 export function noticeOf(e: Entry): Aside | null {
   const data = object(e.data);
   switch (e.type === "custom" ? str(e.customType) : "") {

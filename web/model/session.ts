@@ -4,6 +4,7 @@ import { api, Failure, type Commit, type Session } from "../api/client.ts";
 import { newestCommit } from "../api/pages.ts";
 import { follow, type Change, type Status } from "../api/events.ts";
 import { session } from "./nav.ts";
+import { alive } from "./resource.ts";
 
 /** Head is the newest commit of the session that is open. */
 export interface Head {
@@ -80,6 +81,7 @@ async function run(id: string, signal: AbortSignal): Promise<void> {
         void refresh(id, signal).then(() => generation.value++);
       },
       status(s) {
+        if (s === "live") alive.value++;
         connection.value = s;
       },
     }, signal);

@@ -3,6 +3,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import { api, type Session } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
+import { hasFailed } from "./failures.ts";
 import { said } from "./line.ts";
 import { session } from "./nav.ts";
 import { change, head, summary } from "./session.ts";
@@ -129,7 +130,8 @@ export function start(): void {
       void readAgain(id);
     }, settles);
     const answers = c.entries.map((e) => ({ time: e.timestamp, cost: said(e)?.cost ?? 0 })).filter((a) => a.cost > 0);
-    if (answers.length > 0) spent.value = spend(spent.peek(), id, answers);
+    const failed = c.entries.filter(hasFailed).length;
+    if (answers.length > 0 || failed > 0) spent.value = spend(spent.peek(), id, answers, failed);
   });
   document.addEventListener("pointerdown", touched, { passive: true });
   document.addEventListener("keydown", touched, { passive: true });

@@ -7,6 +7,7 @@ export interface Spent {
   relation?: string;
   usage: { total: number; cost: number; output: number };
   days?: { day: string; usage: { cost: number } }[]; // parts of usage by the UTC date of the answer
+  failed?: number; // entries that are failures
   damaged?: boolean; // what it used is not known
 }
 
@@ -16,6 +17,7 @@ export interface Sum {
   tokens: number;
   allTokens: number;
   agents: number;
+  failed: number; // without agents
   damaged: boolean;
 }
 
@@ -25,7 +27,7 @@ export function rollUp(list: Spent[]): Map<string, Sum> {
   const byID = new Map(list.map((s) => [s.session, s]));
   for (const s of list) {
     sums.set(s.session, { own: s.usage.cost, all: s.usage.cost, tokens: s.usage.total, allTokens: s.usage.total, agents: 0,
-      damaged: s.damaged === true });
+      failed: s.failed ?? 0, damaged: s.damaged === true });
   }
   for (const s of list) {
     const seen = new Set([s.session]);
@@ -63,7 +65,9 @@ export function byDay(list: Spent[]): Day[] {
 }
 
 /** spend returns the list after a session received answers. Of an answer without a time the day stays unknown. */
-export function spend(list: Spent[], session: string, answers: { time?: string | undefined; cost: number }[]): Spent[] {
+export function spend(
+  list: Spent[], session: string, answers: { time?: string | undefined; cost: number }[], failed = 0,
+): Spent[] {
   return list.map((s) => {
     if (s.session !== session) return s;
     const days = new Map((s.days ?? []).map((d) => [d.day, d.usage.cost]));
@@ -74,6 +78,6 @@ export function spend(list: Spent[], session: string, answers: { time?: string |
       const day = Number.isNaN(t) ? "" : new Date(t).toISOString().slice(0, 10);
       if (day) days.set(day, (days.get(day) ?? 0) + a.cost);
     }
-    return { ...s, usage: { ...s.usage, cost }, days: [...days].map(([day, cost]) => ({ day, usage: { cost } })) };
+    return { ...s, failed: (s.failed ?? 0) + failed, usage: { ...s.usage, cost }, days: [...days].map(([day, cost]) => ({ day, usage: { cost } })) };
   });
 }

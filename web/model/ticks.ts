@@ -92,7 +92,7 @@ export interface Flag {
  * there are more than `sampled` commits a pixel, it looks at so many of each, so the work does not grow with the log.
  */
 export function columns(
-  span: Span, width: number, newest: number, get: (seq: number) => Commit | undefined, sampled = 64,
+  span: Span, width: number, newest: number, get: (seq: number) => number | undefined, sampled = 64,
 ): Column[] {
   const first = Math.max(0, Math.floor(span.from));
   const last = Math.min(newest, Math.ceil(span.to) - 1);
@@ -105,14 +105,26 @@ export function columns(
     const column: Column = { x, first: seq, count: stop - seq, known: true, entries: 0 };
     const stride = Math.max(1, Math.ceil(column.count / sampled));
     for (let s = seq; s < stop; s += stride) {
-      const c = get(s);
-      if (c) column.entries = Math.max(column.entries, c.entries);
-      else column.known = false;
+      const entries = get(s);
+      if (entries === undefined) column.known = false;
+      else column.entries = Math.max(column.entries, entries);
     }
     list.push(column);
     seq = stop;
   }
   return list;
+}
+
+/** hasOne reports whether a list in order has one of `count` numbers from `first` on. */
+export function hasOne(list: readonly number[], first: number, count: number): boolean {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle]! < first) low = middle + 1;
+    else high = middle;
+  }
+  return low < list.length && list[low]! < first + count;
 }
 
 /** room is the width of a mark, in px. */

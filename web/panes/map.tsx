@@ -344,7 +344,7 @@ interface RowProps {
 
 function RowView({ row, position, total, y, height, at }: RowProps): JSX.Element {
   const level = zooms.indexOf(view.value.rows);
-  const name = [row.onPath && "on-path", at && "at", row.role && "role-" + row.role].filter(Boolean).join(" ");
+  const name = [row.onPath && "on-path", at && "at", row.role && "role-" + row.role, row.failed && "failed"].filter(Boolean).join(" ");
   return (
     <a class={"row " + name} href={href({ at: row.id, seq: null })} role="treeitem" tabIndex={-1} aria-level={row.indent + 1}
       aria-posinset={position + 1} aria-setsize={total} aria-selected={at} data-id={row.id}
@@ -355,6 +355,7 @@ function RowView({ row, position, total, y, height, at }: RowProps): JSX.Element
         showRow(row);
       }}>
       <span class="dot" aria-hidden="true">{row.children > 1 && <ForkIcon />}</span>
+      {row.failed && <span class="hidden-text">failed</span>}
       {level > 0 && (
         <>
           {row.versions > 1 && <span class="version">{row.version}/{row.versions}</span>}

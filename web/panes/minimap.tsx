@@ -13,6 +13,7 @@ export interface Bucket {
   indent: number;
   hits?: number;
   labels?: number;
+  failed?: number;
   head?: boolean;
 }
 
@@ -73,7 +74,7 @@ function draw(c: HTMLCanvasElement, p: MinimapProps): void {
   const style = getComputedStyle(c);
   const colour = (name: string) => style.getPropertyValue(name);
   const y = (row: number) => (row / Math.max(1, p.total)) * height;
-  const [line, accent, warn, text] = [colour("--line"), colour("--accent"), colour("--warn"), colour("--text")];
+  const [line, accent, warn, bad, text] = ["--line", "--accent", "--warn", "--bad", "--text"].map(colour) as [string, string, string, string, string];
   for (const b of p.buckets) {
     const top = y(b.from);
     const tall = Math.max(1, y(b.from + b.count) - top);
@@ -89,6 +90,10 @@ function draw(c: HTMLCanvasElement, p: MinimapProps): void {
     if (b.labels) {
       g.fillStyle = accent;
       g.fillRect(width - 14, top, 6, 2);
+    }
+    if (b.failed) {
+      g.fillStyle = bad;
+      g.fillRect(left, top, 16, Math.max(2, Math.min(tall, 4)));
     }
     if (b.hits) {
       g.fillStyle = warn;

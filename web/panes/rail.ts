@@ -1,15 +1,16 @@
 // Drawing the timeline: a tick per commit, as tall as it has entries, and marks that differ by letter and shape.
-import type { Commit } from "../api/client.ts";
 import { costAt, type CostAt } from "../model/costs.ts";
-import { columns, flags, xOf, type Flag, type Mark, type Span } from "../model/ticks.ts";
+import { columns, flags, hasOne, xOf, type Flag, type Mark, type Span } from "../model/ticks.ts";
 
 export interface Rail {
   span: Span;
   width: number; // px
   newest: number;
-  get: (seq: number) => Commit | undefined;
+  get: (n: number) => number | undefined; // entries of a tick; undefined = not known yet
   marks: { seq: number; mark: Mark }[];
   costs: readonly CostAt[];
+  /** failed are commits that stored a failure, in order. */
+  failed: readonly number[];
   /** noted are commits that a pane points at: short ticks below the line. */
   noted: number[];
   /** marked is the stretch that is being selected. */
@@ -42,7 +43,7 @@ export function drawRail(c: HTMLCanvasElement, r: Rail): void {
   const most = Math.log(2 + ticks.reduce((n, t) => Math.max(n, t.entries), 8));
   for (const t of ticks) {
     const h = t.known ? 4 + (Math.log(1 + t.entries) / most) * (tall - 4) : 3;
-    g.fillStyle = colour(t.known ? "--text-soft" : "--line");
+    g.fillStyle = colour(hasOne(r.failed, t.first, t.count) ? "--bad" : t.known ? "--text-soft" : "--line");
     g.fillRect(Math.round(t.x - 0.5), base - h, 1, h);
   }
   g.fillStyle = colour("--accent");

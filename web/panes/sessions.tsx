@@ -3,7 +3,7 @@ import { effect, signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Session } from "../api/client.ts";
-import { ago, cost } from "../model/format.ts";
+import { ago, cost, grouped } from "../model/format.ts";
 import { base, open, session, view } from "../model/nav.ts";
 import { loading, more, nest, read, readSpent, sessions, sums, unread, wanted, type Nested } from "../model/sessions.ts";
 
@@ -97,6 +97,7 @@ function Link({ s, current }: { s: Session; current: boolean }): JSX.Element {
       <span class="line">{s.preview || s.cause}</span>
       <span class="facts">
         {s.damaged || sum?.damaged ? "damaged" : s.status && <em class={"status " + s.status}>{s.status}</em>}
+        {sum && sum.failed > 0 && <em class="status failed">{grouped(sum.failed)} failed</em>}
         <time dateTime={s.updated}>{ago(s.updated, new Date())}</time>
         {sum && sum.own > 0 && <span>{cost(sum.own)}{agents}</span>}
         {s.relation && <span>{s.relation}</span>}

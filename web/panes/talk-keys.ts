@@ -1,6 +1,7 @@
 // The keys of the conversation.
 import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
+import { toNextFailure } from "../model/failures.ts";
 import { turnAll } from "../model/folds.ts";
 import { isFork, isPrompt } from "../model/line.ts";
 import { go, view } from "../model/nav.ts";
@@ -56,6 +57,12 @@ function seek(by: 1 | -1, is: Parameters<typeof talk.nextThat>[2], what: string)
   });
 }
 
+/** showFailure goes to the next failure, and shows its number. */
+export function showFailure(): void {
+  const next = toNextFailure();
+  say(next ? `failure ${next.n} of ${next.of}` : "Nothing failed in this session.");
+}
+
 function turn(by: 1 | -1): void {
   const item = talk.items.peek()[here()];
   const mark = item && talk.line.peek().marks.get(item.entry.id);
@@ -87,6 +94,7 @@ export function useTalkKeys(): void {
     },
     "toggle-tools": () => turnAll("tool"),
     "toggle-thinking": () => turnAll("thinking"),
+    "next-failure": showFailure,
     "toggle-events": talk.toggleEvents,
     "older-version": () => turn(-1),
     "newer-version": () => turn(1),

@@ -2,12 +2,14 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { loadAgents } from "../model/agents.ts";
+import { failures } from "../model/failures.ts";
 import { isPrompt, type Item } from "../model/line.ts";
 import { view } from "../model/nav.ts";
 import { head, partial, summary } from "../model/session.ts";
 import * as talk from "../model/talk.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
 import { Breadcrumb } from "../parts/breadcrumb.tsx";
+import { Failed } from "../parts/failed.tsx";
 import { Scroller } from "../parts/scroller.tsx";
 import { useTalkKeys } from "./talk-keys.ts";
 
@@ -35,9 +37,11 @@ export function Talk(): JSX.Element {
 /** Events is the switch of the events of programs, where there are some. */
 function Events(): JSX.Element | null {
   const shown = view.value.events;
-  if (!shown && talk.hidden.value === 0) return null;
+  const failed = failures.value.value?.total ?? 0;
+  if (!shown && talk.hidden.value === 0) return failed > 0 ? <div class="talk-bar phone-only"><Failed /></div> : null;
   return (
     <div class="talk-bar">
+      <span class="phone-only"><Failed /></span>
       <button type="button" aria-pressed={shown} title="v" onClick={talk.toggleEvents}>{shown ? "hide" : "show"} program events</button>
     </div>
   );

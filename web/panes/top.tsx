@@ -10,6 +10,7 @@ import { shownCommit } from "../model/cursor.ts";
 import { openExport, openHelp, openPalette } from "../model/dialogs.ts";
 import { base, go, open, session, view } from "../model/nav.ts";
 import { change, connection, head, missing, summary } from "../model/session.ts";
+import { Failed } from "../parts/failed.tsx";
 import { say } from "../parts/toast.tsx";
 
 /** Top shows the bar. */
@@ -30,6 +31,7 @@ export function Top(): JSX.Element {
       {s && <h1 title={s.cwd}>{title}</h1>}
       {one && <BranchChoice />}
       {one && <Live />}
+      {one && <Failed />}
       {readOnly.value && <span class="badge">read-only</span>}
       <span class="grow" />
       <button class="phone" onClick={openPalette} title="Ctrl+K">Search<span>, more</span></button>

@@ -48,7 +48,8 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
   return (
     <article ref={box} id={"e-" + entry.id} data-key={entry.id} tabIndex={at ? 0 : -1} aria-posinset={place} aria-setsize={of}
       aria-current={at ? "true" : undefined} aria-label={nameOf(item, now, mark?.version ?? 0, mark?.of ?? 0)}
-      class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "") + (mark && mark.of > 1 ? " swiped" : "")}
+      class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "") + (mark && mark.of > 1 ? " swiped" : "") +
+        (message?.failed || [...item.results.values()].some((r) => r.part.failed) ? " has-failed" : "")}
       onClick={(e) => clicked(e, entry.id)} onFocusIn={() => point(true)}
       onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}
       {...(mark && mark.of > 1 ? onSwipe((by, e) => void choose(mark, by, offset(e))) : {})}>

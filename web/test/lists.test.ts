@@ -19,7 +19,7 @@ function spent(session: string, cost: number, parent?: string, relation?: string
 test("agents count for all that are above them, forks for none, and a cycle ends", () => {
   const sums = rollUp([spent("a", 1), spent("b", 2, "a", "agent"), spent("c", 4, "b", "agent"), spent("d", 8, "a", "fork"),
     spent("x", 1, "y"), spent("y", 1, "x"), spent("z", 1, "gone")]);
-  assert.deepEqual(sums.get("a"), { own: 1, all: 7, tokens: 10, allTokens: 70, agents: 2, damaged: false });
+  assert.deepEqual(sums.get("a"), { own: 1, all: 7, tokens: 10, allTokens: 70, agents: 2, failed: 0, damaged: false });
   assert.equal(sums.get("b")!.all, 6);
   assert.equal(sums.get("d")!.all, 8);
   assert.equal(sums.get("x")!.all, 2);
