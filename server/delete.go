@@ -137,7 +137,9 @@ func (s *Server) delete(ctx context.Context, q *deleteQuery, id, commit string) 
 	if err == nil {
 		s.indexes.erase(ctx, st, tenant, id)
 		s.writers.deleted(writerKey{st, id})
-		s.views.forget(func(of writerKey) bool { return of == writerKey{st, id} })
+		gone := func(of writerKey) bool { return of == writerKey{st, id} }
+		s.views.forget(gone)
+		s.contexts.forget(gone)
 	}
 	return doc, err
 }

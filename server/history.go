@@ -259,6 +259,13 @@ func (s *Server) context(ctx context.Context, q *contextQuery) (answer, error) {
 	if q.At == "" && commit != "" {
 		at = coppice.Target{Commit: commit}
 	}
+	key := contextKey{writerKey{q.on.Store, q.id}, commit, q.At, q.Provider, q.Vendor}
+	if doc, ok := s.contexts.find(key); ok {
+		return read(ctx, &q.request, func(*coppice.Session) (answer, error) { // it may have been deleted since
+			q.page(&doc, commit, from)
+			return answer{etag: commit, doc: doc}, nil
+		})
+	}
 	return s.view(ctx, &q.request, at, func(v *coppice.View) (any, error) {
 		if commit != "" && v.Commit().Commit != commit {
 			return nil, badInput("after", errors.New("it is of another context: begin again"))
@@ -267,18 +274,24 @@ func (s *Server) context(ctx context.Context, q *contextQuery) (answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := api.ContextOf(con)
+		doc := api.ContextOf(con)
 		if q.Provider != "" {
 			r, err := provider.Convert(ctx, con, provider.API(q.Provider), &provider.Options{Provider: q.Vendor})
 			if err != nil {
 				return nil, err
 			}
-			out.SetRequest(r)
+			doc.SetRequest(r)
 		}
-		if q.Limit > 0 || from > 0 {
-			q.page(&out, v.Commit().Commit, from)
+		if q.Limit == 0 && from == 0 {
+			return doc, nil
 		}
-		return out, nil
+		whole := doc
+		q.page(&doc, v.Commit().Commit, from)
+		if doc.Next != "" {
+			key.commit = v.Commit().Commit
+			s.contexts.add(key, whole)
+		}
+		return doc, nil
 	}, false)
 }
 

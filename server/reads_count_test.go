@@ -47,3 +47,25 @@ func TestPagesOfCommitsReadOnce(t *testing.T) {
 		t.Errorf("pages cost reads %s", got)
 	}
 }
+
+// The pages of a context are taken from what the first one has read: each of them opens the session, and no more.
+func TestPagesOfAContextReadOnce(t *testing.T) {
+	for _, at := range []string{"", "at=seq:300&"} {
+		s, b := countedSite(t, 400)
+		var reads []int64
+		next, messages := "", 0
+		for len(reads) < 5 {
+			before := b.Gets.Load()
+			page := s.do("GET", "/v1/sessions/s/context?limit=100&"+at+"after="+next, "").want(t, 200)
+			reads = append(reads, b.Gets.Load()-before)
+			next, _ = page["next"].(string)
+			if messages += len(page["messages"].([]any)); next == "" {
+				break
+			}
+			s.do("POST", commits, hello("later"), "If-Match: *").want(t, 200)
+		}
+		if got := fmt.Sprint(reads[1:], messages); got != "[1 1 1] 400" && got != "[1 1] 300" {
+			t.Errorf("%s: further pages cost reads, and have messages: %s", at, got)
+		}
+	}
+}

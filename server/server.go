@@ -184,15 +184,16 @@ type Server struct {
 	api     huma.API
 	handler http.Handler // the mux behind what every request passes
 
-	writers *writers
-	views   views
-	uploads uploads
-	readers readers
-	streams *streams
-	tenants tenants
-	indexes indexes
-	usages  manager.UsageCache
-	growths growths
+	writers  *writers
+	views    views
+	contexts contexts
+	uploads  uploads
+	readers  readers
+	streams  *streams
+	tenants  tenants
+	indexes  indexes
+	usages   manager.UsageCache
+	growths  growths
 
 	bodies, files                  *budget // bytes
 	imports, searches, subscribers *budget

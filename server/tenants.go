@@ -186,7 +186,9 @@ func (ts *tenants) close() {
 func (s *Server) forget(st *coppice.Store) {
 	s.writers.forget(st)
 	s.readers.forget(st)
-	s.views.forget(func(of writerKey) bool { return of.store == st })
+	gone := func(of writerKey) bool { return of.store == st }
+	s.views.forget(gone)
+	s.contexts.forget(gone)
 	s.growths.forget(st)
 	s.usages.Forget(st)
 	s.indexes.forget(st)
