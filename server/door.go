@@ -29,7 +29,11 @@ func (d *door) pass(c huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(c)
 	seen := seenOf(r)
 	defer func() {
-		if seen.give != nil {
+		switch {
+		case seen.give == nil:
+		case seen.large && seen.stored:
+			d.s.writers.retire(writerKey{seen.on.Store, r.PathValue("id")}, seen.give)
+		default:
 			seen.give()
 		}
 		d.s.tenants.release(seen.tenant)

@@ -92,8 +92,9 @@ func (s *Server) describeUploads() {
 		method: "PUT", path: "/v1/sessions/{id}/blobs/{sha256}", id: "upload", needs: rightWrite, fleeting: true,
 		raw: "application/octet-stream", statuses: []int{204},
 		summary: "Send the bytes of an image before the commit whose entries refer to it",
-		text: "The server keeps them in memory for 10 minutes, or until others need the room. A commit with images " +
-			"ref refers to them as coppice-blob:sha256:HEX:BYTES in place of base64.",
+		text: "The server keeps them in memory for 10 minutes, or until others need the room; another server of the " +
+			"store does not have them. A commit with images ref refers to them as coppice-blob:sha256:HEX:BYTES in " +
+			"place of base64.",
 	}, s.upload)
 }
 
@@ -145,8 +146,8 @@ func (s *Server) withImages(
 		}
 		for _, sum := range append(gone, lost...) {
 			return nil, newProblem(http.StatusUnprocessableEntity, "no-blob",
-				"nothing was stored: upload it, and repeat the request",
-				fmt.Errorf("the image %s is not there, or has another length", sum))
+				"nothing was stored: upload it to the server that gets the commit, and repeat that, or send base64",
+				fmt.Errorf("the image %s is neither in the session nor in this server, or has another length", sum))
 		}
 		out = append(out, e)
 	}

@@ -61,6 +61,37 @@ func TestUploads(t *testing.T) {
 	})
 }
 
+// An upload is in the server that got it: a commit at another server of the store is refused, with what to do, and
+// stored once the image is there too. From then on every server has it.
+func TestUploadsAtTwoServers(t *testing.T) {
+	url := "file://" + t.TempDir()
+	one, two := newSite(t, url), newSite(t, url)
+	one.create("s")
+	data, _ := picture("GIF89a", 50_000)
+	upload := func(s *site) {
+		t.Helper()
+		s.do("PUT", "/v1/sessions/s/blobs/"+sumOf(data), string(data), "Content-Type: image/gif").want(t, 204)
+	}
+	commit := func(s *site, status int) map[string]any {
+		t.Helper()
+		body := fmt.Sprintf(`{"images":"ref","entries":[{"role":"user","content":[{"type":"image","mimeType":"image/gif",`+
+			`"data":"coppice-blob:sha256:%s:%d"}]}]}`, sumOf(data), len(data))
+		return s.do("POST", commits, body, "If-Match: *", "Idempotency-Key: k").want(t, status)
+	}
+	upload(one)
+	p := commit(two, 422)
+	if p["code"] != "no-blob" || !strings.Contains(fmt.Sprint(p["hint"]), "upload it to the server that gets the commit") {
+		t.Errorf("%v", p)
+	}
+	upload(two)
+	if seq := commit(two, 200)["seq"]; seq != 1.0 {
+		t.Errorf("stored as commit %v", seq)
+	}
+	if r := commit(one, 200); r["repeated"] != true {
+		t.Errorf("the same commit at the other server: %v", r)
+	}
+}
+
 // Uploads have a time and a bound, and the oldest goes first.
 func TestUploadsAreBounded(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -197,6 +198,28 @@ func (ws *writers) deleted(key writerKey) {
 	if w.users == 0 {
 		ws.end(w)
 	}
+}
+
+// retire closes the handle of a session that has stored a large body, and then calls done: what the handle does in the
+// background takes as much memory as the body. A handle that others use is not closed.
+func (ws *writers) retire(key writerKey, done func()) {
+	ws.mu.Lock()
+	w := ws.open[key]
+	if w == nil || w.users > 0 {
+		ws.mu.Unlock()
+		done()
+		return
+	}
+	defer ws.mu.Unlock()
+	delete(ws.open, key)
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	ws.ending.Go(func() {
+		debug.FreeOSMemory() // of the body
+		_ = w.s.Close()      // as in end
+		done()
+	})
 }
 
 // forget drops the handles of a store that closes them. No request uses one.

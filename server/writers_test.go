@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"net/http/httptest"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,4 +82,35 @@ func TestWritersAreBounded(t *testing.T) {
 		runtime.Gosched() // until the handle was idle for a millisecond
 	}
 	brief.close()
+}
+
+// A session that has stored a large body is closed before the next large body comes: what its handle does in the
+// background takes as much memory.
+func TestLargeBodiesRetireTheirHandle(t *testing.T) {
+	st, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = st.Close() }()
+	s, err := New(Options{Store: st})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	text := strings.Repeat("x", 3<<20)
+	for _, c := range []struct{ texts, open int }{{1, 0}, {1, 1}, {3, 0}, {1, 1}} {
+		entry := `{"role":"user","content":"` + text + `"}`
+		body := `{"create":{},"entries":[` + strings.Repeat(entry+",", c.texts-1) + entry + `]}`
+		r := httptest.NewRequest("POST", "http://localhost/v1/sessions/s/commits", strings.NewReader(body))
+		r.Header.Set("If-Match", "*")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if n := s.writers.sessions(); w.Code != 200 || n != c.open {
+			t.Errorf("%d bytes: status %d, %d sessions are open, want %d", len(body), w.Code, n, c.open)
+		}
+	}
+	s.writers.ending.Wait()
+	if n := s.bodies.taken(); n != 0 {
+		t.Errorf("%v bytes are under way", n)
+	}
 }

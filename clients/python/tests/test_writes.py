@@ -4,9 +4,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from coppice_client import Conflict, Deleted, Exists, Fenced, NotFound, Session, Store
+from coppice_client import Conflict, Deleted, Exists, Fenced, Limits, NotFound, Session, Store
 from tests.served import Case
 
 
@@ -150,3 +152,28 @@ class WritesTest(Case):
         self.assertRaises(Deleted, self.store.create, "child")
         self.store.create("child", again=True)
         self.assertRaises(Exists, self.store.create, "child", again=True)
+
+    def test_bodies_without_room_are_sent_again_until_each_is_stored_once(self) -> None:
+        server = self.serve()
+        waits: list[float] = []
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as stalled:
+            stalled.sendall(b"POST /v1/sessions/s0/commits HTTP/1.1\r\nHost: localhost\r\nIf-Match: *\r\n"
+                            b"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n" % (64 << 20))
+
+            def sleep(seconds: float) -> None:
+                waits.append(seconds)
+                if len(waits) == 6:
+                    stalled.close()
+
+            store = Store(server.url, limits=Limits(sleep=sleep))
+            self.addCleanup(store.close)
+            sessions = [store.create(f"s{i}") for i in range(6)]
+            self.assertIn(b" 100 ", stalled.recv(100))  # its body takes all that bodies of one client may take
+            text = "x" * 200_000
+            with ThreadPoolExecutor(6) as threads:
+                for done in [threads.submit(s.commit, [user(text), user(s.id)]) for s in sessions]:
+                    done.result()
+        for s in sessions:
+            self.assertEqual((said(s), s.info()["seq"]), ([text, s.id], 1))
+        self.assertGreaterEqual(len(waits), 6)
+        self.assertGreaterEqual(min(waits), 1.0)

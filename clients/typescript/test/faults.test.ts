@@ -1,5 +1,7 @@
 // Lost answers, cut streams and a server that is killed: against a real server.
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { Conflict, OutcomeUnknown, Store, type Event, type Session } from "coppice-client";
 import { test } from "./limit.js";
 import { Proxy, quick, Service, type Fault } from "./service.js";
@@ -193,4 +195,29 @@ test("a stream that says nothing is given up", async () => {
   const store = new Store("http://service", { fetch: silent as typeof fetch, silence: 5, maxTries: 3, sleep: async () => undefined });
   await assert.rejects(store.session("s").follow().next(), { code: "unreachable" });
   assert.equal(connections, 3);
+});
+
+test("bodies for which the service has no room are sent again until each is stored, once", async (t) => {
+  const service = await Service.start(t), { port } = new URL(service.url);
+  const direct = new Store(service.url);
+  for (let i = 0; i < 6; i++) await direct.create(`s${i}`);
+  const stalled = connect(Number(port), "127.0.0.1"); // takes all that bodies of one client may take
+  t.after(() => stalled.destroy());
+  stalled.on("error", () => undefined);
+  stalled.write(`POST /v1/sessions/s0/commits HTTP/1.1\r\nHost: localhost\r\nIf-Match: *\r\nContent-Length: ${64 << 20}\r\n` +
+    "Expect: 100-continue\r\n\r\n");
+  await once(stalled, "data"); // 100: the body is being read
+  const waits: number[] = [];
+  const sleep = async (ms: number) => {
+    if (waits.push(ms) === 6) stalled.destroy();
+  };
+  const text = "x".repeat(200_000);
+  await Promise.all(Array.from({ length: 6 }, async (_, i) => {
+    const s = new Store(service.url, { sleep }).session(`s${i}`);
+    await s.resume();
+    await s.commit([user(text), user(`${i}`)]);
+    assert.deepEqual(await contents(s), [text, `${i}`]);
+    assert.equal((await s.resume()).seq, 1);
+  }));
+  assert.ok(waits.length >= 6 && waits.every((ms) => ms >= 1000), `waits of ${waits} ms`);
 });

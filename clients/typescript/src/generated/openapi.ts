@@ -84,7 +84,7 @@ export interface paths {
         get: operations["blob"];
         /**
          * Send the bytes of an image before the commit whose entries refer to it
-         * @description The server keeps them in memory for 10 minutes, or until others need the room. A commit with images ref refers to them as coppice-blob:sha256:HEX:BYTES in place of base64.
+         * @description The server keeps them in memory for 10 minutes, or until others need the room; another server of the store does not have them. A commit with images ref refers to them as coppice-blob:sha256:HEX:BYTES in place of base64.
          */
         put: operations["upload"];
     };
