@@ -74,13 +74,13 @@ func TestUploadsAtTwoServers(t *testing.T) {
 	}
 	commit := func(s *site, status int) map[string]any {
 		t.Helper()
-		body := fmt.Sprintf(`{"images":"ref","entries":[{"role":"user","content":[{"type":"image","mimeType":"image/gif",`+
-			`"data":"coppice-blob:sha256:%s:%d"}]}]}`, sumOf(data), len(data))
+		body := fmt.Sprintf(`{"images":"ref","entries":[{"role":"user","content":[{"type":"image",`+
+			`"mimeType":"image/gif","data":"coppice-blob:sha256:%s:%d"}]}]}`, sumOf(data), len(data))
 		return s.do("POST", commits, body, "If-Match: *", "Idempotency-Key: k").want(t, status)
 	}
 	upload(one)
 	p := commit(two, 422)
-	if p["code"] != "no-blob" || !strings.Contains(fmt.Sprint(p["hint"]), "upload it to the server that gets the commit") {
+	if p["code"] != "no-blob" || !strings.Contains(fmt.Sprint(p["hint"]), "to the server that gets the commit") {
 		t.Errorf("%v", p)
 	}
 	upload(two)
