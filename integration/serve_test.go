@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
@@ -20,8 +23,16 @@ import (
 	"github.com/coppice-go/coppice/server"
 )
 
-// served is a server on a store.
+// served is a server on a store. It ends with the test.
 func served(t *testing.T, b backend.Backend) string {
+	t.Helper()
+	url, end := serve(t, b)
+	t.Cleanup(end)
+	return url
+}
+
+// serve starts a server on a store. end ends it as a signal does: it finishes the requests that it has begun.
+func serve(t *testing.T, b backend.Backend) (url string, end func()) {
 	t.Helper()
 	st, err := coppice.New(b, nil)
 	if err != nil {
@@ -32,7 +43,7 @@ func served(t *testing.T, b backend.Backend) string {
 		t.Fatal(err)
 	}
 	h := httptest.NewServer(srv)
-	t.Cleanup(func() {
+	return h.URL, func() {
 		srv.EndStreams()
 		h.Close()
 		if err := srv.Close(); err != nil {
@@ -41,12 +52,19 @@ func served(t *testing.T, b backend.Backend) string {
 		if err := st.Close(); err != nil {
 			t.Error(err)
 		}
-	})
-	return h.URL
+	}
 }
 
 // request sends a request to a server, and returns the status and the body of the answer.
 func request(t *testing.T, method, url, body string, headers ...string) (int, []byte) {
+	status, raw, err := try(t, method, url, body, headers...)
+	if err != nil {
+		t.Error(err)
+	}
+	return status, raw
+}
+
+func try(t *testing.T, method, url, body string, headers ...string) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -57,16 +75,11 @@ func request(t *testing.T, method, url, body string, headers ...string) (int, []
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		t.Error(err)
-		return 0, nil
+		return 0, nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Error(err)
-		return 0, nil
-	}
-	return resp.StatusCode, raw
+	return resp.StatusCode, raw, err
 }
 
 const (
@@ -103,7 +116,10 @@ func TestProofServeS3(t *testing.T) {
 			{Kind: faultproxy.Refuse, Status: 503, Code: "SlowDown"},
 		}[rng.IntN(4)]
 	})
-	c := &sharers{t: t, r: r, seed: seed, urls: urls, acked: map[string]map[string]string{}}
+	c := &sharers{t: t, r: r, seed: seed, acked: map[string]map[string]string{}}
+	for i := range urls {
+		c.urls[i].Store(&urls[i])
+	}
 	var all sync.WaitGroup
 	for i := range serveClients {
 		all.Go(func() { c.commit(i, proof.Pick(t, 15, 60, 2000)) })
@@ -122,12 +138,78 @@ func TestProofServeS3(t *testing.T) {
 	r.Figure("faults", faults)
 }
 
+const (
+	rollClients = 6
+	rollTurns   = 10 // that are acknowledged at least between two restarts
+)
+
+// Two servers of one bucket are restarted one after the other, again and again, while clients commit through both: as
+// one is ended by a signal it finishes what it has begun, and a client whose request was cut off sends it again, with
+// its key, to either. No turn is lost, and none is stored twice.
+func TestProofServeRolling(t *testing.T) {
+	r := proof.Begin(t, "serve-rolling")
+	w := newWorld(t)
+	c := &sharers{t: t, r: r, seed: rand.Uint64(), cut: true, acked: map[string]map[string]string{}}
+	t.Logf("seed %d", c.seed)
+	var ends [2]func()
+	start := func(i int) {
+		url, end := serve(t, w.direct)
+		c.urls[i].Store(&url)
+		ends[i] = end
+	}
+	start(0)
+	start(1)
+	for i := range serveSessions {
+		url := fmt.Sprintf("%s/v1/sessions/shared-%d", *c.urls[0].Load(), i)
+		if status, body := request(t, http.MethodPut, url, `{}`, "If-None-Match: *"); status != http.StatusCreated {
+			t.Fatalf("%d %s", status, body)
+		}
+	}
+	var all sync.WaitGroup
+	for i := range rollClients {
+		all.Go(func() { c.commit(i, math.MaxInt) })
+	}
+	for n := range proof.Pick(t, 4, 12, 400) {
+		c.progress(rollTurns)
+		ends[n%2]()
+		start(n % 2)
+		r.Explored(1)
+	}
+	c.progress(rollTurns)
+	c.over.Store(true)
+	all.Wait()
+	for _, end := range ends {
+		end()
+	}
+	c.check(w.direct)
+	acked := 0
+	for _, turns := range c.acked {
+		acked += len(turns)
+	}
+	r.Figure("acknowledged", acked)
+	r.Figure("repeated", c.repeated)
+}
+
+// progress waits until the clients have had more answers.
+func (c *sharers) progress(turns int64) {
+	for want, begun := c.answers.Load()+turns, time.Now(); c.answers.Load() < want; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			c.r.Violation("seed %d: fewer than %d answers in a minute", c.seed, turns)
+			return
+		}
+	}
+}
+
 // sharers are the clients, and what they were answered.
 type sharers struct {
 	t    *testing.T
 	r    *proof.Report
 	seed uint64
-	urls []string
+	urls [2]atomic.Pointer[string] // of the servers
+	over atomic.Bool               // they commit no more turns
+	cut  bool                      // a connection that breaks is no violation
+
+	answers atomic.Int64
 
 	mu                  sync.Mutex
 	acked               map[string]map[string]string // by session: turn to commit
@@ -136,7 +218,7 @@ type sharers struct {
 
 func (c *sharers) commit(who, turns int) {
 	rng := rand.New(rand.NewPCG(c.seed, uint64(who)+1))
-	for n := range turns {
+	for n := 0; n < turns && !c.over.Load(); n++ {
 		session, name := fmt.Sprintf("shared-%d", rng.IntN(serveSessions)), fmt.Sprintf("%d.%d", who, n)
 		body := fmt.Sprintf(`{"entries":[{"role":"user","content":%q}],"state":{"turn":%q}}`, name, name)
 		for again := rng.IntN(4) == 0; ; again = false {
@@ -154,8 +236,11 @@ func (c *sharers) commit(who, turns int) {
 // turn sends a turn until it is acknowledged.
 func (c *sharers) turn(rng *rand.Rand, session, name, body string) bool {
 	for range serveTries {
-		url := c.urls[rng.IntN(2)] + "/v1/sessions/" + session + "/commits"
-		status, raw := request(c.t, http.MethodPost, url, body, "If-Match: *", "Idempotency-Key: "+name)
+		url := *c.urls[rng.IntN(2)].Load() + "/v1/sessions/" + session + "/commits"
+		status, raw, err := try(c.t, http.MethodPost, url, body, "If-Match: *", "Idempotency-Key: "+name)
+		if err != nil && c.cut {
+			continue
+		}
 		var got struct {
 			Commit   string
 			Repeated bool
@@ -175,13 +260,14 @@ func (c *sharers) turn(rng *rand.Rand, session, name, body string) bool {
 				c.repeated++
 			}
 			c.mu.Unlock()
+			c.answers.Add(1)
 			return true
 		case status == http.StatusPreconditionFailed:
 			c.conflicts++
 		}
 		c.mu.Unlock()
 		if !slices.Contains(again, status) {
-			c.r.Violation("seed %d: turn %s: %d %s", c.seed, name, status, raw)
+			c.r.Violation("seed %d: turn %s: %d %s %v", c.seed, name, status, raw, err)
 			return false
 		}
 	}
