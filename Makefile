@@ -1,4 +1,4 @@
-# Everything here needs Go 1.26 and make; `make test` also needs a C compiler for the race detector.
+# Everything here needs Go 1.26 and make; `make race` also needs a C compiler.
 GO       ?= go
 PKG      ?= ./...
 FUZZTIME ?= 10s
@@ -14,15 +14,7 @@ PROVETIME ?= 6h
 # drivers: it makes the others five to ten times slower and can find nothing there. TestRaceDetectorSeesGoroutines
 # compares the pattern with the syntax of all files.
 GOROUTINES = ^[[:space:]]*(defer )?go [[:alnum:]_.]+\(|\.Go\(|\.RunParallel\(|/internal/parallel"|/backendtest"
-
-# $(call those,TEST) lists the folders of PKG for which the shell's TEST of $$dir holds.
-those = $$(for dir in $$($(GO) list -f '{{.Dir}}' $(PKG)); do if $(1); then echo "$$dir"; fi; done)
-STARTS = grep -qE '$(GOROUTINES)' "$$dir"/*.go
-RACED  = $(call those,$(STARTS))
-PLAIN  = $(call those,! $(STARTS))
-# Of RACED, those with tests that skip under the race detector, and which these are.
-SIZED  = $(call those,$(STARTS) && grep -qs 'testutil[.]SkipSizes' "$$dir"/*_test.go)
-SIZES  = awk '/^func / { name = $$2; sub(/\(.*/, "", name) } name ~ /^Test/ && /testutil\.SkipSizes\(/ { print name }'
+RACED = $$(for dir in $$($(GO) list -f '{{.Dir}}' $(PKG)); do if grep -qE '$(GOROUTINES)' "$$dir"/*.go; then echo "$$dir"; fi; done)
 
 # This make, by a name that does not have `make -n test` run the tests.
 SELF := $(MAKE)
@@ -41,14 +33,15 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 
 # The S3 server of the integration tests: static, for it runs as a process and in an empty image.
 S3SERVER := $(CURDIR)/bin/s3server
-# Modules of their own: they see this one as its users do, and are linted with its rules.
+# Modules of their own: they see this one as its users do. They are linted with its rules, but for staticcheck, which
+# looks at all that they depend on: minutes.
 MODULES  := integration integration/s3server web/browser
 
 # What `make release` builds for. The packages with files of one system are vetted for the others in `make lint`.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build web web-bundle web-check web-test release test test-short lint size fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript node-client clean
+.PHONY: all build web web-bundle web-check web-test release test test-full race lint size fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript node-client clean
 
 all: lint test
 
@@ -76,21 +69,17 @@ image: ## a container image FROM scratch, as IMAGE; needs Docker, and asks no re
 	CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -ldflags='-s -w' -o bin/image/coppice ./cmd/coppice
 	docker build --quiet --tag $(IMAGE) --file Dockerfile bin/image
 
-test-short: ## the quick ones of all tests, without the race detector: for while you write
-	$(GO) test -short -skip '^TestProof' $(PKG)
-
-test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it; the viewer, if there is a browser; then those of clients/
-	@set -u; status=0; \
-	raced="$(RACED)"; plain="$(PLAIN)"; sized="$(SIZED)"; \
-	[ -z "$$raced" ] || CGO_ENABLED=1 $(TESTS) -race $$raced || status=1; \
-	[ -z "$$plain" ] || $(TESTS) $$plain || status=1; \
-	[ -z "$$sized" ] || $(GO) test -timeout=$(TESTTIME) \
-		-run "^($$(for dir in $$sized; do cat "$$dir"/*_test.go; done | $(SIZES) | sort -u | paste -sd '|' -))\$$" $$sized || status=1; \
-	[ "$(PKG)" != ./... ] || (cd web/browser && $(GO) test ./...) || status=1; \
+test: ## every test, in random order; then those of clients/. With PKG those of some packages
+	@status=0; $(TESTS) $(PKG) || status=1; \
 	if [ "$(PKG)" = ./... ]; then \
 		for client in clients-typescript clients-python; do $(SELF) --no-print-directory $$client || status=1; done; \
 	fi; \
 	exit $$status
+
+test-full: test race browser ## every test; then under the race detector; then the viewer in Chromium
+
+race: ## the short ones of all tests, under the race detector, where there are goroutines; needs a C compiler
+	CGO_ENABLED=1 $(TESTS) -short -race $(RACED)
 
 lint: size ## golangci-lint with .golangci.yml, and the modules of the integration tests too; internal/archtest, and the subjects of commits
 	$(TOOL) golangci-lint run $(PKG)
@@ -101,7 +90,7 @@ lint: size ## golangci-lint with .golangci.yml, and the modules of the integrati
 	done
 	@set -eu; for dir in $(MODULES); do \
 		echo "cd $$dir && golangci-lint run"; \
-		(cd "$$dir" && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run --config=$(CURDIR)/.golangci.yml ./...); \
+		(cd "$$dir" && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run --config=$(CURDIR)/.golangci.yml -D staticcheck ./...); \
 	done
 
 # What grows over it is most often the linker's: text/template, and reflection that calls methods by name, make it keep
@@ -135,15 +124,11 @@ fuzz: ## each fuzz target whose path matches FUZZ, for FUZZTIME
 node-client:
 	@! $(NODE20) || (cd clients/typescript && $(NODE_CLIENT)) || [ -z "$${REQUIRE_NODE:-}" ]
 
-# The decoders of what comes from a disk, a bucket or a file of another program.
-FUZZCI = (codec|checkpoint|segment|rawjson)/.*Fuzz(DecodeSegment|Unmarshal|ParseRecord|DecodeObjectBody|Scan|Read|Value)
-
 # Each suite prints one line. The packages run one after the other: each uses all cores.
 PROOFS = $(GO) test -p 1 -count 1 -v -run '^TestProof'
 
 proof: s3server node-client ## every suite that tries to break a promise, at the size that each change has to pass
 	@COPPICE_PROOF=ci $(MAKE) --no-print-directory suites
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=3000x FUZZ='$(FUZZCI)'
 
 prove: s3server node-client ## the same suites at their nightly size: hours
 	@COPPICE_PROOF=nightly PROOFTIME=$(PROVETIME) $(MAKE) --no-print-directory suites

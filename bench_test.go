@@ -178,7 +178,7 @@ func BenchmarkCallersOfOneHandle(b *testing.B) {
 // TestBytesDoNotGrow holds what a turn writes, and what a session takes on disk, against the design's
 // figures: late turns within 1.2x of early ones, and at most 0.35x of the raw JSONL.
 func TestBytesDoNotGrow(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const turns, span = 3000, 1200 // a span holds the work that comes round every few hundred turns
 	dir := t.TempDir()
 	d, err := local.Open(dir, nil)

@@ -181,7 +181,7 @@ func compatStore(t testing.TB, b backend.Backend) *coppice.Store {
 // A store that an earlier release wrote is read as that release read it, to the byte and at every commit; it
 // verifies, and it continues: with one more turn, with a key that was used then, with an import that grows.
 func TestCompatStore(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for kind, open := range compatKinds {
 		t.Run(kind, func(t *testing.T) {
 			b := open(t)

@@ -76,7 +76,7 @@ func TestSetInfoOfTwoWriters(t *testing.T) {
 
 // Metadata that changed is recovered from a log alone, also where it is long, and where the log has many segments.
 func TestInfoWithoutACheckpoint(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, name := range []string{"append", "local"} {
 		t.Run(name, func(t *testing.T) {
 			b := backends[name](t)

@@ -91,7 +91,7 @@ func newNotes(prefix string) []string {
 
 // Looking for 500 ids takes at most 4 reads, hits and misses alike; the handle keeps what it read.
 func TestKnownIDsCost(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	n := 100_000
 	if testing.Short() {
 		n = 20_000
@@ -176,7 +176,7 @@ func idObjectsOf(t testing.TB, b backend.Backend, id string) (keys []string) {
 
 // With a run that is damaged or gone, the answers are the same; verify reports it, and repair makes it anew.
 func TestKnownIDsDamage(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const n = 3000
 	for _, kind := range []string{"replace", "append"} {
 		for _, how := range []string{"gone", "flipped", "another run"} {
@@ -372,7 +372,7 @@ func TestKnownIDsTogether(t *testing.T) {
 
 // A session of an earlier release has no index, and is searched all the same. It gains one when it seals the next time.
 func TestKnownIDsOfAnEarlierRelease(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for kind, openStore := range compatKinds {
 		t.Run(kind, func(t *testing.T) {
 			b := openStore(t)
@@ -416,7 +416,7 @@ func TestKnownIDsOfAnEarlierRelease(t *testing.T) {
 // Whatever batches two writers send, of ids that are known and of others: no id is there twice, and all that was
 // acknowledged is there, under the ids of its receipt.
 func TestKnownIDsModel(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for kind, begin := range map[string]func() backend.Backend{
 		"replace": func() backend.Backend { return memory.New() },
 		"append":  func() backend.Backend { return memory.NewAppender() },

@@ -22,7 +22,7 @@ var pathPackages = []string{
 // One commit in an open session on a local disk passes through few files of this package and the journal, so
 // that it can be read as a whole. The counters are those of testdata/path, which commits once.
 func TestPathOfACommit(t *testing.T) {
-	testutil.SkipSizes(t) // with other flags the whole module is compiled once more
+	testutil.SkipLong(t) // with other flags the whole module is compiled once more
 	if testing.Short() {
 		t.Skip("builds a program")
 	}

@@ -97,7 +97,7 @@ func lengths() []int {
 	if os.Getenv("COPPICE_LONG") != "" {
 		return []int{1000, 10000, 1000000}
 	}
-	if testutil.RaceEnabled || testing.Short() {
+	if testing.Short() {
 		return []int{1000, 5000}
 	}
 	return []int{1000, 10000, 50000}
@@ -105,7 +105,7 @@ func lengths() []int {
 
 // Resume costs the same requests and the same bytes, whatever the length of the history.
 func TestResumeDoesNotGrow(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	all := lengths()
 	store, ids := longStore(t, append([]int{10}, all...)...)
 	short, _ := resume(t, store, ids[0])

@@ -47,7 +47,7 @@ var latinFile = strings.Join([]string{
 // Sessions that hold bytes which are not UTF-8 are read with U+FFFD in their place, by everything that reads them;
 // the stored bytes stay, verify finds nothing, and the sessions go on.
 func TestStoredTextThatIsNotUTF8(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for kind, openBackend := range latinKinds {
 		t.Run(kind, func(t *testing.T) {
 			b := openBackend(t)

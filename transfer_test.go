@@ -116,7 +116,7 @@ func TestImportOddTrees(t *testing.T) {
 
 // A large import is several commits, whole in the end; images leave their lines and come back.
 func TestImportLarge(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		var raw strings.Builder
 		raw.WriteString(header + "\n")
@@ -152,7 +152,7 @@ func TestImportLarge(t *testing.T) {
 
 // A failed import leaves no session behind, and a taken id harms nothing.
 func TestImportFails(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	b := memory.New()
 	fb := fault.New(b, 1)
 	store := newStore(t, fb, nil)
@@ -209,7 +209,7 @@ func TestImportFails(t *testing.T) {
 
 // Real sessions come back byte for byte, with the context that pi's own code has.
 func TestRealSessions(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for name, want := range map[string]int{"before-compaction.jsonl": 446, "large-session.jsonl": 914} {
 		raw := testutil.SharedFile(t, "fixtures/pi/"+name)
 		onEach(t, func(t *testing.T, store *coppice.Store) {

@@ -11,14 +11,13 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/backendtest"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestPrefixContract(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{
-		Short: testutil.RaceEnabled || testing.Short(), // what it passes on is tried at length where it is kept
+		Short: testing.Short(), // what it passes on is tried at length where it is kept
 		New: func(t *testing.T) backend.Backend {
 			m := memory.New()
 			plant(t, m)
@@ -35,7 +34,7 @@ func TestPrefixAppenderContract(t *testing.T) {
 		return b
 	}
 	backendtest.Run(t, backendtest.Harness{
-		Short: testutil.RaceEnabled || testing.Short(), // what it passes on is tried at length where it is kept
+		Short: testing.Short(), // what it passes on is tried at length where it is kept
 		New: func(t *testing.T) backend.Backend {
 			m := memory.NewAppender()
 			plant(t, m)

@@ -115,7 +115,7 @@ func block(last bool, kind, size uint32, payload ...byte) []byte {
 }
 
 func TestDecompressRefuses(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	good := Compress(nil, []byte("some text that is compressed"), Default)
 	var streamed bytes.Buffer
 	w, err := zstd.NewWriter(&streamed, zstd.WithEncoderConcurrency(1))

@@ -33,7 +33,7 @@ func objects(t testing.TB) []object {
 
 // TestEveryBit flips each bit of each object: none may pass, none may panic.
 func TestEveryBit(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, o := range objects(t) {
 		if err := o.decode(o.p); err != nil {
 			t.Fatalf("%s: %v", o.name, err)

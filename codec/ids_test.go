@@ -155,7 +155,7 @@ func swapRows(body []byte) {
 
 // A run takes 19 bytes a line, and its decoder no more than what is there.
 func TestIDsSize(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const n = 100_000
 	ids := make([]string, n)
 	for i := range ids {

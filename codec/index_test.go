@@ -51,7 +51,7 @@ func TestIndexRoundTrip(t *testing.T) {
 }
 
 func TestIndexRefuses(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	if _, err := EncodeIndex(make([]Ref, 2), make([][]byte, 1)); !errors.Is(err, ErrLimit) {
 		t.Errorf("two references, one skeleton: %v", err)
 	}

@@ -73,7 +73,7 @@ func TestMarshalIsDeterministic(t *testing.T) {
 }
 
 func TestMarshalRefuses(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	type tree struct{ Children []tree }
 	deep := any(1)
 	for range maxScanDepth + 1 {
@@ -109,7 +109,7 @@ func TestMarshalRefuses(t *testing.T) {
 const maxScanDepth = 64
 
 func TestUnmarshalRefuses(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	tests := []struct {
 		name, hex string
 		want      error
@@ -157,7 +157,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 }
 
 func TestUnmarshalTakesWhatIsAllowed(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	var deep any
 	p, _ := hex.DecodeString(strings.Repeat("91", 64) + "c0")
 	if err := Unmarshal(p, &deep); err != nil {

@@ -587,7 +587,7 @@ func manyCalls(n int) map[string][]string {
 
 // Thousands of calls and results become a valid request, whatever their ids and their order.
 func TestManyCalls(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for name, messages := range manyCalls(3_000) {
 		for _, api := range provider.APIs() {
 			r, err := provider.Convert(t.Context(), contextOf(messages...), api, nil)

@@ -151,7 +151,7 @@ func lineFault(line []byte) (wrong string) {
 
 // Whatever values stand in a session file, each API takes the requests of it, and each program the files.
 func TestMutatedSessions(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	list := corpus(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		file := mutated(rt, list[rapid.IntRange(0, len(list)-1).Draw(rt, "file")])

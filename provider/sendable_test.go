@@ -50,7 +50,7 @@ func TestHalvesOfPairs(t *testing.T) {
 
 // An image that the API refuses is named in words in its place, with the reason, and is a loss.
 func TestImagesThatAreRefused(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	every := provider.APIs()
 	anthropic, gemini := every[:1], every[3:]
 	both := []provider.API{provider.Anthropic, provider.Gemini}
@@ -97,7 +97,7 @@ func TestImagesThatAreRefused(t *testing.T) {
 // Of images that fit alone, those are left out that do not fit together: the oldest over the number that a request may
 // hold, and those that are too large for a request of many.
 func TestImagesThatDoNotFitTogether(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	of := func(n int, data string) (list []string) {
 		for range n {
 			list = append(list, userOf(imageOf("image/png", data)))

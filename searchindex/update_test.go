@@ -100,7 +100,7 @@ func naive(t *testing.T, st *coppice.Store, q Query) []string {
 // Over random lives of sessions, with branches, labels, amendments and rollbacks: the index that was updated at random
 // moments is the one that is made at once, and it finds exactly what reading everything finds.
 func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestOnlyWhatIsNew(t *testing.T) {
 
 // An update that is stopped in the middle of a session keeps what it read, and the next one goes on.
 func TestStopped(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	t.Parallel()
 	st, x, fresh := store(t), index(t), index(t)
 	s := testutil.Must(st.Create("s", nil))(t)

@@ -16,7 +16,6 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 const (
@@ -141,7 +140,7 @@ func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	w := commitsUntilStopped(newSite(t, "file://"+dir))
 	rounds := 3
-	if testutil.RaceEnabled || testing.Short() {
+	if testing.Short() {
 		rounds = 1
 	}
 	for round := range rounds {

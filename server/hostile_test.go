@@ -334,7 +334,7 @@ func TestHostileValues(t *testing.T) {
 	switch {
 	case *everything:
 		step = 1
-	case testing.Short() || testutil.RaceEnabled:
+	case testing.Short():
 		step = 29
 	}
 	for n, op := range d.operations {

@@ -11,7 +11,7 @@ import (
 // Every line of real session files: read as encoding/json reads it, and
 // its row taken by a skeleton.
 func TestRealFiles(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, name := range testutil.RealFiles() {
 		t.Run(name, func(t *testing.T) {
 			var rows []codec.Row

@@ -67,7 +67,7 @@ func buildLarge(t testing.TB, skeletons [][]byte, head string) *Tree {
 // A chain of a million entries, one of a million structure entries, and a million children of one entry:
 // no recursion, nothing quadratic.
 func TestSizeTree(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	shapes := []struct {
 		name, typ string
 		n         int

@@ -99,10 +99,8 @@ func TestResolveParentsEnds(t *testing.T) {
 // TestResolveParentsIsLinear resolves a chain, a star and one great cycle of 2^20 lines each. A walk that is quadratic
 // takes 2^39 steps, and does not end before the time limit of the test binary.
 func TestResolveParentsIsLinear(t *testing.T) {
-	testutil.SkipSizes(t)
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	testutil.SkipLong(t)
+	testutil.SkipLong(t)
 	const n = 1 << 20
 	lines := make([]Line, n)
 	for i := range lines {

@@ -120,7 +120,7 @@ func saved(w *WorkingContext, p Profile, bound int) *WorkingContext {
 // TestWindowEqualsBuildContext: entry by entry, saved and restored at random, rewound at random, an
 // unbounded window shows what the whole path shows.
 func TestWindowEqualsBuildContext(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProfile(t)
 		path := drawPath(t, rapid.IntRange(1, 30).Draw(t, "n"))
@@ -177,7 +177,7 @@ func checkBytes(t interface{ Fatalf(string, ...any) }, w *WorkingContext) {
 // TestBoundedWindow: whatever the bound cuts, groups stay whole, summaries stay, the newest part stays, and
 // the window says what is missing.
 func TestBoundedWindow(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom([]Profile{Coppice, Pi, Operator}).Draw(t, "profile")
 		bound := rapid.IntRange(300, 4000).Draw(t, "bound")
@@ -254,7 +254,7 @@ func checkCut(t *rapid.T, full, cut Context, w *WorkingContext) {
 // TestWindowStaysInItsBound pushes a long ordinary conversation: never over the bound, never under half of
 // it once full, cut at a user's turn.
 func TestWindowStaysInItsBound(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const bound = 64 << 10
 	path := longPath(4000)
 	w := NewWorkingContext(Coppice, bound)

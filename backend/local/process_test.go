@@ -15,7 +15,6 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
-	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // childEnv makes the test binary one of the processes below: "mode dir id n".
@@ -218,7 +217,7 @@ func TestProcessesIfAbsent(t *testing.T) {
 func TestKilledInMidAppend(t *testing.T) {
 	t.Parallel()
 	kills := 50
-	if testutil.RaceEnabled {
+	if testing.Short() {
 		kills = 14 // each number of lines twice; a process with the race detector takes 100 ms of CPU to begin
 	}
 	b, dir := openWith(t, logKey, nil)

@@ -14,7 +14,7 @@ import (
 const root = "../.."
 
 func TestModuleKeepsTheRules(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	m, err := Load(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestModuleKeepsTheRules(t *testing.T) {
 
 // TestTableNamesFolders checks that each row of the import table, and each of its patterns, names a folder with Go files.
 func TestTableNamesFolders(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	m, err := Load(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)

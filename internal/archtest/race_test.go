@@ -18,7 +18,7 @@ import (
 // The Makefile finds the packages that start goroutines by a pattern. It matches each file in which the syntax has one:
 // a package without a match is tested without the race detector.
 func TestRaceDetectorSeesGoroutines(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const root = "../.."
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {

@@ -127,7 +127,7 @@ func compare(t *testing.T, where string, got, want any, ch chapter) {
 
 // Every document that docs/cli-json.md promises is the one that the program writes.
 func TestDocumentedJSON(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	t.Parallel()
 	store, file := t.TempDir(), example(t)
 	bad := filepath.Join(t.TempDir(), "bad.jsonl")

@@ -18,7 +18,7 @@ import (
 // The blocks of docs/first-steps.md that a shell can run are run, in their order, on a machine that has nothing but a
 // session of pi's. What the page shows as their output is what they write.
 func TestFirstSteps(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	if _, err := exec.LookPath("sh"); err != nil || runtime.GOOS == "windows" {
 		t.Skip("no shell")
 	}

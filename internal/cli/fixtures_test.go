@@ -36,7 +36,7 @@ func fixtures(t *testing.T) string {
 
 // Real sessions give the context that pi's and omp's own code give, and come back byte for byte.
 func TestRealSessions(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	t.Parallel()
 	dir, store := fixtures(t), t.TempDir()
 	for _, tt := range []struct {

@@ -142,6 +142,7 @@ func TestLostCommits(t *testing.T) {
 // A damaged log hides nothing that is intact: tree, show and log have what is before and after the damage, report it,
 // and exit with 5. So they do where the session cannot be opened.
 func TestReadsPastDamage(t *testing.T) {
+	testutil.SkipLong(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		lost int

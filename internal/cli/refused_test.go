@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // lastingLog is a store that appends and that a command leaves to the next one.
@@ -22,6 +23,7 @@ func (lastingLog) Close() error { return nil }
 // listed as damaged with its cause, and verify and repair report it. The other sessions are listed, verified and
 // repaired, and nothing is written to the one that was refused.
 func TestUnreadableSession(t *testing.T) {
+	testutil.SkipLong(t)
 	t.Parallel()
 	for n, tt := range []struct {
 		op, refused string

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	clitest.Run(t, clitest.Options{
 		Dir: "testdata/script", Update: *update, Disk: true,
 		Store: func(work string) string { return work + "/store" },

@@ -113,7 +113,7 @@ func TestSearchOverWholeTexts(t *testing.T) {
 
 // A search goes over the log once: its requests grow with the segments and not with the entries.
 func TestSearchReadsTheLogOnce(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const entries, requests = 12_000, 12
 	lines := make([]string, entries)
 	parent := "null"

@@ -17,14 +17,13 @@ import (
 	"github.com/coppice-go/coppice/backend/backendtest"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/fault"
-	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestContractWithoutFaults(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{
-		Short: testutil.RaceEnabled || testing.Short(), // what it passes on is tried at length where it is kept
+		Short: testing.Short(), // what it passes on is tried at length where it is kept
 		New:   func(*testing.T) backend.Backend { return fault.New(memory.New(), 1) },
 	})
 }
@@ -38,7 +37,7 @@ func TestAppenderContractWithoutFaults(t *testing.T) {
 		return b
 	}
 	backendtest.Run(t, backendtest.Harness{
-		Short:  testutil.RaceEnabled || testing.Short(), // what it passes on is tried at length where it is kept
+		Short:  testing.Short(), // what it passes on is tried at length where it is kept
 		New:    func(*testing.T) backend.Backend { return wrap(memory.NewAppender()) },
 		Reopen: func(_ *testing.T, b backend.Backend) backend.Backend { return wrap(under[b].Share()) },
 	})

@@ -205,7 +205,7 @@ func TestGrows(t *testing.T) {
 // Wherever a growth breaks off, what the session had is there, and the next import brings the rest; also where the
 // file's bytes are kept beside its lines, because they are others.
 func TestSizeGrowthBrokenOff(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	step := 1
 	if testing.Short() {
 		step = 5

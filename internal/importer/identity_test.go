@@ -68,7 +68,7 @@ func piFile(i int) (id string, text []byte) {
 
 // Files with the size and time of their import are not read, and cost at most two reads of the store each.
 func TestKnownFiles(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const files = 1000
 	then := time.Unix(1_700_000_000, 5)
 	for name, b := range map[string]backend.Backend{"append": memory.NewAppender(), "replace": memory.New()} {
@@ -179,6 +179,7 @@ func TestTouchedFiles(t *testing.T) {
 // Of a file that was touched or has grown the beginning and the end of what was imported are compared; verify
 // compares all of it.
 func TestEditedFiles(t *testing.T) {
+	testutil.SkipLong(t)
 	ends := lineEnds(session.JSONL())
 	less := session.JSONL()[:ends[len(ends)-9]]
 	middle := bytes.Clone(less)
@@ -222,7 +223,7 @@ func checkpointMiddle(p []byte) int {
 // An import that is cancelled or fails in the middle leaves no tombstone: the next one completes the session under the
 // file's own id.
 func TestImportThatIsBrokenOff(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, format := range []interop.Format{interop.Pi, interop.ClaudeCode} {
 		raw := benchFile(format, 9<<20)
 		whole := storeOn(t, memory.NewAppender())
@@ -319,6 +320,7 @@ func TestAgentsOfOtherSessions(t *testing.T) {
 // Two files with one id that differ in the middle are two sessions also where both grow: no import deletes the session
 // of the other one.
 func TestGrowthOfTwoFilesWithOneID(t *testing.T) {
+	testutil.SkipLong(t)
 	ends := lineEnds(session.JSONL())
 	a := session.JSONL()[:ends[len(ends)-9]]
 	b := bytes.Clone(session.JSONL())

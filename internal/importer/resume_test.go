@@ -299,7 +299,7 @@ func fresh(t *testing.T, f *grownDir) shown {
 
 // What is added to a large file costs a bounded part of it, and makes the session that the whole file makes.
 func TestSizeEndOfAGrownFile(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const most = 4<<10 + 4*64<<10 // bytes: the beginning, the end for its hash and the next one, what is read again
 	for _, format := range endFormats {
 		t.Run(string(format), func(t *testing.T) {
@@ -355,7 +355,7 @@ func (s seekable) Read(p []byte) (int, error) {
 
 // What of a file that grew is settled is found out from its end alone.
 func TestSizeSettledByTheEnd(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, format := range endFormats {
 		t.Run(string(format), func(t *testing.T) {
 			t.Parallel()
@@ -390,7 +390,7 @@ func TestSizeSettledByTheEnd(t *testing.T) {
 
 // A file that is imported in pieces, wherever it was cut, is the session of one import.
 func TestSizePiecesOfAFile(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	all := files(t)
 	for _, format := range endFormats {
 		f := newGrownFile(format)

@@ -126,7 +126,7 @@ func reloaded(ctx context.Context, j *Journal) *Journal {
 // Three writers on one session, over a store that drops, loses, delays and repeats: what is acknowledged
 // is in the history once, what failed is not (I1, I2).
 func TestChaos(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	seeds := 100
 	if testing.Short() {
 		seeds = 24 // of each kind
@@ -216,7 +216,7 @@ func chaos(t *testing.T, kind string, seed uint64) {
 // Power is lost at a random stage of a random write, after syncs that failed now and then, and twice more
 // during what follows: the session opens again, with all that was acknowledged, and takes commits (I13).
 func TestPowerLoss(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	seeds := 200
 	if testing.Short() {
 		seeds = 60

@@ -125,7 +125,7 @@ func (v *life) read(j *Journal) {
 // Every call that a whole life makes fails once, in every way: nothing acknowledged is lost, nothing that
 // was reported as failed is there (I1, I2), and the session opens.
 func TestEveryCallFails(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	step := 1
 	if testing.Short() {
 		step = 11

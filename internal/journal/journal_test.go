@@ -212,7 +212,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 // Every segment that the thresholds make is read back, and every state can be restored.
 func TestManyCommitsAcrossSegments(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	backends(t, func(t *testing.T, b backend.Backend) {
 		w := newWorld(t, b)
 		w.inline = true

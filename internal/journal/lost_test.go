@@ -44,7 +44,7 @@ func throttled() (backend.Info, error) {
 
 // What became of a PUT whose answer was lost is found out, whatever happened to it and since.
 func TestLostAnswers(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	type answer = func(ctx context.Context, put func() (backend.Info, error)) (backend.Info, error)
 	lost := func(_ context.Context, put func() (backend.Info, error)) (backend.Info, error) {
 		_, _ = put()

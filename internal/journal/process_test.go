@@ -138,7 +138,7 @@ func onDisk(t *testing.T, dir string) map[string]int {
 
 // Processes die by SIGKILL at any moment: every reopen succeeds, and no acknowledged entry is lost.
 func TestKill9(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	n := killed
 	if testing.Short() {
 		n = 20

@@ -51,7 +51,7 @@ func (w *world) keys(folder string) []string {
 // A writer dies after any byte of its append: what was acknowledged before stays, whole commits of the
 // append count, the rest is moved aside and kept, and the session goes on.
 func TestTornTailAtEveryByte(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	build := func(t *testing.T) (w *world, key string, before int) {
 		w = newWorld(t, memory.NewAppender())
 		j := w.create("s1")
@@ -158,7 +158,7 @@ func TestDamageInTheMiddleStopsWriting(t *testing.T) {
 // A bit of the last commit line of a closed session is flipped, in its checksum, near its end, or anywhere else: the
 // checkpoint says that it was acknowledged, so it is damage and no torn tail. Writing stops, and nothing is cut off.
 func TestDamagedLastCommitIsNotTorn(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	build := func() (w *world, key string, p []byte) {
 		w = newWorld(t, memory.NewAppender())
 		j := w.create("s1")
@@ -306,7 +306,7 @@ func TestCreateDoesNotTakeOver(t *testing.T) {
 // A kept turn is two commits in one append. Torn anywhere, the session stands where the winner left it, and
 // the turn is there whole or not at all.
 func TestTornKeepBoth(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	build := func(t *testing.T) (w *world, key string, before int) {
 		w = newWorld(t, memory.NewAppender())
 		w.turn(w.create("s1"), "a", `1`)
@@ -321,7 +321,7 @@ func TestTornKeepBoth(t *testing.T) {
 	whole := w.object(key)
 	kept := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1 // where the line back begins
 	step := 1
-	if testutil.RaceEnabled {
+	if testing.Short() {
 		step = 7
 	}
 	for cut := before; cut <= len(whole); cut += step {

@@ -151,7 +151,7 @@ func agreeListed(t *testing.T, after string, all []*lived) {
 // its session after a move of the head is what a fresh handle reports, and List, on every kind of store:
 // preview and status are those of the line that the head is on.
 func TestInfoAfterMoves(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for name, move := range map[string]func(t *testing.T, l *lived){
 		"no move": func(*testing.T, *lived) {},
 		"switch":  func(t *testing.T, l *lived) { must(l.s.Switch(bg, l.said[3]))(t) },

@@ -175,7 +175,7 @@ const keysKept = 1024
 // is not applied and returns the receipt of then; another turn with a known key is ErrKeyReused; and a key that is not
 // known costs no read.
 func TestKeysAreRemembered(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		keyed := func(n int) coppice.Turn { return coppice.Turn{State: state{Turns: n}, Key: fmt.Sprintf("job-%d", n)} }
 		s := must(store.Create("s", &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: -1}}))(t)

@@ -68,7 +68,7 @@ func put(t *testing.T, b backend.Backend, id string, checkpointed, segment bool)
 // there, and however many checkpoints one run has. Folders are listed in another order than the names: "a-a/", "a/",
 // "a__/".
 func TestNamesComeInOrder(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	ids := []string{"a", "a-a", "a-a.a", "a_", "b"}
 	const kinds = 4 // nothing, a checkpoint, a segment, both
 	for c := range kinds * kinds * kinds * kinds * kinds {

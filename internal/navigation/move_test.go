@@ -224,7 +224,7 @@ func TestBoundedContext(t *testing.T) {
 
 // The default bound is 4 MiB of messages, of which an image is only its reference.
 func TestDefaultBound(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	shapes := map[string]string{
 		"pi":        `{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"%s"}]}`,
 		"anthropic": `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%s"}}]}`,

@@ -88,7 +88,7 @@ func TestStatesCost(t *testing.T) {
 
 // The patches of consecutive changes lead from each state to the next; those of a Watch cost no read of their own.
 func TestStatePatch(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		store := newStore(t, memory.New(), nil)
 		s := create(t, store, rapid.StringMatching(`s[a-z]{12}`).Draw(rt, "id"), nil)

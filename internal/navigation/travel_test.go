@@ -154,7 +154,7 @@ func TestRollback(t *testing.T) {
 
 // Any commit's state comes back exactly, whatever was edited between.
 func TestEveryStateIsRestored(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
 		big := map[string]any{"pad": strings.Repeat("x", 5000), "": nil}

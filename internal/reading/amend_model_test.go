@@ -51,7 +51,7 @@ func (m *amendModel) committed(r coppice.Receipt) {
 // TestAmendModel appends, amends, hides, branches and reopens at random, and holds context and path of every commit
 // against a model.
 func TestAmendModel(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for name, b := range map[string]func() backend.Backend{
 		"replace": func() backend.Backend { return memory.New() },
 		"append":  func() backend.Backend { return memory.NewAppender() },

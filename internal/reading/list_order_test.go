@@ -43,7 +43,7 @@ func TestListDeletesWhatItYields(t *testing.T) {
 func TestListIsCompleteWhileOthersWrite(t *testing.T) {
 	for _, kind := range []string{"replace", "append"} {
 		t.Run(kind, func(t *testing.T) {
-			testutil.SkipSizes(t)
+			testutil.SkipLong(t)
 			rapid.Check(t, func(r *rapid.T) {
 				store := newStore(t, backends[kind](t), nil)
 				w := &listWriter{t: t, store: store, alive: map[string]bool{}}

@@ -163,7 +163,7 @@ func (m *pageModel) drawPage(t *rapid.T) coppice.Page {
 // Every page of every session is that of an obvious model: all orders, starts, ends and limits, on a session with an
 // import, branches, hidden and pending entries, and as another handle reads it.
 func TestPageAgainstModel(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, name := range []string{"append", "replace"} {
 		t.Run(name, func(t *testing.T) {
 			open := backends[name]

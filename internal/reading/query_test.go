@@ -109,7 +109,7 @@ func TestQuery(t *testing.T) {
 
 // Pages join to what one query yields, whatever is appended between them, and no entry comes twice.
 func TestQueryPages(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b := backend.Backend(memory.New())
 		if rapid.Bool().Draw(rt, "append") {
@@ -204,7 +204,7 @@ func TestQueryOverADamagedSession(t *testing.T) {
 // Entries of other types are skipped by their columns: their segments are not read. A page does not open more sessions
 // than it needs and twice as many again.
 func TestQueryReadsWhatMayMatch(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	b := memory.NewAppender()
 	counted := &sessiontest.Counting{Backend: b}
 	st := newStore(t, b, nil)

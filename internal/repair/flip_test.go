@@ -14,7 +14,7 @@ import (
 // commit line or between them, the lines come back as they were, and the damaged bytes are not touched. Of two bits
 // beside each other nothing is made up.
 func TestMendEveryBit(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	pre := checkpoint.Prelude{
 		ID: "p", Time: at, Session: "s", First: 9, FirstSeq: 5, Epoch: 2, Key: 77, PrevName: fmt.Sprintf("%020d-%020d-%016x", 0, 1, 0), PrevBytes: 100,

@@ -25,14 +25,8 @@ import (
 
 // The same with so many segments that references fold: index objects are damaged too.
 func TestRepairFolded(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	turns, cases := 140, 4 // two index objects
-	if testutil.RaceEnabled {
-		turns = 80 // one: every check of a session reads each of its segments
-	}
-	if testing.Short() {
-		cases = 1
-	}
 	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {
 			w := proof.NewWorld(t, proof.StoreOf(kind))
@@ -62,7 +56,7 @@ func TestRepairFolded(t *testing.T) {
 
 // A repair that fails at any of its requests can be run again; a session that it did not get to is no worse.
 func TestRepairInterrupted(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {
 			w := proof.NewWorld(t, proof.StoreOf(kind))

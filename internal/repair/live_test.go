@@ -18,7 +18,7 @@ import (
 // A writer that is alive commits just before any one call of a repair. What it is told was stored is there afterwards:
 // the repair finds it, or stops and is run again, or the writer is refused.
 func TestRepairBesideALiveWriter(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	step := 1
 	if testing.Short() {
 		step = 5

@@ -17,7 +17,7 @@ import (
 // What is imported is as old as its file says: a list of old sessions is no list of new ones. What comes
 // afterwards is new.
 func TestImportKeepsItsDates(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const stamp = "2006-01-02T15:04:05.000Z"
 	begun := time.Date(2024, 3, 1, 10, 0, 0, 0, time.UTC)
 	file := func(bulk int, times ...time.Time) []byte {

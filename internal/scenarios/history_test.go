@@ -54,7 +54,7 @@ func TestHistoryIsNeverChanged(t *testing.T) {
 // States of branches do not leak into one another, however the writer goes to and fro, and each commit has
 // a new id, a move back in time too.
 func TestStatesOfBranchesDoNotLeak(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
 		say(t, s, "u0")

@@ -138,7 +138,7 @@ func TestAutomaticNamesGiveWay(t *testing.T) {
 
 // Rollbacks without end: the table of names stays within its limit, and so does the checkpoint.
 func TestRollbacksWithoutEnd(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	b := memory.NewAppender()
 	st := newStore(t, b, nil)
 	s := must(st.Create("s", nil))(t)

@@ -69,7 +69,7 @@ func nestings() []nesting {
 // What a commit acknowledged can be read, however deep the JSON in it is; what is too deep is refused before anything
 // is stored, and the handle works on. The bound is that of a line, less the levels around the value.
 func TestNesting(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, n := range nestings() {
 		t.Run(n.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, store *coppice.Store) {

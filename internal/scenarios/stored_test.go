@@ -24,7 +24,7 @@ import (
 
 // 17: what the hook takes out stands in no object, compressed or not, by whichever call it came.
 func TestRedactionReachesNoObject(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const secret = "sk-live-0123456789abcdef"
 	redact := func(_ context.Context, d *transcript.Draft) error {
 		d.Body = json.RawMessage(strings.ReplaceAll(string(d.Body), secret, "[redacted]"))
@@ -113,7 +113,7 @@ func TestUnchangedStateIsNotWrittenAgain(t *testing.T) {
 
 // Bytes put for a turn do not grow with the history, on a store that replaces objects either.
 func TestBytesPutDoNotGrow(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	store := newStore(t, memory.New(), nil)
 	inline(store)
 	s := create(t, store, "s", &coppice.SessionOptions{ContextBytes: 4 << 10})

@@ -10,7 +10,7 @@ import (
 // the same: lines are cut, doubled and moved, their parts exchanged, bytes changed.
 func Mutations(t *testing.T, check func(t *testing.T, text string)) {
 	t.Helper()
-	SkipSizes(t)
+	SkipLong(t)
 	var lines, tokens []string
 	between := func(r rune) bool { return strings.ContainsRune("{}[],:\n", r) }
 	for _, p := range Samples(t) {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestContract(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{
-		Short: testutil.RaceEnabled || testing.Short(), // what it passes on is tried at length where it is kept
+		Short: testing.Short(), // what it passes on is tried at length where it is kept
 		New: func(*testing.T) backend.Backend {
 			b := trace.New(memory.New())
 			b.Record(100)
@@ -41,7 +41,7 @@ func TestAppenderContract(t *testing.T) {
 		return b
 	}
 	backendtest.Run(t, backendtest.Harness{
-		Short:  testutil.RaceEnabled || testing.Short(), // what it passes on is tried at length where it is kept
+		Short:  testing.Short(), // what it passes on is tried at length where it is kept
 		New:    func(*testing.T) backend.Backend { return wrap(memory.NewAppender()) },
 		Reopen: func(_ *testing.T, b backend.Backend) backend.Backend { return wrap(under[b].Share()) },
 	})

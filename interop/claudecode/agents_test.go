@@ -131,7 +131,7 @@ func (c counted) Close() error { return nil }
 // TestManyStrangers: so many names and no more are looked at, and of what is another session's only the
 // beginning.
 func TestManyStrangers(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const names = maxListedFiles + 500
 	opened, read := 0, int64(0)
 	src := source("11.jsonl", map[string]string{"11.jsonl": file(node{id: "u1", typ: "user"})})

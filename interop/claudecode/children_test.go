@@ -105,7 +105,7 @@ func TestSubagentFiles(t *testing.T) {
 
 // TestManySidechains: children are read in few passes, and need not be held all at once.
 func TestManySidechains(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	n := size()
 	var b bytes.Buffer
 	b.WriteString(file(node{id: "u1", typ: "user"}))

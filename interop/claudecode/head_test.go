@@ -36,7 +36,7 @@ func named(t testing.TB, text string) string {
 // TestAppendHead: behind the file of a session that stands elsewhere two lines lead there, one for Claude Code and one
 // for whoever goes by the last line; where it stands at the end nothing does.
 func TestAppendHead(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		text := strings.Join(generate(rt).lines, "\n") + "\n"
 		s, _ := read(t, text)

@@ -63,10 +63,8 @@ func size() int {
 
 // TestSizeLines: what a file holds of lines costs time in proportion, and some 200 bytes of memory each.
 func TestSizeLines(t *testing.T) {
-	testutil.SkipSizes(t)
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	testutil.SkipLong(t)
+	testutil.SkipLong(t)
 	n := size()
 	id := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i) }
 	line := func(i int, typ, parent, content string) string {
@@ -134,7 +132,7 @@ func BenchmarkReaderMemory(b *testing.B) {
 
 // TestSizeLongLine: of a line without end only the beginning is held; it gives a stub, and hides nothing.
 func TestSizeLongLine(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const blocks = 200
 	block := strings.Repeat("y", 1<<20)
 	u, a := node{id: "u1", typ: "user"}.line(), node{id: "a1", parent: "u1", typ: "assistant"}.line()
@@ -162,10 +160,8 @@ func TestSizeLongLine(t *testing.T) {
 
 // TestSizeLongLines: of lines of many megabytes only a few are held at a time, however many there are.
 func TestSizeLongLines(t *testing.T) {
-	testutil.SkipSizes(t)
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	testutil.SkipLong(t)
+	testutil.SkipLong(t)
 	const n, size = 12, 24 << 20
 	pixels := strings.Repeat("A", size)
 	src := interop.Source{Name: "s", Open: func() (io.ReadCloser, error) {
@@ -193,7 +189,7 @@ func TestSizeLongLines(t *testing.T) {
 
 // TestSizeEntry: an entry over the bound becomes a stub that keeps who spoke; images do not count.
 func TestSizeEntry(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	long := strings.Repeat("z", 5<<20)
 	s, r := read(t, file(
 		node{id: "u1", typ: "user", content: `[{"type":"text","text":"hi"},{"type":"text","text":"` + long + `"}]`},

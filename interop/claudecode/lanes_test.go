@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
@@ -58,7 +57,7 @@ func longFile(pairs int) string {
 // header, half-way, at the end, or at an error in either reading; and nobody reads a file that was closed.
 func TestNothingIsLeftRunning(t *testing.T) {
 	batches := 20
-	if testutil.RaceEnabled {
+	if testing.Short() {
 		batches = 12 // more than are read ahead
 	}
 	text := longFile(batches * jsonl.BatchSize / (4 << 10))

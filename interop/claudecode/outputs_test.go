@@ -80,7 +80,7 @@ func TestOutputs(t *testing.T) {
 
 // TestSizeOutputs: what is too much is named, and the rest comes along.
 func TestSizeOutputs(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	long := strings.Repeat(mebibyte, 4)
 	many := map[string]string{}
 	for i := range 30 {
@@ -222,7 +222,7 @@ func TestResumed(t *testing.T) {
 // TestWriteLeftOut: what an export leaves out is counted: lines of sidechains, and what an import kept stubs of.
 // Behind the bytes of the original nothing of it is lost.
 func TestWriteLeftOut(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const side = `,"isSidechain":true`
 	const sides = "lines of sidechains: they are in sessions of their own"
 	const stubs = "entries that were over the limit when they were imported: a stub of each, the rest is only in the file that they came from"

@@ -110,7 +110,7 @@ func generate(t *rapid.T) *world {
 // TestSameConversation: every branch of a conversation comes out of its file as it went in, whatever its
 // message's pieces, its results and the lines between hang on; and all of it is one tree.
 func TestSameConversation(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := generate(rt)
 		text := strings.Join(w.lines, "\n") + "\n"
@@ -157,7 +157,7 @@ func drafts(s *session) iter.Seq2[transcript.Draft, error] {
 // TestWriteAgain: what was read and is written for Claude Code is read as the same conversation, without
 // losses; and so is what goes on from it.
 func TestWriteAgain(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := generate(rt)
 		text := strings.Join(w.lines, "\n") + "\n"

@@ -348,7 +348,7 @@ func TestDamage(t *testing.T) {
 
 // TestWrongTypes: no field of a wrong type hides a line, or makes one that cannot be stored.
 func TestWrongTypes(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	values := []string{"null", "true", "0", "-1e999", `""`, `"x"`, "[]", `[1,"a",null,{}]`, "{}", `{"a":{}}`}
 	u := node{id: "u1", typ: "user", content: result("c1"), extra: `,"toolUseResult":{"agentId":"a"},"isMeta":false,"isCompactSummary":false,"logicalParentUuid":null`}.line()
 	a := node{id: "a1", parent: "u1", typ: "assistant", content: call("c1"), extra: `,"isApiErrorMessage":false`}.line()

@@ -173,7 +173,7 @@ func saidAt(t testing.TB, s *session, id string) string {
 // TestWriteShapes: calls, results and texts of every provider's messages are read back on every branch, each result
 // with its call; and the file is one that Claude Code loads. So it is of a session that was imported and went on.
 func TestWriteShapes(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		g := grove{said: map[string]string{}}
 		text, root := "", ""

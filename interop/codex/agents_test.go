@@ -59,7 +59,7 @@ func TestLetters(t *testing.T) {
 
 // TestHosted: calls that the provider answers itself are part of an answer, a picture as one that can be looked at.
 func TestHosted(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	search := `{"type":"web_search_call","id":"ws","status":"completed","action":{"type":"search","query":"q"}}`
 	picture := func(data string) string {
 		return item(`{"type":"image_generation_call","id":"ig","status":"completed","revised_prompt":"p","result":"` + data + `"}`)

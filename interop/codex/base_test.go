@@ -172,7 +172,7 @@ func TestBaseEntries(t *testing.T) {
 
 // TestBaseDamaged: what is wrong with a base is said with its name, and the file itself is read whatever it is.
 func TestBaseDamaged(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	var many strings.Builder
 	many.WriteString(metaOn(1, 0, "") + user("q1") + "1\n{}\n")
 	for i := range 30_000 {

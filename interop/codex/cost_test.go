@@ -55,7 +55,7 @@ func spentOn(t interface{ Fatalf(string, ...any) }, s session) (answers, beside 
 
 // TestCosts: wherever a count stands, the answer that it is of has it, and what is no answer's is not lost.
 func TestCosts(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	thought := item(`{"type":"reasoning","summary":[{"text":"t"}]}`)
 	call, out := calls("c"), output("c", "o")
 	large := event(`{"type":"task_started","x":"` + strings.Repeat("-", 2<<20) + `"}`)
@@ -123,7 +123,7 @@ func TestCostsOfBase(t *testing.T) {
 // TestCostsProperty: wherever counts stand and whichever are missing or said again, the sum is what the last one says;
 // in a file that has each at its place, each answer has its own.
 func TestCostsProperty(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		var text strings.Builder
 		text.WriteString(meta)

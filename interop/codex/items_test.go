@@ -92,7 +92,7 @@ func TestItems(t *testing.T) {
 // TestSizeCalls: an output has the name of its call's tool however many calls there were; of calls that wait for
 // their output 65,536 are known.
 func TestSizeCalls(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	const most = 1 << 16
 	call, out := calls("@"), output("@", "o")
 	var text strings.Builder
@@ -151,7 +151,7 @@ func TestTurns(t *testing.T) {
 
 // TestEchoes: of events that say again what an item says none is left; others are kept, in bounds.
 func TestEchoes(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	agent := func(text string) string {
 		return with(event(`{"type":"agent_message","message":"@"}`), strings.ReplaceAll(text, "\n", `\n`))
 	}
@@ -226,7 +226,7 @@ func TestEchoes(t *testing.T) {
 
 // TestHeld: lines inside of an answer come behind it, up to 4 MiB of them; with more it ends there.
 func TestHeld(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	noise := event(`{"type":"task_started","x":"` + strings.Repeat("-", 1<<20) + `"}`)
 	for n, want := range map[int]string{0: "a:ab", 3: "a:ab", 4: "a:a a:b"} {
 		s := collect(t, reader(meta+said("a")+strings.Repeat(noise, n)+said("b")))

@@ -224,7 +224,7 @@ func TestNotSession(t *testing.T) {
 
 // TestWrongTypes: no field of a wrong type hides a line, or makes one that cannot be stored.
 func TestWrongTypes(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	values := []string{"null", "true", "0", "-1e999", `""`, `"x"`, "[]", `[1,"a",null,{}]`, "{}", `{"a":{}}`}
 	for _, l := range []string{
 		meta, user("q"), said("a"), calls("c"), output("c", "o"), event(tokens), wrap("turn_context", `{"model":"m","effort":"e"}`),
@@ -258,7 +258,7 @@ func TestWrongTypes(t *testing.T) {
 // TestSameConversation: generated turns with parallel calls, doubled events, rollbacks and noise come out as
 // they went in.
 func TestSameConversation(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		text, n := meta, 0
 		said0 := []string{""} // by turn: what is said up to its end
@@ -331,10 +331,8 @@ func (l *endless) Read(p []byte) (int, error) {
 
 // TestSizeHostile: long files and lines without end cost no more than is written down.
 func TestSizeHostile(t *testing.T) {
-	testutil.SkipSizes(t)
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	testutil.SkipLong(t)
+	testutil.SkipLong(t)
 	const many, long, end = 10_000, 6, 1000
 	block := strings.Repeat("y", 1<<20)
 	call := said(block[:64<<10])

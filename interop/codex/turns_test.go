@@ -160,7 +160,7 @@ func cutAt(list []step, n int) int {
 // that come while a turn is under way are in files without compactions only: where one goes that stood before them,
 // the conversation goes on with it.
 func TestTakenBackProperty(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		var text strings.Builder
 		text.WriteString(meta)

@@ -137,7 +137,7 @@ func checkContinue(t *testing.T, original string, from uint8) {
 
 // TestWriteMutations does with seeds what fuzzing does without an end.
 func TestWriteMutations(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	all := seeds(t)
 	var parts []string
 	for _, l := range all {

@@ -91,7 +91,7 @@ func renamed(words []string) []string {
 // TestWriteProperty: whatever a session holds, what Codex makes of its file is the session's context, calls have their
 // outputs, and a reader finds nothing odd, and the same context.
 func TestWriteProperty(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		s := talk{Header: begun}
 		ids := s.grow(rt, nil, rapid.IntRange(0, 40).Draw(rt, "entries"), "e")
@@ -120,7 +120,7 @@ func TestWriteProperty(t *testing.T) {
 // TestContinueProperty: whatever is added to an imported session, wherever its head stands, the file begins with the
 // original, and what Codex makes of it is the session's context.
 func TestContinueProperty(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		first := talk{Header: begun}
 		ids := first.grow(rt, nil, rapid.IntRange(1, 25).Draw(rt, "entries"), "e")

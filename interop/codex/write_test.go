@@ -259,10 +259,8 @@ func TestWriteHostile(t *testing.T) {
 
 // TestWriteBounded: of what compactions keep no more is held than the bound; over it the summary alone counts.
 func TestSizeWrite(t *testing.T) {
-	testutil.SkipSizes(t)
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	testutil.SkipLong(t)
+	testutil.SkipLong(t)
 	s := talk{Header: begun}
 	long := strings.Repeat("x", 4<<20)
 	parent := ""

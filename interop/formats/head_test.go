@@ -169,7 +169,7 @@ func places(losses interop.Losses) (n int) {
 // Wherever the session of an imported file stands, its file is opened there, with what was added and without; and a
 // head where the import put it changes nothing.
 func TestContinueAtTheHead(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	t.Parallel()
 	for name, f := range forked() {
 		for _, tt := range []struct {

@@ -74,7 +74,7 @@ func sortStrings(s []string) {
 // Whatever is of another type than it should be, in any field of any line, is read without a panic, and what
 // is written of it loads everywhere.
 func TestWrongTypes(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapidDraw{t}
 		from, to := rapid.SampledFrom(written).Draw(t, "from"), rapid.SampledFrom(written).Draw(t, "to")
@@ -156,7 +156,7 @@ func (f *fill) Read(p []byte) (int, error) {
 
 // A line of 200 MB passes through in bounded memory, and hides nothing behind it.
 func TestSizeLine(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, f := range written {
 		lines := everyType(f, false)
 		open := func() (io.ReadCloser, error) {
@@ -181,10 +181,8 @@ func TestSizeLine(t *testing.T) {
 
 // A million children of one entry, and a chain of a hundred thousand: time and memory are linear.
 func TestSizeMany(t *testing.T) {
-	testutil.SkipSizes(t)
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	testutil.SkipLong(t)
+	testutil.SkipLong(t)
 	const chain = 50_000
 	children := 150_000
 	if os.Getenv("COPPICE_PROOF") != "" {
@@ -248,7 +246,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // Depth: what nests beyond the limit is refused or cut with a word, by every reader.
 func TestDepth(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	deep := func(n int) string { return strings.Repeat(`{"a":[`, n) + strings.Repeat(`]}`, n) }
 	for _, f := range written {
 		for _, n := range []int{100, 250, 254, 255, 256, 300, 100_000} {

@@ -60,7 +60,7 @@ func TestPeerVectors(t *testing.T) {
 
 // Real sessions are told, read, and written in every format, and say the same there.
 func TestRealFiles(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, name := range []string{"before-compaction.jsonl", "large-session.jsonl", "prompt-cache-replay-session.v1.jsonl"} {
 		data := testutil.SharedFile(t, "fixtures/pi/"+name)
 		if f := Detect(data[:min(len(data), headBytes)], name); f != interop.Pi {

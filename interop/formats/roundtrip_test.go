@@ -52,7 +52,7 @@ func write(t fataler, f interop.Format, s session, head string) (string, interop
 // A file of any format can be written in any other: the target loads it, no entry is gone, and the tree and
 // what is said at its head are the same.
 func TestWriteAnyAsAny(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	check := func(t fataler, from, to interop.Format, lines []string) {
 		s := read(t, from, []byte(lf(lines...)))
 		head := s.last()
@@ -168,7 +168,7 @@ func TestContextSurvives(t *testing.T) {
 
 // The context of what operator writes is the same in its own words and in pi's, and after a way back.
 func TestOperatorThereAndBack(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	rapid.Check(t, func(t *rapid.T) {
 		s := read(t, interop.Operator, []byte(lf(genFile(interop.Operator, rapidDraw{t}, rapid.IntRange(0, 25).Draw(t, "n"))...)))
 		text, _ := write(t, interop.Operator, s, s.last())

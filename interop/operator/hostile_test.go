@@ -11,7 +11,7 @@ import (
 // An entry that would become gigabytes, for each of its messages has its place and its head, becomes a stub; so
 // does one whose names are repeated beyond the limit of an entry.
 func TestSizeEntryThatGrows(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	results := strings.Repeat(`{"type":"tool_result","id":"k"},`, 4_000)
 	for name, line := range map[string]string{
 		"a long id":   `{"type":"message","id":"` + strings.Repeat("i", 60<<10) + `","parent_id":"p","timestamp":1,"message":{"role":"tool","contents":[` + results + `0]}}`,

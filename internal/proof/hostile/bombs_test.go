@@ -13,7 +13,6 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // frame makes a zstd frame by hand: its window (a single segment where 0), the size that it declares (none
@@ -43,9 +42,6 @@ func bomb() []byte { return frame(0x38, 1<<30, 8192, 128<<10) }
 
 // bombsInStore puts bombs where a store holds compressed bytes, under checksums that are right.
 func bombsInStore(a *attack) {
-	if testutil.RaceEnabled {
-		a.Skip("it unpacks a GiB several times: make proof does, without the race detector")
-	}
 	b := memory.New()
 	st := a.store(b)
 	imported(a, st)

@@ -39,7 +39,7 @@ func TestProofLockstep(t *testing.T) {
 		return
 	}
 	rep := proof.Begin(t, "lockstep")
-	lives := proof.Pick(t, quick, 400, 20_000)
+	lives := proof.Pick(t, 60, 400, 20_000)
 	found := map[string]finding{}
 	counts := map[string]int{}
 	var mu sync.Mutex

@@ -159,7 +159,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "plain-removed-early", broken: "a plain segment goes before its sealed form is written",
-		edits: []edit{{"internal/journal/append_publish.go", "\t\tif err == nil && p != nil {\n", "\t\tif err == nil && p != nil {\n\t\t\t_ = a.b.Delete(ctx, store.SegmentOf(&refs[i]).PlainKey(a.cfg.Session))\n"}},
+		edits: []edit{{"internal/journal/append_publish.go", "\t\tif c := closed[i]; c != nil {\n", "\t\tif c := closed[i]; c != nil {\n\t\t\t_ = a.b.Delete(ctx, store.SegmentOf(&refs[i]).PlainKey(a.cfg.Session))\n"}},
 		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
 		want: "commits were acknowledged, 0 are there",
 	},

@@ -29,7 +29,7 @@ func TestProofSimulation(t *testing.T) {
 		rep.Explored(work(t, job{List: []Knobs{k}, Trace: true}, 1, bad, os.Stdout).Seeds)
 		return
 	}
-	seeds := proof.Pick(t, quick, 12_000, 5_000_000)
+	seeds := proof.Pick(t, 400, 12_000, 5_000_000)
 	sum := work(t, job{End: uint64(seeds), Step: 1, Shrink: true}, 0, bad, nil)
 	rep.Explored(sum.Seeds)
 	t.Logf("%d turns and words acknowledged, %d in doubt for ever, %d events", sum.Acked, sum.Doubt, sum.Events)
@@ -52,7 +52,7 @@ func (r *result) flags() string {
 // A seed is the same whenever it is played, to the last event: in one process, and in another one.
 func TestDeterminism(t *testing.T) {
 	bad := func(r result) { t.Errorf("seed %d: %s", r.Seed, r.Bad[0]) }
-	seeds := uint64(proof.Pick(t, quick/8, 1000, 20_000))
+	seeds := uint64(proof.Pick(t, 50, 1000, 20_000))
 	one := work(t, job{End: seeds, Step: 1, Twice: true}, 1, bad, nil)
 	two := work(t, job{End: seeds, Step: 1}, 2, bad, nil)
 	if one.Hash != two.Hash || one.Seeds != two.Seeds {

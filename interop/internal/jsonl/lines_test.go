@@ -50,7 +50,7 @@ func TestLines(t *testing.T) {
 
 // most is n where there is time for it.
 func most(n int) int {
-	if testutil.RaceEnabled {
+	if testing.Short() {
 		return n / 2
 	}
 	return n
@@ -70,7 +70,7 @@ func (xs) Read(p []byte) (int, error) { return copy(p, block), nil }
 // TestSizeLine: up to MaxLine a line is there whole; of a longer one the beginning, and the line behind it is
 // found.
 func TestSizeLine(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	for _, c := range []struct {
 		size, held int64
 	}{{MaxLine, MaxLine}, {MaxLine + 1, Prefix}, {3 * MaxLine, Prefix}} {

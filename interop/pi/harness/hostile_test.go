@@ -140,10 +140,8 @@ func TestDepth(t *testing.T) {
 
 // Very many of anything, or very long, take time in proportion and memory within bounds.
 func TestSizeMany(t *testing.T) {
-	testutil.SkipSizes(t)
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	testutil.SkipLong(t)
+	testutil.SkipLong(t)
 	const n, some = 1 << 20, 1 << 18
 	entry := func(i int) string {
 		return fmt.Sprintf(`{"kind":"entry","id":"%x","parentId":null,"type":"custom","customType":"x","seq":%d,"timestamp":1}`, i, i)

@@ -201,7 +201,7 @@ func (s session) ordinal(over string, at int64) int64 {
 
 // An entry of a transaction that could not be held does not cut the lane off.
 func TestSizeLostTransaction(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	long := strings.Replace(say("b", "a", 3), `"b","timestamp":1}`, `"`+strings.Repeat("x", 65<<20)+`","timestamp":1}`, 1)
 	s := read(t, lf(headerOf(false), say("a", "", 1), long, say("c", "b", 5), say("d", "c", 7)))
 	if got := says(s.context()); !cmp.Equal(got, []string{"user: a", "user: c", "user: d"}) {

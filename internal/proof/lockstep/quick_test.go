@@ -1,6 +1,0 @@
-//go:build !race
-
-package lockstep
-
-// quick is how many lives every `go test` lives.
-const quick = 60

@@ -1,6 +1,0 @@
-//go:build !race
-
-package testutil
-
-// RaceEnabled says whether the race detector watches.
-const RaceEnabled = false
