@@ -15,7 +15,7 @@ import (
 
 // What a move reads is the window at the place where it goes, however long the path to that place is.
 func TestMovesReadTheWindow(t *testing.T) {
-	testutil.SkipSizes(t)
+	testutil.SkipLong(t)
 	costs := map[int]backend.IO{}
 	for _, n := range []int{4_500, 9_000} {
 		store := newStore(t, backends["local"](t), nil)
