@@ -26,10 +26,13 @@ import (
 // Limit, and reads the sessions of the page. ByCreated costs two listings and reads every session, then those of the
 // page once more; it keeps a name and a time of each. Deleted sessions are read too.
 //
-// On a store that appends a listing of the segments of every session is added, about one request for each MiB of its
-// log (ByID and ByCreated: of the sessions of the page); and for each session that is looked at and whose log has more
-// than its checkpoint, at most three reads: the checkpoint, at most 8 MiB, and twice the end of the log, as Open reads
-// it, which is usually below 512 KiB. Those are sessions that a handle has written since its last checkpoint, or that
+// A store that appends remembers what it found out: a session that has not changed since costs two looks (size and time
+// of its checkpoint and of its newest segment), and no read. Options.ListCache keeps that for the next program.
+//
+// There a listing of the segments of every other session is added, about one request for each MiB of its log (ByID and
+// ByCreated: of the sessions of the page); and for each session that is looked at and whose log has more than its
+// checkpoint, at most three reads: the checkpoint, at most 8 MiB, and twice the end of the log, as Open reads it, which
+// is usually below 512 KiB. Those are sessions that a handle has written since its last checkpoint, or that
 // one left behind in a crash, and those whose checkpoint an earlier release wrote.
 //
 // A session is there as long as its checkpoint or a segment is. One without a checkpoint costs one listing more, and on
@@ -51,7 +54,7 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Su
 		rebuilt := func(ctx context.Context, id string) (checkpoint.Summary, error) {
 			return s.rebuilt(ctx, id, o.Docs)
 		}
-		for sum, err := range listing.Sessions(ctx, s.b, listing.Options(o), s.cfg.Now(), rebuilt) {
+		for sum, err := range s.lists.Sessions(ctx, s.b, listing.Options(o), s.cfg.Now(), rebuilt) {
 			if !yield(readableInfo(sum), fail("list", "", err)) {
 				return
 			}

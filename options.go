@@ -28,6 +28,10 @@ type Options struct {
 	// draft without Raw is a line that no second reading makes again. nil = Repair does without the imported file.
 	Reread func(open func() (io.ReadCloser, error)) iter.Seq2[transcript.Draft, error]
 
+	// ListCache is a file in which List keeps what it found out about the sessions of a store on a disk, titles among
+	// it, for the next program. It is outside of the store, written by Close, and may be lost. "" = in memory alone.
+	ListCache string
+
 	// SingleWriter lets sessions be kept on a store that does not honour conditional writes, where others
 	// get backend.ErrNoCAS. The caller answers for it that no two writers ever have one session: nothing
 	// notices a second one, and what it overwrites is lost. Their checkpoints carry no proof, so the caller that

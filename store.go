@@ -20,6 +20,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/listing"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/seam"
 	"github.com/coppice-go/coppice/internal/trace"
@@ -35,6 +36,7 @@ type Store struct {
 
 	watched watchers // handles on which Watch is running
 	streams streams  // partial output, shared by the handles of a session
+	lists   listing.Cache
 
 	mu     sync.Mutex
 	open   map[*Session]struct{}
@@ -61,10 +63,10 @@ func Open(ctx context.Context, url string, o *Options) (*Store, error) {
 // New returns a store on b, which the caller closes: one client can serve many tenants (backend.WithPrefix).
 func New(b backend.Backend, o *Options) (*Store, error) {
 	s := &Store{b: b, open: map[*Session]struct{}{}}
-	s.watched.by, s.streams.by = map[string]map[*Session]int{}, map[string]*stream{}
 	if o != nil {
-		s.o = *o
+		s.o, s.lists.File = *o, o.ListCache
 	}
+	s.watched.by, s.streams.by = map[string]map[*Session]int{}, map[string]*stream{}
 	switch {
 	case b == nil:
 		return nil, fail("new", "", errors.New("no backend"))
@@ -324,6 +326,8 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return fail("delete", id, err)
 	}
+
+	defer s.lists.Clear()
 	return fail("delete", id, journal.Delete(ctx, h.cfg))
 }
 
@@ -336,6 +340,8 @@ func (s *Store) DeleteAt(ctx context.Context, id, commit string) error {
 	if err != nil {
 		return fail("delete", id, err)
 	}
+
+	defer s.lists.Clear()
 	return fail("delete", id, journal.DeleteAt(ctx, h.cfg, commit))
 }
 
@@ -356,6 +362,7 @@ func (s *Store) Close() error {
 	for _, h := range open {
 		errs = append(errs, h.Close())
 	}
+	s.lists.Close()
 	if s.owned {
 		errs = append(errs, fail("close", "", s.b.Close()))
 	}

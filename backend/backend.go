@@ -96,4 +96,5 @@ type ListOptions struct {
 	After     string // only keys, or common prefixes, strictly greater; "" = from the start
 	Delimiter string // "" or "/": roll up what follows the first delimiter after Prefix
 	Limit     int    // at most so many results; 0 = all
+	Loose     bool   // a common prefix may be one that no key starts with any more, where that is cheaper
 }

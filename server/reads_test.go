@@ -473,12 +473,12 @@ func TestListEndsWithAnError(t *testing.T) {
 	dir := t.TempDir()
 	s := newSite(t, "file://"+dir)
 	s.create("s")
-	for i := range 70 { // of which the checkpoint has 64
+	for i := range 300 { // of which the checkpoint has 256
 		s.do("POST", commits, hello(fmt.Sprint(i)), "If-Match: *").want(t, 200)
 	}
 	hurt(t, dir, "s", `"content":"2"`)
 	d := readDescription(t)
-	r := s.do("GET", commits+"?limit=100", "")
+	r := s.do("GET", commits+"?limit=500", "")
 	doc := r.want(t, 200)
 	if problem, ok := doc["error"].(map[string]any); !ok || problem["code"] != "corrupt" || len(doc["commits"].([]any)) < 60 {
 		t.Fatalf("%.300s", r.body)
@@ -524,7 +524,7 @@ func TestUsageOfDamaged(t *testing.T) {
 	s := newSite(t, "file://"+dir)
 	for _, id := range []string{"a", "hurt", "z"} {
 		s.create(id)
-		for i := range 70 {
+		for i := range 300 {
 			s.do("POST", "/v1/sessions/"+id+"/commits", hello(fmt.Sprint(i)), "If-Match: *").want(t, 200)
 		}
 	}
@@ -543,7 +543,7 @@ func TestUsageOfDamaged(t *testing.T) {
 		t.Fatalf("%s", r.body)
 	}
 	for _, u := range doc.Sessions {
-		if bad := u.Session == "hurt"; u.Damaged != bad || bad == (u.Entries == 70) {
+		if bad := u.Session == "hurt"; u.Damaged != bad || bad == (u.Entries == 300) {
 			t.Errorf("%+v", u)
 		}
 	}

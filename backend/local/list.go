@@ -36,6 +36,12 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[bac
 			return
 		}
 		b.leave()
+		if found, err := w.exact(); found || err != nil {
+			if err != nil {
+				yield(backend.Info{}, err)
+			}
+			return
+		}
 		dir := ""
 		if i := strings.LastIndexByte(o.Prefix, '/'); i >= 0 {
 			dir = o.Prefix[:i]
@@ -48,6 +54,16 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[bac
 			yield(backend.Info{}, err)
 		}
 	}
+}
+
+// exact answers a listing for the first key with a prefix that is a key itself: it comes before all others, and costs
+// one look.
+func (w *walk) exact() (found bool, err error) {
+	if w.o.Limit != 1 || w.o.After != "" || backend.ValidKey(w.o.Prefix) != nil {
+		return false, nil
+	}
+	err = w.object(w.o.Prefix)
+	return w.n > 0, err
 }
 
 // walk is one listing. It holds the backend open only while it reads, never while it yields, so that
@@ -162,6 +178,10 @@ func (w *walk) object(key string) error {
 // enough. One that cannot be read may hold some, and does not end the listing: reading it reports why.
 func (w *walk) common(prefix string) error {
 	if prefix <= w.o.After {
+		return nil
+	}
+	if w.o.Loose {
+		w.give(backend.Info{Key: prefix, Prefix: true})
 		return nil
 	}
 	found := false

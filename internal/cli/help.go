@@ -24,12 +24,12 @@ func (c *cli) helpCommand(root *cobra.Command) *cobra.Command {
 const environmentHelp = `Variables of coppice:
   COPPICE_STORE     the store, a folder or URL; --store comes first
   COPPICE_STATE     folder of trash, pins and the session of each terminal
-  COPPICE_HISTORY   file of the search index; "off" keeps it in memory
+  COPPICE_HISTORY   file of the search index; "off" keeps it, and what lists remember, in memory
 
 Variables of the system:
   XDG_DATA_HOME     the store is its folder coppice; default ~/.local/share
   XDG_STATE_HOME    trash, pins and terminals are in its folder coppice; default ~/.local/state
-  XDG_CACHE_HOME    search indexes are in its folder coppice; default ~/.cache
+  XDG_CACHE_HOME    search indexes and what lists remember are in its folder coppice; default ~/.cache
   PAGER, LESS       the program that shows long output at a terminal, and its options
   NO_COLOR          without colours, as with TERM=dumb
   COLUMNS           the width of tables that no terminal shows

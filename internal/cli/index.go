@@ -28,8 +28,23 @@ func (c *cli) indexFile(store string) string {
 	if cache == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(localPath(store))) // an address may hold what others must not read
-	return filepath.Join(cache, "coppice", "history-"+hex.EncodeToString(sum[:8])+".db")
+	return filepath.Join(cache, "coppice", "history-"+hashed(store)+".db")
+}
+
+// hashed returns a name for what is kept of a store: its address may hold what others must not read.
+func hashed(store string) string {
+	sum := sha256.Sum256([]byte(localPath(store)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// listFile returns the path of the file by which a store on a disk is listed; "" = none, as for COPPICE_HISTORY=off.
+func (c *cli) listFile(store string) string {
+	cache := c.cacheDir()
+	remote := strings.Contains(localPath(store), "://") || strings.HasPrefix(store, "mem:")
+	if cache == "" || remote || c.getenv("COPPICE_HISTORY") == "off" {
+		return ""
+	}
+	return filepath.Join(cache, "coppice", "list-"+hashed(store))
 }
 
 // erase takes a deleted session out of the index, if there is one.

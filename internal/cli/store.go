@@ -217,7 +217,9 @@ func (c *cli) openStore(ctx context.Context) (*countedStore, error) {
 		return nil, err
 	}
 	st := &countedStore{url: url, b: trace.New(b)}
-	o := &coppice.Options{SingleWriter: c.singleWriter, Now: c.now, Reread: formats.Reread}
+	o := &coppice.Options{
+		SingleWriter: c.singleWriter, Now: c.now, Reread: formats.Reread, ListCache: c.listFile(url),
+	}
 	if st.Store, err = coppice.New(st.b, o); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}

@@ -283,6 +283,11 @@ func (a *appendStrategy) create(ctx context.Context, req *request) (*state.State
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, notApplied("create", a.cfg.Session, err)
 	}
+	if next.Since > 0 {
+		if err := a.renewTombstone(ctx); err != nil {
+			return nil, err
+		}
+	}
 	err = a.store.Create(ctx, first.PlainKey(a.cfg.Session), req.bytes)
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -327,6 +332,20 @@ func (a *appendStrategy) overtaken(ctx context.Context, first layout.Segment, ke
 		return &backend.Error{Op: "create", Key: a.cfg.Session, Outcome: backend.Unknown, Err: err}
 	}
 	return errors.Join(a.taken(deleted), a.b.Delete(ctx, first.PlainKey(a.cfg.Session)))
+}
+
+// renewTombstone writes the tombstone of the session before once more, as Again may have done so a while ago: a listing
+// that knows the id as deleted looks again when it has changed, and by nothing else.
+func (a *appendStrategy) renewTombstone(ctx context.Context) error {
+	key := layout.CheckpointKey(a.cfg.Session)
+	p, info, err := a.b.Get(ctx, key, backend.Range{})
+	if err == nil {
+		err = a.store.Harden(ctx, key, p, info.Version)
+	}
+	if err != nil && !errors.Is(err, backend.ErrPrecondition) && !errors.Is(err, fs.ErrNotExist) {
+		return notApplied("create", a.cfg.Session, err)
+	}
+	return nil // who replaced it changed it as well
 }
 
 func (a *appendStrategy) taken(deleted bool) error {

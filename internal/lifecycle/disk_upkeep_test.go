@@ -242,7 +242,7 @@ func TestWatchOnAWriterCostsItsPolls(t *testing.T) {
 				heldCall string
 				most     int
 			}{
-				{"put checkpoint_latest", 6}, // one every 64 commits
+				{"put checkpoint_latest", 3}, // one every 256 commits
 				{"get checkpoint_latest", polls + 8},
 				{"stat checkpoint_latest", polls},
 				{"get sessions", 2*commits + polls + 16},

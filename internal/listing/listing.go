@@ -59,39 +59,44 @@ type Options struct {
 // Rebuild returns the summary of a session from its log.
 type Rebuild func(ctx context.Context, id string) (checkpoint.Summary, error)
 
-// Sessions yields the summaries of the sessions of b; now is the reader's time. One whose summary can neither be read
-// nor rebuilt has its id and its last activity alone.
-func Sessions(
+// Sessions yields the summaries of the sessions of b; now is the reader's time, and c may be nil. One whose summary can
+// neither be read nor rebuilt has its id and its last activity alone.
+func (c *Cache) Sessions(
 	ctx context.Context, b backend.Backend, o Options, now time.Time, rebuild Rebuild,
 ) iter.Seq2[checkpoint.Summary, error] {
 	return func(yield func(checkpoint.Summary, error) bool) {
-		after, err := parseCursor(o.Order, o.After)
-		if err != nil {
-			yield(checkpoint.Summary{}, err)
-			return
-		}
-		_, appends := b.(backend.Appender)
 		l := &lister{
-			b: b, appends: appends, rebuild: rebuild, o: o, after: after, left: o.Limit, yield: yield,
-			newest: now.Add(ahead).UnixMilli(),
+			b: b, now: now, rebuild: rebuild, o: o, left: o.Limit, yield: yield, newest: now.Add(ahead).UnixMilli(),
 		}
-		switch o.Order {
-		case ByID:
-			err = l.inTurn(ctx, l.names(ctx, after.name))
-		case ByCreated:
-			err = l.inTurn(ctx, l.byCreated(ctx))
-		default:
-			err = l.byActivity(ctx)
-		}
-		if err != nil {
+		if err := l.list(ctx, c); err != nil {
 			yield(checkpoint.Summary{}, err)
 		}
 	}
 }
 
+// list yields the sessions. It is apart, as a loop over Sessions has a copy of what Sessions returns.
+func (l *lister) list(ctx context.Context, c *Cache) (err error) {
+	if l.after, err = parseCursor(l.o.Order, l.o.After); err != nil {
+		return err
+	}
+	if _, l.appends = l.b.(backend.Appender); l.appends && c != nil {
+		c.once.Do(c.load)
+		l.cache = c
+	}
+	switch l.o.Order {
+	case ByID:
+		return l.inTurn(ctx, l.names(ctx, l.after.name))
+	case ByCreated:
+		return l.inTurn(ctx, l.byCreated(ctx))
+	}
+	return l.byActivity(ctx)
+}
+
 // lister is one listing.
 type lister struct {
 	b       backend.Backend
+	cache   *Cache // nil = nothing is remembered
+	now     time.Time
 	appends bool // the log may be ahead of the checkpoint
 	rebuild Rebuild
 	o       Options
@@ -114,6 +119,9 @@ type session struct {
 	log  *logEnd      // set by follow; nil = the log does not matter, or there is none
 
 	refused error // set by follow: the store refuses to list the log
+
+	stored stamp  // of its checkpoint, as it was listed; zero = lost
+	sum    []byte // its summary as JSON, if it is known; set by follow
 }
 
 // name is the stored form of the id.

@@ -14,6 +14,7 @@ type logEnd struct {
 	name    string    // of the newest segment; "" = there is none
 	bytes   int64     // of its plain form; -1 = it is sealed
 	written time.Time // when any segment was written last
+	changed time.Time // when the newest one was
 	epoch   uint64    // the highest of a segment
 }
 
@@ -44,9 +45,9 @@ func logOf(ctx context.Context, b backend.Backend, id string) (e logEnd, err err
 		e.epoch = max(e.epoch, seg.Epoch)
 		switch name := seg.Name(); {
 		case !sealed:
-			e.name, e.bytes = name, info.Size
+			e.name, e.bytes, e.changed = name, info.Size, info.ModTime
 		case name != e.name: // the plain form, if it is there still, came just before
-			e.name, e.bytes = name, -1
+			e.name, e.bytes, e.changed = name, -1, info.ModTime
 		}
 	}
 	return e, nil

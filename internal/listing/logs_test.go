@@ -99,7 +99,7 @@ func TestLogsAheadOfCheckpoints(t *testing.T) {
 		return checkpoint.Summary{ID: id, Updated: at, Title: "live"}, nil
 	}
 	var got []string
-	for sum, err := range Sessions(t.Context(), b, Options{}, today, rebuild) {
+	for sum, err := range uncached.Sessions(t.Context(), b, Options{}, today, rebuild) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestLogsAheadOfCheckpoints(t *testing.T) {
 	}
 
 	read = nil
-	for sum, err := range Sessions(t.Context(), b, Options{Limit: 1}, today, rebuild) {
+	for sum, err := range uncached.Sessions(t.Context(), b, Options{Limit: 1}, today, rebuild) {
 		if err != nil || sum.ID != "grown" {
 			t.Errorf("the newest is %s, %v", sum.ID, err)
 		}

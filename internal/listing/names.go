@@ -44,10 +44,15 @@ func (l *lister) followAll(ctx context.Context, list []session) error {
 	return parallel.Each(ctx, len(at), func(i int) error { return l.follow(ctx, &list[at[i]]) })
 }
 
-// follow lists the segments of a session, and sets its log unless there is none.
+// follow finds out where the log of a session ends, unless there is none: as it did the last time, or as a listing of
+// its segments shows.
 func (l *lister) follow(ctx context.Context, s *session) error {
-	id, _ := layout.Unescape(s.name())
-	end, err := logOf(ctx, l.b, id)
+	k, same, err := l.recall(ctx, s)
+	end := k.log
+	if err == nil && !same {
+		id, _ := layout.Unescape(s.name())
+		end, err = logOf(ctx, l.b, id)
+	}
 	if layout.Refused(err) {
 		s.refused = err
 		return nil
@@ -59,7 +64,15 @@ func (l *lister) follow(ctx context.Context, s *session) error {
 	if end.written.After(s.info.ModTime) {
 		s.info.ModTime = end.written
 	}
-	return nil
+	switch {
+	case same:
+		s.sum = k.sum
+	case end.name == "" && l.cache != nil: // once: it is a tombstone, most likely
+		_, err = l.summary(ctx, s)
+	default:
+		l.remember(s, nil)
+	}
+	return err
 }
 
 // all returns the sessions in no particular order, by two listings at once. One that is lost may have no log.
@@ -71,13 +84,14 @@ func (l *lister) all(ctx context.Context) (all []session, err error) {
 				if err != nil {
 					return err
 				}
-				if s := (session{info: info}); s.ours() {
+				if s := (session{info: info, stored: stampOf(info)}); s.ours() {
 					all = append(all, s)
 				}
 			}
 			return nil
 		}
-		for info, err := range l.b.List(ctx, backend.ListOptions{Prefix: layout.Sessions, Delimiter: "/"}) {
+		o := backend.ListOptions{Prefix: layout.Sessions, Delimiter: "/", Loose: true}
+		for info, err := range l.b.List(ctx, o) {
 			if err != nil {
 				return err
 			}
@@ -166,7 +180,7 @@ func (l *lister) runs(ctx context.Context, from string) iter.Seq2[session, error
 				yield(session{}, err)
 				return
 			}
-			s := session{info: info, bare: true}
+			s := session{info: info, stored: stampOf(info), bare: true}
 			if !s.ours() {
 				continue
 			}
@@ -195,7 +209,7 @@ func (l *lister) withLost(ctx context.Context, run []session, from, to string) (
 			}
 		}
 	}
-	o := backend.ListOptions{Prefix: layout.Sessions, Delimiter: "/"}
+	o := backend.ListOptions{Prefix: layout.Sessions, Delimiter: "/", Loose: true}
 	if from != "" {
 		o.After = layout.Sessions + from
 	}
@@ -240,7 +254,16 @@ func IDs(ctx context.Context, b backend.Backend) (ids []string, err error) {
 			return nil, err
 		}
 		id, _ := layout.Unescape(s.name())
-		ids = append(ids, id)
+		if !s.lost {
+			ids = append(ids, id)
+			continue
+		}
+		for _, err := range b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(id), Limit: 1}) {
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, id) // its folder is not empty
+		}
 	}
 	return ids, nil
 }

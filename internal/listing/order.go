@@ -129,6 +129,11 @@ func (l *lister) byCreated(ctx context.Context) iter.Seq2[session, error] {
 // there is no checkpoint.
 func (l *lister) first(ctx context.Context, s *session) (checkpoint.Summary, error) {
 	id, _ := layout.Unescape(s.name())
+	if k, ok := l.cache.get(s.name()); ok && !s.lost && k.checkpoint == s.stored {
+		if sum, ok := k.summary(); ok && !sum.Tombstone {
+			return sum, nil
+		}
+	}
 	sum, err := checkpoint.Summary{}, error(nil)
 	if !s.lost {
 		if sum, err = l.head(ctx, s.info, checkpoint.Summary{ID: id}); layout.Refused(err) {

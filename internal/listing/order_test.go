@@ -123,7 +123,7 @@ func TestPageByIDIsCheap(t *testing.T) {
 		put(t, b.Backend, fmt.Sprintf("s-%06d", i), true, false)
 	}
 	after, got := position{name: fmt.Sprintf("s-%06d", runSize)}.cursor(ByID), ""
-	for sum, err := range Sessions(t.Context(), b, Options{Order: ByID, Limit: 3, After: after}, today, nil) {
+	for sum, err := range uncached.Sessions(t.Context(), b, Options{Order: ByID, Limit: 3, After: after}, today, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +169,8 @@ func TestCursors(t *testing.T) {
 		{"", strings.Repeat("a", 1000)},
 	} {
 		n := 0
-		for _, err := range Sessions(t.Context(), memory.New(), Options{Order: c.order, After: c.cursor}, today, nil) {
+		o := Options{Order: c.order, After: c.cursor}
+		for _, err := range uncached.Sessions(t.Context(), memory.New(), o, today, nil) {
 			if n++; !errors.Is(err, layout.ErrInput) {
 				t.Errorf("%q by %q: %v", c.cursor, c.order, err)
 			}

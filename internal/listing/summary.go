@@ -14,6 +14,11 @@ import (
 // summary returns the summary of a session as it is now: that of its checkpoint, or where the log has more, or there is
 // no checkpoint, that of the log. That of a session which was deleted meanwhile is empty.
 func (l *lister) summary(ctx context.Context, s *session) (sum checkpoint.Summary, err error) {
+	if k := (known{sum: s.sum}); len(l.o.Docs) == 0 {
+		if sum, ok := k.summary(); ok {
+			return sum, nil
+		}
+	}
 	id, _ := layout.Unescape(s.name())
 	only := checkpoint.Summary{ID: id, Updated: s.info.ModTime}
 	switch {
@@ -30,6 +35,9 @@ func (l *lister) summary(ctx context.Context, s *session) (sum checkpoint.Summar
 		}
 		if err != nil || sum.ID == "" || s.log == nil || !s.log.beyond(&sum) {
 			sum.LogName, sum.LogBytes = "", 0
+			if err == nil && (sum.Commit != "" || sum.Tombstone) {
+				l.remember(s, &sum)
+			}
 			return sum, err
 		}
 	}
@@ -46,6 +54,7 @@ func (l *lister) summary(ctx context.Context, s *session) (sum checkpoint.Summar
 		only.Cause = err.Error()
 		return only, nil
 	}
+	l.remember(s, &sum)
 	return sum, nil
 }
 

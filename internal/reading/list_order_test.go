@@ -155,7 +155,8 @@ func TestListOrders(t *testing.T) {
 			o.After = collect(t, store.List(bg, o))[1].Cursor
 			tr.Reset()
 			same(t, "a page by id", ids(o), "b b_")
-			same(t, "its reads", tr.IO().Get, 2)
+			// In memory they are known by now. On the disk they changed after the clock of this store.
+			same(t, "its reads", tr.IO().Get, map[string]int{"replace": 2, "local": 2}[kind])
 		})
 	}
 }

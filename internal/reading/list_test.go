@@ -335,8 +335,11 @@ func TestListShowsTheLog(t *testing.T) {
 			tr.Reset()
 			same(t, "newest first", list(coppice.ListOptions{}), "s1 s3 s5 s4 s2 s0")
 			reads, lists := 6, 2 // two sessions have commits that their checkpoints have not
-			if name != "replace" {
+			switch name {
+			case "local": // what changed just now, by the clock of the store, is not remembered
 				reads, lists = reads+2*3, lists+6
+			case "append":
+				reads, lists = reads+2*3, lists+6+2 // a look for each, and their segments
 			}
 			if io := tr.IO(); io.Get > reads || io.Get < 6 || io.List != lists {
 				t.Errorf("%s, want at most %d gets and %d lists", cost(io), reads, lists)
@@ -360,7 +363,9 @@ func TestListShowsTheLog(t *testing.T) {
 			}
 			tr.Reset()
 			same(t, "at last", list(coppice.ListOptions{}), "s1 s3 s5 s4 s2 s0")
-			same(t, "cost", cost(tr.IO()), fmt.Sprintf("6 get %d list", lists))
+			same(t, "cost", cost(tr.IO()), map[string]string{
+				"replace": "6 get 2 list", "local": "6 get 8 list", "append": "2 get 8 list", // four are as they were
+			}[name])
 		})
 	}
 }

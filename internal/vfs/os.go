@@ -26,7 +26,12 @@ type osFS struct {
 type osFile struct{ *os.File }
 
 // osDir is a directory whose Sync forgives file systems that know no such thing.
-type osDir struct{ *os.File }
+type osDir struct {
+	*os.File
+
+	path  string
+	names *os.File // the same directory, from the first ReadDir on
+}
 
 func (o *osFS) get() (*os.Root, *os.File, error) {
 	o.mu.Lock()
@@ -75,7 +80,7 @@ func (o *osFS) Make() error {
 		// Who created the root may not have come to sync its name. Above the root we may not be
 		// allowed to look, and then it is not ours to promise.
 		if d, err := os.Open(filepath.Dir(dir)); err == nil {
-			if err = (osDir{d}).Sync(); errors.Is(err, syscall.EROFS) {
+			if err = (&osDir{File: d}).Sync(); errors.Is(err, syscall.EROFS) {
 				err = nil
 			}
 			return errors.Join(err, d.Close())
@@ -93,12 +98,31 @@ func (o *osFS) Make() error {
 	return nil
 }
 
+// ReadDir reads the entries as the system has them: a file that an os.Root opened looks at each of them as well.
+func (d *osDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	if d.names == nil {
+		names, err := again(d.File, d.path)
+		if err != nil {
+			return nil, err
+		}
+		d.names = names
+	}
+	return d.names.ReadDir(n)
+}
+
+func (d *osDir) Close() error {
+	if d.names != nil && d.names != d.File {
+		_ = d.names.Close()
+	}
+	return d.File.Close()
+}
+
 func syncPath(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(osDir{d}.Sync(), d.Close())
+	return errors.Join((&osDir{File: d}).Sync(), d.Close())
 }
 
 func (o *osFS) Mkdir(name string) error {
@@ -130,7 +154,7 @@ func (o *osFS) OpenDir(name string) (Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return osDir{f}, nil
+	return &osDir{File: f, path: filepath.Join(o.dir, filepath.FromSlash(name))}, nil
 }
 
 func (o *osFS) Link(oldname, newname string) error {

@@ -94,12 +94,22 @@ func (f osFile) Unlock() error {
 
 // Sync makes names durable. Some file systems (FUSE, SMB) cannot sync a directory and say so by
 // EINVAL or ENOTSUP: they promise nothing that a second try would bring.
-func (d osDir) Sync() error {
+func (d *osDir) Sync() error {
 	err := d.File.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		return nil
 	}
 	return err
+}
+
+// again returns another file of an open directory, by its path.
+func again(d *os.File, path string) (*os.File, error) {
+	fd, err := unix.FcntlInt(d.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	runtime.KeepAlive(d)
+	if err != nil {
+		return nil, os.NewSyscallError("dup", err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 func uninterrupted(call func() error) error {
