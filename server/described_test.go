@@ -24,7 +24,8 @@ var words = map[string][]string{
 	"a": {"seq:0", "seq:1"}, "b": {"main", "seq:2"}, "from": {""}, "path": {"all", ""}, "fold": {""},
 	"name": {"trunk", "b", ""}, "branch": {"main", "trunk"}, "tag": {"t", "u", ""}, "id": {""},
 	"If-Match": {"*"}, "If-None-Match": {"*"}, "Idempotency-Key": {"k1", "k2", "k3", ""}, "Coppice-Writer": {"me", ""},
-	"Last-Event-ID": {"0", "1"}, "Range": {"bytes=0-9"}, "after": {"", "MQ", "MA"}, "before": {"", "MQ"}, "seq": {"0", "1"},
+	"Last-Event-ID": {"0", "1"}, "Range": {"bytes=0-9"}, "after": {"", "MQ", "MA"}, "before": {"", "MQ"},
+	"seq":   {"0", "1"},
 	"match": {`{"message.role":"user"}`}, "q": {"a", "hello"}, "search": {"", "a"}, "mark": {"", "a"},
 	"sha256": {strings.Repeat("0", 64)}, "pointer": {"/n", ""}, "cwd": {"", "/w"}, "parent": {""}, "format": {""},
 	"docs": {"d"}, "view": {""}, "since": {""}, "until": {""}, "meta": {"team=blue"}, "session": {"s"}, "key": {""},
@@ -130,7 +131,8 @@ func (q *requester) request(t *rapid.T, op *described, loose bool) attack {
 		spoilt = op.Parameters[rapid.IntRange(0, n-1).Draw(t, "spoilt")].Name
 	}
 	for _, p := range op.Parameters {
-		if !p.Required && p.Name != spoilt && p.Name != "If-Match" && rapid.IntRange(0, 3).Draw(t, "has "+p.Name) > 0 {
+		always := p.Required || p.Name == spoilt || p.Name == "If-Match"
+		if !always && rapid.IntRange(0, 3).Draw(t, "has "+p.Name) > 0 {
 			continue
 		}
 		if p.Name == "wait" {
@@ -179,7 +181,8 @@ func (q *requester) request(t *rapid.T, op *described, loose bool) attack {
 	return a
 }
 
-// describedRequests returns a check that requests which the description allows, and some with one wrong part, are answered as it says.
+// describedRequests returns a check that requests which the description allows, and some with one wrong part, are
+// answered as it says.
 func describedRequests(t testing.TB, s *site, d *description) func(*rapid.T) {
 	q := &requester{d: d}
 	s.do("POST", "/v1/sessions/w/commits", hello("b"), "If-Match: *").want(t, 200) // what is written is written there

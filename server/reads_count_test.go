@@ -6,7 +6,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
-
 	"github.com/coppice-go/coppice/internal/sessiontest"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"

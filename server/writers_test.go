@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
@@ -101,7 +102,7 @@ func TestLargeBodiesRetireTheirHandle(t *testing.T) {
 	for _, c := range []struct{ texts, open int }{{1, 0}, {1, 1}, {3, 0}, {1, 1}} {
 		entry := `{"role":"user","content":"` + text + `"}`
 		body := `{"create":{},"entries":[` + strings.Repeat(entry+",", c.texts-1) + entry + `]}`
-		r := httptest.NewRequest("POST", "http://localhost/v1/sessions/s/commits", strings.NewReader(body))
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/sessions/s/commits", strings.NewReader(body))
 		r.Header.Set("If-Match", "*")
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
