@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
 import { limit, test } from "./limit.js";
-import { here } from "./service.js";
+import { here, Service } from "./service.js";
 
 test("the library uses no module of Node, and no global that only Node has", () => {
   for (const name of readdirSync(join(here, "dist"), { recursive: true, encoding: "utf8" }).filter((f) => f.endsWith(".js"))) {
@@ -12,6 +14,18 @@ test("the library uses no module of Node, and no global that only Node has", () 
     for (const [, from] of text.matchAll(/(?<!")\b(?:from|import)\s*\(?"([^"]+)"/g)) assert.match(from!, /^\.\.?\//, name);
     assert.doesNotMatch(text, /\b(process|Buffer|require|globalThis\.process|setImmediate)\b[.(]/, name);
   }
+});
+
+test("the bundle for browsers is one file of the size that the README has, and a client", async (t) => {
+  const file = join(here, "dist/coppice-client.min.js"), bundle = readFileSync(file);
+  assert.doesNotMatch(bundle.toString(), /\b(?:from|import)\s*\(?"/);
+  const kb = (bytes: number) => (bytes / 1000).toFixed(0);
+  const size = `${kb(bundle.length)} KB, ${kb(gzipSync(bundle, { level: 9 }).length)} KB compressed`;
+  assert.ok(readFileSync(join(here, "README.md"), "utf8").includes(size), `the README does not have ${size}`);
+  const { Store } = (await import(pathToFileURL(file).href)) as typeof import("coppice-client");
+  const session = await new Store((await Service.start(t)).url).create("s");
+  await session.commit([{ role: "user", content: "hello" }], { state: 1 });
+  assert.deepEqual((await session.resume()).state, 1);
 });
 
 test("every test has a time limit: that of limit.ts", () => {
