@@ -5,6 +5,7 @@
 package exporter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,10 +91,10 @@ func (x Exporter) foreign(
 // format, it writes the imported bytes alone and returns what is missing. A session that was not
 // imported is written as a pi v3 file.
 func (x Exporter) original(ctx context.Context, id string, w io.Writer) (losses interop.Losses, err error) {
-	is, was, err := x.extents(ctx, id)
+	is, was, damage, err := x.extents(ctx, id)
 	switch {
-	case errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, fs.ErrNotExist):
-		return x.originalAlone(ctx, id, w, err)
+	case damage != nil:
+		return x.originalAlone(ctx, id, w, is.entries-max(was.entries, 0), damage)
 	case err != nil:
 		return nil, err
 	case was.entries < 0:
@@ -123,18 +124,24 @@ func (x Exporter) original(ctx context.Context, id string, w io.Writer) (losses 
 		losses = notAppended(f, is, was)
 		return x.Store.Export(ctx, id, w)
 	})
+	if errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) { // nothing is written yet
+		return x.originalAlone(ctx, id, w, is.entries-was.entries, err)
+	}
 	return losses, err
 }
 
-// originalAlone writes the imported bytes of a session that is damaged, so that what was added since cannot be read.
+// originalAlone writes the imported bytes of a damaged session, to which so many entries were added since.
 func (x Exporter) originalAlone(
-	ctx context.Context, id string, w io.Writer, damage error,
-) (interop.Losses, error) {
+	ctx context.Context, id string, w io.Writer, added int, damage error,
+) (losses interop.Losses, err error) {
 	if err := x.Store.Export(ctx, id, w); err != nil {
 		return nil, errors.Join(damage, err)
 	}
-	const since = "what was added since the import: the session is damaged, and `coppice repair` recovers it"
-	return interop.Losses{since: 1}, nil
+	if added > 0 {
+		const since = "entries added since the import: the session is damaged; after `coppice repair` they can be exported"
+		losses = interop.Losses{since: added}
+	}
+	return losses, nil
 }
 
 // extent is the length of a session in entries, and the ordinal of its head; -1 = before the first
@@ -157,18 +164,22 @@ func notAppended(f interop.Format, is, was extent) interop.Losses {
 }
 
 // extents returns the present extent of a session, and the one after its import: -1 entries = it
-// was not imported.
-func (x Exporter) extents(ctx context.Context, id string) (is, was extent, err error) {
+// was not imported. Those of a damaged session are the ones that a repair would leave, with the damage.
+func (x Exporter) extents(ctx context.Context, id string) (is, was extent, damage, err error) {
 	was.entries = -1
-	s, err := x.Store.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	s, err := x.Store.Salvage(ctx, id)
 	if err != nil {
-		return is, was, err
+		return is, was, nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	first, since := true, 0
 	for com, err := range s.Log(ctx, coppice.Target{}) { // newest first
+		if errors.Is(err, coppice.ErrCorrupt) {
+			damage = err
+			break
+		}
 		if err != nil {
-			return is, was, err
+			return is, was, nil, err
 		}
 		if first {
 			first, is.head = false, com.HeadOrd
@@ -180,7 +191,7 @@ func (x Exporter) extents(ctx context.Context, id string) (is, was extent, err e
 			was.entries = is.entries - since
 		}
 	}
-	return is, was, nil
+	return is, was, cmp.Or(damage, s.Damage()), nil
 }
 
 // AsPi writes a session to a temporary pi v3 file, which can be read more than once, and runs use
