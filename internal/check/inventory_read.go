@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // MaxRaw bounds the lines of one segment when it is decoded, in bytes.
@@ -32,9 +33,13 @@ func ReadSegment(
 	return raw, key, err
 }
 
-// readEither reads the lines of a segment, in its plain form where the sealed one is damaged.
+// readEither reads the lines of a segment, in its plain form where the sealed one is damaged or foreign. Lines of a
+// foreign object are not returned.
 func readEither(ctx context.Context, b backend.Backend, id string, seg layout.Segment) ([]byte, error) {
 	raw, key, err := ReadSegment(ctx, b, id, seg)
+	if err == nil {
+		raw, err = own(raw, id, seg)
+	}
 	if err == nil || !Unreadable(err) || key == seg.PlainKey(id) {
 		return raw, err
 	}
@@ -42,7 +47,18 @@ func readEither(ctx context.Context, b backend.Backend, id string, seg layout.Se
 	if errors.Is(perr, fs.ErrNotExist) {
 		return raw, err
 	}
-	return plain, perr
+	if perr != nil {
+		return nil, perr
+	}
+	return own(plain, id, seg)
+}
+
+// own returns the lines of a segment, unless its first ones say that the object is foreign.
+func own(raw []byte, id string, seg layout.Segment) ([]byte, error) {
+	if o, err := segment.ParseOpening(raw, seg.First == 0); err == nil && !o.Of(id, seg) {
+		return nil, fmt.Errorf("it is a segment of session %q: %w", o.Prelude.Session, codec.ErrFormat)
+	}
+	return raw, nil
 }
 
 // FoldIndex reads the references that an index object holds, and checks it whole.

@@ -201,7 +201,7 @@ func (a *appendStrategy) linked(
 	if o, err = segment.ParseOpening(raw, seg.First == 0); err != nil {
 		return nil, key, isSealed, o, store.Corrupt(key, 0, err)
 	}
-	if p := &o.Prelude; p.Session != a.cfg.Session || p.First != seg.First || p.Epoch != seg.Epoch {
+	if p := &o.Prelude; !o.Of(a.cfg.Session, seg) {
 		err = store.Corrupt(key, 0, fmt.Errorf("its first line belongs to session %q, entry %d, epoch %d: %w",
 			p.Session, p.First, p.Epoch, codec.ErrFormat))
 	}

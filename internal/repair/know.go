@@ -157,8 +157,8 @@ func (r *repair) beside(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, packed, err := codec.DecodeIndex(p)
-		if err != nil {
+		refs, packed, err := codec.DecodeIndex(p)
+		if err != nil || !r.indexes(refs) {
 			continue
 		}
 		for _, p := range packed {
@@ -181,6 +181,24 @@ func (r *repair) beside(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// indexes reports whether an index object may be one of the session: its segments are where those of the log are.
+func (r *repair) indexes(refs []codec.Ref) bool {
+	agrees := false
+	for _, ref := range refs {
+		for i := range r.s.Parts {
+			seg := r.s.Parts[i].Seg
+			if seg.First != ref.First || seg.Rnd == "" {
+				continue
+			}
+			if seg != (layout.Segment{First: ref.First, Epoch: ref.Epoch, Rnd: ref.Rnd}) {
+				return false
+			}
+			agrees = agrees || ref.Rnd != layout.FirstRandom
+		}
+	}
+	return agrees
 }
 
 // contents reads an intact segment.
@@ -307,7 +325,7 @@ func (r *repair) stray(ctx context.Context, seg layout.Segment) error {
 		return err
 	}
 	o, err := segment.ParseOpening(raw, seg.First == 0)
-	if err != nil || o.Prelude.Session != r.cfg.Session {
+	if err != nil || !o.Of(r.cfg.Session, seg) {
 		return nil
 	}
 	var found []segment.Commit

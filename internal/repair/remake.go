@@ -69,26 +69,24 @@ func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key str
 		raw := obj
 		if sealed {
 			raw = lines(obj)
-			r.index(obj)
 		} else {
 			raw = mend(obj, p.First == 0)
 		}
-		_, operr := segment.ParseOpening(raw, p.First == 0)
-		found := r.parse(raw, p, sealed)
-		for i := range found {
-			found[i].sure = found[i].sure || sealed // frames have checksums of their own
-			if rec := found[i].Record; rec != nil {
-				r.said(rec)
+		if r.foreign(raw, p.Seg) {
+			r.note(check.Salvaged, at, "it is not the segment that belongs here, and is moved to torn/")
+		} else {
+			if sealed {
+				r.index(obj)
 			}
+			forms = append(forms, r.known(raw, p, sealed))
 		}
-		if len(found) > 0 {
-			found[0].At, found[0].First, found[0].loose = p.First, true, operr != nil
-		}
-		forms = append(forms, found)
 		r.gone = append(r.gone, at)
 		if err := r.aside(ctx, p.Seg, obj); err != nil {
 			return key, err
 		}
+	}
+	if raw := r.misplaced[layout.Segment{First: p.First, Epoch: p.Seg.Epoch}]; raw != nil {
+		forms = append(forms, r.known(raw, p, true))
 	}
 	if key == "" {
 		return "", nil
@@ -111,6 +109,63 @@ func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key str
 		}
 	}
 	return key, nil
+}
+
+// known returns the lines of a form of a segment, and collects what they say.
+func (r *repair) known(raw []byte, p *check.Part, sealed bool) []Line {
+	_, err := segment.ParseOpening(raw, p.First == 0)
+	found := r.parse(raw, p, sealed)
+	for i := range found {
+		found[i].sure = found[i].sure || sealed // frames have checksums of their own
+		if rec := found[i].Record; rec != nil {
+			r.said(rec)
+		}
+	}
+	if len(found) > 0 {
+		found[0].At, found[0].First, found[0].loose = p.First, true, err != nil
+	}
+	return found
+}
+
+// foreign reports whether an object is not the segment under whose name it is: another session's, or another one of
+// this session.
+func (r *repair) foreign(raw []byte, seg layout.Segment) bool {
+	for _, opens := range []bool{true, false} {
+		if o, err := segment.ParseOpening(raw, opens); err == nil {
+			return !o.Of(r.cfg.Session, seg)
+		}
+	}
+	return false
+}
+
+// misplace collects the segments of the session that are under the names of others.
+func (r *repair) misplace(ctx context.Context) error {
+	r.misplaced = map[layout.Segment][]byte{}
+	for _, seg := range r.s.Inventory.Segments() {
+		for _, sealed := range []bool{true, false} {
+			key := seg.PlainKey(r.cfg.Session)
+			if sealed {
+				key = seg.SealedKey(r.cfg.Session)
+			}
+			if !r.bad[key] {
+				continue
+			}
+			raw, _, err := r.form(ctx, seg, sealed)
+			if err != nil {
+				return err
+			}
+			if sealed {
+				raw = lines(raw)
+			}
+			for _, opens := range []bool{true, false} {
+				o, err := segment.ParseOpening(raw, opens)
+				if p := &o.Prelude; err == nil && p.Session == r.cfg.Session && !o.Of(r.cfg.Session, seg) {
+					r.misplaced[layout.Segment{First: p.First, Epoch: p.Epoch}] = raw
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func goodLines(list []Line) (n int) {

@@ -186,8 +186,10 @@ type repair struct {
 	shown    map[uint64][]byte // lines of the repaired log that a working window shows
 	amending map[string]bool   // the amendments whose text working windows show: whether the repaired log has them
 	refs     []codec.Ref
-	gone     []string // keys to remove once the result is in force
-	torn     string   // the newest object that bytes were moved to, within the session
+	// segments of the session that are under the names of others, by first ordinal and epoch
+	misplaced map[layout.Segment][]byte
+	gone      []string // keys to remove once the result is in force
+	torn      string   // the newest object that bytes were moved to, within the session
 }
 
 func (r *repair) has(kind check.Kind) bool {
@@ -281,6 +283,9 @@ func (r *repair) log(ctx context.Context) error {
 		r.epoch += epochGap // the head's own is not known, and epochs never fall (I8)
 	}
 	r.show()
+	if err := r.misplace(ctx); err != nil {
+		return err
+	}
 	parts := r.s.Parts
 	if err := r.fence(ctx, parts); err != nil {
 		return err

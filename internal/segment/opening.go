@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/layout"
 )
 
 // Opening is what is at the start of a segment.
@@ -14,6 +15,13 @@ type Opening struct {
 	Prelude checkpoint.Prelude
 	Lines   [][]byte // both, as they stand there
 	Size    int      // bytes of both with their newlines
+}
+
+// Of reports whether the first lines are those of a segment of a session. Else the object under its name is foreign:
+// another session's, or another segment.
+func (o *Opening) Of(session string, seg layout.Segment) bool {
+	p := &o.Prelude
+	return p.Session == session && p.First == seg.First && p.Epoch == seg.Epoch
 }
 
 // ParseOpening reads the start of a segment. first: it begins at ordinal 0, so a session header comes before
