@@ -103,10 +103,11 @@ func read(raw []byte, id string, seg layout.Segment, at place) *reading {
 	}
 	p := &o.Prelude
 	switch {
-	case p.Session != id:
-		r.wrong(Mismatch, 0, nil, "it is of session %q", p.Session)
-	case p.First != seg.First || p.Epoch != seg.Epoch:
-		r.wrong(Mismatch, 0, nil, "it begins with entry %d of epoch %d", p.First, p.Epoch)
+	case !o.Of(id, seg): // its lines are not of this place
+		r.wrong(Mismatch, 0, nil, "it is the segment of session %q that begins with entry %d of epoch %d", p.Session,
+			p.First, p.Epoch)
+		r.end, r.after = len(raw), place{next: seg.First}
+		return r
 	case at.known && p.FirstSeq != at.seq:
 		r.wrong(Mismatch, 0, nil, "it begins with commit %d where %d comes next", p.FirstSeq, at.seq)
 	case at.known && at.name != "" && !standsIn(at.name, p.PrevName) &&

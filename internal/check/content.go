@@ -96,17 +96,39 @@ func (v *verifier) snapshots(ctx context.Context) error {
 		} else {
 			sum, err = checkpoint.DecodeSummary(p)
 		}
-		name := info.Key[len(layout.SessionPrefix(v.id)+layout.Snapshots):]
 		switch {
 		case err != nil:
 			v.note(Damaged, info.Key, 0, err, "the snapshot cannot be read")
-		case sum.ID != v.id || sum.Snapshot != name:
+		case !v.isSnapshot(info.Key, &sum):
 			v.note(Mismatch, info.Key, 0, nil, "it is snapshot %s of session %q", sum.Snapshot, sum.ID)
-		case v.deep:
-			v.snapshot(info.Key, o)
+		default:
+			v.newer(&sum)
+			if v.deep {
+				v.snapshot(info.Key, o)
+			}
 		}
 	}
 	return nil
+}
+
+// isSnapshot reports whether a summary is of the snapshot that a key names.
+func (v *verifier) isSnapshot(key string, sum *checkpoint.Summary) bool {
+	return sum.ID == v.id && layout.SessionPrefix(v.id)+layout.Snapshots+sum.Snapshot == key
+}
+
+// newer compares the head with a snapshot, which is taken of an acknowledged commit: one that is newer proves that
+// commits are lost, if only a state was committed too.
+func (v *verifier) newer(sum *checkpoint.Summary) {
+	if v.st == nil || sum.Seq <= v.st.Summary.Seq || v.stale {
+		return
+	}
+	v.stale = true
+	key := layout.CheckpointKey(v.id)
+	if v.disk && len(v.st.Plain) > 0 {
+		key = plainKey(v.id, v.st.Plain[len(v.st.Plain)-1].Name)
+	}
+	v.note(Missing, key, 0, nil, "the session ends with commit %d, and snapshot %s is of commit %d", v.st.Summary.Seq,
+		sum.Snapshot, sum.Seq)
 }
 
 func (v *verifier) snapshot(key string, o *checkpoint.Object) {

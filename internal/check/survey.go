@@ -79,6 +79,12 @@ func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 	if s.Deleted {
 		return s, nil
 	}
+	if v.stale && !v.disk { // then the head is only a witness, as snapshots are
+		if v.o != nil {
+			s.Snapshots = append(s.Snapshots, v.o)
+		}
+		v.o, v.st, s.Object, s.State = nil, nil, nil, nil
+	}
 	if s.Raw, s.Version = p, info.Version; p != nil {
 		if sum, err := checkpoint.DecodeSummary(p); err == nil && sum.ID == v.id && sum.Snapshot == "" {
 			s.Summary = &sum
@@ -90,9 +96,12 @@ func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 		s.Remap = s.Remap || strings.HasPrefix(key, layout.SessionPrefix(v.id)+layout.Index)
 	}
 	for _, info := range v.inv.Snapshots {
-		if p, _, err := v.get(ctx, info.Key, backend.Range{}); err != nil {
+		p, _, err := v.get(ctx, info.Key, backend.Range{})
+		if err != nil {
 			return nil, err
-		} else if o, err := checkpoint.DecodeObject(p); err == nil && !bad[info.Key] {
+		}
+		// A damaged log does not show whether an intact snapshot is right.
+		if o, err := checkpoint.DecodeObject(p); err == nil && v.isSnapshot(info.Key, &o.Summary) {
 			s.Snapshots = append(s.Snapshots, o)
 			s.Epoch = max(s.Epoch, o.Summary.Epoch)
 		}

@@ -58,6 +58,7 @@ type verifier struct {
 	aside   map[string]bool // torn objects that commits name
 	ids     []*run          // of the id index, intact ones
 	deleted bool
+	stale   bool // a snapshot is newer than the head
 
 	// what a repair recorded as lost: objects, by key within the session, with the entry that says so; and the entries
 	// in the places of lost ones.

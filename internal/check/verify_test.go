@@ -261,3 +261,50 @@ func TestVerifyDuringSealing(t *testing.T) {
 		t.Error("no plain segment was read")
 	}
 }
+
+// A commit of a state alone is lost at the end of the log, and a checkpoint or a snapshot proves it: verify, quick and
+// deep, reports it.
+func TestVerifyLostState(t *testing.T) {
+	for _, kind := range proof.StoreKinds {
+		for _, witness := range []string{"checkpoint", "snapshot"} {
+			if kind == "replace" && witness == "checkpoint" {
+				continue // it is the log's end itself
+			}
+			t.Run(kind+" "+witness, func(t *testing.T) {
+				w := proof.NewWorld(t, proof.StoreOf(kind))
+				w.Session("s1", 5)
+				before := proof.Objects(t, w.B)
+				j := w.Open("s1")
+				w.Commit(j, &journal.Step{Reason: "turn", Edit: proof.State(`{"n":99}`)})
+				if witness == "snapshot" {
+					if _, err := j.Snapshot(t.Context(), j.State(), "proof"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := j.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				const checkpoint = "checkpoint_latest/s1"
+				if witness == "snapshot" {
+					proof.Put(t, w.B, checkpoint, before[checkpoint])
+				}
+				for key, p := range before { // the log as it was before the commit
+					if kind == "append" && strings.HasSuffix(key, ".jsonl") {
+						proof.Put(t, w.B, key, p)
+					}
+				}
+				for _, deep := range []bool{false, true} {
+					found := 0
+					for _, p := range w.Verify("s1", deep).Problems {
+						if p.Kind.Damage() {
+							found++
+						}
+					}
+					if found != 1 {
+						t.Errorf("deep %v: %d pieces of damage", deep, found)
+					}
+				}
+			})
+		}
+	}
+}

@@ -138,7 +138,7 @@ func (x Exporter) originalAlone(
 		return nil, errors.Join(damage, err)
 	}
 	if added > 0 {
-		const since = "entries added since the import: the session is damaged; after `coppice repair` they can be exported"
+		const since = "entries added since the import: the session is damaged, and `coppice repair` recovers them"
 		losses = interop.Losses{since: added}
 	}
 	return losses, nil

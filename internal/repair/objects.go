@@ -45,7 +45,11 @@ func (r *repair) objects(ctx context.Context) error {
 			if back {
 				continue
 			}
-		case layout.Snapshots, layout.Originals, layout.Torn:
+		case layout.Snapshots:
+			if r.logDamaged() && r.witness(p.Object) {
+				continue // the repaired log shows whether it is right
+			}
+		case layout.Originals, layout.Torn:
 		default:
 			continue
 		}
@@ -65,6 +69,16 @@ func (r *repair) objects(ctx context.Context) error {
 		return err
 	}
 	return r.remove(ctx, remove)
+}
+
+// witness reports whether a snapshot is intact by itself.
+func (r *repair) witness(key string) bool {
+	for _, o := range r.s.Snapshots {
+		if key == layout.SessionPrefix(r.cfg.Session)+layout.Snapshots+o.Summary.Snapshot {
+			return true
+		}
+	}
+	return false
 }
 
 // give copies the bytes of an object that is lost to torn/.

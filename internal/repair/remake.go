@@ -218,8 +218,7 @@ func (r *repair) standIn(ctx context.Context, d *Damaged, object, follower strin
 	if m.lost() > 0 {
 		kind = check.Lost
 	}
-	r.note(kind, object, "entries %d to %d: %s; %s stands in its place", d.First, int64(m.st.Next)-1, m.told(),
-		m.name.Name())
+	r.note(kind, object, "lines %d to %d are written anew: %s", d.First, int64(m.st.Next)-1, m.told())
 	m.follows(r.last, r.lastN)
 	r.see(m.st.Tail)
 	r.before, r.last = m.st, m.name.Name()

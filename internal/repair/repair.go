@@ -126,8 +126,13 @@ func (r *repair) round(ctx context.Context) error {
 		return err
 	}
 	r.worked = true
+	reindex, err := r.runs(ctx)
+	if err != nil {
+		return err
+	}
 	switch {
 	case r.logDamaged():
+		reindex = false
 		if err := r.log(ctx); err != nil {
 			return err
 		}
@@ -138,25 +143,32 @@ func (r *repair) round(ctx context.Context) error {
 	case len(r.bad) == 0:
 		r.worked = false
 	}
-	return errors.Join(r.runs(ctx), r.objects(ctx))
-}
-
-// runs makes a damaged id index anew. Where the log is repaired that is done already.
-func (r *repair) runs(ctx context.Context) error {
-	bad := false
-	for _, p := range r.s.Problems {
-		if p.Kind.Damage() && strings.HasPrefix(p.Object, layout.SessionPrefix(r.cfg.Session)+layout.IDs) {
-			r.note(check.Rebuilt, p.Object, "the id index is made anew of the lines")
-			bad = true
+	if reindex {
+		if err := journal.Reindex(ctx, r.cfg); err != nil {
+			return fmt.Errorf("the id index: %w", err)
 		}
 	}
-	if !bad || r.logDamaged() {
-		return nil
+	return r.objects(ctx)
+}
+
+// runs keeps the bytes of damaged objects of the id index, and reports whether there are any: of the lines the index is
+// made anew, at once where the log is repaired.
+func (r *repair) runs(ctx context.Context) (bad bool, err error) {
+	for _, p := range r.s.Problems {
+		if !p.Kind.Damage() || !strings.HasPrefix(p.Object, layout.SessionPrefix(r.cfg.Session)+layout.IDs) {
+			continue
+		}
+		bad = true
+		r.note(check.Rebuilt, p.Object, "it is written again from the entries: nothing is lost")
+		raw, _, err := r.cfg.Backend.Get(ctx, p.Object, backend.Range{})
+		if err == nil {
+			err = r.aside(ctx, layout.Segment{Epoch: r.s.Epoch}, raw)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return bad, err
+		}
 	}
-	if err := journal.Reindex(ctx, r.cfg); err != nil {
-		return fmt.Errorf("the id index: %w", err)
-	}
-	return nil
+	return bad, nil
 }
 
 // close releases what the run holds.
@@ -413,7 +425,7 @@ func (r *repair) end(ctx context.Context) (*remake, error) {
 		return nil, err
 	}
 	if m.lost() > 0 {
-		r.note(check.Lost, layout.CheckpointKey(r.cfg.Session), "of the unsealed end, entries %d to %d: %s", d.First,
+		r.note(check.Lost, layout.CheckpointKey(r.cfg.Session), "the end of the log, lines %d to %d: %s", d.First,
 			int64(d.End)-1, m.told())
 	}
 	r.see(m.st.Tail)

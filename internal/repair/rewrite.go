@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -30,14 +31,27 @@ type remake struct {
 	head []byte // the session header line; nil = not the first segment
 	from uint64 // seq of its first commit
 
-	total, entries, commits, documents int // lines, and what of them is lost
+	total                       int // entries and commits
+	entries, commits, documents int // what of them is lost
 }
 
 func (r *remake) lost() int { return r.entries + r.commits + r.documents }
 
+// told returns what is lost.
 func (r *remake) told() string {
-	return fmt.Sprintf("%d lines, of them %d entries and %d commit lines lost, and the documents of %d commits",
-		r.total, r.entries, r.commits, r.documents)
+	var lost []string
+	for _, l := range []struct {
+		n    int
+		what string
+	}{{r.entries, "entries"}, {r.commits, "times and authors of commits"}, {r.documents, "states after commits"}} {
+		if l.n > 0 {
+			lost = append(lost, fmt.Sprintf("%d %s", l.n, l.what))
+		}
+	}
+	if len(lost) == 0 {
+		return "nothing is lost"
+	}
+	return "lost are " + strings.Join(lost, ", ")
 }
 
 // after returns the state after the intact commits of a segment, of which the sealed segments before are not a part.

@@ -39,7 +39,7 @@ func named(ctx context.Context, cfg journal.Config) (sum string, since uint64, e
 	key := layout.CheckpointKey(cfg.Session)
 	if p, _, err := cfg.Backend.Get(ctx, key, backend.Range{}); err == nil {
 		switch o, err := checkpoint.DecodeObject(p); {
-		case err != nil:
+		case err != nil, o.Summary.ID != cfg.Session: // damaged, or another session's
 		case o.Summary.Tombstone:
 			since = layout.NextEpoch(o.Summary.Epoch) // another session began
 		case o.Original != "":
@@ -61,7 +61,7 @@ func named(ctx context.Context, cfg journal.Config) (sum string, since uint64, e
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return "", 0, err
 			}
-			if sum, of := namedIn(key, p); sum != "" {
+			if sum, of := namedIn(cfg.Session, key, p); sum != "" {
 				return sum, of, nil
 			}
 		}
@@ -83,12 +83,12 @@ func names(ctx context.Context, b backend.Backend, prefix string, since uint64) 
 	return keys, nil
 }
 
-// namedIn is the imported file that a segment or a snapshot names; "" = none, or it cannot be read. since is the first
-// epoch of its session.
-func namedIn(key string, p []byte) (sum string, since uint64) {
+// namedIn is the imported file that a segment or a snapshot of a session names; "" = none, or it cannot be read, or is
+// another session's. since is the first epoch of the session.
+func namedIn(id, key string, p []byte) (sum string, since uint64) {
 	seg, sealed, ok := layout.ParseSegmentKey(key)
 	if !ok {
-		if o, err := checkpoint.DecodeObject(p); err == nil {
+		if o, err := checkpoint.DecodeObject(p); err == nil && o.Summary.ID == id {
 			sum, since = o.Original, o.Since
 		}
 		return sum, since
@@ -100,7 +100,7 @@ func namedIn(key string, p []byte) (sum string, since uint64) {
 		}
 	}
 	o, err := segment.ParseOpening(p, seg.First == 0)
-	if err != nil {
+	if err != nil || !o.Of(id, seg) {
 		return "", 0
 	}
 	segment.Scan(p[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {

@@ -1,6 +1,7 @@
 package damage
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,7 +11,7 @@ import (
 
 // harm is damage to one object: which one, by its class and its place among those of the class, and how.
 type harm struct {
-	way   string // flip, cut, zero, gone
+	way   string // flip, cut, zero, gone; swap: an object of another session; old: the object as it was before
 	class string
 	index int // modulo the number of objects of the class
 	at    int // modulo the length; of a flip in bits
@@ -55,7 +56,7 @@ func parse(text string) (c trial, err error) {
 }
 
 // ways are how a disk, a network or a hand damages an object; flips are the most silent, so they come most often.
-var ways = []string{"flip", "flip", "flip", "cut", "zero", "gone"}
+var ways = []string{"flip", "flip", "flip", "cut", "zero", "gone", "swap", "old"}
 
 // draw makes a trial of its seed.
 func draw(seed uint64, sources []string) trial {
@@ -80,7 +81,7 @@ func draw(seed uint64, sources []string) trial {
 
 // classes are what can be damaged; what a session has none of becomes the next one that it has.
 var classes = []string{
-	"checkpoint", "checkpoint", "plain", "plain", "sealed", "sealed", "sealed", "snapshot", "blob", "original", "parts", "index", "torn",
+	"checkpoint", "checkpoint", "plain", "plain", "sealed", "sealed", "sealed", "snapshot", "blob", "original", "parts", "index", "ids", "torn",
 }
 
 // sector is the least that a disk writes as a whole, in bytes.
@@ -95,9 +96,19 @@ func (c trial) apply(o *origin) (hurt map[string][]byte, hit map[string]bool) {
 		if !ok {
 			continue // it is gone already
 		}
-		if q, there := h.spoil(p); there {
+		q, there := h.spoil(p)
+		switch h.way {
+		case "swap":
+			q, there = h.of(o.other, classOf(key)), true
+		case "old":
+			q, there = h.earlier(o, key), true
+		}
+		switch {
+		case there && q == nil:
+			continue // the other session has none of this class, or there never was another
+		case there:
 			hurt[key] = q
-		} else {
+		default:
 			delete(hurt, key)
 		}
 		hit[key] = true
@@ -135,6 +146,36 @@ func (h harm) find(o *origin) (class string, keys []string) {
 	}
 	slices.Sort(keys)
 	return class, keys
+}
+
+// of returns an object of a class of another session; nil = it has none.
+func (h harm) of(other map[string][]byte, class string) []byte {
+	var keys []string
+	for key := range other {
+		if classOf(key) == class {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	slices.Sort(keys)
+	return other[keys[h.at%len(keys)]]
+}
+
+// earlier returns an object as it was once; nil = it never was another one.
+func (h harm) earlier(o *origin, key string) []byte {
+	var was [][]byte
+	for _, objects := range o.past {
+		p, there := objects[key]
+		if there && !bytes.Equal(p, o.objects[key]) && (len(was) == 0 || !bytes.Equal(p, was[len(was)-1])) {
+			was = append(was, p)
+		}
+	}
+	if len(was) == 0 {
+		return nil
+	}
+	return was[h.at%len(was)]
 }
 
 func (h harm) spoil(p []byte) (q []byte, there bool) {

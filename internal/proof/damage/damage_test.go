@@ -47,7 +47,9 @@ func (w world) origin(t *testing.T, c *trial) *origin {
 	name := kind + " " + c.source
 	if w[name] == nil {
 		w[name] = live(t, kind, c.source)
+		other := stranger(t, kind)
 		for _, o := range w[name] {
+			o.other = other
 			o.learn(t)
 		}
 	}

@@ -11,9 +11,11 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/blob"
+	"github.com/coppice-go/coppice/internal/layout"
 )
 
 // finding is a promise that was broken.
@@ -30,7 +32,9 @@ type judgement struct {
 	st   *coppice.Store
 	s    int64 // the newest commit whose bytes survive; -1 = none
 	docs map[uint64]bool
-	told int // losses that verify lists after the repair
+	// an object store has an earlier head, of this commit, and nothing proves that there was a later one; else -1
+	headSeq int64
+	told    int // losses that verify lists after the repair
 
 	bad     []finding
 	excused map[string]int // how often a rule did not apply, by the reason
@@ -57,9 +61,29 @@ const (
 	listLags = "the list shows the commit of the checkpoint, and not that of the log"
 	// The rules of a context are in the checkpoint, in snapshots and in the first commit line of each segment.
 	rulesGone = "nothing that is left says by which rules the context is built"
+	// An object store has one head: an earlier one is a state that there was. A snapshot of a later one is a proof.
+	earlierHead = "the head of an object store is an earlier one"
 	// The context shows what is on the way to the head: what is lost of it has a stand-in that no model sees.
 	contextGone = "nothing that is left holds an entry of the context"
 )
+
+// earlierHead returns the commit of a head that was put back on an object store; -1 = a snapshot is newer, or there is
+// none.
+func (j *judgement) earlierHead() int64 {
+	key := layout.CheckpointKey(sid)
+	o, err := checkpoint.DecodeObject(j.hurt[key])
+	if err != nil || j.c.kind != "replace" || o.Summary.ID != sid || o.Summary.Seq == j.o.truth.head.Seq {
+		return -1
+	}
+	for key, p := range j.hurt {
+		is, err := checkpoint.DecodeObject(p)
+		ours := sessionOf(key) == sid && classOf(key) == "snapshot" && err == nil && is.Summary.ID == sid
+		if ours && is.Summary.Seq > o.Summary.Seq {
+			return -1
+		}
+	}
+	return int64(o.Summary.Seq)
+}
 
 func (j *judgement) excuse(reason string) { j.excused[reason]++ }
 
@@ -71,7 +95,11 @@ func try(c trial, o *origin, dir string) (bad []finding, excused map[string]int,
 		return nil, nil, nil // a sector of zeros was zeroed
 	}
 	j.left = remainsOf(o, j.hurt)
-	j.s, j.docs = j.left.newest(o), j.left.documents(o)
+	j.s, j.docs, j.headSeq = j.left.newest(o), j.left.documents(o), j.earlierHead()
+	if j.headSeq >= 0 {
+		j.excuse(earlierHead)
+		j.s = min(j.s, j.headSeq)
+	}
 	if j.b, err = storeOf(c.kind, dir, j.hurt); err != nil {
 		return nil, nil, err
 	}
@@ -144,8 +172,8 @@ func (j *judgement) reads(is *sight, clean bool) string {
 		return ""
 	}
 	seq, truth := is.head.Seq, j.o.truth
-	if seq < truth.head.Seq {
-		if j.c.kind == "replace" || clean && int64(seq) < j.s {
+	if seq < truth.head.Seq && int64(seq) != j.headSeq {
+		if clean && (j.c.kind == "replace" || int64(seq) < j.s) {
 			return fmt.Sprintf("commit %d is shown as the newest, not %d, and verify finds nothing", seq, j.s)
 		}
 		j.excuse(looksTorn)
@@ -260,7 +288,8 @@ func (j *judgement) kept(now map[string][]byte) {
 			}
 			continue
 		}
-		if !j.hit[key] && classOf(key) != "snapshot" && classOf(key) != "blob" {
+		intact := !j.hit[key] || key == layout.CheckpointKey(sid) && j.outdated(p)
+		if intact && classOf(key) != "snapshot" && classOf(key) != "blob" {
 			continue // what is intact may take another form: a plain segment is sealed, a checkpoint moves on
 		}
 		if q, ok := now[key]; ok && bytes.HasPrefix(q, p) {
@@ -270,6 +299,12 @@ func (j *judgement) kept(now map[string][]byte) {
 			j.broken("bytes are gone", "%s: its %d bytes are in no object after the repair (I14)", key, len(p))
 		}
 	}
+}
+
+// outdated reports whether a checkpoint is an intact one that was replaced by a later one: on a disk it is a cache.
+func (j *judgement) outdated(p []byte) bool {
+	o, err := checkpoint.DecodeObject(p)
+	return err == nil && o.Summary.ID == sid && (j.c.kind != "replace" || j.headSeq >= 0)
 }
 
 // held reports whether bytes are in the objects of a store still: whole, or their beginning under their name and the rest

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/importer"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
@@ -44,7 +47,8 @@ func small(folded bool) {
 
 // The sessions are imported and then used, or made here. Each name is a file, or what is done without one.
 var sources = []string{
-	"bundled", "pi", "pi-torn", "omp", "atomic", "operator", "claude-code", "codex", "made", "folded",
+	"bundled", "pi", "pi-torn", "pi-v1", "omp", "atomic", "operator", "claude-code", "codex", "grown", "made",
+	"folded",
 }
 
 // costly are the sources of long sessions, which are damaged less often.
@@ -52,10 +56,11 @@ var costly = map[string]bool{"bundled": true, "folded": true}
 
 // stages are the moments at which a session is damaged.
 var stages = []string{
-	"imported", // and nothing else was done, the import's process is at its end
-	"killed",   // in use; the checkpoint of a disk is some commits old
-	"closed",   // in use, and every process ended
-	"twins",    // closed, and a segment is there sealed and plain: a process was killed before it removed the plain one
+	"importing", // the import was killed in the middle
+	"imported",  // and nothing else was done, the import's process is at its end
+	"killed",    // in use; the checkpoint of a disk is some commits old
+	"closed",    // in use, and every process ended
+	"twins",     // closed, and a segment is there sealed and plain: a process was killed before it removed the plain one
 }
 
 // origin is a session before it is damaged.
@@ -65,7 +70,9 @@ type origin struct {
 	imported            int    // commits of the import; 0 = it was made here
 	file                []byte // the imported bytes; nil = the lines are the original
 	truth               *sight
-	stored              []stored // its lines in order
+	stored              []stored            // its lines in order
+	past                []map[string][]byte // the objects at earlier moments, the oldest first
+	other               map[string][]byte   // those of another session
 }
 
 const (
@@ -88,6 +95,9 @@ type life struct {
 	file  []byte
 	made  int // commits of the import
 	at    map[string]map[string][]byte
+	past  []map[string][]byte
+
+	before map[string]int // of past, those before a stage
 }
 
 // live returns what a life leaves at each stage.
@@ -96,11 +106,14 @@ func live(t *testing.T, kind, source string) (out map[string]*origin) {
 	small(source == "folded")
 	defer small(false)
 	b := proof.StoreOf(kind)
-	l := &life{t: t, rng: rand.New(rand.NewPCG(11, uint64(len(source)))), plain: map[string][]byte{}, at: map[string]map[string][]byte{}}
+	l := &life{t: t, rng: rand.New(rand.NewPCG(11, uint64(len(source)))), plain: map[string][]byte{}, at: map[string]map[string][]byte{}, before: map[string]int{}}
 	if a, ok := b.(*memory.Appender); ok {
 		b = keeper{a, l.plain}
 	}
 	l.b = b
+	if half := importing(t, kind, source); half != nil {
+		l.at["importing"] = half
+	}
 	l.store = l.open("w", 1)
 	l.begin(source)
 	l.again()
@@ -112,13 +125,55 @@ func live(t *testing.T, kind, source string) (out map[string]*origin) {
 	l.turn()
 	testutil.OK(t, errors.Join(l.s.Close(), l.store.Close()))
 	l.keep("closed")
-	for stage, objects := range l.at {
-		out[stage] = &origin{kind: kind, source: source, stage: stage, objects: objects, imported: l.made, file: l.file}
-	}
 	if twins := l.twins(); twins != nil {
-		out["twins"] = &origin{kind: kind, source: source, stage: "twins", objects: twins, imported: l.made, file: l.file}
+		l.at["twins"], l.before["twins"] = twins, len(l.past)
+	}
+	for stage, objects := range l.at {
+		o := &origin{kind: kind, source: source, stage: stage, objects: objects, past: l.past[:l.before[stage]]}
+		if stage != "importing" {
+			o.imported, o.file = l.made, l.file
+		}
+		out[stage] = o
 	}
 	return out
+}
+
+// importing returns what an import leaves that fails when it keeps the file; nil = no session.
+func importing(t *testing.T, kind, source string) map[string][]byte {
+	if source == "made" || source == "folded" {
+		return nil
+	}
+	b := proof.StoreOf(kind)
+	faulty := fault.New(b, 1, fault.Rule{When: fault.On("put", layout.SessionPrefix(sid)+layout.Originals), Count: -1})
+	st := testutil.Must(coppice.New(faulty, options("w", 1)))(t)
+	format, file := fileOf(source)
+	o := importer.Options{Session: sid, Format: format, Now: clock}
+	_, err := importer.Import(ctx, st, interop.Bytes("f", file), o)
+	testutil.OK(t, st.Close())
+	if s, oerr := st.Open(ctx, sid, nil); err == nil || oerr != nil {
+		_ = s
+		return nil
+	}
+	return proof.Objects(t, b)
+}
+
+// stranger returns the objects of another session, which was imported and used.
+func stranger(t *testing.T, kind string) map[string][]byte {
+	const id = "t0"
+	b := proof.StoreOf(kind)
+	st := testutil.Must(coppice.New(b, options("other", 9)))(t)
+	format, file := fileOf("claude-code")
+	o := importer.Options{Session: id, Format: format, Now: clock.Add(time.Hour)}
+	testutil.Must(importer.Import(ctx, st, interop.Bytes("g", file), o))(t)
+	l := &life{t: t, b: b, store: st, rng: rand.New(rand.NewPCG(12, 1))}
+	l.s = testutil.Must(st.Open(ctx, id, shooting))(t)
+	for range 8 {
+		l.turn()
+		l.image()
+		l.snapshot()
+	}
+	testutil.OK(t, errors.Join(l.s.Close(), st.Close()))
+	return proof.Objects(t, b)
 }
 
 // keeper remembers the objects that are removed.
@@ -155,7 +210,10 @@ func (l *life) again() {
 	l.s = testutil.Must(l.store.Open(ctx, sid, shooting))(l.t)
 }
 
-func (l *life) keep(stage string) { l.at[stage] = proof.Objects(l.t, l.b) }
+func (l *life) keep(stage string) {
+	l.at[stage], l.before[stage] = proof.Objects(l.t, l.b), len(l.past)
+	l.past = append(l.past, l.at[stage])
+}
 
 // killed is a process that is killed after three turns. What it does beside them it does at once.
 func (l *life) killed() {
@@ -193,6 +251,13 @@ func (l *life) begin(source string) {
 	}
 	format, file := fileOf(source)
 	o := importer.Options{Session: sid, Format: format, Now: clock}
+	if source == "grown" {
+		o.Session, o.Grow = "", true
+		for _, part := range []int{3, 2} {
+			end := bytes.IndexByte(file[len(file)/part:], '\n') + len(file)/part + 1
+			testutil.Must(importer.Import(ctx, l.store, interop.Bytes("f", file[:end]), o))(l.t)
+		}
+	}
 	testutil.Must(importer.Import(ctx, l.store, interop.Bytes("f", file), o))(l.t)
 	l.s = testutil.Must(l.store.Open(ctx, sid, shooting))(l.t)
 	l.made = int(l.s.Head().Seq) + 1
@@ -219,6 +284,7 @@ func (l *life) use(source string) {
 	} {
 		step()
 		l.again()
+		l.past = append(l.past, proof.Objects(l.t, l.b))
 	}
 }
 
@@ -333,6 +399,12 @@ func fileOf(source string) (interop.Format, []byte) {
 		return interop.Pi, session.JSONL()
 	case "pi":
 		return interop.Pi, generated()
+	case "pi-v1":
+		return interop.Pi, version1()
+	case "grown":
+		f, file := fileOf("codex")
+		id := []byte("019b0000-0000-7000-8000-000000000001") // by which an import knows it
+		return f, bytes.ReplaceAll(file, id, []byte(sid))
 	case "pi-torn":
 		return interop.Pi, append(generated(), `{"type":"message","id":"zz","par`...)
 	}
@@ -420,6 +492,36 @@ func generated() []byte {
 		case 5:
 			line("message", fmt.Sprintf("%08x", n-3), `"message":{"role":"user","content":"another way","timestamp":1769904004000}`)
 		}
+	}
+	return out.Bytes()
+}
+
+// version1 is the generated session as pi's first version wrote it: a list without ids.
+func version1() []byte {
+	var out bytes.Buffer
+	for i, line := range bytes.Split(bytes.TrimSpace(generated()), []byte("\n")) {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(line, &fields); err != nil {
+			panic(err) // the lines are ours
+		}
+		switch {
+		case i == 0:
+			delete(fields, "version")
+		case string(fields["type"]) == `"label"`:
+			continue
+		case string(fields["type"]) == `"compaction"`:
+			delete(fields, "firstKeptEntryId")
+			fields["firstKeptEntryIndex"] = json.RawMessage(strconv.Itoa(i - 2))
+		}
+		if i > 0 {
+			delete(fields, "id")
+			delete(fields, "parentId")
+		}
+		raw, err := json.Marshal(fields)
+		if err != nil {
+			panic(err)
+		}
+		out.Write(append(raw, '\n'))
 	}
 	return out.Bytes()
 }

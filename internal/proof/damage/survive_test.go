@@ -168,6 +168,8 @@ func classOf(key string) string {
 			return "plain"
 		case layout.Index:
 			return "index"
+		case layout.IDs:
+			return "ids"
 		case layout.Snapshots:
 			return "snapshot"
 		case layout.Blobs:
