@@ -464,8 +464,11 @@ var mutants = []mutant{
 		edits: []edit{{"internal/repair/remake.go", "\t\tif r.foreign(raw, p.Seg) {", "\t\tif false {"}},
 		suite: "proof repair", pkg: "internal/repair", run1: "TestRepairOfMixedUpObjects", want: "sessions/s1",
 	}, {
-		name: "verify-overlooks-a-lost-state", broken: "verify is silent where only a state is lost at the end of a log",
-		edits: []edit{{"internal/check/verify.go", "v.o.Summary.Seq > v.st.Summary.Seq {", "v.o.Summary.Entries > v.st.Summary.Entries {"}},
+		name:   "verify-overlooks-a-lost-state",
+		broken: "verify is silent where only a state is lost at the end of a log",
+		edits: []edit{{
+			"internal/check/verify.go", "v.o.Summary.Seq > v.st.Summary.Seq {", "v.o.HeadOrd > v.st.HeadOrd {",
+		}},
 		suite: "verify_test.go", pkg: "internal/check", run1: "TestVerifyLostState", want: "0 pieces of damage",
 	}, {
 		name: "repair-moves-the-head", broken: "what a repair records as lost becomes the head",
