@@ -430,6 +430,26 @@ func ExampleSession_Info() {
 	// Output: nothing is missing
 }
 
+// A text is looked for in all branches; entries whose line cannot have it are not read any further.
+func ExampleSession_EntriesWith() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	tree, err := s.Tree(ctx)
+	if err != nil {
+		panic(err)
+	}
+	for n, err := range tree.SearchIn("water", s.EntriesWith(ctx, "water")) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(n.Preview)
+	}
+	// Output:
+	// When is high water?
+	// And low water?
+}
+
 // What is intact of a damaged session is read before it is repaired.
 func ExampleStore_Salvage() {
 	ctx := context.Background()

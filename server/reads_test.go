@@ -522,13 +522,14 @@ func hurt(t *testing.T, dir, id, text string) {
 func TestUsageOfDamaged(t *testing.T) {
 	dir := t.TempDir()
 	s := newSite(t, "file://"+dir)
-	for _, id := range []string{"a", "hurt", "z"} {
+	for id, commits := range map[string]int{"a": 300, "hurt": 300, "lost": 70, "z": 300} { // of "lost" no checkpoint
 		s.create(id)
-		for i := range 300 {
+		for i := range commits {
 			s.do("POST", "/v1/sessions/"+id+"/commits", hello(fmt.Sprint(i)), "If-Match: *").want(t, 200)
 		}
 	}
 	hurt(t, dir, "hurt", `"content":"2"`)
+	hurt(t, dir, "lost", `"content":"2"`)
 	r := s.do("GET", "/v1/usage", "")
 	r.want(t, 200)
 	var doc struct {
@@ -539,11 +540,11 @@ func TestUsageOfDamaged(t *testing.T) {
 		}
 	}
 	decodeInto(t, r.body, &doc)
-	if len(doc.Sessions) != 3 {
+	if len(doc.Sessions) != 4 {
 		t.Fatalf("%s", r.body)
 	}
 	for _, u := range doc.Sessions {
-		if bad := u.Session == "hurt"; u.Damaged != bad || bad == (u.Entries == 300) {
+		if bad := u.Session == "hurt" || u.Session == "lost"; u.Damaged != bad || bad == (u.Entries == 300) {
 			t.Errorf("%+v", u)
 		}
 	}

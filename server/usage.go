@@ -26,7 +26,7 @@ type sessionUsage struct {
 	Relation string    `json:"relation,omitempty" doc:"what it is to its parent, such as agent or fork"`
 	Created  time.Time `json:"created"`
 	Updated  time.Time `json:"updated"`
-	Damaged  bool      `json:"damaged,omitempty" doc:"not all of it can be read, so what it used is not known"`
+	Damaged  bool      `json:"damaged,omitempty" doc:"not all of it can be read: what it used is more, or not known"`
 }
 
 // allUsageQuery is the query of a list of usages.
@@ -174,8 +174,9 @@ func (s *Server) allUsage(ctx context.Context, q *allUsageQuery) (answer, error)
 	}
 	a, err := sessions(ctx, of, func(sum checkpoint.Summary) (any, error) {
 		is, err := usageOfListed(ctx, q.on.Store, r, sum.ID)
-		damaged := errors.Is(err, coppice.ErrCorrupt) // one session does not hide the others
-		if damaged {
+		damaged := sum.Missing > 0
+		if errors.Is(err, coppice.ErrCorrupt) { // one session does not hide the others
+			damaged = true
 			is = api.Usage{
 				Session: sum.ID, Scope: "session", Models: []api.ModelUsage{}, Days: []api.DayUsage{},
 			}

@@ -253,6 +253,30 @@ func ExampleRestoreWorkingContext() {
 	// 3 4
 }
 
+// Of a long path the end is enough to make the window that all of it would make.
+func ExampleRestoreEnd() {
+	all := path(0, 1, 3, 4)
+	whole := transcript.RestoreWorkingContext(transcript.Coppice, 300, transcript.Settings{}, 0, all)
+	before := transcript.SettingsAfter(transcript.Coppice, transcript.Settings{}, all[:2])
+	end, ok := transcript.RestoreEnd(transcript.Coppice, 300, before, 2, nil, all[2:])
+	if !ok {
+		fmt.Println("more of the end is needed: the window of all has", whole.Len())
+		return
+	}
+	fmt.Println(end.Len() == whole.Len())
+	// Output: more of the end is needed: the window of all has 1
+}
+
+// Lines that cannot show a word are passed over before they are parsed.
+func ExampleMayShow() {
+	may := transcript.MayShow("low water")
+	fmt.Println(may([]byte(`{"message":{"role":"user","content":"And low water?"}}`)))
+	fmt.Println(may([]byte(`{"message":{"role":"user","content":"When is high tide?"}}`)))
+	// Output:
+	// true
+	// false
+}
+
 // Ids of entries sort by time and come from the caller's clock and randomness.
 func ExampleNewID() {
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)

@@ -13,7 +13,7 @@ import (
 const (
 	maxFileLines     = 800 // any file, tests too
 	maxFunctionLines = 70  // from func to the closing brace; tests may be longer
-	maxMethods       = 45  // of coppice.Session
+	maxMethods       = 46  // of coppice.Session
 )
 
 // suites hold tests that others run, in files that do not end in _test.go. They count as tests.

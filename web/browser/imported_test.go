@@ -161,7 +161,7 @@ func TestFailures(t *testing.T) {
 	p.click(".top .badge.failed")
 	p.waitQuery("at", second)
 
-	p.allow("status of 422") // the line does not have it
+	p.allow("status of 422")                // the line does not have it
 	p.navigate("/s/imported?line=" + first) // on a line that ends before the other one
 	p.see(".talk .edge|end of this line")
 	p.settled()

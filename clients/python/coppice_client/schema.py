@@ -980,7 +980,7 @@ class _SessionUsage(TypedDict):
 
 class SessionUsage(_SessionUsage, total=False):
     damaged: bool
-    """not all of it can be read, so what it used is not known"""
+    """not all of it can be read: what it used is more, or not known"""
     failed: int
     """number of entries that failed: answers, results of calls"""
     inherited: Tokens

@@ -1309,7 +1309,7 @@ export interface components {
             /** Format: date-time */
             created: string;
             cwd: string;
-            /** @description not all of it can be read, so what it used is not known */
+            /** @description not all of it can be read: what it used is more, or not known */
             damaged?: boolean;
             /** @description of usage, by day of the answer, oldest first, at most the newest 1,024 */
             days: components["schemas"]["DayUsage"][];
