@@ -108,12 +108,13 @@ export async function follow(id: string, after: number, listener: Listener, sign
     if (sight.signal.aborted) continue;
     listener.status("lost");
     failed++;
-    await pause(Math.min(longestWait, 250 * 2 ** failed) * (0.5 + Math.random() / 2), signal);
+    await pause(failed, signal);
   }
 }
 
-/** pause waits for some ms, or until the network is back or the signal aborted. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** pause waits before another attempt, the longer the more have failed, or until the network is back or the signal aborted. */
+export function pause(failed: number, signal: AbortSignal): Promise<void> {
+  const ms = Math.min(longestWait, 250 * 2 ** failed) * (0.5 + Math.random() / 2);
   return new Promise((done) => {
     const end = () => {
       clearTimeout(timer);

@@ -3,11 +3,13 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -198,4 +200,75 @@ func TestTurnsOfAnImport(t *testing.T) {
 	p.settled()
 	p.press(".")
 	p.see(".rail-at strong|turn 4")
+}
+
+// A session without a state explains so, and shows what its messages up to the cursor show.
+func TestStateOfAnImport(t *testing.T) {
+	t.Parallel()
+	var early string
+	s := withImported(t, func(l *lines) {
+		l.say("user", "Plan it")
+		early = l.call("Read", map[string]any{"file_path": "/harbour/tides.csv"}, "9 lines", false)
+		l.call("TodoWrite", map[string]any{"todos": []any{
+			map[string]any{"content": "measure", "status": "completed"}, map[string]any{"content": "draw", "status": "pending"},
+		}}, "ok", false)
+		l.call("Edit", map[string]any{"file_path": "/harbour/chart.svg", "old_string": "a", "new_string": "b"}, "no", true)
+		l.say("assistant", "Done.")
+	})
+	p := arrive(t, s, "/s/imported?pane=state", ".state .derived")
+	p.see(".state|No state is stored")
+	p.see(".derived dd|m-1")
+	p.see(".derived .tasks .done|measure")
+	p.see(".derived .tasks .open|draw")
+	p.see(".derived dd.failed|1 call")
+	p.click(".derived [aria-label='Files written'] button|chart.svg")
+	p.see(".talk article.at|Edit")
+	p.navigate("/s/imported?pane=state&at=" + early)
+	p.see(".derived|up to the cursor")
+	p.see(".derived [aria-label='Files read']|tides.csv")
+	p.miss(".derived .tasks li")
+	p.miss(".derived|chart.svg")
+}
+
+// The search shows nothing of other words than those in the field, and Enter opens only what has them.
+func TestPaletteShowsWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/", ".sessions a")
+	p.press("Mod+k")
+	p.see("#found [role=option]")
+	p.write("dialog.palette input", "tide")
+	p.see("#found [role=option] mark|tide")
+	release := d.hold(func(r string) bool { return strings.Contains(r, "q=zzzz") })
+	p.write("dialog.palette input", "zzzz")
+	p.see("dialog.palette [role=status]|Searching")
+	p.miss("#found [role=option]")
+	p.press("Enter")
+	p.see("dialog.palette[open]")
+	if at := p.location(); at != "/" {
+		t.Errorf("Enter led to %s", at)
+	}
+	release()
+	p.see("dialog.palette [role=status]|Nothing has these words.")
+}
+
+// A session that is opened while the server is away is shown when it is back. Nothing of the one before stays meanwhile.
+func TestOpenedWhileAway(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?pane=state", ".state .json")
+	p.allow("503")
+	other := eval[string](p, `[...document.querySelectorAll(".sessions a:not([aria-current])")].at(-1).getAttribute("href")`)
+	d.refuse(func(r string) bool { return strings.Contains(r, "/v1/") })
+	p.click(".sessions a[href='" + other + "']")
+	p.see(".failed|when it is back")
+	p.see(".top .badge.lost")
+	p.see(".rail-at strong|seq …")
+	p.miss(".rail-at .spent")
+	p.miss(".state .json")
+	p.wait(`[...document.querySelectorAll(".rail button")].filter((b) => b.innerText.startsWith("Roll back")).every((b) => b.disabled)`)
+	d.refuse(nil)
+	p.see(".talk article")
+	p.wait(`/\d/.test(document.querySelector(".rail-at strong").innerText)`)
+	p.miss(".failed|when it is back")
 }

@@ -80,7 +80,13 @@ export class Cursor {
     current = this;
     signal.addEventListener("abort", () => {
       this.resolve.end();
-      if (current === this) current = null;
+      if (current !== this) return;
+      current = null;
+      log.value = null; // nothing of this session is shown with another one
+      settled.value = scrubbed.value = null;
+      snapshots.value = [];
+      noted.value = [];
+      costs.value = [];
     });
     void this.readSnapshots();
   }

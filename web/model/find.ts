@@ -49,8 +49,14 @@ function where(m: { onHead: boolean; branches: string[]; title: string }): strin
   return (m.onHead ? "" : "on " + (m.branches[0] ?? "another branch") + " · ") + m.title;
 }
 
+/** Results are what was found for a text. indexing is how much of the store was searched, from 0 to 1; null = all. */
+export interface Results {
+  list: Found[];
+  indexing: number | null;
+}
+
 /** find returns sessions, prompts and messages that contain the words, here first. */
-export async function find(text: string, signal: AbortSignal): Promise<Found[]> {
+export async function find(text: string, signal: AbortSignal): Promise<Results> {
   const q = text.trim();
   const [sessions, prompts, matches] = await Promise.all([
     sessionPage({ limit: maxFound, ...(q ? { q } : {}) }, signal),
@@ -59,7 +65,8 @@ export async function find(text: string, signal: AbortSignal): Promise<Found[]> 
   ]);
   const here = session.peek();
   const found = (matches?.data?.matches ?? []).toSorted((a, b) => Number(b.session === here) - Number(a.session === here));
-  return [
+  const indexing = [prompts?.data?.indexing, matches?.data?.indexing].filter((part) => part !== undefined);
+  const list = [
     ...sessions.sessions.map((s): Found => ({
       group: "Sessions", title: s.title || s.first || s.id, detail: s.cwd, go: () => open(s.id),
     })),
@@ -70,4 +77,5 @@ export async function find(text: string, signal: AbortSignal): Promise<Found[]> 
       group: "Messages", title: m.snippet, detail: where(m), go: at(m.session, m.entry, m.onHead),
     })),
   ];
+  return { list, indexing: indexing.length > 0 ? Math.min(...indexing) : null };
 }

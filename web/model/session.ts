@@ -2,7 +2,7 @@
 import { effect, signal } from "@preact/signals";
 import { api, Failure, type Commit, type Session } from "../api/client.ts";
 import { newestCommit } from "../api/pages.ts";
-import { follow, type Change, type Status } from "../api/events.ts";
+import { follow, pause, type Change, type Status } from "../api/events.ts";
 import { session } from "./nav.ts";
 import { alive } from "./resource.ts";
 
@@ -59,15 +59,39 @@ export function start(): void {
     failure.value = "";
     missing.value = false;
     writers.value = [];
+    connection.value = "live";
     if (id === null) return;
     const abort = (current = new AbortController());
     void run(id, abort.signal);
   });
 }
 
+/** isAway reports whether a request failed because the server, or a proxy's, could not be reached: it may be back soon. */
+function isAway(err: unknown): boolean {
+  return err instanceof Failure && (err.status === 0 || err.status === 502 || err.status === 503 || err.status === 504);
+}
+
+/** first reads what is shown of a session, and again while the server is away. */
+async function first(id: string, signal: AbortSignal): Promise<void> {
+  for (let failed = 0; ; failed++) {
+    try {
+      await refresh(id, signal);
+      failure.value = "";
+      return;
+    } catch (err) {
+      if (signal.aborted || !isAway(err)) throw err;
+      connection.value = "lost";
+      failure.value = "The server does not answer. The session is opened when it is back.";
+      await pause(failed, signal);
+      if (signal.aborted) return;
+    }
+  }
+}
+
 async function run(id: string, signal: AbortSignal): Promise<void> {
   try {
-    await refresh(id, signal);
+    await first(id, signal);
+    if (signal.aborted) return;
     await follow(id, head.peek()?.seq ?? 0, {
       commit(c) {
         head.value = headOf(c);

@@ -8,7 +8,8 @@ import { continuing, folded, isAside, itemsOf, mostLoaded, nothing, said, turned
 import type { Line } from "./line.ts";
 import { go, session, view, type How } from "./nav.ts";
 import { isEvent } from "./program.ts";
-import { change, connection, generation, head } from "./session.ts";
+import { alive } from "./resource.ts";
+import { change, generation, head } from "./session.ts";
 import type { Anchor } from "./slice.ts";
 
 export const line = signal<Line>(nothing);
@@ -65,7 +66,8 @@ export function start(): void {
     });
   });
   effect(() => {
-    if (connection.value === "live") untracked(() => void retry()); // the server answers again
+    void alive.value;
+    untracked(() => void retry());
   });
   effect(() => {
     const c = change.value;

@@ -9,7 +9,8 @@ import { through } from "../model/find.ts";
 import { bytes, clock, grouped } from "../model/format.ts";
 import { go, href, session, view, type How } from "../model/nav.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
-import { change, connection, generation, head } from "../model/session.ts";
+import { alive } from "../model/resource.ts";
+import { change, generation, head } from "../model/session.ts";
 import { line } from "../model/talk.ts";
 import { filters, zooms, type Filter, type View } from "../model/url.ts";
 import { Hits } from "../parts/hits.tsx";
@@ -81,7 +82,8 @@ export function MapPane(): JSX.Element {
   const place = usePlace(box, drawn, first, shown);
   useDrawn(drawn, failed, place);
   useSignalEffect(() => {
-    if (connection.value === "live" && failed.peek() !== "") again.value = again.peek() + 1; // the server answers again
+    void alive.value;
+    if (failed.peek() !== "") again.value = again.peek() + 1;
   });
 
   const d = drawn.value;

@@ -5,34 +5,42 @@ import { closeDialog } from "../model/dialogs.ts";
 import { commands, find, type Found } from "../model/find.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Hits } from "../parts/hits.tsx";
+import { useResource } from "../parts/use-resource.ts";
 
 /** pause is the time without a key after which the server is asked, in ms. */
 const pause = 150;
 
-/** Palette shows the search. */
+/** indexes is how often a search is made again while the server indexes, in ms. */
+const indexes = 1_000;
+
+/** wait resolves after a time, or rejects when the signal is aborted. */
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((done, fail) => {
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      fail(new Error("another search"));
+    });
+  });
+}
+
+/** Palette shows the search. Of what was found only that for the words which are in the field is shown. */
 export function Palette(): JSX.Element {
   const text = useSignal("");
-  const found = useSignal<Found[]>([]);
-  const failed = useSignal("");
   const at = useSignal(0);
-  useSignalEffect(() => {
-    const wanted = text.value;
-    const abort = new AbortController();
-    at.value = 0;
-    const timer = setTimeout(() => {
-      find(wanted, abort.signal).then((list) => {
-        found.value = list;
-        failed.value = "";
-      }).catch((err: unknown) => {
-        if (!abort.signal.aborted) failed.value = err instanceof Error ? err.message : String(err);
-      });
-    }, wanted ? pause : 0);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
+  const found = useResource(() => text.value.trim(), async (wanted, signal) => {
+    if (wanted) await wait(pause, signal);
+    return find(wanted, signal);
   });
-  const list = text.value ? [...found.value, ...commands(text.value)] : [...commands(""), ...found.value];
+  useSignalEffect(() => {
+    if (found.value.value?.indexing == null) return;
+    const timer = setTimeout(found.retry, indexes);
+    return () => clearTimeout(timer);
+  });
+  const results = found.value.value;
+  const list = text.value ? [...(results?.list ?? []), ...commands(text.value)] : [...commands(""), ...(results?.list ?? [])];
+  const status = found.error.value ? "" : !results ? "Searching…" : results.indexing !== null
+    ? `Searching: ${Math.floor(results.indexing * 100)} % is indexed so far.` : list.length === 0 ? "Nothing has these words." : "";
   const choose = (f: Found | undefined) => {
     if (!f) return;
     closeDialog();
@@ -42,7 +50,10 @@ export function Palette(): JSX.Element {
     <Dialog title="Search everything" class="palette" onClose={closeDialog}>
       <input type="text" autoFocus placeholder="Sessions, prompts, messages, commands" aria-label="Search everything"
         role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant={list.length ? "found-" + at.value : undefined}
-        value={text.value} onInput={(e) => (text.value = e.currentTarget.value)}
+        value={text.value} onInput={(e) => {
+          text.value = e.currentTarget.value;
+          at.value = 0;
+        }}
         onKeyDown={(e) => {
           const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
           if (step !== undefined) at.value = Math.max(0, Math.min(list.length - 1, at.value + step));
@@ -50,7 +61,10 @@ export function Palette(): JSX.Element {
           else return;
           e.preventDefault();
         }} />
-      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      {found.error.value && (
+        <p role="alert" class="failed">{found.error.value} <button type="button" class="link" onClick={found.retry}>try again</button></p>
+      )}
+      <p class="quiet" role="status">{status}</p>
       <div id="found" role="listbox" aria-label="Found">
         {list.map((f, i) => (
           <div key={i} role="presentation">

@@ -5,29 +5,42 @@ import { useEffect } from "preact/hooks";
 import type { Session } from "../api/client.ts";
 import { ago, cost, grouped } from "../model/format.ts";
 import { base, open, session, view } from "../model/nav.ts";
+import { alive } from "../model/resource.ts";
 import { loading, more, nest, read, readSpent, sessions, sums, unread, wanted, type Nested } from "../model/sessions.ts";
 
 const minute = signal(0); // grows with each, for what says how long ago something was
 
+/** retries is how long after a failed read the list is read again, in ms. */
+const retries = 4_000;
+
 /** Sessions shows the list. */
 export function Sessions(): JSX.Element {
   const failed = useSignal("");
+  const again = useSignal(0);
   useEffect(() => {
     let abort = new AbortController();
     let first = true;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const stop = effect(() => {
       void wanted.value;
+      void again.value;
+      void alive.value;
       abort.abort();
+      clearTimeout(timer);
       const mine = (abort = new AbortController());
       void read(false, mine.signal).then(() => {
+        failed.value = "";
         if (first) void readSpent(mine.signal).catch(() => {}); // the list is there without the costs
         first = false;
       }).catch((err: unknown) => {
-        if (!mine.signal.aborted) failed.value = err instanceof Error ? err.message : String(err);
+        if (mine.signal.aborted) return;
+        failed.value = err instanceof Error ? err.message : String(err);
+        timer = setTimeout(() => again.value++, retries);
       });
     });
     return () => {
       stop();
+      clearTimeout(timer);
       abort.abort();
     };
   }, []);

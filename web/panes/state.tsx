@@ -13,6 +13,8 @@ import { Newest } from "../model/newest.ts";
 import { head } from "../model/session.ts";
 import { States } from "../model/states.ts";
 import { losing } from "../model/ticks.ts";
+import { imported } from "../model/turns.ts";
+import { DerivedState } from "../parts/derived.tsx";
 import { Editor } from "../parts/editor.tsx";
 import { ChangeList } from "../parts/changelist.tsx";
 import { JSONTree } from "../parts/jsontree.tsx";
@@ -48,8 +50,11 @@ export function StatePane(): JSX.Element {
       <Header />
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       {r && r.text === "null" && r.changed.list.length === 0 && (
-        <p class="quiet">No state here. A state is what an agent keeps beside its messages, such as a plan or a list of files: any
-          JSON that it commits with a turn. This session has none at this commit.</p>
+        <>
+          <p class="quiet">No state is stored at this commit. A state is any JSON that an agent commits with a turn, such as a plan or a
+            list of files. {imported.value ? "An import has messages alone." : ""}</p>
+          <DerivedState />
+        </>
       )}
       {r && (r.text !== "null" || r.changed.list.length > 0) && <Shown read={r} behind={behind} />}
     </section>
@@ -109,10 +114,10 @@ function Header(): JSX.Element {
   const c = shownCommit.value;
   return (
     <header class="state-head">
-      <p><strong>seq {shown.value ?? "…"}</strong>
+      {imported.value && c ? <p><strong>Imported session</strong> · <time dateTime={c.time}>{clock(c.time, new Date())}</time></p> : <p><strong>seq {shown.value ?? "…"}</strong>
         {c && <> · {c.reason} · <time dateTime={c.time}>{clock(c.time, new Date())}</time></>}
         {c && <> · {c.branch} · <span title="writer">{c.writer}</span></>}
-      </p>
+      </p>}
       {c && losing(c) && <p class="note">A losing turn, kept on this branch: this never was the session's state.</p>}
       <Moves seq={shown.value} />
     </header>

@@ -11,7 +11,8 @@ import { costAt } from "../model/costs.ts";
 import { failures } from "../model/failures.ts";
 import { clock, cost } from "../model/format.ts";
 import { go, view } from "../model/nav.ts";
-import { change, connection, generation, head } from "../model/session.ts";
+import { alive } from "../model/resource.ts";
+import { change, generation, head } from "../model/session.ts";
 import { meanings, type Mark, type Span } from "../model/ticks.ts";
 import { imported, turns } from "../model/turns.ts";
 import { MoveDialogs, Moves } from "../parts/moves.tsx";
@@ -87,7 +88,7 @@ function useCursor(id: string): void {
   useSignalEffect(() => {
     const { seq, at, line } = view.value;
     void log.value;
-    void connection.value; // what could not be read is read when the server answers again
+    void alive.value; // what could not be read is read when the server answers again
     cursor.current?.follow(seq, at ?? line, headSeq.value);
   });
   useSignalEffect(() => {
@@ -156,7 +157,7 @@ const commitScale: Scale = {
 /** wantCommits reads the headers that a span lacks. */
 function wantCommits({ from, to }: Span): void {
   void headSeq.value;
-  void connection.value;
+  void alive.value;
   log.value?.want(from, to, scrubbed.peek() ?? shown.peek() ?? to);
 }
 

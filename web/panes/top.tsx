@@ -1,17 +1,17 @@
 // The bar over everything: which session, which branch, whether it is live, and what can be done with it.
-import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { api, type Schemas } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
 import { begun } from "../model/begun.ts";
 import { shownCommit } from "../model/cursor.ts";
 import { openExport, openHelp, openPalette } from "../model/dialogs.ts";
 import { base, go, open, session, view } from "../model/nav.ts";
-import { change, connection, head, missing, summary } from "../model/session.ts";
+import { connection, head, missing, summary } from "../model/session.ts";
 import { Failed } from "../parts/failed.tsx";
 import { say } from "../parts/toast.tsx";
+import { useResource } from "../parts/use-resource.ts";
 
 /** Top shows the bar. */
 export function Top(): JSX.Element {
@@ -29,7 +29,7 @@ export function Top(): JSX.Element {
         open(null);
       }}>coppice</a>
       {s && <h1 title={s.cwd}>{title}</h1>}
-      {one && <BranchChoice />}
+      {one && <BranchChoice key={session.value} />}
       {one && <Live />}
       {one && <Failed />}
       {readOnly.value && <span class="badge">read-only</span>}
@@ -59,17 +59,11 @@ function Live(): JSX.Element {
 
 /** BranchChoice shows another branch, without moving the head. */
 function BranchChoice(): JSX.Element | null {
-  const branches = useSignal<Schemas["Branch"][]>([]);
-  useSignalEffect(() => {
-    void change.value;
-    const id = session.value;
-    if (id === null || !begun.value) return;
-    const abort = new AbortController();
-    api.GET("/v1/sessions/{id}/branches", { params: { path: { id } }, signal: abort.signal })
-      .then(({ data }) => (branches.value = data!.branches)).catch(() => {});
-    return () => abort.abort();
-  });
-  const list = branches.value.filter((b) => b.head !== null).slice(0, 200);
+  const branches = useResource(() => (begun.value && session.value !== null ? `${session.value}\n${head.value?.seq}` : null), async (key, signal) => {
+    const { data } = await api.GET("/v1/sessions/{id}/branches", { params: { path: { id: key.split("\n")[0]! } }, signal });
+    return data!.branches;
+  }, true);
+  const list = (branches.value.value ?? []).filter((b) => b.head !== null).slice(0, 200);
   const names = (of: string | null) => list.filter((b) => b.head === of && b.name !== head.value?.branch).map((b) => b.name);
   const line = view.value.line;
   const ends = [...new Set(list.map((b) => b.head))].filter((end) => end !== head.value?.entry);

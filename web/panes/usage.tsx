@@ -1,31 +1,26 @@
 // Tokens and cost of the session: by model, and with its agents; and of all sessions over time.
-import { useSignal } from "@preact/signals";
 import { Fragment, type JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { api, type Schemas } from "../api/client.ts";
 import { cost, count } from "../model/format.ts";
 import { chart } from "../model/lazy.ts";
-import { view } from "../model/nav.ts";
+import { session, view } from "../model/nav.ts";
 import { overTime, sums } from "../model/sessions.ts";
+import { useResource } from "../parts/use-resource.ts";
 
 /** UsagePane shows the figures. Reading them takes the server a pass over the session, so that it is asked once. */
 export function UsagePane(): JSX.Element {
-  const usage = useSignal<Schemas["Usage"] | null>(null);
-  const failed = useSignal("");
   const id = view.value.session!;
-  useEffect(() => {
-    const abort = new AbortController();
-    api.GET("/v1/sessions/{id}/usage", { params: { path: { id } }, signal: abort.signal })
-      .then(({ data }) => (usage.value = data!)).catch((err: unknown) => {
-        if (!abort.signal.aborted) failed.value = err instanceof Error ? err.message : String(err);
-      });
-    return () => abort.abort();
-  }, [id]);
-  const u = usage.value;
+  const usage = useResource(() => session.value, async (of, signal) => {
+    const { data } = await api.GET("/v1/sessions/{id}/usage", { params: { path: { id: of } }, signal });
+    return data!;
+  });
+  const u = usage.value.value;
   const sum = sums.value.get(id);
   return (
     <section class="usage" aria-label="Usage">
-      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      {usage.error.value && <p role="alert" class="failed">{usage.error.value}</p>}
+      {usage.busy.value && <p class="quiet" role="status">Adding up…</p>}
       {u && <Table u={u} />}
       {u?.inherited && (
         <p>Copied from other sessions, and counted there: {answers(u.inherited.answers)}, {count(u.inherited.total)} tokens

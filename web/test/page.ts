@@ -2,7 +2,7 @@
 const site = "http://viewer.test";
 
 Object.assign(globalThis, {
-  document: { querySelector: () => null }, location: { pathname: "/", search: "" }, addEventListener() {},
+  document: { querySelector: () => null, addEventListener() {}, removeEventListener() {} }, location: { pathname: "/", search: "" }, addEventListener() {}, removeEventListener() {},
   history: { pushState() {}, replaceState() {} }, sessionStorage: { getItem: () => null },
   Request: class extends Request {
     constructor(input: string | URL | Request, init?: RequestInit) {
