@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,6 +52,38 @@ func TestReadsPastDamage(t *testing.T) {
 			s.do("GET", "/v1/sessions/s/rows?count=50", "").want(t, 200)
 			s.do("GET", "/v1/sessions/s/branches", "").want(t, 200)
 		})
+	}
+}
+
+// Commits that the log on a disk has lost are reported by what reads the session, and nothing is written then.
+func TestLostCommits(t *testing.T) {
+	dir := t.TempDir()
+	first := newSite(t, "file://"+dir)
+	longer(first, 4)
+	testutil.OK(t, first.srv.Close())
+	testutil.OK(t, first.st.Close()) // with a checkpoint of commit 4
+	logs := testutil.Must(filepath.Glob(filepath.Join(dir, "sessions/s/transcript/*.jsonl")))(t)
+	if len(logs) != 1 {
+		t.Fatal(logs)
+	}
+	raw := testutil.Must(os.ReadFile(logs[0]))(t)
+	lines := strings.SplitAfter(string(raw), "\n")
+	testutil.OK(t, os.WriteFile(logs[0], []byte(strings.Join(lines[:len(lines)-1-4], "")), 0o600)) // two turns
+	s := newSite(t, "file://"+dir)
+	for _, path := range []string{"s", "s/resume", "s/rows"} {
+		if got := s.do("GET", "/v1/sessions/"+path, "").want(t, 200); got["missing"] != 4.0 {
+			t.Errorf("%s: missing %v", path, got["missing"])
+		}
+	}
+	listed := s.do("GET", "/v1/sessions", "").want(t, 200)["sessions"].([]any)[0].(map[string]any)
+	if listed["damaged"] != true || listed["missing"] != 4.0 {
+		t.Errorf("listed: %v", listed)
+	}
+	if n := len(s.do("GET", "/v1/sessions/s/entries", "").want(t, 200)["entries"].([]any)); n != 2 {
+		t.Errorf("%d entries are left", n)
+	}
+	if p := s.do("POST", commits, hello("more"), "If-Match: *").want(t, 500); p["code"] != "corrupt" {
+		t.Errorf("a write: %v", p)
 	}
 }
 
