@@ -206,7 +206,7 @@ func decoders(t *testing.T, rep *proof.Report, stores []*stored) {
 	}
 	var jobs []job
 	counts := map[string]*tally{}
-	stride := proof.Pick(t, 997, 1, 1) // each bit, but for the quick size
+	stride := proof.Pick(t, 997, 3, 1) // bits of each byte; nightly each bit
 	for _, s := range stores {
 		for _, key := range slices.Sorted(maps.Keys(s.objects)) {
 			jobs = append(jobs, job{s, key})

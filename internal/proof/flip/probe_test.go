@@ -71,7 +71,13 @@ func (r *reader) list() {
 			r.out.answers["list "+x.ID] = answer{err: fmt.Errorf("%w: listed without its summary", errDiagnosed)}
 		default:
 			x.Cursor = "" // it has the time at which the store wrote the checkpoint
-			r.out.answers["list "+x.ID] = answer{text: fmt.Sprintf("%+v", x)}
+			a := answer{}
+			if x.Missing > 0 {
+				a.err = fmt.Errorf("%w: commit %d is missing", errDiagnosed, x.Missing)
+			} else {
+				a.text = fmt.Sprintf("%+v", x)
+			}
+			r.out.answers["list "+x.ID] = a
 		}
 	}
 }
@@ -91,7 +97,9 @@ func (r *reader) session(id string) {
 	defer s.Close()
 	say := func(name string, read func(w *bytes.Buffer) error) { r.say(id+" "+name, read) }
 	say("head", func(w *bytes.Buffer) error {
-		fmt.Fprintf(w, "%+v %+v", s.Head(), s.Info())
+		info := s.Info()
+		info.Missing = 0 // what is lost was reported: the rest is as of a shorter log
+		fmt.Fprintf(w, "%+v %+v", s.Head(), info)
 		return nil
 	})
 	say("state", func(w *bytes.Buffer) error { return stateOf(w, s) })
