@@ -467,8 +467,8 @@ func ExampleStore_Salvage() {
 		}
 		n++
 	}
-	fmt.Println(n, "entries, damage:", s.Damage())
-	// Output: 4 entries, damage: <nil>
+	fmt.Printf("%d entries, damage: %q\n", n, s.Info().Cause)
+	// Output: 4 entries, damage: ""
 }
 
 // A session is deleted only if no one committed to it since it was looked at.
@@ -484,4 +484,23 @@ func ExampleStore_DeleteAt() {
 	// Output:
 	// true
 	// <nil>
+}
+
+// A session is copied to another store, with its log of commits.
+func ExampleStore_Copy() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	s.Close()
+	backup, err := coppice.Open(ctx, "mem:", nil)
+	if err != nil {
+		panic(err)
+	}
+	defer backup.Close()
+	c, err := backup.Copy(ctx, store, "harbour", "harbour")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(c.Head() == s.Head())
+	// Output: true
 }

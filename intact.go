@@ -19,7 +19,7 @@ type intact struct {
 }
 
 // Salvage opens a session for reading past damage (SessionOptions.Intact), also one that cannot be opened: then it is
-// read as Repair would leave it, and Damage returns why. Nothing is written: what a repair would make is in memory.
+// read as Repair would leave it, and the Cause in its Info is why. Nothing is written: a repair is made in memory.
 func (s *Store) Salvage(ctx context.Context, id string) (*Session, error) {
 	h, err := s.Open(ctx, id, &SessionOptions{ReadOnly: true, Intact: true})
 	if !errors.Is(err, ErrCorrupt) {
@@ -52,12 +52,15 @@ func (s *Store) repaired(ctx context.Context, id string) (*Session, error) {
 	return st.Open(ctx, id, &SessionOptions{ReadOnly: true})
 }
 
-// Damage returns what ended a read of a handle with SessionOptions.Intact, or the opening of one from Salvage; nil =
+// cause returns what ended a read of a handle with SessionOptions.Intact, or the opening of one from Salvage; "" =
 // nothing did.
-func (s *Session) Damage() error {
+func (s *Session) cause() string {
 	s.intact.mu.Lock()
 	defer s.intact.mu.Unlock()
-	return s.intact.damage
+	if s.intact.damage == nil {
+		return ""
+	}
+	return s.intact.damage.Error()
 }
 
 // beyond returns what a repair would leave of the session, if a read ended with damage; else nil.

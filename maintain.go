@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/repair"
 	"github.com/coppice-go/coppice/internal/transfer"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // Verify reads a session, "" = every session of the store, and reports what is damaged or missing. deep
@@ -93,4 +94,33 @@ func (e *Error) Kind() string {
 		return string(p.Kind)
 	}
 	return ""
+}
+
+// Copy makes a session of a whole one of another store, or of this one: the same entries, and the same commits with
+// their numbers, ids, times and states, its branches, images, imported file and snapshots. as is its id, which no
+// session had before (fs.ErrExist); "" = a new one. A copy that fails leaves nothing, unless the outcome of its last
+// write is unknown.
+func (s *Store) Copy(ctx context.Context, from *Store, id, as string) (*Session, error) {
+	if as == "" {
+		var err error
+		if as, err = transcript.NewID(s.cfg.Now(), s.cfg.Rand); err != nil {
+			return nil, fail("copy", id, err)
+		}
+	}
+	source, err := from.Open(ctx, id, &SessionOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = source.Close() }() // it wrote nothing
+	h, err := s.session(as, nil)
+	if err != nil {
+		return nil, fail("copy", id, err)
+	}
+	if missing := source.Info().Missing; missing > 0 {
+		return nil, fail("copy", id, fmt.Errorf("%w: commits up to %d were stored and are lost", ErrCorrupt, missing))
+	}
+	if err := repair.Copy(ctx, source.j, source.cfg, h.cfg); err != nil {
+		return nil, fail("copy", id, err)
+	}
+	return s.Open(ctx, as, nil)
 }

@@ -53,7 +53,7 @@ type SessionOptions struct {
 
 	ReadOnly bool // commits are ErrReadOnly; Watch moves the handle along
 	// Intact reads past damage, with ReadOnly: Tree, Entries, Originals, Path, Page and Log return all that a repair
-	// would leave, as Store.Salvage does; iterators end with ErrCorrupt then, and Damage returns it.
+	// would leave, as Store.Salvage does; iterators end with ErrCorrupt then, and Info has the Cause.
 	Intact   bool
 	KeepBoth bool // on a conflict keep the loser's turn as a branch, at once
 	NameLeft bool // moves, and turns from an earlier entry, name the line that they leave if none does: Receipt.Kept

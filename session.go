@@ -107,7 +107,7 @@ func (s *Session) ID() string { return s.cfg.Session }
 
 // Info returns the summary of the newest commit that the handle knows. Its Missing is the number of the newest commit
 // that was made and cannot be found, where the log on a disk ends before that: what is left can be read, and writes are
-// ErrCorrupt until Store.Repair.
+// ErrCorrupt until Store.Repair. Cause is what ended a read with SessionOptions.Intact.
 func (s *Session) Info() checkpoint.Summary {
 	st := s.j.Tip()
 	sum := readableInfo(st.Summary)
@@ -115,6 +115,7 @@ func (s *Session) Info() checkpoint.Summary {
 	if st.Missing > st.Summary.Seq {
 		sum.Missing = st.Missing
 	}
+	sum.Cause = s.cause()
 	if id := rawjson.Text(rawjson.Field(st.Header, "id")); sum.Source == nil && id != s.ID() {
 		sum.Source = &checkpoint.Source{Session: id}
 	}

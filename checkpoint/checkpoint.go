@@ -120,7 +120,7 @@ type Summary struct {
 	// Docs are documents of the session by name, those that a listing was asked for (ListOptions.Docs); else nil.
 	Docs      map[string]json.RawMessage
 	Missing   uint64 // the newest commit that was made, if the log has lost it; 0 = it has all. Never stored
-	Cause     string // in a listing: why the session cannot be read; then ID and Updated alone are known; never stored
+	Cause     string // why the session cannot be read, in a listing or past damage; never stored
 	Internal  bool   // an agent began it for its own purposes: lists of what a person may continue leave it out
 	Tombstone bool   // the session is deleted: nothing else is kept of it
 	Snapshot  string // id of this snapshot; "" = this is checkpoint_latest

@@ -15,19 +15,17 @@ import (
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // Trash is the folder in which deleted sessions are kept until they are restored or the trash is emptied: each in
-// a folder of its own, as a session file that pi reads too, and a file with what that format cannot hold. Now
-// stamps them.
+// a folder of its own, as a store that has this session alone, and as a session file that pi reads. Now stamps them.
+// The program imports backend/local.
 //
 // Put writes and syncs the copy before it deletes the session, so a crash leaves the session, the copy, or both.
-// Restore returns every entry of every branch byte for byte, the names of the branches, the head, and the agent's
-// state there. It does not restore the id, which is never used again in the same store, the log of commits with
-// the states before, or the snapshots.
+// Restore returns all of the session, its log of commits, states, tags and snapshots included, but for the id, which
+// is not used again in the same store.
 type Trash struct {
 	Path string
 	Now  func() time.Time
@@ -47,21 +45,11 @@ type TrashItem struct {
 	Bytes   int64     `json:"bytes"` // of its files
 }
 
-// record is what is kept of a session beside its lines.
-type record struct {
-	TrashItem
-	position
-
-	Profile transcript.Profile `json:"profile,omitempty"` // the rules by which its contexts are built
-	Source  *checkpoint.Source `json:"source,omitempty"`  // the file that it was imported from
-	Whole   bool               `json:"whole,omitempty"`   // nothing but imports of it was committed
-}
-
 // The files of an item.
 const (
-	recordFile   = "info.json"
-	linesFile    = "session.jsonl"
-	originalFile = "original"
+	recordFile  = "info.json"
+	linesFile   = "session.jsonl"
+	storeFolder = "store"
 )
 
 // Put moves a session to the trash: it copies the session and deletes it. store is the address of its store.
@@ -70,16 +58,15 @@ const (
 // it is, and nothing comes into the trash. After coppice.ErrDeleteUnfinished the copy is in the trash, and a repeated
 // Put removes what is left of the session and returns the same item.
 func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (TrashItem, error) {
-	r, commit, err := recordOf(ctx, st, id)
+	item, commit, err := itemOf(ctx, st, id)
 	if errors.Is(err, coppice.ErrDeleted) {
 		return t.finish(ctx, st, id, store, err)
 	}
 	if err != nil {
 		return TrashItem{}, fmt.Errorf("trash session %s: %w", id, err)
 	}
-	r.Store, r.Deleted = store, t.Now().UTC()
-	item, err := t.keep(ctx, st, r)
-	if err != nil {
+	item.Store, item.Deleted = store, t.Now().UTC()
+	if item, err = t.keep(ctx, st, item, commit); err != nil {
 		return TrashItem{}, fmt.Errorf("trash session %s: nothing was deleted: %w", id, err)
 	}
 	err = st.DeleteAt(ctx, id, commit)
@@ -109,7 +96,7 @@ func (t *Trash) finish(
 }
 
 // keep writes an item into a temporary folder, syncs it, and moves that to its place.
-func (t *Trash) keep(ctx context.Context, st *coppice.Store, r record) (TrashItem, error) {
+func (t *Trash) keep(ctx context.Context, st *coppice.Store, item TrashItem, commit string) (TrashItem, error) {
 	if err := t.makeDir(t.Path); err != nil {
 		return TrashItem{}, err
 	}
@@ -117,57 +104,75 @@ func (t *Trash) keep(ctx context.Context, st *coppice.Store, r record) (TrashIte
 	if err != nil {
 		return TrashItem{}, err
 	}
-	if err := t.fill(ctx, st, &r, dir); err != nil {
+	if err := t.fill(ctx, st, &item, dir, commit); err != nil {
 		return TrashItem{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	r.Name, err = t.place(dir, r.TrashItem)
-	if err != nil && r.Name != "" {
-		err = errors.Join(err, t.remove(r.Name))
+	item.Name, err = t.place(dir, item)
+	if err != nil && item.Name != "" {
+		err = errors.Join(err, t.remove(item.Name))
 	} else if err != nil {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
-	return r.TrashItem, err
+	return item, err
 }
 
-// fill writes the files of an item into a folder, and syncs them. It counts their bytes.
-func (t *Trash) fill(ctx context.Context, st *coppice.Store, r *record, dir string) error {
-	for name, write := range map[string]func(io.Writer) error{
-		linesFile:    func(w io.Writer) error { return st.ExportPi(ctx, r.Session, w) },
-		originalFile: func(w io.Writer) error { return st.Export(ctx, r.Session, w) },
-	} {
-		n, err := t.writeFile(filepath.Join(dir, name), write)
-		if err != nil {
+// fill writes an item as of a commit into a folder, and syncs it. It counts the bytes.
+func (t *Trash) fill(ctx context.Context, st *coppice.Store, item *TrashItem, dir, commit string) error {
+	n, err := t.writeFile(filepath.Join(dir, linesFile), func(w io.Writer) error {
+		return st.ExportPi(ctx, item.Session, w)
+	})
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(dir, storeFolder)
+	if err := t.copyOf(ctx, st, item.Session, folder, commit); err != nil {
+		return err
+	}
+	item.Bytes = n
+	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
 		}
-		r.Bytes += n
+		info, err := d.Info()
+		if err == nil {
+			item.Bytes += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	record := func(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
-	_, err := t.writeFile(filepath.Join(dir, recordFile), record)
+	record := func(w io.Writer) error { return json.NewEncoder(w).Encode(item) }
+	_, err = t.writeFile(filepath.Join(dir, recordFile), record)
 	return err
 }
 
-// recordOf returns what is to be kept of a session beside its lines, and its newest commit.
-func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, commit string, err error) {
+// copyOf makes a store in a folder, with a copy of a session as of a commit.
+func (t *Trash) copyOf(ctx context.Context, st *coppice.Store, id, folder, commit string) (err error) {
+	bin, err := coppice.Open(ctx, folder, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bin.Close()) }()
+	s, err := bin.Copy(ctx, st, id, id)
+	if err != nil {
+		return err
+	}
+	if s.Head().Commit != commit {
+		err = fmt.Errorf("it was changed meanwhile: %w", coppice.ErrConflict)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// itemOf describes a session, and returns its newest commit.
+func itemOf(ctx context.Context, st *coppice.Store, id string) (item TrashItem, commit string, err error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {
-		return r, "", err
+		return item, "", err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	info := s.Info()
-	r.TrashItem = TrashItem{Session: id, Title: info.Title, Cwd: info.Cwd, Entries: info.Entries}
-	r.Profile = s.Profile()
-	r.position, err = positionOf(ctx, s)
-	if err != nil || info.Source == nil || info.Source.Bytes == 0 {
-		return r, info.Commit, err
-	}
-	r.Source, r.Whole = info.Source, true
-	for c, err := range s.Log(ctx, coppice.Target{}) {
-		if err != nil {
-			return r, "", err
-		}
-		r.Whole = r.Whole && (c.Reason == "create" || c.Reason == "import" || c.Reason == "roll")
-	}
-	return r, info.Commit, nil
+	item = TrashItem{Session: id, Title: info.Title, Cwd: info.Cwd, Entries: info.Entries}
+	return item, info.Commit, s.Close()
 }
 
 // place moves a filled folder to its name, durably. It returns the name with an error if only that is not durable.
@@ -205,8 +210,8 @@ func (t *Trash) List() ([]TrashItem, error) {
 		if strings.HasPrefix(d.Name(), ".") {
 			continue
 		}
-		if r, err := t.read(d.Name()); err == nil {
-			items = append(items, r.TrashItem)
+		if item, err := t.read(d.Name()); err == nil {
+			items = append(items, item)
 		}
 	}
 	slices.SortFunc(items, func(a, b TrashItem) int {
@@ -215,11 +220,11 @@ func (t *Trash) List() ([]TrashItem, error) {
 	return items, nil
 }
 
-// maxRecord bounds the record of an item, in bytes: state and manager's state are at most 4 MiB each.
-const maxRecord = 64 << 20
+// maxRecord bounds the record of an item, in bytes.
+const maxRecord = 1 << 20
 
-func (t *Trash) read(name string) (record, error) {
-	var r record
+func (t *Trash) read(name string) (TrashItem, error) {
+	var r TrashItem
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return r, fmt.Errorf("%q is not an item of the trash: %w", name, fs.ErrNotExist)
 	}

@@ -271,10 +271,7 @@ func newDrawn(ctx context.Context, h *coppice.Session, of writerKey, name string
 		return nil, fmt.Errorf("draw %s: %w", h.ID(), err)
 	}
 	head, err := api.RowsHead(t, r, ro, "")
-	head.Missing = h.Info().Missing
-	if damage := h.Damage(); damage != nil {
-		head.Cause = api.Describe(damage).Message
-	}
+	head.Missing, head.Cause = h.Info().Missing, h.Info().Cause
 	size := int64(t.Len()) * viewEntryBytes
 	return &drawn{
 		of: of, name: name, tree: t, rows: r, head: head, size: size, found: newFounds(),

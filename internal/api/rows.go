@@ -49,7 +49,7 @@ func RowOptions(
 func intact(ctx context.Context, s *coppice.Session, text string) iter.Seq2[transcript.Entry, error] {
 	return func(yield func(transcript.Entry, error) bool) {
 		for e, err := range s.EntriesWith(ctx, text) {
-			if errors.Is(err, coppice.ErrCorrupt) && s.Damage() != nil || !yield(e, err) {
+			if errors.Is(err, coppice.ErrCorrupt) && s.Info().Cause != "" || !yield(e, err) {
 				return
 			}
 		}

@@ -61,7 +61,7 @@ func (c *cli) log(ctx context.Context, id, from string, limit int) error {
 				break
 			}
 		}
-		failed = cmp.Or(failed, s.Damage())
+		failed = cmp.Or(failed, damageOf(s))
 		if c.json {
 			return out.end(failed)
 		}

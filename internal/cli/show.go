@@ -66,7 +66,7 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 			return err
 		}
 		if len(ids) == 0 && !o.all {
-			return end(s.Damage())
+			return end(damageOf(s))
 		}
 		read := s.Entries
 		if o.original {
@@ -80,7 +80,7 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 				return end(err)
 			}
 		}
-		return end(cmp.Or(lost(s), s.Damage()))
+		return end(cmp.Or(lost(s), damageOf(s)))
 	})
 }
 
@@ -89,7 +89,7 @@ func (c *cli) onPath(ctx context.Context, s *coppice.Session, o showOptions) ([]
 	var ids []string
 	if o.last > 0 {
 		for e, err := range s.Path(ctx, "") {
-			if err != nil && s.Damage() != nil {
+			if err != nil && damageOf(s) != nil {
 				break // all that is intact came before it
 			}
 			if err != nil {

@@ -178,6 +178,20 @@ func lost(s *coppice.Session) error {
 	}
 }
 
+// damageOf returns the error of a session of which only what is intact was read (pastDamage); nil = all was read.
+func damageOf(s *coppice.Session) error {
+	if cause := s.Info().Cause; cause != "" {
+		return damaged(cause)
+	}
+	return nil
+}
+
+// damaged is a coppice.ErrCorrupt with its text.
+type damaged string
+
+func (d damaged) Error() string        { return string(d) }
+func (d damaged) Is(target error) bool { return target == coppice.ErrCorrupt } //nolint:errorlint // as it is
+
 // lostCommits reports which commits a session lost: those after the head, up to the newest that was made.
 func lostCommits(id string, head, newest uint64) string {
 	return fmt.Sprintf("session %s is damaged: commits %d to %d were stored and are lost", id, head+1, newest)

@@ -29,7 +29,7 @@ func (c *cli) trashCommand() *cobra.Command {
 		Short: "List or restore sessions deleted with --trash, or empty the trash",
 		Long: `List the sessions deleted with ` + "`coppice delete --trash`" + `, newest first. Each item is a folder on
 this machine, below $COPPICE_STATE, or $XDG_STATE_HOME/coppice, or ~/.local/state/coppice. It contains
-the session as a file that pi can read.`,
+the session as a store of its own, and as a file that pi can read.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return c.trashList(dir) },
 	}
@@ -42,9 +42,9 @@ the session as a file that pi can read.`,
 		Use:   "restore ITEM",
 		Short: "Restore a session from the trash and print its id",
 		Long: `Restore a session from the trash and print its id. ITEM is the name of the item, the id of the session,
-or a unique prefix of either. Restored are every entry of every branch, the names of the branches, the
-head and the agent's state; the log of commits and the snapshots are not. In the store from which it
-was deleted the session gets a new id; an import of its file continues in it.`,
+or a unique prefix of either. Restored is all of the session: entries and branches, commits with their
+states, snapshots with their tags. In the store from which it was deleted the session gets a new id; an
+import of its file continues in it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.trashRestore(cmd.Context(), dir, args[0]) },
 	}

@@ -73,7 +73,7 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		if c.json {
 			head := api.TreeHeadOf(t, func(ordinal uint64) bool { return shown(t, ro, ordinal) })
 			head.Missing = s.Info().Missing
-			return c.treeJSON(t, ro, head, s.Damage())
+			return c.treeJSON(t, ro, head, damageOf(s))
 		}
 		ends := 0
 		if o.short {
@@ -86,7 +86,7 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		if !shows(t, ro) {
 			c.notef("%s", whyEmpty(o))
 		}
-		return s.Damage()
+		return damageOf(s)
 	})
 }
 
@@ -155,7 +155,7 @@ func (c *cli) rowsJSON(ctx context.Context, s *coppice.Session, t *transcript.Tr
 			return err
 		}
 	}
-	return out.end(s.Damage())
+	return out.end(damageOf(s))
 }
 
 // textOptions returns what the flags of a tree mean without --view, and what a search found, nil without one.

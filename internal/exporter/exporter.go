@@ -5,7 +5,6 @@
 package exporter
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,7 +190,10 @@ func (x Exporter) extents(ctx context.Context, id string) (is, was extent, damag
 			was.entries = is.entries - since
 		}
 	}
-	return is, was, cmp.Or(damage, s.Damage()), nil
+	if cause := s.Info().Cause; damage == nil && cause != "" {
+		damage = fmt.Errorf("%w: %s", coppice.ErrCorrupt, cause)
+	}
+	return is, was, damage, nil
 }
 
 // AsPi writes a session to a temporary pi v3 file, which can be read more than once, and runs use

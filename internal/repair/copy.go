@@ -1,0 +1,216 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sync"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// Copy makes cfg's session of another one, perhaps in another store: the same lines under the same ordinals, the same
+// commits with their numbers, ids, times, keys and documents, and its images, imported files and snapshots. It is
+// fs.ErrExist if a session has the id or had it. Of a copy that fails nothing is left, but for an unknown outcome of
+// its last write: then the session may be there.
+func Copy(ctx context.Context, from *journal.Journal, source, cfg journal.Config) (err error) {
+	own := backend.ListOptions{Prefix: layout.SessionPrefix(cfg.Session), Limit: 1}
+	for info, err := range cfg.Backend.List(ctx, own) {
+		return errors.Join(err, taken(info.Key))
+	}
+	key := layout.CheckpointKey(cfg.Session)
+	if _, err := cfg.Backend.Stat(ctx, key); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, taken(key))
+	}
+	noted := &noted{Backend: cfg.Backend}
+	cfg.Backend = noted
+	if a, ok := noted.Backend.(backend.Appender); ok {
+		cfg.Backend = notedAppender{noted, a}
+	}
+	defer func() {
+		if errors.Is(err, backend.ErrPrecondition) { // another caller was first
+			err = errors.Join(taken(key), err)
+		}
+		if err != nil && backend.OutcomeOf(err) != backend.Unknown {
+			err = errors.Join(err, noted.undo(context.WithoutCancel(ctx)))
+		}
+	}()
+	rules := from.State().Rules()
+	cfg.Profile, cfg.MaxBytes = rules.Profile, rules.MaxBytes
+	c := &copier{repair: &repair{cfg: cfg, s: &check.Survey{}}, from: from, source: source}
+	c.store, c.past = journal.Tools(cfg)
+	c.header = from.State().Header
+	if err := c.objects(ctx); err != nil {
+		return err
+	}
+	return c.log(ctx)
+}
+
+func taken(key string) error {
+	return &backend.Error{Op: "put", Key: key, Outcome: backend.NotApplied, Err: fs.ErrExist}
+}
+
+// noted is a backend that remembers what it created.
+type noted struct {
+	backend.Backend
+
+	mu   sync.Mutex
+	keys []string
+}
+
+type notedAppender struct {
+	*noted
+
+	a backend.Appender
+}
+
+func (n *noted) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
+	info, err := n.Backend.Put(ctx, key, p, c)
+	if err == nil || backend.OutcomeOf(err) != backend.NotApplied {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.keys = append(n.keys, key)
+	}
+	return info, err
+}
+
+// undo removes what was created.
+func (n *noted) undo(ctx context.Context) (err error) {
+	for _, key := range n.keys {
+		err = errors.Join(err, n.Backend.Delete(ctx, key))
+	}
+	return err
+}
+
+func (n notedAppender) Append(ctx context.Context, key string, off int64, p []byte) (backend.Info, error) {
+	return n.a.Append(ctx, key, off, p)
+}
+
+func (n notedAppender) Cut(ctx context.Context, key string, off int64, torn []byte) error {
+	return n.a.Cut(ctx, key, off, torn)
+}
+
+func (n notedAppender) Resync(ctx context.Context, key string, off, size int64) (backend.Info, error) {
+	return n.a.Resync(ctx, key, off, size)
+}
+
+// copier is one copy.
+type copier struct {
+	*repair
+
+	from   *journal.Journal
+	source journal.Config
+}
+
+// objects copies what is not in the log. Names have no epoch: the new session is the first one of its id.
+func (c *copier) objects(ctx context.Context) error {
+	since := c.from.State().Since
+	for _, folder := range []string{layout.Blobs, layout.Originals, layout.Snapshots} {
+		prefix := layout.SessionPrefix(c.source.Session) + folder
+		for info, err := range c.source.Backend.List(ctx, backend.ListOptions{Prefix: prefix}) {
+			if err != nil {
+				return err
+			}
+			own, name := layout.ParseOwn(path.Base(info.Key))
+			if own != since || !check.IsObject(c.source.Session, info) {
+				continue
+			}
+			p, _, err := c.source.Backend.Get(ctx, info.Key, backend.Range{})
+			if err == nil && folder == layout.Snapshots {
+				p, err = c.snapshot(name, p)
+			}
+			if err != nil {
+				return fmt.Errorf("copy %s: %w", info.Key, err)
+			}
+			key := layout.SessionPrefix(c.cfg.Session) + folder + name
+			if err := c.store.Create(ctx, key, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// snapshot returns a snapshot of the source as one of the copy.
+func (c *copier) snapshot(name string, p []byte) ([]byte, error) {
+	o, err := checkpoint.DecodeObject(p)
+	if err != nil {
+		return nil, err
+	}
+	o.Summary.ID, o.Summary.Snapshot, o.Since, o.CAS = c.cfg.Session, name, 0, false
+	return o.Encode()
+}
+
+// log writes the lines again, in segments of the usual length.
+func (c *copier) log(ctx context.Context) error {
+	lim, st := c.cfg.Limits.OrDefaults(), c.from.State()
+	var m *remake
+	var entries [][]byte
+	var parents []int64
+	for l, err := range c.from.Lines(ctx, st, nil) {
+		if err != nil {
+			return err
+		}
+		if !l.Commit {
+			entries, parents = append(entries, l.Raw), append(parents, l.Parent)
+			continue
+		}
+		rec, err := checkpoint.VerifiedRecord(l.Raw)
+		if err != nil {
+			return err
+		}
+		if m != nil && !m.st.AfterKept && (len(m.st.Tail) >= lim.SealEntries || m.st.TailBytes >= lim.SealBytes) {
+			if err := c.sealed(ctx, m); err != nil {
+				return err
+			}
+			m = nil
+		}
+		if m == nil {
+			c.epoch = rec.Epoch
+			if m, err = c.begin(c.cfg, l.Ord-uint64(len(entries)), rec.Seq); err != nil {
+				return err
+			}
+			m.follows(c.last, c.lastN)
+		}
+		rec.Torn, rec.Next = "", ""
+		_, rec.Snapshot = layout.ParseOwn(rec.Snapshot)
+		fits, err := m.commit(rec, entries, parents)
+		if err != nil {
+			return err
+		}
+		if !fits {
+			return fmt.Errorf("copy commit %s: its document is another one: %w", rec.ID, errCopy)
+		}
+		entries, parents = nil, nil
+	}
+	if m == nil {
+		return fmt.Errorf("copy session %s: %w", c.source.Session, fs.ErrNotExist)
+	}
+	o := st.Object(false)
+	o.CAS = false
+	m.adopt(o)
+	refs, err := c.remap(ctx)
+	if err != nil {
+		return err
+	}
+	return m.install(ctx, refs, "", false)
+}
+
+var errCopy = errors.New("the copy differs from its source")
+
+// sealed ends a segment.
+func (c *copier) sealed(ctx context.Context, m *remake) error {
+	ref, err := m.seal(ctx)
+	if err != nil {
+		return err
+	}
+	c.refs, c.before = append(c.refs, ref), m.st
+	c.last, c.lastN = m.name.Name(), ref.RawBytes
+	return nil
+}
