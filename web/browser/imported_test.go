@@ -9,6 +9,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/cli/demostore"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -210,9 +211,11 @@ func TestStateOfAnImport(t *testing.T) {
 		l.say("user", "Plan it")
 		early = l.call("Read", map[string]any{"file_path": "/harbour/tides.csv"}, "9 lines", false)
 		l.call("TodoWrite", map[string]any{"todos": []any{
-			map[string]any{"content": "measure", "status": "completed"}, map[string]any{"content": "draw", "status": "pending"},
+			map[string]any{"content": "measure", "status": "completed"},
+			map[string]any{"content": "draw", "status": "pending"},
 		}}, "ok", false)
-		l.call("Edit", map[string]any{"file_path": "/harbour/chart.svg", "old_string": "a", "new_string": "b"}, "no", true)
+		edit := map[string]any{"file_path": "/harbour/chart.svg", "old_string": "a", "new_string": "b"}
+		l.call("Edit", edit, "no", true)
 		l.say("assistant", "Done.")
 	})
 	p := arrive(t, s, "/s/imported?pane=state", ".state .derived")
@@ -252,13 +255,14 @@ func TestPaletteShowsWhatWasAsked(t *testing.T) {
 	p.see("dialog.palette [role=status]|Nothing has these words.")
 }
 
-// A session that is opened while the server is away is shown when it is back. Nothing of the one before stays meanwhile.
+// A session that is opened while the server is away is shown when it is back, and nothing of the one before.
 func TestOpenedWhileAway(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
 	p := arrive(t, d.site, "/s/"+demostore.Main+"?pane=state", ".state .json")
 	p.allow("503")
-	other := eval[string](p, `[...document.querySelectorAll(".sessions a:not([aria-current])")].at(-1).getAttribute("href")`)
+	other := eval[string](p, `[...document.querySelectorAll(".sessions a:not([aria-current])")].at(-1)
+		.getAttribute("href")`)
 	d.refuse(func(r string) bool { return strings.Contains(r, "/v1/") })
 	p.click(".sessions a[href='" + other + "']")
 	p.see(".failed|when it is back")
@@ -266,9 +270,46 @@ func TestOpenedWhileAway(t *testing.T) {
 	p.see(".rail-at strong|seq …")
 	p.miss(".rail-at .spent")
 	p.miss(".state .json")
-	p.wait(`[...document.querySelectorAll(".rail button")].filter((b) => b.innerText.startsWith("Roll back")).every((b) => b.disabled)`)
+	p.wait(`[...document.querySelectorAll(".rail button")].find((b) => b.innerText.startsWith("Roll back")).disabled`)
 	d.refuse(nil)
 	p.see(".talk article")
 	p.wait(`/\d/.test(document.querySelector(".rail-at strong").innerText)`)
 	p.miss(".failed|when it is back")
+}
+
+// What is chosen is in sight: a value that a commit changed, deep in a state, also on arrival; and of an entry that the
+// filter of the map hides, the nearest ancestor that it shows.
+func TestChosenIsInSight(t *testing.T) {
+	t.Parallel()
+	st := stored(t, memory.New())
+	s := newSite(t, st)
+	h, err := st.Create("deep", nil)
+	ok(t, err)
+	state := map[string]any{}
+	for i := range 300 {
+		state[fmt.Sprintf("key-%03d", i)] = i
+	}
+	_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(entry.User("count")), State: state})
+	ok(t, err)
+	state["key-250"] = "new"
+	told := entry.Assistant("counted")
+	told.ID = "told"
+	_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(told), State: state})
+	ok(t, err)
+	ok(t, h.Close())
+	p := arrive(t, s, "/s/deep?pane=state", ".state .json")
+	inSight := `(() => {
+		const line = document.querySelector(".json .line.replace")?.getBoundingClientRect();
+		const box = document.querySelector(".json").getBoundingClientRect();
+		return line && line.top >= box.top && line.bottom <= box.bottom;
+	})()`
+	p.wait(inSight)
+	p.press(",")
+	p.wait(`document.querySelector(".rail-at strong").innerText === "seq 1"`)
+	p.press(".")
+	p.wait(inSight)
+
+	p.navigate("/s/deep?at=told&filter=user-only")
+	p.see(".map .row.at|count")
+	p.wait(`document.querySelector(".map .row.at").getAttribute("aria-selected") === "true"`)
 }

@@ -10,9 +10,12 @@ export const pageSize = 500;
 /** maxPages bounds the pages that are kept, and those that one call of want reads. */
 const maxPages = 40;
 
+/** reasons are words for the reasons that a store has for its own commits. */
+const reasons: Record<string, string> = { roll: "upkeep", create: "created", import: "imported" };
+
 /** commitText returns one line about a commit: reason, time, branch. */
 export function commitText(c: Pick<Commit, "reason" | "time" | "branch">): string {
-  return [c.reason, clock(c.time, new Date()), c.branch].join(" · ");
+  return [reasons[c.reason] ?? c.reason, clock(c.time, new Date()), c.branch].join(" · ");
 }
 
 /** Read returns at most so many commits, newest first, from a seq on. */

@@ -21,6 +21,45 @@ export function sawOf(text: string): Saw {
   };
 }
 
+/** A Share is how much of a context the messages of one kind are. */
+export interface Share {
+  kind: "summary" | "user" | "assistant" | "tool" | "other";
+  chars: number;
+  messages: number;
+}
+
+const kinds: Record<string, Share["kind"]> = {
+  compactionSummary: "summary", branchSummary: "summary", user: "user", assistant: "assistant", model: "assistant",
+  toolResult: "tool", tool: "tool", function: "tool", function_call_output: "tool",
+};
+
+/** sharesOf returns what kinds of messages a context consists of, those with most characters first. */
+export function sharesOf(messages: readonly string[]): Share[] {
+  const shares = new Map<Share["kind"], Share>();
+  for (const raw of messages) {
+    const word = /^\{[^[{]*?"(?:role|type)":"(\w+)"/.exec(raw.slice(0, 400))?.[1] ?? "";
+    const kind = kinds[word] ?? "other";
+    const s = shares.get(kind) ?? { kind, chars: 0, messages: 0 };
+    shares.set(kind, { kind, chars: s.chars + raw.length, messages: s.messages + 1 });
+  }
+  return [...shares.values()].sort((a, b) => b.chars - a.chars);
+}
+
+/** mostLooked bounds the messages among which the newest answer with a usage is looked for. */
+const mostLooked = 50;
+
+/** tokensOf returns the tokens of the context that the newest answer in it reports; 0 = none does. */
+export function tokensOf(messages: readonly string[]): number {
+  for (const raw of messages.slice(-mostLooked).reverse()) {
+    if (!raw.includes('"usage"')) continue;
+    const { usage } = JSON.parse(raw) as { usage?: Record<string, unknown> };
+    const names = ["input", "cacheRead", "cacheWrite", "output", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
+    const sum = names.reduce((n, name) => n + (typeof usage?.[name] === "number" ? usage[name] : 0), 0);
+    if (sum > 0) return sum;
+  }
+  return 0;
+}
+
 /** A Line is what one line says of a message. */
 export interface Line {
   role: string;

@@ -10,7 +10,7 @@ import { itemsOf } from "../model/line.ts";
 import { go, view } from "../model/nav.ts";
 import { Newest } from "../model/newest.ts";
 import { pretty } from "../model/pretty.ts";
-import { lineOf, sawOf, type Saw } from "../model/saw.ts";
+import { lineOf, sawOf, sharesOf, tokensOf, type Saw, type Share } from "../model/saw.ts";
 import { head } from "../model/session.ts";
 import { forms, type Form } from "../model/url.ts";
 import { Body } from "../parts/message.tsx";
@@ -110,12 +110,16 @@ async function measure(id: string, target: string): Promise<number | null> {
 function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
   const { model, thinkingLevel, openCalls, diagnostics, lost, moreLost } = saw.rest;
   const n = saw.messages.length;
+  const shares = useMemo(() => sharesOf(saw.messages), [saw]);
+  const tokens = useMemo(() => tokensOf(saw.messages), [saw]);
   return (
     <div class="saw-figures">
       <p>
         <strong>{n === 1 ? "1 message" : count(n) + " messages"}</strong> · {bytes(saw.chars)}
+        {tokens > 0 && <> · {count(tokens)} tokens up to the newest answer</>}
         {model && <> · {model}</>}{thinkingLevel && thinkingLevel !== "off" && <> · thinking {thinkingLevel}</>}
       </p>
+      {n > 0 && <Shares list={shares} chars={saw.chars} />}
       {r.path !== null && <p>The path to here has {r.path === 1 ? "1 entry" : count(r.path) + " entries"}.
         {saw.summary ? " A compaction replaced the older ones by the summary, message 1."
           : r.path > n ? " Entries that are no messages, such as labels and settings, are not part of the context." : ""}</p>}
@@ -126,6 +130,23 @@ function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
       <Oddities title="Left out, or odd" list={diagnostics ?? []} more={0} />
       <Oddities title={`Not in the request, or not as it was`} list={lost ?? []} more={moreLost ?? 0} />
     </div>
+  );
+}
+
+const kinds = { summary: "summary", user: "user", assistant: "answers", tool: "tool results", other: "other" };
+
+/** Shares shows what a context consists of, as a bar. */
+function Shares({ list, chars }: { list: readonly Share[]; chars: number }): JSX.Element {
+  const part = (s: Share) => Math.round((100 * s.chars) / Math.max(1, chars));
+  return (
+    <>
+      <div class="shares" aria-hidden="true">
+        {list.map((s) => <span key={s.kind} class={"share " + s.kind} style={{ flexGrow: Math.max(s.chars, chars / 200) }} />)}
+      </div>
+      <p class="shares-legend">
+        {list.map((s) => <span key={s.kind}><i class={"share " + s.kind} aria-hidden="true" /> {kinds[s.kind]} {part(s)} %</span>)}
+      </p>
+    </>
   );
 }
 

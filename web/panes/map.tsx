@@ -90,7 +90,9 @@ export function MapPane(): JSX.Element {
   const total = d?.rows.total ?? 0;
   const height = heights[view.value.rows];
   const cursor = view.value.at ?? view.value.line;
-  const at = d && cursor ? d.rows.indexOf(cursor) : -1;
+  const near = useSignal<{ of: string; row: number } | null>(null); // where the cursor is, if its own entry has no row
+  const own = d && cursor ? d.rows.indexOf(cursor) : -1;
+  const at = own >= 0 ? own : near.value?.of === cursor ? near.value!.row : -1;
   const onScroll = () => {
     const el = box.current;
     if (!el) return; // an event of what was scrolled before the pane was left
@@ -101,7 +103,14 @@ export function MapPane(): JSX.Element {
     shown.value = (box.current?.clientHeight ?? 0) / height;
     onScroll();
   }, [height, total]);
-  useCursor(drawn, place.show);
+  useCursor(drawn, (row) => {
+    place.show(row);
+    near.value = view.peek().at === null ? null : { of: view.peek().at!, row };
+  });
+  useEffect(() => { // an entry that the filter hides selects its nearest ancestor that is shown
+    if (!d || cursor === null || own >= 0 || near.peek()?.of === cursor) return;
+    void d.rows.find(cursor).then((row) => row !== null && (near.value = { of: cursor, row })).catch(() => {});
+  }, [d?.rows, cursor, own]);
   const toHit = (words: string, step: 1 | -1) => {
     const near = at >= 0 ? at : Math.max(0, Math.floor(first.peek()) - step);
     if (d && words) void hit(session.peek()!, d.rows, words, near, step).then((row) => (row ? showRow(row, "step") : say("No entry has these words.")))
@@ -115,7 +124,7 @@ export function MapPane(): JSX.Element {
         <div class="map-rows" ref={box} onScroll={onScroll} tabIndex={0} role="tree" aria-label="Entries"
           onKeyDown={(e) => move(e, d, at, place.centre)}>
           <div class="map-sizer" style={{ height: heightOf(total, height) + "px" }}>
-            {d && <Window d={d} first={first.value} shown={shown.value} height={height} cursor={cursor}
+            {d && <Window d={d} first={first.value} shown={shown.value} height={height} at={at}
               top={box.current?.scrollTop ?? 0} />}
           </div>
         </div>
@@ -316,12 +325,12 @@ interface WindowProps {
   first: number;
   shown: number;
   height: number;
-  cursor: string | null;
+  at: number; // the row of the cursor; -1 = none
   top: number;
 }
 
 /** Window is the rows on screen. */
-function Window({ d, first, shown, height, cursor, top }: WindowProps): JSX.Element {
+function Window({ d, first, shown, height, at, top }: WindowProps): JSX.Element {
   const from = Math.max(0, Math.floor(first) - beyond);
   const to = Math.min(d.rows.total, Math.ceil(first + shown) + beyond);
   const rows: JSX.Element[] = [];
@@ -329,7 +338,7 @@ function Window({ d, first, shown, height, cursor, top }: WindowProps): JSX.Elem
     const row = d.rows.at(i);
     const y = top + (i - first) * height;
     rows.push(row
-      ? <RowView key={row.id} row={row} position={i} total={d.rows.total} y={y} height={height} at={row.id === cursor} />
+      ? <RowView key={row.id} row={row} position={i} total={d.rows.total} y={y} height={height} at={i === at} />
       : <div key={"empty" + i} class="row empty" style={{ top: y + "px", height: height + "px" }} />);
   }
   return <>{rows}</>;

@@ -52,7 +52,7 @@ function Live(): JSX.Element {
   const lost = connection.value === "lost";
   return (
     <span class={lost ? "badge lost" : "badge live"} role="status">
-      {lost ? "reconnecting…" : "live"} · seq {head.value?.seq ?? "…"}
+      {lost ? "reconnecting…" : "connected"} · seq {head.value?.seq ?? "…"}
     </span>
   );
 }

@@ -52,8 +52,8 @@ export function TurnAt(): JSX.Element {
   const t = n === null ? undefined : turn(n);
   return (
     <div class="rail-at">
-      <strong>turn {n === null ? "…" : n + 1}</strong> of {turns.value.value?.length ?? 0} · {clock(t?.time, new Date())}
-      <span>{t?.words}</span>
+      <strong>turn {n === null ? "…" : n + 1}</strong> of {turns.value.value?.length ?? 0}
+      <span title={t?.words}>{clock(t?.time, new Date())} · {t?.words}</span>
     </div>
   );
 }

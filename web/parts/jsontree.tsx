@@ -1,7 +1,7 @@
 // A JSON text as a tree of rows of one height, of which only those on screen are in the page.
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Changes } from "../model/changes.ts";
 import { bytes, count } from "../model/format.ts";
 import { chunk, longest, rows, type Opened, type Row } from "../model/jsonrows.ts";
@@ -32,6 +32,13 @@ export function JSONTree({ text, changed, selected, onSelect }: JSONTreeProps): 
   const height = matchMedia("(pointer: coarse)").matches ? 44 : 24;
   const list = useMemo(() => rows(text, changed, opened.value), [text, changed, opened.value]);
   useResized([box], () => (tall.value = box.current!.clientHeight));
+  const change = changed.list[0]?.path;
+  useLayoutEffect(() => { // what a commit changed is in sight, also when the pane is opened
+    const at = change === undefined ? -1 : list.findIndex((row) => row.path === change && row.more === 0);
+    const el = box.current;
+    const shown = el && at * height >= el.scrollTop && (at + 1) * height <= el.scrollTop + el.clientHeight;
+    if (el && at >= 0 && !shown) el.scrollTop = (at + 0.5) * height - el.clientHeight / 2;
+  }, [text, change]);
   const act = (row: Row, i: number, select: boolean) => {
     focus.value = i;
     const { open, shown } = opened.peek();

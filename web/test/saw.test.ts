@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lineOf, sawOf } from "../model/saw.ts";
+import { lineOf, sawOf, sharesOf, tokensOf } from "../model/saw.ts";
+
+test("a context consists of messages of several kinds, and the newest answer has its tokens", () => {
+  const list = ['{"role":"compactionSummary","summary":"x"}', '{"role":"user","content":"hello"}',
+    '{"role":"assistant","content":[],"usage":{"input":10,"cacheRead":80,"output":5}}', '{"role":"toolResult","content":"' + "y".repeat(200) + '"}'];
+  assert.deepEqual(sharesOf(list).map((s) => [s.kind, s.messages]), [["tool", 1], ["assistant", 1], ["summary", 1], ["user", 1]]);
+  assert.equal(sharesOf(list).reduce((n, s) => n + s.chars, 0), list.join("").length);
+  assert.deepEqual([tokensOf(list), tokensOf(list.slice(0, 2)), tokensOf([])], [95, 0, 0]);
+});
 
 test("a context has its messages as they are stored", () => {
   const summary = '{"role":"compactionSummary","summary":"so far","tokensBefore":335000}';
