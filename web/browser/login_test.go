@@ -43,5 +43,5 @@ func TestLogin(t *testing.T) {
 	q.write(".login input", "sesame")
 	q.press("Enter")
 	q.see(".talk article|" + newest)
-	q.see("header|live")
+	q.see("header|connected")
 }

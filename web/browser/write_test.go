@@ -234,7 +234,8 @@ func TestRollBackFromWithinACommit(t *testing.T) {
 	t.Parallel()
 	s := withBundled(t)
 	p := arrive(t, s, "/s/"+bundled+"?at=6e900cc7", ".talk article[aria-current=true]")
-	p.see(".rail-at|seq 0")
+	p.see(".rail-at strong|turn 2")
+	p.settled()
 	p.press("R")
 	p.see("dialog .warn|is not the last one of this commit")
 }

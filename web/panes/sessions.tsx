@@ -24,7 +24,6 @@ export function Sessions(): JSX.Element {
     const stop = effect(() => {
       void wanted.value;
       void again.value;
-      void alive.value;
       abort.abort();
       clearTimeout(timer);
       const mine = (abort = new AbortController());
@@ -38,8 +37,13 @@ export function Sessions(): JSX.Element {
         timer = setTimeout(() => again.value++, retries);
       });
     });
+    const stopRetry = effect(() => {
+      void alive.value;
+      if (failed.peek() !== "") again.value = again.peek() + 1;
+    });
     return () => {
       stop();
+      stopRetry();
       clearTimeout(timer);
       abort.abort();
     };

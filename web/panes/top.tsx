@@ -59,7 +59,7 @@ function Live(): JSX.Element {
 
 /** BranchChoice shows another branch, without moving the head. */
 function BranchChoice(): JSX.Element | null {
-  const branches = useResource(() => (begun.value && session.value !== null ? `${session.value}\n${head.value?.seq}` : null), async (key, signal) => {
+  const branches = useResource(() => (begun.value && session.value !== null && head.value ? `${session.value}\n${head.value.seq}` : null), async (key, signal) => {
     const { data } = await api.GET("/v1/sessions/{id}/branches", { params: { path: { id: key.split("\n")[0]! } }, signal });
     return data!.branches;
   }, true);
