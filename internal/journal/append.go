@@ -363,7 +363,8 @@ func (a *appendStrategy) roll(ctx context.Context, req *request) error {
 	st := req.next
 	l := &a.cfg.Limits
 	ref := st.Active()
-	full := ref.Bytes >= l.RollBytes || ref.Count >= uint64(l.RollEntries)
+	// A segment begins with the whole document: a large one is to be a quarter of it at most.
+	full := ref.Bytes >= max(l.RollBytes, 4*int64(len(st.DocJSON))) || ref.Count >= uint64(l.RollEntries)
 	if !full && !req.step.rolls() || st.Summary.Tombstone { // nothing follows the end of a session
 		return nil
 	}

@@ -35,6 +35,11 @@ func Make(from, to []byte) (patch []byte, sorted, ok bool) {
 	if bytes.Equal(from, to) {
 		return []byte("[]"), false, true
 	}
+	if len(to) >= wideFrom && len(from) > 0 {
+		if patch, sorted, ok = makeWide(from, to); ok {
+			return patch, sorted, true
+		}
+	}
 	a, err := parseTree(from)
 	if err != nil {
 		return nil, false, false
@@ -102,6 +107,11 @@ func tryPatch(from, to []byte, a, b *tree, limit int, lcs bool) (patch []byte, s
 // copies are limited to canon.MaxState, and no input makes it panic. Errors wrap codec.ErrFormat or are a
 // *codec.LimitError. Whether the result is the right one is for the caller to tell by a checksum.
 func Apply(from, patch []byte, sorted bool) ([]byte, error) {
+	if len(from) >= wideFrom {
+		if out, ok := applyWide(from, patch, sorted); ok && canon.Whole(out, "result", canon.EnvelopeDepth) == nil {
+			return out, nil
+		}
+	}
 	out, err := applyPatch(from, patch)
 	if err != nil || !sorted {
 		return out, err
