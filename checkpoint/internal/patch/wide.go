@@ -96,8 +96,8 @@ type edit struct {
 	value []byte
 }
 
-// applyWide applies a patch whose operations replace, add or remove different members of objects, as Apply does: it
-// gives up where the libraries could see anything in another way. The result is as valid as document and patch are.
+// applyWide applies a patch whose operations replace, add or remove different members of objects, as Apply does. ok
+// is false where the libraries could see anything in another way. The result is as valid as document and patch are.
 func applyWide(from, patch []byte, sorted bool) (out []byte, ok bool) {
 	edits, ok := parseEdits(patch)
 	if !ok || len(from) == 0 || from[0] != '{' || len(edits) > maxPatchWork/len(from) {
