@@ -12,6 +12,8 @@ import (
 
 // intact is what a handle with SessionOptions.Intact reads where the session is damaged.
 type intact struct {
+	repair sync.Mutex // held while a repair is made; taken before mu
+
 	mu     sync.Mutex
 	damage error    // what ended a read
 	s      *Session // what a repair would leave
@@ -55,9 +57,10 @@ func (s *Store) repaired(ctx context.Context, id string) (*Session, error) {
 // cause returns what ended a read of a handle with SessionOptions.Intact, or the opening of one from Salvage; "" =
 // nothing did.
 func (s *Session) cause() string {
+	commit := s.state().Summary.Commit
 	s.intact.mu.Lock()
 	defer s.intact.mu.Unlock()
-	if s.intact.damage == nil {
+	if s.intact.damage == nil || s.intact.s != nil && s.intact.commit != commit { // it was repaired since, perhaps
 		return ""
 	}
 	return s.intact.damage.Error()
@@ -68,16 +71,21 @@ func (s *Session) beyond(ctx context.Context, damage error) *Session {
 	if !s.o.Intact || !errors.Is(damage, ErrCorrupt) {
 		return nil
 	}
+	s.intact.repair.Lock()
+	defer s.intact.repair.Unlock()
 	commit := s.state().Summary.Commit
 	s.intact.mu.Lock()
-	defer s.intact.mu.Unlock()
-	if s.intact.s != nil && s.intact.commit == commit {
-		return s.intact.s
+	last, of := s.intact.s, s.intact.commit
+	s.intact.mu.Unlock()
+	if last != nil && of == commit {
+		return last
 	}
 	h, err := s.store.repaired(ctx, s.ID())
 	if err != nil {
 		return nil // then the damage is all that is known
 	}
+	s.intact.mu.Lock()
+	defer s.intact.mu.Unlock()
 	s.intact.s, s.intact.commit, s.intact.damage = h, commit, damage
 	return h
 }
