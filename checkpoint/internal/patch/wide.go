@@ -26,10 +26,10 @@ func makeWide(from, to []byte) (patch []byte, sorted, ok bool) {
 	if !w.walk(from, to, "") {
 		return nil, false, false
 	}
-	patch = append(w.patch, ']')
+	w.patch = append(w.patch, ']')
 	for _, sorted := range [...]bool{false, true} {
-		if out, ok := applyWide(from, patch, sorted); ok && bytes.Equal(out, to) {
-			return patch, sorted, true
+		if out, ok := applyWide(from, w.patch, sorted); ok && bytes.Equal(out, to) {
+			return w.patch, sorted, true
 		}
 	}
 	return nil, false, false
