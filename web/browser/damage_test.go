@@ -67,7 +67,7 @@ func TestDamagedSession(t *testing.T) {
 	p := newTab(t, served(t, dir), wide)
 	p.allow("status of 500")
 	p.navigate("/s/hurt?pane=state")
-	p.see(".talk .failed|coppice repair")
+	p.see(".talk [role=alert]|A part of this session cannot be read")
 	p.see(".state .line|149")
 	p.see(".state-changed|The state before this commit cannot be read.")
 	p.see(".sessions a|The session hurt >> .facts|damaged")

@@ -15,6 +15,7 @@ export type Failure = Schemas["Failure"];
 export interface Failures {
   list: readonly Failure[];
   total: number;
+  cause?: string | undefined; // why what is drawn of the session is only what is intact
 }
 
 /** hasFailed reports whether an entry is an answer that failed, or has the result of a call that did. */
@@ -29,7 +30,7 @@ const maxKept = 1000;
 /** withFailed returns failures with those of a commit. Pure. */
 export function withFailed(known: Failures, c: { seq: number; time: string; entries: readonly Entry[] }): Failures {
   const more = c.entries.filter(hasFailed).map((e) => ({ entry: e.id, seq: c.seq, time: e.timestamp ?? c.time }));
-  return more.length === 0 ? known : { list: [...known.list, ...more].slice(-maxKept), total: known.total + more.length };
+  return more.length === 0 ? known : { ...known, list: [...known.list, ...more].slice(-maxKept), total: known.total + more.length };
 }
 
 /**
@@ -50,7 +51,7 @@ export const failures = resource(() => {
 }, async (key, signal): Promise<Failures> => {
   const [id] = key.split("\n");
   const { data } = await api.GET("/v1/sessions/{id}/map", { params: { path: { id: id! }, query: { buckets: 1, failures: true } }, signal });
-  return { list: data!.failures ?? [], total: data!.buckets.reduce((n, b) => n + (b.failed ?? 0), 0) };
+  return { list: data!.failures ?? [], total: data!.buckets.reduce((n, b) => n + (b.failed ?? 0), 0), cause: data!.cause };
 });
 
 effect(() => {

@@ -47,13 +47,16 @@ function Events(): JSX.Element | null {
   );
 }
 
-/** Lost says that the session ends before commits that were made. */
+/** Lost reports that the session is damaged: it ends before commits that were made, or a part of it cannot be read. */
 function Lost(): JSX.Element | null {
   const missing = summary.value?.missing;
-  if (!missing) return null;
+  const cause = failures.value.value?.cause;
+  if (!missing && !cause) return null;
+  const what = missing ? `Commits up to seq ${missing} were made, and are lost: this is what is left.` :
+    "A part of this session cannot be read: this is what is intact.";
   return (
-    <p class="failed" role="alert">Commits up to seq {missing} were made, and are lost: this is what is left. Nothing can be written
-      here until <code>coppice verify</code> and <code>coppice repair</code> have looked at it.</p>
+    <p class="failed" role="alert" title={cause}>{what} Nothing can be written here
+      until <code>coppice verify</code> and <code>coppice repair</code> have looked at it.</p>
   );
 }
 
