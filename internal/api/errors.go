@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io/fs"
+	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -125,7 +127,11 @@ var kinds = []struct {
 		"GET /v1/sessions lists the sessions, GET /v1/sessions/{id}/rows the entries of one, " +
 			"GET /v1/sessions/{id}/commits its commits",
 	},
-	{fs.ErrPermission, "permission", "", ""},
+	{
+		fs.ErrPermission, "permission",
+		"let this user, or these credentials, do that: docs/s3.md lists what a bucket has to allow",
+		"the server may not do that in its store",
+	},
 	{
 		codec.ErrText, "usage", "nothing was stored: convert the text to UTF-8, for example with iconv",
 		"nothing was stored: send the text as UTF-8",
@@ -194,6 +200,10 @@ func Describe(err error) Description {
 		d.Code, d.Hint, d.RequestHint = own.Code, own.Hint, ""
 	}
 	switch d.Code {
+	case "failed":
+		if d.Hint == "" {
+			d.Hint = reachHint(err)
+		}
 	case "not-found":
 		d.Message = notFound(d.Message)
 	case "deleted": // the sentinel's own words, which several layers may have added
@@ -204,12 +214,32 @@ func Describe(err error) Description {
 	if d.RequestHint == "" {
 		d.RequestHint = d.Hint
 	}
+	if op, rest, ok := strings.Cut(d.Message, ": "); ok && strings.HasPrefix(rest, op+" ") {
+		d.Message = rest // the operation of the store, and that of its backend
+	}
 	d.Exit, d.Status = standing(d.Code)
 	if d.Code == "failed" && (errors.Is(err, ErrEntry) || errors.Is(err, transcript.ErrLine) ||
 		errors.Is(err, layout.ErrInput)) {
 		d.Status = http.StatusBadRequest
 	}
 	return d
+}
+
+// reachHint returns what to do where a store was not reached; "" = it is another error.
+func reachHint(err error) string {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "no host has this name: correct the endpoint in the store's address"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "the certificate of the endpoint is not trusted: AWS_CA_BUNDLE names a file with the authority's"
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "the endpoint does not speak TLS: an address of http:// is for a server without it"
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return "nothing listens there: start the store's server, or correct the endpoint in the store's address"
+	}
+	return ""
 }
 
 // notFound replaces the words of the sentinels, which several layers may have added, by "not found" at the end.

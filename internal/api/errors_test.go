@@ -2,10 +2,13 @@ package api_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -82,6 +85,17 @@ func TestDescribe(t *testing.T) {
 		// Clients of the service have neither commands nor flags.
 		if a := d.Answer(); strings.Contains(a.Hint, "`coppice") || strings.Contains(a.Hint, "--") {
 			t.Errorf("%v: the hint %q is for the command line", tt.err, a.Hint)
+		}
+	}
+	for want, err := range map[string]error{
+		"nothing listens":    &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		"no host":            &net.OpError{Op: "dial", Err: &net.DNSError{Name: "bucket", Err: "no such host"}},
+		"AWS_CA_BUNDLE":      &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}},
+		"does not speak TLS": tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"},
+	} {
+		d := api.Describe(fmt.Errorf("list: %w", &backend.Error{Op: "list", Key: "sessions/", Err: err}))
+		if !strings.Contains(d.Hint, want) || strings.HasPrefix(d.Message, "list: list") {
+			t.Errorf("%v: %+v", err, d)
 		}
 	}
 	d := api.Describe(fmt.Errorf("resume x: %w: %w", fs.ErrNotExist, fs.ErrNotExist))
