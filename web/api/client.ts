@@ -7,6 +7,8 @@ import { base } from "../model/nav.ts";
 
 export type Schemas = components["schemas"];
 export type Session = Schemas["Session"];
+/** nameOf returns what a session is called: its title, or the words that it begins or ends with. */
+export const nameOf = (s: Pick<Session, "id" | "title" | "first" | "preview">): string => s.title || s.first || s.preview || s.id;
 export type Commit = Schemas["Commit"];
 export type Row = Schemas["Row"];
 export type Problem = Schemas["Problem"];

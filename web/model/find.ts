@@ -1,5 +1,5 @@
 // Search across everything, for the palette: what the page can do, sessions, prompts and messages.
-import { api } from "../api/client.ts";
+import { api, nameOf } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
 import { leafBelow } from "../api/lines.ts";
 import { act, can } from "./actions.ts";
@@ -68,7 +68,7 @@ export async function find(text: string, signal: AbortSignal): Promise<Results> 
   const indexing = [prompts?.data?.indexing, matches?.data?.indexing].filter((part) => part !== undefined);
   const list = [
     ...sessions.sessions.map((s): Found => ({
-      group: "Sessions", title: s.title || s.first || s.id, detail: s.cwd, go: () => open(s.id),
+      group: "Sessions", title: nameOf(s), detail: s.cwd, go: () => open(s.id),
     })),
     ...(prompts?.data?.prompts ?? []).map((p): Found => ({
       group: "Prompts", title: p.text.slice(0, 200), detail: where(p), go: at(p.session, p.entry, p.onHead),

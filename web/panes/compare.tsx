@@ -2,7 +2,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { api, Failure, type Commit, type Entry, type Schemas } from "../api/client.ts";
+import { api, Failure, nameOf, type Commit, type Entry, type Schemas } from "../api/client.ts";
 import { commitPage } from "../api/pages.ts";
 import { commitText } from "../model/commits.ts";
 import { compare, maxEntries, pointOf, type Difference } from "../model/compare.ts";
@@ -87,7 +87,7 @@ function Choose(): JSX.Element {
       </optgroup>
       <optgroup label="Sessions">
         {sessions.value.filter((s) => s.id !== id).slice(0, 50).map((s) => (
-          option(s.id + "/head", `${s.title || s.first || s.id} · ${clock(s.updated, new Date())}`)))}
+          option(s.id + "/head", `${nameOf(s)} · ${clock(s.updated, new Date())}`)))}
       </optgroup>
     </>
   );

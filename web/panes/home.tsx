@@ -1,18 +1,22 @@
 // What is shown when no session is chosen.
 import type { JSX } from "preact";
 import { base, open, session } from "../model/nav.ts";
-import { sessions } from "../model/sessions.ts";
+import { loading, sessions, wanted } from "../model/sessions.ts";
 import { later } from "../parts/later.tsx";
 
 const OverTime = later("OverTime");
 
-/** Home says what the page is, and what the sessions cost over time. */
+/** Home shows what this is, and what the sessions cost over time. */
 export function Home(): JSX.Element {
   return (
     <main class="home-page">
       <h1>Sessions of agents</h1>
-      <p>Choose a session{sessions.value.length > 0 ? " on the left" : ""} to see its whole tree, the agent's exact state at every
-        commit, and what the model saw. <kbd>Ctrl+K</kbd> searches everything, <kbd>?</kbd> shows the keys.</p>
+      <p>coppice keeps the conversations of AI agents: every branch, and the agent's exact state at every commit.{" "}
+        {sessions.value.length > 0 || loading.value || wanted.value !== "" ?
+          <>Choose a session to see its tree, its state, and what the model saw.</> :
+          <>This store is empty. <code>coppice import</code> brings in the sessions of Claude Code, Codex and pi that are on this
+            machine.</>}{" "}
+        <kbd>Ctrl+K</kbd> searches everything, <kbd>?</kbd> shows the keys.</p>
       <OverTime />
     </main>
   );

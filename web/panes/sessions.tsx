@@ -2,7 +2,7 @@
 import { effect, signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type { Session } from "../api/client.ts";
+import { nameOf, type Session } from "../api/client.ts";
 import { ago, cost, grouped } from "../model/format.ts";
 import { base, open, session, view } from "../model/nav.ts";
 import { alive } from "../model/resource.ts";
@@ -102,7 +102,7 @@ function Link({ s, current }: { s: Session; current: boolean }): JSX.Element {
   void minute.value;
   const sum = sums.value.get(s.id);
   const agents = sum && sum.agents > 0 && sum.all > sum.own ? ` (${cost(sum.all)} with agents)` : "";
-  const name = s.title || s.first || s.id;
+  const name = nameOf(s);
   return (
     <a href={base + "/s/" + encodeURIComponent(s.id)} aria-current={current ? "page" : undefined} title={s.cwd || undefined}
       onClick={(e) => {
@@ -111,7 +111,7 @@ function Link({ s, current }: { s: Session; current: boolean }): JSX.Element {
         open(s.id);
       }}>
       <strong>{unread(s) && <span class="unread" role="img" aria-label="new since you looked">●</span>}{name}</strong>
-      <span class="line">{s.preview || s.cause}</span>
+      <span class="line">{name === s.preview ? s.cause : s.preview || s.cause}</span>
       <span class="facts">
         {s.damaged || sum?.damaged ? "damaged" : s.status && <em class={"status " + s.status}>{s.status}</em>}
         {sum && sum.failed > 0 && <em class="status failed">{grouped(sum.failed)} failed</em>}

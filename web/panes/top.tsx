@@ -1,7 +1,7 @@
 // The bar over everything: which session, which branch, whether it is live, and what can be done with it.
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { api } from "../api/client.ts";
+import { api, nameOf } from "../api/client.ts";
 import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
 import { begun } from "../model/begun.ts";
@@ -17,7 +17,7 @@ import { useResource } from "../parts/use-resource.ts";
 export function Top(): JSX.Element {
   const s = summary.value;
   const one = session.value !== null && !missing.value;
-  const title = s && (s.title || s.first || s.id);
+  const title = s && nameOf(s);
   useActions({ "copy-link": copyLink });
   useEffect(() => {
     document.title = title ? title + " · coppice" : "coppice";

@@ -62,8 +62,9 @@ function Table({ u }: { u: Schemas["Usage"] }): JSX.Element {
 export function OverTime(): JSX.Element | null {
   const host = useRef<HTMLDivElement>(null);
   const days = overTime.value;
+  const empty = days.length < 2 || days.every((d) => d.cost === 0);
   useEffect(() => {
-    if (days.length < 2) return;
+    if (empty) return;
     let end = () => {};
     let gone = false;
     void chart().then((m) => {
@@ -76,7 +77,7 @@ export function OverTime(): JSX.Element | null {
       end();
     };
   }, [days]);
-  if (days.length < 2) return null;
+  if (empty) return null;
   return (
     <>
       <h3>Cost by day, all sessions that were read</h3>

@@ -1,7 +1,7 @@
 // The sessions above an agent's: who started it, and who started that one.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { api, type Session } from "../api/client.ts";
+import { api, nameOf, type Session } from "../api/client.ts";
 import { shorten } from "../model/format.ts";
 import { base, open } from "../model/nav.ts";
 import { summary } from "../model/session.ts";
@@ -33,7 +33,7 @@ export function Breadcrumb(): JSX.Element | null {
             if (e.metaKey || e.ctrlKey || e.shiftKey || e.button !== 0) return;
             e.preventDefault();
             open(s.id);
-          }}>{shorten(s.title || s.first || s.id, 40)}</a> ›
+          }}>{shorten(nameOf(s), 40)}</a> ›
         </span>
       ))}
       <span aria-current="page">{shorten(now!.title || now!.first || now!.id, 40)}</span>
