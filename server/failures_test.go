@@ -31,8 +31,10 @@ func TestFailures(t *testing.T) {
 	named := func(d transcript.Draft, id string) transcript.Draft { d.ID = id; return d }
 	for i, turn := range [][]transcript.Draft{
 		{named(pi.User("the word error is in it"), "asked")},
-		{named(pi.ToolResult("1", "bash", "exit 2", true), "failed"),
-			named(pi.ToolResult("2", "bash", "ok", false), "well")},
+		{
+			named(pi.ToolResult("1", "bash", "exit 2", true), "failed"),
+			named(pi.ToolResult("2", "bash", "ok", false), "well"),
+		},
 		{aborted},
 	} {
 		if _, err := h.Commit(t.Context(), coppice.Turn{Entries: turn}); err != nil {

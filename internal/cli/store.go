@@ -190,7 +190,7 @@ func damageOf(s *coppice.Session) error {
 type damaged string
 
 func (d damaged) Error() string        { return string(d) }
-func (d damaged) Is(target error) bool { return target == coppice.ErrCorrupt } //nolint:errorlint // as it is
+func (d damaged) Is(target error) bool { return target == coppice.ErrCorrupt }
 
 // lostCommits reports which commits a session lost: those after the head, up to the newest that was made.
 func lostCommits(id string, head, newest uint64) string {

@@ -463,14 +463,16 @@ var mutants = []mutant{
 		name: "repair-takes-foreign-segments", broken: "a repair takes the lines of another session's segment",
 		edits: []edit{{"internal/repair/remake.go", "\t\tif r.foreign(raw, p.Seg) {", "\t\tif false {"}},
 		suite: "proof repair", pkg: "internal/repair", run1: "TestRepairOfMixedUpObjects", want: "sessions/s1",
-	}, {
+	},
+	{
 		name:   "verify-overlooks-a-lost-state",
 		broken: "verify is silent where only a state is lost at the end of a log",
 		edits: []edit{{
 			"internal/check/verify.go", "v.o.Summary.Seq > v.st.Summary.Seq {", "v.o.HeadOrd > v.st.HeadOrd {",
 		}},
 		suite: "verify_test.go", pkg: "internal/check", run1: "TestVerifyLostState", want: "0 pieces of damage",
-	}, {
+	},
+	{
 		name: "repair-moves-the-head", broken: "what a repair records as lost becomes the head",
 		edits: []edit{{
 			"internal/repair/objects.go", "\tstep := &journal.Step{Reason: reason, Head: &head}\n", "\tstep := &journal.Step{Reason: reason}\n",

@@ -144,7 +144,7 @@ func (d *database) used() (sum time.Duration) {
 	}
 	sum = ticks(pid, 11, 12, 13, 14)
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	for _, child := range strings.Fields(string(children)) {
+	for child := range strings.FieldsSeq(string(children)) {
 		n, _ := strconv.Atoi(child)
 		sum += usedBy(n)
 	}
