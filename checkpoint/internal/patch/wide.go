@@ -27,6 +27,9 @@ func makeWide(from, to []byte) (patch []byte, sorted, ok bool) {
 		return nil, false, false
 	}
 	w.patch = append(w.patch, ']')
+	if canon.Nested(w.patch, "patch", canon.BodyDepth) != nil {
+		return nil, false, false // an operation has more around a value than a document
+	}
 	for _, sorted := range [...]bool{false, true} {
 		if out, ok := applyWide(from, w.patch, sorted); ok && bytes.Equal(out, to) {
 			return w.patch, sorted, true
