@@ -94,7 +94,7 @@ var kinds = []struct {
 		"nothing was stored: a commit of other content has this Idempotency-Key; use a new one",
 	},
 	{
-		coppice.ErrDeleted, "deleted", "choose another id: that of a deleted session is never used again",
+		coppice.ErrDeleted, "deleted", "choose another id: that of a deleted session is used again on request alone, as by `coppice import --again`",
 		"choose another id, or create the session with again",
 	},
 	{
@@ -129,7 +129,7 @@ var kinds = []struct {
 	},
 	{
 		fs.ErrPermission, "permission",
-		"let this user, or these credentials, do that: docs/s3.md lists what a bucket has to allow",
+		"let this user do that; on S3 let the credentials: docs/s3.md lists what a bucket has to allow",
 		"the server may not do that in its store",
 	},
 	{

@@ -12,8 +12,9 @@ import (
 func (c *cli) amendCommand() *cobra.Command {
 	var restore, hide bool
 	cmd := &cobra.Command{
-		Use:   "amend SESSION ENTRY < message.json",
-		Short: "Replace the text of an entry, or hide it; its line stays as it is",
+		Use:        "amend SESSION ENTRY < message.json",
+		SuggestFor: []string{"hide"},
+		Short:      "Replace the text of an entry, or hide it; its line stays as it is",
 		Long: `Replace the text of an entry, on every branch, as a commit of its own. The entry's line does not change:
 the new text is an amendment beside it, and earlier commits show the earlier text. Contexts, trees and
 exports to other formats contain the newest text.
@@ -24,6 +25,9 @@ from it stays, earlier commits show it, tree --filter all lists it, and show --o
 --restore takes back what earlier amendments and --hide did.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if hide && restore {
+				return usageError("use one of --hide and --restore")
+			}
 			if hide {
 				return c.moveHead(cmd, args[0], func(s *coppice.Session) (coppice.Receipt, error) {
 					return s.Hide(cmd.Context(), args[1])
@@ -43,7 +47,6 @@ from it stays, earlier commits show it, tree --filter all lists it, and show --o
 	}
 	cmd.Flags().BoolVar(&restore, "restore", false, "show the entry again as it was appended")
 	cmd.Flags().BoolVar(&hide, "hide", false, "leave the entry out")
-	cmd.MarkFlagsMutuallyExclusive("restore", "hide")
 	return cmd
 }
 

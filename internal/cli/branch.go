@@ -16,8 +16,9 @@ func (c *cli) branchCommand() *cobra.Command {
 	var root, remove, edit bool
 	var rename string
 	cmd := &cobra.Command{
-		Use:   "branch SESSION ENTRY",
-		Short: "Continue at an earlier entry, on a branch",
+		Use:        "branch SESSION ENTRY",
+		SuggestFor: []string{"navigate", "edit", "reset"},
+		Short:      "Continue at an earlier entry, on a branch",
 		Long: `Move the head to ENTRY in a new commit: the next entry becomes a child of ENTRY. The agent's state
 becomes the one that it had there. The other branches stay as they are. With --root instead of ENTRY
 a new conversation begins: the next entry becomes a new root, and the model's context is empty. With --edit

@@ -21,8 +21,9 @@ import (
 func (c *cli) contextCommand() *cobra.Command {
 	var o contextOptions
 	cmd := &cobra.Command{
-		Use:   "context SESSION",
-		Short: "Print the full context of the model",
+		Use:        "context SESSION",
+		SuggestFor: []string{"settings", "compact"},
+		Short:      "Print the full context of the model",
 		Long: `Print all messages that the model receives next, at the head or at a TARGET, by the rules of a
 profile. Unlike resume, which is limited to the working context, it prints all of them.
 

@@ -32,7 +32,7 @@ of it, or everything from the entry --from on. The replaced entries stay in the 
 	}
 	cmd.Flags().StringVar(&o.Summary, "summary", "", "text of the summary; - = read it from standard input")
 	cmd.Flags().StringVar(&o.from, "from", "", "first entry to keep")
-	cmd.Flags().IntVar(&o.Keep, "keep", 0, "tokens to keep, by estimate; default 20000")
+	cmd.Flags().IntVar(&o.Keep, "keep", 20000, "tokens to keep, by estimate")
 	return cmd
 }
 
@@ -50,8 +50,8 @@ func (c *cli) compact(ctx context.Context, id string, o compactOptions) error {
 		}
 		o.Summary = string(raw)
 	}
-	if o.Summary == "" || len(o.Summary) > maxSummary || o.Keep < 0 {
-		return usageError("--summary must have 1 to %d bytes, and --keep must be 0 or more", maxSummary)
+	if o.Summary == "" || len(o.Summary) > maxSummary || o.Keep < 1 {
+		return usageError("--summary must have 1 to %d bytes, and --keep must be 1 or more", maxSummary)
 	}
 	o.FirstKept = o.from
 	return c.withSession(ctx, id, moving(), func(_ *countedStore, s *coppice.Session) error {

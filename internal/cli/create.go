@@ -41,8 +41,8 @@ func (c *cli) create(ctx context.Context, id string, o coppice.SessionOptions) e
 			return err
 		}
 		if c.json {
-			return c.writeJSON(api.Created{Session: s.ID()})
+			return c.endSession(s, c.writeJSON(api.Created{Session: s.ID()}))
 		}
-		return c.textf("%s", st.short(ctx, s.ID()))
+		return c.endSession(s, c.textf("%s", st.short(ctx, s.ID())))
 	})
 }

@@ -61,9 +61,6 @@ document. Without -o the file is written to standard output, also with --json.`,
 	cmd.Flags().StringVar(&o.line, "line", "", "entry: only the path to it, as markdown or html; default every branch")
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "file to write; an existing file is not replaced")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file, atomically")
-	cmd.Flags().Bool("no-clobber", true, "fail if the file exists")
-	_ = cmd.Flags().MarkHidden("no-clobber") // the default; scripts may still name it
-	cmd.MarkFlagsMutuallyExclusive("force", "no-clobber")
 	completeFlag(cmd, "format", exporter.Formats()...)
 	return cmd
 }

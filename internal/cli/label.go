@@ -14,9 +14,10 @@ import (
 
 func (c *cli) labelCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "label SESSION [ENTRY [TEXT]]",
-		Short: "List the labels of a session, or set that of an entry; without TEXT remove it",
-		Args:  cobra.RangeArgs(1, 3),
+		Use:        "label SESSION [ENTRY [TEXT]]",
+		SuggestFor: []string{"labels"},
+		Short:      "List the labels of a session, or set that of an entry; without TEXT remove it",
+		Args:       cobra.RangeArgs(1, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return c.labels(cmd.Context(), args[0])

@@ -36,12 +36,15 @@ func (c *cli) strict(cmd *cobra.Command) {
 // unknownCommand returns the error for a name that no subcommand has.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	var names []string
+	full := strings.TrimPrefix(nameOf(cmd)+" "+name, "coppice ")
 	for _, sub := range cmd.Commands() {
+		if slices.Contains(sub.SuggestFor, name) {
+			return usageError("unknown command %q; `coppice help %s` does that", full, nameOf(sub))
+		}
 		if sub.IsAvailableCommand() {
 			names = append(names, sub.Name())
 		}
 	}
-	full := strings.TrimPrefix(nameOf(cmd)+" "+name, "coppice ")
 	return usageError("unknown command %q%s", full, perhaps(name, names))
 }
 

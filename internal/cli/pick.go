@@ -80,8 +80,9 @@ type pickOptions struct {
 func (c *cli) pickCommand() *cobra.Command {
 	var o pickOptions
 	cmd := &cobra.Command{
-		Use:   "pick [QUERY]",
-		Short: "Pick a session by title, first prompt, folder, id or content",
+		Use:        "pick [QUERY]",
+		SuggestFor: []string{"pin", "pins"},
+		Short:      "Pick a session by title, first prompt, folder, id or content",
 		Long: `Find sessions by title, first prompt, preview of the head, folder and id. QUERY is words, whose letters
 must occur in their order; "phrases", which must occur literally; or re: and a regular expression. All
 parts must match; case is ignored. Pinned sessions come first. --pin and --unpin change the pins and list no

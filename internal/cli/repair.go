@@ -31,9 +31,11 @@ Repair reads all of its result, as verify --deep does. The exit code is 5 if dam
 func (c *cli) showRepaired(r coppice.Report, requests backend.IO, dry bool) error {
 	out := api.RepairOf(r, dry)
 	out.IO = requests
-	repaired, lost, left := 0, 0, api.CountDamage(out.Problems)
+	repaired, lost, refused, left := 0, 0, 0, api.CountDamage(out.Problems)
 	for _, p := range out.Problems {
 		switch p.Kind {
+		case string(check.Refused):
+			refused++
 		case string(check.Rebuilt), string(check.Salvaged):
 			repaired++
 		case string(check.Lost):
@@ -42,7 +44,7 @@ func (c *cli) showRepaired(r coppice.Report, requests backend.IO, dry bool) erro
 	}
 	would := ""
 	if dry { // what it found is what it would repair
-		would, repaired, left = "would be ", repaired+left, 0
+		would, repaired, left = "would be ", repaired+left-refused, refused
 	}
 	var did []string
 	if repaired > 0 {

@@ -20,7 +20,8 @@ func (c *cli) rollbackCommand() *cobra.Command {
 		Use:   "rollback SESSION TARGET",
 		Short: "Restore the exact state, context and head of an earlier commit",
 		Long: `Restore state, context and head exactly as they were at a TARGET, in a new commit on a new branch. The
-path that is left is kept as a branch; ` + "`coppice switch`" + ` returns to it.`,
+path that is left is kept as a branch; ` + "`coppice switch`" + ` returns to it. What amend replaced or hid since
+stays so: an amendment is about an entry, on every branch.`,
 		Example: `  coppice rollback 019a seq:12
   coppice rollback 019a tag:green
   coppice rollback 019a 2026-03-02T09:15:00Z`,

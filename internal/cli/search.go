@@ -108,8 +108,9 @@ type searchOptions struct {
 func (c *cli) searchCommand() *cobra.Command {
 	var o searchOptions
 	cmd := &cobra.Command{
-		Use:   "search [TEXT]",
-		Short: "Search the text of entries, or what users typed, in all sessions and branches",
+		Use:        "search [TEXT]",
+		SuggestFor: []string{"history", "prompts", "grep"},
+		Short:      "Search the text of entries, or what users typed, in all sessions and branches",
 		Long: `Find entries whose text contains every word of TEXT, also as a part of longer words. Case and accents
 are ignored. Words in quotes, which the shell must not take away, are adjacent: '"like these"'. re: starts
 a regular expression, which sees the text as it was written. The best matches come first.

@@ -13,8 +13,9 @@ func (c *cli) setCommand() *cobra.Command {
 	var title, cwd string
 	var meta map[string]string
 	cmd := &cobra.Command{
-		Use:   "set SESSION",
-		Short: "Set the title, the working directory or the metadata of a session",
+		Use:        "set SESSION",
+		SuggestFor: []string{"rename", "move", "title"},
+		Short:      "Set the title, the working directory or the metadata of a session",
 		Long: `Set the title, the working directory or the metadata of a session, in one commit; the history stays as it
 is. An empty --title removes the title, an empty VALUE of --meta removes that KEY; other keys stay.`,
 		Example: "  coppice set 019c --title 'flaky test'\n  coppice set 019c --cwd . --meta ticket=42,reviewer=",

@@ -48,7 +48,7 @@ Without --full, --all or ENTRY it leaves out what programs keep in a session tha
 
 func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 	if o.last < 0 || o.all && (o.last > 0 || o.entry != "") || o.entry != "" && o.last > 0 {
-		return usageError("use only one of ENTRY, --all and --last N")
+		return usageError("use only one of ENTRY, --all and --last N, which is 0 or more")
 	}
 	return c.withSession(ctx, id, pastDamage(), func(_ *countedStore, s *coppice.Session) error {
 		ids := []string{o.entry}
@@ -110,7 +110,7 @@ func (c *cli) onPath(ctx context.Context, s *coppice.Session, o showOptions) ([]
 		return nil, err
 	}
 	for n := range t.Path(t.Head()) {
-		if !n.Hidden {
+		if !n.Hidden || o.original {
 			ids = append(ids, n.ID)
 		}
 	}

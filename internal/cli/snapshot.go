@@ -12,9 +12,10 @@ import (
 
 func (c *cli) snapshotCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "snapshot",
-		Short: "Create, list and prune the snapshots of a session",
-		Args:  cobra.NoArgs,
+		Use:        "snapshot",
+		SuggestFor: []string{"snapshots", "prune"},
+		Short:      "Create, list and prune the snapshots of a session",
+		Args:       cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return usageError("name a subcommand: coppice snapshot create, list or prune")
 		},

@@ -360,6 +360,12 @@ func (s *countedStore) byPrefix(ctx context.Context, prefix string) (string, err
 	}
 	switch len(found) {
 	case 0:
+		if _, err := s.b.Stat(ctx, layout.CheckpointKey(prefix)); err == nil { // its tombstone
+			return "", &api.Failure{
+				Code: "deleted", Hint: "`coppice trash` lists what was moved there; `coppice list` lists the sessions",
+				Err: fmt.Errorf("session %s: %w", prefix, coppice.ErrDeleted),
+			}
+		}
 		return "", &api.Failure{
 			Code: "not-found", Hint: "`coppice list` lists the sessions",
 			Err: fmt.Errorf("no session %q in %s%s: %w", prefix, backend.Redacted(s.url), s.perhaps(ctx, prefix),
