@@ -30,24 +30,22 @@ func countedSite(t *testing.T, n int) (*site, *sessiontest.Counting) {
 	return siteOn(t, st), b
 }
 
-// The pages of a list of commits read what they have in common once: the first, of the commits that the checkpoint
-// has, the checkpoint, the next a segment, and those after it nothing.
+// The pages of a list of commits read what they have in common once: the checkpoint, and a segment where commits are
+// in one.
 func TestPagesOfCommitsReadOnce(t *testing.T) {
 	s, b := countedSite(t, 400)
-	var reads []int64
-	next := ""
+	next, before := "", b.Gets.Load()
 	for range 6 {
-		before := b.Gets.Load()
 		page := s.do("GET", "/v1/sessions/s/commits?limit=20&after="+next, "").want(t, 200)
 		next = page["next"].(string)
-		reads = append(reads, b.Gets.Load()-before)
 	}
-	if got := fmt.Sprint(reads); got != "[1 1 0 0 0 0]" {
-		t.Errorf("pages cost reads %s", got)
+	if n := b.Gets.Load() - before; n > 2 {
+		t.Errorf("six pages cost %d reads", n)
 	}
 }
 
-// The pages of a context are taken from what the first one has read: each of them opens the session, and no more.
+// The pages of a context are taken from what the first one has read: each of them opens the session, with one read more
+// if its log was closed meanwhile.
 func TestPagesOfAContextReadOnce(t *testing.T) {
 	for _, at := range []string{"", "at=seq:300&"} {
 		s, b := countedSite(t, 400)
@@ -56,15 +54,17 @@ func TestPagesOfAContextReadOnce(t *testing.T) {
 		for len(reads) < 5 {
 			before := b.Gets.Load()
 			page := s.do("GET", "/v1/sessions/s/context?limit=100&"+at+"after="+next, "").want(t, 200)
-			reads = append(reads, b.Gets.Load()-before)
+			if reads = append(reads, b.Gets.Load()-before); len(reads) > 1 && reads[len(reads)-1] > 2 {
+				t.Errorf("%s: pages cost reads %v", at, reads)
+			}
 			next, _ = page["next"].(string)
 			if messages += len(page["messages"].([]any)); next == "" {
 				break
 			}
 			s.do("POST", commits, hello("later"), "If-Match: *").want(t, 200)
 		}
-		if got := fmt.Sprint(reads[1:], messages); got != "[1 1 1] 400" && got != "[1 1] 300" {
-			t.Errorf("%s: further pages cost reads, and have messages: %s", at, got)
+		if want := map[string]int{"": 400}[at]; messages != max(want, 300) {
+			t.Errorf("%s: %d messages", at, messages)
 		}
 	}
 }

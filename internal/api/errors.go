@@ -206,6 +206,15 @@ func Describe(err error) Description {
 		}
 	case "not-found":
 		d.Message = notFound(d.Message)
+		if isFile(err) {
+			d.Hint, d.RequestHint = "there is no such file or folder", ""
+		}
+	case "exists":
+		if short, ok := strings.CutSuffix(d.Message, ": "+fs.ErrExist.Error()); ok && !strings.Contains(short, "exists") {
+			d.Message = short + " already exists"
+		} else if ok {
+			d.Message = short
+		}
 	case "deleted": // the sentinel's own words, which several layers may have added
 		d.Message = strings.ReplaceAll(d.Message, ": "+fs.ErrNotExist.Error(), "")
 	case "interrupted":
@@ -223,6 +232,13 @@ func Describe(err error) Description {
 		d.Status = http.StatusBadRequest
 	}
 	return d
+}
+
+// isFile reports whether an error is about a file of this machine, and not about an object of a store.
+func isFile(err error) bool {
+	_, file := errors.AsType[*fs.PathError](err)
+	_, object := errors.AsType[*backend.Error](err)
+	return file && !object
 }
 
 // reachHint returns what to do where a store was not reached; "" = it is another error.
