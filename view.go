@@ -210,11 +210,36 @@ func (s *Session) atSnapshot(ctx context.Context, st *state.State, id, tag strin
 	if err != nil {
 		return nil, err
 	}
+	if st, err = s.withCommit(ctx, st, then.Newest()); err != nil {
+		return nil, fmt.Errorf("snapshot %s: %w", id, err)
+	}
 	v := &View{s: s, st: st, commit: then.Newest(), doc: then.Doc, head: journal.PlaceOf(then)}
 	if w := then.Window; w != nil && w.Omitted() == 0 {
 		v.window = w
 	}
 	return v, nil
+}
+
+// withCommit returns a state whose log has a commit: st, or a newer one. A log that has another commit in its place, or
+// ends before it, is ErrCorrupt: the files of a session were copied at different times, or its log was cut. Where the
+// log cannot be read there, the commit counts as in it.
+func (s *Session) withCommit(ctx context.Context, st *state.State, is checkpoint.Commit) (*state.State, error) {
+	if is.Seq > st.Summary.Seq { // another handle made it
+		now, err := s.newer(ctx, st)
+		if err != nil {
+			return nil, err
+		}
+		st = now
+	}
+	for c, err := range s.j.Log(ctx, st, min(is.Seq, st.Summary.Seq)) {
+		if err != nil || c.Commit == is.Commit {
+			return st, nil //nolint:nilerr // see above
+		}
+		if c.Seq <= is.Seq {
+			break
+		}
+	}
+	return nil, fmt.Errorf("its commit %d (%s) is not in the log: %w", is.Seq, is.Commit, ErrCorrupt)
 }
 
 // atWord looks for a bare word: a branch, an entry, a commit, a snapshot, a tag.

@@ -2,6 +2,8 @@ package repair
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,8 +12,10 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -37,7 +41,7 @@ func Copy(ctx context.Context, from *journal.Journal, source, cfg journal.Config
 		if errors.Is(err, backend.ErrPrecondition) { // another caller was first
 			err = errors.Join(taken(key), err)
 		}
-		if err != nil && backend.OutcomeOf(err) != backend.Unknown {
+		if err != nil && !noted.doubt {
 			err = errors.Join(err, noted.undo(context.WithoutCancel(ctx)))
 		}
 	}()
@@ -60,8 +64,9 @@ func taken(key string) error {
 type noted struct {
 	backend.Backend
 
-	mu   sync.Mutex
-	keys []string
+	mu    sync.Mutex
+	keys  []string
+	doubt bool // whether one is there is unknown
 }
 
 type notedAppender struct {
@@ -76,6 +81,7 @@ func (n *noted) Put(ctx context.Context, key string, p []byte, c backend.Cond) (
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.keys = append(n.keys, key)
+		n.doubt = n.doubt || err != nil
 	}
 	return info, err
 }
@@ -122,11 +128,17 @@ func (c *copier) objects(ctx context.Context) error {
 				continue
 			}
 			p, _, err := c.source.Backend.Get(ctx, info.Key, backend.Range{})
-			if err == nil && folder == layout.Snapshots {
+			switch {
+			case err == nil && folder == layout.Snapshots:
 				p, err = c.snapshot(name, p)
+			case err == nil && folder == layout.Blobs:
+				err = checkImage(name, p)
 			}
 			if err != nil {
 				return fmt.Errorf("copy %s: %w", info.Key, err)
+			}
+			if p == nil {
+				continue
 			}
 			key := layout.SessionPrefix(c.cfg.Session) + folder + name
 			if err := c.store.Create(ctx, key, p); err != nil {
@@ -137,11 +149,22 @@ func (c *copier) objects(ctx context.Context) error {
 	return nil
 }
 
-// snapshot returns a snapshot of the source as one of the copy.
+// checkImage returns an error for an image that is not the one of its name.
+func checkImage(name string, p []byte) error {
+	if sum := sha256.Sum256(p); hex.EncodeToString(sum[:]) != name {
+		return store.Corrupt(layout.Blobs+name, 0, codec.ErrFormat)
+	}
+	return nil
+}
+
+// snapshot returns a snapshot of the source as one of the copy; nil = it is newer than what is copied.
 func (c *copier) snapshot(name string, p []byte) ([]byte, error) {
 	o, err := checkpoint.DecodeObject(p)
 	if err != nil {
 		return nil, err
+	}
+	if o.Summary.Seq > c.from.State().Summary.Seq {
+		return nil, nil
 	}
 	o.Summary.ID, o.Summary.Snapshot, o.Since, o.CAS = c.cfg.Session, name, 0, false
 	return o.Encode()
