@@ -94,7 +94,8 @@ var kinds = []struct {
 		"nothing was stored: a commit of other content has this Idempotency-Key; use a new one",
 	},
 	{
-		coppice.ErrDeleted, "deleted", "choose another id: that of a deleted session is used again on request alone, as by `coppice import --again`",
+		coppice.ErrDeleted, "deleted",
+		"choose another id: that of a deleted session is used again on request alone, as by `coppice import --again`",
 		"choose another id, or create the session with again",
 	},
 	{
@@ -210,10 +211,8 @@ func Describe(err error) Description {
 			d.Hint, d.RequestHint = "there is no such file or folder", ""
 		}
 	case "exists":
-		if short, ok := strings.CutSuffix(d.Message, ": "+fs.ErrExist.Error()); ok && !strings.Contains(short, "exists") {
-			d.Message = short + " already exists"
-		} else if ok {
-			d.Message = short
+		if d.Message = strings.TrimSuffix(d.Message, ": "+fs.ErrExist.Error()); !strings.Contains(d.Message, "exists") {
+			d.Message += " already exists"
 		}
 	case "deleted": // the sentinel's own words, which several layers may have added
 		d.Message = strings.ReplaceAll(d.Message, ": "+fs.ErrNotExist.Error(), "")
