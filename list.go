@@ -13,8 +13,9 @@ import (
 
 // List yields sessions: newest activity first, or in another Order. A summary, its documents included, has every commit
 // that was acknowledged before the call, by whichever handle, and List chooses by it. Activity is the time of the last
-// commit, but not later than the store, by its own clock, was written. What is dated over a day after Options.Now, by a wrong clock, is behind all others. Where a clock
-// is set back, by up to a day, the commits of a session keep the time of the last one before.
+// commit, but not later than the store, by its own clock, was written. What is dated over a day after Options.Now, by
+// a wrong clock, is behind all others. Where a clock is set back, by up to a day, the commits of a session keep the
+// time of the last one before.
 //
 // ByCreated and ByID are complete while others write: page by page, every session that exists from the first page to
 // the last is yielded exactly once. By activity a commit moves its session to the front: one that becomes active

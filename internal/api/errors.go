@@ -87,6 +87,10 @@ var kinds = []struct {
 		"nothing of this commit was stored, as the outcome of an earlier one is unknown: run the command again",
 		"nothing of this commit was stored, as the outcome of an earlier one is unknown: repeat the request",
 	},
+	{
+		backend.ErrBusy, "busy", "nothing of this was stored: run the command again",
+		"nothing of this was stored: repeat the request",
+	},
 	{coppice.ErrFenced, "fenced", "another writer has taken over the session; stop writing to it", ""},
 	{
 		coppice.ErrKeyReused, "key-reused",
@@ -169,7 +173,7 @@ func standing(code string) (exit, status int) {
 		return ExitUnknown, http.StatusServiceUnavailable
 	case "interrupted":
 		return ExitInterrupted, http.StatusServiceUnavailable
-	case "in-doubt":
+	case "busy", "in-doubt":
 		return ExitFailed, http.StatusServiceUnavailable
 	case "read-only", "permission":
 		return ExitFailed, http.StatusForbidden

@@ -56,6 +56,7 @@ var described = []struct {
 	{errors.Join(syscall.ENOSPC, coppice.ErrCommitUnknown, coppice.ErrDeleteUnfinished), "outcome-unknown", 6, 504},
 	{coppice.ErrDeleteUnfinished, "delete-unfinished", 6, 503},
 	{coppice.ErrInDoubt, "in-doubt", 1, 503},
+	{&backend.Error{Op: "put", Key: "k", Outcome: backend.NotApplied, Err: backend.ErrBusy}, "busy", 1, 503},
 	{context.Canceled, "interrupted", 130, 503},
 	{context.DeadlineExceeded, "interrupted", 130, 503},
 	{fs.ErrExist, "exists", 1, 409},
