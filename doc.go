@@ -9,7 +9,8 @@
 //   - Open costs one object read on a store such as S3, one file and a bounded log tail on disk,
 //     whatever the length of the history.
 //   - Any commit can be read and restored exactly: state, context, head. What was amended since reads as it did then,
-//     and is restored as amended: Rollback takes no amendment back.
+//     and is restored as amended: Rollback takes no amendment back. After a Repair that reports lost states, those
+//     commits have the state of the commit before them.
 //
 // Rules that hold everywhere:
 //
