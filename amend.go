@@ -260,7 +260,7 @@ func (s *Session) screenAmendment(
 	return d, rawjson.CheckText("body", []byte(d.Body)) // with its offset here, not in the amendment
 }
 
-// hasBody reports whether an entry has the body that the draft of an amendment gives it.
+// hasBody reports whether the body of an entry is that of an amendment's draft.
 func hasBody(e transcript.Entry, draft transcript.Draft) bool {
 	l, err := draft.Parsed("x", "", time.Time{})
 	if err != nil {

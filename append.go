@@ -332,9 +332,9 @@ func plain(d transcript.Draft) (transcript.Draft, error) {
 	return d, nil
 }
 
-// amendKnown makes the amendments of the entries with the ids of drafts that the session has. One without a type
-// stands for an entry that has the draft's body already. If no id is known this costs their look-up, else it reads
-// the entries.
+// amendKnown makes the amendments of the entries with the ids of drafts that the session has. If an entry
+// has the body of its draft already, its amendment has no type. If no id is known this costs their look-up, else it
+// reads the entries.
 func (s *Session) amendKnown(
 	ctx context.Context, on *state.State, drafts []transcript.Draft,
 ) (map[string]transcript.Draft, error) {

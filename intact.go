@@ -46,7 +46,7 @@ func (s *Store) repaired(ctx context.Context, id string) (*Session, error) {
 		return nil, err
 	}
 	o := s.o
-	o.Hooks = Hooks{}
+	o.Hooks, o.ListCache = Hooks{}, ""
 	st, err := New(b, &o)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 )
 
 // What a driver's errors are, found by errors.Is. ErrNotExist and ErrClosed are those of io/fs.
@@ -77,6 +78,10 @@ func (e *Error) writes() bool {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Refused reports whether a store does not let an object or a folder be read: a disk or S3 without permission, a disk
+// with a bad sector. Others may be readable.
+func Refused(err error) bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO) }
 
 // OutcomeOf says what happened: Applied for nil, the outcome that the first Error in the chain
 // states, and Unknown for anything else.

@@ -37,10 +37,13 @@ func ExampleBackend() {
 	tail, _, _ := b.Get(ctx, "state", backend.Tail(3))
 	fmt.Printf("%s, %s\n", head, tail)
 	fmt.Println("a bad key:", backend.ValidKey("../state") != nil)
+	_, err = b.Stat(ctx, "other")
+	fmt.Println("missing:", errors.Is(err, backend.ErrNotExist), "- may not be read:", backend.Refused(err))
 	// Output:
 	// refused: true - outcome: not applied
 	// one, two
 	// a bad key: true
+	// missing: true - may not be read: false
 }
 
 // shelf is the smallest driver: it keeps objects in a map, and is not safe for concurrent use. A real one passes

@@ -182,7 +182,7 @@ func (q *requester) request(t *rapid.T, op *described, loose bool) attack {
 }
 
 // describedRequests returns a check that requests which the description allows, and some with one wrong part, are
-// answered as it says.
+// answered as the description has it.
 func describedRequests(t testing.TB, s *site, d *description) func(*rapid.T) {
 	q := &requester{d: d}
 	s.do("POST", "/v1/sessions/w/commits", hello("b"), "If-Match: *").want(t, 200) // what is written is written there
@@ -200,7 +200,7 @@ func describedRequests(t testing.TB, s *site, d *description) func(*rapid.T) {
 	}
 }
 
-// Requests that are made of the description are answered as it says: no error of the server's own, no status, media
+// Requests that are made of the description are answered as it has it: no error of the server's own, no status, media
 // type or member that it does not have, and none without an answer. For longer: go test ./server -run
 // TestDescribedRequests -timeout 1h -rapid.checks=10000.
 func TestDescribedRequests(t *testing.T) {

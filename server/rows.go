@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -90,16 +89,20 @@ const maxFailures = 1000
 
 // failuresOf returns the newest failures of a tree. Entries come before the row of their commit.
 func failuresOf(t *transcript.Tree) []failure {
+	more := -maxFailures // older ones
+	for range t.Failures {
+		more++
+	}
 	list := []failure{}
 	var at, seq uint64
 	for ord := range t.Failures {
+		if more--; more >= 0 {
+			continue
+		}
 		for ; at < ord; at++ {
 			if t.IsCommit(at) {
 				seq++
 			}
-		}
-		if len(list) == maxFailures {
-			list = slices.Delete(list, 0, 1)
 		}
 		list = append(list, failure{t.ID(ord), seq, t.Time(ord)})
 	}

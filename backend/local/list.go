@@ -3,14 +3,12 @@ package local
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/vfs"
@@ -191,7 +189,7 @@ func (w *walk) common(prefix string) error {
 		return false
 	}
 	err := probe.folder(prefix)
-	refused := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO)
+	refused := backend.Refused(err)
 	if err != nil && !refused {
 		return err
 	}

@@ -178,7 +178,7 @@ func Each(ctx context.Context, cfg journal.Config, do func(cfg journal.Config) (
 	one := func(cfg journal.Config) (Report, error) {
 		r, err := do(cfg)
 		b, ok := errors.AsType[*backend.Error](err)
-		if !ok || !layout.Refused(err) || b.Op != "get" && b.Op != "list" && b.Op != "stat" {
+		if !ok || !backend.Refused(err) || b.Op != "get" && b.Op != "list" && b.Op != "stat" {
 			return r, err
 		}
 		r.note(Problem{

@@ -53,7 +53,7 @@ func readEither(ctx context.Context, b backend.Backend, id string, seg layout.Se
 	return own(plain, id, seg)
 }
 
-// own returns the lines of a segment, unless its first ones say that the object is foreign.
+// own returns the lines of a segment, or an error if its first lines are of another one.
 func own(raw []byte, id string, seg layout.Segment) ([]byte, error) {
 	if o, err := segment.ParseOpening(raw, seg.First == 0); err == nil && !o.Of(id, seg) {
 		return nil, fmt.Errorf("it is a segment of session %q: %w", o.Prelude.Session, codec.ErrFormat)

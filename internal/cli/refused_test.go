@@ -19,9 +19,9 @@ type lastingLog struct{ backend.Appender }
 
 func (lastingLog) Close() error { return nil }
 
-// A session of which the store refuses a folder (a disk without permission to read it) or an object (S3 answers 403) is
-// listed as damaged with its cause, and verify and repair report it. The other sessions are listed, verified and
-// repaired, and nothing is written to the one that was refused.
+// If the store refuses to read a folder of a session (a disk without permission) or an object of it (S3 answers 403),
+// the session is listed as damaged with its cause, and verify and repair report it. The other sessions are listed,
+// verified and repaired, and nothing is written to the one that was refused.
 func TestUnreadableSession(t *testing.T) {
 	testutil.SkipLong(t)
 	t.Parallel()

@@ -178,7 +178,7 @@ func lost(s *coppice.Session) error {
 	}
 }
 
-// damageOf returns the error of a session of which only what is intact was read (pastDamage); nil = all was read.
+// damageOf returns the damage that reading a session met (pastDamage); nil = all of it was read.
 func damageOf(s *coppice.Session) error {
 	if cause := s.Info().Cause; cause != "" {
 		return damaged(cause)

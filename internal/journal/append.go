@@ -345,7 +345,7 @@ func (a *appendStrategy) renewTombstone(ctx context.Context) error {
 	if err != nil && !errors.Is(err, backend.ErrPrecondition) && !errors.Is(err, fs.ErrNotExist) {
 		return notApplied("create", a.cfg.Session, err)
 	}
-	return nil // who replaced it changed it as well
+	return nil // another writer has replaced it, which changes it too
 }
 
 func (a *appendStrategy) taken(deleted bool) error {

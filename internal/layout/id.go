@@ -4,11 +4,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/coppice-go/coppice/codec"
 )
@@ -31,10 +29,6 @@ func BadInput(format string, args ...any) error { return &inputError{fmt.Sprintf
 
 // MaxEntry bounds one entry, in bytes, without its images.
 const MaxEntry = 4 << 20
-
-// Refused reports whether a store refuses to read one object or folder, as a disk or S3 does without permission, and a
-// disk with a bad sector. Other objects may be readable.
-func Refused(err error) bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO) }
 
 // TooLarge refuses what is larger than it may be.
 func TooLarge(what string, limit, value int) error {

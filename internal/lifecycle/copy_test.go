@@ -1,7 +1,10 @@
 package lifecycle_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"iter"
 	"os"
@@ -12,6 +15,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
 )
 
 // A snapshot whose commit the log lost is damage: it is not mixed with what the log has.
@@ -105,4 +109,37 @@ func TestFailedCopyLeavesNothing(t *testing.T) {
 		}
 	}
 	ok(t, from.Close())
+}
+
+// A copy has the images that the checkpoint carries. One whose object is damaged fails it.
+func TestCopyOfADamagedImage(t *testing.T) {
+	for name, size := range map[string]int{"in the checkpoint": 20 << 10, "alone": 300 << 10} {
+		t.Run(name, func(t *testing.T) {
+			b, to := memory.New(), newStore(t, memory.New(), nil)
+			from := newStore(t, b, nil)
+			s := create(t, from, "s", nil)
+			picture := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, size))
+			raw := `{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + picture + `"}]}`
+			must(s.Append(bg, entry.Message(json.RawMessage(raw))))(t)
+			must(s.Commit(bg, coppice.Turn{}))(t)
+			ok(t, s.Close())
+			for _, key := range keysIn(t, b, "/blobs/") {
+				must(b.Put(bg, key, []byte("damaged"), backend.Cond{}))(t)
+			}
+			c, err := to.Copy(bg, from, "s", "c")
+			if size > 64<<10 {
+				if !errors.Is(err, coppice.ErrCorrupt) {
+					t.Errorf("Copy: %v", err)
+				}
+				return
+			}
+			ok(t, err)
+			for e, err := range c.Entries(bg) {
+				if ok(t, err); !strings.Contains(string(e.Raw), picture) {
+					t.Errorf("the image is lost: %.100s", e.Raw)
+				}
+			}
+			ok(t, c.Close())
+		})
+	}
 }

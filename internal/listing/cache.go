@@ -107,7 +107,7 @@ func (l *lister) recall(ctx context.Context, s *session) (k known, ok bool, err 
 // deleted session none is: its tombstone is written once more before another session begins under its id.
 func (k *known) newest(name string) (key string, was stamp) {
 	seg, ok := layout.ParseSegment(k.log.name)
-	if !ok || k.log.bytes < 0 { // who seals it later may name the next one
+	if !ok || k.log.bytes < 0 { // sealing it may add a line that names the next one
 		return "", stamp{}
 	}
 	id, _ := layout.Unescape(name)

@@ -74,7 +74,7 @@ func (c *Cache) Sessions(
 	}
 }
 
-// list yields the sessions. It is apart, as a loop over Sessions has a copy of what Sessions returns.
+// list yields the sessions. It is no part of Sessions, which the compiler copies into each loop over it.
 func (l *lister) list(ctx context.Context, c *Cache) (err error) {
 	if l.after, err = parseCursor(l.o.Order, l.o.After); err != nil {
 		return err

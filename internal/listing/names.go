@@ -53,7 +53,7 @@ func (l *lister) follow(ctx context.Context, s *session) error {
 		id, _ := layout.Unescape(s.name())
 		end, err = logOf(ctx, l.b, id)
 	}
-	if layout.Refused(err) {
+	if backend.Refused(err) {
 		s.refused = err
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/parallel"
@@ -136,7 +137,7 @@ func (l *lister) first(ctx context.Context, s *session) (checkpoint.Summary, err
 	}
 	sum, err := checkpoint.Summary{}, error(nil)
 	if !s.lost {
-		if sum, err = l.head(ctx, s.info, checkpoint.Summary{ID: id}); layout.Refused(err) {
+		if sum, err = l.head(ctx, s.info, checkpoint.Summary{ID: id}); backend.Refused(err) {
 			return checkpoint.Summary{ID: id}, nil
 		}
 	}

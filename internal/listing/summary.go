@@ -29,7 +29,7 @@ func (l *lister) summary(ctx context.Context, s *session) (sum checkpoint.Summar
 		return checkpoint.Summary{}, nil
 	case !s.lost:
 		sum, err = l.stored(ctx, s.info, only)
-		if layout.Refused(err) {
+		if backend.Refused(err) {
 			only.Cause = err.Error()
 			return only, nil
 		}

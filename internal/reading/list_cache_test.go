@@ -170,7 +170,7 @@ func TestListFindsWhatFollowsATombstone(t *testing.T) {
 	ok(t, h.Close())
 }
 
-// others change the sessions of a folder: two stores with open handles, of which each may end without closing any.
+// others are two stores of one folder with open handles, which change its sessions; each may end without closing them.
 type others struct {
 	t      *testing.T
 	r      *rand.Rand

@@ -2,8 +2,6 @@ package repair
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,10 +10,8 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -127,13 +123,7 @@ func (c *copier) objects(ctx context.Context) error {
 			if own != since || !check.IsObject(c.source.Session, info) {
 				continue
 			}
-			p, _, err := c.source.Backend.Get(ctx, info.Key, backend.Range{})
-			switch {
-			case err == nil && folder == layout.Snapshots:
-				p, err = c.snapshot(name, p)
-			case err == nil && folder == layout.Blobs:
-				err = checkImage(name, p)
-			}
+			p, err := c.object(ctx, info.Key, folder, name)
 			if err != nil {
 				return fmt.Errorf("copy %s: %w", info.Key, err)
 			}
@@ -149,12 +139,16 @@ func (c *copier) objects(ctx context.Context) error {
 	return nil
 }
 
-// checkImage returns an error for an image that is not the one of its name.
-func checkImage(name string, p []byte) error {
-	if sum := sha256.Sum256(p); hex.EncodeToString(sum[:]) != name {
-		return store.Corrupt(layout.Blobs+name, 0, codec.ErrFormat)
+// object reads an object of the source as one of the copy; nil = it is left out.
+func (c *copier) object(ctx context.Context, key, folder, name string) ([]byte, error) {
+	if folder == layout.Blobs {
+		return c.from.GetBlob(ctx, c.from.State(), name)
 	}
-	return nil
+	p, _, err := c.source.Backend.Get(ctx, key, backend.Range{})
+	if err == nil && folder == layout.Snapshots {
+		return c.snapshot(name, p)
+	}
+	return p, err
 }
 
 // snapshot returns a snapshot of the source as one of the copy; nil = it is newer than what is copied.

@@ -111,7 +111,7 @@ func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key str
 	return key, nil
 }
 
-// known returns the lines of a form of a segment, and collects what they say.
+// known returns the lines of a form of a segment, and collects the facts of their commits.
 func (r *repair) known(raw []byte, p *check.Part, sealed bool) []Line {
 	_, err := segment.ParseOpening(raw, p.First == 0)
 	found := r.parse(raw, p, sealed)
@@ -218,7 +218,7 @@ func (r *repair) standIn(ctx context.Context, d *Damaged, object, follower strin
 	if m.lost() > 0 {
 		kind = check.Lost
 	}
-	r.note(kind, object, "lines %d to %d are written anew: %s", d.First, int64(m.st.Next)-1, m.told())
+	r.note(kind, object, "lines %d to %d are written again: %s", d.First, int64(m.st.Next)-1, m.told())
 	m.follows(r.last, r.lastN)
 	r.see(m.st.Tail)
 	r.before, r.last = m.st, m.name.Name()

@@ -42,7 +42,7 @@ import (
 const reason = "repair"
 
 // Repair makes cfg's session usable again, "" = every session of the store. With dryRun it does so in memory, and
-// reports what it would do. Its problems say what was rebuilt, salvaged and lost. A problem that is damage is still
+// reports what it would do. Its problems are what was rebuilt, salvaged and lost. A problem that is damage is still
 // there: Repair reads all of its result before it returns, and reports what it found then. again reads the imported
 // file of a session again; nil = a repair does without it.
 func Repair(ctx context.Context, cfg journal.Config, again Reread, dryRun bool) (check.Report, error) {
@@ -60,8 +60,8 @@ func Repair(ctx context.Context, cfg journal.Config, again Reread, dryRun bool) 
 // Trial is the writer of the commits that Try makes.
 const Trial = "repair-in-memory"
 
-// Try repairs cfg's session in memory. It returns the store as a repair would leave it, of which every change stays in
-// memory.
+// Try repairs cfg's session in memory, and returns the store as a repair would leave it. Changes of that store stay in
+// memory too.
 func Try(ctx context.Context, cfg journal.Config, again Reread) (backend.Backend, check.Report, error) {
 	b := newScratch(cfg.Backend)
 	cfg.Backend, cfg.ReadOnly, cfg.Writer, cfg.Acknowledged, cfg.Proof = b, false, Trial, nil, nil
@@ -151,8 +151,8 @@ func (r *repair) round(ctx context.Context) error {
 	return r.objects(ctx)
 }
 
-// runs keeps the bytes of damaged objects of the id index, and reports whether there are any: of the lines the index is
-// made anew, at once where the log is repaired.
+// runs moves the bytes of damaged objects of the id index aside, and reports whether there are any. The index is then
+// made from the lines: by a repair of the log, or by Reindex.
 func (r *repair) runs(ctx context.Context) (bad bool, err error) {
 	for _, p := range r.s.Problems {
 		if !p.Kind.Damage() || !strings.HasPrefix(p.Object, layout.SessionPrefix(r.cfg.Session)+layout.IDs) {

@@ -17,7 +17,7 @@ import (
 // scratchMost bounds what a scratch holds, in bytes: what a repair writes, and copies of the objects that it changes.
 const scratchMost = 1 << 30
 
-// scratch is a store of which every change stays in memory.
+// scratch is a store whose changes stay in memory.
 type scratch struct {
 	base backend.Backend
 
@@ -76,7 +76,7 @@ func (s *scratch) Get(ctx context.Context, key string, r backend.Range) ([]byte,
 	return bytes.Clone(o.data[off : off+n]), o.info(key), nil
 }
 
-// Stat says what Get would return.
+// Stat returns the info of an object.
 func (s *scratch) Stat(ctx context.Context, key string) (backend.Info, error) {
 	o, ok := s.changed(key)
 	if !ok {

@@ -155,8 +155,8 @@ func (h *History) sealedLines(
 	return out, nil
 }
 
-// frames reads the frames first to last of a segment and returns their lines, of which the first one is line from of
-// the segment, prelude included.
+// frames reads the frames first to last of a segment and returns their lines. from is the number of the first of these
+// lines within the segment, prelude included.
 func (h *History) frames(
 	ctx context.Context, key string, idx *codec.SegmentIndex, first, last int,
 ) (from int, lines [][]byte, err error) {

@@ -34,7 +34,7 @@ type judgement struct {
 	docs map[uint64]bool
 	// an object store has an earlier head, of this commit, and nothing proves that there was a later one; else -1
 	headSeq int64
-	told    int // losses that verify lists after the repair
+	told    int // number of losses that verify lists after the repair
 
 	bad     []finding
 	excused map[string]int // how often a rule did not apply, by the reason

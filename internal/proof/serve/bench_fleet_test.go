@@ -234,10 +234,10 @@ func (f *bareFiles) close() (err error) {
 	return err
 }
 
-// sharedLog is one file: who finds no sync under way writes and syncs what all have brought by then.
+// sharedLog is one file. A caller that finds no sync under way writes and syncs the lines of all callers that wait.
 type sharedLog struct {
 	file *os.File
-	sync chan struct{} // held by who writes
+	sync chan struct{} // held by the caller that writes
 
 	mu      sync.Mutex
 	pending *logBatch
