@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,8 +20,15 @@ func TestFirstPaint(t *testing.T) {
 
 	const most = 25 // of the whole page; it had 24 when this was written
 	p.settled()
-	if n := len(s.requests()); n > most {
-		t.Errorf("%d requests, want at most %d: %v", n, most, s.requests())
+	list := s.requests()
+	if len(list) > most {
+		t.Errorf("%d requests, want at most %d: %v", len(list), most, list)
+	}
+	slices.Sort(list)
+	for i := 1; i < len(list); i++ {
+		if list[i] == list[i-1] {
+			t.Errorf("asked twice: %s", list[i])
+		}
 	}
 	if n := p.count("*"); n >= 3_000 {
 		t.Errorf("%d elements, want fewer than 3,000", n)

@@ -26,7 +26,7 @@ export class Commits {
   private readonly pages = new Map<number, (Commit | undefined)[]>();
   private readonly marked = new Map<number, Mark>();
   private wanted: number[] = []; // pages to read, the nearest first
-  private reading = false;
+  private reading = -1; // the page that is being read; -1 = none
 
   /** newest is the seq of the newest commit. changed is called when headers came. */
   constructor(
@@ -63,7 +63,7 @@ export class Commits {
     const list: number[] = [];
     for (let n = Math.max(first, at - maxPages); n <= Math.min(last, at + maxPages); n++) list.push(n);
     list.sort((a, b) => Math.abs(a - at) - Math.abs(b - at));
-    this.wanted = list.slice(0, maxPages).filter((n) => !this.whole(n));
+    this.wanted = list.slice(0, maxPages).filter((n) => n !== this.reading && !this.whole(n));
     this.drop(at);
     void this.run();
   }
@@ -94,10 +94,10 @@ export class Commits {
   }
 
   private async run(): Promise<void> {
-    if (this.reading) return;
-    this.reading = true;
+    if (this.reading !== -1) return;
     try {
       for (let n = this.wanted.shift(); n !== undefined && !this.signal.aborted; n = this.wanted.shift()) {
+        this.reading = n;
         const last = Math.min(this.newest, (n + 1) * pageSize - 1);
         const list = await this.read(last, last - n * pageSize + 1, this.signal);
         if (this.signal.aborted) return;
@@ -107,7 +107,7 @@ export class Commits {
     } catch {
       this.wanted = []; // the next call asks again
     } finally {
-      this.reading = false;
+      this.reading = -1;
     }
   }
 }

@@ -114,6 +114,14 @@ test("commits are read once, in pages, the nearest first", async () => {
   assert.equal(asked.length, 5);
 });
 
+test("a page that is being read is not asked for again", async () => {
+  const { asked, commits, idle } = log(2300);
+  commits.want(0, 2300, 700);
+  commits.want(0, 2300, 700);
+  await idle();
+  assert.deepEqual(asked, [999, 499, 1499, 1999, 2300]);
+});
+
 test("what is kept of a long log is bounded, around the cursor", async () => {
   const { asked, commits, idle } = log(999_999);
   commits.want(0, 999_999, 500_000);
