@@ -41,7 +41,7 @@ MODULES  := integration integration/s3server web/browser
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build web web-bundle web-check web-test release test test-full race lint size fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript node-client clean
+.PHONY: all build web web-bundle web-check web-test release test test-full race lint size fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters node-client clean
 
 all: lint test
 
@@ -277,8 +277,21 @@ clients-typescript: ## the TypeScript client: generated files, tests, package (i
 	dir=$${PACK:-}; if [ -z "$$dir" ]; then dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; fi; \
 	cd clients/typescript && $(NODE_CLIENT) && npm test && npm pack --silent --ignore-scripts --pack-destination "$$dir"
 
+NODE_ADAPTERS = { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund; } && npm run build
+
+# The suites of frameworks that are published, and our own cases: docs/frameworks.md.
+adapters: build ## the adapters of frameworks: types, suites, packages (in PACK, if set); skipped without Node 20, which REQUIRE_NODE=1 forbids
+	@set -eu; \
+	if ! $(NODE20); then echo 'adapters: skipped, as there is no Node 20 or newer with npm'; [ -z "$${REQUIRE_NODE:-}" ]; exit; fi; \
+	(cd clients/typescript && $(NODE_CLIENT)); cd adapters; $(NODE_ADAPTERS); COPPICE_BIN="$(CURDIR)/bin/coppice" npm test; \
+	if [ -n "$${PACK:-}" ]; then \
+		for dir in ../clients/typescript $$(dirname */tsconfig.json); do \
+			(cd "$$dir" && npm pack --silent --ignore-scripts --pack-destination "$$PACK"); done; \
+	fi
+
 clean: ## what the targets above leave behind
-	rm -rf bin dist clients/typescript/dist clients/typescript/build clients/typescript/node_modules
+	rm -rf bin dist clients/typescript/dist clients/typescript/build clients/typescript/node_modules \
+		adapters/*/dist adapters/build adapters/node_modules
 	@if command -v docker >/dev/null 2>&1 && docker version >/dev/null 2>&1; then \
 		docker ps -aq --filter label=coppice.s3test | xargs -r docker rm -f; \
 		docker images -q --filter label=coppice.s3test | sort -u | xargs -r docker rmi -f; \
