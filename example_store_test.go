@@ -242,7 +242,7 @@ func ExampleStore_Import() {
 	if err := store.ExportPi(ctx, "tides", io.Discard); err != nil { // with what was committed here
 		panic(err)
 	}
-	fmt.Println("dropped:", store.DropImport(ctx, "tides")) // refused if anything but imports was committed
+	fmt.Println("dropped:", store.DropImport(ctx, "tides", "")) // refused if anything but imports was committed
 	// Output:
 	// added: 1
 	// the same bytes: true

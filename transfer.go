@@ -100,12 +100,12 @@ func (s *Store) GrowFrom(
 }
 
 // DropImport deletes the session id if nothing but imports was committed to it. It removes what an earlier import of a
-// file left, after a later import of the same file could not let that session grow and made another one. Any other
-// session is fs.ErrExist, and stays. It may be repeated after a failure.
-func (s *Store) DropImport(ctx context.Context, id string) error {
+// file left, after a later import of the same file could not let that session grow and made the session by, which the
+// tombstone names; by may be "". Any other session is fs.ErrExist, and stays. It may be repeated after a failure.
+func (s *Store) DropImport(ctx context.Context, id, by string) error {
 	h, err := s.session(id, nil)
 	if err == nil {
-		err = transfer.Drop(ctx, h.cfg)
+		err = transfer.Drop(ctx, h.cfg, by)
 	}
 	return fail("drop", id, err)
 }

@@ -245,7 +245,7 @@ func TestDropImport(t *testing.T) {
 					b := make()
 					imported(t, newStore(t, b, nil))
 					f := fault.New(b, 1, fault.Rule{Skip: at, Kind: kind, Outcome: backend.NotApplied})
-					err := newStore(t, f, nil).DropImport(bg, "s")
+					err := newStore(t, f, nil).DropImport(bg, "s", "")
 					failed = len(f.Faults()) > 0
 					store := newStore(t, b, nil)
 					if s, oerr := store.Open(bg, "s", nil); oerr == nil {
@@ -256,7 +256,7 @@ func TestDropImport(t *testing.T) {
 					} else if !errors.Is(oerr, fs.ErrNotExist) {
 						t.Errorf("call %d: %v", at, oerr)
 					}
-					ok(t, store.DropImport(bg, "s"))
+					ok(t, store.DropImport(bg, "s", ""))
 					if left := keysIn(t, b, "sessions/s/"); len(left) > 0 {
 						t.Errorf("call %d: %q are left", at, left)
 					}
@@ -267,7 +267,7 @@ func TestDropImport(t *testing.T) {
 				s := open(t, store, "s")
 				say(t, s, "mine")
 				commit(t, s, nil)
-				if err := store.DropImport(bg, "s"); !errors.Is(err, fs.ErrExist) {
+				if err := store.DropImport(bg, "s", ""); !errors.Is(err, fs.ErrExist) {
 					t.Errorf("a session that was continued: %v", err)
 				}
 				same(t, "it stays", texts(t, open(t, store, "s")), "u1 mine")

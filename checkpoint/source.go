@@ -46,6 +46,7 @@ const (
 )
 
 // SourceReplaced is the Program of the source of a session that was deleted because another one has its file now.
+// Session is the id of that one in the store; "" = not known.
 const SourceReplaced = "replaced"
 
 const (

@@ -206,9 +206,10 @@ func (f File) still(s *found) (earlier, error) {
 	return another, nil
 }
 
-// renew lets the next import know the file of a session by its size and time.
+// renew lets the next import know the file of a session by its size and time. Of two copies it is the newer one, or
+// else the packed one: otherwise each would make a commit at each import of both.
 func (s *found) renew(ctx context.Context, st *coppice.Store, f File) error {
-	if same(s.source, f.Size, f.Changed) {
+	if was := s.source; f.Changed.Before(was.Changed) || f.Changed.Equal(was.Changed) && f.Size >= was.Size {
 		return nil
 	}
 	return st.Renew(ctx, s.ID, f.Size, f.Changed)

@@ -68,7 +68,7 @@ func importChildren(
 		if _, other := errors.AsType[*otherError](err); other {
 			stays, err = place{id: is.apart, stale: []string{is.id}}, nil
 		} else if err == nil {
-			err = dropImports(ctx, st, is.stale, res)
+			err = dropImports(ctx, st, is.stale, is.id, res)
 		} else if lost(err) && ctx.Err() == nil {
 			stays, err = place{}, nil
 		}

@@ -351,7 +351,7 @@ func TestReplacedIsNotDeleted(t *testing.T) {
 	st := newStore(t)
 	first, err := Import(t.Context(), st, interop.Bytes("f", whole), growing())
 	if err == nil {
-		err = st.DropImport(t.Context(), first.Session)
+		err = st.DropImport(t.Context(), first.Session, "")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -152,7 +152,11 @@ func (a *attempts) drop(ctx context.Context, st *coppice.Store, res *Result) err
 			stale = append(stale, sum.ID)
 		}
 	}
-	if err := dropImports(ctx, st, append(stale, a.apart...), res); err != nil {
+	err := dropImports(ctx, st, stale, "", res)
+	if err == nil {
+		err = dropImports(ctx, st, a.apart, res.Session, res)
+	}
+	if err != nil {
 		return err
 	}
 	if len(res.Replaced) > 0 { // no other session has the id
@@ -161,10 +165,10 @@ func (a *attempts) drop(ctx context.Context, st *coppice.Store, res *Result) err
 	return nil
 }
 
-// dropImports removes sessions, except those that were used or are gone already.
-func dropImports(ctx context.Context, st *coppice.Store, ids []string, res *Result) error {
+// dropImports removes sessions in whose place another one is, except those that were used or are gone already.
+func dropImports(ctx context.Context, st *coppice.Store, ids []string, by string, res *Result) error {
 	for _, id := range ids {
-		err := st.DropImport(ctx, id)
+		err := st.DropImport(ctx, id, by)
 		switch {
 		case err == nil:
 			res.Replaced = append(res.Replaced, id)
@@ -214,6 +218,12 @@ func read(
 		return res, err
 	}
 	tried.apart = append(tried.apart, is.stale...)
+	if is.grows {
+		is.parts, err = f.others(ctx, st, res.Session)
+	}
+	if err != nil {
+		return res, err
+	}
 	return res, f.adopt(ctx, st, is.parts, "", o, &res)
 }
 

@@ -53,6 +53,23 @@ func (f file) isOther(s *checkpoint.Source) bool {
 	return f.program != nil && f.program.After != nil && s != nil && s.Bytes > 0 && f.is(s)
 }
 
+// others returns the sessions of other files of a file's session than id.
+func (f file) others(ctx context.Context, st *coppice.Store, id string) (list []string, err error) {
+	if f.program == nil || f.program.After == nil || f.id == "" {
+		return nil, nil
+	}
+	for k := range layout.MaxApart {
+		s, err := look(ctx, st, layout.Apart(f.id, k))
+		if s == nil || err != nil {
+			return list, err
+		}
+		if s.ID != id && s.gone == nil && f.isOther(s.source) {
+			list = append(list, s.ID)
+		}
+	}
+	return list, nil
+}
+
 // after returns the session of the part before a session's; gone = it was deleted.
 func (f file) after(ctx context.Context, st *coppice.Store, part *found) (id string, gone bool, err error) {
 	if part.Parent == "" || f.program == nil || f.program.After == nil {
@@ -132,7 +149,7 @@ func (f file) adopt(
 		var part *found
 		part, err = look(ctx, st, parts[i])
 		if err != nil || part == nil || part.gone != nil || slices.Contains(older, part.ID) ||
-			part.Parent != "" && part.Parent != was {
+			part.Parent != "" && part.Parent != was || part.Meta[continues] == res.Session {
 			continue
 		}
 		if err = f.adoptPart(ctx, st, part, slices.DeleteFunc(slices.Clone(parts), func(id string) bool {

@@ -97,6 +97,9 @@ func findNamed(
 	for k := range layout.MaxApart {
 		at := layout.Apart(id, k)
 		has, old, err := before(ctx, st, at, f, o.Verify)
+		if err == nil && old != nil && old.gone != nil {
+			has, old, err = f.inPlaceOf(ctx, st, has, old, o.Verify)
+		}
 		first, gone := "", false
 		if err == nil && has == beginning && o.Grow {
 			if first, gone, err = f.after(ctx, st, old); gone {
@@ -118,12 +121,12 @@ func findNamed(
 		case has == removed && o.Again: // the new session has its id
 			return place{id: at}, "", nil
 		case has == removed: // unless one of the next ids has the file now
-			deleted = place{id: at, deleted: old.gone}
+			deleted = place{id: old.ID, deleted: old.gone}
 		case o.Again && has != another:
 			is.taken = has.of(at) + ": imported as a new session"
 			return is, "", nil
 		case has == whole, has == longer && o.Grow:
-			return place{id: at, unchanged: true, entries: int(old.Entries)}, "", nil
+			return place{id: old.ID, unchanged: true, entries: int(old.Entries)}, "", nil
 		case has == beginning && o.Grow && !slices.Contains(apart, at):
 			return place{id: at, grows: true, entries: int(old.Entries), after: first}, "", nil
 		case has == beginning && o.Grow:
@@ -260,6 +263,34 @@ func (f file) deleted(s *checkpoint.Source) (earlier, error) {
 		return another, err
 	}
 	return removed, nil
+}
+
+// inPlaceOf follows a session that an import deleted to the one that it made of the same file: a copy of the file as it
+// was then does not come back. What else there is under an id stays as it is.
+func (f file) inPlaceOf(
+	ctx context.Context, st *coppice.Store, has earlier, was *found, all bool,
+) (earlier, *found, error) {
+	by := was
+	for range layout.MaxApart {
+		s := by.gone.Source
+		if s == nil || s.Program != checkpoint.SourceReplaced || s.Session == "" {
+			break
+		}
+		now, is, err := before(ctx, st, s.Session, f, all)
+		switch {
+		case err != nil || is == nil:
+			return has, was, err
+		case now == whole, now == longer, now == removed:
+			return now, is, nil
+		case is.gone == nil:
+			return has, was, nil
+		}
+		by = is
+	}
+	if by != was && f.id == "" { // its lines do not name the session that was deleted
+		return removed, by, nil
+	}
+	return has, was, nil
 }
 
 // startsAs is begins for a file that is shorter than what was imported: it compares the head alone.

@@ -56,7 +56,15 @@ func resumed(
 	if err = errors.Join(err, r.Close()); errors.Is(err, interop.ErrWhole) || lost(err) {
 		return res, false, nil
 	}
-	return res, marks && err == nil, err
+	if !marks || err != nil {
+		return res, false, err
+	}
+	f := file{Source: src, program: row(o.Format).Program, format: o.Format, id: s.source.Session}
+	parts, err := f.others(ctx, st, s.ID)
+	if err == nil {
+		err = f.adopt(ctx, st, parts, "", o, &res)
+	}
+	return res, err == nil, err
 }
 
 // growth is a file that grew, of which the end is read.

@@ -41,10 +41,11 @@ func DeleteAt(ctx context.Context, cfg Config, commit string) error {
 	return d.run(ctx)
 }
 
-// Replace is DeleteAt of a session that was imported, and whose file another session has now: the tombstone does not
-// keep the file.
-func Replace(ctx context.Context, cfg Config, commit string) error {
-	d := &deletion{j: newJournal(cfg), at: commit, source: &checkpoint.Source{Program: checkpoint.SourceReplaced}}
+// Replace is DeleteAt of a session that was imported, and whose file the session by has now ("" = not known): the
+// tombstone names that one in place of the file.
+func Replace(ctx context.Context, cfg Config, commit, by string) error {
+	source := &checkpoint.Source{Program: checkpoint.SourceReplaced, Session: by}
+	d := &deletion{j: newJournal(cfg), at: commit, source: source}
 	return d.run(ctx)
 }
 

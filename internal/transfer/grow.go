@@ -76,10 +76,10 @@ func (ld *loader) grow(
 		ld.commitAll(ctx, "import", ld.target(), func(step *journal.Step) { step.Original = sum })
 }
 
-// Drop deletes a session to which nothing but imports was committed: its file was imported anew, as another session.
+// Drop deletes a session to which nothing but imports was committed: its file was imported anew, as the session by.
 // Any other session stays, and the error is fs.ErrExist; so does one that is committed to meanwhile. It may be repeated
 // after a failure.
-func Drop(ctx context.Context, cfg journal.Config) (err error) {
+func Drop(ctx context.Context, cfg journal.Config, by string) (err error) {
 	j, err := journal.Open(ctx, cfg)
 	if errors.Is(err, store.ErrDeleted) { // an earlier call was broken off
 		return journal.Delete(ctx, cfg)
@@ -99,7 +99,7 @@ func Drop(ctx context.Context, cfg journal.Config) (err error) {
 	if err = errors.Join(err, j.Close(ctx)); err != nil {
 		return err
 	}
-	if err = journal.Replace(ctx, cfg, st.Summary.Commit); errors.Is(err, journal.ErrConflict) {
+	if err = journal.Replace(ctx, cfg, st.Summary.Commit, by); errors.Is(err, journal.ErrConflict) {
 		err = errors.Join(errOther, err)
 	}
 	return err
