@@ -2,6 +2,7 @@ package repair
 
 import (
 	"bytes"
+	"maps"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/segment"
@@ -19,6 +20,7 @@ type Damaged struct {
 	// lines of which something says whether they are commit lines
 	Marks   map[uint64]bool
 	Records map[uint64]*checkpoint.Record // commit lines that something else holds, by ordinal
+	late    map[uint64]*checkpoint.Record // commit lines that were found after later ones, by seq
 }
 
 // Line is a line of a damaged part: an entry or a commit line that is by itself, or neither.
@@ -28,9 +30,11 @@ type Line struct {
 	Record *checkpoint.Record // it is a commit line that verifies by itself
 	At     uint64             // its ordinal, where First is set: it is the first of a segment
 	First  bool
-	loose  bool // of the first line of a segment: what is before it is damaged, and may have held lines
-	gap    bool // no line at all: something between two segments
-	sure   bool // a checksum covers it
+	seq    uint64 // of the segment's first commit, where First is set and loose is not
+	from   string // id of the parent; "" = a root
+	loose  bool   // of the first line of a segment: what is before it is damaged, and may have held lines
+	gap    bool   // no line at all: something between two segments
+	sure   bool   // a checksum covers it
 }
 
 // Parse splits what was read of a segment into lines. Commit lines are told by key. The header line and the
@@ -55,12 +59,22 @@ func Parse(raw []byte, key uint64, opening int) []Line {
 			since = pos
 			continue
 		}
+		if pre, ok := checkpoint.ParsePrelude(line); ok && pre.Key == key {
+			continue // the segment's own line, in another place or twice
+		}
 		l := Line{Raw: line}
 		if rec, ours, err := checkpoint.ParseRecord(line, key); whole && ours && err == nil {
 			if rec.Seq >= segment.Fence {
 				continue // what an earlier repair put after the end
 			}
-			if before != nil && rec.Covers(before.Self, raw[since:start]) {
+			self := uint32(0)
+			switch {
+			case before != nil:
+				self = before.Self
+			case rec.Base != nil:
+				self = rec.Base.Self
+			}
+			if rec.Covers(self, raw[since:start]) {
 				for i := from; i < len(out); i++ {
 					out[i].read()
 					out[i].sure = true
@@ -79,7 +93,7 @@ func Parse(raw []byte, key uint64, opening int) []Line {
 // read takes the line as an entry, if it is one.
 func (l *Line) read() {
 	if h, err := transcript.ParseLine(l.Raw); err == nil && h.ID != "" {
-		l.ID = h.ID
+		l.ID, l.from = h.ID, h.ParentID
 	}
 }
 
@@ -105,11 +119,14 @@ type run struct {
 // place assigns lines of every form that was read their ordinals, and what else is known of commit lines. Where forms
 // differ, a line that a checksum covers counts.
 func (d *Damaged) place() map[uint64]*Line {
-	slots := d.align()
-	for _, other := range d.Others {
-		beside := *d
-		beside.Lines = other
-		for ord, l := range beside.align() {
+	slots := map[uint64]*Line{}
+	d.late = map[uint64]*checkpoint.Record{}
+	for _, form := range append([][]Line{d.Lines}, d.Others...) {
+		one := *d
+		var late map[uint64]*checkpoint.Record
+		one.Lines, late = inOrder(form, d.Seq)
+		maps.Copy(d.late, late)
+		for ord, l := range one.align() {
 			if have := slots[ord]; have == nil || l.sure && !have.sure {
 				slots[ord] = l
 			}
@@ -256,7 +273,7 @@ func (d *Damaged) Commits() []Commit {
 	sure := *d
 	sure.Others = nil
 	for i := range d.Lines {
-		if l := &d.Lines[i]; !l.good() && (i > 0 || !l.gap) {
+		if l := &d.Lines[i]; !l.sure && (i > 0 || !l.gap) {
 			sure.Lines = d.Lines[:i]
 			break
 		}
@@ -309,6 +326,35 @@ func (d *Damaged) commits() []Commit {
 	}
 	for ; d.EndSeq > c.Seq; c = (Commit{Seq: c.Seq + 1}) {
 		out = append(out, c) // more commits than lines: nothing else knows their places
+	}
+	for i := range out {
+		if rec := d.late[out[i].Seq]; out[i].Record == nil && rec != nil && rec.Entries == len(out[i].Entries) {
+			out[i].Record = rec
+		}
+	}
+	return out
+}
+
+// loose returns the ids of entries that were read, and are in none of the commits. What is after the last commit line
+// was never acknowledged.
+func (d *Damaged) loose(list []Commit) (out []string) {
+	have := map[string]bool{}
+	for i := range list {
+		for k := range list[i].Entries {
+			have[list[i].Entries[k].ID] = true
+		}
+	}
+	for _, form := range append([][]Line{d.Lines}, d.Others...) {
+		end := len(form)
+		for end > 0 && form[end-1].Record == nil {
+			end--
+		}
+		for i := range form[:end] {
+			if l := &form[i]; l.good() && l.Record == nil && !have[l.ID] {
+				have[l.ID] = true
+				out = append(out, l.ID)
+			}
+		}
 	}
 	return out
 }

@@ -155,11 +155,11 @@ func (w *writer) entries(c *Commit, head int64) (raws [][]byte, parents []int64,
 			parent = prev
 		}
 		if e.Raw == nil {
-			w.made.entries++
 			e.lost = true
 			if err := w.lostEntry(c, i, parent); err != nil {
 				return nil, nil, err
 			}
+			w.made.entries = append(w.made.entries, e.ID)
 		}
 		w.known[e.ID], w.ids[int64(e.Ord)], w.ups[int64(e.Ord)] = int64(e.Ord), e.ID, parent
 		prev = int64(e.Ord)

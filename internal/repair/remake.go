@@ -113,7 +113,7 @@ func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key str
 
 // known returns the lines of a form of a segment, and collects the facts of their commits.
 func (r *repair) known(raw []byte, p *check.Part, sealed bool) []Line {
-	_, err := segment.ParseOpening(raw, p.First == 0)
+	o, err := segment.ParseOpening(raw, p.First == 0)
 	found := r.parse(raw, p, sealed)
 	for i := range found {
 		found[i].sure = found[i].sure || sealed // frames have checksums of their own
@@ -122,7 +122,7 @@ func (r *repair) known(raw []byte, p *check.Part, sealed bool) []Line {
 		}
 	}
 	if len(found) > 0 {
-		found[0].At, found[0].First, found[0].loose = p.First, true, err != nil
+		found[0].At, found[0].First, found[0].seq, found[0].loose = p.First, true, o.Prelude.FirstSeq, err != nil
 	}
 	return found
 }
@@ -332,6 +332,7 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*rema
 	if err != nil {
 		return nil, err
 	}
+	m.loose = d.loose(commits)
 	w := writer{
 		repair: r, made: m, known: map[string]int64{}, ids: map[int64]string{}, ups: map[int64]int64{}, exact: true,
 	}
@@ -425,6 +426,8 @@ func (r *repair) parse(raw []byte, p *check.Part, sealed bool) []Line {
 		l, err := transcript.ParseLine(line)
 		if head := err == nil && l.Type == "session"; head && p.First == 0 {
 			r.header = bytes.Clone(line)
+		} else if looksCommit(line) {
+			break
 		} else if p.First > 0 || opening == 1 {
 			opening++
 			break

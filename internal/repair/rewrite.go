@@ -31,28 +31,52 @@ type remake struct {
 	head []byte // the session header line; nil = not the first segment
 	from uint64 // seq of its first commit
 
-	total                       int // entries and commits
-	entries, commits, documents int // what of them is lost
+	total              int      // entries and commits
+	commits, documents int      // what of them is lost
+	entries            []string // ids of those that are lost
+	loose              []string // ids of entries that were read and have no place
 }
 
-func (r *remake) lost() int { return r.entries + r.commits + r.documents }
+func (r *remake) lost() int { return len(r.entries) + r.commits + r.documents + len(r.loose) }
 
 // told returns what is lost.
 func (r *remake) told() string {
 	var lost []string
 	for _, l := range []struct {
 		n    int
-		what string
-	}{{r.entries, "entries"}, {r.commits, "times and authors of commits"}, {r.documents, "states after commits"}} {
-		if l.n > 0 {
-			lost = append(lost, fmt.Sprintf("%d %s", l.n, l.what))
+		one  string
+		more string
+		ids  []string
+	}{
+		{len(r.entries), "entry", "entries", r.entries},
+		{r.commits, "time and author of a commit", "times and authors of commits", nil},
+		{r.documents, "state after a commit", "states after commits", nil},
+		{len(r.loose), "entry without a place, which is in torn/", "entries without a place, which are in torn/", r.loose},
+	} {
+		if l.n == 0 {
+			continue
 		}
+		if l.n == 1 {
+			l.more = l.one
+		}
+		text := fmt.Sprintf("%d %s", l.n, l.more)
+		if shown := l.ids[:min(len(l.ids), namesMost)]; len(shown) > 0 {
+			text += " (" + strings.Join(shown, ", ")
+			if len(l.ids) > len(shown) {
+				text += ", ..."
+			}
+			text += ")"
+		}
+		lost = append(lost, text)
 	}
 	if len(lost) == 0 {
 		return "nothing is lost"
 	}
-	return "lost are " + strings.Join(lost, ", ")
+	return "lost: " + strings.Join(lost, ", ")
 }
+
+// namesMost bounds the entries that a report names.
+const namesMost = 5
 
 // after returns the state after the intact commits of a segment, of which the sealed segments before are not a part.
 func after(cfg journal.Config, seg layout.Segment, raw []byte) (*state.State, error) {

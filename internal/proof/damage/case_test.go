@@ -11,7 +11,7 @@ import (
 
 // harm is damage to one object: which one, by its class and its place among those of the class, and how.
 type harm struct {
-	way   string // flip, cut, zero, gone; swap: an object of another session; old: the object as it was before
+	way   string // flip, cut, zero, gone; drop, twice: a line; swap: an object of another session; old: as it was
 	class string
 	index int // modulo the number of objects of the class
 	at    int // modulo the length; of a flip in bits
@@ -56,7 +56,7 @@ func parse(text string) (c trial, err error) {
 }
 
 // ways are how a disk, a network or a hand damages an object; flips are the most silent, so they come most often.
-var ways = []string{"flip", "flip", "flip", "cut", "zero", "gone", "swap", "old"}
+var ways = []string{"flip", "flip", "flip", "cut", "zero", "gone", "drop", "twice", "swap", "old"}
 
 // draw makes a trial of its seed.
 func draw(seed uint64, sources []string) trial {
@@ -192,6 +192,13 @@ func (h harm) spoil(p []byte) (q []byte, there bool) {
 	case "zero":
 		from := h.at % len(q) / sector * sector
 		clear(q[from:min(len(q), from+sector)])
+	case "drop", "twice":
+		lines := bytes.SplitAfter(q, []byte("\n"))
+		i := h.at % len(lines)
+		if h.way == "twice" {
+			return bytes.Join(slices.Insert(lines, i, lines[i]), nil), true
+		}
+		return bytes.Join(slices.Delete(lines, i, i+1), nil), true
 	default:
 		return nil, false
 	}

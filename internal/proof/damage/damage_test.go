@@ -29,7 +29,7 @@ import (
 // pending makes findings a list in the log: the engine of repair does not keep every promise yet.
 const pending = false
 
-// replayEnv is a trial to try alone.
+// replayEnv is a trial to try alone, or how many to try: "FROM-TO" by their numbers.
 const replayEnv = "COPPICE_DAMAGE"
 
 func diskIn(dir string) (backend.Backend, error) { return local.Open(dir, nil) }
@@ -90,7 +90,9 @@ func scratch(t *testing.T) string {
 func TestProofRepair(t *testing.T) {
 	small(false)
 	all, dir := world{}, scratch(t)
-	if text := os.Getenv(replayEnv); text != "" {
+	text := os.Getenv(replayEnv)
+	var seed, to uint64
+	if _, err := fmt.Sscanf(text, "%d-%d", &seed, &to); err != nil && text != "" {
 		c := testutil.Must(parse(text))(t)
 		o := all.origin(t, &c)
 		_, hit := c.apply(o)
@@ -108,8 +110,11 @@ func TestProofRepair(t *testing.T) {
 		from = []string{"codex", "pi-torn", "made"}
 	}
 	trials := make([]trial, proof.Pick(t, 100, 500, 50_000))
+	if to > seed {
+		trials, from = make([]trial, to-seed), sources
+	}
 	for i := range trials {
-		trials[i] = draw(uint64(i), from)
+		trials[i] = draw(seed+uint64(i), from)
 		o := all.origin(t, &trials[i])
 		trials[i] = trials[i].settle(o)
 	}

@@ -37,9 +37,7 @@ func remainsOf(o *origin, hurt map[string][]byte) *remains {
 		same := there && bytes.Equal(p, q)
 		switch class {
 		case "plain":
-			for line := range bytes.SplitSeq(q, []byte("\n")) {
-				r.lines[string(line)] = true // what was damaged is no line that there ever was
-			}
+			r.plain(q)
 		case "sealed":
 			r.sealed(p, q)
 		case "checkpoint", "snapshot":
@@ -61,6 +59,23 @@ func remainsOf(o *origin, hurt map[string][]byte) *remains {
 		r.rules = r.rules || l.commit && r.lines[l.raw] && strings.Contains(l.raw, `"base":`)
 	}
 	return r
+}
+
+// plain takes the lines of a plain segment: what was damaged is no line that there ever was. After a line that is
+// there twice the last commit looks like a write that was never acknowledged.
+func (r *remains) plain(q []byte) {
+	lines := bytes.Split(bytes.TrimSuffix(q, []byte("\n")), []byte("\n"))
+	last, twice := len(lines)-1, false
+	for ; last > 0 && !bytes.Contains(lines[last-1], []byte(`"coppice.commit"`)); last-- {
+		twice = twice || last < len(lines)-1 && bytes.Equal(lines[last-1], lines[last])
+	}
+	twice = twice || last > 1 && bytes.Equal(lines[last-2], lines[last-1])
+	if twice {
+		lines = lines[:last]
+	}
+	for _, line := range lines {
+		r.lines[string(line)] = true
+	}
 }
 
 // imported takes the entries of the import: the same file yields the same ones.
