@@ -249,11 +249,12 @@ web/node_modules: web/package-lock.json
 
 # Python 3.10 or newer. Nothing is downloaded: the client and its build need the standard library alone.
 PYTHON ?= python3
+PYTHON310 = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))'
 CLIENT := $(CURDIR)/clients/python
 
 clients-python: build ## the Python client: its wheel in dist/, and its tests against bin/coppice; REQUIRE_PYTHON=1 fails without Python
 	@set -eu; \
-	if ! $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then \
+	if ! $(PYTHON) -c $(PYTHON310) 2>/dev/null; then \
 		echo 'clients-python: skipped, as there is no $(PYTHON) of 3.10 or newer with venv'; \
 		[ -z "$${REQUIRE_PYTHON:-}" ]; exit; \
 	fi; \
@@ -288,6 +289,13 @@ adapters: build ## the adapters of frameworks: types, suites, packages (in PACK,
 		for dir in ../clients/typescript $$(dirname */tsconfig.json); do \
 			(cd "$$dir" && npm pack --silent --ignore-scripts --pack-destination "$$PACK"); done; \
 	fi
+	@set -eu; \
+	if ! $(PYTHON) -c $(PYTHON310) 2>/dev/null; then echo 'adapters: no Python 3.10 with venv'; [ -z "$${REQUIRE_PYTHON:-}" ]; exit; fi; \
+	mkdir -p dist/python && rm -f dist/python/*.whl && cd adapters/claude-python && $(PYTHON) -c 'import pathlib, sys; \
+		sys.path[:0] = ["$(CLIENT)/tools"]; import build_backend as b; b.build_wheel(sys.argv[1]); b.HERE = pathlib.Path.cwd(); \
+		print("dist/python/" + b.build_wheel(sys.argv[1]))' $(CURDIR)/dist/python && \
+	COPPICE_WHEELS=$(CURDIR)/dist/python COPPICE_BIN=$(CURDIR)/bin/coppice PYTHONPATH=$(CLIENT) \
+		$(PYTHON) -W error -m unittest discover -s tests -t tests
 
 clean: ## what the targets above leave behind
 	rm -rf bin dist clients/typescript/dist clients/typescript/build clients/typescript/node_modules \

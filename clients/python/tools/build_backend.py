@@ -23,9 +23,14 @@ def project() -> dict[str, str]:
     return dict(re.findall(r'^([a-z-]+) = "(.*)"$', section, re.M))
 
 
+def module() -> str:
+    """Return the name of the package as it is imported, and of its folder."""
+    return project()["name"].replace("-", "_")
+
+
 def files() -> list[Path]:
     """Return the files of the package."""
-    return sorted(p for p in (HERE / "coppice_client").iterdir() if p.suffix == ".py" or p.name == "py.typed")
+    return sorted(p for p in (HERE / module()).iterdir() if p.suffix == ".py" or p.name == "py.typed")
 
 
 def licence() -> bytes:
@@ -33,11 +38,17 @@ def licence() -> bytes:
     return next(p for p in (HERE / "LICENSE", HERE.parent.parent / "LICENSE") if p.exists()).read_bytes()
 
 
+def requires() -> str:
+    """Return the lines of the metadata for dependencies, of which there is one at most."""
+    found = re.findall(r'^dependencies = \["(.*)"\]$', (HERE / "pyproject.toml").read_text(), re.M)
+    return "".join(f"Requires-Dist: {name}\n" for name in found)
+
+
 def metadata() -> str:
     """Return the core metadata, with the README."""
     p = project()
     return (f"Metadata-Version: 2.1\nName: {p['name']}\nVersion: {p['version']}\nSummary: {p['description']}\n"
-            f"License: Apache-2.0\nRequires-Python: {p['requires-python']}\n"
+            f"License: Apache-2.0\nRequires-Python: {p['requires-python']}\n{requires()}"
             f"Classifier: License :: OSI Approved :: Apache Software License\nClassifier: Typing :: Typed\n"
             f"Description-Content-Type: text/markdown\n\n{(HERE / 'README.md').read_text()}")
 
@@ -45,8 +56,8 @@ def metadata() -> str:
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
     """Write the wheel, and return its name."""
     p = project()
-    stem = f"{p['name'].replace('-', '_')}-{p['version']}"
-    held = {f"coppice_client/{f.name}": f.read_bytes() for f in files()}
+    stem = f"{module()}-{p['version']}"
+    held = {f"{module()}/{f.name}": f.read_bytes() for f in files()}
     held[f"{stem}.dist-info/METADATA"] = metadata().encode()
     held[f"{stem}.dist-info/LICENSE"] = licence()
     held[f"{stem}.dist-info/WHEEL"] = (
@@ -68,8 +79,8 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
 def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
     """Write the source distribution, and return its name."""
     p = project()
-    stem = f"{p['name'].replace('-', '_')}-{p['version']}"
-    held = {f"coppice_client/{f.name}": f.read_bytes() for f in files()}
+    stem = f"{module()}-{p['version']}"
+    held = {f"{module()}/{f.name}": f.read_bytes() for f in files()}
     for name in ("pyproject.toml", "README.md", "tools/build_backend.py"):
         held[name] = (HERE / name).read_bytes()
     held["LICENSE"], held["PKG-INFO"] = licence(), metadata().encode()
