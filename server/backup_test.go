@@ -16,6 +16,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 const (
@@ -137,13 +138,10 @@ func mirror(t *testing.T, from, to string, chosen func(name string) bool) {
 // A copy of the folder of a server, made while clients commit, has every commit that was acknowledged before, opens, is
 // free of damage, and takes commits.
 func TestBackup(t *testing.T) {
+	testutil.SkipLong(t)
 	dir := t.TempDir()
 	w := commitsUntilStopped(newSite(t, "file://"+dir))
-	rounds := 3
-	if testing.Short() {
-		rounds = 1
-	}
-	for round := range rounds {
+	for round := range 3 {
 		acked := w.now(25 * (round + 1))
 		var faults []*coppice.Error
 		var to string

@@ -8,6 +8,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/server"
 )
@@ -100,6 +101,7 @@ func TestBlameOfKept(t *testing.T) {
 
 // History and events read a segment once for many commits.
 func TestReadsOfHistory(t *testing.T) {
+	testutil.SkipLong(t)
 	const n = 600
 	b := trace.New(memory.New())
 	st, err := coppice.New(b, nil)

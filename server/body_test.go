@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // A body without what the description requires of it is refused: it would move the head to where no one asked for.
@@ -54,6 +56,7 @@ func TestBodyWithoutRequiredMember(t *testing.T) {
 
 // What is wrong with a body is found before its end comes.
 func TestBodyIsReadAsItComes(t *testing.T) {
+	testutil.SkipLong(t)
 	s := newSite(t, "mem:")
 	s.create("s")
 	long := strings.Repeat("x", 33<<20)

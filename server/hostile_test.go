@@ -365,12 +365,10 @@ func TestHostileValues(t *testing.T) {
 
 // Attacks do not make the server grow: what is in use after twice as many is about the same.
 func TestHostileRequestsKeepNoMemory(t *testing.T) {
+	testutil.SkipLong(t)
 	d := readDescription(t)
 	s := besieged(t, "file://"+t.TempDir())
-	rounds := 500
-	if testing.Short() {
-		rounds = 300
-	}
+	const rounds = 500
 	var refused []*described // what stores nothing: the size of a session is no leak
 	for _, op := range d.operations {
 		if op.method == http.MethodGet {

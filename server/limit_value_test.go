@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // A value of exactly the limit is stored, whether it is a text or structured JSON, and one byte more is 413: of a state
 // and of a document.
 func TestValuesOfTheLimit(t *testing.T) {
+	testutil.SkipLong(t)
 	{
 		s := newSite(t, "mem:")
 		s.create("s")

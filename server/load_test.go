@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
 	draft "github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/server"
 	"github.com/coppice-go/coppice/transcript"
@@ -69,6 +70,7 @@ func linesOf(t testing.TB, st *coppice.Store, id string) []byte {
 
 // A whole session is one request, which asks of the backend what the library asks, and has every byte of each entry.
 func TestAllEntriesAreOneRequest(t *testing.T) {
+	testutil.SkipLong(t)
 	for name, open := range map[string]func(testing.TB) backend.Backend{"disk": diskOf, "memory": memoryOf} {
 		t.Run(name, func(t *testing.T) {
 			b := trace.New(open(t))

@@ -47,6 +47,7 @@ func TestPagesOfCommitsReadOnce(t *testing.T) {
 // The pages of a context are taken from what the first one has read: each of them opens the session, with one read more
 // if its log was closed meanwhile.
 func TestPagesOfAContextReadOnce(t *testing.T) {
+	testutil.SkipLong(t)
 	for _, at := range []string{"", "at=seq:300&"} {
 		s, b := countedSite(t, 400)
 		var reads []int64

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/server"
 )
 
@@ -94,6 +95,7 @@ func TestUploadsAtTwoServers(t *testing.T) {
 
 // Uploads have a time and a bound, and the oldest goes first.
 func TestUploadsAreBounded(t *testing.T) {
+	testutil.SkipLong(t)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := newSite(t, "mem:", func(o *server.Options) { o.Now = func() time.Time { return now } })
 	s.create("s")

@@ -12,6 +12,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // sessions returns how many sessions are open.
@@ -88,6 +89,7 @@ func TestWritersAreBounded(t *testing.T) {
 // A session that has stored a large body is closed before the next large body comes: what its handle does in the
 // background takes as much memory.
 func TestLargeBodiesRetireTheirHandle(t *testing.T) {
+	testutil.SkipLong(t)
 	st, err := coppice.New(memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -7,11 +7,13 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // A commit that changes one key of a state of over 1 MiB writes the change, on a store that appends, and neither the
 // state nor a new segment. Each state is restored.
 func TestOneKeyOfAWideState(t *testing.T) {
+	testutil.SkipLong(t)
 	store := newStore(t, memory.NewAppender(), nil)
 	s := create(t, store, "s", nil)
 	wide := map[string]any{}

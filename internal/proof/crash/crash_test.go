@@ -45,7 +45,7 @@ func each(r *proof.Report, jobs int, do func(job int)) {
 func TestProofCrash(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	r := proof.Begin(t, "crash")
-	rounds := proof.Pick(t, 1, 2, 300)
+	rounds := proof.Pick(t, 1, 1, 300)
 	plan := Plan{
 		First:  vfstest.Spread{Contents: proof.Pick(t, 30, 24, 30), States: proof.Pick(t, 6, 30, 200)},
 		Second: vfstest.Spread{Contents: proof.Pick(t, 24, 10, 24), States: proof.Pick(t, 4, 8, 80)},

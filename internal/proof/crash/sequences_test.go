@@ -231,7 +231,7 @@ func TestProofSequences(t *testing.T) {
 	}
 	var blank sync.Map
 	plan := Plan{
-		First:  vfstest.Spread{Contents: 10, States: proof.Pick(t, 2, 8, 100)},
+		First:  vfstest.Spread{Contents: 10, States: proof.Pick(t, 2, 5, 100)},
 		Second: vfstest.Spread{Contents: 3, States: proof.Pick(t, 1, 2, 8)},
 		Every:  proof.Pick(t, 8, 12, 4), Kill: proof.Pick(t, 8, 4, 1), Verify: 32,
 	}

@@ -53,7 +53,7 @@ func TestProofFlips(t *testing.T) {
 
 // bursts gives runs of up to 64 random bytes, at random places, to the decoders.
 func bursts(t *testing.T, rep *proof.Report, stores []*stored) {
-	n := proof.Pick(t, 500, 30_000, 10_000_000)
+	n := proof.Pick(t, 500, 15_000, 10_000_000)
 	type target struct {
 		s      *stored
 		key    string
@@ -206,7 +206,7 @@ func decoders(t *testing.T, rep *proof.Report, stores []*stored) {
 	}
 	var jobs []job
 	counts := map[string]*tally{}
-	stride := proof.Pick(t, 997, 3, 1) // bits of each byte; nightly each bit
+	stride := proof.Pick(t, 997, 5, 1) // bits of each byte; nightly each bit
 	for _, s := range stores {
 		for _, key := range slices.Sorted(maps.Keys(s.objects)) {
 			jobs = append(jobs, job{s, key})

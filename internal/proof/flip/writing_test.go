@@ -23,7 +23,7 @@ import (
 // ErrCorrupt, and not one byte of the log is changed (I14).
 func TestProofDamagedLogs(t *testing.T) {
 	rep := proof.Begin(t, "damaged-logs")
-	stride := proof.Pick(t, 211, 3, 1)
+	stride := proof.Pick(t, 211, 5, 1)
 	s := built(t)[1]
 	type job struct {
 		key string
