@@ -86,10 +86,11 @@ func UsageOf(e transcript.Entry) (Usage, bool) {
 	return r.Usage, ok
 }
 
-// response is what one response of a provider used. key is a hash of its identity.
+// response is what one response of a provider used. key is a hash of its identity, and like one of its time and its
+// tokens: what is left of the identity where another program wrote the copy; 0 = it has no time.
 type response struct {
 	Usage
-	key       uint64
+	key, like uint64
 	inherited bool
 	model     string
 	time      time.Time
@@ -174,16 +175,16 @@ func (l *ledger) during(from, to time.Time) bool {
 }
 
 // inheritance returns what other sessions report of a response; false = none has it.
-type inheritance func(key uint64) (Usage, bool)
+type inheritance func(r response) (Usage, bool)
 
-func noneInherited(uint64) (Usage, bool) { return Usage{}, false }
+func noneInherited(response) (Usage, bool) { return Usage{}, false }
 
 // parts divides the usage of a response into that of the session and that of others.
 func (r response) parts(inherited inheritance) (own, copied Usage) {
 	if r.inherited {
 		return Usage{}, r.Usage
 	}
-	had, ok := inherited(r.key)
+	had, ok := inherited(r)
 	switch {
 	case !ok:
 		return r.Usage, Usage{}
@@ -328,11 +329,17 @@ func responseOf(e transcript.Entry) (response, bool) {
 	case len(of.ID) < uniqueID: // servers on one's own machine repeat ids such as chatcmpl-613
 		of.ID = fmt.Sprint(of.ID, ":", c.Input, ":", c.CacheRead, ":", c.CacheWrite)
 	}
-	return response{
+	r := response{
 		Usage: Usage{
 			Answers: 1, Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite,
 			Reasoning: c.Reasoning, Total: c.Total, Cost: cost,
 		},
 		key: maphash.String(responseSeed, of.ID), inherited: of.Inherited, model: message.Name(raw), time: e.Time,
-	}, true
+	}
+	if !r.time.IsZero() { // programs differ in which part of the input they report as cached
+		r.like = maphash.Comparable(responseSeed, [...]int64{
+			r.time.UnixMilli(), r.Input + r.CacheRead + r.CacheWrite, r.Output,
+		})
+	}
+	return r, true
 }

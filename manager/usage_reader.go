@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -170,7 +171,7 @@ func (r *UsageReader) inherited(
 			return noneInherited, err
 		}
 	}
-	return func(key uint64) (most Usage, ok bool) {
+	named := func(key uint64) (most Usage, ok bool) {
 		for _, o := range from {
 			i, is := o.ledger.at[key]
 			if !is || o.ledger.list[i].inherited {
@@ -181,7 +182,49 @@ func (r *UsageReader) inherited(
 			}
 		}
 		return most, ok
+	}
+	others := slices.DeleteFunc(slices.Clone(from), func(o *origin) bool {
+		return writtenBy(o.Summary) == writtenBy(of)
+	})
+	like := likenesses(others, l, named)
+	return func(r response) (Usage, bool) {
+		if u, ok := named(r.key); ok {
+			return u, true
+		}
+		u, ok := like[r.like]
+		return u, ok
 	}, nil
+}
+
+// writtenBy returns the program whose file a session was imported from; "" = none.
+func writtenBy(s checkpoint.Summary) string {
+	if s.Source == nil {
+		return ""
+	}
+	return s.Source.Program
+}
+
+// likenesses returns what sessions of other programs report of those responses of a session that no session has by
+// their identity.
+func likenesses(from []*origin, l *ledger, named func(key uint64) (Usage, bool)) map[uint64]Usage {
+	like := map[uint64]Usage{}
+	if len(from) == 0 {
+		return like
+	}
+	for _, r := range l.list {
+		if _, ok := named(r.key); !ok && r.like != 0 {
+			like[r.like] = Usage{}
+		}
+	}
+	for _, o := range from {
+		for _, r := range o.ledger.list {
+			if most, wanted := like[r.like]; wanted && !r.inherited && (most == Usage{} || r.exceeds(most)) {
+				like[r.like] = r.Usage
+			}
+		}
+	}
+	maps.DeleteFunc(like, func(_ uint64, u Usage) bool { return u == Usage{} })
+	return like
 }
 
 // ledgerOf returns the responses of a session: none of one that cannot be read, whose usage is not known.
