@@ -1,0 +1,271 @@
+// A Storage of Strands Agents on a coppice service. A snapshot of an agent is a session: its messages are entries, and the
+// rest of it is the state, so that a write sends and stores what is new. Each other key is a session whose state is the value.
+// Types are structural, so that the package needs no version of the SDK.
+import { Conflict, CoppiceError, Deleted, NotFound, Store, type Schemas, type StoreOptions } from "coppice-client";
+import { isMessage, shown, type MessageData } from "./messages.js";
+
+/** How a storage keeps values. */
+export interface CoppiceStorageOptions extends StoreOptions {
+  /** What the write of a snapshot is if another host wrote one since: a branch from the messages that both have (the
+   * default), after which the snapshot is this one, or the error Conflict, and nothing is stored. */
+  onConflict?: "branch" | "error";
+  /** Keeps keys apart from those of other scopes of the same service. */
+  scope?: string;
+}
+
+/** A snapshot without its messages. */
+interface Snapshot { data: Record<string, unknown>; [member: string]: unknown }
+/** Which messages a snapshot has: those on the path to leaf (null = none) but for the first ones. */
+interface Range { leaf: string | null; drop: number }
+/** The state of a session: a snapshot, of another session if it is an immutable one, or a value of another kind. */
+type State = ({ snapshot: Snapshot; of?: string } & Range) | { text: string } | { base64: string };
+/** What the process knows of the session of a snapshot: path is that to the newest leaf. head is undefined if it is not known. */
+interface Known { base: string; state: State | null; path: { id: string; text: string }[]; drop: number; head?: string | null }
+
+/** Sessions whose messages are kept in memory; the oldest goes. */
+const maxSessions = 20;
+/** Times that a snapshot is written again because another writer was first. */
+const maxRaces = 100;
+/** Folders of a key by which it is found: a list with a prefix reads the keys of the deepest of them. */
+const maxFolders = 4;
+const maxKey = 1000;
+const snapshotKey = /^(.+\/snapshots)\/(?:snapshot_latest|immutable_history\/snapshot_[\w-]+)\.json$/;
+
+export class CoppiceStorage {
+  private readonly store: Store;
+  private readonly scope: string;
+  private readonly onConflict: "branch" | "error";
+  private readonly known = new Map<string, Known>();
+  private readonly queues = new Map<string, Promise<unknown>>(); // writes of this process to a session, in their order
+
+  constructor(service: string | Store, o: CoppiceStorageOptions = {}) {
+    const { onConflict = "branch", scope = "", ...options } = o;
+    this.store = typeof service === "string" ? new Store(service, options) : service;
+    this.scope = scope;
+    this.onConflict = onConflict;
+  }
+
+  /** Stores a value under a key, in place of the one before. */
+  async write(name: string, data: Uint8Array): Promise<void> {
+    const key = normal(name), text = utf8(data), snapshot = text === undefined ? undefined : snapshotOf(key, text);
+    const sid = await this.id(key), main = await this.id(latestOf(key));
+    await this.queued(main, async () => {
+      if (snapshot && sid === main) return this.commit(main, key, snapshot.messages, snapshot.rest);
+      if (!snapshot) this.known.delete(sid);
+      const range = snapshot && (await this.commit(main, latestOf(key), snapshot.messages));
+      const state: State = range ? { snapshot: snapshot.rest, of: main, ...range } : text === undefined ? { base64: base64(data) } : { text };
+      const create = { ...this.describe(key), ...(range && { parent: main, relation: "snapshot" }) };
+      await this.store.session(sid).commit([], { base: "*", state, docs: { stored: true }, create });
+    });
+  }
+
+  /** Returns the value of a key; null = there is none. */
+  async read(name: string): Promise<Uint8Array | null> {
+    const sid = await this.id(normal(name)), found = await this.stateOf(sid);
+    if (!found) return null;
+    const { state, base } = found;
+    if ("text" in state) return new TextEncoder().encode(state.text);
+    if ("base64" in state) return unbase64(state.base64);
+    const path = await this.pathTo(state.of ?? sid, state.leaf);
+    if (!state.of) this.keep(sid, { base, state, path, drop: state.drop });
+    const messages = path.slice(state.drop).map(({ text }) => JSON.parse(text) as unknown);
+    return new TextEncoder().encode(JSON.stringify({ ...state.snapshot, data: { ...state.snapshot.data, messages } }));
+  }
+
+  /** Deletes a key. The messages of a snapshot stay as long as an immutable one has them. */
+  async delete(name: string): Promise<void> {
+    const key = normal(name), sid = await this.id(key), latest = latestOf(key), main = await this.id(latest);
+    await this.queued(main, async () => {
+      if (sid !== main) {
+        await this.store.session(sid).delete({ base: "*" }).catch(absent);
+        if (await this.stateOf(main)) return;
+      }
+      this.known.delete(main);
+      const session = this.store.session(main);
+      if (snapshotKey.test(key) && (await this.hasSnapshots(main))) await session.commit([], { base: "*", state: null, docs: { stored: null } }).catch(absent);
+      else await session.delete({ base: "*" }).catch(absent);
+    });
+  }
+
+  /** Returns the keys that begin with a prefix, in their order. */
+  async list(prefix: string): Promise<string[]> {
+    const start = prefix.replace(/\/{2,}/g, "/").replace(/^\//, ""), keys: string[] = [];
+    refuse(start);
+    const folders = foldersOf(start), deepest = folders.length ? { [`meta.in${folders.length}`]: folders.at(-1)! } : {};
+    const query = { "meta.store": this.label(), ...deepest, docs: "stored", order: "id", limit: 500 } as const;
+    for await (const s of this.store.sessions(query)) {
+      const key = s.meta?.["key"];
+      if (s.docs?.["stored"] && key?.startsWith(start)) keys.push(key);
+    }
+    return keys.sort();
+  }
+
+  /** The session of a key: keys have any characters, ids do not. */
+  async id(key: string): Promise<string> {
+    const sum = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify([this.scope, key])));
+    return `strands-${Array.from(new Uint8Array(sum).slice(0, 20), (b) => b.toString(16).padStart(2, "0")).join("")}`;
+  }
+
+  /** Stores the messages of a snapshot that the session does not have, with the rest of it if it is the newest one. */
+  private async commit(sid: string, key: string, messages: MessageData[], rest?: Snapshot): Promise<Range> {
+    const texts = messages.map((m) => JSON.stringify(m));
+    for (let races = 0; ; races++) {
+      try {
+        const known = this.known.get(sid) ?? (await this.newest(sid, key));
+        const { keep, drop } = align(known.path.map((m) => m.text), texts, known.drop);
+        const path = known.path.slice(0, keep), entries: object[] = [];
+        for (let i = keep - drop; i < texts.length; i++) {
+          const list = shown(messages[i]!).map((message) => ({ message, id: crypto.randomUUID() as string }));
+          const last = list.at(-1)!;
+          entries.push(...list.slice(0, -1), { ...last, original: messages[i] });
+          path.push({ id: last.id, text: texts[i]! });
+        }
+        const parent = known.path[keep - 1]?.id ?? null, leaf = path.at(-1)?.id ?? null;
+        if (!rest && !entries.length) return { leaf, drop };
+        const state: State | null = rest ? { snapshot: rest, leaf, drop } : known.state;
+        const receipt = await this.store.session(sid).commit(entries, {
+          base: known.base, state, docs: { stored: state ? true : null }, // also after a move, which brings those of its entry
+          ...(known.head !== parent && { from: parent ?? "" }),
+        });
+        this.keep(sid, { base: receipt.commit, state, path, drop, head: receipt.head });
+        return { leaf, drop };
+      } catch (e) {
+        this.known.delete(sid);
+        if (e instanceof Conflict && this.onConflict === "error") throw e;
+        if (!(e instanceof Conflict || e instanceof NotFound || e instanceof Deleted) || races >= maxRaces) throw e;
+      }
+    }
+  }
+
+  /** Reads what a snapshot is written on; creates the session if there is none. */
+  private async newest(sid: string, key: string): Promise<Known> {
+    const session = this.store.session(sid);
+    try {
+      const state = JSON.parse((await session.stateAt()).text) as State | null, base = session.seen!;
+      if (!state || !("snapshot" in state)) return { base, state, path: [], drop: 0 };
+      return { base, state, path: await this.pathTo(sid, state.leaf), drop: state.drop };
+    } catch (e) {
+      absent(e);
+    }
+    try {
+      const made = await this.store.create(sid, this.describe(key));
+      return { base: made.base!, state: null, path: [], drop: 0, head: null };
+    } catch (e) {
+      if (!(e instanceof CoppiceError) || e.code !== "exists") throw e;
+      return this.newest(sid, key);
+    }
+  }
+
+  private async stateOf(sid: string): Promise<{ state: State; base: string } | undefined> {
+    const session = this.store.session(sid), raw = await session.stateAt().catch(absent);
+    const state = raw && (JSON.parse(raw.text) as State | null);
+    return state ? { state, base: session.seen! } : undefined;
+  }
+
+  /** The messages on the path to a leaf. */
+  private async pathTo(sid: string, leaf: string | null): Promise<Known["path"]> {
+    const path: Known["path"] = [];
+    if (leaf === null) return path;
+    for await (const { text } of this.store.session(sid).entries({ path: leaf, limit: "all" })) {
+      const { id, original } = JSON.parse(text) as { id: string; original?: unknown };
+      if (original !== undefined) path.push({ id, text: JSON.stringify(original) });
+    }
+    return path;
+  }
+
+  private async hasSnapshots(main: string): Promise<boolean> {
+    const { items } = await this.store.sessions({ parent: main, limit: 1 }).page();
+    return items.length > 0;
+  }
+
+  private label(): string { return `strands${this.scope && `/${this.scope}`}`; }
+  private describe(key: string): Schemas["NewSession"] {
+    const [, session = key, agent] = /([^/]+)\/scopes\/[^/]+\/([^/]+)\/snapshots\//.exec(key) ?? [];
+    const meta: Record<string, string> = { store: this.label(), key };
+    for (const [i, folder] of foldersOf(key).entries()) meta[`in${i + 1}`] = folder;
+    return { again: true, title: (agent ? `${session} ${agent}` : session).slice(0, 200), meta };
+  }
+
+  private keep(sid: string, known: Known): void {
+    this.known.delete(sid);
+    this.known.set(sid, known);
+    if (this.known.size > maxSessions) this.known.delete(this.known.keys().next().value!);
+  }
+
+  private async queued<T>(sid: string, write: () => Promise<T>): Promise<T> {
+    const mine = (this.queues.get(sid) ?? Promise.resolve()).catch(() => undefined).then(write);
+    this.queues.set(sid, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.queues.get(sid) === mine) this.queues.delete(sid);
+    }
+  }
+}
+
+/** Returns how much of a path the next messages keep, and how many of its first messages they do not have. A window that
+ * moves drops the first ones; other changes branch from the last message that is the same. */
+export function align(path: string[], next: string[], drop: number): { keep: number; drop: number } {
+  const fits = (from: number) => path.length - from <= next.length && path.slice(from).every((text, i) => text === next[i]);
+  if (drop < path.length && fits(drop)) return { keep: path.length, drop };
+  for (let from = drop; from < path.length; from++) {
+    if (path[from] === next[0] && fits(from)) return { keep: path.length, drop: from };
+  }
+  let same = 0;
+  while (drop + same < path.length && path[drop + same] === next[same]) same++;
+  return same ? { keep: drop + same, drop } : { keep: 0, drop: 0 };
+}
+
+/** A snapshot with its messages and without them; undefined = the value is none. */
+function snapshotOf(key: string, text: string): { rest: Snapshot; messages: MessageData[] } | undefined {
+  if (!snapshotKey.test(key)) return undefined;
+  try {
+    const { data, ...rest } = JSON.parse(text) as Snapshot;
+    const { messages, ...others } = data;
+    if (!Array.isArray(messages) || !messages.every(isMessage)) return undefined;
+    return { rest: { ...rest, data: others }, messages };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The key whose session has the messages. */
+function latestOf(key: string): string {
+  const [, folder] = snapshotKey.exec(key) ?? [];
+  return folder === undefined ? key : `${folder}/snapshot_latest.json`;
+}
+
+function foldersOf(key: string): string[] {
+  const parts = key.split("/").slice(0, -1).slice(0, maxFolders);
+  return parts.map((_, i) => parts.slice(0, i + 1).join("/"));
+}
+
+/** A key as the storages of the SDK have it: without empty parts, and not with "..". */
+function normal(name: string): string {
+  const key = name.replace(/\/{2,}/g, "/").replace(/^\/|\/$/g, "");
+  refuse(key);
+  if (key === "" || key.length > maxKey) throw new Error(`the key has ${key.length} characters: 1 to ${maxKey} can be stored`);
+  return key;
+}
+function refuse(key: string): void {
+  if (key.split("/").includes("..")) throw new Error(`the key ${key} has a part ".."`);
+}
+
+function utf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (const b of bytes) text += String.fromCharCode(b);
+  return btoa(text);
+}
+const unbase64 = (text: string): Uint8Array => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+
+/** Makes the error of a session that is not there, or was deleted, undefined. */
+function absent(e: unknown): undefined {
+  if (!(e instanceof NotFound || e instanceof Deleted)) throw e;
+}
