@@ -56,6 +56,16 @@ type Backend interface {
 	Close() error
 }
 
+// freeing is the key of Freeing.
+type freeing struct{}
+
+// Freeing returns a context for writes that lead to the removal of objects. A driver may let them use space that it
+// keeps from all others, so that a full store can be cleared.
+func Freeing(ctx context.Context) context.Context { return context.WithValue(ctx, freeing{}, true) }
+
+// IsFreeing reports whether a context is of Freeing.
+func IsFreeing(ctx context.Context) bool { return ctx.Value(freeing{}) != nil }
+
 // Appender is a backend that can extend an object durably. Its methods run under a lock that other
 // processes honour, so that each compares and acts as one step.
 type Appender interface {

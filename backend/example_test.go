@@ -112,6 +112,13 @@ func (s *shelf) List(_ context.Context, o backend.ListOptions) iter.Seq2[backend
 func (s *shelf) Delete(_ context.Context, key string) error { delete(s.objects, key); return nil }
 func (s *shelf) Close() error                               { return nil }
 
+// A driver may keep space for writes that free more of it.
+func ExampleFreeing() {
+	ctx := context.Background()
+	fmt.Println(backend.IsFreeing(ctx), backend.IsFreeing(backend.Freeing(ctx)))
+	// Output: false true
+}
+
 // A driver makes itself known under a scheme; programs that import it open its URLs.
 func ExampleRegister() {
 	ctx := context.Background()

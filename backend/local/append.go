@@ -33,6 +33,9 @@ func (b *Backend) Append(ctx context.Context, key string, off int64, p []byte) (
 		return backend.Info{}, fail(op, key, backend.NotApplied, tooLarge(end))
 	}
 	st, out, err := d.extend(off, p)
+	if b.spend(ctx, out, err) {
+		st, out, err = d.extend(off, p)
+	}
 	if err != nil {
 		return backend.Info{}, fail(op, key, out, err)
 	}

@@ -71,6 +71,9 @@ type Backend struct {
 	temps atomic.Uint64 // the last number taken for a temporary file
 	sweep sync.Once
 
+	reserve sync.Once   // makes it, where it is not there
+	spent   atomic.Bool // it is missing: the next Delete makes it again
+
 	mu     sync.Mutex
 	closed bool
 	done   chan struct{}  // closed by Close: ends waiting for locks

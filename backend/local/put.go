@@ -23,6 +23,9 @@ func (b *Backend) Put(ctx context.Context, key string, p []byte, c backend.Cond)
 		return backend.Info{}, fail(op, key, backend.NotApplied, tooLarge(int64(len(p))))
 	}
 	info, out, err := b.put(ctx, key, p, c)
+	if b.spend(ctx, out, err) {
+		info, out, err = b.put(ctx, key, p, c)
+	}
 	if err != nil {
 		return backend.Info{}, fail(op, key, out, err)
 	}
@@ -187,8 +190,15 @@ func (b *Backend) Delete(ctx context.Context, key string) error {
 		return fail(op, key, backend.NotApplied, err)
 	}
 	defer b.release(d)
-	if out, err := b.remove(d, key); err != nil {
+	out, err := b.remove(d, key)
+	if b.spend(ctx, out, err) {
+		out, err = b.remove(d, key)
+	}
+	if err != nil {
 		return fail(op, key, out, err)
+	}
+	if b.spent.CompareAndSwap(true, false) {
+		b.keepReserve()
 	}
 	return nil
 }

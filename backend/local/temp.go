@@ -68,6 +68,7 @@ func (b *Backend) createTemp() (*temp, error) {
 	if err := vfs.MakeDir(b.fs, tempDir); err != nil {
 		return nil, err
 	}
+	b.reserve.Do(b.keepReserve)
 	for range maxTempTries {
 		name := tempDir + "/" + strconv.FormatUint(b.temps.Add(1), 10)
 		f, err := b.fs.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)

@@ -65,6 +65,7 @@ var (
 )
 
 func (d *deletion) run(ctx context.Context) error {
+	ctx = backend.Freeing(ctx)
 	defer d.j.Close(ctx)
 	switch err := d.end(ctx); {
 	case errors.Is(err, errNothingThere):
