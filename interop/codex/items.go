@@ -2,6 +2,8 @@ package codex
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
@@ -119,9 +121,12 @@ func (w *pieceMaker) output(p *rolloutPiece) {
 	}
 	switch {
 	case len(val) > 0 && val[0] == '[':
+		if m := rawjson.Walk(val); m.Next() {
+			p.Failed = p.Failed || reportsFailure(rawjson.Field(m.Val, "text"))
+		}
 		w.room = appendContent(w.room, val)
 	case rawjson.IsString(val):
-		p.Failed = p.Failed || w.exitedBadly(val)
+		p.Failed = p.Failed || reportsFailure(val) || w.exitedBadly(val)
 		w.room = append(append(append(w.room, `[{"type":"text","text":`...), val...), "}]"...)
 	case p.Kind == "tool_search_output":
 		w.room = append(rawjson.AppendString(append(w.room, `[{"type":"text","text":`...),
@@ -140,4 +145,44 @@ func (w *pieceMaker) exitedBadly(val []byte) bool {
 	w.spare = rawjson.AppendText(w.spare[:0], val)
 	code := rawjson.Field(rawjson.Field(w.spare, "metadata"), "exit_code")
 	return code != nil && string(code) != "0" && rawjson.IsNumber(code)
+}
+
+// maxReport bounds the head of an output that reports how a call ended, in bytes.
+const maxReport = 512
+
+// failures begin the outputs of calls that did not run to their end.
+var failures = []string{
+	"Script failed", "apply_patch verification failed", "exec_command failed", "write_stdin failed",
+	"exec command rejected by user", "patch rejected by user", "aborted by user", "failed to parse function arguments",
+	"unsupported call: ", "tool call error: ", "execution error: ", "failed in sandbox",
+}
+
+// reportsFailure reads the head that Codex puts before the output of a command, up to the line "Output:". text is a
+// string.
+func reportsFailure(text []byte) bool {
+	if len(text) < 2 || text[0] != '"' {
+		return false
+	}
+	head := string(text[1:min(len(text)-1, maxReport)])
+	if slices.ContainsFunc(failures, func(begin string) bool { return strings.HasPrefix(head, begin) }) {
+		return true
+	}
+	if !strings.HasPrefix(head, "Exit code: ") && !strings.HasPrefix(head, "Chunk ID: ") &&
+		!strings.HasPrefix(head, "Wall time: ") {
+		return false
+	}
+	for line := range strings.SplitSeq(head, `\n`) {
+		for _, name := range [...]string{"Exit code: ", "Process exited with code "} {
+			if code, ok := strings.CutPrefix(line, name); ok {
+				return code != "0"
+			}
+		}
+		switch line {
+		case "aborted by user":
+			return true
+		case "Output:":
+			return false
+		}
+	}
+	return false
 }

@@ -235,3 +235,49 @@ func TestHeld(t *testing.T) {
 		}
 	}
 }
+
+// Codex reports in the text of an output whether the call failed, before what the command wrote.
+func TestFailedCalls(t *testing.T) {
+	for output, want := range map[string]string{
+		`"Exit code: 2\nWall time: 0 seconds\nOutput:\n"`:                                  "true",
+		`"Exit code: 0\nWall time: 0 seconds\nOutput:\nExit code: 2"`:                      "false",
+		`"Chunk ID: a8\nWall time: 0.5 seconds\nProcess exited with code 1\nOutput:\n"`:    "true",
+		`"Wall time: 0.5 seconds\nProcess exited with code 0\nOutput:\nExit code: 1\n"`:    "false",
+		`"Wall time: 1 seconds\nProcess running with session ID 7\nOutput:\nExit code: 1"`: "false",
+		`"Process exited with code 1"`:                                                     "false",
+		`"Wall time: 13.9 seconds\naborted by user"`:                                       "true",
+		`"apply_patch verification failed: Failed to find lines"`:                          "true",
+		`[{"type":"input_text","text":"Script failed\nWall time 0.0 seconds\nOutput:\n"}]`: "true",
+		`[{"text":"Script completed"},{"text":"Script failed"}]`:                           "false",
+	} {
+		out := item(`{"type":"function_call_output","call_id":"c","output":` + output + `}`)
+		raw := collect(t, reader(meta+out)).Entries[1].Raw
+		if got := rawjson.Field(rawjson.Field(raw, "message"), "isError"); string(got) != want {
+			t.Errorf("%s: isError is %s", output, got)
+		}
+	}
+}
+
+// A call over MCP fails by the event before its output.
+func TestFailedCallOverMCP(t *testing.T) {
+	for result, want := range map[string]string{
+		`{"Ok":{"content":[],"isError":true}}`: "true", `{"Ok":{"content":[]}}`: "false", `{"Err":"refused"}`: "true",
+	} {
+		call := func(id string) string {
+			return item(`{"type":"function_call","name":"f","call_id":"`+id+`","arguments":"{}"}`) +
+				event(`{"type":"mcp_tool_call_end","call_id":"`+id+`","result":`+result+`}`)
+		}
+		out := item(`{"type":"function_call_output","call_id":"c","output":"[]"}`)
+		for id, want := range map[string]string{"c": want, "d": "false"} {
+			found := false
+			for _, e := range collect(t, reader(meta+call(id)+out)).Entries {
+				if m := rawjson.Field(e.Raw, "message"); string(rawjson.Field(m, "role")) == `"toolResult"` {
+					found = string(rawjson.Field(m, "isError")) == want
+				}
+			}
+			if !found {
+				t.Errorf("%s of %s: want isError %s", result, id, want)
+			}
+		}
+	}
+}

@@ -151,6 +151,11 @@ func (r *Reader) event(p *rolloutPiece) {
 		r.late(r.echoes.Event(p))
 	case "agent_reasoning_section_break":
 		r.echoes.Dropped++
+	case "mcp_tool_call_end":
+		if p.Failed {
+			r.failed = p.CallID
+		}
+		r.aside(p.At, kind, p.Raw)
 	case "token_count":
 		r.counted(p)
 		r.aside(p.At, kind, p.Raw)

@@ -96,11 +96,7 @@ func (r *Reader) output(p *rolloutPiece) {
 		id...)
 	out = append(rawjson.AppendString(append(out, `,"toolName":`...), name), `,"content":`...)
 	out = append(append(out, p.Body...), `,"isError":`...)
-	if p.Failed {
-		out = append(out, "true"...)
-	} else {
-		out = append(out, "false"...)
-	}
+	out = strconv.AppendBool(out, p.Failed || r.failed != "" && r.failed == p.CallID)
 	r.close(p.At, append(out, r.millis()...))
 }
 

@@ -222,6 +222,9 @@ func (w *pieceMaker) event(p *rolloutPiece) {
 		if text = saidAgain(rawjson.Field(p.Payload, "item")); text == nil {
 			return
 		}
+	case "mcp_tool_call_end":
+		p.CallID, p.Failed = rawjson.Text(p.Fields.CallID), failedResult(rawjson.Field(p.Payload, "result"))
+		return
 	case "token_count":
 		for m := rawjson.Walk(p.Fields.info); m.Closing == '}' && m.Next(); {
 			switch is := len(m.Val) > 0 && m.Val[0] == '{'; string(m.Key) {
@@ -238,6 +241,13 @@ func (w *pieceMaker) event(p *rolloutPiece) {
 	p.Typed = p.Kind == "user_message" || textField(rawjson.Field(p.Payload, "item"), "type") == "UserMessage"
 	w.texts = append(w.texts, textHash(text))
 	w.end(p, actAside)
+}
+
+// failedResult reports whether the result of a call over MCP is an error, of the connection or of the tool.
+func failedResult(result []byte) bool {
+	ok := rawjson.Field(result, "Ok")
+	return rawjson.Field(result, "Err") != nil || rawjson.IsTrue(rawjson.Field(ok, "isError")) ||
+		rawjson.IsTrue(rawjson.Field(ok, "is_error"))
 }
 
 // saidAgain returns the text of a completed item that is a message, a string, as sessions with pages have it in place

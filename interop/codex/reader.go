@@ -85,6 +85,7 @@ type Reader struct {
 	answer   answer
 	costs    costs
 	calls    map[string]string // by id of a call without an output: the tool
+	failed   string            // id of the last call over MCP that failed; its output follows
 	echoes   echoFilter
 	typed    typedFilter
 	over     bool
