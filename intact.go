@@ -3,6 +3,7 @@ package coppice
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 
@@ -18,22 +19,39 @@ type intact struct {
 	damage error    // what ended a read
 	s      *Session // what a repair would leave
 	commit string   // the newest one when it was made
+
+	missing uint64 // of a handle from Salvage: Missing in its Info
 }
 
-// Salvage opens a session for reading past damage (SessionOptions.Intact), also one that cannot be opened: then it is
-// read as Repair would leave it, and the Cause in its Info is why. Nothing is written: a repair is made in memory.
+// Salvage opens a session for reading past damage (SessionOptions.Intact), also one that cannot be opened or that lost
+// commits (Missing in its Info): then it is read as Repair would leave it, and the Cause in its Info is why. Nothing is
+// written: a repair is made in memory.
 func (s *Store) Salvage(ctx context.Context, id string) (*Session, error) {
 	h, err := s.Open(ctx, id, &SessionOptions{ReadOnly: true, Intact: true})
-	if !errors.Is(err, ErrCorrupt) {
+	early := err == nil && h.Info().Missing > 0
+	if !early && !errors.Is(err, ErrCorrupt) {
 		return h, err
 	}
-	h, terr := s.repaired(ctx, id)
+	r, terr := s.repaired(ctx, id)
 	if terr != nil {
-		return nil, err
+		return h, err // what is left of its log
 	}
-	h.intact.damage = err
-	return h, nil
+	if r.intact.damage = err; !early {
+		return r, nil
+	}
+	r.intact.missing = h.Info().Missing
+	r.intact.damage = &endsEarly{h.Head().Seq + 1, r.intact.missing}
+	return r, h.Close()
 }
+
+// endsEarly is the damage of a session that lost its newest commits.
+type endsEarly struct{ from, to uint64 }
+
+func (e *endsEarly) Error() string {
+	return fmt.Sprintf("commits %d to %d were stored and are lost", e.from, e.to)
+}
+
+func (e *endsEarly) Is(target error) bool { return target == ErrCorrupt }
 
 // repaired opens what Repair would leave of a session.
 func (s *Store) repaired(ctx context.Context, id string) (*Session, error) {

@@ -107,12 +107,13 @@ func (s *Session) ID() string { return s.cfg.Session }
 
 // Info returns the summary of the newest commit that the handle knows. Its Missing is the number of the newest commit
 // that was made and cannot be found, where the log on a disk ends before that: what is left can be read, and writes are
-// ErrCorrupt until Store.Repair. Cause is what ended a read with SessionOptions.Intact.
+// ErrCorrupt until Store.Repair. Cause is what ended a read with SessionOptions.Intact, or why Store.Salvage did not
+// read the session itself.
 func (s *Session) Info() checkpoint.Summary {
 	st := s.j.Tip()
 	sum := readableInfo(st.Summary)
 	sum.Source = st.Source
-	if st.Missing > st.Summary.Seq {
+	if sum.Missing = s.intact.missing; st.Missing > st.Summary.Seq {
 		sum.Missing = st.Missing
 	}
 	sum.Cause = s.cause()

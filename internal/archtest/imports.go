@@ -96,7 +96,7 @@ var table = []edge{
 	{dir: "internal/listing", ours: join(pure, "backend", "internal/layout", "internal/parallel")},
 	{dir: "internal/check", ours: join(pure, storage, log, "internal/blob", "internal/journal/...")},
 	{dir: "internal/gc", ours: join(pure, storage, log, "internal/check")},
-	{dir: "internal/repair", ours: join(pure, storage, log, "internal/journal/...", "internal/check")},
+	{dir: "internal/repair", ours: join(pure, storage, log, "internal/blob", "internal/journal/...", "internal/check")},
 	{dir: "", ours: join(pure, storage, log, "internal/transfer", "internal/casprobe", "internal/listing",
 		"internal/check", "internal/gc", "internal/repair", "internal/blob", "internal/parallel", "internal/rawjson",
 		"internal/seam", "internal/shortid"), ext: []string{uuid}},

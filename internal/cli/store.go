@@ -172,16 +172,21 @@ func lost(s *coppice.Session) error {
 	if s.Info().Missing == 0 {
 		return nil
 	}
+	text := lostCommits(s.ID(), s.Head().Seq, s.Info().Missing)
+	if cause := s.Info().Cause; cause != "" { // it is shown as a repair would leave it
+		text = fmt.Sprintf("session %s is damaged: %s", s.ID(), cause)
+	}
 	return &api.Failure{
 		Code: "corrupt", Hint: "`coppice repair --dry-run " + s.ID() + "` shows what can be repaired",
-		Err: errors.New(lostCommits(s.ID(), s.Head().Seq, s.Info().Missing)),
+		Err: errors.New(text),
 	}
 }
 
-// damageOf returns the damage that reading a session met (pastDamage); nil = all of it was read.
+// damageOf returns the damage that reading a session met (pastDamage); nil = all of it was read. Commits that its log
+// lost are not in it: lost reports them.
 func damageOf(s *coppice.Session) error {
-	if cause := s.Info().Cause; cause != "" {
-		return damaged(cause)
+	if i := s.Info(); i.Cause != "" && i.Missing == 0 {
+		return damaged(i.Cause)
 	}
 	return nil
 }

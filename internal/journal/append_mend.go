@@ -66,7 +66,7 @@ func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.St
 
 // judge reports whether the bytes after the last good commit are a torn tail (nil) or damage: they are
 // damage iff another process is known to have built upon something after them. A later commit line promises
-// more, a checkpoint ends beyond, or a segment that holds commits goes on from this one.
+// more, a checkpoint or a snapshot is of a later commit, or a segment that holds commits goes on from this one.
 func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []byte) error {
 	key, good := a.activeKey(base), base.Active().Bytes
 	if at, found := segment.Promises(rest, base.Key, good); found {
@@ -83,6 +83,11 @@ func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []by
 		return store.Deleted(o)
 	case o.Summary.Seq > base.Summary.Seq:
 		return a.endsEarly(base, o.Summary.Seq)
+	}
+	if seq, err := a.store.Shown(ctx, base); err != nil {
+		return err
+	} else if seq > 0 {
+		return a.endsEarly(base, seq)
 	}
 	all, err := a.store.Segments(ctx, base.Since)
 	if err != nil {
@@ -104,10 +109,11 @@ func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []by
 	return nil
 }
 
-// endsEarly returns the error of a log that ends before a commit that was acknowledged: checkpoint_latest has it.
-func (a *appendStrategy) endsEarly(st *state.State, has uint64) error {
+// endsEarly returns the error of a log that ends before a commit that was acknowledged, as a checkpoint or a snapshot
+// shows.
+func (a *appendStrategy) endsEarly(st *state.State, acked uint64) error {
 	return store.Corrupt(a.activeKey(st), st.Active().Bytes, fmt.Errorf(
-		"checkpoint_latest holds commit %d, the log ends with %d: %w", has, st.Summary.Seq, codec.ErrChecksum))
+		"commits up to %d were stored, the log ends with %d: %w", acked, st.Summary.Seq, codec.ErrChecksum))
 }
 
 // goesOn reports whether a segment names prev as the one before it and holds a commit.

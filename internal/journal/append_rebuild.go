@@ -51,7 +51,9 @@ func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info, from ui
 		return nil, store.Deleted(st.Object(false))
 	}
 	st.Version, st.Saved = info.Version, state.Saved{Exists: info.Version != ""}
-	return st, nil
+	seq, err := a.store.Shown(ctx, st)
+	st.Missing = max(st.Missing, seq)
+	return st, err
 }
 
 // later returns the first epoch of a session that began after the one of st was deleted, by the segments that are

@@ -80,7 +80,7 @@ func (a *appendStrategy) rebuildBeside(
 ) (*state.State, error) {
 	st, err := a.rebuild(ctx, info, o.Since)
 	if err == nil && st.Summary.Seq < o.Summary.Seq {
-		st.Missing = o.Summary.Seq
+		st.Missing = max(st.Missing, o.Summary.Seq)
 	}
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrDeleted) {
 		return st, err

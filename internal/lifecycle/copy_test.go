@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -16,37 +17,74 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
-// A snapshot whose commit the log lost is damage: it is not mixed with what the log has.
+// A snapshot whose commit the log lost is damage: it is not mixed with what the log has. Nothing is written upon it,
+// whether the log ends with a line or within one. A repair brings back what the snapshot holds: title, folder, head and
+// state.
 func TestSnapshotOfALostCommit(t *testing.T) {
-	dir := t.TempDir()
-	st := must(coppice.Open(bg, dir, nil))(t)
-	s, rs := grown(t, st, "s", 20, nil)
-	must(s.Snapshot(bg, "green"))(t)
-	ok(t, s.Close())
-	ok(t, st.Close())
-	ok(t, os.Remove(filepath.Join(dir, "checkpoint_latest", "s")))
-	logs := must(filepath.Glob(filepath.Join(dir, "sessions", "s", "transcript", "*.jsonl")))(t)
-	raw := must(os.ReadFile(logs[0]))(t)
-	lines := strings.SplitAfter(string(raw), "\n")
-	ok(t, os.WriteFile(logs[0], []byte(strings.Join(lines[:len(lines)/2], "")), 0o600))
+	for _, torn := range []string{"", `{"type":"message","id":"to`} {
+		dir := t.TempDir()
+		st := must(coppice.Open(bg, dir, nil))(t)
+		o := &coppice.SessionOptions{Title: "the title", Cwd: "/work", Meta: map[string]string{"k": "v"}}
+		s, rs := grown(t, st, "s", 20, o)
+		title := "a later title"
+		must(s.SetInfo(bg, coppice.InfoChange{Title: &title}))(t)
+		must(s.Commit(bg, coppice.Turn{State: "the last"}))(t)
+		must(s.Snapshot(bg, "green"))(t)
+		ok(t, s.Close())
+		ok(t, st.Close())
+		ok(t, os.Remove(filepath.Join(dir, "checkpoint_latest", "s")))
+		logs := must(filepath.Glob(filepath.Join(dir, "sessions", "s", "transcript", "*.jsonl")))(t)
+		raw := must(os.ReadFile(logs[0]))(t)
+		lines := strings.SplitAfter(string(raw), "\n")
+		for _, half := range []string{strings.Join(lines[:len(lines)/2], "") + torn, "", torn} {
+			ok(t, os.WriteFile(logs[0], []byte(half), 0o600))
+			st = must(coppice.Open(bg, dir, nil))(t)
+			if half != "" && half != torn {
+				cutLog(t, st, rs[2].Commit)
+			}
+			must(st.Repair(bg, "s", true))(t)
+			ok(t, st.Close())
+		}
 
-	st = must(coppice.Open(bg, dir, nil))(t)
-	s = open(t, st, "s")
-	for range 20 { // the log grows past the place of the snapshot again
-		if _, err := s.At(bg, coppice.Target{Tag: "green"}); !errors.Is(err, coppice.ErrCorrupt) {
-			t.Fatalf("At: %v", err)
+		st = must(coppice.Open(bg, dir, nil))(t)
+		must(st.Repair(bg, "s", false))(t)
+		s = open(t, st, "s")
+		var last string
+		ok(t, s.State(&last))
+		if i := s.Info(); i.Title != title || i.Cwd != "/work" || i.Meta["k"] != "v" || last != "the last" {
+			t.Errorf("after the repair: %+v, state %q", i, last)
 		}
-		if _, err := s.Rollback(bg, coppice.Target{Tag: "green"}); !errors.Is(err, coppice.ErrCorrupt) {
-			t.Fatalf("Rollback: %v", err)
-		}
+		must(s.At(bg, coppice.Target{Tag: "green"}))(t)
 		say(t, s, "later")
 		must(s.Commit(bg, coppice.Turn{}))(t)
+		ok(t, s.Close())
+		ok(t, st.Close())
 	}
-	must(s.At(bg, coppice.Target{Commit: rs[2].Commit}))(t)
-	ok(t, s.Close())
-	ok(t, st.Close())
+}
+
+// cutLog uses a session whose log a snapshot shows to be short.
+func cutLog(t *testing.T, st *coppice.Store, early string) {
+	t.Helper()
+	s := open(t, st, "s")
+	if i := s.Info(); i.Missing == 0 {
+		t.Errorf("nothing is missing: %+v", i)
+	}
+	if _, err := s.At(bg, coppice.Target{Tag: "green"}); !errors.Is(err, coppice.ErrCorrupt) {
+		t.Errorf("At: %v", err)
+	}
+	if _, err := s.Rollback(bg, coppice.Target{Tag: "green"}); !errors.Is(err, coppice.ErrCorrupt) {
+		t.Errorf("Rollback: %v", err)
+	}
+	say(t, s, "later")
+	if _, err := s.Commit(bg, coppice.Turn{}); !errors.Is(err, coppice.ErrCorrupt) {
+		t.Errorf("a commit upon a short log: %v", err)
+	}
+	must(s.At(bg, coppice.Target{Commit: early}))(t)
+	ok(t, s.Discard(bg))
+	_ = s.Close()
 }
 
 // whileListing is a store in which something happens before some objects are listed.
@@ -87,28 +125,65 @@ func TestCopyBesideAWriter(t *testing.T) {
 	ok(t, s.Close())
 }
 
-// A copy that fails on damage of its source leaves nothing.
+// A copy that fails on damage of its source leaves nothing: a log that is damaged, or that a snapshot alone shows to be
+// short, an image or an imported file that is gone or damaged.
 func TestFailedCopyLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	from := must(coppice.Open(bg, dir, nil))(t)
-	s, _ := grown(t, from, "s", 30, nil)
-	must(s.Snapshot(bg, "green"))(t)
-	ok(t, s.Close())
-	logs := must(filepath.Glob(filepath.Join(dir, "sessions", "s", "transcript", "*.jsonl")))(t)
-	raw := must(os.ReadFile(logs[0]))(t)
-	raw[len(raw)/3] ^= 1
-	ok(t, os.WriteFile(logs[0], raw, 0o600))
-	b := memory.NewAppender()
-	to := newStore(t, b, nil)
-	if _, err := to.Copy(bg, from, "s", "c"); !errors.Is(err, coppice.ErrCorrupt) {
-		t.Fatalf("Copy: %v", err)
-	}
-	for info, err := range b.List(bg, backend.ListOptions{}) {
-		if ok(t, err); strings.Contains(info.Key, "/c") {
-			t.Errorf("left: %s", info.Key)
+	for what, harm := range map[string]func(raw []byte) []byte{
+		"transcript/*.jsonl flipped": func(raw []byte) []byte { raw[len(raw)/3] ^= 1; return raw },
+		"transcript/*.jsonl cut": func(raw []byte) []byte {
+			lines := bytes.SplitAfter(raw, []byte("\n"))
+			return bytes.Join(lines[:len(lines)/2], nil)
+		},
+		"blobs/* gone":     func([]byte) []byte { return nil },
+		"blobs/* cut":      func(raw []byte) []byte { return raw[:len(raw)/2] },
+		"originals/* gone": func([]byte) []byte { return nil },
+		"originals/* cut":  func(raw []byte) []byte { return raw[:len(raw)/2] },
+	} {
+		dir := t.TempDir()
+		from := must(coppice.Open(bg, dir, nil))(t)
+		none := func(func(transcript.Draft, error) bool) {}
+		file := func() (io.Reader, error) { return strings.NewReader("it was a file"), nil }
+		s := must(from.Import(bg, none, &coppice.SessionOptions{ID: "s", Original: file}))(t)
+		image := entry.Image("image/png", bytes.Repeat([]byte("0123456789abcdef"), 20_000))
+		must(s.Append(bg, entry.User("it", image)))(t)
+		for range 20 {
+			must(s.Commit(bg, coppice.Turn{}))(t)
+			say(t, s, "more")
 		}
+		must(s.Commit(bg, coppice.Turn{}))(t)
+		must(s.Snapshot(bg, "green"))(t)
+		ok(t, s.Close())
+		ok(t, os.Remove(filepath.Join(dir, "checkpoint_latest", "s")))
+		pattern, _, _ := strings.Cut(what, " ")
+		list := must(filepath.Glob(filepath.Join(dir, "sessions", "s", pattern)))(t)
+		raw := must(os.ReadFile(list[len(list)-1]))(t)
+		if raw = harm(raw); raw == nil {
+			ok(t, os.Remove(list[len(list)-1]))
+		} else {
+			ok(t, os.WriteFile(list[len(list)-1], raw, 0o600))
+		}
+		b := memory.NewAppender()
+		to := newStore(t, b, nil)
+		if _, err := to.Copy(bg, from, "s", "c"); !errors.Is(err, coppice.ErrCorrupt) {
+			t.Errorf("%s: %v", what, err)
+		}
+		for info, err := range b.List(bg, backend.ListOptions{}) {
+			if ok(t, err); strings.Contains(info.Key, "/c") {
+				t.Errorf("%s: left: %s", what, info.Key)
+			}
+		}
+		must(from.Repair(bg, "s", false))(t)
+		ok(t, closed(to.Copy(bg, from, "s", "c"))) // what is lost is recorded
+		ok(t, from.Close())
 	}
-	ok(t, from.Close())
+}
+
+// closed closes a session that is of no more use.
+func closed(s *coppice.Session, err error) error {
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 // A copy has the images that the checkpoint carries. One whose object is damaged fails it.

@@ -2,16 +2,23 @@ package repair
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -43,13 +50,63 @@ func Copy(ctx context.Context, from *journal.Journal, source, cfg journal.Config
 	}()
 	rules := from.State().Rules()
 	cfg.Profile, cfg.MaxBytes = rules.Profile, rules.MaxBytes
-	c := &copier{repair: &repair{cfg: cfg, s: &check.Survey{}}, from: from, source: source}
+	c := &copier{
+		repair: &repair{cfg: cfg, s: &check.Survey{}}, from: from, source: source,
+		made: map[string]bool{}, wanted: map[string]bool{}, recorded: map[string]bool{},
+	}
 	c.store, c.past = journal.Tools(cfg)
 	c.header = from.State().Header
 	if err := c.objects(ctx); err != nil {
 		return err
 	}
 	return c.log(ctx)
+}
+
+// lacks returns why the copy is not a whole session: an object that its lines refer to is not in it, and no repair of
+// the source recorded it as lost.
+func (c *copier) lacks(ctx context.Context) error {
+	sum, own := c.from.State().Original, layout.SessionPrefix(c.source.Session)
+	one := strings.TrimPrefix(layout.OriginalKey(c.source.Session, 0, sum), own)
+	list := strings.TrimPrefix(layout.OriginalListKey(c.source.Session, 0, sum), own)
+	if sum != "" && !c.recorded[one] && !c.recorded[list] {
+		cfg := c.source
+		cfg.Since = c.from.State().Since
+		objects, _ := journal.Tools(cfg)
+		err := objects.WriteOriginal(ctx, sum, io.Discard)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = store.Corrupt(own+one, 0, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for sum := range c.from.State().Blobs {
+		c.made[layout.Blobs+sum] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.wanted)) {
+		if !c.made[name] && !c.recorded[name] {
+			return store.Corrupt(own+name, 0, fmt.Errorf("the session refers to it: %w", fs.ErrNotExist))
+		}
+	}
+	return nil
+}
+
+// notes takes in to which objects of the session an entry refers: images, and what a repair recorded as lost.
+func (c *copier) notes(line []byte) {
+	for _, ref := range blob.Refs(line) {
+		c.wanted[layout.Blobs+ref.Sum] = true
+	}
+	if !isLost(line) {
+		return
+	}
+	var lost struct {
+		Object string `json:"targetId"`
+	}
+	if json.Unmarshal(line, &lost) == nil {
+		folder, name := path.Split(lost.Object)
+		_, name = layout.ParseOwn(name)
+		c.recorded[folder+name] = true
+	}
 }
 
 func taken(key string) error {
@@ -108,6 +165,8 @@ type copier struct {
 
 	from   *journal.Journal
 	source journal.Config
+
+	made, wanted, recorded map[string]bool // objects by their keys within the session, without an epoch
 }
 
 // objects copies what is not in the log. Names have no epoch: the new session is the first one of its id.
@@ -134,6 +193,7 @@ func (c *copier) objects(ctx context.Context) error {
 			if err := c.store.Create(ctx, key, p); err != nil {
 				return err
 			}
+			c.made[folder+name] = true
 		}
 	}
 	return nil
@@ -146,19 +206,25 @@ func (c *copier) object(ctx context.Context, key, folder, name string) ([]byte, 
 	}
 	p, _, err := c.source.Backend.Get(ctx, key, backend.Range{})
 	if err == nil && folder == layout.Snapshots {
-		return c.snapshot(name, p)
+		return c.snapshot(ctx, name, p)
 	}
 	return p, err
 }
 
-// snapshot returns a snapshot of the source as one of the copy; nil = it is newer than what is copied.
-func (c *copier) snapshot(name string, p []byte) ([]byte, error) {
+// snapshot returns a snapshot of the source as one of the copy; nil = it is newer than what is copied, for the source
+// has grown since it was opened. Where it has not, its log is short.
+func (c *copier) snapshot(ctx context.Context, name string, p []byte) ([]byte, error) {
 	o, err := checkpoint.DecodeObject(p)
 	if err != nil {
 		return nil, err
 	}
 	if o.Summary.Seq > c.from.State().Summary.Seq {
-		return nil, nil
+		now, err := journal.Open(ctx, c.source)
+		if err == nil && now.State().Summary.Seq < o.Summary.Seq {
+			err = fmt.Errorf("%w: it is of commit %d, and the session ends with %d", store.ErrCorrupt, o.Summary.Seq,
+				now.State().Summary.Seq)
+		}
+		return nil, err
 	}
 	o.Summary.ID, o.Summary.Snapshot, o.Since, o.CAS = c.cfg.Session, name, 0, false
 	return o.Encode()
@@ -175,6 +241,7 @@ func (c *copier) log(ctx context.Context) error {
 			return err
 		}
 		if !l.Commit {
+			c.notes(l.Raw)
 			entries, parents = append(entries, l.Raw), append(parents, l.Parent)
 			continue
 		}
@@ -208,6 +275,9 @@ func (c *copier) log(ctx context.Context) error {
 	}
 	if m == nil {
 		return fmt.Errorf("copy session %s: %w", c.source.Session, fs.ErrNotExist)
+	}
+	if err := c.lacks(ctx); err != nil {
+		return err
 	}
 	o := st.Object(false)
 	o.CAS = false

@@ -51,10 +51,7 @@ func (r *remake) told() string {
 		{len(r.entries), "entry", "entries", r.entries},
 		{r.commits, "time and author of a commit", "times and authors of commits", nil},
 		{r.documents, "state after a commit", "states after commits", nil},
-		{
-			len(r.loose), "entry without a place, which is in torn/",
-			"entries without a place, which are in torn/", r.loose,
-		},
+		{len(r.loose), "entry without a place, kept in torn/", "entries without a place, kept in torn/", r.loose},
 	} {
 		if l.n == 0 {
 			continue

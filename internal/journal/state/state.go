@@ -63,7 +63,7 @@ type State struct {
 	LastLine  int64               // append: length of the newest commit line with its newline
 	TailBytes int64               // bytes of Tail, newlines included
 	Pending   string              // torn object that the next commit names
-	Missing   uint64              // append: commit of an intact checkpoint_latest, if the log ends before it; else 0
+	Missing   uint64              // append: newest commit that is known to have been stored, if the log ends before it
 }
 
 // Saved is what a checkpoint_latest that was read holds, which on a store that appends lags after the log.

@@ -43,14 +43,11 @@ func (s *Store) Snapshot(ctx context.Context, st *state.State, id, tag string) (
 // Snapshots yields the session's snapshots, newest first: one LIST, and one range read for each.
 func (s *Store) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error] {
 	return func(yield func(snapshot.Info, error) bool) {
-		var all []backend.Info
-		for info, err := range s.Backend.List(ctx,
-			backend.ListOptions{Prefix: layout.SessionPrefix(s.Session) + layout.Snapshots}) {
-			if err != nil {
-				yield(snapshot.Info{}, err)
-				return
-			}
-			all = append(all, info)
+		prefix := layout.SessionPrefix(s.Session) + layout.Snapshots
+		all, err := s.list(ctx, backend.ListOptions{Prefix: prefix})
+		if err != nil {
+			yield(snapshot.Info{}, err)
+			return
 		}
 		for _, object := range slices.Backward(all) {
 			if !s.isSnapshot(nameOf(object.Key)) {
@@ -87,6 +84,43 @@ func (s *Store) isSnapshot(name string) bool {
 	since, name := layout.ParseOwn(name)
 	_, _, ok := snapshot.ParseName(name)
 	return ok && since == s.Since()
+}
+
+// Shown returns the number of the newest commit of which there is a snapshot, if that is newer than st; else 0. A
+// snapshot that cannot be read shows nothing.
+func (s *Store) Shown(ctx context.Context, st *state.State) (uint64, error) {
+	after := layout.SnapshotKey(s.Session, layout.Own(st.Since, snapshot.Name(st.Summary.Seq+1, "00000000")))
+	all, err := s.list(ctx, backend.ListOptions{
+		Prefix: layout.SessionPrefix(s.Session) + layout.Snapshots, After: after[:len(after)-len("-00000000")],
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, object := range slices.Backward(all) {
+		since, name := layout.ParseOwn(nameOf(object.Key))
+		if seq, _, ok := snapshot.ParseName(name); !ok || since != st.Since || seq <= st.Summary.Seq {
+			continue
+		}
+		info, err := s.snapshotInfo(ctx, object)
+		switch {
+		case err == nil:
+			return info.Seq, nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrCorrupt):
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// list returns the infos of objects.
+func (s *Store) list(ctx context.Context, o backend.ListOptions) (all []backend.Info, err error) {
+	for info, err := range s.Backend.List(ctx, o) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, info)
+	}
+	return all, nil
 }
 
 func nameOf(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
