@@ -1,24 +1,28 @@
 // The page: which panes are shown. What they show is in model/, how in panes/.
+import { effect, signal, untracked } from "@preact/signals";
 import { render, type JSX } from "preact";
+import { locked } from "./api/client.ts";
 import { start as startAccess } from "./model/access.ts";
 import { listen } from "./model/actions.ts";
-import { begun, start as startPanes } from "./model/begun.ts";
-import { locked } from "./api/client.ts";
-import { failure, missing, start } from "./model/session.ts";
-import { start as startList } from "./model/sessions.ts";
 import { go, session, view } from "./model/nav.ts";
-import { start as startTalk } from "./model/talk.ts";
+import { createSession, type OpenSession } from "./model/session.ts";
+import { listed, start as startList } from "./model/sessions.ts";
+import { begun, start as startPanes } from "./model/startup.ts";
 import { tabOf, type Tab } from "./model/url.ts";
 import { Dialogs } from "./panes/dialogs.tsx";
 import { Home, Missing } from "./panes/home.tsx";
 import { Login } from "./panes/login.tsx";
+import { later } from "./panes/on-demand.tsx";
 import { Sessions } from "./panes/sessions.tsx";
 import { Side } from "./panes/side.tsx";
 import { Talk } from "./panes/talk.tsx";
 import { Top } from "./panes/top.tsx";
-import { later } from "./parts/later.tsx";
 import { Toast } from "./parts/toast.tsx";
+import { Opened } from "./parts/use-session.ts";
 import { showMarks } from "./text/directions.ts";
+
+/** opened is the session of the URL; null = it names none. */
+const opened = signal<OpenSession | null>(null);
 
 /** What can fill a phone's screen. The others stay in the page, with what they have loaded. */
 const bar: [Tab, string][] = [["sessions", "Sessions"], ["talk", "Conversation"], ["side", "Map and state"]];
@@ -41,26 +45,35 @@ function show(tab: Tab): void {
 }
 
 function App(): JSX.Element {
-  const id = missing.value ? null : session.value;
+  const s = opened.value;
+  const one = s && !s.missing.value;
   if (locked.value) return <Login />;
   return (
-    <div class={`app pane-${view.value.pane} ${id === null ? "no-session" : "one-session"} show-${tabOf(view.value)}`}>
-      <Top />
-      {begun.value ? <Sessions /> : <nav class="sessions" aria-busy="true" />}
-      {id !== null ? <Talk key={id} /> : missing.value ? <Missing /> : <Home />}
-      {id !== null && (begun.value ? <Side /> : <aside class="side" aria-busy="true" />)}
-      {id !== null && (begun.value ? <Timeline key={id} /> : <footer class="rail" aria-busy="true" />)}
-      {failure.value && <p role="alert" class="failed">{failure.value}</p>}
-      <PhoneBar />
-      <Dialogs />
-      <Toast />
-    </div>
+    <Opened.Provider value={s}>
+      <div class={`app pane-${view.value.pane} ${one ? "one-session" : "no-session"} show-${tabOf(view.value)}`}>
+        <Top key={"top " + s?.id} />
+        {begun.value ? <Sessions /> : <nav class="sessions" aria-busy="true" />}
+        {one ? <Talk key={s.id} /> : s ? <Missing id={s.id} /> : <Home />}
+        {one && (begun.value ? <Side key={s.id} /> : <aside class="side" aria-busy="true" />)}
+        {one && (begun.value ? <Timeline key={s.id} /> : <footer class="rail" aria-busy="true" />)}
+        {s?.failure.value && <p role="alert" class="failed">{s.failure.value}</p>}
+        <PhoneBar />
+        <Dialogs />
+        <Toast />
+      </div>
+    </Opened.Provider>
   );
 }
 
-startTalk();
-startPanes();
-start();
+effect(() => {
+  const id = session.value;
+  return untracked(() => {
+    const s = (opened.value = id === null ? null : createSession(id));
+    if (s) listed(s);
+    return () => s?.end();
+  });
+});
+startPanes(opened);
 startAccess();
 startList();
 listen(document);

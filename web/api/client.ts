@@ -3,7 +3,7 @@
 import createClient from "openapi-fetch";
 import { signal } from "@preact/signals";
 import type { components, paths } from "../../clients/typescript/src/generated/openapi.ts";
-import { base } from "../model/nav.ts";
+import { base } from "./base.ts";
 
 export type Schemas = components["schemas"];
 export type Session = Schemas["Session"];
@@ -99,11 +99,53 @@ async function send(request: Request): Promise<Response> {
   throw new Failure(answer.status, problem);
 }
 
+/** A Shared is a read that is under way, for all that asked for it. */
+interface Shared {
+  answer: Promise<{ text: string; status: number; headers: Headers }>;
+  abort: AbortController;
+  users: number;
+}
+
+/** reads are those under way, by their addresses. */
+const reads = new Map<string, Shared>();
+
+/** forgetReads makes every read from now on a request of its own: what is under way may be older than what is known. */
+export function forgetReads(): void {
+  reads.clear();
+}
+
+/** share sends a read, unless an equal one is under way. It is given up when the last of its callers gave up. */
+async function share(request: Request): Promise<Response> {
+  const key = request.url;
+  let s = reads.get(key);
+  if (!s) {
+    const abort = new AbortController();
+    const answer = send(new Request(request, { signal: abort.signal }))
+      .then(async (r) => ({ status: r.status, headers: r.headers, text: await r.text() }));
+    const mine: Shared = { answer, abort, users: 0 };
+    const forget = () => void (reads.get(key) === mine && reads.delete(key));
+    mine.answer.then(forget, forget);
+    reads.set(key, s = mine);
+  }
+  const of = s;
+  of.users++;
+  const given = new Promise<never>((_, no) => request.signal.addEventListener("abort", () => {
+    no(request.signal.reason);
+    if (--of.users > 0) return;
+    of.abort.abort();
+    if (reads.get(key) === of) reads.delete(key);
+  }));
+  const { status, headers, text } = await Promise.race([of.answer, given]);
+  return new Response(status === 304 ? null : text, { status, headers });
+}
+
 /** api has a method for each verb, with the paths and documents of docs/openapi.json. Its data is never undefined. */
 export const api = createClient<paths>({
   baseUrl: base,
   fetch: (request) => {
     for (const [name, value] of Object.entries(withToken())) request.headers.set(name, value);
-    return send(request);
+    if (request.method === "GET") return share(request);
+    forgetReads();
+    return send(request).finally(forgetReads);
   },
 });

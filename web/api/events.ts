@@ -1,7 +1,8 @@
 // Following a session: server-sent events over fetch, which can carry a token. A connection that ends is opened again
 // after the newest commit that arrived, so that nothing is missed and nothing comes twice.
-import { exact } from "../model/exact.ts";
+import { exact } from "./exact.ts";
 import { call, Failure, type Commit, type Entry } from "./client.ts";
+import { pause } from "./away.ts";
 
 /** A Change is a commit as followers get it. state is an RFC 6902 patch. */
 export interface Change extends Omit<Commit, "entries"> {
@@ -19,9 +20,6 @@ export interface Listener {
   reset(): void;
   status(status: Status): void;
 }
-
-/** longestWait bounds the wait before a connection is opened again, in ms. */
-const longestWait = 15_000;
 
 /** left is true from when the page is left until "back" shows it again. visibilityState changes only after that. */
 let left = false;
@@ -110,22 +108,6 @@ export async function follow(id: string, after: number, listener: Listener, sign
     failed++;
     await pause(failed, signal);
   }
-}
-
-/** pause waits before another attempt, the longer the more have failed, or until the network is back or the signal aborted. */
-export function pause(failed: number, signal: AbortSignal): Promise<void> {
-  const ms = Math.min(longestWait, 250 * 2 ** failed) * (0.5 + Math.random() / 2);
-  return new Promise((done) => {
-    const end = () => {
-      clearTimeout(timer);
-      removeEventListener("online", end);
-      signal.removeEventListener("abort", end);
-      done();
-    };
-    const timer = setTimeout(end, ms);
-    addEventListener("online", end);
-    signal.addEventListener("abort", end);
-  });
 }
 
 export interface ServerEvent {

@@ -1,6 +1,6 @@
 // Pages of entries and commits. openapi-fetch types an answer that can be JSON or NDJSON as neither; these are JSON.
 import { api, Failure, type Commit, type Entry, type Problem, type Schemas } from "./client.ts";
-import { exact } from "../model/exact.ts";
+import { exact } from "./exact.ts";
 import type { operations } from "../../clients/typescript/src/generated/openapi.ts";
 
 export type Mark = Schemas["Mark"];

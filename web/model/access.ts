@@ -1,7 +1,7 @@
 // What this page may do: it does not offer what the server would refuse.
 import { signal } from "@preact/signals";
 import { api, Failure, locked } from "../api/client.ts";
-import { meta } from "./nav.ts";
+import { meta } from "../api/base.ts";
 
 /** readOnly reports whether the server refuses writes: all of them, or those of this page's token. */
 export const readOnly = signal(meta("coppice-mode") === "read-only");

@@ -1,5 +1,5 @@
 // What keys and buttons do: panes register actions by the names of keys.ts, and the one that registered last acts.
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { nameOf, press } from "./keys.ts";
 
 const registered = new Map<string, (() => void)[]>();
@@ -16,7 +16,7 @@ export function register(action: string, f: () => void): () => void {
 
 /** useActions registers actions while a component is shown. They see the props of its newest rendering. */
 export function useActions(actions: Record<string, () => void>): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const ends = Object.entries(actions).map(([name, f]) => register(name, f));
     return () => ends.forEach((end) => end());
   });

@@ -1,28 +1,20 @@
 // The sessions that this one started: agents, each shown where it was started.
-import { computed, effect, signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { api, type Schemas, type Session } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
-import { said, type Item } from "./line.ts";
 import { view } from "./nav.ts";
-import { change } from "./session.ts";
-import { items, line } from "./talk.ts";
+import { said, type Item } from "./path.ts";
+import type { Resource } from "./resource.ts";
+import type { OpenSession } from "./session.ts";
 
 /** most bounds the agents of a session that are shown in its conversation. */
 const most = 500;
-
-export const agents = signal<readonly Session[]>([]);
-/** costs are the costs of agents, of all their branches, without the agents that they started. */
-export const costs = signal<ReadonlyMap<string, number>>(new Map());
 
 /** An Agent is a session at the call that started it; call "" = none is known. */
 export interface Agent {
   session: Session;
   call: string;
 }
-
-/** startedAt has the agents by the id of the article at which they are shown. */
-export const startedAt = computed(() =>
-  place(items.value, agents.value, line.value.older, line.value.newer, view.value.line !== null));
 
 /** starts reports whether a tool of this name starts agents. */
 export function starts(name: string): boolean {
@@ -102,30 +94,28 @@ function naming(list: readonly Item[], id: string): Place | null {
   return null;
 }
 
-/** loadAgents reads the agents of a session, and again when one was started or ended, until the function it returns is called. */
-export function loadAgents(id: string): () => void {
-  const abort = new AbortController();
-  void read(id, abort.signal);
-  const end = effect(() => {
-    const c = change.value;
-    const parts = c?.entries.flatMap((e) => said(e)?.parts ?? []) ?? [];
-    if (parts.some((p) => (p.kind === "call" || p.kind === "result") && starts(p.name))) void read(id, abort.signal);
-  });
-  return () => {
-    end();
-    abort.abort();
-    agents.value = [];
-    costs.value = new Map();
-  };
-}
+/** Agents are those that one session started. They are read when its first messages are there, and when one was started or ended. */
+export class Agents {
+  readonly list: Resource<readonly Session[]>;
+  /** costs are the costs of agents, of all their branches, without the agents that they started. */
+  readonly costs: Resource<ReadonlyMap<string, number>>;
 
-async function read(id: string, signal: AbortSignal): Promise<void> {
-  try {
-    agents.value = await agentsOf(id, signal);
-    if (agents.peek().length > 0) costs.value = await costsOf(id, signal);
-  } catch {
-    // the conversation does not depend on it; the next commit with an agent reads again
+  constructor(private readonly s: OpenSession) {
+    const talks = computed(() => s.conversation.line.value.entries.length > 0);
+    const turn = signal(0);
+    this.list = s.resource(() => (talks.value ? turn.value : null), (_, signal) => agentsOf(s.id, signal), true);
+    this.costs = s.resource(() => ((this.list.value.value?.length ?? 0) > 0 ? turn.value : null), (_, signal) => costsOf(s.id, signal), true);
+    s.effect(() => {
+      const parts = s.change.value?.entries.flatMap((e) => said(e)?.parts ?? []) ?? [];
+      if (parts.some((p) => (p.kind === "call" || p.kind === "result") && starts(p.name))) turn.value = turn.peek() + 1;
+    });
   }
+
+  /** startedAt has the agents by the id of the article at which they are shown. */
+  readonly startedAt = computed(() => {
+    const { items, line } = this.s.conversation;
+    return place(items.value, this.list.value.value ?? [], line.value.older, line.value.newer, view.value.line !== null);
+  });
 }
 
 /** agentsOf returns the sessions that a session started, at most 500, the newest activity first. */

@@ -1,6 +1,6 @@
 // Two points side by side: of one session, or of two. Each read is bounded.
 import { api, textOf, type Entry } from "../api/client.ts";
-import { exact } from "./exact.ts";
+import { exact } from "../api/exact.ts";
 import { sideOf, type Side } from "./verdict.ts";
 
 /** A Point is a target in a session. */

@@ -1,6 +1,6 @@
 // What the messages of a line show of an agent that stored no state: model, mode, task list, files, tokens. Pure.
 import type { Entry } from "../api/client.ts";
-import { said } from "./line.ts";
+import { said } from "./path.ts";
 import { editsOf } from "./tools.ts";
 
 type Json = Record<string, unknown>;

@@ -1,12 +1,10 @@
 // The failures of the session that is open: answers that ended in an error, and calls whose result is one.
-import { effect } from "@preact/signals";
 import { api, type Entry, type Schemas } from "../api/client.ts";
-import { begun, mapped } from "./begun.ts";
-import { said } from "./line.ts";
-import { go, session, view } from "./nav.ts";
-import { resource } from "./resource.ts";
-import { change, generation, head } from "./session.ts";
-import { line } from "./talk.ts";
+import { said } from "./path.ts";
+import { go, view } from "./nav.ts";
+import type { Resource } from "./resource.ts";
+import type { OpenSession } from "./session.ts";
+import { begun } from "./startup.ts";
 
 /** A Failure is an entry that failed. */
 export type Failure = Schemas["Failure"];
@@ -44,26 +42,27 @@ export function nextFailure(list: readonly Failure[], entry: string | null, time
   return list.find((f) => Date.parse(f.time) >= t) ?? list[0];
 }
 
-/** failures are those of the session that is open. They are read when the panes that need the whole tree were. */
-export const failures = resource(() => {
-  const ready = begun.value && head.value !== null && (mapped.value || view.value.pane !== "map");
-  return ready && session.value !== null ? `${session.value}\n${generation.value}` : null;
-}, async (key, signal): Promise<Failures> => {
-  const [id] = key.split("\n");
-  const { data } = await api.GET("/v1/sessions/{id}/map", { params: { path: { id: id! }, query: { buckets: 1, failures: true } }, signal });
-  return { list: data!.failures ?? [], total: data!.buckets.reduce((n, b) => n + (b.failed ?? 0), 0), cause: data!.cause };
-});
-
-effect(() => {
-  const c = change.value;
-  if (c) failures.change((known) => (known.list.some((f) => f.seq === c.seq) ? known : withFailed(known, c)));
-});
+/** failuresOf reads the failures of a session when the panes that need the whole tree were, and keeps them up to date. */
+export function failuresOf(s: OpenSession): Resource<Failures> {
+  const failures = s.resource(
+    () => (begun.value && s.head.value !== null && (s.mapped.value || view.value.pane !== "map") ? s.generation.value : null),
+    async (_, signal): Promise<Failures> => {
+      const params = { path: { id: s.id }, query: { buckets: 1, failures: true } };
+      const { data } = await api.GET("/v1/sessions/{id}/map", { params, signal });
+      return { list: data!.failures ?? [], total: data!.buckets.reduce((n, b) => n + (b.failed ?? 0), 0), cause: data!.cause };
+    });
+  s.effect(() => {
+    const c = s.change.value;
+    if (c) failures.change((known) => (known.list.some((f) => f.seq === c.seq) ? known : withFailed(known, c)));
+  });
+  return failures;
+}
 
 /** toNextFailure moves the cursor to the next failure, and returns its number and that of all; null = there is none. */
-export function toNextFailure(): { n: number; of: number } | null {
-  const list = failures.value.peek()?.list ?? [];
+export function toNextFailure(s: OpenSession): { n: number; of: number } | null {
+  const list = s.failures.value.peek()?.list ?? [];
   const { at } = view.peek();
-  const entry = line.peek().entries.find((e) => e.id === at);
+  const entry = s.conversation.line.peek().entries.find((e) => e.id === at);
   const next = nextFailure(list, at, entry?.timestamp);
   if (!next) return null;
   go({ at: next.entry, seq: null }, "step");

@@ -1,11 +1,10 @@
 // Search across everything, for the palette: what the page can do, sessions, prompts and messages.
 import { api, nameOf } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
-import { leafBelow } from "../api/lines.ts";
+import { leafBelow } from "./lines.ts";
 import { act, can } from "./actions.ts";
 import { keys } from "./keys.ts";
 import { go, open, session, view, type How } from "./nav.ts";
-import { head } from "./session.ts";
 
 /** A Found is a line of the palette. */
 export interface Found {
@@ -34,14 +33,13 @@ function at(id: string, entry: string, onHead: boolean): () => void {
   return () => (onHead ? open(id, { at: entry }) : void through(id, entry));
 }
 
-/** through shows an entry of a session on the newest line that goes through it. */
-export async function through(id: string, entry: string, how: How = "push"): Promise<void> {
+/** through shows an entry of a session on the newest line that goes through it. head is the end of the line that is followed. */
+export async function through(id: string, entry: string, how: How = "push", head: string | null = null): Promise<void> {
   const before = view.peek();
   const leaf = await leafBelow(id, entry).catch(() => entry);
   if (view.peek() !== before) return; // the person is elsewhere by now
-  const line = id === session.peek() && leaf === head.peek()?.entry ? null : leaf;
-  if (id === session.peek()) go({ line, at: entry, seq: null }, how);
-  else open(id, { line, at: entry });
+  if (id === session.peek()) go({ line: leaf === head ? null : leaf, at: entry, seq: null }, how);
+  else open(id, { line: leaf, at: entry });
 }
 
 /** where says on which line of which session a hit is. */

@@ -3,27 +3,31 @@ import { signal } from "@preact/signals";
 
 export type Kind = "tool" | "thinking" | "summary" | "agent" | "aside";
 
-/** all says of each kind whether it is open where nobody turned it. */
+/** all has for each kind whether it is open unless it was turned: a wish for whichever session is shown. */
 const all = signal<Record<Kind, boolean>>({ tool: false, thinking: false, summary: false, agent: false, aside: false });
 
-/** turned are the keys of those that are the other way. At most maxTurned; the oldest are forgotten. */
-const turned = signal<ReadonlySet<string>>(new Set());
 const maxTurned = 2000;
 
-/** isOpen reports whether something is open. */
-export function isOpen(kind: Kind, key: string): boolean {
-  return turned.value.has(kind + key) !== all.value[kind];
-}
+/** Folds are those of one session. */
+export class Folds {
+  /** turned are the keys of those that are the other way. At most maxTurned; the oldest are forgotten. */
+  private readonly turned = signal<ReadonlySet<string>>(new Set());
 
-/** turn opens what is folded, and folds what is open. */
-export function turn(kind: Kind, key: string): void {
-  const next = new Set(turned.peek());
-  if (!next.delete(kind + key)) next.add(kind + key);
-  turned.value = next.size <= maxTurned ? next : new Set([...next].slice(-maxTurned));
-}
+  /** isOpen reports whether something is open. */
+  isOpen(kind: Kind, key: string): boolean {
+    return this.turned.value.has(kind + key) !== all.value[kind];
+  }
 
-/** turnAll opens or folds all of a kind. */
-export function turnAll(kind: Kind): void {
-  turned.value = new Set([...turned.peek()].filter((key) => !key.startsWith(kind)));
-  all.value = { ...all.peek(), [kind]: !all.peek()[kind] };
+  /** turn opens what is folded, and folds what is open. */
+  turn(kind: Kind, key: string): void {
+    const next = new Set(this.turned.peek());
+    if (!next.delete(kind + key)) next.add(kind + key);
+    this.turned.value = next.size <= maxTurned ? next : new Set([...next].slice(-maxTurned));
+  }
+
+  /** turnAll opens or folds all of a kind. */
+  turnAll(kind: Kind): void {
+    this.turned.value = new Set([...this.turned.peek()].filter((key) => !key.startsWith(kind)));
+    all.value = { ...all.peek(), [kind]: !all.peek()[kind] };
+  }
 }

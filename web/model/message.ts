@@ -1,7 +1,7 @@
 // What a message holds, in the shapes of pi, Anthropic, OpenAI, Gemini and Bedrock: the table of internal/message, with
 // which web/test/message.test.ts compares it. What is not in the table stays JSON. Pure.
 import type { Entry } from "../api/client.ts";
-import { digits, exact } from "./exact.ts";
+import { digits, exact } from "../api/exact.ts";
 import { apart } from "./inserted.ts";
 
 /** A Result is what came back of a call. agent is the session that the call started; "" = it does not say so. */

@@ -1,14 +1,7 @@
 // The one cursor: every pane reads `view` and moves it with `go`. Moving it changes the URL, never the head.
 import { computed, signal } from "@preact/signals";
+import { base } from "../api/base.ts";
 import { format, home, parse, type View } from "./url.ts";
-
-/** meta returns what the server wrote into the page under a name; "" = nothing. */
-export function meta(name: string): string {
-  return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? "";
-}
-
-/** base is the path that the service is below: "" or such as "/coppice/t/acme". */
-export const base = meta("coppice-base");
 
 /** view is what the page shows. */
 export const view = signal<View>(parse(base, location.pathname, location.search));

@@ -1,6 +1,6 @@
 // What entries say that are no messages, in words. Pure.
 import type { Entry } from "../api/client.ts";
-import { said } from "./line.ts";
+import { said } from "./path.ts";
 
 function str(x: unknown): string {
   return typeof x === "string" ? x : "";

@@ -1,5 +1,6 @@
 // What is read for a key: at most one read is under way, and what was read for another key is never shown.
-import { effect, signal, untracked, type ReadonlySignal } from "@preact/signals";
+import { computed, effect, signal, untracked, type ReadonlySignal } from "@preact/signals";
+import { isAway, pause } from "../api/away.ts";
 
 /** A Resource is what was read for the newest key. */
 export interface Resource<T> {
@@ -16,9 +17,15 @@ export interface Resource<T> {
 /** alive grows when the server answers again after it was away. Resources whose read failed are read again then. */
 export const alive = signal(0);
 
+/** messageOf returns what a person can read of what went wrong. */
+export function messageOf(err: unknown): string {
+  return err instanceof Error ? err.message : String(err);
+}
+
 /**
- * resource reads what a key names, and again when the key changes. A null key reads nothing. key is called in an effect, so
- * that it follows the signals that it reads. keep: the value of the key before is there until the newest one is read.
+ * resource reads what a key names, and again when the key changes, or the server is back after it was away. A null key reads
+ * nothing. The key follows the signals that it reads, and is compared by ===. keep: the value of the key before is
+ * there until the newest one is read.
  */
 export function resource<K, T>(
   key: () => K | null, load: (key: K, signal: AbortSignal) => Promise<T>, keep = false,
@@ -27,10 +34,28 @@ export function resource<K, T>(
   const busy = signal(false);
   const error = signal("");
   const turn = signal(0);
+  const wanted = computed(key); // its signals may change while the key stays
   let last: K | null = null;
+  let failed = 0; // reads in a row that found the server away
   const retry = () => (turn.value = turn.peek() + 1);
+  const read = async (of: K, signal: AbortSignal) => {
+    try {
+      const v = await load(of, signal);
+      if (signal.aborted) return;
+      failed = 0;
+      value.value = v;
+      busy.value = false;
+    } catch (err) {
+      if (signal.aborted) return;
+      error.value = messageOf(err);
+      busy.value = false;
+      if (!isAway(err)) return;
+      await pause(failed++, signal);
+      if (!signal.aborted) retry();
+    }
+  };
   const endRead = effect(() => {
-    const of = key();
+    const of = wanted.value;
     void turn.value;
     return untracked(() => {
       if (of !== last && (!keep || of === null)) value.value = null;
@@ -39,15 +64,7 @@ export function resource<K, T>(
       busy.value = of !== null;
       if (of === null) return;
       const abort = new AbortController();
-      load(of, abort.signal).then((v) => {
-        if (abort.signal.aborted) return;
-        value.value = v;
-        busy.value = false;
-      }, (err: unknown) => {
-        if (abort.signal.aborted) return;
-        error.value = err instanceof Error ? err.message : String(err);
-        busy.value = false;
-      });
+      void read(of, abort.signal);
       return () => abort.abort();
     });
   });

@@ -1,12 +1,21 @@
-// The session that is open: its summary, its newest commit, and who else writes. Panes read these signals.
+// A session that is open: what was read of it, what arrives, and what the panes know about it. All of that ends with it.
 import { effect, signal } from "@preact/signals";
-import { api, Failure, type Commit, type Session } from "../api/client.ts";
+import { isAway, pause } from "../api/away.ts";
+import { api, Failure, forgetReads, type Commit, type Session } from "../api/client.ts";
+import { follow, type Change, type Status } from "../api/events.ts";
 import { newestCommit } from "../api/pages.ts";
-import { follow, pause, type Change, type Status } from "../api/events.ts";
+import { Agents } from "./agents.ts";
+import type { Question } from "./asking.ts";
+import { Conversation } from "./conversation.ts";
+import { Cursor } from "./cursor.ts";
+import { failuresOf, type Failures } from "./failures.ts";
+import { Folds } from "./folds.ts";
 import { session } from "./nav.ts";
-import { alive } from "./resource.ts";
+import { alive, messageOf, resource, type Resource } from "./resource.ts";
+import { Turns } from "./turns.ts";
+import { Versions } from "./versions.ts";
 
-/** Head is the newest commit of the session that is open. */
+/** Head is the newest commit of a session. */
 export interface Head {
   seq: number;
   commit: string;
@@ -14,106 +23,140 @@ export interface Head {
   branch: string;
 }
 
-export const summary = signal<Session | null>(null);
-export const head = signal<Head | null>(null);
-/** change is the newest commit that arrived while the session is open. Panes react to it. */
-export const change = signal<Change | null>(null);
-/** partial is the message that is being streamed; null = none. */
-export const partial = signal<unknown>(null);
-export const connection = signal<Status>("live");
-export const failure = signal<string>("");
-/** missing reports that there is no session of the URL's id, or none any more. */
-export const missing = signal(false);
-/** generation grows when everything that was read has to be read again. */
-export const generation = signal(0);
-
-/** writers are those that committed while the session is open, the newest first, with the time. At most 16. */
-export const writers = signal<{ writer: string; time: string; commit: string }[]>([]);
-
 const maxWriters = 16;
 
-let current: AbortController | null = null;
+/** An OpenSession is a session while the page shows it. */
+export class OpenSession {
+  private readonly life = new AbortController();
+  /** ended is aborted when the page shows another session. */
+  readonly ended = this.life.signal;
 
-/** refresh reads the summary and the newest commit again. */
-export async function refresh(id: string, signal?: AbortSignal): Promise<void> {
-  const [s, c] = await Promise.all([
-    api.GET("/v1/sessions/{id}", { params: { path: { id } }, signal }),
-    newestCommit(id, signal),
-  ]);
-  if (session.peek() !== id) return;
-  summary.value = s.data!;
-  if (c.seq >= (head.peek()?.seq ?? 0)) head.value = headOf(c);
-}
+  readonly summary = signal<Session | null>(null);
+  readonly head = signal<Head | null>(null);
+  /** change is the newest commit that arrived while the session is open. Panes react to it. */
+  readonly change = signal<Change | null>(null);
+  /** partial is the message that is being streamed; null = none. */
+  readonly partial = signal<unknown>(null);
+  readonly connection = signal<Status>("live");
+  readonly failure = signal("");
+  /** missing reports that there is no session of this id, or none any more. */
+  readonly missing = signal(false);
+  /** generation grows when everything that was read has to be read again. */
+  readonly generation = signal(0);
+  /** writers are those that committed while the session is open, the newest first, with the time. At most 16. */
+  readonly writers = signal<{ writer: string; time: string; commit: string }[]>([]);
+  /** mapped reports whether the map was read once. What needs all entries waits for it, if the map is shown. */
+  readonly mapped = signal(false);
+  /** asking is what a person is asked about an entry; null = nothing. */
+  readonly asking = signal<Question | null>(null);
 
-function headOf(c: Pick<Commit, "seq" | "commit" | "head" | "branch">): Head {
-  return { seq: c.seq, commit: c.commit, entry: c.head, branch: c.branch };
-}
+  readonly id: string;
+  readonly folds = new Folds();
+  readonly conversation: Conversation;
+  readonly cursor: Cursor;
+  readonly failures: Resource<Failures>;
+  readonly turns: Turns;
+  readonly agents: Agents;
+  readonly versions = new Versions(this);
 
-/** start opens the session of the URL, and whichever the URL names later. It is called once. */
-export function start(): void {
-  effect(() => {
-    const id = session.value;
-    current?.abort();
-    summary.value = head.value = change.value = null;
-    partial.value = null;
-    failure.value = "";
-    missing.value = false;
-    writers.value = [];
-    connection.value = "live";
-    if (id === null) return;
-    const abort = (current = new AbortController());
-    void run(id, abort.signal);
-  });
-}
+  constructor(id: string) {
+    this.id = id;
+    void this.run();
+    this.conversation = new Conversation(this);
+    this.cursor = new Cursor(this);
+    this.failures = failuresOf(this);
+    this.turns = new Turns(this);
+    this.agents = new Agents(this);
+  }
 
-/** isAway reports whether a request failed because the server, or a proxy's, could not be reached: it may be back soon. */
-function isAway(err: unknown): boolean {
-  return err instanceof Failure && (err.status === 0 || err.status === 502 || err.status === 503 || err.status === 504);
-}
+  /** isShown reports whether the page shows this session. The URL may name another one before this one has ended. */
+  isShown(): boolean {
+    return session.value === this.id && !this.ended.aborted;
+  }
 
-/** first reads what is shown of a session, and again while the server is away. */
-async function first(id: string, signal: AbortSignal): Promise<void> {
-  for (let failed = 0; ; failed++) {
+  /** effect runs f, and again when signals that it read have changed, while the session is open. */
+  effect(f: () => void | (() => void)): void {
+    this.ended.addEventListener("abort", effect(() => (this.isShown() ? f() : undefined)));
+  }
+
+  /** resource returns one that ends with the session. */
+  resource<K, T>(key: () => K | null, load: (key: K, signal: AbortSignal) => Promise<T>, keep = false): Resource<T> {
+    const r = resource(() => (this.isShown() ? key() : null), load, keep);
+    this.ended.addEventListener("abort", r.end);
+    return r;
+  }
+
+  /** end gives up all that is under way. */
+  end(): void {
+    this.life.abort();
+  }
+
+  /** refresh reads the summary and the newest commit again. */
+  async refresh(): Promise<void> {
+    const [s, c] = await Promise.all([
+      api.GET("/v1/sessions/{id}", { params: { path: { id: this.id } }, signal: this.ended }),
+      newestCommit(this.id, this.ended),
+    ]);
+    if (this.ended.aborted) return;
+    this.summary.value = s.data!;
+    if (c.seq >= (this.head.peek()?.seq ?? 0)) this.head.value = headOf(c);
+  }
+
+  /** ifMatch returns the condition of a write: the newest commit that this page has shown. */
+  ifMatch(): string {
+    return `"${this.head.peek()?.commit ?? ""}"`;
+  }
+
+  /** first reads what is shown of the session, and again while the server is away. */
+  private async first(): Promise<void> {
+    for (let failed = 0; ; failed++) {
+      try {
+        await this.refresh();
+        this.failure.value = "";
+        return;
+      } catch (err) {
+        if (this.ended.aborted || !isAway(err)) throw err;
+        this.connection.value = "lost";
+        this.failure.value = "The server does not answer. The session is opened when it is back.";
+        await pause(failed, this.ended);
+        if (this.ended.aborted) return;
+      }
+    }
+  }
+
+  private async run(): Promise<void> {
     try {
-      await refresh(id, signal);
-      failure.value = "";
-      return;
+      await this.first();
+      if (this.ended.aborted) return;
+      await follow(this.id, this.head.peek()?.seq ?? 0, {
+        commit: (c) => {
+          forgetReads();
+          this.head.value = headOf(c);
+          this.writers.value = [{ writer: c.writer, time: c.time, commit: c.commit }, ...this.writers.peek()].slice(0, maxWriters);
+          this.change.value = c;
+        },
+        partial: (message) => (this.partial.value = message),
+        reset: () => void this.refresh().then(() => this.generation.value++),
+        status: (s) => {
+          if (s === "live") alive.value++;
+          this.connection.value = s;
+        },
+      }, this.ended);
     } catch (err) {
-      if (signal.aborted || !isAway(err)) throw err;
-      connection.value = "lost";
-      failure.value = "The server does not answer. The session is opened when it is back.";
-      await pause(failed, signal);
-      if (signal.aborted) return;
+      if (this.ended.aborted) return;
+      if (err instanceof Failure && (err.status === 404 || err.status === 410)) this.missing.value = true;
+      else this.failure.value = messageOf(err);
     }
   }
 }
 
-async function run(id: string, signal: AbortSignal): Promise<void> {
-  try {
-    await first(id, signal);
-    if (signal.aborted) return;
-    await follow(id, head.peek()?.seq ?? 0, {
-      commit(c) {
-        head.value = headOf(c);
-        writers.value = [{ writer: c.writer, time: c.time, commit: c.commit }, ...writers.peek()].slice(0, maxWriters);
-        change.value = c;
-      },
-      partial(message) {
-        partial.value = message;
-      },
-      reset() {
-        void refresh(id, signal).then(() => generation.value++);
-      },
-      status(s) {
-        if (s === "live") alive.value++;
-        connection.value = s;
-      },
-    }, signal);
-  } catch (err) {
-    if (signal.aborted) return;
-    if (err instanceof Failure && (err.status === 404 || err.status === 410)) missing.value = true;
-    else failure.value = err instanceof Failure ? err.message : String(err);
-  }
+/** createSession opens a session: what is shown first of it is under way when it returns. */
+export function createSession(id: string): OpenSession {
+  return new OpenSession(id);
+}
+
+function headOf(c: Pick<Commit, "seq" | "commit" | "head" | "branch">): Head {
+  return { seq: c.seq, commit: c.commit, entry: c.head, branch: c.branch };
 }
 
 /** The commits that this page made, the newest last: they are nobody else's. At most maxOwn. */
@@ -121,8 +164,8 @@ const owned: string[] = [];
 const maxOwn = 64;
 
 /** own remembers the commit of an answer to a write, and returns what names it in a condition. */
-export function own(answer: Response): string {
-  const etag = answer.headers.get("ETag") ?? ifMatch();
+export function own(answer: Response, otherwise = ""): string {
+  const etag = answer.headers.get("ETag") ?? otherwise;
   owned.push(etag.replaceAll('"', ""));
   if (owned.length > maxOwn) owned.shift();
   return etag;
@@ -131,9 +174,4 @@ export function own(answer: Response): string {
 /** isOwn reports whether this page made a commit. */
 export function isOwn(commit: string): boolean {
   return owned.includes(commit);
-}
-
-/** ifMatch returns the condition of a write: the newest commit that this page has shown. */
-export function ifMatch(): string {
-  return `"${head.peek()?.commit ?? ""}"`;
 }

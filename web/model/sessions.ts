@@ -1,38 +1,42 @@
 // The sessions of the list, and what they cost. Nothing polls: the list is read when the page is opened or looked at
 // again, and when a session that is open changes.
-import { computed, effect, signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { api, type Session } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
 import { hasFailed } from "./failures.ts";
-import { said } from "./line.ts";
 import { session } from "./nav.ts";
-import { change, head, summary } from "./session.ts";
+import { said } from "./path.ts";
+import { resource } from "./resource.ts";
 import { isNew, markSeen, readSeen, writeSeen } from "./seen.ts";
+import type { OpenSession } from "./session.ts";
 import { byDay, rollUp, spend, type Spent } from "./spend.ts";
+import { begun } from "./startup.ts";
 
-export const sessions = signal<Session[]>([]);
-export const more = signal<string | null>(null);
-export const loading = signal(true);
-export const wanted = signal(""); // words that a session has to contain
-const spent = signal<Spent[]>([]);
-const seen = signal(readSeen());
-
-/** sums are the costs by session, as far as they were read. */
-export const sums = computed(() => rollUp(spent.value));
-
-/** overTime is what they cost by day. */
-export const overTime = computed(() => byDay(spent.value));
-
-/** maxSpent bounds the sessions whose cost is read for the list. */
-const maxSpent = 500;
+/** Bounds: of the sessions of a page, and of those whose cost is read. */
 const pageSize = 50;
+const maxSpent = 500;
 
 /** settles is how long after a commit its session is read again for the list, and fresh how long a list is not read again, in ms. */
 const settles = 1500;
 const fresh = 10_000;
 
-let pending: ReturnType<typeof setTimeout> | undefined;
 let readAt = 0; // when the list was read, as performance.now
+
+/** wanted are the words that a session has to contain. */
+export const wanted = signal("");
+
+/** list is what is shown of the list: next is the cursor of its next page. */
+export const list = resource(() => (begun.value ? wanted.value : null), page, true);
+export const sessions = computed(() => list.value.value?.sessions ?? []);
+
+const spent = resource(() => (list.value.value ? "all" : null), readSpent);
+const seen = signal(readSeen());
+
+/** sums are the costs by session, as far as they were read. */
+export const sums = computed(() => rollUp(spent.value.value ?? []));
+
+/** overTime is what they cost by day. */
+export const overTime = computed(() => byDay(spent.value.value ?? []));
 
 /** A Nested is a session of the list, with those that it started. */
 export interface Nested {
@@ -68,74 +72,79 @@ export function unread(s: Session): boolean {
   return s.id !== session.value && isNew(seen.value, s.id, s.seq);
 }
 
-/** read loads the first page of the list, or the one after it. */
-export async function read(next: boolean, signal?: AbortSignal): Promise<void> {
-  const after = next ? more.peek() : null;
-  const query = { limit: pageSize, ...(wanted.peek() ? { q: wanted.peek() } : {}), ...(after ? { after } : {}) };
-  loading.value = true;
+async function page(words: string, signal: AbortSignal, after?: string): Promise<{ sessions: Session[]; next: string | undefined }> {
   readAt = performance.now();
-  try {
-    const page = await sessionPage(query, signal);
-    sessions.value = next ? [...sessions.peek(), ...page.sessions] : page.sessions;
-    more.value = page.next ?? null;
-  } finally {
-    loading.value = false;
-  }
+  const { sessions, next } = await sessionPage({ limit: pageSize, ...(words ? { q: words } : {}), ...(after ? { after } : {}) }, signal);
+  return { sessions, next };
 }
 
-/** readSpent loads what the sessions cost: the server reads those that changed. */
-export async function readSpent(signal?: AbortSignal): Promise<void> {
-  const list: Spent[] = [];
-  for (let after: string | undefined; list.length < maxSpent;) {
+/** readMore adds the next page to the list. */
+export async function readMore(signal: AbortSignal): Promise<void> {
+  const before = list.value.peek();
+  if (!before?.next) return;
+  const { sessions, next } = await page(wanted.peek(), signal, before.next);
+  if (list.value.peek() === before) list.change(() => ({ sessions: [...before.sessions, ...sessions], next }));
+}
+
+/** readSpent reads what the sessions cost: the server reads those that changed. */
+async function readSpent(_: string, signal: AbortSignal): Promise<Spent[]> {
+  const all: Spent[] = [];
+  for (let after: string | undefined; all.length < maxSpent;) {
     const { data } = await api.GET("/v1/usage", { params: { query: { limit: 100, ...(after ? { after } : {}) } }, signal });
     const page = data as unknown as { sessions: Spent[]; next?: string };
-    list.push(...page.sessions);
-    spent.value = list;
+    all.push(...page.sessions);
     if (!page.next) break;
     after = page.next;
   }
+  return all;
 }
 
-/** readAgain reads what the list says of one session. */
-async function readAgain(id: string): Promise<void> {
-  const { data } = await api.GET("/v1/sessions/{id}", { params: { path: { id } } }).catch(() => ({ data: undefined }));
+function replace(id: string, by: (s: Session) => Session): void {
+  list.change((l) => ({ ...l, sessions: l.sessions.map((s) => (s.id === id ? by(s) : s)) }));
+}
+
+/** readAgain reads what the list has of the session that is open. */
+async function readAgain(s: OpenSession): Promise<void> {
+  const { data } = await api.GET("/v1/sessions/{id}", { params: { path: { id: s.id } } }).catch(() => ({ data: undefined }));
   if (!data) return;
-  sessions.value = sessions.peek().map((s) => (s.id === id ? data : s));
-  if (session.peek() === id) summary.value = data;
+  replace(s.id, () => data);
+  s.summary.value = data;
 }
 
-/** touched reads the list anew when somebody does something and it is no longer fresh, unless more than a page is shown. */
-function touched(): void {
-  if (performance.now() - readAt > fresh && sessions.peek().length <= pageSize && !loading.peek()) void read(false).catch(() => {});
-}
-
-/** start keeps the list up to date, and remembers what was shown. It is called once. */
-export function start(): void {
-  effect(() => {
-    const id = session.value;
-    const seq = head.value?.seq;
-    if (id !== null && seq !== undefined) {
-      const table = markSeen(seen.peek(), id, seq);
-      seen.value = table;
-      writeSeen(table);
-    }
+/** listed keeps the list up to date with a session that is open, and remembers what was shown of it. */
+export function listed(s: OpenSession): void {
+  let pending: ReturnType<typeof setTimeout> | undefined;
+  s.effect(() => {
+    const seq = s.head.value?.seq;
+    if (seq === undefined) return;
+    const table = markSeen(seen.peek(), s.id, seq);
+    seen.value = table;
+    writeSeen(table);
   });
-  effect(() => {
-    const c = change.value;
-    const id = session.peek();
-    if (!c || id === null) return;
-    sessions.value = sessions.peek().map((s) => (s.id === id ? { ...s, seq: c.seq, updated: c.time } : s));
+  s.effect(() => {
+    const c = s.change.value;
+    if (!c) return;
+    replace(s.id, (old) => ({ ...old, seq: c.seq, updated: c.time }));
     pending ??= setTimeout(() => {
       pending = undefined;
-      void readAgain(id);
+      void readAgain(s);
     }, settles);
     const answers = c.entries.map((e) => ({ time: e.timestamp, cost: said(e)?.cost ?? 0 })).filter((a) => a.cost > 0);
     const failed = c.entries.filter(hasFailed).length;
-    if (answers.length > 0 || failed > 0) spent.value = spend(spent.peek(), id, answers, failed);
+    if (answers.length > 0 || failed > 0) spent.change((all) => spend(all, s.id, answers, failed));
   });
+}
+
+/** touched reads the list again when somebody does something and it is no longer fresh, unless more than a page is shown. */
+function touched(): void {
+  if (performance.now() - readAt > fresh && sessions.peek().length <= pageSize && !list.busy.peek()) list.retry();
+}
+
+/** start reads the list again when the page is looked at again. It is called once. */
+export function start(): void {
   document.addEventListener("pointerdown", touched, { passive: true });
   document.addEventListener("keydown", touched, { passive: true });
   document.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "visible") void read(false).catch(() => {});
+    if (document.visibilityState === "visible") list.retry();
   });
 }

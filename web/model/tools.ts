@@ -1,6 +1,6 @@
 // What calls of tools are about. Pure.
 import type { Entry } from "../api/client.ts";
-import { digits } from "./exact.ts";
+import { digits } from "../api/exact.ts";
 
 type Json = Record<string, unknown>;
 

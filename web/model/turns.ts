@@ -1,12 +1,10 @@
 // The turns of a session that was imported: an import is a commit or a few, so its timeline is by the messages of the user.
-import { computed } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { api, type Row } from "../api/client.ts";
-import { arrived, log } from "./cursor.ts";
-import { session, view } from "./nav.ts";
-import { resource } from "./resource.ts";
-import { generation, head } from "./session.ts";
-import { line } from "./talk.ts";
 import type { Failure } from "./failures.ts";
+import { view } from "./nav.ts";
+import type { Resource } from "./resource.ts";
+import type { OpenSession } from "./session.ts";
 
 /** A Turn is a message of the user. */
 export interface Turn {
@@ -31,17 +29,6 @@ export function isImported(reasons: readonly (string | undefined)[]): boolean {
 /** mostLooked bounds the commits that are looked at: of a session with more, commits are ticks. */
 const mostLooked = 500;
 
-/** imported reports whether the session that is open was imported, and nothing else; null = it is not known yet. */
-export const imported = computed<boolean | null>(() => {
-  void arrived.value;
-  const commits = log.value;
-  const newest = head.value?.seq;
-  if (!commits || newest === undefined) return null;
-  if (newest >= mostLooked) return false;
-  const reasons = Array.from({ length: newest + 1 }, (_, seq) => commits.get(seq)?.reason);
-  return reasons.includes(undefined) ? null : isImported(reasons);
-});
-
 /** turnsOf returns the turns among rows, oldest first. Pure. */
 export function turnsOf(rows: readonly Row[]): Turn[] {
   return rows.filter((r) => r.role === "user" && !Number.isNaN(Date.parse(r.time)))
@@ -62,39 +49,59 @@ export function failedTurns(turns: readonly Turn[], failures: readonly Failure[]
   return [...new Set(failures.map((f) => turnAt(turns, f.time)))].sort((a, b) => a - b);
 }
 
-/** turns are those of the session that is open, if it was imported. */
-export const turns = resource(
-  () => (imported.value && session.value !== null ? `${session.value}\n${head.value?.seq}\n${generation.value}` : null),
-  async (key, signal): Promise<Turn[]> => {
-    const [id] = key.split("\n");
-    const rows: Row[] = [];
-    for (let from = 0; from < mostTurns; from += pageSize) {
-      const { data } = await api.GET("/v1/sessions/{id}/rows", {
-        params: { path: { id: id! }, query: { filter: "user-only", from, count: pageSize } }, signal,
-      });
-      rows.push(...data!.rows);
-      if (rows.length >= data!.total) break;
-    }
-    return turnsOf(rows);
-  }, true);
+/** Turns are those of one session, if it was imported. */
+export class Turns {
+  readonly list: Resource<Turn[]>;
+  /** scrubbed is the turn under the pointer while the timeline is dragged; null = it is not dragged. */
+  readonly scrubbed = signal<number | null>(null);
 
-/** shownTurn is the turn of the cursor; null = it is not known. At the head it is the last one of its line. */
-export const shownTurn = computed<number | null>(() => {
-  const list = turns.value.value;
-  if (!list || list.length === 0) return null;
-  const { at } = view.value;
-  const { entries } = line.value;
-  if (at === null) {
-    const last = list.findLastIndex((t) => entries.some((e) => e.id === t.entry) || (view.value.line === null && t.onPath));
-    return last < 0 ? list.length - 1 : last;
+  constructor(private readonly s: OpenSession) {
+    this.list = s.resource(() => (this.imported.value ? `${s.head.value?.seq}\n${s.generation.value}` : null),
+      (_, signal) => read(s.id, signal), true);
   }
-  const exact = list.findIndex((t) => t.entry === at);
-  if (exact >= 0) return exact;
-  const place = entries.findIndex((e) => e.id === at);
-  for (let i = place; i >= 0; i--) {
-    const turn = list.findIndex((t) => t.entry === entries[i]!.id);
-    if (turn >= 0) return turn;
+
+  /** imported reports whether the session was imported, and nothing else; null = it is not known yet. */
+  readonly imported = computed<boolean | null>(() => {
+    const { arrived, log } = this.s.cursor;
+    void arrived.value;
+    const commits = log.value;
+    const newest = this.s.head.value?.seq;
+    if (!commits || newest === undefined) return null;
+    if (newest >= mostLooked) return false;
+    const reasons = Array.from({ length: newest + 1 }, (_, seq) => commits.get(seq)?.reason);
+    return reasons.includes(undefined) ? null : isImported(reasons);
+  });
+
+  /** shown is the turn of the cursor; null = it is not known. At the head it is the last one of its line. */
+  readonly shown = computed<number | null>(() => {
+    const list = this.list.value.value;
+    if (!list || list.length === 0) return null;
+    const { at, line } = view.value;
+    const { entries } = this.s.conversation.line.value;
+    if (at === null) {
+      const last = list.findLastIndex((t) => entries.some((e) => e.id === t.entry) || (line === null && t.onPath));
+      return last < 0 ? list.length - 1 : last;
+    }
+    const exact = list.findIndex((t) => t.entry === at);
+    if (exact >= 0) return exact;
+    const place = entries.findIndex((e) => e.id === at);
+    for (let i = place; i >= 0; i--) {
+      const turn = list.findIndex((t) => t.entry === entries[i]!.id);
+      if (turn >= 0) return turn;
+    }
+    const time = entries[place]?.timestamp;
+    return time ? turnAt(list, time) : null;
+  });
+}
+
+async function read(id: string, signal: AbortSignal): Promise<Turn[]> {
+  const rows: Row[] = [];
+  for (let from = 0; from < mostTurns; from += pageSize) {
+    const { data } = await api.GET("/v1/sessions/{id}/rows", {
+      params: { path: { id }, query: { filter: "user-only", from, count: pageSize } }, signal,
+    });
+    rows.push(...data!.rows);
+    if (rows.length >= data!.total) break;
   }
-  const time = entries[place]?.timestamp;
-  return time ? turnAt(list, time) : null;
-});
+  return turnsOf(rows);
+}

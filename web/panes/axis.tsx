@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { How } from "../model/nav.ts";
 import { moved, seqAt, whole, xOf, zoom, type Span } from "../model/ticks.ts";
 import { useResized } from "../parts/resized.ts";
+import { useSessionEffect } from "../parts/use-session.ts";
 import { drawRail, type Rail } from "./rail.ts";
 
 /** A Scale is what the ticks are. Each has a number, from 0 to that of the newest one. */
@@ -19,13 +20,14 @@ export interface Scale {
   hover: (n: number) => JSX.Element;
   moveTo: (n: number, how: How) => Promise<void>;
   compare?: (a: number, b: number) => void; // a stretch that was marked
+  want?: (span: Span) => void; // reads what a span that is shown lacks
 }
 
 /** follows is how often the conversation follows a cursor that is dragged, in ms. State and timeline follow at once. */
 const follows = 200;
 
-/** Axis is the canvas with the cursor. want is called with the span that is shown. */
-export function Axis({ scale, want }: { scale: Scale; want?: (span: Span) => void }): JSX.Element {
+/** Axis is the canvas with the cursor. */
+export function Axis({ scale }: { scale: Scale }): JSX.Element {
   const zoomed = useSignal<Span | null>(null); // null = everything, also what comes
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -36,7 +38,7 @@ export function Axis({ scale, want }: { scale: Scale; want?: (span: Span) => voi
   const span = zoomed.value ?? whole(Math.max(0, newest));
   const shown = useSignal(span);
   if (shown.peek().from !== span.from || shown.peek().to !== span.to) shown.value = span;
-  useDrawing(scale, canvas, box, width, shown, marked, want);
+  useDrawing(scale, canvas, box, width, shown, marked);
   const drag = useDrag(scale, box, width, shown, hovered, marked);
   const at = scale.at.value;
   const wheel = (e: WheelEvent) => {
@@ -89,7 +91,7 @@ function key(e: KeyboardEvent, scale: Scale, at: number | null, newest: number):
 /** useDrawing draws the canvas when something of it changes, and asks for what it lacks. */
 function useDrawing(
   scale: Scale, canvas: { current: HTMLCanvasElement | null }, box: { current: HTMLElement | null }, width: Signal<number>,
-  span: Signal<Span>, marked: Signal<{ from: number; to: number } | null>, want?: (span: Span) => void,
+  span: Signal<Span>, marked: Signal<{ from: number; to: number } | null>,
 ): void {
   const tone = useSignal(0); // grows when the colours change
   useResized([box], () => (width.value = box.current!.clientWidth));
@@ -99,7 +101,7 @@ function useDrawing(
     dark.addEventListener("change", repaint);
     return () => dark.removeEventListener("change", repaint);
   }, []);
-  useSignalEffect(() => want?.(span.value));
+  useSessionEffect(() => scale.want?.(span.value));
   useSignalEffect(() => {
     void tone.value;
     const newest = scale.newest.value;

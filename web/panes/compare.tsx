@@ -1,45 +1,38 @@
 // Two points side by side: A is marked, B is the cursor.
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { api, Failure, nameOf, type Commit, type Entry, type Schemas } from "../api/client.ts";
+import { api, Failure, nameOf, type Commit, type Entry } from "../api/client.ts";
 import { commitPage } from "../api/pages.ts";
 import { commitText } from "../model/commits.ts";
 import { compare, maxEntries, pointOf, type Difference } from "../model/compare.ts";
-import { marked, shownCommit } from "../model/cursor.ts";
 import { clock, cost, count } from "../model/format.ts";
 import { editor } from "../model/lazy.ts";
 import { go, target, view } from "../model/nav.ts";
 import { sessions } from "../model/sessions.ts";
 import { pretty } from "../model/pretty.ts";
 import { verdict, type Side } from "../model/verdict.ts";
-import { itemsOf } from "../model/line.ts";
+import { itemsOf } from "../model/path.ts";
 import { ItemView } from "../parts/message.tsx";
+import { useResource } from "../parts/use-resource.ts";
+import { useSession } from "../parts/use-session.ts";
 
 /** ComparePane shows how the cursor differs from the point that is marked. */
 export function ComparePane(): JSX.Element {
-  const found = useSignal<Difference | null>(null);
-  const failed = useSignal("");
-  useSignalEffect(() => {
-    const { session, compare: a } = view.value;
-    const b = target.value;
-    found.value = null;
-    failed.value = "";
-    if (a === null || session === null) return;
-    const abort = new AbortController();
-    compare(pointOf(session, a), { session, target: b }, abort.signal).then((d) => (found.value = d)).catch((err: unknown) => {
-      if (abort.signal.aborted) return;
+  const { id } = useSession();
+  const { compare: a } = view.value;
+  const b = target.value;
+  const { value, error } = useResource(a && `${a} ${b}`, (_, signal) => (
+    compare(pointOf(id, a!), { session: id, target: b }, signal).catch((err: unknown) => {
       const missing = err instanceof Failure && ["not-found", "no-entry", "deleted"].includes(err.problem.code ?? "");
-      failed.value = missing ? `There is no ${a} to compare with.` : err instanceof Error ? err.message : String(err);
-    });
-    return () => abort.abort();
-  });
-  const d = found.value;
+      throw missing ? new Error(`There is no ${a} to compare with.`) : err;
+    })));
+  const d = value.value;
   return (
     <section class="compare" aria-label="Compare">
       <Choose />
-      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
-      {view.value.compare !== null && !d && !failed.value && <p class="quiet">Comparing…</p>}
+      {error.value && <p role="alert" class="failed">{error.value}</p>}
+      {a !== null && !d && !error.value && <p class="quiet">Comparing…</p>}
       {d && <Result d={d} />}
     </section>
   );
@@ -51,39 +44,23 @@ function textOf(c: Commit): string {
 
 /** Choose names A, and offers what it can be. */
 function Choose(): JSX.Element {
-  const branches = useSignal<Schemas["Branch"][]>([]);
-  const snapshots = useSignal<Schemas["Snapshot"][]>([]);
-  const id = view.value.session!;
-  useEffect(() => {
-    const abort = new AbortController();
-    const params = { path: { id } };
-    void Promise.all([
-      api.GET("/v1/sessions/{id}/branches", { params, signal: abort.signal }),
-      api.GET("/v1/sessions/{id}/snapshots", { params, signal: abort.signal }),
-    ]).then(([b, s]) => {
-      branches.value = b.data!.branches;
-      snapshots.value = s.data!.snapshots.slice(0, 50);
-    }).catch(() => {});
-    return () => abort.abort();
-  }, [id]);
+  const { id, cursor } = useSession();
+  const snapshots = cursor.snapshots.value.toReversed().slice(0, 50);
+  const branches = useResource("branches", async (_, signal) => {
+    const { data } = await api.GET("/v1/sessions/{id}/branches", { params: { path: { id } }, signal });
+    return data!.branches;
+  }).value.value ?? [];
   const a = view.value.compare;
-  const c = shownCommit.value;
-  const named = useSignal<{ of: string; text: string } | null>(null); // what a point that is no branch and no snapshot is
-  useEffect(() => {
-    if (a === null || a.includes("/")) return;
-    const abort = new AbortController();
-    commitPage(id, { at: a, limit: 1 }, abort.signal).then(({ commits: [one] }) => {
-      if (one) named.value = { of: a, text: textOf(one) };
-    }).catch(() => {});
-    return () => abort.abort();
-  }, [a]);
+  const c = cursor.commit.value;
+  // What a point is that is no branch and no snapshot.
+  const named = useResource(a?.includes("/") ? null : a, async (at, signal) => (await commitPage(id, { at, limit: 1 }, signal)).commits[0]).value.value;
   const known = new Set<string>();
   const option = (value: string, label: string) => (known.add(value), <option key={value} value={value}>{label}</option>);
   const groups = (
     <>
-      <optgroup label="Branches">{branches.value.filter((b) => b.head).map((b) => option("entry:" + b.head, b.name))}</optgroup>
+      <optgroup label="Branches">{branches.filter((b) => b.head).map((b) => option("entry:" + b.head, b.name))}</optgroup>
       <optgroup label="Snapshots">
-        {snapshots.value.map((s) => option("snap:" + s.id, `${s.tag || "snapshot"} · seq ${s.seq}`))}
+        {snapshots.map((s) => option("snap:" + s.id, `${s.tag || "snapshot"} · seq ${s.seq}`))}
       </optgroup>
       <optgroup label="Sessions">
         {sessions.value.filter((s) => s.id !== id).slice(0, 50).map((s) => (
@@ -96,9 +73,9 @@ function Choose(): JSX.Element {
       <label>A <select value={a ?? ""} onChange={(e) => go({ compare: e.currentTarget.value || null })}>
         <option value="">choose a point</option>
         {groups}
-        {a !== null && !known.has(a) && <option value={a} title={a}>{named.value?.of === a ? named.value.text : a}</option>}
+        {a !== null && !known.has(a) && <option value={a} title={a}>{named ? textOf(named) : a}</option>}
       </select></label>
-      <button onClick={() => go({ compare: marked() })}>Mark the cursor as A</button>
+      <button onClick={() => go({ compare: cursor.marked() })}>Mark the cursor as A</button>
       <p title={target.value}>B is the cursor{c && ": " + textOf(c)}</p>
     </div>
   );

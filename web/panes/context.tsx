@@ -1,26 +1,25 @@
 // What the model saw at the cursor: its messages in order, compaction applied, with what is odd about them.
-import { computed, useComputed, useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { useComputed, useSignal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { api, Failure, textOf, type Entry } from "../api/client.ts";
-import { scrubbed, settled } from "../model/cursor.ts";
-import { exact } from "../model/exact.ts";
+import { api, textOf, type Entry } from "../api/client.ts";
+import { exact } from "../api/exact.ts";
 import { bytes, count } from "../model/format.ts";
-import { itemsOf } from "../model/line.ts";
+import { itemsOf } from "../model/path.ts";
 import { go, view } from "../model/nav.ts";
 import { Newest } from "../model/newest.ts";
 import { pretty } from "../model/pretty.ts";
-import { lineOf, sawOf, sharesOf, tokensOf, type Saw, type Share } from "../model/saw.ts";
-import { head } from "../model/session.ts";
+import { lineOf, sawOf, sharesOf, tokensOf, type Saw, type Share } from "../model/model-context.ts";
+import type { OpenSession } from "../model/session.ts";
+import { messageOf } from "../model/resource.ts";
 import { forms, type Form } from "../model/url.ts";
 import { Body } from "../parts/message.tsx";
+import { useSession, useSessionEffect } from "../parts/use-session.ts";
 
 const names: Record<Form, string> = {
   "": "As stored", anthropic: "Anthropic request", "openai-chat": "OpenAI chat request",
   "openai-responses": "OpenAI responses request", gemini: "Gemini request",
 };
-
-const form = computed(() => view.value.form);
 
 /** Bounds: of a context, in characters; of messages on a page; of those that are open; of one as text, in characters. */
 const maxContext = 32 << 20;
@@ -47,12 +46,12 @@ interface Read extends Place {
 export function ContextPane(): JSX.Element {
   const read = useSignal<Read | null>(null);
   const failed = useSignal("");
-  useContextAt(view.value.session!, read, failed);
+  useContextAt(useSession(), read, failed);
   const r = read.value;
   return (
     <section class="saw" aria-label="What the model saw">
       <header>
-        <label>Form <select value={form.value} onChange={(e) => go({ form: e.currentTarget.value as Form })}>
+        <label>Form <select value={view.value.form} onChange={(e) => go({ form: e.currentTarget.value as Form })}>
           {forms.map((f) => <option key={f} value={f}>{names[f]}</option>)}
         </select></label>
       </header>
@@ -66,7 +65,10 @@ export function ContextPane(): JSX.Element {
 }
 
 /** useContextAt reads the context at the cursor: the newest place that it rests at, or passes while it is dragged. */
-function useContextAt(id: string, read: Signal<Read | null>, failed: Signal<string>): void {
+function useContextAt(s: OpenSession, read: Signal<Read | null>, failed: Signal<string>): void {
+  const { id } = s;
+  const { scrubbed, settled } = s.cursor;
+  const form = useComputed(() => view.value.form);
   const place = useComputed(() => {
     const { seq, at, line } = view.value;
     const entry = at ?? line;
@@ -74,7 +76,7 @@ function useContextAt(id: string, read: Signal<Read | null>, failed: Signal<stri
     if (seq === null && entry !== null) return "entry:" + entry; // within a turn a message has a context of its own
     return settled.value === null ? null : "seq:" + settled.value;
   });
-  useSignalEffect(() => {
+  useSessionEffect(() => {
     const base = `/v1/sessions/${encodeURIComponent(id)}/context`;
     const reader = new Newest(async (p: Place, abort) => {
       const query = new URLSearchParams({ at: p.target, ...(p.form ? { provider: p.form } : {}) });
@@ -83,10 +85,10 @@ function useContextAt(id: string, read: Signal<Read | null>, failed: Signal<stri
     }, (p, saw) => {
       failed.value = "";
       read.value = { ...p, saw, path: null };
-      void measure(id, p.target).then((path) => {
+      void measure(s, p.target).then((path) => {
         if (read.peek()?.target === p.target) read.value = { ...read.peek()!, path };
       }).catch(() => {});
-    }, (_, err) => (failed.value = err instanceof Failure ? err.message : String(err)), patience);
+    }, (_, err) => (failed.value = messageOf(err)), patience);
     const end = place.subscribe((target) => target !== null && reader.ask({ target, form: form.peek() }));
     const endForm = form.subscribe((f) => place.peek() !== null && reader.ask({ target: place.peek()!, form: f }));
     return () => {
@@ -98,8 +100,8 @@ function useContextAt(id: string, read: Signal<Read | null>, failed: Signal<stri
 }
 
 /** measure returns the number of entries on the path to a target. While the cursor is dragged it is not asked for. */
-async function measure(id: string, target: string): Promise<number | null> {
-  if (scrubbed.peek() !== null || head.peek() === null) return null;
+async function measure({ id, cursor, head }: OpenSession, target: string): Promise<number | null> {
+  if (cursor.scrubbed.peek() !== null || head.peek() === null) return null;
   const { data } = await api.GET("/v1/sessions/{id}/diff", {
     params: { path: { id }, query: { a: "seq:0", b: target, limit: 1 } },
   });

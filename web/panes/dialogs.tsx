@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useActions } from "../model/actions.ts";
 import { dialog, openExport, openHelp, openPalette } from "../model/dialogs.ts";
-import { later } from "../parts/later.tsx";
+import { later } from "./on-demand.tsx";
 
 const shows = {
   palette: later("Palette", "section", "hidden-text"), help: later("Help", "section", "hidden-text"),

@@ -3,9 +3,9 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { call } from "../api/client.ts";
 import { closeDialog } from "../model/dialogs.ts";
-import { session, view } from "../model/nav.ts";
-import { head } from "../model/session.ts";
+import { view } from "../model/nav.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { useSession } from "../parts/use-session.ts";
 
 interface Format {
   format: string;
@@ -27,10 +27,10 @@ const formats: Format[] = [
 
 /** Export shows the dialog. */
 export function Export(): JSX.Element {
+  const { id, head } = useSession();
   const failed = useSignal("");
   const busy = useSignal("");
   const save = async (f: Format) => {
-    const id = session.peek()!;
     busy.value = f.format;
     failed.value = "";
     try {
@@ -38,14 +38,14 @@ export function Export(): JSX.Element {
       const at = f.line && line !== null ? "&line=" + encodeURIComponent(line) : "";
       const answer = await call(`/v1/sessions/${encodeURIComponent(id)}/export?format=${f.format}${at}`);
       download(await answer.blob(), `${id}-${f.line ? "line" : f.format === "html" ? "tree" : f.format}.${f.file}`);
-      closeDialog();
+      closeDialog("export");
     } catch (err) {
       failed.value = err instanceof Error ? err.message : String(err);
     }
     busy.value = "";
   };
   return (
-    <Dialog title="Export" onClose={closeDialog}>
+    <Dialog title="Export" onClose={() => closeDialog("export")}>
       <p>An export contains what the session contains, also secrets that its messages or tool results show. Read it before you
         share it.</p>
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}

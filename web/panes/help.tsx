@@ -16,7 +16,7 @@ const words: [string, string][] = [
 export function Help(): JSX.Element {
   const groups = [...new Set(keys.map((k) => k.group))];
   return (
-    <Dialog title="Keyboard and words" class="help" onClose={closeDialog}>
+    <Dialog title="Keyboard and words" class="help" onClose={() => closeDialog("help")}>
       <div class="help-keys">
         {groups.map((g) => (
           <div key={g}>

@@ -1,8 +1,8 @@
 // What is shown when no session is chosen.
 import type { JSX } from "preact";
-import { base, open, session } from "../model/nav.ts";
-import { loading, sessions, wanted } from "../model/sessions.ts";
-import { later } from "../parts/later.tsx";
+import { list, sessions, wanted } from "../model/sessions.ts";
+import { SessionLink } from "../parts/link.tsx";
+import { later } from "./on-demand.tsx";
 
 const OverTime = later("OverTime");
 
@@ -12,7 +12,7 @@ export function Home(): JSX.Element {
     <main class="home-page">
       <h1>Sessions of agents</h1>
       <p>coppice keeps the conversations of AI agents: every branch, and the agent's exact state at every commit.{" "}
-        {sessions.value.length > 0 || loading.value || wanted.value !== "" ?
+        {sessions.value.length > 0 || list.busy.value || wanted.value !== "" ?
           <>Choose a session to see its tree, its state, and what the model saw.</> :
           <>This store is empty. <code>coppice import</code> brings in the sessions of Claude Code, Codex and pi that are on this
             machine.</>}{" "}
@@ -23,15 +23,12 @@ export function Home(): JSX.Element {
 }
 
 /** Missing says that there is no session of the URL's id. */
-export function Missing(): JSX.Element {
+export function Missing({ id }: { id: string }): JSX.Element {
   return (
     <main class="home-page">
       <h1>No such session</h1>
-      <p role="alert">This server has no session with the id <code>{session.value}</code>. It may have been deleted, or be in another
-        store. <a href={base + "/"} onClick={(e) => {
-          e.preventDefault();
-          open(null);
-        }}>All sessions</a></p>
+      <p role="alert">This server has no session with the id <code>{id}</code>. It may have been deleted, or be in another
+        store. <SessionLink to={null}>All sessions</SessionLink></p>
     </main>
   );
 }

@@ -1,22 +1,22 @@
 // The tree of the session as rows, in the order of `coppice tree`, with a minimap of all entries. Only the rows on
 // screen are in the page.
-import { computed, signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { useSignal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
-import { mapped } from "../model/begun.ts";
 import { through } from "../model/find.ts";
 import { bytes, clock, grouped } from "../model/format.ts";
-import { go, href, session, view, type How } from "../model/nav.ts";
+import { go, href, view, type How } from "../model/nav.ts";
+import { messageOf, type Resource } from "../model/resource.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
-import { alive } from "../model/resource.ts";
-import { change, generation, head } from "../model/session.ts";
-import { line } from "../model/talk.ts";
+import type { OpenSession } from "../model/session.ts";
 import { filters, zooms, type Filter, type View } from "../model/url.ts";
 import { Hits } from "../parts/hits.tsx";
 import { ForkIcon } from "../parts/icon.tsx";
+import { plain } from "../parts/link.tsx";
 import { useResized } from "../parts/resized.ts";
 import { say } from "../parts/toast.tsx";
+import { useSession, useSessionEffect } from "../parts/use-session.ts";
 import { Minimap, type Bucket } from "./minimap.tsx";
 
 /** heights are those of the rows, in px, by what they show. */
@@ -50,10 +50,15 @@ function load(id: string, filter: Filter): (ask: Ask, signal: AbortSignal) => Pr
       });
       return data as Stretch<Row>;
     } catch (err) {
-      if (err instanceof Failure && err.problem.code === "gone") throw new Gone();
+      if (isGone(err)) throw new Gone();
       throw err;
     }
   };
+}
+
+/** isGone reports whether the server no longer has a view. */
+function isGone(err: unknown): boolean {
+  return err instanceof Gone || (err instanceof Failure && err.problem.code === "gone");
 }
 
 async function buckets(id: string, viewName: string, mark: string, signal: AbortSignal): Promise<Bucket[]> {
@@ -74,19 +79,23 @@ async function hit(id: string, rows: Rows<Row>, words: string, near: number, ste
 
 /** MapPane shows the tree of the session. */
 export function MapPane(): JSX.Element {
-  const drawn = useSignal<Drawn | null>(null);
-  const failed = useSignal("");
+  const s = useSession();
   const first = useSignal(0);
   const shown = useSignal(20);
   const box = useRef<HTMLDivElement>(null);
-  const place = usePlace(box, drawn, first, shown);
-  useDrawn(drawn, failed, place);
-  useSignalEffect(() => {
-    void alive.value;
-    if (failed.peek() !== "") again.value = again.peek() + 1;
-  });
+  const drawn: Resource<Drawn> = useMemo(() => s.resource(
+    () => (s.head.value ? `${s.generation.value} ${s.change.value?.seq} ${view.value.filter} ${view.value.search}` : null),
+    async (_, signal) => {
+      await null; // drawn and place are there
+      return draw(s, drawn, place, signal).catch((err: unknown) => {
+        if (isGone(err)) return draw(s, drawn, place, signal); // commits came in between
+        throw err;
+      });
+    }, true), []);
+  useEffect(() => drawn.end, []);
+  const place = usePlace(s, box, drawn, first, shown);
 
-  const d = drawn.value;
+  const d = drawn.value.value;
   const total = d?.rows.total ?? 0;
   const height = heights[view.value.rows];
   const cursor = view.value.at ?? view.value.line;
@@ -97,13 +106,13 @@ export function MapPane(): JSX.Element {
     const el = box.current;
     if (!el) return; // an event of what was scrolled before the pane was left
     first.value = firstRow(el.scrollTop, el.clientHeight, total, height);
-    want(drawn, Math.max(0, Math.floor(first.value) - beyond), Math.ceil(shown.value) + 2 * beyond);
+    want(s, drawn, Math.max(0, Math.floor(first.value) - beyond), Math.ceil(shown.value) + 2 * beyond);
   };
   useLayoutEffect(() => { // before the next frame, in which the place is sought
     shown.value = (box.current?.clientHeight ?? 0) / height;
     onScroll();
   }, [height, total]);
-  useCursor(drawn, (row) => {
+  useCursor(drawn.value, (row) => {
     place.show(row);
     near.value = view.peek().at === null ? null : { of: view.peek().at!, row };
   });
@@ -113,16 +122,16 @@ export function MapPane(): JSX.Element {
   }, [d?.rows, cursor, own]);
   const toHit = (words: string, step: 1 | -1) => {
     const near = at >= 0 ? at : Math.max(0, Math.floor(first.peek()) - step);
-    if (d && words) void hit(session.peek()!, d.rows, words, near, step).then((row) => (row ? showRow(row, "step") : say("No entry has these words.")))
-      .catch((err: unknown) => (failed.value = err instanceof Failure ? err.message : String(err)));
+    if (d && words) void hit(s.id, d.rows, words, near, step).then((row) => (row ? showRow(s, row, "step") : say("No entry has these words.")))
+      .catch((err: unknown) => say(messageOf(err)));
   };
   return (
     <section class="map" aria-label="Map">
       <Controls d={d} onZoom={place.zoomTo} onHit={toHit} />
-      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      {drawn.error.value && <p role="alert" class="failed">{drawn.error.value}</p>}
       <div class="map-body">
         <div class="map-rows" ref={box} onScroll={onScroll} tabIndex={0} role="tree" aria-label="Entries"
-          onKeyDown={(e) => move(e, d, at, place.centre)}>
+          onKeyDown={(e) => move(s, e, d, at, place.centre)}>
           <div class="map-sizer" style={{ height: heightOf(total, height) + "px" }}>
             {d && <Window d={d} first={first.value} shown={shown.value} height={height} at={at}
               top={box.current?.scrollTop ?? 0} />}
@@ -135,54 +144,37 @@ export function MapPane(): JSX.Element {
   );
 }
 
-// What a drawing of the tree depends on, so that the cursor of the view does not draw it anew.
-const filter = computed(() => view.value.filter);
-const search = computed(() => view.value.search);
-const known = computed(() => head.value !== null); // where the map begins, unless the view says where
-
-const again = signal(0); // grows when what could not be read is read again
-
-/** useDrawn draws the tree when the session, the filter or the head changes, and keeps the place. */
-function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, place: Place): void {
-  useSignalEffect(() => {
-    void generation.value;
-    void change.value;
-    void again.value;
-    const id = session.value;
-    const words = search.value;
-    const filtered = filter.value;
-    const read = id === null || !known.value ? null : load(id, filtered);
-    if (read === null) return;
-    const abort = new AbortController();
-    void (async () => {
-      const rows = new Rows<Row>(read, abort.signal);
-      const before = drawn.peek();
-      const to = before ? place.wish(before, filtered) : view.peek().at ?? view.peek().line ?? head.peek()?.entry ?? null;
-      const at = await rows.start(to).catch((err: unknown) => {
-        if (to === null || !(err instanceof Failure) || err.problem.code !== "no-entry") throw err;
-        return rows.start(null);
-      });
-      const list = await buckets(id!, rows.view, words, abort.signal);
-      drawn.value = { rows, buckets: list, filter: filtered, head: head.peek()?.entry ?? null, turn: 0 };
-      failed.value = "";
-      // the sizer has its height after the next frame
-      if (!before || before.filter !== filtered) requestAnimationFrame(() => place.centre(at ?? rows.total, to));
-      else if (at !== null) requestAnimationFrame(() => place.show(at));
+/** draw reads the tree, keeps the place of the drawing before, and brings it in sight when the sizer has its height. */
+async function draw(s: OpenSession, drawn: Resource<Drawn>, place: Place, signal: AbortSignal): Promise<Drawn> {
+  const { filter, search } = view.peek();
+  try {
+    const rows = new Rows<Row>(load(s.id, filter), signal);
+    const before = drawn.value.peek();
+    const to = before ? place.wish(before, filter) : view.peek().at ?? view.peek().line ?? s.head.peek()?.entry ?? null;
+    const at = await rows.start(to).catch((err: unknown) => {
+      if (to === null || !(err instanceof Failure) || err.problem.code !== "no-entry") throw err;
+      return rows.start(null);
+    });
+    const list = await buckets(s.id, rows.view, search, signal);
+    requestAnimationFrame(() => {
+      if (signal.aborted) return;
+      if (!before || before.filter !== filter) place.centre(at ?? rows.total, to);
+      else if (at !== null) place.show(at);
       else place.stay();
-    })().catch((err: unknown) => {
-      if (!abort.signal.aborted) failed.value = String(err instanceof Failure ? err.message : err);
-    }).finally(() => (mapped.value = true));
-    return () => abort.abort();
-  });
+    });
+    return { rows, buckets: list, filter, head: s.head.peek()?.entry ?? null, turn: 0 };
+  } finally {
+    s.mapped.value = true;
+  }
 }
 
 /**
  * useCursor calls f with the row of the cursor when the cursor moved, also if the row has to be loaded for that, or the cursor
  * moved before there were rows.
  */
-function useCursor(drawn: Signal<Drawn | null>, f: (row: number) => void): void {
+function useCursor(drawn: ReadonlySignal<Drawn | null>, f: (row: number) => void): void {
   const before = useRef(view.peek().at);
-  useSignalEffect(() => {
+  useSessionEffect(() => {
     const { at } = view.value;
     const rows = drawn.value?.rows;
     if (at === before.current || !rows) return;
@@ -202,13 +194,13 @@ function useCursor(drawn: Signal<Drawn | null>, f: (row: number) => void): void 
 }
 
 /** want loads rows that are not there, and draws the tree anew when the server has forgotten it. */
-function want(drawn: Signal<Drawn | null>, from: number, count: number): void {
-  const d = drawn.peek();
+function want(s: OpenSession, drawn: Resource<Drawn>, from: number, count: number): void {
+  const d = drawn.value.peek();
   if (!d) return;
   void d.rows.ensure(from, count).then((loaded) => {
-    if (loaded && drawn.peek()?.rows === d.rows) drawn.value = { ...d, turn: d.turn + 1 };
+    if (loaded) drawn.change((now) => (now.rows === d.rows ? { ...now, turn: now.turn + 1 } : now));
   }).catch((err: unknown) => {
-    if (err instanceof Gone) generation.value++;
+    if (err instanceof Gone) s.generation.value++;
   });
 }
 
@@ -223,7 +215,7 @@ interface Place {
 
 /** usePlace scrolls the rows. While another pane fills the screen nothing can be scrolled: the wish waits. */
 function usePlace(
-  box: { current: HTMLElement | null }, drawn: Signal<Drawn | null>, first: Signal<number>, shown: Signal<number>,
+  s: OpenSession, box: { current: HTMLElement | null }, drawn: Resource<Drawn>, first: Signal<number>, shown: Signal<number>,
 ): Place {
   const waiting = useRef<number | null>(null);
   const pinned = useRef<{ id: string; first: number } | null>(null); // the entry that another filter was drawn around
@@ -236,7 +228,7 @@ function usePlace(
   };
   const scroll = (top: number) => {
     const el = box.current;
-    const d = drawn.peek();
+    const d = drawn.value.peek();
     if (!el || !d) return;
     el.scrollTop = offsetOf(Math.max(0, top), el.clientHeight, d.rows.total, rowHeight());
     el.dispatchEvent(new Event("scroll"));
@@ -263,13 +255,13 @@ function usePlace(
     },
     stay: () => box.current?.dispatchEvent(new Event("scroll")),
     zoomTo(rows) {
-      const row = drawn.peek() && pivot(drawn.peek()!);
+      const row = drawn.value.peek() && pivot(drawn.value.peek()!);
       go({ rows }, "replace");
       if (row !== null) requestAnimationFrame(() => centre(row)); // the sizer has its height then
     },
     wish(before, filtered) {
       const follows = view.peek().at === null && view.peek().line === null && within(rowOf(before, before.head));
-      if (follows) return head.peek()?.entry ?? null;
+      if (follows) return s.head.peek()?.entry ?? null;
       if (before.filter === filtered) return null;
       const pin = pinned.current && Math.abs(pinned.current.first - first.peek()) < 1 ? pinned.current.id : null; // nobody scrolled
       return pin ?? before.rows.at(pivot(before))?.id ?? null;
@@ -354,17 +346,14 @@ interface RowProps {
 }
 
 function RowView({ row, position, total, y, height, at }: RowProps): JSX.Element {
+  const s = useSession();
   const level = zooms.indexOf(view.value.rows);
   const name = [row.onPath && "on-path", at && "at", row.role && "role-" + row.role, row.failed && "failed"].filter(Boolean).join(" ");
   return (
     <a class={"row " + name} href={href({ at: row.id, seq: null })} role="treeitem" tabIndex={-1} aria-level={row.indent + 1}
       aria-posinset={position + 1} aria-setsize={total} aria-selected={at} data-id={row.id}
       style={{ top: y + "px", height: height + "px", paddingLeft: 6 + Math.min(row.indent, 12) * 12 + "px" }}
-      onClick={(e) => {
-        if (e.metaKey || e.ctrlKey || e.shiftKey) return;
-        e.preventDefault();
-        showRow(row);
-      }}>
+      onClick={plain(() => showRow(s, row))}>
       <span class="dot" aria-hidden="true">{row.children > 1 && <ForkIcon />}</span>
       {row.failed && <span class="hidden-text">failed</span>}
       {level > 0 && (
@@ -384,19 +373,19 @@ function RowView({ row, position, total, y, height, at }: RowProps): JSX.Element
 }
 
 /** showRow moves the cursor to a row: on the line that is shown if the row is known to be on it, else on the newest one. */
-function showRow(row: Row, how: How = "push"): void {
-  const here = view.peek().line === null ? row.onPath : line.peek().entries.some((e) => e.id === row.id);
+function showRow(s: OpenSession, row: Row, how: How = "push"): void {
+  const here = view.peek().line === null ? row.onPath : s.conversation.line.peek().entries.some((e) => e.id === row.id);
   if (here) go({ at: row.id, seq: null }, how);
-  else void through(session.peek()!, row.id, how);
+  else void through(s.id, row.id, how, s.head.peek()?.entry);
 }
 
 /** move moves the cursor among the rows by the arrow keys. */
-function move(e: KeyboardEvent, d: Drawn | null, at: number, seek: (row: number) => void): void {
+function move(s: OpenSession, e: KeyboardEvent, d: Drawn | null, at: number, seek: (row: number) => void): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
   if (!d || step === undefined) return;
   e.preventDefault();
   const row = d.rows.at(at + step);
   if (!row) return;
-  showRow(row, "step");
+  showRow(s, row, "step");
   seek(at + step);
 }

@@ -38,9 +38,10 @@ export function Minimap(p: MinimapProps): JSX.Element {
     const box = canvas.current!.getBoundingClientRect();
     p.onSeek(((e.clientY - box.top) / box.height) * p.total);
   };
+  const last = useRef(p); // what a change of size draws again
+  last.current = p;
   useEffect(() => draw(canvas.current!, p));
-  useResized([canvas], () => draw(canvas.current!, last));
-  last = p;
+  useResized([canvas], () => draw(canvas.current!, last.current));
   return (
     <canvas ref={canvas} class="minimap" role="slider" tabIndex={0} aria-label="Position in the tree"
       aria-orientation="vertical" aria-valuemin={0} aria-valuemax={p.total} aria-valuenow={Math.round(p.first)}
@@ -60,8 +61,6 @@ export function Minimap(p: MinimapProps): JSX.Element {
       }} />
   );
 }
-
-let last: MinimapProps; // what a change of size draws again
 
 function draw(c: HTMLCanvasElement, p: MinimapProps): void {
   const scale = devicePixelRatio || 1;

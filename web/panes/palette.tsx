@@ -28,7 +28,7 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
 export function Palette(): JSX.Element {
   const text = useSignal("");
   const at = useSignal(0);
-  const found = useResource(() => text.value.trim(), async (wanted, signal) => {
+  const found = useResource(text.value.trim(), async (wanted, signal) => {
     if (wanted) await wait(pause, signal);
     return find(wanted, signal);
   });
@@ -43,11 +43,11 @@ export function Palette(): JSX.Element {
     ? `Searching: ${Math.floor(results.indexing * 100)} % is indexed so far.` : list.length === 0 ? "Nothing has these words." : "";
   const choose = (f: Found | undefined) => {
     if (!f) return;
-    closeDialog();
+    closeDialog("palette");
     queueMicrotask(f.go); // after the focus is back on the page
   };
   return (
-    <Dialog title="Search everything" class="palette" onClose={closeDialog}>
+    <Dialog title="Search everything" class="palette" onClose={() => closeDialog("palette")}>
       <input type="text" autoFocus placeholder="Sessions, prompts, messages, commands" aria-label="Search everything"
         role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant={list.length ? "found-" + at.value : undefined}
         value={text.value} onInput={(e) => {

@@ -1,53 +1,21 @@
 // The list of sessions, newest activity first, each with the agents that it started.
-import { effect, signal, useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { nameOf, type Session } from "../api/client.ts";
 import { ago, cost, grouped } from "../model/format.ts";
-import { base, open, session, view } from "../model/nav.ts";
-import { alive } from "../model/resource.ts";
-import { loading, more, nest, read, readSpent, sessions, sums, unread, wanted, type Nested } from "../model/sessions.ts";
+import { session, view } from "../model/nav.ts";
+import { list, nest, readMore, sessions, sums, unread, wanted, type Nested } from "../model/sessions.ts";
+import { SessionLink } from "../parts/link.tsx";
+import { useResource } from "../parts/use-resource.ts";
 
 const minute = signal(0); // grows with each, for what says how long ago something was
 
-/** retries is how long after a failed read the list is read again, in ms. */
-const retries = 4_000;
-
 /** Sessions shows the list. */
 export function Sessions(): JSX.Element {
-  const failed = useSignal("");
-  const again = useSignal(0);
-  useEffect(() => {
-    let abort = new AbortController();
-    let first = true;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = effect(() => {
-      void wanted.value;
-      void again.value;
-      abort.abort();
-      clearTimeout(timer);
-      const mine = (abort = new AbortController());
-      void read(false, mine.signal).then(() => {
-        failed.value = "";
-        if (first) void readSpent(mine.signal).catch(() => {}); // the list is there without the costs
-        first = false;
-      }).catch((err: unknown) => {
-        if (mine.signal.aborted) return;
-        failed.value = err instanceof Error ? err.message : String(err);
-        timer = setTimeout(() => again.value++, retries);
-      });
-    });
-    const stopRetry = effect(() => {
-      void alive.value;
-      if (failed.peek() !== "") again.value = again.peek() + 1;
-    });
-    return () => {
-      stop();
-      stopRetry();
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, []);
+  const { error, busy } = list;
+  const [pages, setPages] = useState(0);
+  const more = useResource(pages || null, (_, signal) => readMore(signal));
   useEffect(() => {
     const timer = setInterval(() => minute.value++, 60_000);
     return () => clearInterval(timer);
@@ -56,11 +24,11 @@ export function Sessions(): JSX.Element {
     <nav class="sessions" aria-label="Sessions">
       <input type="search" class="sessions-search" placeholder="Find a session" aria-label="Find a session"
         value={wanted.value} onInput={(e) => (wanted.value = e.currentTarget.value)} autoFocus={session.value === null} />
-      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      {(error.value || more.error.value) && <p role="alert" class="failed">{error.value || more.error.value}</p>}
       <ul>{nest(sessions.value).map((n) => <Item key={n.session.id} n={n} depth={0} />)}</ul>
-      {sessions.value.length === 0 && !loading.value && !failed.value && <p class="quiet">{wanted.value
+      {sessions.value.length === 0 && !busy.value && !error.value && <p class="quiet">{wanted.value
         ? "No session contains these words." : "No sessions yet. Commit one over HTTP, or import a file: coppice import FILE."}</p>}
-      {more.value && <button class="more" onClick={() => void read(true)}>More</button>}
+      {list.value.value?.next && <button class="more" disabled={more.busy.value} onClick={() => setPages(pages + 1)}>More</button>}
     </nav>
   );
 }
@@ -104,12 +72,7 @@ function Link({ s, current }: { s: Session; current: boolean }): JSX.Element {
   const agents = sum && sum.agents > 0 && sum.all > sum.own ? ` (${cost(sum.all)} with agents)` : "";
   const name = nameOf(s);
   return (
-    <a href={base + "/s/" + encodeURIComponent(s.id)} aria-current={current ? "page" : undefined} title={s.cwd || undefined}
-      onClick={(e) => {
-        if (e.metaKey || e.ctrlKey || e.shiftKey) return;
-        e.preventDefault();
-        open(s.id);
-      }}>
+    <SessionLink to={s.id} current={current} title={s.cwd || undefined}>
       <strong>{unread(s) && <span class="unread" role="img" aria-label="new since you looked">●</span>}{name}</strong>
       <span class="line">{name === s.preview ? s.cause : s.preview || s.cause}</span>
       <span class="facts">
@@ -119,6 +82,6 @@ function Link({ s, current }: { s: Session; current: boolean }): JSX.Element {
         {sum && sum.own > 0 && <span>{cost(sum.own)}{agents}</span>}
         {s.relation && <span>{s.relation}</span>}
       </span>
-    </a>
+    </SessionLink>
   );
 }

@@ -1,10 +1,12 @@
 // The column beside the conversation: one of its panes at a time, by tabs.
 import type { JSX } from "preact";
 import { useActions } from "../model/actions.ts";
-import { marked } from "../model/cursor.ts";
 import { go, href, view } from "../model/nav.ts";
+import type { OpenSession } from "../model/session.ts";
 import type { Pane } from "../model/url.ts";
-import { later } from "../parts/later.tsx";
+import { useSession } from "../parts/use-session.ts";
+import { later } from "./on-demand.tsx";
+import { plain } from "../parts/link.tsx";
 import { say } from "../parts/toast.tsx";
 
 const tabs: { pane: Pane; label: string; show: (props: object) => JSX.Element }[] = [
@@ -16,12 +18,12 @@ const tabs: { pane: Pane; label: string; show: (props: object) => JSX.Element }[
 ];
 
 /** compare marks the cursor, or compares it with what is marked. */
-function compare(): void {
+function compare(s: OpenSession): void {
   if (view.peek().compare !== null) {
     go({ pane: "compare" });
     return;
   }
-  go({ compare: marked() });
+  go({ compare: s.cursor.marked() });
   say("This point is marked. Go to another one and press c to compare them.");
 }
 
@@ -37,10 +39,11 @@ function out(): void {
 
 /** Side shows the pane that the view names. A pane that is not shown costs nothing. */
 export function Side(): JSX.Element | null {
+  const s = useSession();
   const show = (pane: Pane) => () => go({ pane: view.peek().pane === pane ? "none" : pane });
   useActions({
     "pane-map": show("map"), "pane-state": show("state"), "pane-context": show("context"), "pane-usage": show("usage"),
-    compare, out, find: () => {
+    compare: () => compare(s), out, find: () => {
       go({ pane: "map" }, "replace");
       requestAnimationFrame(() => document.querySelector<HTMLInputElement>(".map-search")?.focus()); // it is drawn by then
     },
@@ -51,13 +54,10 @@ export function Side(): JSX.Element | null {
       <nav class="tabs" aria-label="Panes">
         {tabs.map((t) => (
           <a key={t.pane} href={href({ pane: t.pane })} aria-current={t === tab ? "true" : undefined}
-            onClick={(e) => {
-              e.preventDefault();
-              go({ pane: t.pane });
-            }}>{t.label}</a>
+            onClick={plain(() => go({ pane: t.pane }))}>{t.label}</a>
         ))}
       </nav>
-      {tab && <tab.show key={view.value.session} />}
+      {tab && <tab.show />}
     </aside>
   );
 }

@@ -1,19 +1,19 @@
 // The state at the cursor, and what its commit changed. Values are shown as they are stored, digit by digit.
-import { useSignal, useSignalEffect, type ReadonlySignal } from "@preact/signals";
+import { useSignal, type ReadonlySignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { call, Failure } from "../api/client.ts";
+import { call } from "../api/client.ts";
 import { changes, type Changes } from "../model/changes.ts";
-import { arrived, earlier, log, readEarlier, shown, shownCommit } from "../model/cursor.ts";
+import { earlier, readEarlier } from "../model/cursor.ts";
 import { bytes, clock } from "../model/format.ts";
 import { pretty } from "../model/pretty.ts";
 import { editor } from "../model/lazy.ts";
 import { go, view } from "../model/nav.ts";
 import { Newest } from "../model/newest.ts";
-import { head } from "../model/session.ts";
+import { messageOf } from "../model/resource.ts";
+import type { OpenSession } from "../model/session.ts";
 import { States } from "../model/states.ts";
 import { losing } from "../model/ticks.ts";
-import { imported } from "../model/turns.ts";
 import { DerivedState } from "../parts/derived.tsx";
 import { Editor } from "../parts/editor.tsx";
 import { ChangeList } from "../parts/changelist.tsx";
@@ -21,6 +21,7 @@ import { JSONTree } from "../parts/jsontree.tsx";
 import { Moves } from "../parts/moves.tsx";
 import { ValueHistory } from "../parts/history.tsx";
 import { say } from "../parts/toast.tsx";
+import { useSession, useSessionEffect } from "../parts/use-session.ts";
 
 /** Bounds: of changes that are marked, of those that are listed, of a text that is compared, of one that is shown whole. */
 const maxMarked = 500;
@@ -42,7 +43,9 @@ interface Read {
 /** StatePane shows the state at the cursor, and what its commit changed. */
 export function StatePane(): JSX.Element {
   const failed = useSignal("");
-  const read = useRead(view.value.session!, failed);
+  const s = useSession();
+  const { shown } = s.cursor;
+  const read = useRead(s, failed);
   const r = read.value;
   const behind = r !== null && shown.value !== null && r.seq !== shown.value;
   return (
@@ -52,7 +55,7 @@ export function StatePane(): JSX.Element {
       {r && r.text === "null" && r.changed.list.length === 0 && (
         <>
           <p class="quiet">No state is stored at this commit. A state is any JSON that an agent commits with a turn, such as a plan or a
-            list of files. {imported.value ? "An import has messages alone." : ""}</p>
+            list of files. {s.turns.imported.value ? "An import has messages alone." : ""}</p>
           <DerivedState />
         </>
       )}
@@ -62,13 +65,14 @@ export function StatePane(): JSX.Element {
 }
 
 /** useRead reads the state of the commit that is shown, whatever the cursor passes meanwhile. */
-function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | null> {
+function useRead({ id, cursor, head }: OpenSession, failed: { value: string }): ReadonlySignal<Read | null> {
+  const { log, shown } = cursor;
   const read = useSignal<Read | null>(null);
   const states = useMemo(() => new States(async (seq, signal) => {
     const path = `/v1/sessions/${encodeURIComponent(id)}/state?at=seq:${seq}`;
     return (await (await call(path, { signal })).text()).trim();
   }), [id]);
-  useSignalEffect(() => {
+  useSessionEffect(() => {
     const reader = new Newest(async (seq: number, signal) => {
       const was = readEarlier(log.peek()!, seq, signal).then((at) => states.load(at, signal)).catch(() => null);
       const [text, before] = await Promise.all([states.load(seq, signal), was]);
@@ -77,7 +81,7 @@ function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | n
       read.value = value;
       failed.value = "";
       void states.prefetch(seq, head.peek()?.seq ?? seq);
-    }, (_, err) => (failed.value = err instanceof Failure ? err.message : String(err)), patience);
+    }, (_, err) => (failed.value = messageOf(err)), patience);
     const end = shown.subscribe((seq) => {
       if (seq === null || !log.peek()) return;
       const text = states.get(seq);
@@ -110,11 +114,12 @@ function compared(before: string, text: string): Changes {
 
 /** Header says which commit this is. */
 function Header(): JSX.Element {
-  void arrived.value;
-  const c = shownCommit.value;
+  const { cursor, turns } = useSession();
+  const { shown } = cursor;
+  const c = cursor.commit.value;
   return (
     <header class="state-head">
-      {imported.value && c ? <p><strong>Imported session</strong> · <time dateTime={c.time}>{clock(c.time, new Date())}</time></p> : <p><strong>seq {shown.value ?? "…"}</strong>
+      {turns.imported.value && c ? <p><strong>Imported session</strong> · <time dateTime={c.time}>{clock(c.time, new Date())}</time></p> : <p><strong>seq {shown.value ?? "…"}</strong>
         {c && <> · {c.reason} · <time dateTime={c.time}>{clock(c.time, new Date())}</time></>}
         {c && <> · {c.branch} · <span title="writer">{c.writer}</span></>}
       </p>}

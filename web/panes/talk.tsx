@@ -1,26 +1,18 @@
 // The conversation: the entries of the line that is read, from the root to its end.
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import { loadAgents } from "../model/agents.ts";
-import { failures } from "../model/failures.ts";
-import { isPrompt, type Item } from "../model/line.ts";
+import { useRef } from "preact/hooks";
+import { isPrompt, type Item } from "../model/path.ts";
 import { view } from "../model/nav.ts";
-import { head, partial, summary } from "../model/session.ts";
-import * as talk from "../model/talk.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
 import { Breadcrumb } from "../parts/breadcrumb.tsx";
 import { Failed } from "../parts/failed.tsx";
 import { Scroller } from "../parts/scroller.tsx";
+import { useSession } from "../parts/use-session.ts";
 import { useTalkKeys } from "./talk-keys.ts";
 
 /** Talk shows the conversation. */
 export function Talk(): JSX.Element {
-  const id = view.value.session!;
-  const { entries } = talk.line.value;
-  const painted = entries.length > 0;
-  useEffect(() => {
-    if (painted) return loadAgents(id);
-  }, [painted]);
+  const { conversation: talk } = useSession();
   useTalkKeys();
   return (
     <main class="talk" aria-label="Conversation">
@@ -36,19 +28,21 @@ export function Talk(): JSX.Element {
 
 /** Events is the switch of the events of programs, where there are some. */
 function Events(): JSX.Element | null {
+  const { conversation: talk, failures } = useSession();
   const shown = view.value.events;
   const failed = failures.value.value?.total ?? 0;
   if (!shown && talk.hidden.value === 0) return failed > 0 ? <div class="talk-bar phone-only"><Failed /></div> : null;
   return (
     <div class="talk-bar">
       <span class="phone-only"><Failed /></span>
-      <button type="button" aria-pressed={shown} title="v" onClick={talk.toggleEvents}>{shown ? "hide" : "show"} program events</button>
+      <button type="button" aria-pressed={shown} title="v" onClick={() => talk.toggleEvents()}>{shown ? "hide" : "show"} program events</button>
     </div>
   );
 }
 
 /** Lost reports that the session is damaged: it ends before commits that were made, or a part of it cannot be read. */
 function Lost(): JSX.Element | null {
+  const { failures, summary } = useSession();
   const missing = summary.value?.missing;
   const cause = failures.value.value?.cause;
   if (!missing && !cause) return null;
@@ -64,6 +58,7 @@ function Lost(): JSX.Element | null {
 const prefetch = 25;
 
 function List(): JSX.Element {
+  const { conversation: talk } = useSession();
   const items = talk.items.value;
   const { older, newer } = talk.line.value;
   const at = current(items);
@@ -73,7 +68,7 @@ function List(): JSX.Element {
       render={(i) => drawn({
         item: items[i]!, at: i === at, place: i + 1, of: older || newer ? -1 : items.length,
       })}
-      wanted={talk.wanted.value} obeyed={() => (talk.wanted.value = null)} place={talk.placeFrom}
+      wanted={talk.wanted.value} obeyed={() => (talk.wanted.value = null)} place={(f) => (talk.place = f)}
       last={!newer}
       onPlace={(from, to, end, calm) => {
         talk.atEnd.value = end;
@@ -130,6 +125,7 @@ function estimate(item: Item): number {
 }
 
 function Start(): JSX.Element {
+  const { conversation: talk } = useSession();
   const loading = talk.loading.value === "line";
   const { entries, before } = talk.line.value;
   if (entries.length > 0 && before) return <p class="edge failed" role="alert">What was said before cannot be read. {before}</p>;
@@ -148,6 +144,7 @@ function Start(): JSX.Element {
 
 /** End shows what comes after the last message: what is being written, and where the line ends. */
 function End(): JSX.Element | null {
+  const { conversation: talk, head, partial } = useSession();
   const p = partial.value;
   const { line, seq } = view.value;
   const { after } = talk.line.value;
@@ -167,6 +164,7 @@ function End(): JSX.Element | null {
 }
 
 function Below(): JSX.Element {
+  const { conversation: talk } = useSession();
   const n = talk.below.value;
   return (
     <div class="below" role="status">

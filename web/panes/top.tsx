@@ -4,19 +4,20 @@ import { useEffect } from "preact/hooks";
 import { api, nameOf } from "../api/client.ts";
 import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
-import { begun } from "../model/begun.ts";
-import { shownCommit } from "../model/cursor.ts";
+import { begun } from "../model/startup.ts";
 import { openExport, openHelp, openPalette } from "../model/dialogs.ts";
-import { base, go, open, session, view } from "../model/nav.ts";
-import { connection, head, missing, summary } from "../model/session.ts";
+import { go, view } from "../model/nav.ts";
 import { Failed } from "../parts/failed.tsx";
+import { SessionLink } from "../parts/link.tsx";
 import { say } from "../parts/toast.tsx";
 import { useResource } from "../parts/use-resource.ts";
+import { useOpened, useSession } from "../parts/use-session.ts";
 
 /** Top shows the bar. */
 export function Top(): JSX.Element {
-  const s = summary.value;
-  const one = session.value !== null && !missing.value;
+  const opened = useOpened();
+  const s = opened?.summary.value;
+  const one = opened && !opened.missing.value;
   const title = s && nameOf(s);
   useActions({ "copy-link": copyLink });
   useEffect(() => {
@@ -24,12 +25,9 @@ export function Top(): JSX.Element {
   }, [title]);
   return (
     <header class="top">
-      <a class="home" href={base + "/"} onClick={(e) => {
-        e.preventDefault();
-        open(null);
-      }}>coppice</a>
+      <SessionLink class="home" to={null}>coppice</SessionLink>
       {s && <h1 title={s.cwd}>{title}</h1>}
-      {one && <BranchChoice key={session.value} />}
+      {one && <BranchChoice />}
       {one && <Live />}
       {one && <Failed />}
       {readOnly.value && <span class="badge">read-only</span>}
@@ -49,6 +47,7 @@ function copyLink(): void {
 
 /** Live says whether new commits arrive, and how many there are. */
 function Live(): JSX.Element {
+  const { connection, head } = useSession();
   const lost = connection.value === "lost";
   return (
     <span class={lost ? "badge lost" : "badge live"} role="status">
@@ -59,8 +58,9 @@ function Live(): JSX.Element {
 
 /** BranchChoice shows another branch, without moving the head. */
 function BranchChoice(): JSX.Element | null {
-  const branches = useResource(() => (begun.value && session.value !== null && head.value ? `${session.value}\n${head.value.seq}` : null), async (key, signal) => {
-    const { data } = await api.GET("/v1/sessions/{id}/branches", { params: { path: { id: key.split("\n")[0]! } }, signal });
+  const { id, head, cursor } = useSession();
+  const branches = useResource(begun.value && head.value ? head.value.seq : null, async (_, signal) => {
+    const { data } = await api.GET("/v1/sessions/{id}/branches", { params: { path: { id } }, signal });
     return data!.branches;
   }, true);
   const list = (branches.value.value ?? []).filter((b) => b.head !== null).slice(0, 200);
@@ -76,7 +76,7 @@ function BranchChoice(): JSX.Element | null {
       <option value="">{[here + " (head)", ...names(head.value?.entry ?? null)].join(", ")}</option>
       {ends.map((end) => <option key={end} value={end!}>{names(end).join(", ")}</option>)}
       {chosen === "?" && (
-        <option value="?">{shownCommit.value ? shownCommit.value.branch + ", up to here" : "another line"}</option>
+        <option value="?">{cursor.commit.value ? cursor.commit.value.branch + ", up to here" : "another line"}</option>
       )}
     </select>
   );

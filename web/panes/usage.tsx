@@ -4,14 +4,14 @@ import { useEffect, useRef } from "preact/hooks";
 import { api, type Schemas } from "../api/client.ts";
 import { cost, count } from "../model/format.ts";
 import { chart } from "../model/lazy.ts";
-import { session, view } from "../model/nav.ts";
 import { overTime, sums } from "../model/sessions.ts";
 import { useResource } from "../parts/use-resource.ts";
+import { useSession } from "../parts/use-session.ts";
 
 /** UsagePane shows the figures. Reading them takes the server a pass over the session, so that it is asked once. */
 export function UsagePane(): JSX.Element {
-  const id = view.value.session!;
-  const usage = useResource(() => session.value, async (of, signal) => {
+  const { id } = useSession();
+  const usage = useResource(id, async (of, signal) => {
     const { data } = await api.GET("/v1/sessions/{id}/usage", { params: { path: { id: of } }, signal });
     return data!;
   });

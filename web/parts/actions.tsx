@@ -1,13 +1,15 @@
 // What can be done about a message. In read-only mode: nothing but links.
 import type { JSX } from "preact";
 import { readOnly } from "../model/access.ts";
-import { asking, type Question } from "../model/asking.ts";
-import { isPrompt, type Item } from "../model/line.ts";
+import type { Question } from "../model/asking.ts";
+import { isPrompt, type Item } from "../model/path.ts";
 import { href } from "../model/nav.ts";
 import { say } from "./toast.tsx";
+import { useSession } from "./use-session.ts";
 
 /** Actions shows the buttons of an article. */
 export function Actions({ item }: { item: Item }): JSX.Element {
+  const { asking } = useSession();
   const id = item.entry.id;
   const ask = (what: Question["what"], title: string, text = title) => (
     <button type="button" title={title} onClick={() => (asking.value = { what, entry: id })}>{text}</button>

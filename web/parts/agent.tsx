@@ -1,15 +1,17 @@
 // An agent where it was started: how it is doing and what it cost; its conversation inline, or as a page of its own.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Session } from "../api/client.ts";
 import { entryPage } from "../api/pages.ts";
-import { agentsOf, costs, place, type Agent } from "../model/agents.ts";
+import { agentsOf, place, type Agent } from "../model/agents.ts";
 import { clock, cost, count, shorten } from "../model/format.ts";
-import { itemsOf } from "../model/line.ts";
+import { itemsOf } from "../model/path.ts";
 import { noteOf } from "../model/notes.ts";
-import { base, open } from "../model/nav.ts";
 import { Fold } from "./fold.tsx";
+import { SessionLink } from "./link.tsx";
 import { Body } from "./message.tsx";
+import { useResource } from "./use-resource.ts";
+import { useSession } from "./use-session.ts";
 
 /** mostCards bounds the agents that are shown at one message, perPage the entries of an agent that are shown inline. */
 const mostCards = 20;
@@ -27,7 +29,7 @@ export function AgentCards({ of }: { of: readonly Agent[] }): JSX.Element | null
 }
 
 function Card({ of }: { of: Session }): JSX.Element {
-  const spent = costs.value.get(of.id);
+  const spent = useSession().agents.costs.value.value?.get(of.id);
   return (
     <div class={"agent-card " + (of.status ?? "")}>
       <Fold kind="agent" id={of.id}
@@ -41,27 +43,17 @@ function Card({ of }: { of: Session }): JSX.Element {
         }
         body={() => <Inline key={of.id} id={of.id} />} />
       {of.preview && <p class="quiet">{shorten(of.preview, 140)}</p>}
-      <a href={base + "/s/" + encodeURIComponent(of.id)} onClick={(e) => {
-        if (e.metaKey || e.ctrlKey || e.shiftKey || e.button !== 0) return;
-        e.preventDefault();
-        open(of.id);
-      }}>as a page</a>
+      <SessionLink to={of.id}>as a page</SessionLink>
     </div>
   );
 }
 
 /** Inline shows a page of an agent's conversation, with the agents that it started. */
 function Inline({ id }: { id: string }): JSX.Element {
-  const [page, setPage] = useState<Awaited<ReturnType<typeof read>> | null>(null);
   const [turns, setTurns] = useState<string[]>([]); // the cursors of the older pages that were turned to
-  const [trouble, setTrouble] = useState("");
-  useEffect(() => {
-    const abort = new AbortController();
-    read(id, turns.at(-1) ?? "", abort.signal).then(setPage)
-      .catch((err: unknown) => !abort.signal.aborted && setTrouble(String(err)));
-    return () => abort.abort();
-  }, [id, turns.length]);
-  if (trouble) return <p class="failed" role="alert">{trouble}</p>;
+  const { value, error } = useResource(turns.at(-1) ?? "", (after, signal) => read(id, after, signal), true);
+  const page = value.value;
+  if (error.value) return <p class="failed" role="alert">{error.value}</p>;
   if (!page) return <p class="quiet">reading…</p>;
   const items = itemsOf(page.entries);
   const placed = place(items, page.agents, page.next !== "", turns.length > 0);

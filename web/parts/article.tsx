@@ -2,24 +2,21 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
 import type { Entry } from "../api/client.ts";
-import { startedAt } from "../model/agents.ts";
-import { asking } from "../model/asking.ts";
 import { clock, cost, count } from "../model/format.ts";
-import { isOpen, turn, type Kind } from "../model/folds.ts";
-import { itemsOf, type Item } from "../model/line.ts";
+import type { Folds, Kind } from "../model/folds.ts";
+import { itemsOf, type Item } from "../model/path.ts";
 import { read, type Message } from "../model/message.ts";
 import { runText } from "../model/program.ts";
-import { line, moveTo, takeFocus } from "../model/talk.ts";
-import { choose } from "../model/versions.ts";
 import { Actions } from "./actions.tsx";
 import { AgentCards } from "./agent.tsx";
 import { AsideItem, Run } from "./aside.tsx";
 import { ForkIcon } from "./icon.tsx";
 import { Body } from "./message.tsx";
-import { later } from "./later.tsx";
+import { later } from "../panes/on-demand.tsx";
 import { Note } from "./note.tsx";
 import { offset, Picker } from "./picker.tsx";
 import { onSwipe } from "./swipe.ts";
+import { useSession } from "./use-session.ts";
 
 const Asked = later("Asked");
 
@@ -32,17 +29,18 @@ export interface ArticleProps {
 
 /** Article shows an entry, whatever its type is. */
 export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
+  const { agents: started, asking, conversation, versions } = useSession();
   const now = new Date();
   const [pointed, point] = useState(false);
   const box = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
-    if (at && takeFocus(item.ids)) box.current!.focus({ preventScroll: true });
+    if (at && conversation.takeFocus(item.ids)) box.current!.focus({ preventScroll: true });
   });
   const { entry } = item;
   const message = item.asides ? null : item.message;
-  const mark = line.value.marks.get(entry.id);
+  const mark = conversation.line.value.marks.get(entry.id);
   const label = mark?.label ?? "";
-  const agents = startedAt.value.get(entry.id) ?? [];
+  const agents = started.startedAt.value.get(entry.id) ?? [];
   const question = asking.value?.entry === entry.id ? asking.value.what : null;
   const actions = (at || pointed) && !question && <Actions item={item} />;
   return (
@@ -50,9 +48,9 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
       aria-current={at ? "true" : undefined} aria-label={nameOf(item, now, mark?.version ?? 0, mark?.of ?? 0)}
       class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "") + (mark && mark.of > 1 ? " swiped" : "") +
         (message?.failed || [...item.results.values()].some((r) => r.part.failed) ? " has-failed" : "")}
-      onClick={(e) => clicked(e, entry.id)} onFocusIn={() => point(true)}
+      onClick={(e) => clicked(e) && conversation.moveTo(entry.id)} onFocusIn={() => point(true)}
       onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}
-      {...(mark && mark.of > 1 ? onSwipe((by, e) => void choose(mark, by, offset(e))) : {})}>
+      {...(mark && mark.of > 1 ? onSwipe((by, e) => void versions.choose(mark, by, offset(e))) : {})}>
       {message
         ? (
           <Header message={message} entry={entry} now={now}>
@@ -81,10 +79,10 @@ function roleClass(role: string): string {
   return role === "user" || role === "assistant" ? role : "other";
 }
 
-function clicked(e: MouseEvent, id: string): void {
-  if (e.target instanceof Element && e.target.closest("a, button, input, textarea, dialog")) return;
-  if (getSelection()?.isCollapsed === false) return; // text is being selected
-  moveTo(id);
+/** clicked reports whether a click is on the article itself. */
+function clicked(e: MouseEvent): boolean {
+  if (e.target instanceof Element && e.target.closest("a, button, input, textarea, dialog")) return false;
+  return getSelection()?.isCollapsed !== false; // else text is being selected
 }
 
 /** nameOf returns what a screen reader calls an article. */
@@ -126,7 +124,7 @@ export function Streaming({ message }: { message: unknown }): JSX.Element | null
 }
 
 /** turnItem opens all that an article folds, or folds it if all is open. */
-export function turnItem(item: Item): void {
+export function turnItem(all: Folds, item: Item): void {
   const { entry, parts } = item;
   const folds: [Kind, string][] = item.run ? [["aside", entry.id]] : item.asides
     ? item.asides.flatMap((a, i) => (a.text ? [["aside", entry.id + "/" + i] as [Kind, string]] : []))
@@ -135,6 +133,6 @@ export function turnItem(item: Item): void {
     if (p.kind === "call" || p.kind === "result") folds.push(["tool", entry.id + i]);
     if (p.kind === "thinking") folds.push(["thinking", entry.id + i]);
   });
-  const open = folds.every(([kind, key]) => isOpen(kind, key));
-  for (const [kind, key] of folds) if (isOpen(kind, key) === open) turn(kind, key);
+  const open = folds.every(([kind, key]) => all.isOpen(kind, key));
+  for (const [kind, key] of folds) if (all.isOpen(kind, key) === open) all.turn(kind, key);
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import type { Entry } from "../api/client.ts";
 import { clock } from "../model/format.ts";
-import type { Item } from "../model/line.ts";
+import type { Item } from "../model/path.ts";
 import { eventName, eventWords, runText, type Aside } from "../model/program.ts";
 import { Markdown } from "../text/markdown.tsx";
 import { Plain } from "../text/plain.tsx";

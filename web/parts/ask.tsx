@@ -2,17 +2,19 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api } from "../api/client.ts";
-import { asking, drafts, keepDraft, type Question } from "../model/asking.ts";
+import { drafts, keepDraft, type Question } from "../model/asking.ts";
 import { shorten } from "../model/format.ts";
-import type { Item } from "../model/line.ts";
-import { go, session, view } from "../model/nav.ts";
-import { head, own, writers } from "../model/session.ts";
+import type { Item } from "../model/path.ts";
+import { go, view } from "../model/nav.ts";
+import { own, type OpenSession } from "../model/session.ts";
 import { Dialog } from "./dialog.tsx";
 import { done } from "./undo.ts";
+import { useSession } from "./use-session.ts";
 import { useWrite, type Attempt } from "./write.ts";
 
 /** Asked shows the question that is open about an entry. */
 export function Asked({ what, item, label }: { what: Question["what"]; item: Item; label: string }): JSX.Element {
+  const { asking } = useSession();
   const close = () => (asking.value = null);
   switch (what) {
     case "edit": return <Edit item={item} close={close} />;
@@ -23,6 +25,7 @@ export function Asked({ what, item, label }: { what: Question["what"]; item: Ite
 
 /** Since says what was committed since a form was opened: it is on the line that the write leaves. */
 export function Since({ seq }: { seq: number }): JSX.Element | null {
+  const { head, writers } = useSession();
   const now = head.value;
   if (now === null || now.seq <= seq) return null;
   const n = now.seq - seq;
@@ -45,10 +48,6 @@ function useField(field: { current: HTMLInputElement | HTMLTextAreaElement | nul
 /** left says which name the line that was left got, if it had none. */
 function left(kept: string | undefined): string {
   return kept ? ` The line that was left stays as the branch ${kept}.` : "";
-}
-
-function path(): { path: { id: string } } {
-  return { path: { id: session.peek()! } };
 }
 
 interface ButtonsProps {
@@ -84,10 +83,11 @@ function onKey(close: () => void) {
 }
 
 function Edit({ item, close }: { item: Item; close: () => void }): JSX.Element {
+  const s = useSession();
   const said = item.parts.flatMap((p) => (p.kind === "text" && !p.inserted ? [p.text] : [])).join("\n\n");
   const images = item.parts.filter((p) => p.kind === "image").length;
   const [text, setText] = useState(drafts.get(item.entry.id) ?? said);
-  const [opened] = useState(head.peek()!.seq);
+  const [opened] = useState(s.head.peek()!.seq);
   const field = useRef<HTMLTextAreaElement>(null);
   const { write, trouble, busy, unknown } = useWrite(close);
   const change = (value: string) => {
@@ -96,14 +96,14 @@ function Edit({ item, close }: { item: Item; close: () => void }): JSX.Element {
   };
   useField(field);
   const send = async ({ header, back }: Attempt) => {
-    const content = [{ type: "text", text }, ...(images > 0 ? await imagesOf(item.entry.id) : [])];
+    const content = [{ type: "text", text }, ...(images > 0 ? await imagesOf(s, item.entry.id) : [])];
     const { data, response } = await api.POST("/v1/sessions/{id}/edit", {
-      params: { ...path(), header }, body: { entry: item.entry.id, message: { role: "user", content } },
+      params: { path: { id: s.id }, header }, body: { entry: item.entry.id, message: { role: "user", content } },
     });
     const { line, at, seq } = view.peek();
     keepDraft(item.entry.id, null);
     go({ line: null, at: data!.head ?? null, seq: null });
-    done("The new version is the head. The other one stays: ‹ › goes to it." + left(data!.kept), back, own(response), { line, at, seq });
+    done(s, "The new version is the head. The other one stays: ‹ › goes to it." + left(data!.kept), back, own(response, s.ifMatch()), { line, at, seq });
   };
   const empty = text.trim() === "" && images === 0;
   return (
@@ -122,9 +122,9 @@ function Edit({ item, close }: { item: Item; close: () => void }): JSX.Element {
 }
 
 /** imagesOf returns the images of a message as they are stored. */
-async function imagesOf(entry: string): Promise<unknown[]> {
+async function imagesOf({ id }: OpenSession, entry: string): Promise<unknown[]> {
   const { data } = await api.GET("/v1/sessions/{id}/entries/{entry}", {
-    params: { path: { id: session.peek()!, entry }, query: { images: "inline" } },
+    params: { path: { id, entry }, query: { images: "inline" } },
   });
   const content = (data as { message?: { content?: unknown } }).message?.content;
   const isText = (c: unknown) => ["text", "input_text"].includes(String((c as { type?: unknown } | null)?.type));
@@ -135,12 +135,13 @@ async function imagesOf(entry: string): Promise<unknown[]> {
 const maxLabel = 200;
 
 function Label({ entry, now, close }: { entry: string; now: string; close: () => void }): JSX.Element {
+  const s = useSession();
   const [text, setText] = useState(now);
   const field = useRef<HTMLInputElement>(null);
   const { write, trouble, busy } = useWrite(close, false);
   useField(field);
   const send = async ({ header }: Attempt) => {
-    own((await api.POST("/v1/sessions/{id}/label", { params: { ...path(), header }, body: { entry, label: text.trim() } })).response);
+    own((await api.POST("/v1/sessions/{id}/label", { params: { path: { id: s.id }, header }, body: { entry, label: text.trim() } })).response);
   };
   return (
     <form class="ask" onKeyDown={onKey(close)} onSubmit={(e) => { e.preventDefault(); write(send); }}>
@@ -154,12 +155,13 @@ function Label({ entry, now, close }: { entry: string; now: string; close: () =>
 }
 
 function Continue({ entry, close }: { entry: string; close: () => void }): JSX.Element {
+  const s = useSession();
   const { write, trouble, busy, unknown } = useWrite(close);
-  const [opened] = useState(head.peek()!.seq);
+  const [opened] = useState(s.head.peek()!.seq);
   const send = async ({ header, back }: Attempt) => {
-    const { data, response } = await api.POST("/v1/sessions/{id}/branch", { params: { ...path(), header }, body: { entry } });
+    const { data, response } = await api.POST("/v1/sessions/{id}/branch", { params: { path: { id: s.id }, header }, body: { entry } });
     go({ line: null, at: entry, seq: null });
-    done("The head is here now." + left(data!.kept), back, own(response));
+    done(s, "The head is here now." + left(data!.kept), back, own(response, s.ifMatch()));
   };
   return (
     <Dialog title="Continue from here" onClose={close}>

@@ -1,10 +1,10 @@
 // The sessions above an agent's: who started it, and who started that one.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { api, nameOf, type Session } from "../api/client.ts";
 import { shorten } from "../model/format.ts";
-import { base, open } from "../model/nav.ts";
-import { summary } from "../model/session.ts";
+import { SessionLink } from "./link.tsx";
+import { useResource } from "./use-resource.ts";
+import { useSession } from "./use-session.ts";
 
 /** maxDepth bounds the sessions that are read upwards; shownLast those that are shown. */
 const maxDepth = 100;
@@ -12,28 +12,17 @@ const shownLast = 4;
 
 /** Breadcrumb shows the way from the session that nobody started to this one; nothing where that is this one. */
 export function Breadcrumb(): JSX.Element | null {
-  const now = summary.value;
+  const now = useSession().summary.value;
   const named = now?.parent ?? "";
   const parent = /[/\\]/.test(named) ? "" : named; // other programs name a file
-  const [chain, setChain] = useState<Session[]>([]);
-  useEffect(() => {
-    setChain([]);
-    if (!parent) return;
-    const abort = new AbortController();
-    ancestors(parent, abort.signal).then((list) => !abort.signal.aborted && setChain(list));
-    return () => abort.abort();
-  }, [parent]);
+  const chain = useResource(parent || null, ancestors).value.value ?? [];
   if (!parent || chain.length === 0) return null;
   return (
     <nav class="breadcrumb" aria-label="Started by">
       {chain.length > shownLast && <span class="quiet">{chain.length - shownLast} more ›</span>}
       {chain.slice(-shownLast).map((s) => (
         <span key={s.id}>
-          <a href={base + "/s/" + encodeURIComponent(s.id)} onClick={(e) => {
-            if (e.metaKey || e.ctrlKey || e.shiftKey || e.button !== 0) return;
-            e.preventDefault();
-            open(s.id);
-          }}>{shorten(nameOf(s), 40)}</a> ›
+          <SessionLink to={s.id}>{shorten(nameOf(s), 40)}</SessionLink> ›
         </span>
       ))}
       <span aria-current="page">{shorten(now!.title || now!.first || now!.id, 40)}</span>

@@ -4,9 +4,9 @@ import type { JSX } from "preact";
 import { entryPage } from "../api/pages.ts";
 import { derive, factOf, upTo, type Fact, type Files, type Task } from "../model/derived.ts";
 import { cost, count, grouped } from "../model/format.ts";
-import { go, session, view } from "../model/nav.ts";
-import { head } from "../model/session.ts";
+import { go, view } from "../model/nav.ts";
 import { useResource } from "./use-resource.ts";
+import { useSession } from "./use-session.ts";
 
 /** Bounds: of the entries of a page, and of the newest pages of a line that are read. */
 const pageSize = 500;
@@ -38,12 +38,9 @@ async function read(id: string, path: string, signal: AbortSignal): Promise<Read
 
 /** DerivedState shows what can be derived from the messages up to the cursor. */
 export function DerivedState(): JSX.Element | null {
-  const reading = useResource(
-    () => (session.value === null || head.value === null ? null : JSON.stringify([session.value, view.value.line ?? "head", head.value.seq])),
-    (key, signal) => {
-      const [id, path] = JSON.parse(key) as [string, string];
-      return read(id, path, signal);
-    }, true);
+  const { id, head } = useSession();
+  const path = view.value.line ?? "head";
+  const reading = useResource(head.value && `${path} ${head.value.seq}`, (_, signal) => read(id, path, signal), true);
   const derived = useComputed(() => {
     const r = reading.value.value;
     return r && derive(upTo(r.facts, r.ids, view.value.at));

@@ -1,6 +1,7 @@
 // What is folded until somebody opens it. Folded, it is not in the page.
 import type { ComponentChildren, JSX } from "preact";
-import { isOpen, turn, type Kind } from "../model/folds.ts";
+import type { Kind } from "../model/folds.ts";
+import { useSession } from "./use-session.ts";
 
 export interface FoldProps {
   kind: Kind;
@@ -12,10 +13,11 @@ export interface FoldProps {
 
 /** Fold shows its head, and its body while it is open. */
 export function Fold({ kind, id, head, body, class: name }: FoldProps): JSX.Element {
-  const open = isOpen(kind, id);
+  const { folds } = useSession();
+  const open = folds.isOpen(kind, id);
   return (
     <div class={`fold ${kind} ${name ?? ""}`}>
-      <button type="button" aria-expanded={open} onClick={() => turn(kind, id)}>
+      <button type="button" aria-expanded={open} onClick={() => folds.turn(kind, id)}>
         <span class="tick" aria-hidden="true">{open ? "▾" : "▸"}</span>{head}
       </button>
       {open && <div class="folded">{body()}</div>}

@@ -2,17 +2,18 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { call, Failure } from "../api/client.ts";
+import { call } from "../api/client.ts";
 import { pageOf, type Page, type Past } from "../model/blame.ts";
-import { isLive, moveTo, noted, shown } from "../model/cursor.ts";
+import { isLive } from "../model/cursor.ts";
 import { changes, type Changes } from "../model/changes.ts";
 import { commitText } from "../model/commits.ts";
 import { bytes, shorten } from "../model/format.ts";
 import { at } from "../model/json.ts";
-import { go, view } from "../model/nav.ts";
-import { head } from "../model/session.ts";
+import { go } from "../model/nav.ts";
 import { ChangeList } from "./changelist.tsx";
 import { say } from "./toast.tsx";
+import { useResource } from "./use-resource.ts";
+import { useSession } from "./use-session.ts";
 
 const pageSize = 50;
 
@@ -28,29 +29,20 @@ interface Step {
 
 /** ValueHistory lists the commits that changed the value to which a pointer leads. text is the state at the cursor. */
 export function ValueHistory({ path, text }: { path: string; text: string }): JSX.Element {
-  const step = useSignal<Step | null>(null);
-  const failed = useSignal("");
+  const session = useSession();
+  const { head } = session;
+  const { noted, shown } = session.cursor;
   const cursors = useSignal<string[]>([]);
   const from = useSignal(isLive.peek() ? null : shown.peek()); // the newest commit of interest; null = the head
-  const again = useSignal(0);
+  const step = useResource(JSON.stringify([cursors.value, from.value]), async (_, signal): Promise<Step> => {
+    const page = await read(session.id, path, cursors.value.at(-1) ?? null, from.value, signal);
+    return { page, cursors: cursors.value, newest: from.peek() ?? head.peek()?.seq ?? 0 };
+  }, true);
   useSignalEffect(() => {
-    void again.value;
-    const abort = new AbortController();
-    const id = view.peek().session!;
-    const way = cursors.value;
-    read(id, path, way.at(-1) ?? null, from.value, abort.signal).then((page) => {
-      step.value = { page, cursors: way, newest: from.peek() ?? head.peek()?.seq ?? 0 };
-      noted.value = page.list.map((p) => p.commit.seq);
-      failed.value = "";
-    }).catch((err: unknown) => {
-      if (!abort.signal.aborted) failed.value = err instanceof Failure ? err.message : String(err);
-    });
-    return () => {
-      abort.abort();
-      noted.value = [];
-    };
+    noted.value = step.value.value?.page.list.map((p) => p.commit.seq) ?? [];
+    return () => (noted.value = []);
   });
-  const s = step.value;
+  const s = step.value.value;
   const here = s?.page.list.find((p) => p.commit.seq <= (shown.value ?? 0))?.commit.seq;
   return (
     <section class="past-list" aria-label={"History of " + (path || "the whole state")}>
@@ -60,8 +52,8 @@ export function ValueHistory({ path, text }: { path: string; text: string }): JS
         <button aria-label="Close the history" onClick={() => go({ path: null }, "replace")}>×</button>
       </header>
       <Now text={text} path={path} />
-      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
-      {!s && !failed.value && <p class="quiet">Reading the commits…</p>}
+      {step.error.value && <p role="alert" class="failed">{step.error.value}</p>}
+      {!s && !step.error.value && <p class="quiet">Reading the commits…</p>}
       {s && s.page.list.length === 0 && <p class="quiet">{s.page.next ? "No change in the newest commits." : "No commit set this value."}</p>}
       {s && (
         <ol>
@@ -70,7 +62,7 @@ export function ValueHistory({ path, text }: { path: string; text: string }): JS
       )}
       <p class="pages">
         {s && (head.value?.seq ?? 0) > s.newest && s.cursors.length === 0 &&
-          <button onClick={() => { from.value = null; again.value++; }}>Later commits too</button>}
+          <button onClick={() => { from.value === null ? step.retry() : (from.value = null); }}>Later commits too</button>}
         {s && s.cursors.length > 0 && <button onClick={() => (cursors.value = s.cursors.slice(0, -1))}>Newer</button>}
         {s?.page.next && <button onClick={() => (cursors.value = [...s.cursors, s.page.next!])}>Older</button>}
       </p>
@@ -107,12 +99,13 @@ function partsOf(before: string | null | undefined, value: string | null): Chang
 }
 
 function Line({ past, here }: { past: Past; here: boolean }): JSX.Element {
+  const { cursor } = useSession();
   const { commit: c, value, before } = past;
   const parts = useMemo(() => partsOf(before, value), [before, value]);
   return (
     <li>
       <button aria-current={here ? "true" : undefined} title={here ? "In force at the cursor" : "Go to this commit"}
-        onClick={() => void moveTo(c.seq, "push")}>
+        onClick={() => void cursor.moveTo(c.seq, "push")}>
         <span>seq {c.seq} · {commitText(c)}</span>
         {parts ? null : <code>
           {before === undefined ? "…" : before === null ? <i>none</i> : <del>{shorten(before, 200)}</del>}

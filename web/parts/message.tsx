@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import type { Agent } from "../model/agents.ts";
 import { clock, count } from "../model/format.ts";
-import type { Item } from "../model/line.ts";
+import type { Item } from "../model/path.ts";
 import type { Part } from "../model/message.ts";
 import { noteOf } from "../model/notes.ts";
 import { asidesOf } from "../model/program.ts";

@@ -1,38 +1,43 @@
 // What changes the session as a whole: roll back, and snapshot. Where the server refuses writes it is not there.
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, call, Failure, type Commit } from "../api/client.ts";
+import { api, call, type Commit } from "../api/client.ts";
 import { readOnly } from "../model/access.ts";
 import { changes, type Changes } from "../model/changes.ts";
-import { live, log, readSnapshots } from "../model/cursor.ts";
+import { live } from "../model/cursor.ts";
+import { asked, askRollBack } from "../model/dialogs.ts";
 import { clock, count, shorten } from "../model/format.ts";
-import { session, view } from "../model/nav.ts";
-import { head, isOwn, writers, type Head } from "../model/session.ts";
+import { view } from "../model/nav.ts";
+import { isOwn, type Head } from "../model/session.ts";
 import { Buttons, Since } from "./ask.tsx";
 import { ChangeList } from "./changelist.tsx";
 import { Dialog } from "./dialog.tsx";
 import { say } from "./toast.tsx";
-import { asked, done, rollBack, rollBackTo } from "./undo.ts";
+import { done, rollBack } from "./undo.ts";
+import { useResource } from "./use-resource.ts";
+import { useSession } from "./use-session.ts";
 import { useWrite, type Attempt } from "./write.ts";
 
 /** Moves shows the buttons for a commit. */
 export function Moves({ seq }: { seq: number | null }): JSX.Element | null {
+  const { id, head } = useSession();
   if (readOnly.value) return null;
   return (
     <span class="moves">
-      <button onClick={() => (asked.value = "snapshot")}>Snapshot…</button>
-      <button disabled={seq === null || seq === head.value?.seq} onClick={() => seq !== null && rollBackTo(seq)}>Roll back…</button>
+      <button onClick={() => (asked.value = { session: id, to: "snapshot" })}>Snapshot…</button>
+      <button disabled={seq === null || seq === head.value?.seq} onClick={() => seq !== null && askRollBack(id, seq)}>Roll back…</button>
     </span>
   );
 }
 
 /** MoveDialogs shows the dialog that is open. */
 export function MoveDialogs(): JSX.Element | null {
-  const what = asked.value;
+  const { id } = useSession();
   const close = () => (asked.value = null);
-  if (what === null) return null;
-  return what === "snapshot" ? <Snapshot close={close} /> : <RollBack to={what.to} close={close} />;
+  if (asked.value?.session !== id) return null;
+  const { to } = asked.value;
+  return to === "snapshot" ? <Snapshot close={close} /> : <RollBack key={to} to={to} close={close} />;
 }
 
 /** Effect is what a rollback would do, on a head. */
@@ -69,28 +74,22 @@ const reading = 1_000;
 
 /** RollBack says what a rollback does, and does it when it is confirmed. */
 function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element {
-  const id = session.value!;
-  const effect = useSignal<Effect | null>(null);
-  const failed = useSignal("");
+  const s = useSession();
+  const { head } = s;
   const [opened] = useState(head.peek()?.seq ?? 0);
   const changed = useRef(-Infinity); // when the figures changed under the eyes of a person
   const [again, setAgain] = useState(false);
   const { write, trouble, busy, unknown } = useWrite(close);
   const sent = useSignal(false);
   useEffect(() => void (sent.value = busy || unknown), [busy, unknown]);
-  useSignalEffect(() => {
-    const on = head.value;
-    if (!on || sent.value) return; // what is on its way has the figures that were confirmed
-    const abort = new AbortController();
-    effectOf(id, to, on, abort.signal).then((e) => {
-      if (effect.peek()) changed.current = performance.now();
-      effect.value = e;
-    }).catch((err: unknown) => {
-      if (!abort.signal.aborted) failed.value = err instanceof Failure ? err.message : String(err);
-    });
-    return () => abort.abort();
-  });
-  const e = effect.value;
+  const on = useRef(head.value); // what is on its way has the figures that were confirmed
+  if (!sent.value) on.current = head.value;
+  const { value, error } = useResource(on.current && on.current.commit, async (_, signal) => {
+    const e = await effectOf(s.id, to, on.current!, signal);
+    if (value.peek()) changed.current = performance.now();
+    return e;
+  }, true);
+  const e = value.value;
   const ready = e !== null && (unknown || e.on.commit === head.value?.commit); // the figures are those of the newest commit
   const confirm = () => {
     if (!ready) return;
@@ -99,15 +98,15 @@ function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element
     if (!late) write(send, `"${e.on.commit}"`);
   };
   const send = async (a: Attempt) => {
-    const made = await rollBack(id, to, a);
+    const made = await rollBack(s, to, a);
     live();
-    done(`Rolled back to seq ${to}. The line that was left stays as the branch ${e!.on.branch}.`, e!.on.seq, made);
+    done(s, `Rolled back to seq ${to}. The line that was left stays as the branch ${e!.on.branch}.`, e!.on.seq, made);
   };
   return (
     <Dialog title={`Roll back to seq ${to}`} class="roll-back" onClose={close}>
       <form class="ask" onSubmit={(ev) => { ev.preventDefault(); confirm(); }}>
-        {failed.value && <p role="alert" class="failed">{failed.value}</p>}
-        {!e && !failed.value && <p class="quiet">Comparing it with the newest commit…</p>}
+        {error.value && <p role="alert" class="failed">{error.value}</p>}
+        {!e && !error.value && <p class="quiet">Comparing it with the newest commit…</p>}
         {e && <Consequences e={e} to={to} />}
         {!unknown && <Since seq={opened} />}
         {again && <p class="failed" role="alert">The figures changed just before you confirmed. Look at them, and confirm again.</p>}
@@ -149,8 +148,9 @@ const recent = 600;
 
 /** Others names who else is writing. */
 function Others(): JSX.Element | null {
+  const { cursor, head, writers } = useSession();
   const now = Date.now();
-  const newest = log.value?.get(head.value?.seq ?? -1);
+  const newest = cursor.log.value?.get(head.value?.seq ?? -1);
   const seen = new Map<string, string>();
   for (const w of [...writers.value, ...(newest ? [newest] : [])]) if (!seen.has(w.writer) && !isOwn(w.commit)) seen.set(w.writer, w.time);
   const list = [...seen].map(([writer, time]) => ({ writer, s: Math.max(0, Math.round((now - Date.parse(time)) / 1000)) }))
@@ -170,13 +170,14 @@ function Others(): JSX.Element | null {
 const maxTag = 128;
 
 function Snapshot({ close }: { close: () => void }): JSX.Element {
+  const { id, cursor, head } = useSession();
   const [tag, setTag] = useState("");
   const { write, trouble, busy } = useWrite(close, false);
   const send = async ({ header }: Attempt) => {
     const { data } = await api.POST("/v1/sessions/{id}/snapshot", {
-      params: { path: { id: session.peek()! }, header }, body: tag.trim() ? { tag: tag.trim() } : {},
+      params: { path: { id }, header }, body: tag.trim() ? { tag: tag.trim() } : {},
     });
-    readSnapshots();
+    void cursor.readSnapshots();
     say(`Snapshot of seq ${data!.seq}${data!.tag ? `, tag ${data!.tag}` : ""}.`);
   };
   return (

@@ -3,14 +3,15 @@ import type { JSX } from "preact";
 import type { Entry } from "../api/client.ts";
 import { bytes, clock, count } from "../model/format.ts";
 import { go } from "../model/nav.ts";
-import { line } from "../model/talk.ts";
 import { contextAfter, noteOf } from "../model/notes.ts";
 import { Markdown } from "../text/markdown.tsx";
 import { Plain } from "../text/plain.tsx";
 import { Fold } from "./fold.tsx";
+import { useSession } from "./use-session.ts";
 
 /** Note shows an entry that is no message. */
 export function Note({ entry, now }: { entry: Entry; now: Date }): JSX.Element {
+  const { line } = useSession().conversation;
   const time = <time dateTime={entry.timestamp}>{clock(entry.timestamp, now)}</time>;
   const summary = typeof entry.summary === "string" ? entry.summary : "";
   if (entry.type === "compaction") {

@@ -1,16 +1,17 @@
 // The versions of a message: which one is read, and the way to the others. Choosing one never moves the head.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import type { Entry } from "../api/client.ts";
 import type { Mark } from "../api/pages.ts";
-import { said } from "../model/line.ts";
+import { said } from "../model/path.ts";
 import { firstWords, textOf } from "../model/message.ts";
-import { focus } from "../model/talk.ts";
-import { choose, chooseVersion, peek } from "../model/versions.ts";
+import { useResource } from "./use-resource.ts";
+import { useSession } from "./use-session.ts";
 import { VersionDiff, type Version } from "./version-diff.tsx";
 
 /** Picker shows ‹2/3›, and the first words of the versions while it is pointed at or has the focus. */
 export function Picker({ mark }: { mark: Mark }): JSX.Element {
+  const { conversation, versions } = useSession();
   const [near, setNear] = useState(false);
   const [compared, compare] = useState<[Version, Version] | null>(null);
   const box = useRef<HTMLSpanElement>(null);
@@ -18,8 +19,8 @@ export function Picker({ mark }: { mark: Mark }): JSX.Element {
   const step = (by: number, name: string, sign: string) => (
     <button type="button" aria-label={name} disabled={mark.versions[at + by] === undefined}
       onClick={() => {
-        focus(mark.versions[at + by]!); // whoever goes by keys is still there
-        void choose(mark, by, offset(box.current!));
+        conversation.focus(mark.versions[at + by]!); // whoever goes by keys is still there
+        void versions.choose(mark, by, offset(box.current!));
       }}>{sign}</button>
   );
   return (
@@ -32,7 +33,7 @@ export function Picker({ mark }: { mark: Mark }): JSX.Element {
       <span>{mark.version}/{mark.of}</span>
       {step(1, "next version", "›")}
       {near && (
-        <Peek mark={mark} choose={(id) => void chooseVersion(mark, id, offset(box.current!))} compare={(a, b) => compare([a, b])} />
+        <Peek mark={mark} choose={(id) => void versions.chooseVersion(mark, id, offset(box.current!))} compare={(a, b) => compare([a, b])} />
       )}
       {compared && <VersionDiff a={compared[0]} b={compared[1]} onClose={() => compare(null)} />}
     </span>
@@ -52,12 +53,8 @@ interface PeekProps {
 }
 
 function Peek({ mark, choose: pick, compare }: PeekProps): JSX.Element | null {
-  const [list, setList] = useState<readonly Entry[]>([]);
-  useEffect(() => {
-    const abort = new AbortController();
-    peek(mark, abort.signal).then(setList).catch(() => {});
-    return () => abort.abort();
-  }, [mark.id]);
+  const { versions } = useSession();
+  const list = useResource(mark.id, (_, signal) => versions.peek(mark, signal)).value.value ?? [];
   if (list.length === 0) return null;
   const version = (e: Entry): Version => (
     { number: mark.version - mark.versions.indexOf(mark.id) + mark.versions.indexOf(e.id), text: textOf(said(e)?.parts ?? []) }

@@ -4,9 +4,9 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, Failure } from "../api/client.ts";
 import { bytes } from "../model/format.ts";
-import { session } from "../model/nav.ts";
 import { rasterType, sourceOf, type Source } from "../model/picture.ts";
 import { Dialog } from "./dialog.tsx";
+import { useSession } from "./use-session.ts";
 
 /** atOnce is the largest image that is loaded without being asked for, in bytes. */
 const atOnce = 8 << 20;
@@ -15,6 +15,7 @@ type Shown = { url: string; type: string } | { trouble: string } | null;
 
 /** Picture shows a thumbnail with its size, and the whole image when it is clicked. */
 export function Picture({ type, data }: { type: string; data: string }): JSX.Element {
+  const { id } = useSession();
   const source = sourceOf(data);
   const [wanted, want] = useState((source?.bytes ?? 0) <= atOnce);
   const [full, setFull] = useState(false);
@@ -24,7 +25,7 @@ export function Picture({ type, data }: { type: string; data: string }): JSX.Ele
     if (!source || !wanted) return;
     const abort = new AbortController();
     let url = "";
-    load(source, abort.signal).then((image) => {
+    load(id, source, abort.signal).then((image) => {
       if (abort.signal.aborted) return;
       url = image.url;
       show(image);
@@ -64,15 +65,15 @@ export function Picture({ type, data }: { type: string; data: string }): JSX.Ele
 }
 
 /** load returns a URL of an image, which has to be revoked. */
-async function load(source: Source, signal: AbortSignal): Promise<{ url: string; type: string }> {
-  const raw = source.kind === "inline" ? decode(source.base64) : await fetched(source.sha256, signal);
+async function load(id: string, source: Source, signal: AbortSignal): Promise<{ url: string; type: string }> {
+  const raw = source.kind === "inline" ? decode(source.base64) : await fetched(id, source.sha256, signal);
   const type = rasterType(raw);
   if (type === null) throw new Error("no PNG, JPEG, GIF or WebP");
   return { url: URL.createObjectURL(new Blob([raw], { type })), type };
 }
 
-async function fetched(sha256: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-  const answer = await call(`/v1/sessions/${encodeURIComponent(session.peek() ?? "")}/blobs/${sha256}`, { signal });
+async function fetched(id: string, sha256: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  const answer = await call(`/v1/sessions/${encodeURIComponent(id)}/blobs/${sha256}`, { signal });
   return new Uint8Array(await answer.arrayBuffer());
 }
 

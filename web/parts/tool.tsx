@@ -2,15 +2,15 @@
 import type { JSX } from "preact";
 import type { Entry } from "../api/client.ts";
 import { bytes, shorten } from "../model/format.ts";
-import { said, type Result } from "../model/line.ts";
+import { said, type Line, type Result } from "../model/path.ts";
 import type { Part } from "../model/message.ts";
-import { line } from "../model/talk.ts";
 import { editsOf, languageOf, mainArgument, took } from "../model/tools.ts";
 import { Plain } from "../text/plain.tsx";
 import { Fold } from "./fold.tsx";
 import { Picker } from "./picker.tsx";
 import { Picture } from "./picture.tsx";
 import { TextDiff } from "./text-diff.tsx";
+import { useSession } from "./use-session.ts";
 
 type Call = Extract<Part, { kind: "call" }>;
 
@@ -23,6 +23,7 @@ export interface ToolProps {
 
 /** Tool shows what was called with what, and how it ended. */
 export function Tool({ id, call, result, entry }: ToolProps): JSX.Element {
+  const { line } = useSession().conversation;
   const part = result?.part;
   const mark = result && result.entry !== entry ? line.value.marks.get(result.entry.id) : undefined;
   const failed = part?.failed || (part?.exit ?? 0) !== 0;
@@ -33,7 +34,7 @@ export function Tool({ id, call, result, entry }: ToolProps): JSX.Element {
           <>
             <b>{call?.name || part?.name || "result"}</b>
             <span class="argument">{call && shorten(mainArgument(call.args), 160)}</span>
-            <span class="outcome">{outcome(result, call !== null, entry)}</span>
+            <span class="outcome">{outcome(result, call !== null, isPending(line.value, entry))}</span>
             <span class="quiet">{[part ? bytes(part.text.length) : "", took(entry, result?.entry)].filter(Boolean).join(" · ")}</span>
           </>
         }
@@ -49,17 +50,16 @@ export function Tool({ id, call, result, entry }: ToolProps): JSX.Element {
   );
 }
 
-function outcome(result: Result | null, called: boolean, entry: Entry): string {
+function outcome(result: Result | null, called: boolean, pending: boolean): string {
   const part = result?.part;
-  if (!part) return !called ? "" : isPending(entry) ? "no result yet" : "no result";
+  if (!part) return !called ? "" : pending ? "no result yet" : "no result";
   const images = part.parts.length > 0 ? part.parts.length + (part.parts.length > 1 ? " images" : " image") : "";
   if (part.exit) return "exit " + part.exit;
   return part.failed ? "failed" : images;
 }
 
 /** isPending reports whether nothing but results follows an entry on its line up to here. */
-function isPending(entry: Entry): boolean {
-  const { entries, newer } = line.value;
+function isPending({ entries, newer }: Line, entry: Entry): boolean {
   const at = entries.indexOf(entry);
   return at >= 0 && !newer && entries.slice(at + 1).every((e) => said(e)?.parts.every((p) => p.kind === "result") ?? true);
 }

@@ -2,8 +2,8 @@
 // the page says who it was. If the answer is lost it says so, and trying again finds out.
 import { useRef, useState } from "preact/hooks";
 import { Failure } from "../api/client.ts";
-import { session } from "../model/nav.ts";
-import { head, ifMatch, refresh } from "../model/session.ts";
+import type { OpenSession } from "../model/session.ts";
+import { useSession } from "./use-session.ts";
 
 /**
  * An Attempt is a write until its outcome is known: it is sent again with the same key and on the same commit, and is stored once,
@@ -15,9 +15,9 @@ export interface Attempt {
 }
 
 /** attempt returns one that is made on a commit, or on the newest one that this page has shown. */
-export function attempt(match = ifMatch()): Attempt {
+export function attempt(s: OpenSession, match = s.ifMatch()): Attempt {
   const key = [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
-  return { header: { "If-Match": match, "Idempotency-Key": key }, back: head.peek()!.seq };
+  return { header: { "If-Match": match, "Idempotency-Key": key }, back: s.head.peek()!.seq };
 }
 
 export interface Write {
@@ -30,6 +30,7 @@ export interface Write {
 
 /** useWrite returns how a form writes, and what became of that. once: a write that is sent again is stored once. */
 export function useWrite(close: () => void, once = true): Write {
+  const s = useSession();
   const [trouble, setTrouble] = useState("");
   const [busy, setBusy] = useState(false);
   const sending = useRef(false); // busy comes with the next drawing, and a key that is held does not wait for that
@@ -39,10 +40,10 @@ export function useWrite(close: () => void, once = true): Write {
     sending.current = true;
     setBusy(true);
     setTrouble("");
-    made.current ??= attempt(match);
+    made.current ??= attempt(s, match);
     f(made.current).then(close).catch(async (err: unknown) => {
       if (!isUnknown(err)) made.current = null;
-      setTrouble(await reason(err, once));
+      setTrouble(await reason(s, err, once));
       setBusy(false);
     }).finally(() => (sending.current = false));
   };
@@ -56,13 +57,13 @@ function isUnknown(err: unknown): boolean {
 }
 
 /** reason returns why a write failed. After a lost race the newest commit is read, so that trying again can work. */
-export async function reason(err: unknown, once = true): Promise<string> {
+export async function reason(s: OpenSession, err: unknown, once = true): Promise<string> {
   if (!(err instanceof Failure)) return String(err);
   if (err.problem.code === "key-reused") return "It was stored as it was before your last change. Close this, and look.";
   if (isUnknown(err)) return `${sentence(err.message)} It may be stored all the same.${once ? " Trying again does not store it twice." : ""}`;
   if (err.status !== 412) return err.message;
   const w = err.problem.winner;
-  await refresh(session.peek()!).catch(() => {});
+  await s.refresh().catch(() => {});
   const who = w ? `${w.writer} was first: commit ${w.seq} on ${w.branch || "another branch"}.` : "Another writer was first.";
   return who + " Nothing was stored. Try again?";
 }

@@ -1,13 +1,11 @@
 import { idle, serve } from "./page.ts";
+import { shows } from "./open.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { VNode } from "preact";
 import type { Change } from "../api/events.ts";
-import { Cursor, settled } from "../model/cursor.ts";
-import { view } from "../model/nav.ts";
-import { head } from "../model/session.ts";
-import { home } from "../model/url.ts";
-import { choose } from "../model/versions.ts";
+import { go, view } from "../model/nav.ts";
+import { begun } from "../model/startup.ts";
 import { Toast } from "../parts/toast.tsx";
 import { done } from "../parts/undo.ts";
 
@@ -15,16 +13,18 @@ const newest = (seq: number, entry: string) => ({ seq, commit: "c" + seq, entry,
 
 test("the state at an entry is that of the newest commit there, also after a visit", async () => {
   let seq = 3;
-  serve((path) => path.endsWith("/commits") ? { commits: [{ seq }] } : { snapshots: [] });
-  const cursor = new Cursor("s", newest(3, "e"), new AbortController().signal);
-  cursor.follow(null, "e", 3);
+  serve((path) => path.endsWith("/commits") ? { commits: [{ ...newest(seq, "e"), head: "e" }] } : { snapshots: [], entries: [], buckets: [] });
+  begun.value = true;
+  const s = shows("s", { at: "e" });
   await idle();
-  assert.equal(settled.value, 3);
+  assert.equal(s.cursor.settled.value, 3);
   seq = 4;
-  cursor.add({ seq: 4, head: "e", entries: [], state: [] } as unknown as Change);
-  cursor.follow(null, "e", 4);
+  s.head.value = newest(4, "e");
+  s.change.value = { seq: 4, head: "e", entries: [], state: [] } as unknown as Change;
+  go({ at: "other" });
+  go({ at: "e" });
   await idle();
-  assert.equal(settled.value, 4);
+  assert.equal(s.cursor.settled.value, 4);
 });
 
 test("the line that was read last below a version is shown again", async () => {
@@ -33,11 +33,11 @@ test("the line that was read last below a version is shown again", async () => {
     if (query.get("below")) below.push(query.get("path"));
     return { entries: [{ type: "message", id: query.get("path"), parentId: null }] };
   });
-  head.value = newest(9, "newest leaf of a");
-  view.value = { ...home("s"), line: "older leaf of a" };
+  const s = shows("s", { line: "older leaf of a" });
+  s.head.value = newest(9, "newest leaf of a");
   const mark = { versions: ["a", "b"], of: 2, version: 0, children: 1, label: "", onHead: true };
-  await choose({ ...mark, id: "a" }, 1, 0);
-  await choose({ ...mark, id: "b" }, -1, 0);
+  await s.versions.choose({ ...mark, id: "a" }, 1, 0);
+  await s.versions.choose({ ...mark, id: "b" }, -1, 0);
   assert.deepEqual(below, ["b", "older leaf of a"]);
 });
 
@@ -55,9 +55,9 @@ function click(label: string): void {
 test("Undo returns to where the person was, unless the person has moved on", async () => {
   serve(() => ({}));
   for (const [at, want] of [["new", "old"], ["elsewhere", "elsewhere"]]) {
-    head.value = newest(4, "new");
-    view.value = { ...home("s"), at: "new" };
-    done("Added.", 3, '"c4"', { at: "old" });
+    const s = shows("s", { at: "new" });
+    s.head.value = newest(4, "new");
+    done(s, "Added.", 3, '"c4"', { at: "old" });
     view.value = { ...view.value, at: at! };
     click("Undo");
     await idle();

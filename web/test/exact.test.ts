@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { digits, exact } from "../model/exact.ts";
+import { digits, exact } from "../api/exact.ts";
 import { read } from "../model/message.ts";
 
 test("texts are read as JSON.parse reads them, apart from digits that it would lose", () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Entry } from "../api/client.ts";
 import { hasEscapes, stretches } from "../model/ansi.ts";
-import { folded, itemsOf, lineOf, mostLoaded, said, withNewer } from "../model/line.ts";
+import { folded, itemsOf, lineOf, mostLoaded, said, withNewer } from "../model/path.ts";
 import { asidesOf, isEvent, messageAsides, noticeOf, runText } from "../model/program.ts";
 import { parse } from "../text/parse.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { place } from "../model/agents.ts";
 import type { Entry, Session } from "../api/client.ts";
-import { itemsOf } from "../model/line.ts";
+import { itemsOf } from "../model/path.ts";
 import { contextAfter, noteOf } from "../model/notes.ts";
 import { rasterType, sourceOf } from "../model/picture.ts";
 import { editsOf, languageOf, mainArgument } from "../model/tools.ts";

@@ -1,6 +1,6 @@
 // Stretches of a line, from any of its entries on.
-import { lineOf, nothing, turnedTo, type Line } from "../model/line.ts";
-import { entryPage, type EntryPage } from "./pages.ts";
+import { lineOf, nothing, turnedTo, type Line } from "./path.ts";
+import { entryPage, type EntryPage } from "../api/pages.ts";
 
 /** firstPage is how many entries are read before anything is shown, nextPage how many at a time after that. */
 const firstPage = 50;

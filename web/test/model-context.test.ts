@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lineOf, sawOf, sharesOf, tokensOf } from "../model/saw.ts";
+import { lineOf, sawOf, sharesOf, tokensOf } from "../model/model-context.ts";
 
 test("a context consists of messages of several kinds, and the newest answer has its tokens", () => {
   const list = ['{"role":"compactionSummary","summary":"x"}', '{"role":"user","content":"hello"}',

@@ -2,7 +2,7 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Entry } from "../api/client.ts";
-import { continuing, itemsOf, lineOf, mostLoaded, turnedTo, withNewer, withOlder } from "../model/line.ts";
+import { continuing, itemsOf, lineOf, mostLoaded, turnedTo, withNewer, withOlder } from "../model/path.ts";
 import { anchorAt, covers, sliceAt, topOf } from "../model/slice.ts";
 
 function entry(id: string, parentId: string | null, message: unknown = { role: "user", content: id }): Entry {

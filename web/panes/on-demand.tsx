@@ -1,8 +1,8 @@
-// A component of panes/later.tsx, which is loaded once one of them is shown.
+// A component of panes/panes.tsx, which is loaded once one of them is shown.
 import { signal } from "@preact/signals";
 import type { ComponentType, JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type * as Panes from "../panes/later.tsx";
+import type * as Panes from "./panes.tsx";
 
 const panes = signal<typeof Panes | null>(null);
 const failed = signal(false);
@@ -18,7 +18,7 @@ export function later<Name extends keyof typeof Panes, P extends object = Props<
     useEffect(() => {
       if (panes.peek()) return;
       failed.value = false;
-      import("../panes/later.tsx").then((m) => (panes.value = m), () => (failed.value = true));
+      import("./panes.tsx").then((m) => (panes.value = m), () => (failed.value = true));
     }, []);
     const Pane = panes.value?.[name] as ComponentType<P> | undefined;
     if (Pane) return <Pane {...props} />;
