@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/formats"
 )
 
 // Batch imports files that lie in the same folders. The zero value is ready to use.
@@ -78,7 +80,14 @@ func (b *Batch) known(ctx context.Context, st *coppice.Store, f File, o Options)
 	if o.Session != "" || o.Again || o.Verify || f.Changed.IsZero() {
 		return res, nil, nil
 	}
-	s, has, err := sessionOf(ctx, st, f, idsOf(f.Path))
+	ids := idsOf(f.Path)
+	s, has, err := sessionOf(ctx, st, f, ids)
+	if s == nil && err == nil {
+		if head := headID(f, o); head != "" && !slices.Contains(ids, head) {
+			f.unnamed = true
+			s, has, err = sessionOf(ctx, st, f, []string{head})
+		}
+	}
 	if s == nil || err != nil {
 		return res, nil, err
 	}
@@ -186,7 +195,8 @@ func sessionOf(
 }
 
 // still compares a file with a session under its id by size and time, and by its beginning and end if these are others:
-// whole, removed or another.
+// whole, removed or another. Where only the lines of a file that grew name the id, all of what was imported is
+// hashed: a copy that was edited has another name too.
 func (f File) still(s *found) (earlier, error) {
 	if s.source == nil {
 		return another, nil
@@ -196,11 +206,15 @@ func (f File) still(s *found) (earlier, error) {
 	switch {
 	case s.gone != nil:
 		return of.deleted(s.source)
-	case same(s.source, f.Size, f.Changed):
+	case !f.unnamed && same(s.source, f.Size, f.Changed):
 		return whole, nil
 	case f.Size == s.source.Bytes && f.Size > 0, strings.HasSuffix(f.Path, ".zst"):
 		if has, err := of.begins(s.source, false); err != nil || has == whole {
 			return has, err
+		}
+	case f.unnamed && mayGrow(s.source, f.Size):
+		if has, err := of.begins(s.source, true); err != nil || has != beginning {
+			return nothing, err
 		}
 	}
 	return another, nil
@@ -226,6 +240,30 @@ func idsOf(file string) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// headBytes is how much of a file is read for the id of its session, where its name does not have one.
+const headBytes = 64 << 10
+
+// headID returns the id in the first lines of a file; "" = these have none, or the file is packed.
+func headID(f File, o Options) string {
+	src := FromFileTo(f.Path, min(f.Size, headBytes))
+	format := o.Format
+	if format == "" {
+		var err error
+		if format, err = formats.Told(src); err != nil {
+			return ""
+		}
+	}
+	r, err := formats.Open(src, cmp.Or(format, interop.Pi), interop.Options{Now: o.Now})
+	if err != nil {
+		return ""
+	}
+	h, err := r.Header()
+	if errors.Join(err, r.Close()) != nil || h.Made || layout.ValidID(h.ID) != nil {
+		return ""
+	}
+	return h.ID
 }
 
 // maxAgents bounds the files of agents that are looked at for one session; one with more is always read.

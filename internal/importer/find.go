@@ -26,6 +26,7 @@ type File struct {
 	Beside bool
 
 	Changed time.Time
+	unnamed bool // the name is not that of the session: size and time do not prove which one it is
 	agent   bool // named like the transcript of an agent, which may be imported with the session that started it
 }
 

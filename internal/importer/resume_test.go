@@ -339,6 +339,37 @@ func TestSizeEndOfAGrownFile(t *testing.T) {
 	}
 }
 
+// A file under a name that has no id is known by its first lines: no more than its end is converted.
+func TestSizeOfAFileUnderAnotherName(t *testing.T) {
+	testutil.SkipLong(t)
+	for _, format := range endFormats {
+		t.Run(string(format), func(t *testing.T) {
+			t.Parallel()
+			f := newGrownFile(format)
+			for f.Len() < 5<<20 {
+				f.turn(5)
+			}
+			dir, st := newGrownDir(t, "mine.jsonl"), storeOn(t, memory.NewAppender())
+			o, read := growing(), int64(0)
+			o.Read = func(n int64) { read += n }
+			bring := func() (r Result, n int64) {
+				read = 0
+				return take(t, st, o, dir.path)[0], read
+			}
+			dir.write(t, f.Bytes())
+			first, _ := bring()
+			if r, n := bring(); !r.Unchanged || r.Session != first.Session || n > 0 {
+				t.Errorf("of the same file %d bytes are converted: %+v", n, r)
+			}
+			f.turn(5)
+			dir.write(t, f.Bytes())
+			if r, n := bring(); !r.Grew || r.Session != first.Session || n > 256<<10 {
+				t.Errorf("of a file that grew %d bytes are converted: %+v", n, r)
+			}
+		})
+	}
+}
+
 // seekable is a file in memory that counts the bytes that are read.
 type seekable struct {
 	*bytes.Reader
