@@ -4,6 +4,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -84,6 +85,19 @@ func (v *preview) Literal(lit []byte, firstLine bool) {
 		v.Rune(r)
 		i += size
 	}
+}
+
+// About is Literal for a text that a program wrote: elements without their tags.
+func (v *preview) About(lit []byte, firstLine bool) {
+	if len(lit) < len(`"<>"`) || lit[1] != '<' && lit[1] > ' ' && lit[1] != '\\' {
+		v.Literal(lit, firstLine)
+		return
+	}
+	if words, ok := message.About(lit); ok {
+		v.Add(words)
+		return
+	}
+	v.Literal(lit, firstLine)
 }
 
 // unescape decodes the escape sequence at the start of s: the rune and the bytes that it takes.

@@ -101,10 +101,14 @@ func messageRow(r *codec.Row, v *preview, raw []byte) {
 			break
 		}
 		v.Rune(' ')
-		if p.Typed {
-			lit = message.Typed(lit)
+		switch {
+		case p.Typed:
+			v.Literal(message.Typed(lit), firstLine)
+		case r.Role != "assistant" && r.Role != "user":
+			v.About(lit, firstLine)
+		default:
+			v.Literal(lit, firstLine)
 		}
-		v.Literal(lit, firstLine)
 	}
 	if v.Empty() {
 		for _, c := range p.Calls {
@@ -174,14 +178,15 @@ func entryRow(v *preview, l Line) (target string) {
 	case l.Type == "model_change": // omp: provider and id in one
 		v.Literal(model, false)
 	case l.Type == "custom_message":
+		say := v.About
 		if typed := message.UserSent(l.Raw); typed != nil {
-			main = typed
+			main, say = typed, v.Literal
 		}
 		var p messageParts
 		p.addContent(main)
 		for _, lit := range p.Texts {
 			v.Rune(' ')
-			v.Literal(lit, false)
+			say(lit, false)
 		}
 		if v.Empty() {
 			v.Literal(custom, false)

@@ -26,15 +26,16 @@ type insertions struct {
 	Word      map[string][]string // the beginnings of those that end with one word more
 	Developer map[string][][2]string
 
-	names map[string]bool // all tags
-	pairs [][2]string     // all texts, and those around images
+	names  map[string]bool // all tags
+	begins map[string]bool // those of other texts that begin with one
+	pairs  [][2]string     // all texts, and those around images
 }
 
 // opened are the tags of Codex that older versions did not always close.
 const opened = "codex 0.40"
 
 var inserted = sync.OnceValue(func() *insertions {
-	t := &insertions{names: map[string]bool{}}
+	t := &insertions{names: map[string]bool{}, begins: map[string]bool{}}
 	if err := json.Unmarshal(table, t); err != nil {
 		panic(err) // it is part of the program
 	}
@@ -44,6 +45,11 @@ var inserted = sync.OnceValue(func() *insertions {
 			if of == opened {
 				t.Whole[of] = append(t.Whole[of], [2]string{"<" + name + ">"})
 			}
+		}
+	}
+	for _, list := range t.Developer {
+		for _, m := range list {
+			t.begins[strings.Trim(m[0], "<>")] = true
 		}
 	}
 	for _, by := range []map[string][][2]string{t.Texts, t.Media} {
