@@ -3,6 +3,7 @@ import type { Store } from "coppice-client";
 import { Threads, type ChatOptions } from "./thread.js";
 
 export { CoppiceHistory, CoppiceThreadList } from "./assistant-ui.js";
+export { coppiceStores } from "./records.js";
 export type { ChatOptions } from "./thread.js";
 
 interface Identified { id: string }
@@ -38,13 +39,4 @@ export function coppicePersistence(service: string | Store, o: ChatOptions = {})
       threads.save(id, messages.map((value) => ({ id: (value as Identified).id, value })), { state: resume === undefined ? null : { resume } }),
     removeItem: (id: string): Promise<void> => threads.remove(id),
   };
-}
-
-/** A MessageStore of TanStack AI on a server: messages for the model, which have no ids. */
-export class CoppiceMessageStore {
-  private readonly threads: Threads;
-  constructor(service: string | Store, o: ChatOptions = {}) { this.threads = new Threads(service, o); }
-
-  async loadThread(threadId: string): Promise<any[]> { return (await this.threads.path(threadId))?.values ?? []; }
-  saveThread(threadId: string, messages: readonly any[]): Promise<void> { return this.threads.save(threadId, messages.map((value) => ({ value }))); }
 }

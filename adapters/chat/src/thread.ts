@@ -137,9 +137,10 @@ export class Threads {
     }
   }
 
+  /** Deletes a chat with its runs and interrupts. */
   async remove(id: string): Promise<void> {
     this.known.delete(id);
-    await this.store.session(id).delete({ base: "*" }).catch(absent);
+    await this.store.session(id).delete({ base: "*", children: true }).catch(absent);
   }
 
   creation(): Schemas["NewSession"] { return { again: true, meta: this.meta }; }

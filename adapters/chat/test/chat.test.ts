@@ -6,7 +6,7 @@ import { ChatClient, type ChatClientPersistence } from "@tanstack/ai-client";
 import { validateUIMessages, type UIMessage } from "ai";
 import { expect, test } from "vitest";
 import { breaking, Counted, serve } from "../../harness/service.ts";
-import { CoppiceChats, CoppiceHistory, CoppiceMessageStore, coppicePersistence, CoppiceThreadList } from "../src/index.ts";
+import { CoppiceChats, CoppiceHistory, coppicePersistence, coppiceStores, CoppiceThreadList } from "../src/index.ts";
 
 type Message = Parameters<MessageRepository["addOrUpdateMessage"]>[1];
 const message = (id: string, role: string, text: string) => ({
@@ -156,13 +156,41 @@ test("TanStack AI: a ChatClient is restored by its persistence", async () => {
 });
 
 test("TanStack AI: a message store keeps messages without ids, and replaces a thread", async () => {
-  const { url } = await serve(), s = new CoppiceMessageStore(url), hi = { role: "user", content: "hi" };
+  const { url } = await serve(), s = coppiceStores(url).messages, hi = { role: "user", content: "hi" };
   const call = { role: "assistant", content: null, toolCalls: [{ id: "c", type: "function", function: { name: "f", arguments: '{"q":1}' } }] };
   expect(await s.loadThread("t")).toEqual([]);
   for (const list of [[hi], [hi, hi], [hi, hi, call, { role: "tool", content: "r", toolCallId: "c" }], [call], [], [hi, call]]) {
     await s.saveThread("t", list);
-    expect(await new CoppiceMessageStore(url).loadThread("t")).toEqual(list);
+    expect(await coppiceStores(url).messages.loadThread("t")).toEqual(list);
   }
+});
+
+test("TanStack AI: runs, interrupts and metadata", async () => {
+  const c = new Counted((await serve()).url), { messages, runs, interrupts, metadata } = coppiceStores(c.store);
+  await messages.saveThread("t", [{ role: "user", content: "hi" }]);
+  const made = await Promise.all([1, 2].map((startedAt) => runs.createOrResume({ runId: "r1", threadId: "t", startedAt })));
+  expect(made[0]).toEqual(made[1]); // one of the two was first
+  await runs.createOrResume({ runId: "r2", threadId: "t", startedAt: 20 });
+  expect(await runs.findActiveRun("t")).toMatchObject({ runId: "r2" });
+  await Promise.all([runs.update("r2", { status: "completed" }), runs.update("r2", { usage: { totalTokens: 7 } })]);
+  expect(await runs.createOrResume({ runId: "r2", threadId: "t", startedAt: 30 })).toEqual({ runId: "r2", threadId: "t", status: "completed", startedAt: 20, usage: { totalTokens: 7 } });
+  expect((await c.of(async () => expect(await runs.listByThread("t")).toHaveLength(2))).requests).toEqual(["GET /sessions"]);
+  await runs.update("none", { status: "failed" });
+  expect([await runs.get("none"), (await runs.findActiveRun("t"))!.runId, await runs.findActiveRun("u")]).toEqual([null, "r1", null]);
+  const interrupt = (interruptId: string, requestedAt: number) => ({ interruptId, runId: "r1", threadId: "t", requestedAt, payload: { tool: "x" } });
+  for (const i of [interrupt("b", 2), interrupt("a", 1)]) await interrupts.create(i);
+  await interrupts.resolve("a", { ok: true });
+  await interrupts.create(interrupt("a", 1)); // not pending again
+  await interrupts.cancel("none");
+  expect((await interrupts.list("t")).map((i) => [i.interruptId, i.status, i.response])).toEqual([["a", "resolved", { ok: true }], ["b", "pending", undefined]]);
+  expect((await interrupts.listPendingByRun("r1")).map((i) => i.interruptId)).toEqual(["b"]);
+  await metadata.set("a:b", "c", 1);
+  await metadata.set("a", "b:c", 2);
+  await metadata.delete("a:b", "c");
+  expect([await metadata.get("a:b", "c"), await metadata.get("a", "b:c")]).toEqual([null, 2]);
+  expect((await new CoppiceThreadList(c.store).list()).threads.map((t) => t.remoteId)).toEqual(["t"]);
+  await new CoppiceThreadList(c.store).delete("t");
+  expect([await runs.listByThread("t"), await interrupts.get("b")]).toEqual([[], null]);
 });
 
 test("two writers: nothing is lost", async () => {

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from datetime import datetime
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, TypeVar
 
-from coppice_client import Conflict, Deleted, Exists, NotFound, OutcomeUnknown, Store
+from coppice_client import Conflict, Deleted, Exists, KeyReused, NotFound, OutcomeUnknown, Store
 from coppice_client.schema import Committed, NewSession
 from coppice_client.schema import Session as SessionInfo
 
@@ -133,6 +133,8 @@ class CoppiceSessionStore:
                 self._commit_folded(self._fold, id, key, batch, idempotency)
             else:
                 self._commit(id, key, batch, "*", idempotency)
+        except KeyReused:  # the key is of this batch alone: it was stored, with the summary as it was then
+            pass
         except OutcomeUnknown:
             self._keep(self._pending, id, _Pending(text, idempotency))
             raise

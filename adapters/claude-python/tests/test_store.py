@@ -159,6 +159,17 @@ class StoreTest(Case):
         run(store.append(K, batch))
         self.assertEqual(run(store.load(K)), batch)
 
+    def test_a_batch_that_was_stored_after_all_is_in_the_summary_once(self) -> None:
+        proxy = Proxy(self.serve().port, lambda n, request: 0 if n == 2 else None)  # after docs and the creation
+        self.addCleanup(proxy.close)
+        store, batch = self.summary(Store(proxy.url, limits=Limits(attempts=1)), fold), [{"type": "tag"}, *chain(1)]
+        with self.assertRaises(OutcomeUnknown):
+            run(store.append(K, batch))
+        run(store.append(K, batch))
+        run(store.append(K, chain(3)[1:]))
+        self.assertEqual(run(store.list_session_summaries("p"))[0]["data"]["lines"], 4)
+        self.assertEqual(run(store.load(K)), [*batch, *chain(3)[1:]])
+
     def test_10000_lines_cost_one_request_each_way(self) -> None:
         proxy = Proxy(self.serve().port, lambda n, request: None)
         self.addCleanup(proxy.close)

@@ -1,6 +1,6 @@
 // A SessionStore of the Claude Agent SDK on a coppice service. A transcript is a session: each line is a message of it, with
 // the line as it came as its original. Types are structural, so that the package needs no version of the SDK.
-import { Conflict, Deleted, NotFound, OutcomeUnknown, Store, type Schemas, type Session, type StoreOptions } from "coppice-client";
+import { Conflict, CoppiceError, Deleted, NotFound, OutcomeUnknown, Store, type Schemas, type Session, type StoreOptions } from "coppice-client";
 
 /** A transcript: of a session, or with a subpath of an agent that it started. */
 export interface SessionKey { projectKey: string; sessionId: string; subpath?: string }
@@ -72,7 +72,8 @@ export class CoppiceSessionStore {
       else await this.commit(id, key, batch, { base: "*", key: idempotency });
     } catch (e) {
       if (e instanceof OutcomeUnknown) keep(this.pending, id, { batch: text, key: idempotency });
-      throw e;
+      // The key is of this batch alone: it was stored, with the summary as it was then.
+      if (!(e instanceof CoppiceError) || e.code !== "key-reused") throw e;
     }
   }
 

@@ -157,13 +157,32 @@ test("the service is killed in the middle of batches: every line is there once, 
 });
 
 test("a batch that the SDK sends again after an unknown outcome is stored once, without uuids too", async () => {
-  const service = await serve();
-  let broken = 2;
+  for (const o of [{}, { fold }] as { fold?: Fold }[]) {
+    const service = await serve();
+    let broken = 2;
+    const proxy = await breaking(service, (request) => (request.startsWith("POST") && broken-- > 0 ? { answerBytes: 0 } : undefined));
+    const s = new CoppiceSessionStore(new Counted(proxy.url, { maxTries: 1 }).store, o), batch = [{ type: "tag", tag: "t", sessionId: "s" }, line("q")];
+    for (let i = 0; i < 2; i++) await expect(s.append(K, batch)).rejects.toMatchObject({ outcome: "unknown" });
+    await s.append(K, batch);
+    expect(await s.load(K)).toEqual(batch);
+    const next = [line("a", batch[1]!.uuid!)], m = new InMemorySessionStore();
+    await s.append(K, next);
+    expect(await s.load(K)).toEqual([...batch, ...next]);
+    for (const lines of [batch, next]) await m.append(K, lines as never);
+    if (o.fold) expect((await s.listSessionSummaries!("p"))[0]!.data).toEqual((await m.listSessionSummaries("p"))[0]!.data);
+  }
+});
+
+test("a batch that was stored after all is in the summary once", async () => {
+  const service = await serve(), count: Fold = (was, key, lines) => ({ sessionId: key.sessionId, mtime: 0, data: { lines: ((was?.data["lines"] as number) ?? 0) + lines.length } });
+  let broken = 1;
   const proxy = await breaking(service, (request) => (request.startsWith("POST") && broken-- > 0 ? { answerBytes: 0 } : undefined));
-  const s = new CoppiceSessionStore(new Counted(proxy.url, { maxTries: 1 }).store), batch = [{ type: "tag", tag: "t" }];
-  for (let i = 0; i < 2; i++) await expect(s.append(K, batch)).rejects.toMatchObject({ outcome: "unknown" });
+  const s = new CoppiceSessionStore(new Counted(proxy.url, { maxTries: 1 }).store, { fold: count }), batch = [{ type: "tag", tag: "t" }, line()];
+  await expect(s.append(K, batch)).rejects.toMatchObject({ outcome: "unknown" });
   await s.append(K, batch);
-  expect(await s.load(K)).toEqual(batch);
+  await s.append(K, chain(2));
+  expect((await s.listSessionSummaries!("p"))[0]!.data).toEqual({ lines: 4 });
+  expect((await s.load(K))!.length).toBe(4);
 });
 
 test("a writer that is killed is replaced by one that replays everything", async () => {

@@ -96,7 +96,7 @@ export class CoppiceSaver extends BaseCheckpointSaver {
     for (let races = 0; ; races++) {
       try {
         const known = this.known.get(at.sid) ?? (await this.newest(at));
-        const { from, spaces } = await this.parentOf(at, known.state, space.parent);
+        const { from, spaces } = await this.parentOf(at, known.state, space);
         const before = spaces[at.ns], merged = { ...before?.channels, ...stored };
         const channels = Object.fromEntries(Object.entries(merged).filter(([name, c]) => c && Object.hasOwn(channel_versions, name))) as Space["channels"];
         const messages = at.ns === "" && Array.isArray(channel_values["messages"]) ? channel_values["messages"] : [];
@@ -120,9 +120,9 @@ export class CoppiceSaver extends BaseCheckpointSaver {
   }
 
   /** What a checkpoint is made on: the newest state, or, where its parent is another one, that of the parent. */
-  private async parentOf(at: Place, state: State, parent: string | undefined): Promise<{ spaces: State["spaces"]; from?: string }> {
+  private async parentOf(at: Place, state: State, { id, parent }: Omit<Space, "channels">): Promise<{ spaces: State["spaces"]; from?: string }> {
     const { spaces } = state, now = spaces[at.ns];
-    if (parent === undefined || !now || now.id === parent) return { spaces };
+    if (parent === undefined || !now || now.id === parent || now.id === id) return { spaces }; // id: it is put again
     const entry = await entryOf(at.ns, parent), old = await this.stateAt(at.sid, entry);
     if (!old) return { spaces }; // a parent that was never stored
     if (this.onFork === "error") throw new ForkError(parent, now.id);

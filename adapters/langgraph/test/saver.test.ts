@@ -111,6 +111,22 @@ test("what is sent twice is there once; a special write replaces the one before"
   expect(t!.pendingWrites).toEqual([["task", "__interrupt__", 1], ["task", "step", "a"]]);
 });
 
+test("a put whose answer was lost is sent again: it is no fork", async () => {
+  const service = await serve();
+  let broken = 0;
+  const proxy = await breaking(service, (request) => (request.startsWith("POST") && broken-- > 0 ? { answerBytes: 0 } : undefined));
+  const s = new CoppiceSaver(new Counted(proxy.url, { maxTries: 1 }).store, { onFork: "error" });
+  const root = await put(s, 1), c = checkpoint(2, { messages: [new HumanMessage("once")] });
+  const again = (saver: BaseCheckpointSaver) => saver.put({ configurable: { ...T.configurable, checkpoint_ns: "", checkpoint_id: root } }, c, { source: "loop", step: 2, parents: {} }, c.channel_versions);
+  broken = 1;
+  await expect(again(s)).rejects.toMatchObject({ outcome: "unknown" });
+  for (let i = 0; i < 2; i++) await again(s);
+  expect((await listed(s)).map((t) => t.metadata!.step)).toEqual([2, 1]);
+  const all: string[] = [];
+  for await (const e of new Counted(service.url).store.session(await s.id("t")).entries({ path: "all" })) all.push(e.text);
+  expect(all.filter((text) => text.includes('"once"') && text.includes('"type":"message"')).length).toBe(1);
+});
+
 test("a thread is written again after it was deleted", async () => {
   const { url } = await serve(), s = new CoppiceSaver(url);
   const first = await put(s, 1);
