@@ -121,10 +121,19 @@ type service struct {
 	http    *http.Server
 }
 
+// moreProcessors lets Go run more threads at once than there are processors: one that waits in a sync counts as running
+// until the runtime looks, up to 10 ms later, and a server of many sessions waits in as many syncs.
+var moreProcessors = sync.OnceFunc(func() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(4 * runtime.GOMAXPROCS(0))
+	}
+})
+
 func (c *cli) serve(ctx context.Context, o serveOptions) error {
 	if err := c.validServe(o); err != nil {
 		return err
 	}
+	moreProcessors()
 	if o.demo {
 		c.storeFlag = "mem:"
 	}
