@@ -1,6 +1,7 @@
 package coppice
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -125,11 +126,10 @@ func (t *Turn) digest(e *docEdit) string {
 		return ""
 	}
 	h := sha256.New()
+	w := bufio.NewWriterSize(h, 2<<10) // most parts are short; a hash never fails
 	write := func(kind byte, p []byte) {
-		size := [9]byte{kind}
-		binary.BigEndian.PutUint64(size[1:], uint64(len(p)))
-		h.Write(size[:])
-		h.Write(p)
+		_, _ = w.Write(binary.BigEndian.AppendUint64(append(w.AvailableBuffer(), kind), uint64(len(p))))
+		_, _ = w.Write(p)
 	}
 	part := func(present bool, p []byte) {
 		if present {
@@ -156,6 +156,7 @@ func (t *Turn) digest(e *docEdit) string {
 	if t.From != nil {
 		write(3, []byte(*t.From))
 	}
+	_ = w.Flush()
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 

@@ -61,9 +61,8 @@ const (
 	KindOriginal   Kind = "orig"
 	KindIDs        Kind = "eids"
 
-	Default Level = 0 // for what is written at every turn
-	Better  Level = 1 // for what is written once and kept
-	Fast    Level = 2 // for what the next turn writes anew
+	Default Level = 0 // for what is written once and kept
+	Fast    Level = 1 // for what the next turn writes anew
 
 	NoParent int64 = -1 // as a row's parent: a root
 

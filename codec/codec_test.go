@@ -53,7 +53,7 @@ func TestCompressRoundTrip(t *testing.T) {
 	r := newRand(1)
 	for _, n := range []int{0, 1, 2, 255, 256, 257, 1000, 1024, 1025, 65_791, 65_792, 128 << 10, 128<<10 + 1, 2 << 20, 2<<20 + 1} {
 		text := bytes.Repeat([]byte(words(r, 1000)+"\n"), n/1000+1)[:n]
-		for _, l := range []Level{Default, Better} {
+		for _, l := range []Level{Default, Fast} {
 			p := Compress([]byte("before"), text, l)
 			if !bytes.HasPrefix(p, []byte("before")) {
 				t.Fatalf("%d bytes: what stood before is gone", n)
@@ -75,7 +75,7 @@ func TestCompressRoundTrip(t *testing.T) {
 func TestCompressIsDeterministic(t *testing.T) {
 	r := newRand(2)
 	texts := [][]byte{[]byte(words(r, 700)), []byte(words(r, 40_000)), []byte(words(r, 150_000)), nil}
-	for _, l := range []Level{Default, Better} {
+	for _, l := range []Level{Default, Fast} {
 		var want [][]byte
 		for _, text := range texts {
 			want = append(want, Compress(nil, text, l))
@@ -204,7 +204,7 @@ func TestDecompressBitFlips(t *testing.T) {
 func TestCompressProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.Byte(), 0, 4000).Draw(t, "p")
-		got, err := Decompress(nil, Compress(nil, p, Better), len(p))
+		got, err := Decompress(nil, Compress(nil, p, Default), len(p))
 		if err != nil || !bytes.Equal(got, p) {
 			t.Fatalf("%d bytes back of %d: %v", len(got), len(p), err)
 		}

@@ -23,7 +23,7 @@ func TestContainerRoundTrip(t *testing.T) {
 	for _, n := range []int{0, 1, 100, 4064} {
 		for _, size := range []int{0, 1, 5000, 200_000} {
 			want, body := bytes.Repeat([]byte{'s'}, n), []byte(words(r, 1+size))[:size]
-			p, err := EncodeContainer(KindSnapshot, want, body, Better)
+			p, err := EncodeContainer(KindSnapshot, want, body, Default)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func TestContainerOfFrames(t *testing.T) {
 	a, b, c := []byte(strings.Repeat("the first, ", 500)), []byte("x"), []byte(strings.Repeat("the third, ", 900))
 	frames := func(parts ...[]byte) (out []byte) {
 		for i, p := range parts {
-			out = Compress(out, p, Level(i%3))
+			out = Compress(out, p, Level(i%2))
 		}
 		return out
 	}

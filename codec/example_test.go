@@ -231,7 +231,7 @@ func ExampleKind_Container() {
 
 // What a frame declares is checked against the caller's limit before memory is taken.
 func ExampleDecompress() {
-	frame := codec.Compress(nil, []byte(strings.Repeat("a line\n", 3)), codec.Better)
+	frame := codec.Compress(nil, []byte(strings.Repeat("a line\n", 3)), codec.Default)
 	text, err := codec.Decompress(nil, frame, 1<<10)
 	fmt.Printf("%q %v\n", text, err)
 	_, err = codec.Decompress(nil, frame, 10)

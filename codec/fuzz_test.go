@@ -16,7 +16,7 @@ func seeds(f *testing.F) {
 		f.Add(p)
 	}
 	p, _ := Marshal(sampleValue())
-	for _, more := range [][]byte{p, Compress(nil, []byte("text"), Better), frameHead(false, 0xff, 1<<63), []byte("\xdd\xff\xff\xff\xff\x00"), nil} {
+	for _, more := range [][]byte{p, Compress(nil, []byte("text"), Default), frameHead(false, 0xff, 1<<63), []byte("\xdd\xff\xff\xff\xff\x00"), nil} {
 		f.Add(more)
 	}
 }

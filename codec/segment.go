@@ -63,7 +63,7 @@ func EncodeSegment(spec SegmentSpec) ([]byte, error) {
 				fmt.Errorf("encode segment: line of %d bytes, at most %d are allowed: %w", n, maxFrame, ErrLimit)
 		}
 		start := len(p)
-		p = Compress(p, rest[:n], Better)
+		p = Compress(p, rest[:n], Default)
 		frames = append(frames, frame{
 			bytes: int64(len(p) - start), raw: int64(n),
 			lines: bytes.Count(rest[:n], []byte{'\n'}), crc: CRC(p[start:]),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -59,6 +60,18 @@ func TestSegmentRoundTrip(t *testing.T) {
 	checkRows(t, s, 40, spec.Rows)
 	if b, err := EncodeSkeleton(40, spec.Rows); err != nil || !bytes.Equal(b, idx.SkeletonBytes()) {
 		t.Errorf("skeleton of %d bytes instead of %d: %v", len(idx.SkeletonBytes()), len(b), err)
+	}
+}
+
+// Segments of earlier releases were compressed at zstd's "better" level.
+func TestSegmentOfAnotherLevel(t *testing.T) {
+	spec, _ := smallSegment(t)
+	p, err := os.ReadFile("testdata/segment-better.jsonl.zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, _, err := DecodeSegment(p, 1<<20); err != nil || !bytes.Equal(raw, spec.Raw) {
+		t.Errorf("%d bytes: %v", len(raw), err)
 	}
 }
 
@@ -249,7 +262,7 @@ func seekEntry(frame []byte, raw, lines uint64) []byte {
 
 // Indexes that are intact by their checksums and lie: nothing is believed, nothing is allocated.
 func TestSegmentIndexLies(t *testing.T) {
-	frame := Compress(nil, []byte("a\nb\n"), Better)
+	frame := Compress(nil, []byte("a\nb\n"), Default)
 	bomb := frameHead(false, 0x38, 1<<28)
 	for i := range 2048 {
 		bomb = append(bomb, block(i == 2047, 1, 128<<10, '\n')...)
@@ -283,8 +296,8 @@ func TestSegmentIndexLies(t *testing.T) {
 		{"frame declares less", rebuild(frame, head, seekEntry(frame, 3, 2), skel), ErrFormat},
 		{"frame declares more", rebuild(frame, head, seekEntry(frame, 5, 2), skel), ErrFormat},
 		{"frame of over 1 GiB", rebuild(frame, head, seekEntry(frame, 1<<31, 1), skel), ErrLimit},
-		{"other lines", rebuild(Compress(nil, []byte("aaa\n"), Better), head, seekEntry(Compress(nil, []byte("aaa\n"), Better), 4, 2), skel), ErrFormat},
-		{"no line feed at the end", rebuild(Compress(nil, []byte("a\n\nb"), Better), head, seekEntry(Compress(nil, []byte("a\n\nb"), Better), 4, 2), skel), ErrFormat},
+		{"other lines", rebuild(Compress(nil, []byte("aaa\n"), Default), head, seekEntry(Compress(nil, []byte("aaa\n"), Default), 4, 2), skel), ErrFormat},
+		{"no line feed at the end", rebuild(Compress(nil, []byte("a\n\nb"), Default), head, seekEntry(Compress(nil, []byte("a\n\nb"), Default), 4, 2), skel), ErrFormat},
 		{"skeleton damaged", rebuild(frame, head, entry, append(skel[:n-1:n-1], skel[n-1]^1)), ErrChecksum},
 		{"bomb over the limit", rebuild(bomb, with(1, 1), seekEntry(bomb, 1<<28, 1), skel), ErrLimit},
 	}

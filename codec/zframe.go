@@ -67,9 +67,9 @@ func newDecoder() *zstd.Decoder {
 }
 
 // levels is how many levels there are.
-const levels = 3
+const levels = 2
 
-var speeds = [levels]zstd.EncoderLevel{zstd.SpeedDefault, zstd.SpeedBetterCompression, zstd.SpeedFastest}
+var speeds = [levels]zstd.EncoderLevel{zstd.SpeedDefault, zstd.SpeedFastest}
 
 func newEncoder(level Level, single bool) *zstd.Encoder {
 	e, err := zstd.NewWriter(nil,

@@ -94,7 +94,7 @@ func BenchmarkImport(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			for b.Loop() {
 				for at := 0; at < len(raw); at += 1 << 20 {
-					codec.Compress(nil, raw[at:min(len(raw), at+1<<20)], codec.Better)
+					codec.Compress(nil, raw[at:min(len(raw), at+1<<20)], codec.Default)
 				}
 			}
 		})

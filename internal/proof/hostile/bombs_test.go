@@ -76,7 +76,7 @@ func bombsInStore(a *attack) {
 		{original, frame(0x38, 256<<20, 2048, 128<<10)},
 		{original, frame(0x38, 1<<62, 8, 128<<10)},
 		{original, frame(0xff, 1<<20, 8, 128<<10)},
-		{original, bytes.Repeat(codec.Compress(nil, make([]byte, 1<<20), codec.Better), 2000)},
+		{original, bytes.Repeat(codec.Compress(nil, make([]byte, 1<<20), codec.Default), 2000)},
 		{sealed, bomb()},
 		{sealed, append(bomb(), fair[sealed][len(fair[sealed])-200:]...)},
 	} {
