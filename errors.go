@@ -28,6 +28,10 @@ var (
 	ErrUncommitted   = journal.ErrUncommitted // entries of this handle are not committed
 	ErrDeleted       = store.ErrDeleted       // session was deleted: fs.ErrNotExist too
 
+	// ErrStateLost is of the state of a commit that a repair made again, and is ErrCorrupt too: the commit is there,
+	// and nothing brought its state back. Log marks such commits.
+	ErrStateLost = fmt.Errorf("%w: the state was lost, and no repair brought it back", store.ErrCorrupt)
+
 	// ErrDeleteUnfinished is of Delete and DeleteAt: the session is deleted, but not all of its objects are removed,
 	// or, if it is ErrCommitUnknown too, it is unknown whether the session is deleted.
 	ErrDeleteUnfinished = journal.ErrUnfinished
@@ -72,6 +76,7 @@ var hints = []struct {
 	{ErrInDoubt, "nothing of this turn was applied: call Settle for the earlier one, then commit again"},
 	{ErrUncommitted, "call Commit to store what was appended, or Discard to drop it"},
 	{ErrKeyReused, "nothing of this turn was applied: commit it with a new key"},
+	{ErrStateLost, "use the state of another commit, or commit a new one"},
 	{ErrCorrupt, "run repair; intact data can still be read"},
 	{ErrReadOnly, "open the session without ReadOnly"},
 	{fs.ErrClosed, "open the session again"},

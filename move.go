@@ -179,9 +179,12 @@ func (s *Session) Edit(
 }
 
 // Rollback restores state, context and head exactly as they were at a target, in a new commit on a new
-// branch. The path that is left is kept as branch Receipt.Kept.
+// branch. The path that is left is kept as branch Receipt.Kept. ErrStateLost: the state there was lost; nothing moves.
 func (s *Session) Rollback(ctx context.Context, t Target, opts ...MoveOption) (Receipt, error) {
 	v, err := s.at(ctx, t)
+	if err == nil && v.doc.StateLost() {
+		err = ErrStateLost
+	}
 	if err != nil {
 		return Receipt{}, s.fail("rollback", err)
 	}

@@ -142,12 +142,12 @@ func (s *Session) Profile() transcript.Profile {
 }
 
 // State decodes the agent's state, as of the last acknowledged commit, into v. A session without state
-// leaves v unchanged.
+// leaves v unchanged. ErrStateLost: it was lost, and so it is until a commit sets one.
 func (s *Session) State(v any) error {
 	if err := s.ready(context.Background()); err != nil {
 		return s.fail("state", err)
 	}
-	return s.fail("state", decode(s.document().State, v))
+	return s.fail("state", stateOf(s.document(), v))
 }
 
 // Doc decodes a document (Turn.Docs), as of the last acknowledged commit, into v. If there is none of this name, v is
@@ -172,6 +172,14 @@ func inOrder(docs map[string]json.RawMessage) iter.Seq2[string, json.RawMessage]
 			}
 		}
 	}
+}
+
+// stateOf decodes the state of a document.
+func stateOf(d checkpoint.Document, v any) error {
+	if d.StateLost() {
+		return ErrStateLost
+	}
+	return decode(d.State, v)
 }
 
 func decode(state json.RawMessage, v any) error {

@@ -273,7 +273,8 @@ func (v *View) Commit() checkpoint.Commit { return v.commit }
 func (v *View) Document() checkpoint.Document { return readable(v.doc) }
 
 // State decodes the agent's state at the view into dst; if there was none, dst is unchanged.
-func (v *View) State(dst any) error { return v.s.fail("state", decode(v.doc.State, dst)) }
+// ErrStateLost: it was lost.
+func (v *View) State(dst any) error { return v.s.fail("state", stateOf(v.doc, dst)) }
 
 // Doc decodes a document (Turn.Docs) at the view into dst; if there was none of this name, dst is unchanged.
 func (v *View) Doc(name string, dst any) error {

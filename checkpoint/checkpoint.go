@@ -86,6 +86,7 @@ type Commit struct {
 	Time                   time.Time
 	Entries                int  // entries that it made durable, itself not counted
 	Keyframe               bool // it carries its document whole
+	StateLost              bool // a repair made it again, and nothing brought its state back
 
 	Key     string // the turn's idempotency key; "" = none
 	Kept    string // the branch on which a losing turn or an abandoned line lives; "" = none

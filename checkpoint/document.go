@@ -18,6 +18,19 @@ type Document struct {
 	Docs           map[string]json.RawMessage // small documents by name; never empty, nil = none
 }
 
+// lostState takes the place of a state that nothing brought back.
+const lostState = `{"coppice.lost":"state"}`
+
+// StateLost reports whether nothing brought the state back when a repair made the commit again: what State holds then
+// only records that.
+func (d Document) StateLost() bool { return string(d.State) == lostState }
+
+// WithoutState returns the document of a commit whose own is lost, made of the one before: its state is not known.
+func (d Document) WithoutState() Document {
+	d.State = json.RawMessage(lostState)
+	return d
+}
+
 // Encode writes d as one line of JSON without white space:
 //
 //	{"state":..,"manager":..,"context":[{"entry":".."},{"message":{..}}],"branch":"..","settings":{..},

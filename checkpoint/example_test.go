@@ -225,3 +225,10 @@ func ExampleCutText() {
 	fmt.Println(len(title), strings.HasSuffix(title, "…"))
 	// Output: 4096 true
 }
+
+func ExampleDocument_StateLost() {
+	before := checkpoint.Document{State: []byte(`{"turn":7}`), Branch: "main"}
+	d := before.WithoutState() // what a repair writes where nothing brings the state back
+	fmt.Println(before.StateLost(), d.StateLost(), d.Branch)
+	// Output: false true main
+}

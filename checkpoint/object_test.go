@@ -92,7 +92,8 @@ func TestObjectRoundTrip(t *testing.T) {
 		HeadOrd: -1,
 	}
 	imported, removed := testObject(), *gone
-	resumed, again := testObject(), testObject()
+	resumed, again, lost := testObject(), testObject(), testObject()
+	lost.Lineage[0].StateLost = true
 	again.Since, again.Summary.Epoch = 7, 9
 	resumed.Source = resumedSource()
 	imported.Source, removed.Source = testSource(), &Source{Program: "pi", Session: "s"}
@@ -100,7 +101,7 @@ func TestObjectRoundTrip(t *testing.T) {
 		"again": again, "meta": described, "imported": imported, "resumed": resumed, "tombstone-imported": &removed,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(), "meta-changed": changedObject(),
-		"ids": indexedObject(), "amended": amendedObject(), "logged": loggedObject(),
+		"ids": indexedObject(), "amended": amendedObject(), "logged": loggedObject(), "state-lost": lost,
 	} {
 		p := mustEncode(t, o)
 		if !bytes.Equal(p, mustEncode(t, o)) {

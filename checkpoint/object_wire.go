@@ -152,7 +152,7 @@ func (o *Object) parts() *body.Parts {
 			Seq: c.Seq, Epoch: c.Epoch, ID: c.Commit, Parent: c.Parent, Entry: c.Entry, HeadOrd: c.HeadOrd,
 			Branch: c.Branch,
 			Reason: c.Reason, Writer: c.Writer, Snapshot: c.Snapshot, Key: c.Key, Kept: c.Kept,
-			Time: millis(c.Time), Entries: c.Entries, Keyframe: c.Keyframe,
+			Time: millis(c.Time), Entries: c.Entries, Keyframe: c.Keyframe, StateLost: c.StateLost,
 		}
 	}
 	p.BlobSums = slices.Sorted(maps.Keys(o.Blobs))
@@ -212,6 +212,7 @@ func (o *Object) fill(w *body.Body) error {
 			Head:   Head{Seq: c.Seq, Epoch: c.Epoch, Commit: c.ID, Entry: c.Entry, Branch: c.Branch},
 			Parent: c.Parent, Reason: c.Reason, Writer: c.Writer, Snapshot: c.Snapshot, Time: fromMillis(c.Time),
 			Entries: c.Entries, Keyframe: c.Keyframe, Key: c.Key, Kept: c.Kept, HeadOrd: c.HeadOrd,
+			StateLost: c.StateLost,
 		})
 	}
 	if o.Meta, err = decodeMeta(w.Meta); err != nil {

@@ -118,6 +118,7 @@ func (r Record) Commit() Commit {
 		Head:   Head{Seq: r.Seq, Epoch: r.Epoch, Commit: r.ID, Entry: r.Head, Branch: r.Branch},
 		Parent: r.Parent, Reason: r.Reason, Writer: r.Writer, Snapshot: r.Snapshot, Time: r.Time,
 		Entries: r.Entries, Keyframe: r.Doc != nil, Key: r.Key, Kept: r.Kept, HeadOrd: r.HeadOrd,
+		StateLost: bytes.HasPrefix(r.Doc, []byte(`{"state":`+lostState)),
 	}
 }
 

@@ -113,6 +113,11 @@ var kinds = []struct {
 	{coppice.ErrReadOnly, "read-only", "", ""},
 	{codec.ErrVersion, "version", "use a release of coppice that can read this format", ""},
 	{
+		coppice.ErrStateLost, "corrupt",
+		"`coppice log SESSION` marks the commits whose states were lost: use another one, or commit a new state",
+		"the commits of the session mark those whose states were lost: use another one, or commit a new state",
+	},
+	{
 		coppice.ErrCorrupt, "corrupt",
 		"`coppice verify --deep SESSION` shows the damage, `coppice repair --dry-run SESSION` what can be repaired; " +
 			"intact data can still be read",

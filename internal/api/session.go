@@ -173,13 +173,15 @@ type Commit struct {
 	Epoch    uint64    `json:"epoch"`
 	Key      string    `json:"key,omitempty" doc:"idempotency key"`
 	Kept     string    `json:"kept,omitempty" doc:"the branch that was kept"`
+
+	StateLost bool `json:"stateLost,omitempty" doc:"its state was lost, and no repair brought it back"`
 }
 
 // CommitOf returns the element of the log for a commit.
 func CommitOf(c checkpoint.Commit) Commit {
 	return Commit{
 		c.Seq, c.Commit, c.Reason, null(c.Entry), c.Branch, c.Time, c.Entries, null(c.Snapshot), c.Writer, c.Epoch,
-		c.Key, c.Kept,
+		c.Key, c.Kept, c.StateLost,
 	}
 }
 

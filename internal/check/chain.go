@@ -85,6 +85,7 @@ type reading struct {
 	open  segment.Opening
 	found []finding
 	after place
+	lost  []uint64 // commits whose state a repair recorded as lost
 }
 
 func (r *reading) wrong(kind Kind, offset int, err error, format string, args ...any) {
@@ -197,6 +198,9 @@ func (r *reading) document(rec *checkpoint.Record, off int) {
 	}
 	if _, err := checkpoint.DecodeDocument(at.doc); err != nil {
 		r.wrong(Damaged, off, err, "the document of commit %s", rec.ID)
+	}
+	if rec.Commit().StateLost {
+		r.lost = append(r.lost, rec.Seq)
 	}
 }
 

@@ -22,11 +22,16 @@ func (v *verifier) lostRow(sk *codec.Skeleton, i int) {
 		v.lost[object] = ord
 		return
 	}
-	if n := len(v.standIns); n > 0 && v.standIns[n-1].last+1 == ord {
-		v.standIns[n-1].last = ord
-		return
+	v.standIns = extended(v.standIns, ord)
+}
+
+// extended returns spans with the number that comes next.
+func extended(list []span, n uint64) []span {
+	if k := len(list); k > 0 && list[k-1].last+1 == n {
+		list[k-1].last = n
+		return list
 	}
-	v.standIns = append(v.standIns, span{ord, ord})
+	return append(list, span{n, n})
 }
 
 // recorded reports whether an earlier repair recorded the loss of an object of the session.
@@ -44,6 +49,13 @@ func (v *verifier) losses() {
 		}
 		v.note(Lost, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s; a repair recorded that in their place",
 			what)
+	}
+	for _, s := range v.stateless {
+		what := fmt.Sprintf("the state of commit %d is lost", s.first)
+		if s.last > s.first {
+			what = fmt.Sprintf("the states of commits %d to %d are lost", s.first, s.last)
+		}
+		v.note(Lost, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s; a repair recorded that", what)
 	}
 	for _, object := range sorted(v.lost) {
 		key := layout.SessionPrefix(v.id) + object

@@ -80,6 +80,9 @@ func (v *verifier) report(key string, r *reading) {
 	for _, name := range r.torn {
 		v.aside[name] = true
 	}
+	for _, seq := range r.lost {
+		v.stateless = extended(v.stateless, seq)
+	}
 }
 
 // plainSegment checks a segment that is not sealed.

@@ -62,8 +62,9 @@ type verifier struct {
 
 	// what a repair recorded as lost: objects, by key within the session, with the entry that says so; and the entries
 	// in the places of lost ones.
-	lost     map[string]uint64
-	standIns []span
+	lost      map[string]uint64
+	standIns  []span
+	stateless []span // commits whose state is lost
 }
 
 // wish is an entry that something says has an ordinal.

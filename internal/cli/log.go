@@ -88,6 +88,9 @@ func (c *cli) logText(list []checkpoint.Commit) error {
 		if com.Snapshot != "" {
 			note = "snapshot " + term.Line(shortSnap(com.Snapshot))
 		}
+		if com.StateLost {
+			note = "state lost"
+		}
 		rows[i] = []term.Cell{
 			{Text: itoa(com.Seq), Style: term.Yellow},
 			{Text: short(com.Commit), Style: term.Dim},

@@ -104,7 +104,10 @@ func (c *cli) resumeText(con transcript.Context, out api.Resume, info checkpoint
 		model = "unknown"
 	}
 	state := "none"
-	if string(out.State) != "null" {
+	switch is := (checkpoint.Document{State: out.State}); {
+	case is.StateLost():
+		state = "lost, and no repair brought it back; `coppice log` marks the commits without one"
+	case string(out.State) != "null":
 		state = term.Size(int64(len(out.State))) + "  " + term.Cut(term.Line(string(out.State)), 100)
 	}
 	rows := [][2]string{

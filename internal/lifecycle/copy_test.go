@@ -178,6 +178,53 @@ func TestFailedCopyLeavesNothing(t *testing.T) {
 	}
 }
 
+// A commit whose state a repair could not bring back is marked in the log, has not the state of another commit, and is
+// no target of a rollback; verify notes it.
+func TestLostStates(t *testing.T) {
+	dir := t.TempDir()
+	st := must(coppice.Open(bg, dir, nil))(t)
+	s := create(t, st, "s", nil)
+	for i := range 12 {
+		say(t, s, "more")
+		must(s.Commit(bg, coppice.Turn{State: i}))(t)
+	}
+	ok(t, s.Close())
+	logs := must(filepath.Glob(filepath.Join(dir, "sessions", "s", "transcript", "*.jsonl")))(t)
+	ok(t, os.WriteFile(logs[0], make([]byte, 9999), 0o600))
+	must(st.Repair(bg, "s", false))(t)
+	s = open(t, st, "s")
+	var n int
+	ok(t, s.State(&n))
+	same(t, "the newest state", n, 11)
+	lost := 0
+	for c, err := range s.Log(bg, coppice.Target{}) {
+		ok(t, err)
+		v := must(s.At(bg, coppice.Target{Commit: c.Commit}))(t)
+		if !c.StateLost {
+			ok(t, v.State(&n))
+			continue
+		}
+		lost++
+		if err := v.State(&n); !errors.Is(err, coppice.ErrStateLost) || !v.Document().StateLost() {
+			t.Errorf("commit %d: %v, state %d", c.Seq, err, n)
+		}
+		if _, err := s.Rollback(bg, coppice.Target{Commit: c.Commit}); !errors.Is(err, coppice.ErrStateLost) {
+			t.Errorf("a rollback to commit %d: %v", c.Seq, err)
+		}
+	}
+	same(t, "lost states", lost, 11)
+	noted := must(st.Verify(bg, "s", true))(t).Problems
+	if len(noted) != 1 || noted[0].Kind() != "lost" || !strings.Contains(noted[0].Error(), "commits 1 to 11") {
+		t.Errorf("verify: %v", noted)
+	}
+	must(s.Branch(bg, "", nil))(t) // before the first entry there was no state
+	var none int
+	ok(t, s.State(&none))
+	same(t, "state before the first entry", none, 0)
+	ok(t, s.Close())
+	ok(t, st.Close())
+}
+
 // closed closes a session that is of no more use.
 func closed(s *coppice.Session, err error) error {
 	if err != nil {

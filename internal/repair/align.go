@@ -251,6 +251,8 @@ type Commit struct {
 	Record  *checkpoint.Record // nil = its line is lost
 	Entries []Entry
 	Reason  string // of a commit whose line is lost, where something says it; "" = repair
+
+	next *checkpoint.Record // of the commit after it; nil = it is lost
 }
 
 // Entry is one entry of the part.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
@@ -60,12 +61,14 @@ func (w *writer) commit(c *Commit, after string) error {
 	if rec.Doc == nil && w.documents[c.Seq] != nil {
 		rec.Doc, rec.Patch, rec.Sorted = w.documents[c.Seq], nil, false
 	}
-	fits, err := w.made.commit(rec, raws, parents)
+	known := c.Record == nil && (changesNothing(rec.Reason) || follows([]byte(st.DocumentOfLine()), c.next))
+	fits, err := w.made.commit(rec, raws, parents, known)
 	if err != nil {
 		return err
 	}
 	w.made.total += len(raws) + 1
-	if c.Record != nil && !fits || c.Record == nil && w.documents[c.Seq] == nil && !changesNothing(rec.Reason) {
+	w.passed(w.made.st)
+	if !fits {
 		w.made.documents++
 	}
 	w.exact = c.Record != nil
@@ -75,6 +78,20 @@ func (w *writer) commit(c *Commit, after string) error {
 // changesNothing reports whether commits of a reason leave the document as it was.
 func changesNothing(reason string) bool {
 	return reason == state.ReasonCreate || reason == state.ReasonImport || reason == state.ReasonRoll
+}
+
+// follows reports whether a commit's document, that of rec, is made of doc: then a commit between them has doc too.
+func follows(doc []byte, rec *checkpoint.Record) bool {
+	if rec == nil || rec.Doc != nil || doc == nil {
+		return false
+	}
+	if rec.Patch != nil {
+		var err error
+		if doc, err = checkpoint.ApplyPatch(doc, rec.Patch, rec.Sorted); err != nil {
+			return false
+		}
+	}
+	return codec.CRC(doc) == rec.DocCRC
 }
 
 // guess says what it can of a commit whose line is lost: what the lineage of a checkpoint or a snapshot

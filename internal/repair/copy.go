@@ -264,7 +264,7 @@ func (c *copier) log(ctx context.Context) error {
 		}
 		rec.Torn, rec.Next = "", ""
 		_, rec.Snapshot = layout.ParseOwn(rec.Snapshot)
-		fits, err := m.commit(rec, entries, parents)
+		fits, err := m.commit(rec, entries, parents, false)
 		if err != nil {
 			return err
 		}

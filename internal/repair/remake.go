@@ -266,6 +266,7 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	if r.before, err = after(r.cfg, p.Seg, raw[:c.End]); err != nil {
 		return err
 	}
+	r.passed(r.before)
 	r.last, r.lastN = p.Seg.Name(), int64(c.End)
 	ref := p.Ref
 	if !sealed {
@@ -287,6 +288,13 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	}
 	r.refs = append(r.refs, ref)
 	return nil
+}
+
+// passed remembers the newest state of the session in which the agent's is known.
+func (r *repair) passed(st *state.State) {
+	if !st.Doc.StateLost() {
+		r.sound = st
+	}
 }
 
 // sealedBefore takes over the sealed form of a plain segment: a repair that did not come to its end left it
@@ -346,8 +354,8 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*rema
 	for i := range commits {
 		after := follower
 		if i+1 < len(commits) {
-			if after = ""; commits[i+1].Record != nil {
-				after = commits[i+1].Record.Parent
+			if after, commits[i].next = "", commits[i+1].Record; commits[i].next != nil {
+				after = commits[i].next.Parent
 			}
 		}
 		if err := w.commit(&commits[i], after); err != nil {

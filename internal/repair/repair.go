@@ -193,6 +193,7 @@ type repair struct {
 	know
 	epoch    uint64
 	before   *state.State      // at the end of what was gone through
+	sound    *state.State      // the newest before it whose agent's state is known
 	last     string            // name of the segment there
 	lastN    int64             // and the bytes of its lines
 	shown    map[uint64][]byte // lines of the repaired log that a working window shows
@@ -444,6 +445,9 @@ func (r *repair) closing(ctx context.Context, m *remake) error {
 		Reason: reason, Writer: r.cfg.Writer, Epoch: r.epoch, Head: st.Summary.Entry, HeadOrd: st.HeadOrd,
 		Branch: st.Summary.Branch, Claim: true, Torn: r.torn,
 	}
+	if was := r.sound; st.Doc.StateLost() && was != nil && was.HeadOrd == st.HeadOrd {
+		rec.Doc = []byte(was.DocumentOfLine()) // what was committed on the way from there is lost
+	}
 	if st.Original == "" {
 		var err error
 		if rec.Original, err = r.file(ctx); err != nil {
@@ -470,7 +474,7 @@ func (r *repair) closing(ctx context.Context, m *remake) error {
 	if rec.ID, rec.Time, err = r.store.LineID(); err != nil {
 		return err
 	}
-	_, err = m.commit(rec, entries, parents)
+	_, err = m.commit(rec, entries, parents, true)
 	return err
 }
 

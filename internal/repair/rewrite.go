@@ -142,8 +142,11 @@ func (r *remake) follows(name string, bytes int64) { r.pre.PrevName, r.pre.PrevB
 
 // commit writes one commit: parents are the ordinals of the entries' parents (-1 = a root), rec holds the rest. Seq,
 // parent and checksums are computed. The document is Doc, or Patch applied to the one before where that fits, else the
-// one before; fits reports whether it is the one that DocCRC names.
-func (r *remake) commit(rec checkpoint.Record, entries [][]byte, parents []int64) (fits bool, err error) {
+// one before; fits reports whether it is the one that DocCRC names, or is known to be it. Of one that is not, the state
+// is recorded as lost.
+func (r *remake) commit(
+	rec checkpoint.Record, entries [][]byte, parents []int64, known bool,
+) (fits bool, err error) {
 	st := r.st
 	rec.Seq, rec.Parent, rec.Parents, rec.Base = st.Summary.Seq+1, st.Summary.Commit, nil, nil
 	if st.Summary.Commit == "" {
@@ -168,6 +171,7 @@ func (r *remake) commit(rec checkpoint.Record, entries [][]byte, parents []int64
 		since = append(append(since, raw...), '\n')
 	}
 	want := rec.DocCRC
+	known = known || rec.Doc != nil
 	doc := []byte(st.DocumentOfLine())
 	switch {
 	case rec.Doc != nil:
@@ -184,6 +188,16 @@ func (r *remake) commit(rec checkpoint.Record, entries [][]byte, parents []int64
 			return false, err
 		}
 	}
+	if fits = known || codec.CRC(doc) == want; !fits {
+		is, err := checkpoint.DecodeDocument(doc)
+		if err != nil {
+			return false, err
+		}
+		if doc, err = is.WithoutState().Encode(); err != nil {
+			return false, err
+		}
+		rec.Doc, rec.Patch, rec.Sorted = doc, nil, false
+	}
 	rec.DocCRC = codec.CRC(doc)
 	if st.Opening || st.DocJSON == nil || st.AfterKept {
 		rec.Doc, rec.Patch, rec.Sorted = json.RawMessage(doc), nil, false
@@ -197,7 +211,7 @@ func (r *remake) commit(rec checkpoint.Record, entries [][]byte, parents []int64
 	}
 	rec.Self = self
 	r.st, err = state.Advance(st, &segment.Commit{Record: rec, Entries: entries, Line: line}, nil)
-	return rec.DocCRC == want, err
+	return fits, err
 }
 
 // adopt copies from an object what the log does not hold, if the object is of the newest commit of r: the working

@@ -28,6 +28,8 @@ type Commit struct {
 	Time     int64  `msgpack:"time"`
 	Entries  int    `msgpack:"entries"`
 	Keyframe bool   `msgpack:"keyframe,omitempty"`
+
+	StateLost bool `msgpack:"stateLost,omitempty"`
 }
 
 // Body is the map that the frames of a checkpoint hold. To Pack, lists of lines are given as Parts, and the

@@ -197,4 +197,5 @@ func (c *Commit) write(w *Writer) {
 	w.Int("time", c.Time)
 	w.Int("entries", int64(c.Entries))
 	w.OptTrue("keyframe", c.Keyframe)
+	w.OptTrue("stateLost", c.StateLost)
 }

@@ -111,6 +111,8 @@ class Change(_Change, total=False):
     """the branch that was kept"""
     key: str
     """idempotency key"""
+    stateLost: bool
+    """its state was lost, and no repair brought it back"""
 
 
 class _Commit(TypedDict):
@@ -136,6 +138,8 @@ class Commit(_Commit, total=False):
     """the branch that was kept"""
     key: str
     """idempotency key"""
+    stateLost: bool
+    """its state was lost, and no repair brought it back"""
 
 
 class _CommitList(TypedDict):

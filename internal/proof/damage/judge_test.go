@@ -266,7 +266,7 @@ func (j *judgement) repair() bool {
 			strings.Join(bad, "\n\t\t"), strings.Join(problems(first), "\n\t\t"))
 	}
 	for _, p := range deep.Problems {
-		if p.Session == sid && p.Kind() == "lost" {
+		if p.Session == sid && p.Kind() == "lost" && !strings.Contains(p.Error(), "the state") {
 			j.told++
 		}
 	}
@@ -336,7 +336,7 @@ func (j *judgement) after() {
 	for what, err := range map[string]error{
 		"open": is.openErr, "list": is.listErr, "context": is.ctxErr, "entries": is.readErr, "log": is.logErr, "state": is.state.err,
 	} {
-		if err != nil {
+		if err != nil && !errors.Is(err, coppice.ErrStateLost) {
 			j.broken("unreadable", "after the repair: %s: %v", what, err)
 			return
 		}
@@ -373,19 +373,15 @@ func (j *judgement) head(is *sight) {
 			want.Entry, want.Branch, j.s, truth.head.Seq)
 		return
 	}
-	doc := int64(at)
-	for ; doc >= 0 && is.state.text != truth.views[uint64(doc)].state; doc-- {
-		if j.docs[uint64(doc)] {
-			j.broken("state", "the state is %.200s, and was %.200s with commit %d", is.state.text,
-				truth.views[uint64(doc)].state, doc)
-			return
-		}
-	}
-	if doc != int64(at) {
+	want := truth.views[at]
+	switch {
+	case is.state.err != nil && !j.docs[at]:
 		j.excuse(documentGone)
 		return
+	case is.state.err != nil, is.state.text != want.state:
+		j.broken("state", "it is %.200s, %v, and at commit %d was %.200s", is.state.text, is.state.err, at, want.state)
+		return
 	}
-	want := truth.views[at]
 	if !j.left.rules {
 		j.excuse(rulesGone)
 		return
@@ -422,8 +418,18 @@ func (j *judgement) survives(id string) bool {
 	return id == "" // said within the document
 }
 
-// commits judges that what is left of the log has its numbers, ids and places.
+// commits judges that what is left of the log has its numbers, ids and places, and that a state which is not there any
+// more is reported as lost.
 func (j *judgement) commits(is *sight) {
+	for seq, v := range is.views {
+		was, known := j.o.truth.log[seq]
+		switch c := is.log[seq]; {
+		case known && c.Commit == was.Commit && v.err == nil && v.state != j.o.truth.views[seq].state:
+			j.broken("another state", "at commit %d it is %.200s, not %.200s", seq, v.state, j.o.truth.views[seq].state)
+		case v.err != nil && !errors.Is(v.err, coppice.ErrStateLost), c.StateLost && v.err == nil:
+			j.broken("view", "at commit %d: %v; the log has it as lost: %v", seq, v.err, c.StateLost)
+		}
+	}
 	for _, l := range j.o.stored {
 		if !l.commit || int64(l.seq) > j.s || !j.left.lines[l.raw] {
 			continue

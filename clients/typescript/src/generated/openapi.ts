@@ -364,6 +364,8 @@ export interface components {
             seq: number;
             /** @description snapshot that was taken of the state before the commit */
             snapshot: string | null;
+            /** @description its state was lost, and no repair brought it back */
+            stateLost?: boolean;
             /** Format: date-time */
             time: string;
             /** @description from this commit on; absent = there was none */
@@ -395,6 +397,8 @@ export interface components {
             seq: number;
             /** @description snapshot that was taken of the state before the commit */
             snapshot: string | null;
+            /** @description its state was lost, and no repair brought it back */
+            stateLost?: boolean;
             /** Format: date-time */
             time: string;
             writer: string;
