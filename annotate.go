@@ -68,8 +68,8 @@ func (s *Session) noteStep(on *state.State, drafts []transcript.Draft) (*journal
 	return &journal.Step{Note: true, Entries: entries}, nil
 }
 
-// Label names an entry for people; "" clears. It is an annotation: it is made on the newest state, whoever committed
-// last, and moves nothing. An entry that is not committed is ErrUncommitted.
+// Label names an entry for people; "" clears. It is an annotation: it is made on the newest state, whichever writer
+// committed last, and moves nothing. An entry that is not committed is ErrUncommitted.
 func (s *Session) Label(ctx context.Context, entry, label string, opts ...MoveOption) (Receipt, error) {
 	drafts, err := s.screen(ctx, []transcript.Draft{labelDraft(entry, label)})
 	if err != nil {

@@ -210,7 +210,7 @@ func (s *Session) window(ctx context.Context) (win *transcript.WorkingContext, i
 			if fresh = v.Version == m.version; !fresh {
 				return // something was inserted meanwhile: once more
 			}
-			if v.stand(win, v.Sight.Head); len(v.Open) == 0 {
+			if v.setWindow(win, v.Sight.Head); len(v.Open) == 0 {
 				v.base = win
 			}
 		})

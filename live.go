@@ -69,7 +69,7 @@ func (v *liveState) adopt(now journal.Sight) {
 		v.items = broughtBy(v.items, now.Tip.Doc.Context)
 	}
 	if old.Tip != nil && now.Tip != old.Tip && now.Tip.Amended > old.Tip.Next {
-		v.stand(nil, v.winAt) // it lacks the amendment
+		v.setWindow(nil, v.winAt) // it lacks the amendment
 	}
 	for i, e := range now.Open {
 		if e.Position() >= old.Pos {
@@ -77,7 +77,7 @@ func (v *liveState) adopt(now journal.Sight) {
 		}
 	}
 	if !v.winAt.Is(now.Head) {
-		v.stand(nil, now.Head)
+		v.setWindow(nil, now.Head)
 	}
 }
 
@@ -90,7 +90,7 @@ func (v *liveState) push(e *journal.Entry, ord uint64) {
 	}
 	if v.win != nil {
 		if !e.Aside && !e.At().Is(v.winAt) {
-			v.stand(nil, v.winAt)
+			v.setWindow(nil, v.winAt)
 		} else if v.later = append(v.later, laterEntry{own, e.Aside}); len(v.later) == laterMax {
 			v.grown()
 		}
@@ -114,8 +114,8 @@ type laterEntry struct {
 // acknowledged one.
 const laterMax = 256
 
-// stand sets the window and its place.
-func (v *liveState) stand(win *transcript.WorkingContext, at journal.Place) {
+// setWindow sets the window and its place.
+func (v *liveState) setWindow(win *transcript.WorkingContext, at journal.Place) {
 	clear(v.later)
 	v.win, v.winAt, v.later = win, at, v.later[:0]
 }
@@ -135,7 +135,7 @@ func (v *liveState) grown() *transcript.WorkingContext {
 			win.Amend(a)
 		}
 	}
-	v.stand(win, v.winAt)
+	v.setWindow(win, v.winAt)
 	return win
 }
 
@@ -172,7 +172,7 @@ func (v *liveState) amendedSince() bool { return v.Tip != v.State && v.Tip.Amend
 
 // begin sets the window of the acknowledged head, to which pending amendments are still to be applied.
 func (v *liveState) begin(win *transcript.WorkingContext) {
-	v.stand(win, v.Head)
+	v.setWindow(win, v.Head)
 	for i, e := range v.Open {
 		own := e.Head.Entry(v.State.Next + uint64(i))
 		if _, ok := own.Amendment(); ok && e.Aside && win != nil {

@@ -18,7 +18,7 @@ type Options struct {
 	Hooks  Hooks
 	Writer string        // who commits, in the log; default host and pid
 	Poll   time.Duration // how often Watch looks for others' commits; default 2 s
-	// tests: with Rand, equal calls give equal bytes, ids included, but for background work; called from many
+	// tests: with Rand, equal calls produce equal bytes, ids included, but for background work; called from many
 	// goroutines
 	Now  func() time.Time
 	Rand io.Reader // default crypto/rand; it need not be safe for concurrent use

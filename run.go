@@ -52,9 +52,9 @@ func (s *Store) Run(
 // a fresh value; nil = the agent has none), answers the tool calls that an earlier process left open with error
 // results, calls turn, and commits what turn appended together with state. It returns the receipt.
 //
-// turn appends what is said, and may commit on its way: before a tool runs, say, so that its call is durable before its
-// effects are. If turn returns an error, Run returns it, and what was not committed is dropped. That is so for an error
-// of the last commit too, with these exceptions:
+// turn appends the new messages, and may commit on its way: for example before a tool runs, so that its call is durable
+// before its effects are. If turn returns an error, Run returns it, and what was not committed is dropped. That is so
+// for an error of the last commit too, with these exceptions:
 //
 //   - If another writer committed first, the turn is kept as a branch, Receipt.Kept, and Run returns nil: both are
 //     stored, and the head is the winner's, which the handle shows then.

@@ -160,7 +160,7 @@ func (s *Session) Doc(name string, v any) error {
 }
 
 // Docs yields the names and the JSON of all documents (Turn.Docs), as of the last acknowledged commit, in ascending
-// order of their names. The JSON must not be changed. After Close they are those of before.
+// order of their names. The JSON must not be changed. After Close they are those from before it.
 func (s *Session) Docs() iter.Seq2[string, json.RawMessage] { return inOrder(s.document().Docs) }
 
 // inOrder yields documents in ascending order of their names.

@@ -18,9 +18,9 @@ func (s *Session) Claim(ctx context.Context, opts ...MoveOption) (Receipt, error
 }
 
 // Settle finds out whether a commit of unknown outcome is stored (Error.Commit; "" = the handle's newest one), and
-// returns its receipt. If nobody else committed it sends the same request again. A commit that is lost was not stored:
-// ErrConflict or ErrFenced where another writer was first, else backend.ErrBusy; what was appended is in the buffer
-// again. While it cannot be found out the error is ErrCommitUnknown.
+// returns its receipt. If no other writer committed it sends the same request again. A commit that is lost was not
+// stored: ErrConflict or ErrFenced where another writer was first, else backend.ErrBusy; what was appended is in the
+// buffer again. While it cannot be found out the error is ErrCommitUnknown.
 func (s *Session) Settle(ctx context.Context, commit string) (Receipt, error) {
 	if err := s.writable(context.WithoutCancel(ctx)); err != nil { // a doubt stays unknown, also if ctx is done
 		return Receipt{}, s.fail("settle", err)

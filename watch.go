@@ -310,7 +310,7 @@ func (w *watchers) end(s *Session) {
 	s.told = nil
 }
 
-// tell passes an acknowledged state to every registered handle of the session. No lock of a journal or of a handle may
+// pass hands an acknowledged state to every registered handle of the session. No lock of a journal or of a handle may
 // be held.
 func (w *watchers) tell(id string, st *state.State) {
 	w.mu.Lock()
@@ -321,7 +321,7 @@ func (w *watchers) tell(id string, st *state.State) {
 	}
 }
 
-// tell wakes the calls of Watch on the handle, unless it has st or a newer state.
+// pass wakes the calls of Watch on the handle, unless it has st or a newer state.
 func (s *Session) tell(st *state.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package backend is the storage contract of coppice: a flat, strongly consistent namespace of
-// small objects, the errors that say what happened to the data, and nothing else.
+// small objects, the errors that report what happened to the data, and nothing else.
 //
 // Every line of the contract below has a test in backendtest, which each driver and each decorator
 // passes:
@@ -14,8 +14,8 @@
 //     version. A failed condition is ErrPrecondition with the outcome NotApplied.
 //  5. Versions are opaque, are compared for equality only, and may repeat for equal bytes. Who
 //     needs uniqueness puts something unique into the object (invariant I5). Put, Stat and a Get of
-//     the whole tell an object's version; a ranged Get, a List and the methods of Appender tell the
-//     same one or none, and of an object that was appended to even Stat and Get may tell none.
+//     the whole return an object's version; a ranged Get, a List and the methods of Appender return the
+//     same one or none, and of an object that was appended to even Stat and Get may return none.
 //  6. Three outcomes. nil = applied. Else OutcomeOf(err): NotApplied is certain, Applied is certain
 //     too, and Unknown, the zero value, means that the caller must look before it tries again.
 //  7. Context. A context that is done at entry means no effect and NotApplied; one cancelled midway
@@ -45,7 +45,7 @@ type Backend interface {
 	Get(ctx context.Context, key string, r Range) ([]byte, Info, error)
 	// Put replaces or creates an object if c holds. ErrPrecondition, ErrTooLarge.
 	Put(ctx context.Context, key string, p []byte, c Cond) (Info, error)
-	// Stat says what Get would return, without the bytes. ErrNotExist.
+	// Stat returns what Get would, without the bytes. ErrNotExist.
 	Stat(ctx context.Context, key string) (Info, error)
 	// List yields the objects below o.Prefix in bytewise order of their keys.
 	List(ctx context.Context, o ListOptions) iter.Seq2[Info, error]
@@ -97,7 +97,7 @@ type Info struct {
 	Size    int64 // bytes of the whole object, also after a ranged Get
 	Version Version
 	ModTime time.Time
-	Prefix  bool // a common prefix, rolled up at ListOptions.Delimiter; only Key is set beside it
+	Prefix  bool // a common prefix, rolled up at ListOptions.Delimiter; of the other fields only Key is set
 }
 
 // ListOptions narrows a listing. The zero value lists everything.

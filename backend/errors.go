@@ -20,7 +20,7 @@ var (
 	ErrClosed = fs.ErrClosed
 )
 
-// Outcome says what a failed call did to the data.
+// Outcome is what a failed call did to the data.
 type Outcome uint8
 
 // The outcomes. Unknown is the zero value, so a driver that forgets to classify is safe.
@@ -83,7 +83,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // with a bad sector. Others may be readable.
 func Refused(err error) bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO) }
 
-// OutcomeOf says what happened: Applied for nil, the outcome that the first Error in the chain
+// OutcomeOf returns what happened: Applied for nil, the outcome that the first Error in the chain
 // states, and Unknown for anything else.
 func OutcomeOf(err error) Outcome {
 	if err == nil {

@@ -17,8 +17,8 @@ const (
 // starts with a dot is left to drivers (locks, temporary files), so a key never meets one, and "."
 // and ".." cannot be written. The error is an *Error around ErrKey, outcome NotApplied.
 //
-// Two more rules are the caller's: a key is never a folder of another key ("a" beside "a/b"), and
-// keys never differ in case alone. Some stores cannot tell those apart.
+// Two more rules are the caller's: a key is never a folder of another key ("a" and "a/b"), and
+// keys never differ in case alone. Some stores do not distinguish those.
 func ValidKey(key string) error {
 	reason := keyFault(key)
 	if reason == "" {

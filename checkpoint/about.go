@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// About returns what a session's header line says of it in our own words, Summary.Relation and Meta:
+// About returns Summary.Relation and Meta as a session's header line has them:
 // "coppice":{"relation":"..","meta":{..}}. A session that another program's agent began, where the header has the text
 // "agent", is an agent's.
 func About(header []byte) (relation string, meta map[string]string) {

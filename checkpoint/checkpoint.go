@@ -1,4 +1,4 @@
-// Package checkpoint says what a commit is and how it is written: the state document, the commit line
+// Package checkpoint defines what a commit is and how it is written: the state document, the commit line
 // that puts it into the transcript, the patches between documents, and the one object from which a
 // session resumes. It is pure: bytes in, bytes out, no clock, no randomness, no I/O.
 //
@@ -55,16 +55,16 @@ const (
 )
 
 // MakePatch looks for an RFC 6902 patch that turns one encoded document into another. ok is true only
-// if ApplyPatch was seen to give to byte for byte from (patch, sorted), and the patch is at most half
+// if ApplyPatch was seen to return to byte for byte from (patch, sorted), and the patch is at most half
 // as long as to and no deeper than a line may hold; otherwise the document has to go whole. Equal
-// documents give the patch [].
+// documents produce the patch [].
 func MakePatch(from, to []byte) (text []byte, sorted, ok bool) { return patch.Make(from, to) }
 
 // ApplyPatch applies an RFC 6902 patch to an encoded document. With sorted, every object of the result
 // that is where from has an object with its members in ascending order of their names gets that
 // order too: a patch can only add members at the end. The input is checked before any library sees it,
 // and no input makes it panic. Errors wrap codec.ErrFormat or are a *codec.LimitError. Whether the result is
-// the right one is for the caller to tell, by Record.DocCRC.
+// the right one is for the caller to check, by Record.DocCRC.
 func ApplyPatch(from, text []byte, sorted bool) ([]byte, error) {
 	return patch.Apply(from, text, sorted)
 }
@@ -106,10 +106,10 @@ type Summary struct {
 	First string // one line of what the user asked first, if it was among the first entries that were committed
 	// Status is how far the conversation is, by the newest message on the way to its head: "asked" (an answer is
 	// due), "calling" (results of tools are due), "working" (tools have answered), "answered", "failed" (the agent's
-	// last message is an error), "aborted" (it was broken off); "" = no one has said anything.
+	// last message is an error), "aborted" (it was broken off); "" = there is no message.
 	Status string
-	// Relation says what the session is to Parent: "fork", "agent" (a session that an agent began), or the caller's own
-	// word; "" = not said.
+	// Relation is what the session is to Parent: "fork", "agent" (a session that an agent began), or the caller's own
+	// word; "" = not known.
 	Relation string
 	// Source is the file that the session was imported from; of one that an earlier build imported under another id
 	// than the file's, that id alone. nil = none, or the summary is of a listing. It must not be changed.

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Document is what a commit saves beside its entries. State and Manager are any JSON; nil = none.
+// Document is what a commit saves in addition to its entries. State and Manager are any JSON; nil = none.
 type Document struct {
 	State, Manager json.RawMessage
 	Context        []transcript.Item // the explicit context; nil = derived from the path
@@ -38,7 +38,7 @@ func (d Document) WithoutState() Document {
 //
 // Fields that are nil, zero or empty are absent. Docs come in ascending order of their names, at most MaxDocs of at
 // most MaxDoc bytes each and MaxDocsTotal together. State, Manager, Docs and messages keep their bytes, white space
-// apart, so equal documents give equal bytes. Errors: a *codec.LimitError (MaxState, MaxStateDepth, MaxDocDepth,
+// apart, so equal documents produce equal bytes. Errors: a *codec.LimitError (MaxState, MaxStateDepth, MaxDocDepth,
 // MaxItemDepth, those of Docs), or one that wraps codec.ErrFormat for what is no JSON.
 func (d Document) Encode() ([]byte, error) {
 	size := 96 + len(d.State) + len(d.Manager) + len(d.Branch)
@@ -123,7 +123,7 @@ func CheckItem(raw []byte) error { return canon.Nested(raw, "message", MaxItemDe
 
 // DiffState returns the RFC 6902 patch from the state of d to that of another document, for people and
 // programs that look at history. Without a state on one side the patch adds or removes the whole; equal
-// states give [].
+// states produce [].
 func (d Document) DiffState(to Document) (json.RawMessage, error) {
 	return patch.Diff(d.State, to.State)
 }

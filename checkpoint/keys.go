@@ -14,7 +14,7 @@ const MaxKeys = 1024
 // maxKeyBytes bounds their encoding in a checkpoint.
 const maxKeyBytes = 16 << 10
 
-// KeyRef is where the commit of an idempotency key is found. Two keys may share a hash: the commit line says which it
+// KeyRef is where the commit of an idempotency key is found. Two keys may share a hash: the commit line has which it
 // was.
 type KeyRef struct {
 	Hash uint64 // KeyHash of the key

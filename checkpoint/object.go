@@ -57,7 +57,7 @@ type WindowState struct {
 	Ords     []uint64 // root first
 	Known    bool     // false = not known: to be built from the whole path
 
-	// Entries whose line in the pool is not the stored one, but has what an amendment says, in the order of Ords; the
+	// Entries whose line in the pool is not the stored one, but the body of an amendment, in the order of Ords; the
 	// line of a hidden one is the head of a custom entry. AmendedBy are the ids of the amendments.
 	Amended   []uint64
 	AmendedBy []string
@@ -316,7 +316,7 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 	return summaryFrom(p, kindOf(prefix))
 }
 
-// kindOf looks which of the two kinds a container says that it holds.
+// kindOf returns which of the two kinds the header of a container names.
 func kindOf(p []byte) codec.Kind {
 	if len(p) >= 12 && codec.Kind(p[8:12]) == codec.KindSnapshot {
 		return codec.KindSnapshot

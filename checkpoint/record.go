@@ -34,7 +34,7 @@ type Record struct {
 	Kept     string   // branch on which the losing turn or the abandoned line lives
 	Snapshot string   // id of a snapshot taken of the state before
 	Torn     string   // object that holds the torn bytes that were cut off before this commit
-	Next     string   // reason roll or repair: name of the segment that goes on
+	Next     string   // reason roll or repair: name of the segment that follows
 	Original string   // object that holds the bytes that were imported
 	Claim    bool     // takes the session: older writers are fenced from here on
 	Source   *Source  // of the last commit of an import, and of the first; nil = as before
@@ -43,7 +43,7 @@ type Record struct {
 	Names    []Rename // of branches, applied in order before Kept and Branch are set
 
 	// The document: Doc whole (a keyframe), or a Patch against the parent commit's document, or neither
-	// (it equals the parent's). Compact JSON, as Encode and MakePatch give it.
+	// (it equals the parent's). Compact JSON, as Encode and MakePatch return it.
 	Doc    json.RawMessage
 	Patch  json.RawMessage
 	Sorted bool   // of the patch: see ApplyPatch
@@ -62,7 +62,7 @@ type ParentDelta struct {
 	Delta int64 // the entry's ordinal less its parent's; negative = a later entry; 0 = a root
 }
 
-// Base is what rebuilding a lost checkpoint needs beside the log: the session as it was before the
+// Base is what rebuilding a lost checkpoint needs in addition to the log: the session as it was before the
 // commit that carries it.
 type Base struct {
 	Branches           []BranchRef
@@ -85,8 +85,8 @@ type Base struct {
 	Since    uint64     // first epoch of the session; 0 = no session with its id was deleted before it
 }
 
-// Outline is what a summary says of the conversation at a head: one line of the newest message on the way to
-// it that says something, and how far the conversation is (see Summary.Preview and Summary.Status).
+// Outline is the part of a summary about the conversation at a head: one line of the newest message with text on
+// the way to it, and how far the conversation is (see Summary.Preview and Summary.Status).
 type Outline struct{ Preview, Status string }
 
 // BranchRef is a named head.

@@ -180,7 +180,7 @@ func readBase(c *canon.Cursor) *Base {
 	return b
 }
 
-// readBaseOptions reads the fields that were added to a base, each absent where it has nothing to say.
+// readBaseOptions reads the fields that were added to a base, each absent where it is empty.
 func readBaseOptions(c *canon.Cursor, b *Base) {
 	if c.Has(`,"first":`) {
 		if b.First = c.Text(); b.First == "" {

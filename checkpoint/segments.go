@@ -12,7 +12,7 @@ const (
 	maxLevelRefs = 1024 // more mean that folding has stopped
 )
 
-// SegmentMap says where the sealed entries are: Levels[0] refers to segments, Levels[n] to index
+// SegmentMap holds where the sealed entries are: Levels[0] refers to segments, Levels[n] to index
 // objects that fold FoldWidth references of Levels[n-1]. The highest level is the oldest part; within
 // a level references are in order. Together they cover the ordinals from 0 without a gap (I6). With
 // folding kept up, three levels of at most 64 references address 262,144 segments.
@@ -105,7 +105,7 @@ func (m SegmentMap) Find(ordinal uint64) (level int, ref codec.Ref, ok bool) {
 }
 
 // FindSeq returns the last reference that starts at or before a commit's seq. Whether that commit is in
-// it only its lines tell: it may be newer than all that is sealed.
+// it only its lines show: it may be newer than all that is sealed.
 func (m SegmentMap) FindSeq(seq uint64) (level int, ref codec.Ref, ok bool) {
 	return m.search(func(r codec.Ref) bool { return r.FirstSeq > seq }, func(codec.Ref) bool { return true })
 }

@@ -9,7 +9,7 @@
 //   - Decoding is bounded before it allocates (invariant I15). What a header declares is checked
 //     against the bytes that are there and against the caller's limit; only then is memory taken.
 //     Each decoder documents its bound. No input makes one panic.
-//   - Encoding is deterministic: equal values give equal bytes, on every machine. (The bytes do
+//   - Encoding is deterministic: equal values produce equal bytes, on every machine. (The bytes do
 //     depend on the version of the compressor; what an older one wrote always stays readable.)
 //   - Old formats stay readable; a newer one is refused with ErrVersion and never guessed at.
 //
@@ -18,7 +18,7 @@
 // encoding/binary in its shortest form.
 //
 // The package is pure: it opens no file and starts no goroutine. All functions are safe for
-// concurrent use. Decoders never change their input; several return views of it and say so.
+// concurrent use. Decoders never change their input; several return views of it, and their comments note it.
 package codec
 
 import "fmt"
@@ -35,8 +35,8 @@ const (
 	ErrVersion formatError = "unsupported format version"
 )
 
-// LimitError says that a value is larger than it may be, wherever a limit has a name: the state of a document, a branch
-// name, an entry, a checkpoint. Nothing was written.
+// LimitError reports a value that is larger than allowed, wherever a limit has a name: the state of a document, a
+// branch name, an entry, a checkpoint. Nothing was written.
 type LimitError struct {
 	What         string // "state", "branches", ...: what to make smaller
 	Limit, Value int64  // bytes, or how many
@@ -50,7 +50,7 @@ func (e *LimitError) Error() string {
 // is ever taken for another kind.
 type Kind string
 
-// Level says how hard Compress tries.
+// Level is how hard Compress tries.
 type Level uint8
 
 // The constants of the formats. Their values are part of them and never change.
@@ -62,7 +62,7 @@ const (
 	KindIDs        Kind = "eids"
 
 	Default Level = 0 // for what is written once and kept
-	Fast    Level = 1 // for what the next turn writes anew
+	Fast    Level = 1 // for what the next turn writes again
 
 	NoParent int64 = -1 // as a row's parent: a root
 
@@ -73,7 +73,7 @@ const (
 	FlagOrphan    uint8 = 1 << 4 // names a parent that is not there
 	FlagDiagnosed uint8 = 1 << 5 // a diagnostic speaks of it
 	FlagVisible   uint8 = 1 << 6 // a node for people, not structure; of an amendment: it does not hide its entry
-	FlagAmend     uint8 = 1 << 7 // an amendment: its target is amended, and the rest of the row is of what it says now
+	FlagAmend     uint8 = 1 << 7 // an amendment; the rest of the row describes the amended target
 )
 
 // CRC returns the CRC-32C of parts, end to end.

@@ -70,7 +70,7 @@ func DecodeContainer(p []byte, k Kind, maxBody int) (summary, body []byte, err e
 }
 
 // DecodeSummary returns the summary of a container of kind k, a view of prefix, from its first
-// 4 KiB, or all of it where it is shorter. It says nothing of what follows the summary.
+// 4 KiB, or all of it where it is shorter. It does not check what follows the summary.
 func DecodeSummary(prefix []byte, k Kind) (summary []byte, err error) {
 	summary, _, err = containerHead(fmt.Sprintf("%q container", k), prefix, k)
 	return summary, err

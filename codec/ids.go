@@ -10,7 +10,7 @@ import (
 )
 
 // IDHash is what a run of the id index keeps of an id: the first 16 bytes of its SHA-256. Rows are sorted by the first
-// 8; the others tell two ids that share those apart.
+// 8; the others distinguish two ids that share those.
 type IDHash [16]byte
 
 // HashID returns the hash of an id.

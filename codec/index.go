@@ -9,7 +9,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// Ref names one immutable object, a sealed segment or an index object, says what it covers, and
+// Ref names one immutable object, a sealed segment or an index object, its range, and
 // how to know that it is intact (invariant I3). As msgpack it is an array of its fields in order.
 type Ref struct {
 	First    uint64   // ordinal of the first entry

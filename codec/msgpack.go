@@ -10,10 +10,10 @@ import (
 )
 
 // Marshal returns v as msgpack: integers in their shortest form, struct fields in the order of
-// their declaration, map keys sorted. Equal values give equal bytes; a map whose order would be
+// their declaration, map keys sorted. Equal values produce equal bytes; a map whose order would be
 // that of the runtime (any but map[string]string, map[string]bool and map[string]any) is refused
-// with ErrFormat: use a sorted slice. So is a value that Unmarshal would not take, a time.Time say
-// (an ext type; store its Unix milliseconds), with the error that Unmarshal would give.
+// with ErrFormat: use a sorted slice. So is a value that Unmarshal would not take, a time.Time for example
+// (an ext type; store its Unix milliseconds), with the error that Unmarshal would return.
 func Marshal(v any) ([]byte, error) {
 	if err := checkOrder(reflect.ValueOf(v), 0); err != nil {
 		return nil, fmt.Errorf("msgpack: encode %T: %w", v, err)
@@ -38,7 +38,7 @@ func Marshal(v any) ([]byte, error) {
 // not have are skipped. Before anything is allocated the structure is scanned: nesting of at most
 // 64, lengths of at most the bytes that remain, element counts of at most 1,048,576 in the whole
 // value, no ext types, no bytes after the value. So it takes at most twice the size of one element
-// of v's slices for each of those elements, beside the bytes of p. It never panics; after an error
+// of v's slices for each of those elements, in addition to the bytes of p. It never panics; after an error
 // v may be partly filled.
 func Unmarshal(p []byte, v any) (err error) {
 	if err := scan(p); err != nil {
@@ -110,7 +110,7 @@ func orderOf(t reflect.Type, seen map[reflect.Type]bool) order {
 	}
 }
 
-// checkOrder refuses what has no fixed order, looking into values only where types do not tell.
+// checkOrder refuses what has no fixed order, looking into values only where types do not determine it.
 func checkOrder(v reflect.Value, depth int) error {
 	if !v.IsValid() {
 		return nil

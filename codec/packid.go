@@ -22,7 +22,7 @@ const (
 	MaxLen   = 1 << 20
 )
 
-// packID appends the payload of id to dst and returns its code. timed says whether the form that
+// packID appends the payload of id to dst and returns its code. timed reports whether the form that
 // leaves out ms, the row's time, may be used.
 func packID(dst []byte, id string, ms int64, timed bool) ([]byte, byte) {
 	var u [uuidSize]byte
@@ -45,7 +45,7 @@ func packID(dst []byte, id string, ms int64, timed bool) ([]byte, byte) {
 }
 
 // idSize returns how many bytes at the start of p are the payload of an id of this code, and how
-// many of them stand before its text. p may be longer; ok is false if it is too short or the code
+// many of them precede its text. p may be longer; ok is false if it is too short or the code
 // is not known.
 func idSize(code byte, p []byte) (size, skip int, ok bool) {
 	switch {

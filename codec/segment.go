@@ -40,7 +40,7 @@ type frame struct {
 // EncodeSegment seals lines: zstd frames of whole lines, at most 128 KiB raw unless a single line
 // is longer, and then a skippable frame with seek table, skeleton and checksums, so that zstdcat
 // prints exactly the lines, one suffix read returns the index, and one range read returns an entry.
-// Lines that do not match the rows are ErrFormat. Equal specs give equal bytes.
+// Lines that do not match the rows are ErrFormat. Equal specs produce equal bytes.
 func EncodeSegment(spec SegmentSpec) ([]byte, error) {
 	lines := bytes.Count(spec.Raw, []byte{'\n'})
 	switch {

@@ -8,7 +8,7 @@ import (
 	"sort"
 )
 
-// SegmentIndex is what the end of a sealed segment says of it: where its frames are, and the
+// SegmentIndex is what the end of a sealed segment holds about it: where its frames are, and the
 // skeleton of its entries. It is a view of the bytes it was decoded from.
 type SegmentIndex struct {
 	First    uint64 // ordinal of the first entry
@@ -24,7 +24,7 @@ type SegmentIndex struct {
 }
 
 // DecodeSegmentIndex reads the index of a sealed segment of size bytes from tail, its last
-// len(tail) bytes. If tail is too short, need says how many bytes from the end to read instead,
+// len(tail) bytes. If tail is too short, need is how many bytes from the end to read instead,
 // and idx and err are nil. The result refers to tail, which must not change; besides it at most
 // seven times its bytes are taken.
 func DecodeSegmentIndex(tail []byte, size int64) (idx *SegmentIndex, need int64, err error) {
@@ -168,7 +168,7 @@ func (x *SegmentIndex) checkFrame(i int, p []byte) error {
 	return nil
 }
 
-// appendFrame decodes frame i, which was checked, and wants whole lines, as many as the index says.
+// appendFrame decodes frame i, which was checked, and wants whole lines, as many as the index has.
 func (x *SegmentIndex) appendFrame(dst []byte, i int, p []byte) ([]byte, error) {
 	f := &x.frames[i]
 	out, err := Decompress(dst, p, int(f.raw))

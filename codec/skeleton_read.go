@@ -9,7 +9,7 @@ import (
 )
 
 // Skeleton is the decoded skeleton of consecutive entries: a view of the bytes it was decoded from
-// and, where those were compressed, of one buffer beside them. Nothing is allocated for a row.
+// and, where those were compressed, of one buffer in addition. Nothing is allocated for a row.
 // Rows are numbered from 0; an index out of range panics as that of a slice does. Safe for
 // concurrent use.
 type Skeleton struct {
@@ -18,7 +18,7 @@ type Skeleton struct {
 	columns [numColumns]column
 	kinds   []kind
 	ids     []byte
-	idSize  int      // bytes of every id, 0 = they differ and idMarks says where they are
+	idSize  int      // bytes of every id, 0 = they differ and idMarks has their positions
 	idMarks []uint32 // offset of every 16th id
 
 	targetRows, targetEnds column

@@ -16,7 +16,7 @@ const (
 	encodeWindow = 2 << 20
 	// maxBlock is the most that one block of any frame can hold raw: a constant of zstd.
 	maxBlock = 128 << 10
-	// maxFrames is the most that stand end to end where more than one may.
+	// maxFrames is the most that may follow one another where more than one may.
 	maxFrames = 64 << 10
 	// maxFrame is the largest raw size of one frame that is decoded at all.
 	maxFrame = 1 << 30
@@ -87,7 +87,7 @@ func newEncoder(level Level, single bool) *zstd.Encoder {
 }
 
 // Compress appends one zstd frame that holds src to dst: its size declared, its content checksum
-// on. Equal arguments give equal bytes. src may be empty and is not kept.
+// on. Equal arguments produce equal bytes. src may be empty and is not kept.
 func Compress(dst, src []byte, level Level) []byte {
 	fits := len(src) <= encodeWindow
 	pool := &encoders[level][0]
@@ -107,7 +107,7 @@ func Compress(dst, src []byte, level Level) []byte {
 // must declare its size; one over limit bytes or over 1 GiB, or a window over 8 MiB, is ErrLimit;
 // bytes after the frame, a dictionary, and a declared size that its blocks cannot hold are
 // ErrFormat: all found before anything is allocated. At most the declared size, and no more than a
-// constant beside it, is allocated. On an error dst is returned as it was.
+// constant in addition, is allocated. On an error dst is returned as it was.
 func Decompress(dst, src []byte, limit int) ([]byte, error) {
 	size, err := frameContentSize(src, limit)
 	if err != nil {

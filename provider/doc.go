@@ -4,7 +4,7 @@
 //
 //   - A message that an API gave or took goes to the same API byte for byte, white space between JSON tokens aside:
 //     store what you send and the Reply.Messages that ReadReply returns, and Convert returns it again. A message is
-//     written anew only where the API would refuse the request with it, and then its other blocks keep their bytes.
+//     rewritten only where the API would refuse the request with it, and then its other blocks keep their bytes.
 //   - What no API has (compactionSummary, branchSummary, custom, bashExecution), and the messages of other providers,
 //     become messages of this one. Arguments of tools keep every digit and escape.
 //   - The messages fit together by the written rules of the API (docs/provider.md lists them with their sources): each

@@ -64,7 +64,7 @@ func (gemini) ownMark(c *converter, t *turn, b *block) bool {
 	return mark == nil || t.who == model && c.native(t) && message.IsSignature(mark)
 }
 
-// mark returns the signature of a text or a call that is written anew; nil = none.
+// mark returns the signature of a text or a call that is rewritten; nil = none.
 func (gemini) mark(c *converter, t *turn, b *block) []byte {
 	if !c.signed(t) || !message.IsSignature(b.mark) {
 		return nil
@@ -183,7 +183,7 @@ func (gemini) part(c *converter, t *turn, b *block) []byte {
 	return rawjson.Object("text", str(c.worded(t, b).text))
 }
 
-// result returns the part of a result, and its images, which older models take beside it only.
+// result returns the part of a result, and its images, which older models take as parts of their own only.
 func (g gemini) result(c *converter, t *turn, b *block) (made []byte, images [][]byte) {
 	if b.asIs && b.raw != nil {
 		return b.raw, nil

@@ -24,14 +24,14 @@ var chatFields = append([]string{
 	"role", "content", "name", "refusal", "audio", "annotations", "tool_calls", "tool_call_id", "reasoning_details",
 }, message.Asides()...)
 
-// beside are the fields that are stored with an item of OpenAI's, and that the API does not take.
-var beside = []string{
+// extra are the fields that are stored with an item of OpenAI's, and that the API does not take.
+var extra = []string{
 	"api", "provider", "model", "usage", "stopReason", "finish_reason", "responseId", "timestamp", "errorMessage",
 }
 
 // bare returns an item without what is stored with it.
 func bare(raw []byte) []byte {
-	for _, name := range beside {
+	for _, name := range extra {
 		if rawjson.Field(raw, name) != nil {
 			raw = rawjson.WithField(raw, name, nil)
 		}
@@ -225,7 +225,7 @@ func (k chat) said(c *converter, t *turn, blocks []*block) json.RawMessage {
 	return rawjson.Object("role", role, "content", rawjson.List(list))
 }
 
-// part returns a part of what the user says.
+// part returns a part of a user's message.
 func (chat) part(c *converter, t *turn, b *block) []byte {
 	switch {
 	case b.asIs && b.raw != nil:
@@ -270,7 +270,7 @@ func noOutput(images [][]byte) string {
 	return "(no tool output)"
 }
 
-// flag reports that an API cannot say that a result is an error.
+// flag reports that an API has no mark for a result that is an error.
 func (c *converter) flag(t *turn, b *block) {
 	if b.result.failed && b.raw != nil {
 		c.lose(t, LostFlag, "the result of call "+b.result.id)

@@ -84,7 +84,7 @@ func (c *converter) matchResults(t *turn, waiting map[string][]queue) {
 	t.blocks = kept
 }
 
-// orphan returns what a result says that answers no call.
+// orphan returns the words of a result that answers no call.
 func (c *converter) orphan(t *turn, b *block) []*block {
 	t.touch()
 	c.lose(t, LostResult,
@@ -153,7 +153,7 @@ func answerable(b *block) bool {
 	return true
 }
 
-// prune takes away blocks that say nothing and turns without any; thinking alone is no answer.
+// prune removes empty blocks and turns without any; thinking alone is no answer.
 func (c *converter) prune() {
 	kept := c.turns[:0]
 	for _, t := range c.turns {
@@ -260,7 +260,7 @@ func (c *converter) gather(calls []*toolCall, near map[*block]bool) (out []*turn
 	return out
 }
 
-// trimThinking takes away thinking at the end of an answer, which broke off before it said anything more: APIs want
+// trimThinking takes away thinking at the end of an answer, which broke off before any text: APIs want
 // something after it.
 func (c *converter) trimThinking() {
 	if c.rules.onlyThinking {

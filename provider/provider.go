@@ -32,16 +32,16 @@ var ErrAPI = errors.New("provider: no such API")
 // ErrImage is wrapped by the errors of Convert about images that Options.Blob could not read.
 var ErrImage = errors.New("provider: image")
 
-// OpenCalls says what becomes of calls of tools that have no result: no API takes a request with one.
+// OpenCalls is what is done with calls of tools that have no result: no API takes a request with one.
 type OpenCalls int
 
 // What can become of them.
 const (
-	Answer OpenCalls = iota // a result is made, an error that says that the tool was interrupted
+	Answer OpenCalls = iota // a result is made, an error: the tool was interrupted
 	Omit                    // the call is left out
 )
 
-// Thinking says what becomes of thinking that the API does not accept: what another provider or another model
+// Thinking is what is done with thinking that the API does not accept: what another provider or another model
 // thought, or what has no signature.
 type Thinking int
 
@@ -87,7 +87,7 @@ type Request struct {
 	// nil = the context has no instructions, or the API has them among the messages (OpenAI).
 	System json.RawMessage
 	// Messages are the elements of "messages" (Anthropic, OpenAI Chat), "input" (OpenAI Responses) or "contents"
-	// (Gemini). Empty, not nil, if the context holds nothing to say.
+	// (Gemini). Empty, not nil, if the context holds nothing to send.
 	Messages []json.RawMessage
 	Lost     []Loss // in order of the messages; at most MaxLosses
 	MoreLost int    // losses past that bound
@@ -123,7 +123,7 @@ const (
 	LostText      LossKind = "text"          // halves of surrogate pairs, or bytes that are not UTF-8: U+FFFD now
 	LostImage     LossKind = "image"         // an image that the API does not take, or whose bytes are not there: words
 	LostBlock     LossKind = "block"         // a block that the API has no form for: words, or left out
-	LostMessage   LossKind = "message"       // a message that says nothing that can be sent: left out
+	LostMessage   LossKind = "message"       // a message without anything that can be sent: left out
 	LostFailed    LossKind = "failed-turn"   // an answer of the model that failed or was aborted: left out
 	LostRole      LossKind = "role"          // a message of a role that no API has: the user's text now
 	LostCall      LossKind = "open-call"     // a call without a result: answered with an error, or left out
@@ -131,9 +131,9 @@ const (
 	LostOrder     LossKind = "order"         // results or instructions that are sent at another place
 	LostName      LossKind = "name"          // a tool's name that the API does not take: changed
 	LostArguments LossKind = "arguments"     // arguments that are no JSON object: the member "input" of one
-	LostFlag      LossKind = "error-flag"    // a result is an error, which the API cannot say: only its text does
+	LostFlag      LossKind = "error-flag"    // a result is an error, for which the API has no field: see its text
 	LostMark      LossKind = "cache-mark"    // a cache_control past the four that Anthropic takes
-	LostStart     LossKind = "start"         // the context does not begin with the user: a line before it says so
+	LostStart     LossKind = "start"         // the context does not begin with the user: a line before it states that
 )
 
 // Loss is something of a context that is not in the request, or not as it was.
@@ -196,7 +196,7 @@ func dialectOf(a API) dialect {
 // dialect is what is peculiar to an API.
 type dialect interface {
 	rules() rules
-	// whole returns a message as the API takes it, without what was stored beside it; nil = it is in another shape.
+	// whole returns a message as the API takes it, without what was stored with it; nil = it is in another shape.
 	whole(t *turn, message []byte) json.RawMessage
 	// own reports a block that the API takes as it is.
 	own(c *converter, t *turn, b *block) bool
@@ -210,7 +210,7 @@ type dialect interface {
 
 // rules are those that differ only in their numbers.
 type rules struct {
-	adjacent  bool   // results stand directly after their calls
+	adjacent  bool   // results follow directly after their calls
 	userFirst bool   // the first message is the user's
 	noSystem  bool   // instructions are not among the messages
 	global    bool   // ids of calls are unique in a request; else in an answer
@@ -222,12 +222,12 @@ type rules struct {
 	signer    string // is in the field "api" of a message whose thinking is this API's
 	vendor    string // begins the field "provider" of such a message
 	family    string // is in the names of the models of this API; "" = they have any names
-	unsigned  bool   // thinking has no signature, and goes to whoever runs the API
+	unsigned  bool   // thinking has no signature, and goes to any host of the API
 	stored    string // the field "api" of the messages that ReadReply returns
 	images    message.ImageLimits
 	secure    bool // addresses of images are https
 	noAddress bool // and there are none
-	// thinking may be the whole of an answer; it is never after what else the answer says
+	// thinking may be the whole of an answer; it is never after the text of the answer
 	onlyThinking, thinkingFirst bool
 }
 

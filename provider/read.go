@@ -56,7 +56,7 @@ func (c *converter) read(ctx context.Context, at int, m transcript.Message) erro
 		if !b.asIs {
 			t.touch()
 			if b.kind == text && strings.TrimSpace(b.text) == "" && !(c.rules.onlyThinking && c.signed(t)) {
-				b.mark = nil // it does not keep a text that says nothing
+				b.mark = nil // it does not keep an empty text
 			}
 		}
 		if b.kind == result {
@@ -111,7 +111,7 @@ func (c *converter) blocks(t *turn, m *message.Message) {
 	}
 }
 
-// execution says in pi's words what a command of the user printed.
+// execution returns, in pi's words, what a command of the user printed.
 func execution(raw []byte) string {
 	f := func(name string) []byte { return rawjson.Field(raw, name) }
 	s := "Ran `" + rawjson.Text(first(raw, "command", "code")) + "`\n"
@@ -133,7 +133,7 @@ func execution(raw []byte) string {
 	return s
 }
 
-// settleThinking decides what becomes of thinking that the API does not take.
+// settleThinking decides what is done with thinking that the API does not take.
 func (c *converter) settleThinking(t *turn) {
 	kept := t.blocks[:0:0]
 	for _, b := range t.blocks {
@@ -163,7 +163,7 @@ func (c *converter) signed(t *turn) bool {
 		c.opts.Provider == "" && strings.HasPrefix(t.vendor, c.rules.vendor)
 }
 
-// native reports whether thinking in the API's own shape, in a message that may not say which API it is of, is of the
+// native reports whether thinking in the API's own shape, in a message that may not name its API, is of the
 // model that the request is for.
 func (c *converter) native(t *turn) bool {
 	if t.api == "" && t.vendor == "" {
@@ -214,7 +214,7 @@ func apart(t *turn) []*turn {
 	return list
 }
 
-// worded returns the words for a block that the API has no form for, and says so.
+// worded returns the words for a block that the API has no form for, and reports the loss.
 func (c *converter) worded(t *turn, b *block) *block {
 	switch {
 	case b.kind == image:

@@ -13,19 +13,19 @@ import (
 // ErrReply is wrapped by the errors of ReadReply about a body that is no response of the API.
 var ErrReply = errors.New("provider: not a response of this API")
 
-// StopReason says why the model stopped, in pi's words.
+// StopReason is why the model stopped, in pi's words.
 type StopReason string
 
 // The reasons.
 const (
-	StopEnd     StopReason = "stop"    // it had said what it had to say
+	StopEnd     StopReason = "stop"    // it was done
 	StopLength  StopReason = "length"  // at a limit of tokens
 	StopTools   StopReason = "toolUse" // it waits for results of tools
 	StopError   StopReason = "error"   // an error, or it refused, or a filter held the answer back
-	StopAborted StopReason = "aborted" // by the caller; no API says so, messages of pi's family do
+	StopAborted StopReason = "aborted" // by the caller; no API reports it, messages of pi's family do
 )
 
-// Usage is what was counted for an answer, in tokens; what the API does not say is 0.
+// Usage is what was counted for an answer, in tokens; what the API does not report is 0.
 type Usage struct {
 	Input      int64 // without what was read from a cache or written to one
 	Output     int64 // with what was thought
@@ -39,14 +39,14 @@ type Usage struct {
 // Reply is a response of an API.
 type Reply struct {
 	// Messages are what to append to the session, each as one entry (entry.Message), in order; never none. Each is the
-	// provider's own object, byte for byte but for white space, with fields at its end that say where it is from and
+	// provider's own object, byte for byte but for white space, with fields at its end for where it is from and
 	// what it cost: docs/format/provider-message.md. Convert leaves these fields out again.
 	Messages []json.RawMessage
 	Calls    []transcript.ToolCall // of all messages; Entry is ""
 	Usage    Usage
 	Stop     StopReason
-	RawStop  string // the API's word for it; "" = it said none
-	ID       string // of the response; "" = the API said none
+	RawStop  string // the API's word for it; "" = it sent none
+	ID       string // of the response; "" = the API sent none
 	Model    string // as the response names it; "" = it does not
 }
 
@@ -85,7 +85,7 @@ func ReadReply(from API, vendor string, body json.RawMessage) (Reply, error) {
 	return r, nil
 }
 
-// messagesIn returns the messages of a response, with the fields that are stored beside them.
+// messagesIn returns the messages of a response, with the fields that are stored with them.
 func messagesIn(from API, body []byte, vendor string) []json.RawMessage {
 	source := []any{"api", str(dialectOf(from).rules().stored), "provider", str(vendor)}
 	model, id := message.Model(body), first(body, "id", "responseId")
@@ -168,7 +168,7 @@ func element(list []byte) []byte {
 	return nil
 }
 
-// UsageOf returns what a stored message says was counted for it, in any provider's words. false: it says nothing.
+// UsageOf returns the usage in a stored message, in any provider's words. false: it has none.
 func UsageOf(m json.RawMessage) (Usage, bool) {
 	u := message.UsageOf(m)
 	return Usage{
@@ -177,8 +177,8 @@ func UsageOf(m json.RawMessage) (Usage, bool) {
 	}, u.Raw != nil && !u.Nothing()
 }
 
-// StopOf returns why the model stopped in a stored message, and the provider's own word for it; "" = it says none. Of a
-// message that does not say, the reason follows from whether it calls tools.
+// StopOf returns why the model stopped in a stored message, and the provider's own word for it; "" = it has none. Of a
+// message without it, the reason follows from whether it calls tools.
 func StopOf(m json.RawMessage) (reason StopReason, raw string) {
 	return stopOf(m, len(transcript.Inspect(m).Calls) > 0)
 }

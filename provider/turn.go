@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/message"
 )
 
-// speaker is who says a turn.
+// speaker is the author of a turn.
 type speaker int
 
 const (
@@ -21,15 +21,15 @@ type turn struct {
 	at     int // its index in the context; -1 = it was made here
 	entry  string
 	who    speaker
-	raw    json.RawMessage // the message as the API takes it; nil = it is written anew from the blocks
+	raw    json.RawMessage // the message as the API takes it; nil = it is rewritten from the blocks
 	whole  bool            // the message came in the API's shape
 	blocks []*block
-	// of an answer of the model, where the message says so
+	// of an answer of the model, where the message names it
 	api, vendor, model string
 	failed             bool // it broke off
 }
 
-// touch has a turn written anew: it is not what it was.
+// touch marks a turn to be rewritten: it is not what it was.
 func (t *turn) touch() { t.raw = nil }
 
 // answers reports that the turn holds nothing but results.
@@ -58,18 +58,18 @@ const (
 type block struct {
 	kind    kind
 	raw     []byte // as the message has it; nil = it was made here
-	typ     string // its type, as it says it
+	typ     string // its type, as stored
 	asIs    bool   // the API takes raw
 	text    string // of text, thinking, and the words for an image or another block
 	mark    []byte // what the provider wants back with a text or a call, a JSON string; nil = nothing
 	thought message.Thought
-	field   string // of thinking beside the content: the field of the message that holds it
+	field   string // of thinking outside of the content: the field of the message that holds it
 	call    *toolCall
 	result  *toolResult
 	image   *picture
 }
 
-// blank reports a block that says nothing.
+// blank reports an empty block.
 func (b *block) blank() bool {
 	return b.kind == text && strings.TrimSpace(b.text) == "" && b.mark == nil
 }
@@ -79,7 +79,7 @@ type toolCall struct {
 	turn   *turn
 	block  *block
 	id     string // as the message has it; "" = it has none
-	item   string // the id of OpenAI's item, beside that of the call
+	item   string // the id of OpenAI's item; the call has its own
 	name   string
 	args   []byte // JSON
 	answer *block // the result; nil = none yet
@@ -98,7 +98,7 @@ func (c *toolCall) key() string {
 type toolResult struct {
 	turn    *turn
 	id      string // the id of the call; "" = it names the tool only
-	name    string // of the tool; "" = not said
+	name    string // of the tool; "" = not known
 	content []*block
 	failed  bool
 	call    *toolCall // nil = none before it

@@ -49,7 +49,7 @@ func (op *operation) limit(o *Options) int64 {
 	return [...]int64{min(maxOne, o.MaxBody), min(maxNote, o.MaxBody), o.MaxBody, o.MaxImport}[op.size]
 }
 
-// operation describes an operation of the API. Responses beside those that every operation has are listed in errors.
+// operation describes an operation of the API. Responses in addition to those of every operation are listed in errors.
 type operation struct {
 	method, path, id, summary string
 	text                      string // description
@@ -71,7 +71,7 @@ type operation struct {
 	fleeting                  bool         // a write that stores nothing
 	raw                       string       // media type of a body that is no JSON; "" = none
 	lines                     bool         // the body may be lines of JSON too
-	statuses                  []int        // of the answer, beside 200; if the first is 201 or 204, without it
+	statuses                  []int        // of the answer, in addition to 200; if the first is 201 or 204, without it
 }
 
 // request is what the parameters of every operation embed. Parameters are fields of the struct that embeds it: huma

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/api"
 )
 
-// Bounds of what one request for the history of a value looks at, and of what it answers: the next one goes on.
+// Bounds of what one request for the history of a value looks at, and of what it answers: the next one continues.
 const (
 	maxBlamed      = 10_000    // commits
 	maxBlamedBytes = 256 << 20 // of states

@@ -379,7 +379,7 @@ func (s *Server) move(
 	return a, err
 }
 
-// keys are what tells one write from others.
+// keys are what identifies a write.
 type keys struct {
 	key, writer, operation string
 }

@@ -28,7 +28,7 @@ const maxStream = 10 * time.Minute
 // errStreams is the error of a stream of events that would be one too many.
 var errStreams = errors.New("too many streams of events")
 
-// Event is what a commit says to those who follow a session.
+// Event is a commit as followers of a session receive it.
 type Event struct {
 	api.Commit
 	Entries []json.RawMessage `json:"entries" doc:"the entries that the commit made durable, as they were appended"`
@@ -150,7 +150,7 @@ func (f *feed) run(ctx context.Context) {
 	f.wake()
 }
 
-// wake tells all subscribers that something changed. f.mu is held.
+// wake signals all subscribers that something changed. f.mu is held.
 func (f *feed) wake() {
 	close(f.changed)
 	f.changed = make(chan struct{})

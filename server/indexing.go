@@ -47,7 +47,7 @@ func newIndex(in *searchindex.Index, st *coppice.Store, shallow bool) *index {
 }
 
 // updated brings the index up to what the store is now, by an update that begins after the call. If that takes longer
-// than a time, it returns how much was read, and the update goes on.
+// than a time, it returns how much was read, and the update continues.
 func (x *index) updated(
 	ctx context.Context, session string, wait time.Duration,
 ) (r searchindex.Report, indexing *float64, err error) {

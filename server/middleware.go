@@ -121,7 +121,7 @@ func (s *Server) allowsOrigin(origin string) bool {
 	return false
 }
 
-// crossOrigin says to a page of another origin what it may do, and answers its preflight request: done.
+// crossOrigin answers a page of another origin with what it may do, and answers its preflight request: done.
 func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool) {
 	origin := r.Header.Get("Origin")
 	h := w.Header()
@@ -196,7 +196,7 @@ func (o *observed) Write(p []byte) (written int, err error) {
 	return written, err
 }
 
-// observe logs a request: not its query, nor anything that a session says.
+// observe logs a request: not its query, nor any content of a session.
 func (s *Server) observe(r *http.Request, o *observed) {
 	took := s.o.Now().Sub(o.began)
 	s.metrics.count(o, took)

@@ -167,7 +167,7 @@ func (s *Server) describeMoves() {
 func amend(
 	ctx context.Context, h *coppice.Session, b amendBody, o ...coppice.MoveOption,
 ) (r coppice.Receipt, err error) {
-	var d transcript.Draft // takes back what earlier amendments say
+	var d transcript.Draft // reverts earlier amendments
 	if len(b.Message) > 0 && string(b.Message) != "null" {
 		if d, err = api.Draft(b.Message); err != nil {
 			return r, badInput("message", err)

@@ -59,8 +59,9 @@ func (s *Server) routed(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// plain makes the description say what answers are: huma calls every array nullable, and none of ours is ever null.
-// What huma would answer, and this service does not, is left out, and what it says of a parameter twice is there once.
+// plain makes the description match the answers: huma calls every array nullable, and none of ours is ever null.
+// What huma would answer, and this service does not, is left out, and what it writes of a parameter twice is there
+// once.
 func plain(doc *huma.OpenAPI) {
 	all := doc.Components.Schemas.Map()
 	delete(all, "ErrorModel")

@@ -53,7 +53,7 @@ func newProblem(status int, code, hint string, err error) *problem {
 	}, err: err}
 }
 
-// badInput returns the error of a parameter, or of a body, that does not say what it should.
+// badInput returns the error of a parameter, or of a body, that is not as it should be.
 func badInput(what string, err error) error {
 	return newProblem(http.StatusBadRequest, "usage", "", fmt.Errorf("%s: %w; nothing was stored", what, err))
 }
@@ -102,7 +102,7 @@ func problemOf(err error) *problem {
 	return p
 }
 
-// retry tells the client to send the same request again.
+// retry asks the client to send the same request again.
 func retry(p *problem) *problem {
 	if p.header == nil {
 		p.header = http.Header{}

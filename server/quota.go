@@ -48,7 +48,7 @@ type counted struct {
 	is stored
 }
 
-// room refuses a write of a tenant that has stored as much as it may. What is deleted gives room when it is counted. A
+// room refuses a write of a tenant that has stored as much as it may. What is deleted frees room at the next count. A
 // write with a key may be a repeat: it is made on a commit that no session has, and so answered as a repeat, or as a
 // conflict, of which refused makes an error of the quota.
 func (d *door) room(r *http.Request, seen *observed) error {

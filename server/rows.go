@@ -215,7 +215,7 @@ func (s *Server) find(ctx context.Context, q *request, d *drawn, text string) ([
 	})
 }
 
-// treeQuery says what of a tree is drawn.
+// treeQuery selects what of a tree is drawn.
 type treeQuery struct{ filter, search, fold string }
 
 func (t treeQuery) query() api.TreeQuery {

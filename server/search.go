@@ -14,13 +14,13 @@ import (
 	"github.com/coppice-go/coppice/searchindex"
 )
 
-// Index says where the full-text indexes are kept in which search and prompts look. They are no part of the store, and
-// are made anew when they are missing or damaged. One index belongs to one store.
+// Index is where the full-text indexes are kept in which search and prompts look. They are no part of the store, and
+// are rebuilt when they are missing or damaged. One index belongs to one store.
 type Index struct {
 	// File returns the file of the index of a tenant's store, "" = that of Options.Store; "" = it is kept in memory,
 	// and begins empty when the server starts, so that the first search reads everything. nil = all are in memory.
 	File func(tenant string) string
-	// Shallow says that checkpoints are replaced with every commit, as on S3: then an update opens only the sessions
+	// Shallow: checkpoints are replaced with every commit, as on S3: then an update opens only the sessions
 	// that the listing shows as changed.
 	Shallow bool
 }

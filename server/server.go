@@ -1,7 +1,7 @@
 // Package server serves stores over HTTP: what a Go program does with a Session, a program in any language does with
 // requests, and a browser too. docs/http.md is its guide, docs/openapi.json its contract.
 //
-// Guarantees, beside those of package coppice, which hold over the wire:
+// Guarantees, in addition to those of package coppice, which hold over the wire:
 //
 //   - The head is the ETag of a session: the id of its newest commit. A write names the commit that it was made on
 //     (If-Match), and one that lost to another writer is 412, with the winner; nothing was stored.
@@ -56,15 +56,15 @@ type Options struct {
 	// Quota returns what a tenant may store. It is called for every write, concurrently. nil = that of Tokens, or none.
 	Quota func(tenant string) Quota
 
-	// BasePath is what stands before every path, such as /coppice; what is not below it is 404. "" = nothing.
+	// BasePath precedes every path, such as /coppice; what is not below it is 404. "" = nothing.
 	BasePath string
 
 	ReadOnly bool // refuses every write with 403
 	NoViewer bool // leaves out the pages: only /v1, /metrics and /login are served
 
-	// Hosts are the names by which the server may be called beside localhost and addresses of the loopback interface
-	// (the Host header, without its port): what keeps a page of another site from reaching it by a name of its own.
-	// "*" allows all.
+	// Hosts are the names by which the server may be called in addition to localhost and addresses of the loopback
+	// interface (the Host header, without its port): what keeps a page of another site from reaching it by a name of
+	// its own. "*" allows all.
 	Hosts []string
 	// Origins are the origins ("https://chat.example") whose pages may call the API; others may not write. "*" allows
 	// all, and then no cookie counts.
@@ -83,7 +83,7 @@ type Options struct {
 	// WriteTimeout bounds the sending of an event, or of 64 KiB of another answer, to a client that reads slowly: its
 	// connection is closed. Default 30 s.
 	WriteTimeout time.Duration
-	// ReadTimeout bounds how long the body of a request takes to come, beside a second for each 64 KiB that came: what
+	// ReadTimeout bounds how long the body of a request takes to come, plus a second for each 64 KiB that came: what
 	// is slower is 408, and nothing is stored. Streams of answers have no part in it. How long headers take is for the
 	// http.Server to bound. Default 30 s.
 	ReadTimeout time.Duration

@@ -38,8 +38,8 @@ func cookieName(r *http.Request) string {
 	return "coppice"
 }
 
-// hash is the SHA-256 of a secret. Secrets are looked up by it: the time that this takes says nothing about a secret,
-// because no one can choose the hash of a guess.
+// hash is the SHA-256 of a secret. Secrets are looked up by it: the time that this takes reveals nothing about a
+// secret, because no one can choose the hash of a guess.
 type hash [sha256.Size]byte
 
 // grant is what a token allows.

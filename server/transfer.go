@@ -26,14 +26,14 @@ type exportQuery struct {
 	Line   string `query:"line" doc:"markdown and html: only the path to this entry; default every branch"`
 }
 
-// forkBody says what is forked.
+// forkBody selects what is forked.
 type forkBody struct {
 	To    string `json:"to,omitempty" doc:"a target; default head"`
 	ID    string `json:"id,omitempty" doc:"of the new session; default a new id"`
 	Title string `json:"title,omitempty"`
 }
 
-// verifyBody says how much is read.
+// verifyBody selects how much is read.
 type verifyBody struct {
 	Deep bool `json:"deep,omitempty" doc:"read every byte"`
 }
@@ -100,7 +100,7 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// lossesTrailer says after an export what its format cannot express: a JSON object of counts.
+// lossesTrailer reports after an export what its format cannot express: a JSON object of counts.
 const lossesTrailer = "Coppice-Losses"
 
 func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {

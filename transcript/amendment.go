@@ -10,27 +10,27 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// AmendKind is the customType of an amendment: an entry that replaces what another entry says, or hides it.
+// AmendKind is the customType of an amendment: an entry that replaces the body of another entry, or hides it.
 const AmendKind = "coppice.amend"
 
 // ErrNotAmendable is the error of an entry that cannot be amended, or not in that way: settings, labels, titles and
 // all other structure; what a compaction keeps; a compaction cannot be hidden.
 var ErrNotAmendable = errors.New("transcript: the entry cannot be amended so")
 
-// Amendment is what an amendment says. It applies to the entry with the id Target that came before it; of several that
-// speak of one entry the last counts.
+// Amendment is the content of an amendment. It applies to the entry with the id Target that came before it; of several
+// that speak of one entry the last counts.
 type Amendment struct {
 	ID     string          // of the amendment's own entry
 	Target string          // id of the entry that it speaks of
 	Type   string          // of that entry
 	First  bool            // the session's summary shows the entry as the first that the user asked
-	Body   json.RawMessage // what the entry says now, as Draft.Body has it; nil = it is hidden
+	Body   json.RawMessage // the body of the entry from now on, as in Draft.Body; nil = it is hidden
 }
 
 // amendMark is in every line of an amendment of ours.
 var amendMark = []byte(`"` + AmendKind + `"`)
 
-// Amendment returns what the entry says of another one. false: it is no amendment, or none that can apply.
+// Amendment returns how the entry amends another one. false: it is no amendment, or none that can apply.
 func (e Entry) Amendment() (a Amendment, ok bool) {
 	if e.Type != "custom" || !bytes.Contains(e.Raw, amendMark) {
 		return a, false
@@ -61,7 +61,7 @@ func (e Entry) Amendment() (a Amendment, ok bool) {
 	return a, err == nil && len(a.Body) > 0 && !ours(a.Type, a.Body)
 }
 
-// amendable reports whether entries of a type can be amended: those that say something, or keep an extension's data.
+// amendable reports whether entries of a type can be amended: messages, and those that keep an extension's data.
 func amendable(typ string) bool {
 	switch typ {
 	case "message", "custom_message", "branch_summary", "compaction", "custom":
@@ -77,7 +77,7 @@ func ours(typ string, raw []byte) bool {
 
 // Amend returns the draft of an amendment of e that replaces its body, or hides it if body is nil. It changes neither
 // id, parent, time nor type of e, and what a compaction keeps stays as it is: else ErrNotAmendable. e is the entry as
-// it was appended; first says that the session's summary shows it as the first that the user asked (Tree.Asked).
+// it was appended; first reports that the session's summary shows it as the first that the user asked (Tree.Asked).
 func (e Entry) Amend(body json.RawMessage, first bool) (Draft, error) {
 	switch {
 	case !amendable(e.Type) || ours(e.Type, e.Raw):
@@ -135,7 +135,7 @@ func sameBounds(was, is Entry) bool {
 	return true
 }
 
-// Amended returns the entry as an amendment of it says: its line has the head of e and the body of a. An entry that is
+// Amended returns the entry with an amendment applied: its line has the head of e and the body of a. An entry that is
 // hidden keeps the head alone. What does not fit e changes nothing.
 func (e Entry) Amended(a Amendment) Entry {
 	if e.ID != a.Target || e.Type != a.Type && !e.Hidden {

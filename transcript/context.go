@@ -13,13 +13,13 @@ type Context struct {
 	Messages    []Message    // in order; raw messages byte for byte, summaries in pi's shape
 	Window      Window       // whether the bound of a working context left something out
 	Settings    Settings     // in force at the end of the path
-	Leaf        string       // the entry from which the conversation goes on; "" = a new root comes next
+	Leaf        string       // the entry that the next one follows; "" = a new root comes next
 	Explicit    bool         // set by the caller of SetContext, not derived from the path
 	OpenCalls   []ToolCall   // calls without a result: what a crash in mid-tool leaves
 	Diagnostics []Diagnostic // what is odd about the messages; at most 101, the last one a count
 }
 
-// Window says how much of the context is there. OmittedEntries counts the entries whose messages belong to
+// Window is how much of the context is there. OmittedEntries counts the entries whose messages belong to
 // the context and were left out by the bound.
 type Window struct {
 	Complete       bool
@@ -35,7 +35,7 @@ func BuildContext(path []Entry, p Profile) Context {
 	return b.build(path, Settings{}, 0)
 }
 
-// contextBuilder collects the messages of one context. links runs beside messages.
+// contextBuilder collects the messages of one context. links has an element for each message.
 type contextBuilder struct {
 	rules    rules
 	edits    map[string][]byte // the replacement of the latest context_edit, by target id
@@ -49,7 +49,7 @@ type link struct {
 	ordinal uint64
 	Calls   []ToolCall // with their arguments as written
 	Results []string   // ids of the calls that it answers
-	only    bool       // it says nothing but results
+	only    bool       // it holds nothing but results
 	broken  bool       // it is an answer that failed, or was aborted, without a word or a call
 }
 
@@ -61,7 +61,7 @@ func linkOf(m Message, ordinal uint64) link {
 }
 
 // build is BuildContext for a path whose beginning may be missing: base are the settings in force before
-// it; omitted > 0 says that entries which belong to the context were cut off at its front.
+// it; omitted > 0 means that entries which belong to the context were cut off at its front.
 func (b *contextBuilder) build(path []Entry, base Settings, omitted int) Context {
 	path = b.rules.settle(path, &b.diag)
 	c := Context{

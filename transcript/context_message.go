@@ -54,8 +54,8 @@ func (b *contextBuilder) add(e Entry, m Message) {
 	b.links = append(b.links, linkOf(m, e.Ordinal))
 }
 
-// boundary adds what a compaction itself says: a system message that it carries, and its summary. A reset
-// says nothing.
+// boundary adds the messages of a compaction itself: a system message that it carries, and its summary. A reset
+// has none.
 func (b *contextBuilder) boundary(e Entry, kept []Entry) {
 	if e.Type != "compaction" {
 		return

@@ -7,9 +7,9 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// pair matches calls and results, reports those that stand alone, and returns the calls that wait for a
+// pair matches calls and results, reports those without a counterpart, and returns the calls that wait for a
 // result. A result answers the newest call before it that waits under its id: some providers number calls
-// anew each turn. Where the bound cut something off, a result without a call is the rest of a cut group: it
+// from one each turn. Where the bound cut something off, a result without a call is the rest of a cut group: it
 // is left out, so that no group is ever split.
 func (b *contextBuilder) pair(w *Window) []ToolCall {
 	waiting := map[string][]*bool{} // by call id, the newest last; an id that was met once stays

@@ -6,7 +6,7 @@ import (
 )
 
 // Diagnostic is something unusual about one entry. Nothing is changed and nothing is hidden because of
-// it: a diagnostic is how a transcript says that it met a missing parent, a cycle or a call without a
+// it: a diagnostic is how a reader reports that it met a missing parent, a cycle or a call without a
 // result, where other programs lose the history in silence or hang.
 type Diagnostic struct {
 	Entry  string `json:"entry,omitempty"`  // the id of the entry, if it has one
@@ -63,7 +63,7 @@ func (l *DiagnosticList) Clone() DiagnosticList {
 	return DiagnosticList{found: slices.Clone(l.found), more: l.more}
 }
 
-// All returns a copy, with the count of what did not fit as the last element. nil = nothing to say.
+// All returns a copy, with the count of what did not fit as the last element. nil = there is none.
 func (l *DiagnosticList) All() []Diagnostic {
 	if len(l.found) == 0 {
 		return nil

@@ -25,5 +25,5 @@
 // of a tree. Session files of other programs are read by the packages of interop.
 //
 // The package is pure: no files, no clock, no randomness but what the caller hands in. Functions and
-// methods are safe for concurrent use unless they say otherwise.
+// methods are safe for concurrent use unless their comment states otherwise.
 package transcript

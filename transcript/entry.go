@@ -10,7 +10,7 @@ import (
 )
 
 // Entry is one line of the transcript: a node of the tree, or an annotation. It never changes: an amendment is an entry
-// of its own, and readers put what it says into the line that they return. Session.Originals returns lines as they are
+// of its own, and readers put its content into the line that they return. Session.Originals returns lines as they are
 // stored.
 type Entry struct {
 	Ordinal      uint64 // its number in the session, in append order, from 0
@@ -43,7 +43,7 @@ func (e Entry) Decode(v any) error {
 }
 
 // Title returns the name that an entry puts on its session: pi's session_info, where an absent or empty
-// name clears it, and omp's title_change. false: the entry says nothing of it.
+// name clears it, and omp's title_change. false: the entry has none.
 func (e Entry) Title() (name string, ok bool) {
 	switch e.Type {
 	case "session_info":
@@ -57,7 +57,7 @@ func (e Entry) Title() (name string, ok bool) {
 // MoveKind is the customType of an entry that moves its session to another working directory.
 const MoveKind = "coppice.move"
 
-// Cwd returns the working directory to which an entry moves its session. false: the entry says nothing of it.
+// Cwd returns the working directory to which an entry moves its session. false: the entry has none.
 func (e Entry) Cwd() (dir string, ok bool) {
 	if e.Type != "custom" || rawjson.Text(rawjson.Field(e.Raw, "customType")) != MoveKind {
 		return "", false
@@ -70,7 +70,7 @@ func (e Entry) Cwd() (dir string, ok bool) {
 const MetaKind = "coppice.meta"
 
 // Meta returns the change that an entry makes to the metadata of its session: values by key, nil removes. false: the
-// entry says nothing of it.
+// entry has none.
 func (e Entry) Meta() (change map[string]*string, ok bool) {
 	if e.Type != "custom" || rawjson.Text(rawjson.Field(e.Raw, "customType")) != MetaKind {
 		return nil, false
@@ -81,7 +81,7 @@ func (e Entry) Meta() (change map[string]*string, ok bool) {
 	return change, true
 }
 
-// Settings are what a path says about how the model is run: the last word of the settings entries on it.
+// Settings are how the model is run at the end of a path: the latest value of each settings entry on it.
 // Model is "provider/id", "" when no entry names one; ThinkingLevel is "off" when no entry names one.
 type Settings struct {
 	Model         string `json:"model,omitempty"`

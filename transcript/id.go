@@ -11,7 +11,7 @@ import (
 
 // NewID makes a UUIDv7 from the caller's clock and randomness: 48 bits of milliseconds, 12 bits of the
 // fraction below them, 62 random bits. So ids sort by time, down to a quarter of a microsecond, and equal
-// clocks and equal randomness give equal ids. It reads 8 bytes from r.
+// clocks and equal randomness produce equal ids. It reads 8 bytes from r.
 func NewID(now time.Time, r io.Reader) (string, error) {
 	var u uuid.UUID
 	if _, err := io.ReadFull(r, u[8:]); err != nil {

@@ -12,7 +12,7 @@ import (
 // Message is one message as its provider gave it: a JSON object, byte for byte.
 type Message struct {
 	Entry string // the entry that holds it; "" = inline, or made from a summary
-	Role  string // "role" as the object says it; "" = none
+	Role  string // "role" as in the object; "" = none
 	Raw   json.RawMessage
 }
 
@@ -48,7 +48,7 @@ func (m Message) Calls() []ToolCall {
 
 // Shape is what could be found in a message, whatever provider it comes from.
 type Shape struct {
-	Role    string     // as the message says it; "" = none
+	Role    string     // as in the message; "" = none
 	Text    string     // text blocks, one below the other; of a message of nothing but results, their text
 	Calls   []ToolCall // calls of tools; ToolCall.Entry is "". A call without an id has its name as id
 	Results []string   // the ids of the calls whose results the message holds

@@ -146,7 +146,7 @@ func (v *preview) Empty() bool { return v.n == 0 }
 // String is the line.
 func (v *preview) String() string { return string(v.buf[:v.n]) }
 
-// The arguments that say most about a call, best first.
+// The arguments that describe a call best, in order.
 var tellingArgs = [...]string{"path", "file_path", "filePath", "command", "cmd", "pattern", "query", "url", "name"}
 
 // Call adds a call as name(argument).

@@ -78,7 +78,7 @@ func (r rules) value(line []byte, camel, snake string) []byte {
 	return rawjson.Field(line, snake)
 }
 
-// silent reports that an entry of this type says nothing to any context, whatever its body: only its id
+// silent reports that an entry of this type reaches no context, whatever its body: only its id
 // can matter, as the first entry that a compaction keeps.
 func (r rules) silent(typ string) bool {
 	switch typ {
@@ -140,7 +140,7 @@ func (r rules) choose(path []Entry) selection {
 	return selection{boundary: -1}
 }
 
-// keeps says what a boundary wants kept: from the entry with this id on (after: from the one after it).
+// keeps returns what a boundary wants kept: from the entry with this id on (after: from the one after it).
 // wanted false: nothing.
 func (r rules) keeps(e Entry) (from string, after, wanted bool) {
 	if e.Type != "compaction" {

@@ -13,11 +13,11 @@ import (
 // (children, an index by id, labels) is made when it is first asked for.
 //
 // Wherever a method takes an id, a prefix that no other entry's id has will do. An id that is not there,
-// or not unique, returns no node; Ordinal says which. Commits are no nodes, no children and no versions:
+// or not unique, returns no node; Ordinal reports which. Commits are no nodes, no children and no versions:
 // CommitOn alone knows them.
 //
 // All walks are iterative. Parents that lead in a circle are cut at the entry of the circle that came
-// first, which becomes a root; Diagnostics says so.
+// first, which becomes a root; Diagnostics reports it.
 type Tree struct {
 	head      string
 	branches  []Branch
@@ -38,7 +38,7 @@ type Tree struct {
 	pendingClasses []class
 
 	readyOnce sync.Once
-	fixed     []uint32       // parents put right; nil = they are right as they stand
+	fixed     []uint32       // parents put right; nil = they are right as read
 	odd       DiagnosticList // what was put right
 
 	headOnce sync.Once

@@ -92,7 +92,7 @@ func (t *Tree) unsaid(i uint32) bool {
 	return ok && t.hides(a)
 }
 
-// amendNode puts what an amendment says into a node.
+// amendNode applies an amendment to a node.
 func (t *Tree) amendNode(i uint32, n *Node) {
 	a, ok := t.amendment(i, noRow)
 	if !ok {

@@ -38,7 +38,7 @@ func (n *notes) add(i uint32, flags uint8) {
 const sealRows = 256
 
 // TreeBuilder gathers the rows of a session in ordinal order and returns trees of them. Rows stay packed as
-// the skeletons that they came in; beside them it keeps 5 bytes an entry. One goroutine at a time may use
+// the skeletons that they came in; in addition it keeps 5 bytes an entry. One goroutine at a time may use
 // a builder; the trees that it gave are not disturbed by what is added later.
 type TreeBuilder struct {
 	chunks    []chunk // append only, so that trees may share it; the same holds for all slices here
@@ -135,7 +135,7 @@ func ordinalOf(parent int64) uint32 {
 }
 
 // Tree returns the tree of this moment. head is the id of the entry at which the conversation is, ""
-// = none; pending rows are not committed yet: they stand after the committed ones, their ordinals go on
+// = none; pending rows are not committed yet: they follow the committed ones, their ordinals continue
 // from Len, and their parents are ordinals of either kind.
 func (b *TreeBuilder) Tree(head string, branches []Branch, pending []codec.Row) *Tree {
 	n := len(b.parents)

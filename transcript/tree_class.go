@@ -7,7 +7,7 @@ type Filter string
 
 // The filters of pi's tree selector. None of them shows commits.
 const (
-	FilterDefault     Filter = "default"      // what is said: no settings, labels, custom entries, session info
+	FilterDefault     Filter = "default"      // messages: no settings, labels, custom entries, session info
 	FilterNoTools     Filter = "no-tools"     // of these, no tool results and no messages of nothing but calls
 	FilterUserOnly    Filter = "user-only"    // the user's messages
 	FilterLabeledOnly Filter = "labeled-only" // entries that carry a label
@@ -24,7 +24,7 @@ const (
 	classCommit
 	classUser
 	classResult // a tool's answer
-	classCalls  // calls and not a word beside them
+	classCalls  // calls without any text
 	classAmend
 )
 
@@ -53,7 +53,7 @@ func classOf(typ, role string) class {
 	return 0
 }
 
-// flagClass adds to the class of a type and role what a row's flags say.
+// flagClass adds to the class of a type and role the meaning of a row's flags.
 func flagClass(c class, flags uint8) class {
 	if flags&codec.FlagCommit != 0 {
 		c |= classCommit | classHidden
@@ -67,7 +67,7 @@ func flagClass(c class, flags uint8) class {
 	return c
 }
 
-// shows says whether a filter lets an entry through. The head is shown even if it holds nothing but
+// shows reports whether a filter lets an entry through. The head is shown even if it holds nothing but
 // calls, so that one's own place can be seen.
 func (t *Tree) shows(f Filter, i uint32) bool {
 	c := t.class(i)

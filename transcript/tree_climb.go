@@ -152,7 +152,7 @@ func (t *Tree) headRow() uint32 {
 // pathBlock is how many rows of a path are held at once.
 const pathBlock = 512
 
-// Path returns the entries from the root to leaf, leaf included. A node is made when it is yielded, and beside it 2 KiB
+// Path returns the entries from the root to leaf, leaf included. A node is made when it is yielded, in addition 2 KiB
 // are held; the first call makes the index of Depth.
 func (t *Tree) Path(leaf string) iter.Seq[Node] {
 	return func(yield func(Node) bool) {

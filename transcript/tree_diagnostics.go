@@ -4,7 +4,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// Details of what is said about parents.
+// Details of the diagnostics about parents.
 const (
 	detailOrphan = "its parent is not there: it starts a root"
 	detailSelf   = "it names itself as its parent: it starts a root"
@@ -37,7 +37,7 @@ func (t *Tree) Diagnostics() []Diagnostic {
 	return list.All()
 }
 
-// astray says why an entry that names a parent has none: the caller that committed it cut a circle there, or did not
+// astray returns why an entry that names a parent has none: the caller that committed it cut a circle there, or did not
 // find the parent. RowOf keeps the parent's name as the target of such an entry; rows that were packed before it did,
 // and those of labels, which have targets of their own, count as orphans.
 func (t *Tree) astray(i uint32) (kind, detail string) {

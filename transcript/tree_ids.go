@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/shortid"
 )
 
-// What looking an id up can say. ErrNotFound is also fs.ErrNotExist.
+// The errors of looking an id up. ErrNotFound is also fs.ErrNotExist.
 var (
 	ErrNotFound  = fmt.Errorf("transcript: no such entry: %w", fs.ErrNotExist)
 	ErrAmbiguous = errors.New("transcript: more than one entry has an id that starts so")

@@ -129,7 +129,7 @@ func (t *Tree) topDown() iter.Seq[uint32] {
 }
 
 // below visits what hangs below p (noRow = everything), parents first and otherwise in ordinal order. visit
-// says whether to go deeper, and whether to go on at all.
+// reports whether to go deeper, and whether to continue at all.
 func (t *Tree) below(p uint32, visit func(i uint32) (deeper, on bool)) {
 	stack := slices.Clone(t.children(p))
 	slices.Reverse(stack)

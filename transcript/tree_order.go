@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// SortByTime puts entries that stand beside one another into the order in which peers show them: oldest first, and
+// SortByTime puts siblings into the order in which peers show them: oldest first, and
 // of one time in append order. An entry without a time stays after the one that was appended before it.
 func SortByTime(nodes []Node) {
 	sortByTime(nodes, func(n Node) uint64 { return n.Ordinal }, func(n Node) time.Time { return n.Time })

@@ -14,7 +14,7 @@ const (
 )
 
 // ResolveParents returns for each line the index of its parent, -1 for a root, over a whole file at once: a
-// parent may stand after its child, and of several lines with one id the last answers to it. A parent that
+// parent may follow its child, and of several lines with one id the last answers to it. A parent that
 // is missing, or the line itself, makes a root. Cycles are cut where a walk from the last line of the file
 // that leads into them would meet a line again; so every walk over the result ends. Each such thing is
 // reported in file order, Ordinal being the line's index; the list holds at most 100 and then a count. Time

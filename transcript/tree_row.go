@@ -19,7 +19,7 @@ import (
 // parent is that parent, unless it is a label: so that it can be told why the parent is not above it.
 //
 // The row of an amendment has FlagAmend, the amended entry as its target, and role, preview and flags of what that
-// entry says now, with FlagVisible unless it is hidden.
+// entry shows now, with FlagVisible unless it is hidden.
 func RowOf(l Line, parent int64) codec.Row {
 	r := codec.Row{ID: l.ID, Parent: parent, Type: l.Type, Size: uint32(min(len(l.Raw), math.MaxUint32))}
 	if !l.Time.IsZero() {
@@ -52,7 +52,7 @@ func RowOf(l Line, parent int64) codec.Row {
 	return r
 }
 
-// amendmentRow says of the entry that is amended what its own row would say, had it the new body.
+// amendmentRow describes the amended entry as its own row would, if it had the new body.
 func amendmentRow(r *codec.Row, v *preview, a Amendment) {
 	r.Flags |= codec.FlagAmend
 	if a.Body != nil {

@@ -20,7 +20,7 @@ func (t *Tree) Search(text string) iter.Seq[Node] {
 }
 
 // SearchIn is Search over whole texts: those of entries that whole yields, in any order, as Session.Entries and
-// EntriesWith do. Of entries that it leaves out the preview counts. Memory is a bit for each entry beside one line.
+// EntriesWith do. Of entries that it leaves out the preview counts. Memory is a bit for each entry and one line.
 // What was found comes when whole has ended; its error comes instead, and alone.
 func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[Node, error] {
 	return func(yield func(Node, error) bool) {
@@ -63,7 +63,7 @@ func (t *Tree) holds(i uint32, q query, more string) bool {
 		r := t.row(a)
 		role, text = r.Role, r.Preview
 	} else if t.class(i)&classAmend != 0 {
-		return false // what it says is found as the entry that it amends
+		return false // its text is found as that of the entry that it amends
 	}
 	return q.holds(typ, role, text, t.label(i), more)
 }

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// Versions says which versions an entry has, and how many entries continue it. Structure, and what is hidden, has none:
-// nil, -1 and 0.
+// Versions returns which versions an entry has, and how many entries continue it. Structure, and what is hidden, has
+// none: nil, -1 and 0.
 type Versions struct {
 	Ordinals []uint64 // of its versions, as Siblings has them; not to be changed, other entries may share it
 	At       int      // the entry's place among them
-	Children int      // entries that are said next: the versions that each of them has
+	Children int      // visible entries that follow: the versions that each of them has
 }
 
-// VersionsAt yields the versions of the entries with these ordinals, in their order. What Siblings says of each one, it
-// says of many without making their nodes: for entries of one path it visits no entry twice. The first call on a tree
-// sorts all of its rows by parent.
+// VersionsAt yields the versions of the entries with these ordinals, in their order. What Siblings returns of each one,
+// it returns of many without making their nodes: for entries of one path it visits no entry twice. The first call on a
+// tree sorts all of its rows by parent.
 func (t *Tree) VersionsAt(ordinals iter.Seq[uint64]) iter.Seq[Versions] {
 	return func(yield func(Versions) bool) {
 		t.ready()
-		below := map[uint32][]uint64{} // by a place: what is said next below it, oldest first
+		below := map[uint32][]uint64{} // by a place: the visible entries next below it, oldest first
 		for ord := range ordinals {
 			v := Versions{At: -1}
 			if ord < uint64(t.n) && !t.unsaid(uint32(ord)) {
@@ -43,7 +43,8 @@ func (t *Tree) saidAbove(i uint32) uint32 {
 	return top
 }
 
-// saidBelow returns what is said next below a place, oldest first, whatever structure is between. It remembers that.
+// saidBelow returns the visible entries next below a place, oldest first, whatever structure is between. It remembers
+// that.
 func (t *Tree) saidBelow(top uint32, known map[uint32][]uint64) []uint64 {
 	list, ok := known[top]
 	if ok {

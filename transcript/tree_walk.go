@@ -8,7 +8,7 @@ import (
 )
 
 // Siblings returns the versions of an entry, itself among them, and its place: ‹at+1/len(versions)›. Versions
-// are the entries that are said at one point of the conversation: those with the same nearest visible
+// are the visible entries at one point of the conversation: those with the same nearest visible
 // ancestor, whatever structure (settings, labels, custom entries) is between. Structure has no
 // versions: nil and -1, as for an id that is not there. The oldest is the first, see SortByTime.
 func (t *Tree) Siblings(id string) (versions []Node, at int) {

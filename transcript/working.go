@@ -13,7 +13,7 @@ import (
 // split. Entries that never reach a context are held by their heads only, since a compaction may name them.
 //
 // Unbounded, its Context is exactly BuildContext of the whole path. Where a question needs entries that the
-// window does not hold, it says so (false) and stays as it was; the caller then rebuilds it from the whole
+// window does not hold, it returns false and stays as it was; the caller then rebuilds it from the whole
 // path with RestoreWorkingContext. Not safe for concurrent use.
 type WorkingContext struct {
 	profile Profile
@@ -45,7 +45,7 @@ func NewWorkingContext(p Profile, maxBytes int) *WorkingContext {
 }
 
 // RestoreWorkingContext makes a working context from what Base, Omitted and Entries of an earlier one gave, or from a
-// whole path (zero base, omitted 0), which it cuts. It goes on as the earlier one would have.
+// whole path (zero base, omitted 0), which it cuts. It continues as the earlier one would have.
 func RestoreWorkingContext(
 	p Profile, maxBytes int, base Settings, omitted int, entries []Entry,
 ) *WorkingContext {
@@ -164,7 +164,7 @@ func (w *WorkingContext) solid() int {
 	return max(i, 0)
 }
 
-// cut reports whether the window lacks entries of the path in front of its leaf, as far as it can tell.
+// cut reports whether the window lacks entries of the path in front of its leaf, as far as it knows.
 func (w *WorkingContext) cut() bool {
 	return w.omitted > 0 || len(w.entries) > 0 && (w.entries[0].ParentID != "" || w.solid() > 0)
 }

@@ -4,7 +4,7 @@
 //
 // Guarantees:
 //
-//   - Lists are never null. A pointer that is nil is null, or absent where the field says omitempty.
+//   - Lists are never null. A pointer that is nil is null, or absent where the field has omitempty.
 //   - Messages, entries and states are the bytes that were stored.
 //   - Names of types are unique among themselves and describe one document each, so that a schema can be made of them.
 //     The tag doc describes a field whose name does not.

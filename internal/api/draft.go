@@ -64,7 +64,7 @@ func Drafts(jsonl []byte) ([]transcript.Draft, error) {
 // maxDraftDepth is that of encoding/json. What a line of the log cannot hold is refused by its own limit.
 const maxDraftDepth = 10_000
 
-// Draft returns the entry that a JSON object says: a whole entry with type, id and parentId, whose bytes are kept; an
+// Draft returns the entry of a JSON object: a whole entry with type, id and parentId, whose bytes are kept; an
 // entry of a known type without id or parentId, which is appended below its parentId, or at the head if that is absent
 // or null; a message with its original, or an entry with its rule for a known id, as Envelope has them; or else a
 // message in the format of any provider. Of what is no JSON object, and of an entry with a member of its place that is

@@ -32,7 +32,7 @@ type Resume struct {
 	IO        backend.IO `json:"io" doc:"requests to the backend"`
 }
 
-// Window says whether the working context is all of the context.
+// Window reports whether the working context is all of the context.
 type Window struct {
 	Complete       bool `json:"complete" doc:"false: older entries were omitted"`
 	OmittedEntries int  `json:"omittedEntries"`

@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// TreeQuery says which entries of a tree are shown. The zero value shows all that the default filter does.
+// TreeQuery selects which entries of a tree are shown. The zero value shows all that the default filter does.
 type TreeQuery struct {
 	Filter transcript.Filter
 	Search string   // words that the entry's text, label, role or type contains; "" = any

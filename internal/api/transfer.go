@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/importer"
 )
 
-// Import is what became of files that were to be imported.
+// Import is the result of an import of files.
 type Import struct {
 	Found    []FoundProgram `json:"found,omitzero" doc:"what there is of each program, where no file was named"`
 	Imported []Imported     `json:"imported" doc:"one element for each file"`
@@ -21,7 +21,7 @@ type FoundProgram struct {
 	Bytes   int64  `json:"bytes"`
 }
 
-// Imported is a file that became a session, or error says why it did not; then nothing but file is set beside it.
+// Imported is a file that became a session, or error is why it did not; then only file is set with it.
 type Imported struct {
 	File        string             `json:"file"`
 	Format      string             `json:"format,omitempty"`
@@ -65,7 +65,7 @@ func ImportedOf(file string, r importer.Result) Imported {
 	return i
 }
 
-// ImportTotal is what became of the files together.
+// ImportTotal is the result of all files together.
 type ImportTotal struct {
 	Files     int `json:"files"`
 	New       int `json:"new"`

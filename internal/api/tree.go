@@ -76,7 +76,7 @@ func TreeHeadOf(t *transcript.Tree, shown func(ordinal uint64) bool) TreeHead {
 	return head
 }
 
-// Mark says where an entry is among its versions, and what grows on it.
+// Mark is where an entry is among its versions, and what grows on it.
 type Mark struct {
 	ID        string   `json:"id" doc:"of the entry"`
 	Version   int      `json:"version" doc:"place among its versions, from 1; 0: structure, or hidden"`
