@@ -274,7 +274,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "lost-end-is-built-upon", broken: "commits that checkpoint_latest has and the log has not are not missed",
-		edits: []edit{{recoverGo, "\t\tst.Missing = o.Summary.Seq\n", ""}},
+		edits: []edit{{recoverGo, "\t\tst.Missing = max(st.Missing, o.Summary.Seq)\n", ""}},
 		suite: "damage_test.go", pkg: "internal/scenarios", run1: "TestLostEndOfTheLog",
 		want: "a commit upon it",
 	},
