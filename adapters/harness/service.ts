@@ -12,6 +12,20 @@ export const serve = (flags: string[] = []): Promise<Service> => Service.start(c
 export const breaking = (service: Service, decide: (request: string, n: number) => Fault | undefined): Promise<Proxy> =>
   Proxy.start(context, service, decide);
 
+/** Starts a proxy before a service. Of every so many requests one is stored and its answer lost, and before another one the
+ * service is killed, and started again. */
+export async function unreliable(service: Service, every: number): Promise<Proxy> {
+  let restarted = Promise.resolve();
+  const proxy = await breaking(service, (_, n) => {
+    if (n % every === 3) return { answerBytes: 0 };
+    if (n % every !== every - 1) return undefined;
+    restarted = restarted.then(() => service.kill()).then(() => service.start());
+    return { request: false };
+  });
+  onTestFinished(() => restarted); // before the service ends
+  return proxy;
+}
+
 /** A client, what it has sent, and the bytes of both directions since reset. */
 export class Counted {
   requests: string[] = [];

@@ -11,12 +11,22 @@ interface Format<M, S> {
   decode(stored: { id: string; parent_id: string | null; format: string; content: S }): { message: M; parentId: string | null };
   getId(message: M): string;
 }
-interface Metadata { remoteId: string; status: "regular" | "archived"; title?: string; lastMessageAt?: Date; custom?: Record<string, unknown> }
+interface Metadata {
+  remoteId: string;
+  status: "regular" | "archived";
+  title?: string;
+  lastMessageAt?: Date;
+  custom?: Record<string, unknown>;
+}
+/** Makes the title of a thread of its messages. */
+type Title = (messages: readonly any[]) => string | Promise<string>;
 
 /** A ThreadHistoryAdapter for one thread. */
 export class CoppiceHistory {
   private readonly threads: Threads;
-  constructor(service: string | Store, readonly threadId: string, o: ChatOptions = {}) { this.threads = new Threads(service, o); }
+  constructor(service: string | Store, readonly threadId: string, o: ChatOptions = {}) {
+    this.threads = new Threads(service, o);
+  }
 
   // Types of messages are those of the caller: the package needs no version of assistant-ui.
   async load(): Promise<{ headId?: string | null; messages: HistoryItem<any>[] }> {
@@ -33,14 +43,18 @@ export class CoppiceHistory {
   append(item: HistoryItem<any>): Promise<void> { return this.threads.put(this.threadId, this.item(item)); }
   /** Replaces a message, or appends one that is not there. */
   update(item: HistoryItem<any>): Promise<void> { return this.threads.replace(this.threadId, this.item(item)); }
-  delete(items: HistoryItem<any>[]): Promise<void> { return this.threads.hide(this.threadId, items.map(({ message }) => (message as Message).id)); }
+  delete(items: HistoryItem<any>[]): Promise<void> {
+    return this.threads.hide(this.threadId, items.map(({ message }) => (message as Message).id));
+  }
   /** Keeps which branch is shown: its last message. The interface of assistant-ui does not report a switch. */
   show(headId: string | null): Promise<void> { return this.threads.show(this.threadId, headId); }
 
   /** The history of useAISDKRuntime and useChatRuntime. */
   withFormat<M, S extends Record<string, unknown>>(format: Format<M, S>) {
-    const item = ({ message, parentId }: { message: M; parentId: string | null }): Item =>
-      ({ id: format.getId(message), parentId, value: { format: format.format, content: format.encode({ message, parentId }) }, message });
+    const item = ({ message, parentId }: { message: M; parentId: string | null }): Item => {
+      const content = format.encode({ message, parentId });
+      return { id: format.getId(message), parentId, value: { format: format.format, content }, message };
+    };
     return {
       load: async () => {
         const found = await this.threads.all(this.threadId);
@@ -58,16 +72,17 @@ export class CoppiceHistory {
   private item({ message, parentId, runConfig }: HistoryItem<Message>): Item {
     const { attachments, ...rest } = message; // a File is no JSON
     const kept = attachments && { attachments: attachments.map(({ file, ...a }: { file?: unknown }) => a) };
-    return { id: message.id, parentId, value: { message: { ...rest, ...kept }, ...(runConfig !== undefined && { runConfig }) }, message };
+    const value = { message: { ...rest, ...kept }, ...(runConfig !== undefined && { runConfig }) };
+    return { id: message.id, parentId, value, message };
   }
 }
 
 /** A RemoteThreadListAdapter: the threads with the metadata of its options, such as those of a user. */
 export class CoppiceThreadList {
   private readonly threads: Threads;
-  private readonly title: (messages: readonly any[]) => string | Promise<string>;
-  /** title makes the title of a thread of its messages; default: the first text of the user. */
-  constructor(service: string | Store, o: ChatOptions & { title?: (messages: readonly any[]) => string | Promise<string> } = {}) {
+  private readonly title: Title;
+  /** The default of title is the first text of the user. */
+  constructor(service: string | Store, o: ChatOptions & { title?: Title } = {}) {
     const { title = firstText, ...options } = o;
     this.threads = new Threads(service, options);
     this.title = title;
@@ -78,7 +93,9 @@ export class CoppiceThreadList {
     const page = await this.threads.store.sessions({ ...meta, limit: 50, ...(after !== undefined && { after }) }).page();
     return { threads: page.items.map(metadataOf), ...(page.next !== undefined && { nextCursor: page.next }) };
   }
-  async initialize(threadId: string, { custom }: { custom?: Record<string, unknown> | undefined } = {}): Promise<{ remoteId: string; externalId: undefined }> {
+  async initialize(
+    threadId: string, { custom }: { custom?: Record<string, unknown> | undefined } = {},
+  ): Promise<{ remoteId: string; externalId: undefined }> {
     const { meta, ...creation } = this.threads.creation();
     const made = { ...creation, meta: { ...meta, ...(custom && { custom: JSON.stringify(custom) }) } };
     await this.threads.store.create(threadId, made).catch((e: { code?: string }) => {
@@ -100,7 +117,9 @@ export class CoppiceThreadList {
     const title = await this.title(messages);
     if (title) await this.rename(id, title);
     const chunks = title ? [
-      { type: "part-start", path: [], part: { type: "text" } }, { type: "text-delta", path: [0], textDelta: title }, { type: "part-finish", path: [0] },
+      { type: "part-start", path: [], part: { type: "text" } },
+      { type: "text-delta", path: [0], textDelta: title },
+      { type: "part-finish", path: [0] },
     ] : [];
     return new ReadableStream({ start: (to) => { chunks.forEach((chunk) => to.enqueue(chunk)); to.close(); } });
   }

@@ -14,7 +14,9 @@ export class CoppiceChats {
   constructor(service: string | Store, o: ChatOptions = {}) { this.threads = new Threads(service, o); }
 
   /** Returns the messages of the chat that are shown; [] = there is none. */
-  async loadChat<M extends Identified>(chatId: string): Promise<M[]> { return ((await this.threads.path(chatId))?.values ?? []) as M[]; }
+  async loadChat<M extends Identified>(chatId: string): Promise<M[]> {
+    return ((await this.threads.path(chatId))?.values ?? []) as M[];
+  }
   /** Stores what is new or changed. An answer that was made again, or a message that was edited, is a branch. */
   saveChat<M extends Identified>({ chatId, messages }: { chatId: string; messages: readonly M[] }): Promise<void> {
     return this.threads.save(chatId, messages.map((value) => ({ id: value.id, value })));
@@ -35,8 +37,10 @@ export function coppicePersistence(service: string | Store, o: ChatOptions = {})
       const { resume } = (found.state ?? {}) as { resume?: unknown };
       return { messages: found.values, ...(resume !== undefined && { resume }) };
     },
-    setItem: (id: string, { messages, resume }: Persisted): Promise<void> =>
-      threads.save(id, messages.map((value) => ({ id: (value as Identified).id, value })), { state: resume === undefined ? null : { resume } }),
+    setItem: (id: string, { messages, resume }: Persisted): Promise<void> => {
+      const list = messages.map((value) => ({ id: (value as Identified).id, value }));
+      return threads.save(id, list, { state: resume === undefined ? null : { resume } });
+    },
     removeItem: (id: string): Promise<void> => threads.remove(id),
   };
 }

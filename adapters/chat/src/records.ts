@@ -3,51 +3,77 @@
 import { Conflict, CoppiceError, Deleted, NotFound, type Schemas, type Store } from "coppice-client";
 import { absent, Threads, type ChatOptions } from "./thread.js";
 
-interface Run { runId: string; threadId: string; status: string; startedAt: number; [member: string]: any }
-interface Interrupt { interruptId: string; runId: string; threadId: string; requestedAt: number; payload: Record<string, unknown>; [member: string]: any }
+// Records are those of the caller: the package needs no version of TanStack AI.
+interface Run { runId: string; threadId: string; status?: any; startedAt: number; [member: string]: any }
+interface Interrupt { interruptId: string; runId: string; threadId: string; requestedAt: number; [member: string]: any }
+/** Of what a new record is a part. */
+interface Of { thread?: string; run?: string }
 
 /** Times that a record is changed again because another writer was first. */
 const maxRaces = 100;
 
 /** The stores of a chat for defineAIPersistence of TanStack AI: messages, runs, interrupts and metadata. */
 export function coppiceStores(service: string | Store, o: ChatOptions = {}) {
-  const threads = new Threads(service, o), runs = new Records<Run>(threads, "run"), interrupts = new Records<Interrupt>(threads, "interrupt");
-  const metadata = new Records<{ value: unknown }>(threads, "metadata");
-  const end = (status: string, more: object = {}) => (record: Interrupt | undefined) => record && { ...record, status, resolvedAt: Date.now(), ...more };
-  const pending = (list: Interrupt[]) => list.filter((i) => i["status"] === "pending");
-  const ofThread = (id: string) => interrupts.list({ thread: id }, (i) => i.requestedAt), ofRun = (id: string) => interrupts.list({ run: id }, (i) => i.requestedAt);
-  const runsOf = (threadId: string) => runs.list({ thread: threadId }, (r) => r.startedAt);
+  const threads = new Threads(service, o);
+  return { messages: messagesOf(threads), runs: runsOf(threads), interrupts: interruptsOf(threads), metadata: metadataOf(threads) };
+}
+
+function messagesOf(threads: Threads) {
   return {
-    messages: {
-      loadThread: async (threadId: string): Promise<any[]> => (await threads.path(threadId))?.values ?? [],
-      saveThread: (threadId: string, messages: readonly any[]): Promise<void> => threads.save(threadId, messages.map((value) => ({ value }))),
+    loadThread: async (threadId: string): Promise<any[]> => (await threads.path(threadId))?.values ?? [],
+    saveThread: (threadId: string, messages: readonly any[]): Promise<void> =>
+      threads.save(threadId, messages.map((value) => ({ value }))), // they have no ids
+  };
+}
+
+function runsOf(threads: Threads) {
+  const runs = new Records<Run>(threads, "run");
+  const all = (of: Of) => runs.list(of, (r) => r.startedAt);
+  return {
+    createOrResume: async ({ runId, threadId, status = "running", startedAt }: Run): Promise<any> =>
+      runs.change(runId, (old) => old ?? { runId, threadId, status, startedAt }, { thread: threadId }),
+    update: async (runId: string, patch: object): Promise<void> => {
+      await runs.change(runId, (old) => old && { ...old, ...patch });
     },
-    runs: {
-      createOrResume: async ({ runId, threadId, status = "running", startedAt }: { runId: string; threadId: string; status?: any; startedAt: number }): Promise<any> =>
-        runs.change(runId, (old) => old ?? { runId, threadId, status, startedAt }, { threadId }),
-      update: async (runId: string, patch: object): Promise<void> => void (await runs.change(runId, (old) => old && { ...old, ...patch })),
-      get: async (runId: string): Promise<any> => runs.get(runId),
-      findActiveRun: async (threadId: string): Promise<any> => (await runsOf(threadId)).findLast((r) => r.status === "running") ?? null,
-      listByThread: async (threadId: string): Promise<any[]> => runsOf(threadId),
-      listReclaimable: async ({ now, ttlMs }: { now: number; ttlMs: number }): Promise<any[]> =>
-        (await runs.list({}, (r) => r.startedAt)).filter((r) => r.status === "running" && r["detachedSince"] <= now - ttlMs),
+    get: async (runId: string): Promise<any> => runs.get(runId),
+    findActiveRun: async (thread: string): Promise<any> =>
+      (await all({ thread })).findLast((r) => r.status === "running") ?? null,
+    listByThread: async (thread: string): Promise<any[]> => all({ thread }),
+    listReclaimable: async ({ now, ttlMs }: { now: number; ttlMs: number }): Promise<any[]> =>
+      (await all({})).filter((r) => r.status === "running" && r["detachedSince"] <= now - ttlMs),
+  };
+}
+
+function interruptsOf(threads: Threads) {
+  const interrupts = new Records<Interrupt>(threads, "interrupt");
+  const all = (of: Of) => interrupts.list(of, (i) => i.requestedAt);
+  const pending = async (of: Of) => (await all(of)).filter((i) => i["status"] === "pending");
+  const end = async (id: string, more: object): Promise<void> => {
+    await interrupts.change(id, (old) => old && { ...old, ...more, resolvedAt: Date.now() });
+  };
+  return {
+    create: async (record: Interrupt): Promise<void> => {
+      const of = { thread: record.threadId, run: record.runId };
+      await interrupts.change(record.interruptId, (old) => old ?? { ...record, status: "pending" }, of);
     },
-    interrupts: {
-      create: async (record: Interrupt): Promise<void> =>
-        void (await interrupts.change(record.interruptId, (old) => old ?? { ...record, status: "pending" }, { threadId: record.threadId, run: record.runId })),
-      resolve: async (id: string, response?: unknown): Promise<void> => void (await interrupts.change(id, end("resolved", { response }))),
-      cancel: async (id: string): Promise<void> => void (await interrupts.change(id, end("cancelled"))),
-      get: async (id: string): Promise<any> => interrupts.get(id),
-      list: async (threadId: string): Promise<any[]> => ofThread(threadId),
-      listPending: async (threadId: string): Promise<any[]> => pending(await ofThread(threadId)),
-      listByRun: async (runId: string): Promise<any[]> => ofRun(runId),
-      listPendingByRun: async (runId: string): Promise<any[]> => pending(await ofRun(runId)),
+    resolve: (id: string, response?: unknown): Promise<void> => end(id, { status: "resolved", response }),
+    cancel: (id: string): Promise<void> => end(id, { status: "cancelled" }),
+    get: async (id: string): Promise<any> => interrupts.get(id),
+    list: async (thread: string): Promise<any[]> => all({ thread }),
+    listPending: async (thread: string): Promise<any[]> => pending({ thread }),
+    listByRun: async (run: string): Promise<any[]> => all({ run }),
+    listPendingByRun: async (run: string): Promise<any[]> => pending({ run }),
+  };
+}
+
+function metadataOf(threads: Threads) {
+  const values = new Records<{ value: unknown }>(threads, "metadata"), name = (...parts: string[]) => JSON.stringify(parts);
+  return {
+    get: async (namespace: string, key: string): Promise<any> => (await values.get(name(namespace, key)))?.value ?? null,
+    set: async (namespace: string, key: string, value: unknown): Promise<void> => {
+      await values.change(name(namespace, key), () => ({ value }), {});
     },
-    metadata: {
-      get: async (namespace: string, key: string): Promise<any> => (await metadata.get(JSON.stringify([namespace, key])))?.value ?? null,
-      set: async (namespace: string, key: string, value: unknown): Promise<void> => void (await metadata.change(JSON.stringify([namespace, key]), () => ({ value }), {})),
-      delete: (namespace: string, key: string): Promise<void> => metadata.remove(JSON.stringify([namespace, key])),
-    },
+    delete: (namespace: string, key: string): Promise<void> => values.remove(name(namespace, key)),
   };
 }
 
@@ -65,7 +91,7 @@ class Records<R extends object> {
   }
 
   /** Stores what change makes of a record; with of it may be a new one. What change returns as it was is not stored. */
-  async change(name: string, change: (old: R | undefined) => R | undefined, of?: { threadId?: string; run?: string }): Promise<R | undefined> {
+  async change(name: string, change: (old: R | undefined) => R | undefined, of?: Of): Promise<R | undefined> {
     const session = this.threads.store.session(await this.id(name));
     for (let races = 0; ; races++) {
       try {
@@ -83,9 +109,9 @@ class Records<R extends object> {
   }
 
   /** Returns records by thread or run, in the order of their times: one request for 500. */
-  async list(of: { thread?: string; run?: string }, time: (record: R) => number): Promise<R[]> {
-    const out: R[] = [], query: Record<`meta.${string}`, string> = { "meta.record": this.kind };
-    for (const [name, value] of Object.entries({ ...this.threads.meta, ...of })) if (name !== "store") query[`meta.${name}`] = value;
+  async list(of: Of, time: (record: R) => number): Promise<R[]> {
+    const out: R[] = [], query: Record<`meta.${string}`, string> = {};
+    for (const [name, value] of Object.entries(this.meta(of))) query[`meta.${name}`] = value;
     for await (const s of this.threads.store.sessions({ ...query, docs: "record", order: "id", limit: 500 })) {
       const record = s.docs?.["record"] as R | undefined;
       if (record) out.push(record);
@@ -93,19 +119,26 @@ class Records<R extends object> {
     return out.sort((a, b) => time(a) - time(b));
   }
 
-  async remove(name: string): Promise<void> { await this.threads.store.session(await this.id(name)).delete({ base: "*" }).catch(absent); }
+  async remove(name: string): Promise<void> {
+    await this.threads.store.session(await this.id(name)).delete({ base: "*" }).catch(absent);
+  }
 
-  private async create(id: string, { threadId, run }: { threadId?: string; run?: string }): Promise<void> {
-    const { store: _, ...own } = this.threads.meta;
-    const meta = { ...own, record: this.kind, ...(threadId !== undefined && { thread: threadId }), ...(run !== undefined && { run }) };
-    const creation: Schemas["NewSession"] = { again: true, meta, relation: this.kind, ...(threadId !== undefined && { parent: threadId }) };
+  private async create(id: string, of: Of): Promise<void> {
+    const creation: Schemas["NewSession"] = { again: true, meta: this.meta(of), relation: this.kind };
+    if (of.thread !== undefined) creation.parent = of.thread;
     await this.threads.store.create(id, creation).catch((e: unknown) => {
       if (!(e instanceof CoppiceError) || e.code !== "exists") throw e;
     });
   }
 
+  /** The metadata of a record: that of chats, but for their mark, and what it is of. */
+  private meta(of: Of): Record<string, string> {
+    const { store: _, ...own } = this.threads.meta;
+    return { ...own, record: this.kind, ...of };
+  }
+
   private async id(name: string): Promise<string> {
-    const { store: _, ...own } = this.threads.meta, text = JSON.stringify([own, this.kind, name]);
+    const text = JSON.stringify([this.meta({}), name]);
     const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
     return `${this.kind}-${Array.from(sum.slice(0, 20), (b) => b.toString(16).padStart(2, "0")).join("")}`;
   }

@@ -17,25 +17,29 @@ const text = (...of: unknown[]): string => of.find((value) => typeof value === "
 
 /** Returns the message that shows one of a user interface. A call of a tool that has its result in it is a text. */
 export function shown(value: unknown): object {
-  const m = value as Message, found = m.parts ?? m.content, parts = Array.isArray(found) ? (found as Part[]) : [{ type: "text", text: found }];
-  const content = parts.flatMap(blockOf);
+  const m = value as Message, found = m.parts ?? m.content;
+  const content = (Array.isArray(found) ? (found as Part[]) : [{ type: "text", text: found }]).flatMap(blockOf);
   if (m.role === "tool") return { role: "toolResult", toolCallId: m.toolCallId ?? "", toolName: "", content };
-  for (const { id, function: f } of m.toolCalls ?? []) content.push({ type: "toolCall", id, name: f.name, arguments: parsed(f.arguments) });
+  for (const { id, function: f } of m.toolCalls ?? []) {
+    content.push({ type: "toolCall", id, name: f.name, arguments: parsed(f.arguments) });
+  }
   const role = m.role === "assistant" || m.role === "system" ? m.role : "user";
   return { role, content };
 }
 
 function blockOf(part: Part): object[] {
   const type = part.type ?? "";
-  if (type === "text") return text(part.text, part.content) ? [{ type: "text", text: text(part.text, part.content) }] : [];
-  if (type === "reasoning" || type === "thinking") return [{ type: "thinking", thinking: text(part.text, part.content, part.reasoning) }];
-  if (type !== "tool-call" && type !== "dynamic-tool" && !type.startsWith("tool-")) return [];
-  if (type === "tool-result") return [];
-  const name = part.toolName ?? part.name ?? type.slice("tool-".length), input = part.args ?? part.input ?? part.arguments ?? {};
+  const words = text(part.text, part.content, part.reasoning);
+  if (type === "text") return words ? [{ type: "text", text: words }] : [];
+  if (type === "reasoning" || type === "thinking") return [{ type: "thinking", thinking: words }];
+  if (type === "tool-result" || (type !== "dynamic-tool" && !type.startsWith("tool-"))) return [];
+  const name = part.toolName ?? part.name ?? type.slice("tool-".length);
+  const call = `${name}(${json(part.args ?? part.input ?? part.arguments ?? {})})`;
   const output = part.result ?? part.output ?? part.errorText;
-  const call = `${name}(${typeof input === "string" ? input : JSON.stringify(input)})`;
-  return [{ type: "text", text: output === undefined ? call : `${call} -> ${typeof output === "string" ? output : JSON.stringify(output)}` }];
+  return [{ type: "text", text: output === undefined ? call : `${call} -> ${json(output)}` }];
 }
+
+const json = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 function parsed(json: string): unknown {
   try {

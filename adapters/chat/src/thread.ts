@@ -36,7 +36,8 @@ export class Threads {
   /** Returns all messages of a chat, and the one that is shown last. A message whose parent was deleted is below the next
    * one that is there. undefined = there is no chat. */
   async all(id: string): Promise<{ head: string | null; items: Item[] } | undefined> {
-    const session = this.store.session(id), items: Item[] = [], parents = new Map<string, string | null>(), there = new Set<string>();
+    const session = this.store.session(id), items: Item[] = [];
+    const parents = new Map<string, string | null>(), there = new Set<string>();
     try {
       const { head } = await session.info();
       for await (const raw of session.entries({ path: "all", limit: "all" })) {
@@ -105,8 +106,10 @@ export class Threads {
     const texts = list.map(({ value }) => JSON.stringify(value));
     for (let races = 0; ; races++) {
       try {
-        const known = this.known.get(id) ?? (await this.read(id)), { entries, path, root } = diff(known.path, list, texts);
-        const session = this.store.session(id), last = path.at(-1)?.id ?? null, now = { base: known.base, head: known.head, path };
+        const known = this.known.get(id) ?? (await this.read(id));
+        const { entries, path, root } = diff(known.path, list, texts);
+        const session = this.store.session(id), last = path.at(-1)?.id ?? null;
+        const now: Known = { base: known.base, head: known.head, path };
         if (entries.length || o.state !== undefined) {
           const receipt = await session.commit(entries, {
             base: known.base, onKnownId: "amend", ...(root && known.head !== null && { from: "" }), ...o,
@@ -186,11 +189,14 @@ export class Threads {
 
 /** Returns what has to be stored so that a path becomes a list: entries that are new or changed, and the path that results.
  * root: the first message is another one. */
-export function diff(path: Known["path"], list: Listed[], texts: string[]): { entries: object[]; path: Known["path"]; root: boolean } {
+export function diff(
+  path: Known["path"], list: Listed[], texts: string[],
+): { entries: object[]; path: Known["path"]; root: boolean } {
   const entries: object[] = [], out: Known["path"] = [];
   let same = true; // up to here list and path have the same messages
   for (const [i, { id, value }] of list.entries()) {
-    const old: Known["path"][number] | undefined = same ? path[i] : undefined, text = texts[i]!, parent = out.at(-1)?.id ?? null;
+    const old: Known["path"][number] | undefined = same ? path[i] : undefined;
+    const text = texts[i]!, parent = out.at(-1)?.id ?? null;
     same = old !== undefined && (id === undefined ? old.text === text : old.id === id);
     const at = same ? old!.id : (id ?? crypto.randomUUID());
     if (!same || old!.text !== text) entries.push(draft(at, parent, value));

@@ -5,7 +5,7 @@ import { MessageRepository } from "@assistant-ui/core/internal";
 import { ChatClient, type ChatClientPersistence } from "@tanstack/ai-client";
 import { validateUIMessages, type UIMessage } from "ai";
 import { expect, test } from "vitest";
-import { breaking, Counted, serve } from "../../harness/service.ts";
+import { Counted, serve, unreliable } from "../../harness/service.ts";
 import { CoppiceChats, CoppiceHistory, coppicePersistence, coppiceStores, CoppiceThreadList } from "../src/index.ts";
 
 type Message = Parameters<MessageRepository["addOrUpdateMessage"]>[1];
@@ -221,12 +221,7 @@ test("a chat is written again after it was deleted; what is sent twice is there 
 
 test("the service is killed in the middle of saves: every message is there once", async () => {
   const service = await serve();
-  const proxy = await breaking(service, (_, n) => {
-    if (n % 7 === 3) return { answerBytes: 0 }; // stored, and the answer is lost
-    if (n % 7 !== 6) return;
-    void service.kill().then(() => service.start());
-    return { request: false };
-  });
+  const proxy = await unreliable(service, 7);
   const { store } = new Counted(proxy.url), s = new CoppiceChats(store), list: UIMessage[] = [];
   for (let i = 0; i < 20; i++) {
     list.push(ui(`q${i}`, "user", "q"), ui(`a${i}`, "assistant", "a"));

@@ -1,6 +1,9 @@
 // A SessionStore of the Claude Agent SDK on a coppice service. A transcript is a session: each line is a message of it, with
 // the line as it came as its original. Types are structural, so that the package needs no version of the SDK.
-import { Conflict, CoppiceError, Deleted, NotFound, OutcomeUnknown, Store, type Schemas, type Session, type StoreOptions } from "coppice-client";
+import {
+  Conflict, CoppiceError, Deleted, NotFound, OutcomeUnknown, Store, type Receipt, type Schemas, type Session,
+  type StoreOptions,
+} from "coppice-client";
 
 /** A transcript: of a session, or with a subpath of an agent that it started. */
 export interface SessionKey { projectKey: string; sessionId: string; subpath?: string }
@@ -77,9 +80,11 @@ export class CoppiceSessionStore {
     }
   }
 
-  private async commit(id: string, key: SessionKey, batch: SessionStoreEntry[], o: { base: string; key: string; docs?: object }) {
+  private async commit(
+    id: string, key: SessionKey, batch: SessionStoreEntry[], o: { base: string; key: string; docs?: { summary: object } },
+  ): Promise<Receipt> {
     const create = await this.creation(key, batch);
-    return this.store.session(id).commit(batch, { ...(o as { base: string }), format: "claude-code", create });
+    return this.store.session(id).commit(batch, { ...o, format: "claude-code", create });
   }
 
   /** Stores lines and the summary that has them, in one commit on the one that has the summary before. */
@@ -164,7 +169,7 @@ export class CoppiceSessionStore {
     this.pending.delete(id);
     const gone = await this.store.session(id).delete({ base: "*", children: key.subpath === undefined }).catch(absent);
     if (gone || key.subpath !== undefined) return;
-    for (const child of await this.agents(id)) await child.delete({ base: "*" }).catch(absent); // of a session that has no lines
+    for (const child of await this.agents(id)) await child.delete({ base: "*" }).catch(absent); // its session has no lines
   }
 
   private async agents(id: string): Promise<Session[]> {

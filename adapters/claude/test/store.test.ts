@@ -7,7 +7,7 @@ import {
   listSubagents, renameSession, tagSession, type SessionStore,
 } from "@anthropic-ai/claude-agent-sdk";
 import { expect, onTestFinished, test } from "vitest";
-import { breaking, Counted, serve } from "../../harness/service.ts";
+import { breaking, Counted, serve, unreliable } from "../../harness/service.ts";
 import { CoppiceSessionStore, type Fold, type SessionStoreEntry } from "../src/index.ts";
 
 const K = { projectKey: "p", sessionId: "s" }, fold = foldSessionSummary as unknown as Fold;
@@ -144,12 +144,7 @@ test("a transcript is written again after it was deleted, and its agents are gon
 test("the service is killed in the middle of batches: every line is there once, in its order", async () => {
   for (const o of [{}, { fold }]) {
     const service = await serve();
-    const proxy = await breaking(service, (_, n) => {
-      if (n % 9 === 4) return { answerBytes: 0 }; // stored, and the answer is lost
-      if (n % 9 !== 8) return;
-      void service.kill().then(() => service.start());
-      return { request: false };
-    });
+    const proxy = await unreliable(service, 9);
     const s = new CoppiceSessionStore(new Counted(proxy.url).store, o), all = chain(120);
     for (let i = 0; i < all.length; i += 4) await s.append(K, all.slice(i, i + 4));
     expect(await s.load(K)).toEqual(all);

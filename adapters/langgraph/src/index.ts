@@ -98,7 +98,8 @@ export class CoppiceSaver extends BaseCheckpointSaver {
         const known = this.known.get(at.sid) ?? (await this.newest(at));
         const { from, spaces } = await this.parentOf(at, known.state, space);
         const before = spaces[at.ns], merged = { ...before?.channels, ...stored };
-        const channels = Object.fromEntries(Object.entries(merged).filter(([name, c]) => c && Object.hasOwn(channel_versions, name))) as Space["channels"];
+        const channels: Space["channels"] = {};
+        for (const [name, c] of Object.entries(merged)) if (c && Object.hasOwn(channel_versions, name)) channels[name] = c;
         const messages = at.ns === "" && Array.isArray(channel_values["messages"]) ? channel_values["messages"] : [];
         const shown = messages.slice(before?.shown ?? 0).map(messageOf).filter((m) => m !== undefined);
         const data: CheckpointData = { thread: at.thread, ns: at.ns, id: space.id, metadata: space.metadata };
@@ -120,7 +121,9 @@ export class CoppiceSaver extends BaseCheckpointSaver {
   }
 
   /** What a checkpoint is made on: the newest state, or, where its parent is another one, that of the parent. */
-  private async parentOf(at: Place, state: State, { id, parent }: Omit<Space, "channels">): Promise<{ spaces: State["spaces"]; from?: string }> {
+  private async parentOf(
+    at: Place, state: State, { id, parent }: Omit<Space, "channels">,
+  ): Promise<{ spaces: State["spaces"]; from?: string }> {
     const { spaces } = state, now = spaces[at.ns];
     if (parent === undefined || !now || now.id === parent || now.id === id) return { spaces }; // id: it is put again
     const entry = await entryOf(at.ns, parent), old = await this.stateAt(at.sid, entry);
@@ -159,7 +162,8 @@ export class CoppiceSaver extends BaseCheckpointSaver {
   /** Yields checkpoints, newest first: a request for all of them, one for writes, and one for each that is yielded. */
   async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
     const { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id } = config?.configurable ?? {};
-    const { limit = Infinity, filter = {} } = options, before = options.before?.configurable?.["checkpoint_id"] as string | undefined;
+    const { limit = Infinity, filter = {} } = options;
+    const before = options.before?.configurable?.["checkpoint_id"] as string | undefined;
     const found = (await this.checkpointsOf(thread as string | undefined)).filter((c) =>
       (ns === undefined || c.ns === ns) && (!id || c.id === id) && (!before || c.id < before));
     found.sort((a, b) => (a.id < b.id ? 1 : a.id > b.id ? -1 : 0));
@@ -189,8 +193,11 @@ export class CoppiceSaver extends BaseCheckpointSaver {
     });
   }
 
-  private async tuple(at: Place, space: Space, writes: WritesData[], ofParent: () => Promise<WritesData[]>): Promise<CheckpointTuple> {
-    const rest = await load<Omit<Checkpoint, "channel_values">>(this.serde, space.checkpoint), channel_values: Record<string, unknown> = {};
+  private async tuple(
+    at: Place, space: Space, writes: WritesData[], ofParent: () => Promise<WritesData[]>,
+  ): Promise<CheckpointTuple> {
+    const rest = await load<Omit<Checkpoint, "channel_values">>(this.serde, space.checkpoint);
+    const channel_values: Record<string, unknown> = {};
     for (const [name, v] of Object.entries(rest.channel_versions)) {
       const c = space.channels[name];
       if (c && c.v === v) channel_values[name] = await load(this.serde, c);
@@ -200,7 +207,8 @@ export class CoppiceSaver extends BaseCheckpointSaver {
     const configurable = { thread_id: at.thread, checkpoint_ns: at.ns, checkpoint_id: space.id };
     const pendingWrites: CheckpointPendingWrite[] = await Promise.all(
       inOrder(writes).map(async (w): Promise<CheckpointPendingWrite> => [w.task, w.ch, await load(this.serde, w)]));
-    const tuple: CheckpointTuple = { config: { configurable }, checkpoint, metadata: await load(this.serde, space.metadata), pendingWrites };
+    const metadata = await load<CheckpointMetadata>(this.serde, space.metadata);
+    const tuple: CheckpointTuple = { config: { configurable }, checkpoint, metadata, pendingWrites };
     if (space.parent !== undefined) tuple.parentConfig = { configurable: { ...configurable, checkpoint_id: space.parent } };
     return tuple;
   }
@@ -214,10 +222,10 @@ export class CoppiceSaver extends BaseCheckpointSaver {
   }
 
   private async writesOf(at: Place, cp?: string): Promise<WritesData[]> {
-    const query = { path: "all", limit: "all", custom: writesOf, ...(cp !== undefined && { "match.data.cp": JSON.stringify(cp) }) } as const;
-    const out: WritesData[] = [];
+    const query = { path: "all", limit: "all", custom: writesOf } as const, out: WritesData[] = [];
+    const entries = this.store.session(at.sid).entries({ ...query, ...(cp !== undefined && { "match.data.cp": JSON.stringify(cp) }) });
     try {
-      for await (const raw of this.store.session(at.sid).entries(query)) out.push((JSON.parse(raw.text) as { data: WritesData }).data);
+      for await (const raw of entries) out.push((JSON.parse(raw.text) as { data: WritesData }).data);
     } catch (e) {
       absent(e);
     }
@@ -228,7 +236,8 @@ export class CoppiceSaver extends BaseCheckpointSaver {
     const query = { limit: "all", type: "custom", custom: checkpoints } as const, out: CheckpointData[] = [];
     try {
       if (thread === undefined) {
-        for await (const { entry } of this.store.entries({ ...query, "meta.store": this.label() })) out.push((entry as { data: CheckpointData }).data);
+        const found = this.store.entries({ ...query, "meta.store": this.label() });
+        for await (const { entry } of found) out.push((entry as { data: CheckpointData }).data);
       } else {
         const entries = this.store.session(await this.id(thread)).entries({ ...query, path: "all" });
         for await (const raw of entries) out.push((JSON.parse(raw.text) as { data: CheckpointData }).data);
@@ -269,7 +278,10 @@ export class CoppiceSaver extends BaseCheckpointSaver {
   }
 
   private label(): string { return `langgraph${this.scope && `/${this.scope}`}`; }
-  private describe(thread: string) { return { title: thread.slice(0, 200), meta: { store: this.label(), thread: thread.slice(0, 200) } }; }
+  private describe(thread: string) {
+    const name = thread.slice(0, 200);
+    return { title: name, meta: { store: this.label(), thread: name } };
+  }
 
   private async place(config: RunnableConfig): Promise<Place> {
     const { thread_id: thread, checkpoint_ns: ns = "" } = config.configurable ?? {};
@@ -308,11 +320,11 @@ async function entryOf(ns: string, id: string): Promise<string> {
 
 /** The writes to a checkpoint in the order in which they are applied. A regular one stays as it was first written. */
 function inOrder(list: WritesData[]): ({ task: string; ch: string } & Stored)[] {
-  const byKey = new Map<string, { key: [string, string, number]; write: { task: string; ch: string } & Stored }>();
+  const byKey = new Map<string, { key: ReturnType<typeof writesSortKey>; write: { task: string; ch: string } & Stored }>();
   for (const { task, path, writes } of list) {
     for (const { i, ...w } of writes) {
       const key = `${task},${i}`;
-      if (i < 0 || !byKey.has(key)) byKey.set(key, { key: writesSortKey(path, task, i) as [string, string, number], write: { task, ...w } });
+      if (i < 0 || !byKey.has(key)) byKey.set(key, { key: writesSortKey(path, task, i), write: { task, ...w } });
     }
   }
   return [...byKey.values()].sort((a, b) => compareWritesSortKeys(a.key, b.key)).map(({ write }) => write);

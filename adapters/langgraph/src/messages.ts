@@ -24,14 +24,16 @@ export function messageOf(value: unknown): object | undefined {
     return { role, toolCallId: m.tool_call_id ?? "", toolName: m.name ?? "", content, isError: m.status === "error" };
   }
   if (role !== "assistant") return { role, content };
-  for (const call of m.tool_calls ?? []) content.push({ type: "toolCall", id: call.id ?? "", name: call.name, arguments: call.args });
-  const model = m.response_metadata?.model_name ?? m.response_metadata?.model, { input_tokens, output_tokens } = m.usage_metadata ?? {};
-  const usage = m.usage_metadata && { input: input_tokens ?? 0, output: output_tokens ?? 0, totalTokens: (input_tokens ?? 0) + (output_tokens ?? 0) };
-  return { role, content, ...(model !== undefined && { model }), ...(usage && { usage }) };
+  for (const { id = "", name, args } of m.tool_calls ?? []) content.push({ type: "toolCall", id, name, arguments: args });
+  const model = m.response_metadata?.model_name ?? m.response_metadata?.model;
+  const { input_tokens: input = 0, output_tokens: output = 0 } = m.usage_metadata ?? {};
+  const usage = m.usage_metadata && { usage: { input, output, totalTokens: input + output } };
+  return { role, content, ...(model !== undefined && { model }), ...usage };
 }
 
 function texts(content: unknown): object[] {
   if (typeof content === "string") return content ? [{ type: "text", text: content }] : [];
   if (!Array.isArray(content)) return [];
-  return content.filter((part) => part?.type === "text" && typeof part.text === "string").map(({ text }) => ({ type: "text", text }));
+  const parts = content as ({ type?: string; text?: unknown } | null)[];
+  return parts.flatMap((p) => (p?.type === "text" && typeof p.text === "string" ? [{ type: "text", text: p.text }] : []));
 }

@@ -2,7 +2,7 @@ import { AIMessage, HumanMessage, ToolMessage, type BaseMessage } from "@langcha
 import { Annotation, Command, END, interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { emptyCheckpoint, MemorySaver, uuid6, type BaseCheckpointSaver, type CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import { expect, test } from "vitest";
-import { breaking, Counted, serve } from "../../harness/service.ts";
+import { breaking, Counted, serve, unreliable } from "../../harness/service.ts";
 import { CoppiceSaver, ForkError } from "../src/index.ts";
 
 const T = { configurable: { thread_id: "t" } };
@@ -143,12 +143,7 @@ test("a thread is written again after it was deleted", async () => {
 
 test("the service is killed in the middle of a run: every checkpoint and write is there once", async () => {
   const service = await serve();
-  const proxy = await breaking(service, (_, n) => {
-    if (n % 7 === 3) return { answerBytes: 0 }; // stored, and the answer is lost
-    if (n % 7 !== 6) return;
-    void service.kill().then(() => service.start());
-    return { request: false };
-  });
+  const proxy = await unreliable(service, 7);
   const s = new CoppiceSaver(new Counted(proxy.url).store), memory = new MemorySaver();
   expect(await story(s, () => s)).toEqual(await story(memory, () => memory));
 });

@@ -19,8 +19,15 @@ interface Snapshot { data: Record<string, unknown>; [member: string]: unknown }
 interface Range { leaf: string | null; drop: number }
 /** The state of a session: a snapshot, of another session if it is an immutable one, or a value of another kind. */
 type State = ({ snapshot: Snapshot; of?: string } & Range) | { text: string } | { base64: string };
-/** What the process knows of the session of a snapshot: path is that to the newest leaf. head is undefined if it is not known. */
-interface Known { base: string; state: State | null; path: { id: string; text: string }[]; drop: number; head?: string | null }
+/** What the process knows of the session of a snapshot: its state, the path to the newest leaf of this process, and the head,
+ * which is undefined if it is not known. */
+interface Known {
+  base: string;
+  state: State | null;
+  path: { id: string; text: string }[];
+  drop: number;
+  head?: string | null;
+}
 
 /** Sessions whose messages are kept in memory; the oldest goes. */
 const maxSessions = 20;
@@ -53,7 +60,8 @@ export class CoppiceStorage {
       if (snapshot && sid === main) return this.commit(main, key, snapshot.messages, snapshot.rest);
       if (!snapshot) this.known.delete(sid);
       const range = snapshot && (await this.commit(main, latestOf(key), snapshot.messages));
-      const state: State = range ? { snapshot: snapshot.rest, of: main, ...range } : text === undefined ? { base64: base64(data) } : { text };
+      const value = text === undefined ? { base64: base64(data) } : { text };
+      const state: State = range ? { snapshot: snapshot.rest, of: main, ...range } : value;
       const create = { ...this.describe(key), ...(range && { parent: main, relation: "snapshot" }) };
       await this.store.session(sid).commit([], { base: "*", state, docs: { stored: true }, create });
     });
@@ -82,8 +90,9 @@ export class CoppiceStorage {
       }
       this.known.delete(main);
       const session = this.store.session(main);
-      if (snapshotKey.test(key) && (await this.hasSnapshots(main))) await session.commit([], { base: "*", state: null, docs: { stored: null } }).catch(absent);
-      else await session.delete({ base: "*" }).catch(absent);
+      if (snapshotKey.test(key) && (await this.hasSnapshots(main))) {
+        await session.commit([], { base: "*", state: null, docs: { stored: null } }).catch(absent);
+      } else await session.delete({ base: "*" }).catch(absent);
     });
   }
 

@@ -2,7 +2,7 @@ import { Agent, Message, Model, ModelContentBlockDeltaEvent, ModelMessageStartEv
 import { InMemoryStorage, type Storage } from "@strands-agents/sdk/storage";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { breaking, Counted, serve } from "../../harness/service.ts";
+import { Counted, serve, unreliable } from "../../harness/service.ts";
 import { align, CoppiceStorage } from "../src/index.ts";
 
 const key = "session/s/scopes/agent/a/snapshots/snapshot_latest.json", history = (n: number) => `session/s/scopes/agent/a/snapshots/immutable_history/snapshot_${n}.json`;
@@ -129,12 +129,7 @@ test("a session is written again after it was deleted", async () => {
 
 test("the service is killed in the middle of writes: every message is there once", async () => {
   const service = await serve();
-  const proxy = await breaking(service, (_, n) => {
-    if (n % 7 === 3) return { answerBytes: 0 }; // stored, and the answer is lost
-    if (n % 7 !== 6) return;
-    void service.kill().then(() => service.start());
-    return { request: false };
-  });
+  const proxy = await unreliable(service, 7);
   const store = new Counted(proxy.url).store, s = new CoppiceStorage(store);
   for (let n = 1; n <= 30; n++) await s.write(key, bytes(snapshot(range(0, 2 * n), { n })));
   expect(parsed(await new CoppiceStorage(store).read(key))).toEqual(snapshot(range(0, 60), { n: 30 }));
