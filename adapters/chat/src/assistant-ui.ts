@@ -139,5 +139,6 @@ function metadataOf({ id, title, updated, meta = {} }: Schemas["Session"]): Meta
 
 function firstText(messages: readonly { role?: string; content?: readonly { type?: string; text?: string }[] }[]): string {
   const text = messages.find((m) => m.role === "user")?.content?.find((part) => part.type === "text")?.text ?? "";
-  return text.length > 60 ? `${text.slice(0, 59).trimEnd()}…` : text;
+  const letters = Array.from(text); // none is cut in two
+  return letters.length > 60 ? `${letters.slice(0, 59).join("").trimEnd()}…` : text;
 }

@@ -100,6 +100,8 @@ test("assistant-ui: the list of threads, in pages, by user", async () => {
   const titled = (await list.generateTitle("t1", [message("a", "user", "Where to?")] as never)).pipeThrough(new AssistantMessageAccumulator());
   for await (const m of titled as unknown as AsyncIterable<{ parts: { text?: string }[] }>) parts.push(m.parts.map((p) => p.text).join());
   expect([parts.at(-1), (await list.fetch("t1")).title]).toEqual(["Where to?", "Where to?"]);
+  await list.generateTitle("t2", [message("a", "user", "😀".repeat(80))] as never);
+  expect((await list.fetch("t2")).title).toBe("😀".repeat(59) + "…");
   await list.delete("t1");
   await list.delete("t1");
   expect((await list.list()).nextCursor).not.toBe(undefined);

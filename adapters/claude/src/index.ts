@@ -191,7 +191,7 @@ export class CoppiceSessionStore {
   }
   private async project(projectKey: string): Promise<string> {
     const name = this.scope ? `${this.scope}/${projectKey}` : projectKey;
-    return name.length <= 200 ? name : `${name.slice(0, 150)}-${(await hash(name)).slice(0, 40)}`;
+    return name.length <= 200 ? name : `${Array.from(name).slice(0, 150).join("")}-${(await hash(name)).slice(0, 40)}`;
   }
 }
 

@@ -279,7 +279,7 @@ export class CoppiceSaver extends BaseCheckpointSaver {
 
   private label(): string { return `langgraph${this.scope && `/${this.scope}`}`; }
   private describe(thread: string) {
-    const name = thread.slice(0, 200);
+    const name = Array.from(thread).slice(0, 200).join("");
     return { title: name, meta: { store: this.label(), thread: name } };
   }
 

@@ -148,6 +148,18 @@ test("the service is killed in the middle of a run: every checkpoint and write i
   expect(await story(s, () => s)).toEqual(await story(memory, () => memory));
 });
 
+test("threads have any names", async () => {
+  const { url } = await serve();
+  for (const thread of ["😀".repeat(300), "../é /", "\ud83d", "__proto__"]) {
+    const s = new CoppiceSaver(url), c = checkpoint(1), config = { configurable: { thread_id: thread, checkpoint_ns: "sub|graph:é" } };
+    await s.put(config, c, { source: "loop", step: 1, parents: {} }, c.channel_versions);
+    expect((await new CoppiceSaver(url).getTuple(config))!.config.configurable).toEqual({ ...config.configurable, checkpoint_id: c.id });
+    const all = [];
+    for await (const t of s.list({ configurable: { thread_id: thread } })) all.push(t.checkpoint.id);
+    expect(all).toEqual([c.id]);
+  }
+});
+
 test("values survive: bytes, undefined, big lists, odd names", async () => {
   const { url } = await serve(), s = new CoppiceSaver(url), values = { bytes: new Uint8Array([0, 255, 1]), list: [{ a: 1 }, null], "odd/é __proto__": "x", message: new HumanMessage("hi") };
   await put(s, 1, undefined, values);

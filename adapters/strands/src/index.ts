@@ -192,7 +192,7 @@ export class CoppiceStorage {
     const [, session = key, agent] = /([^/]+)\/scopes\/[^/]+\/([^/]+)\/snapshots\//.exec(key) ?? [];
     const meta: Record<string, string> = { store: this.label(), key };
     for (const [i, folder] of foldersOf(key).entries()) meta[`in${i + 1}`] = folder;
-    return { again: true, title: (agent ? `${session} ${agent}` : session).slice(0, 200), meta };
+    return { again: true, title: Array.from(agent ? `${session} ${agent}` : session).slice(0, 200).join(""), meta };
   }
 
   private keep(sid: string, known: Known): void {
