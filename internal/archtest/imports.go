@@ -135,7 +135,7 @@ var table = []edge{
 	{dir: "internal/cli/demostore", ours: join(pure, "", "backend", "examples/..."), ext: []string{zstd}},
 	{
 		dir:  "internal/exporter",
-		ours: join(pure, "", "export", "internal/rawjson", "internal/segment", "interop/..."),
+		ours: join(pure, "", "export", "internal/parallel", "internal/rawjson", "internal/segment", "interop/..."),
 	},
 	{
 		dir:  "internal/importer",

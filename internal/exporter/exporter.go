@@ -12,10 +12,12 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"slices"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/export"
+	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/interop"
@@ -242,22 +244,53 @@ func (x Exporter) Entries(src interop.Source, head string) iter.Seq2[transcript.
 			yield(transcript.Draft{}, err)
 			return
 		}
+		pipe := parallel.NewPipe(1, func() ([]transcript.Draft, error) { return readAhead(r) }, without)
+		defer pipe.Close()
 		var held transcript.Draft // the line before
 		for {
-			d, err := r.Next()
-			end := errors.Is(err, io.EOF)
-			if held.Raw != nil && !(end && leadsTo(held.Raw, head)) && !yield(held, nil) || end {
+			batch, err := pipe.Next()
+			for _, d := range batch {
+				if held.Raw != nil && !yield(held, nil) {
+					return
+				}
+				held = d
+			}
+			switch end := errors.Is(err, io.EOF); {
+			case err == nil:
+				continue
+			case held.Raw != nil && !(end && leadsTo(held.Raw, head)) && !yield(held, nil), end:
 				return
 			}
-			if err != nil {
-				yield(transcript.Draft{}, err)
-				return
-			}
-			if held = d; recordsLoss(d.Raw) {
-				held.Raw = nil
-			}
+			yield(transcript.Draft{}, err)
+			return
 		}
 	}
+}
+
+// Bounds of the entries that are read ahead at once.
+const (
+	maxAhead      = 256
+	maxAheadBytes = 256 << 10
+)
+
+// readAhead returns the next entries of a reader, or its error.
+func readAhead(r interop.Reader) (list []transcript.Draft, err error) {
+	for size := 0; len(list) < maxAhead && size < maxAheadBytes; {
+		d, err := r.Next()
+		if err != nil && len(list) > 0 { // the reader returns it again
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		list, size = append(list, d), size+len(d.Raw)
+	}
+	return list, nil
+}
+
+// without returns entries without records of what was lost.
+func without(list []transcript.Draft) []transcript.Draft {
+	return slices.DeleteFunc(list, func(d transcript.Draft) bool { return recordsLoss(d.Raw) })
 }
 
 // recordsLoss reports whether a line is a repair's record of an object that was lost, which is no part of the

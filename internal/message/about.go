@@ -13,7 +13,7 @@ import (
 var titles = map[string]string{
 	"system-reminder": "reminder", "local-command-caveat": "note about commands",
 	"ide_selection": "selection in the editor", "ide_opened_file": "file open in the editor",
-	"ide_diagnostics": "diagnostics of the editor",
+	"ide_diagnostics":      "diagnostics of the editor",
 	"local-command-stdout": "output", "bash-stdout": "output", "local-command-stderr": "error output",
 	"bash-stderr": "error output", "command-name": "", "command-args": "", "tool_use_error": "", "persisted-output": "",
 	"bash-input": "!", "user_shell_command": "!", "system-interrupt": "interrupt", "irc": "message",

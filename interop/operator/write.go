@@ -21,7 +21,7 @@ const (
 )
 
 var target = piwriter.Target{
-	Convert: convertOut, Count: count, Head: leaf, Title: named, Parent: "parent_id",
+	Convert: convertOut, Count: program.Count, Head: leaf, Title: named, Parent: "parent_id",
 	Leaves: true,
 }
 
@@ -76,14 +76,6 @@ func outLine(typ string, id, parent, at, body []byte) []byte {
 		out = append(append(out[:len(out)-1], ','), body[1:]...)
 	}
 	return out
-}
-
-// count returns the number of lines that convertOut returns: as many as pi's format takes.
-func count(l transcript.Line) int {
-	if l.Type != "message" {
-		return 1
-	}
-	return len(program.Convert(l, func(string) {}))
 }
 
 // convertOut returns operator's lines for an entry.

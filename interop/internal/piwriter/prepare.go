@@ -26,7 +26,7 @@ type Preparer struct {
 // Target returns t with a Convert that gets entries ready. It is for one file: Convert is called with its entries in
 // their order, as often as one likes.
 func (f Preparer) Target(t Target) Target {
-	convert, count, ids, named := t.Convert, t.Count, CallIDs{}, toolNames{}
+	convert, ids, named := t.Convert, CallIDs{}, toolNames{}
 	t.Convert = func(l transcript.Line, lose func(kind string)) [][]byte {
 		if IsStub(l) {
 			lose(LostStub)
@@ -34,9 +34,6 @@ func (f Preparer) Target(t Target) Target {
 		lines := convert(f.ready(withIDs(ids, l), lose), lose)
 		named.pass(l, lines)
 		return lines
-	}
-	if count != nil {
-		t.Count = func(l transcript.Line) int { return count(f.ready(l, func(string) {})) }
 	}
 	return t
 }

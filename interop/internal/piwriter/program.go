@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
@@ -33,7 +34,7 @@ type Program struct {
 
 // Target returns the Target that writes files of the program.
 func (m Program) Target() Target {
-	t := Target{Convert: m.Convert, Head: headEntry, Parent: "parentId"}
+	t := Target{Convert: m.Convert, Count: m.Count, Head: headEntry, Parent: "parentId"}
 	if !m.Titles {
 		t.Title = func(id, title, parent string, at time.Time) []byte {
 			return newEntry("session_info", id, parent, at, "name", rawjson.AppendString(nil, title))
@@ -97,7 +98,7 @@ func orElse(s, def string) string {
 
 // Convert returns the lines of an entry as the program loads them.
 func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
-	at, message := timeAndMessage(l.Raw)
+	at, body := timeAndMessage(l.Raw)
 	if !rawjson.IsString(at) || l.Time.IsZero() {
 		l.Raw = rawjson.WithField(l.Raw, "timestamp", isoTime(l.Time))
 	}
@@ -106,7 +107,7 @@ func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 	}
 	switch l.Type {
 	case "message":
-		return m.message(l, message, lose)
+		return m.message(l, body, lose)
 	case "model_change":
 		return [][]byte{m.model(l, lose)}
 	case "session_info", "title_change":
@@ -141,6 +142,18 @@ func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 		return [][]byte{wrapped(l)}
 	}
 	return [][]byte{raw}
+}
+
+// Count returns the number of lines that Convert returns: only messages with results of tools become several.
+func (m Program) Count(l transcript.Line) int {
+	if l.Type != "message" {
+		return 1
+	}
+	raw := rawjson.Field(l.Raw, "message")
+	if message.ByModel(rawjson.Text(rawjson.Field(raw, "role")), raw) {
+		return 1
+	}
+	return len(Messages(raw, l.Time, m.Shape, func(string) {}))
 }
 
 // timeAndMessage returns an entry's time stamp and its message.
