@@ -269,6 +269,7 @@ func newDrawn(ctx context.Context, h *coppice.Session, of writerKey, name string
 	if err != nil {
 		return nil, err
 	}
+	ro.Order = rows.Drawn // the line of the head stays at the left edge, and what left it hangs on it
 	r, err := rows.New(t, ro)
 	if err != nil {
 		return nil, fmt.Errorf("draw %s: %w", h.ID(), err)

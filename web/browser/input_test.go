@@ -92,6 +92,18 @@ func (p *tab) wheel(selector string, down float64) {
 	})
 }
 
+// wheelTo turns the wheel over an element until another one is in the page: over at most 100 steps.
+func (p *tab) wheelTo(over, selector string, down float64) {
+	p.t.Helper()
+	for range 100 {
+		if eval[bool](p, find+" !== null", selector) {
+			return
+		}
+		p.wheel(over, down)
+		p.settled()
+	}
+}
+
 // drag presses in an element and moves over it through places, each a part of its width and height, and releases.
 func (p *tab) drag(selector string, modifiers int64, places ...[2]float64) {
 	p.t.Helper()

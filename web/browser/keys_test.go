@@ -18,6 +18,8 @@ var effects = map[string]struct {
 	"previous message":                       {"?at=ec2c5948", selected("b76a171b")},
 	"next prompt":                            {"?at=ec2c5948", selected("9d6a5f6f")},
 	"previous prompt":                        {"?at=ec2c5948", selected("6e900cc7")},
+	"next place of what is looked for":       {"?at=ec2c5948&q=limit", elsewhere},
+	"previous place of what is looked for":   {"?at=ec2c5948&q=limit", elsewhere},
 	"first message":                          {"", `document.querySelector(".talk .edge")?.innerText.includes("start of the session")`},
 	"last message of this line":              {"?at=ec2c5948", `[...document.querySelectorAll(".talk article")].at(-1).innerText.includes("friday.png")`},
 	"open or fold what the message contains": {"?at=b76a171b", `document.querySelector("#e-b76a171b .folded")`},
@@ -49,6 +51,9 @@ var effects = map[string]struct {
 	"this help":                              {"", `document.querySelector("dialog.help[open]")`},
 	"close what is open":                     {"?pane=state&path=%2Fcost", `!location.search.includes("path=")`},
 }
+
+// elsewhere holds once the cursor is at another entry.
+const elsewhere = `!location.search.includes("at=ec2c5948")`
 
 func selected(entry string) string {
 	return fmt.Sprintf(`document.querySelector(".talk [aria-current=true]")?.id === "e-%s"`, entry)

@@ -2,6 +2,8 @@ package browser
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/cli/demostore"
@@ -108,4 +110,49 @@ func TestSwipe(t *testing.T) {
 	p.see(second)
 	p.waitQuery("line", "")
 	kept()
+}
+
+// What a finger has to hit on a phone is at least 44 px high, but for links within texts.
+func TestTargetsOnAPhone(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	for _, pane := range []string{"", "?tab=sessions", "?tab=side", "?pane=state", "?pane=context", "?pane=usage"} {
+		p := visitAs(t, d.site, "/s/"+demostore.Main+pane, phone)
+		p.see(".phone-bar button")
+		p.settled()
+		const targets = `a, button, select, input, summary, [role=treeitem]`
+		small := eval[[]string](p, `[...document.querySelectorAll(%s)].filter((e) => {
+			const r = e.getBoundingClientRect();
+			const inSight = r.bottom > 0 && r.top < innerHeight && r.left < innerWidth;
+			return r.height > 0 && r.height < 43.5 && inSight && !e.closest(".md, .hidden-text, .json, svg");
+		}).map((e) => e.outerHTML.slice(0, 90) + " " + e.getBoundingClientRect().height)`, targets)
+		if len(small) > 0 {
+			t.Errorf("%q: too small: %s", pane, strings.Join(small, "\n"))
+		}
+	}
+}
+
+// The map and the timeline show what is in sight of the conversation, and words that are looked for are marked in it.
+func TestPositionFollowsTheConversation(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+demostore.Main+"?q=limit", ".map .row")
+	p.wait(`CSS.highlights.get("hits") !== undefined`)
+	if n := p.count(".map .row.seen"); n != 0 {
+		t.Errorf("%d rows are marked while the conversation follows its end", n)
+	}
+	eval[bool](p, `(document.querySelector(".scroller").scrollTop -= 6000) > 0`)
+	p.see(".map .row.seen")
+	p.see(".axis .in-sight")
+	p.settled()
+	row := eval[string](p, `document.querySelector(".map .row.seen").dataset.id`)
+	first := eval[string](p, `[...document.querySelectorAll(".talk article")].find((e) =>
+		e.getBoundingClientRect().bottom > document.querySelector(".scroller").getBoundingClientRect().top + 1).dataset.key`)
+	path := d.site.path(demostore.Main, "") // from the head on
+	if at, of := slices.Index(path, row), slices.Index(path, first); of < 0 || at < of || at-of > 4 {
+		t.Errorf("row %s is marked, %d entries before what is in sight", row, at-of)
+	}
+	p.press("n")
+	p.wait(`[...CSS.highlights.get("hits")].some((r) =>
+		r.startContainer.parentElement?.closest("article[aria-current]"))`)
 }

@@ -64,6 +64,8 @@ export class Conversation {
   readonly below = signal(0);
   /** atEnd reports whether the end of the line is in sight: then the view follows it. */
   readonly atEnd = signal(true);
+  /** sight is the entry at the upper edge of what is in sight; null = the end of the line is. */
+  readonly sight = signal<string | null>(null);
   /** wanted is where an article has to be; the list obeys, and clears it. "end" = the end of the line. */
   readonly wanted = signal<Anchor | "end" | null>(null);
   /** place is what is in sight; the list sets it while it is in the page. */

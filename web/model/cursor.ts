@@ -140,6 +140,23 @@ export class Cursor {
     if (c && (known || view.peek().seq === seq)) go({ seq, line: c.head, at: c.head }, known ? how : "replace");
   }
 
+  /** seenAt returns the commit that stored an entry of the line that is loaded, by its time; null = it is not known. */
+  seenAt(entry: string | null): number | null {
+    void this.arrived.value;
+    const log = this.log.value;
+    const time = Date.parse(this.s.conversation.line.value.entries.find((e) => e.id === entry)?.timestamp ?? "");
+    if (Number.isNaN(time)) return null;
+    let [low, high] = [0, this.s.head.value?.seq ?? 0];
+    while (low < high) { // the first that is not before the entry
+      const middle = (low + high) >> 1;
+      const c = log?.get(middle);
+      if (!c) return null;
+      if (Date.parse(c.time) < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
   /** marked returns the target of the cursor as a comparison names it: of the head, the commit that it is now. */
   marked(): string {
     const head = this.s.head.peek();

@@ -12,8 +12,10 @@ export interface Key {
 export const keys: Key[] = [
   { keys: ["j"], action: "next", help: "next message", group: "Conversation" },
   { keys: ["k"], action: "previous", help: "previous message", group: "Conversation" },
-  { keys: ["n", "J"], action: "next-prompt", help: "next prompt", group: "Conversation" },
+  { keys: ["J"], action: "next-prompt", help: "next prompt", group: "Conversation" },
   { keys: ["p", "K"], action: "previous-prompt", help: "previous prompt", group: "Conversation" },
+  { keys: ["n"], action: "next-hit", help: "next place of what is looked for", group: "Conversation" },
+  { keys: ["N"], action: "previous-hit", help: "previous place of what is looked for", group: "Conversation" },
   { keys: ["g g"], action: "root", help: "first message", group: "Conversation" },
   { keys: ["G"], action: "end", help: "last message of this line", group: "Conversation" },
   { keys: ["Enter"], action: "toggle", help: "open or fold what the message contains", group: "Conversation" },

@@ -82,6 +82,14 @@ export class Turns {
       const last = list.findLastIndex((t) => entries.some((e) => e.id === t.entry) || (line === null && t.onPath));
       return last < 0 ? list.length - 1 : last;
     }
+    return this.of(at);
+  });
+
+  /** of returns the turn of an entry of the line that is loaded; null = it is not known. */
+  of(at: string | null): number | null {
+    const list = this.list.value.value;
+    if (!list || at === null) return null;
+    const { entries } = this.s.conversation.line.value;
     const exact = list.findIndex((t) => t.entry === at);
     if (exact >= 0) return exact;
     const place = entries.findIndex((e) => e.id === at);
@@ -91,7 +99,7 @@ export class Turns {
     }
     const time = entries[place]?.timestamp;
     return time ? turnAt(list, time) : null;
-  });
+  }
 }
 
 async function read(id: string, signal: AbortSignal): Promise<Turn[]> {

@@ -13,6 +13,7 @@ export interface Scale {
   label: string;
   newest: ReadonlySignal<number>; // -1 = not known yet
   at: ReadonlySignal<number | null>; // the tick of the cursor; null = not known yet
+  seen: ReadonlySignal<number | null>; // the tick of what is in sight of the conversation; null = its end, or not known
   scrubbed: Signal<number | null>; // the tick under the pointer while the cursor is dragged
   /** ticks returns what is drawn. It is called in an effect. */
   ticks: () => Omit<Rail, "span" | "width" | "newest" | "marked">;
@@ -60,6 +61,9 @@ export function Axis({ scale }: { scale: Scale }): JSX.Element {
       aria-valuenow={at ?? 0} aria-valuetext={at === null ? "not known yet" : scale.textOf(at)}
       title="" {...drag} onKeyDown={(e) => key(e, scale, at, newest)}>
       <canvas ref={canvas} aria-hidden="true" />
+      {scale.seen.value !== null && scale.scrubbed.value === null && (
+        <span class="in-sight" style={{ left: Math.min(width.value, Math.max(0, xOf(scale.seen.value, span, width.value))) + "px" }} />
+      )}
       {at !== null && <Handle x={xOf(at, span, width.value)} width={width.value} />}
       {hovered.value !== null && scale.scrubbed.value === null && (
         <span class="hover" style={{ left: Math.min(Math.max(xOf(hovered.value, span, width.value), 90), Math.max(90, width.value - 90)) + "px" }}>

@@ -4,15 +4,16 @@ import { useSignal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
+import { useActions } from "../model/actions.ts";
 import { through } from "../model/find.ts";
 import { bytes, clock, grouped } from "../model/format.ts";
 import { go, href, view, type How } from "../model/nav.ts";
 import { messageOf, type Resource } from "../model/resource.ts";
+import { edges, foldedBetween, kindOf, laneX, type Kind } from "../model/lanes.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
 import type { OpenSession } from "../model/session.ts";
 import { filters, zooms, type Filter, type View } from "../model/url.ts";
 import { Hits } from "../parts/hits.tsx";
-import { ForkIcon } from "../parts/icon.tsx";
 import { plain } from "../parts/link.tsx";
 import { useResized } from "../parts/resized.ts";
 import { say } from "../parts/toast.tsx";
@@ -20,7 +21,8 @@ import { useSession, useSessionEffect } from "../parts/use-session.ts";
 import { Minimap, type Bucket } from "./minimap.tsx";
 
 /** heights are those of the rows, in px, by what they show. */
-const heights = { outline: 12, lines: 24, details: 44 };
+const onPhone = matchMedia("(max-width: 720px)").matches; // where a finger has to hit them
+const heights = onPhone ? { outline: 24, lines: 44, details: 60 } : { outline: 12, lines: 24, details: 44 };
 const signs = { outline: "·", lines: "≡", details: "☰" };
 
 /** rowHeight is that of the rows that are shown. */
@@ -101,6 +103,7 @@ export function MapPane(): JSX.Element {
   const cursor = view.value.at ?? view.value.line;
   const near = useSignal<{ of: string; row: number } | null>(null); // where the cursor is, if its own entry has no row
   const own = d && cursor ? d.rows.indexOf(cursor) : -1;
+  const seen = useSeen(s, d, place);
   const at = own >= 0 ? own : near.value?.of === cursor ? near.value!.row : -1;
   const onScroll = () => {
     const el = box.current;
@@ -112,6 +115,7 @@ export function MapPane(): JSX.Element {
     shown.value = (box.current?.clientHeight ?? 0) / height;
     onScroll();
   }, [height, total]);
+  useActions({ "next-hit": () => toHit(view.peek().search, 1), "previous-hit": () => toHit(view.peek().search, -1) });
   useCursor(drawn.value, (row) => {
     place.show(row);
     near.value = view.peek().at === null ? null : { of: view.peek().at!, row };
@@ -122,7 +126,8 @@ export function MapPane(): JSX.Element {
   }, [d?.rows, cursor, own]);
   const toHit = (words: string, step: 1 | -1) => {
     const near = at >= 0 ? at : Math.max(0, Math.floor(first.peek()) - step);
-    if (d && words) void hit(s.id, d.rows, words, near, step).then((row) => (row ? showRow(s, row, "step") : say("No entry has these words.")))
+    if (words === "") say("Nothing is looked for. / is for that.");
+    else if (d) void hit(s.id, d.rows, words, near, step).then((row) => (row ? showRow(s, row, "step") : say("No entry has these words.")))
       .catch((err: unknown) => say(messageOf(err)));
   };
   return (
@@ -131,13 +136,14 @@ export function MapPane(): JSX.Element {
       {drawn.error.value && <p role="alert" class="failed">{drawn.error.value}</p>}
       <div class="map-body">
         <div class="map-rows" ref={box} onScroll={onScroll} tabIndex={0} role="tree" aria-label="Entries"
-          onKeyDown={(e) => move(s, e, d, at, place.centre)}>
+          aria-activedescendant={at >= 0 ? "row-" + at : undefined}
+          onKeyDown={(e) => move(s, e, d, at >= 0 ? at : d && d.head ? d.rows.indexOf(d.head) : -1, shown.peek(), place.centre)}>
           <div class="map-sizer" style={{ height: heightOf(total, height) + "px" }}>
-            {d && <Window d={d} first={first.value} shown={shown.value} height={height} at={at}
+            {d && <Window d={d} first={first.value} shown={shown.value} height={height} at={at} seen={seen}
               top={box.current?.scrollTop ?? 0} />}
           </div>
         </div>
-        {d && <Minimap buckets={d.buckets} total={total} first={first.value} shown={shown.value} cursor={at}
+        {d && <Minimap buckets={d.buckets} total={total} first={first.value} shown={shown.value} cursor={at} seen={seen}
           onSeek={place.centre} />}
       </div>
     </section>
@@ -318,19 +324,22 @@ interface WindowProps {
   shown: number;
   height: number;
   at: number; // the row of the cursor; -1 = none
+  seen: number; // the row of what is in sight of the conversation; -1 = none
   top: number;
 }
 
 /** Window is the rows on screen. */
-function Window({ d, first, shown, height, at, top }: WindowProps): JSX.Element {
+function Window({ d, first, shown, height, at, seen, top }: WindowProps): JSX.Element {
   const from = Math.max(0, Math.floor(first) - beyond);
   const to = Math.min(d.rows.total, Math.ceil(first + shown) + beyond);
   const rows: JSX.Element[] = [];
+  const head = d.head === null ? -1 : d.rows.indexOf(d.head);
   for (let i = from; i < to; i++) {
     const row = d.rows.at(i);
     const y = top + (i - first) * height;
     rows.push(row
-      ? <RowView key={row.id} row={row} position={i} total={d.rows.total} y={y} height={height} at={i === at} />
+      ? <RowView key={row.id} row={row} position={i} total={d.rows.total} y={y} height={height} at={i === at} seen={i === seen}
+        edges={edges(row, d.rows.at(i - 1), height)} passed={row.indent > 0 && !(head >= 0 && i > head)} folded={foldedBetween(row, d.rows.at(i + 1))} />
       : <div key={"empty" + i} class="row empty" style={{ top: y + "px", height: height + "px" }} />);
   }
   return <>{rows}</>;
@@ -343,24 +352,42 @@ interface RowProps {
   y: number;
   height: number;
   at: boolean;
+  seen: boolean;
+  edges: string;
+  passed: boolean; // the line of the head goes on beside it
+  folded: number;
 }
 
-function RowView({ row, position, total, y, height, at }: RowProps): JSX.Element {
+/** Icon is the sign of a kind of entry, in the middle of its lane. */
+function Icon({ kind, x, y, fork }: { kind: Kind; x: number; y: number; fork: boolean }): JSX.Element {
+  const ring = fork && <circle cx={x} cy={y} r="5.5" class="fork" />;
+  switch (kind) {
+    case "prompt": return <>{ring}<circle cx={x} cy={y} r="4" /></>;
+    case "answer": return <>{ring}<circle cx={x} cy={y} r="2.5" /></>;
+    case "tool": return <>{ring}<rect x={x - 2.5} y={y - 2.5} width="5" height="5" class="hollow" /></>;
+    case "other": return <>{ring}<path d={`M${x} ${y - 3.5}l3.5 3.5-3.5 3.5-3.5-3.5z`} class="hollow" /></>;
+  }
+}
+
+function RowView({ row, position, total, y, height, at, seen, edges, passed, folded }: RowProps): JSX.Element {
   const s = useSession();
   const level = zooms.indexOf(view.value.rows);
-  const name = [row.onPath && "on-path", at && "at", row.role && "role-" + row.role, row.failed && "failed"].filter(Boolean).join(" ");
+  const name = [row.onPath && "on-path", at && "at", seen && "seen", row.role && "role-" + row.role, row.failed && "failed"].filter(Boolean).join(" ");
   return (
-    <a class={"row " + name} href={href({ at: row.id, seq: null })} role="treeitem" tabIndex={-1} aria-level={row.indent + 1}
+    <a id={"row-" + position} class={"row " + name} href={href({ at: row.id, seq: null })} role="treeitem" tabIndex={-1} aria-level={row.indent + 1}
       aria-posinset={position + 1} aria-setsize={total} aria-selected={at} data-id={row.id}
-      style={{ top: y + "px", height: height + "px", paddingLeft: 6 + Math.min(row.indent, 12) * 12 + "px" }}
+      style={{ top: y + "px", height: height + "px", paddingLeft: laneX(row.indent) + 10 + "px" }}
       onClick={plain(() => showRow(s, row))}>
-      <span class="dot" aria-hidden="true">{row.children > 1 && <ForkIcon />}</span>
+      <svg class="lanes" width={laneX(row.indent) + 7} height={height} aria-hidden="true">
+        <path d={edges} />{passed && <path class="head-line" d={`M${laneX(0)} 0V${height}`} />}<Icon kind={kindOf(row)} x={laneX(row.indent)} y={height / 2} fork={row.children > 1} />
+      </svg>
       {row.failed && <span class="hidden-text">failed</span>}
       {level > 0 && (
         <>
           {row.versions > 1 && <span class="version">{row.version}/{row.versions}</span>}
           {row.label && <span class="label">{row.label}</span>}
           <span class="preview"><Hits text={row.preview || row.type.replaceAll("_", " ")} search={view.value.search} /></span>
+          {folded > 0 && <span class="folded-rows" title="entries that the filter leaves out">{grouped(folded)} more</span>}
         </>
       )}
       {level > 1 && (
@@ -379,13 +406,32 @@ function showRow(s: OpenSession, row: Row, how: How = "push"): void {
   else void through(s.id, row.id, how, s.head.peek()?.entry);
 }
 
-/** move moves the cursor among the rows by the arrow keys. */
-function move(s: OpenSession, e: KeyboardEvent, d: Drawn | null, at: number, seek: (row: number) => void): void {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
-  if (!d || step === undefined) return;
+/** move moves the cursor among the rows by the keys of a tree. */
+function move(s: OpenSession, e: KeyboardEvent, d: Drawn | null, at: number, page: number, seek: (row: number) => void): void {
+  if (!d || e.ctrlKey || e.metaKey || e.altKey) return;
+  const far = Math.max(1, Math.floor(page) - 1);
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + far, PageUp: at - far, Home: 0, End: d.rows.total - 1 }[e.key];
+  if (to === undefined) return;
   e.preventDefault();
-  const row = d.rows.at(at + step);
-  if (!row) return;
-  showRow(s, row, "step");
-  seek(at + step);
+  const row = Math.max(0, Math.min(d.rows.total - 1, to));
+  void d.rows.ensure(row, 1).then(() => {
+    const found = d.rows.at(row);
+    if (!found) return;
+    showRow(s, found, "step");
+    seek(row);
+  }).catch(() => {}); // the tree is drawn anew then
+}
+
+/** useSeen returns the row of what is in sight of the conversation, and keeps it in sight; -1 = it is at its end, or not loaded. */
+function useSeen(s: OpenSession, d: Drawn | null, place: Place): number {
+  const { line, sight } = s.conversation;
+  const entries = line.value.entries;
+  let row = -1;
+  if (d && sight.value !== null) { // an entry without a row is at that of its nearest ancestor
+    for (let i = entries.findIndex((e) => e.id === sight.value); i >= 0 && row < 0; i--) row = d.rows.indexOf(entries[i]!.id);
+  }
+  useEffect(() => {
+    if (row >= 0) place.show(row);
+  }, [row]);
+  return row;
 }

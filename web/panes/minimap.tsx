@@ -25,6 +25,8 @@ export interface MinimapProps {
   shown: number;
   /** the row of the cursor; -1 = it is not among them. */
   cursor: number;
+  /** the row of what is in sight of the conversation; -1 = none. */
+  seen: number;
   /** onSeek is called with the row that should be in the middle. */
   onSeek: (row: number) => void;
 }
@@ -77,11 +79,17 @@ function draw(c: HTMLCanvasElement, p: MinimapProps): void {
   for (const b of p.buckets) {
     const top = y(b.from);
     const tall = Math.max(1, y(b.from + b.count) - top);
-    const left = 4 + Math.min(b.indent, 8) * 2;
-    g.fillStyle = b.onPath > 0 ? accent : line;
-    g.globalAlpha = b.onPath > 0 ? 0.35 + 0.4 * (b.onPath / b.count) : 0.9;
-    g.fillRect(left, top, 12, tall);
-    g.globalAlpha = 1;
+    const left = 4;
+    if (b.count > b.onPath) { // what hangs on the line of the head
+      g.fillStyle = line;
+      g.fillRect(left + 10, top, 4 + Math.min(b.indent, 6) * 2, tall);
+    }
+    if (b.onPath > 0) {
+      g.fillStyle = accent;
+      g.globalAlpha = 0.35 + 0.4 * (b.onPath / b.count);
+      g.fillRect(left, top, 8, tall);
+      g.globalAlpha = 1;
+    }
     if (b.forks > 0) {
       g.fillStyle = text;
       g.fillRect(left + 13, top, 3, Math.min(tall, 2));
@@ -107,6 +115,10 @@ function draw(c: HTMLCanvasElement, p: MinimapProps): void {
   g.globalAlpha = 0.6;
   g.strokeRect(0.5, y(p.first) + 0.5, width - 1, Math.max(6, y(p.shown)) - 1);
   g.globalAlpha = 1;
+  if (p.seen >= 0) {
+    g.fillStyle = text;
+    g.fillRect(0, y(p.seen) - 1, 8, 3);
+  }
   if (p.cursor >= 0) {
     g.fillStyle = accent;
     g.fillRect(0, y(p.cursor) - 1, width, 3);

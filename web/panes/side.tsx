@@ -43,6 +43,7 @@ export function Side(): JSX.Element | null {
   const show = (pane: Pane) => () => go({ pane: view.peek().pane === pane ? "none" : pane });
   useActions({
     "pane-map": show("map"), "pane-state": show("state"), "pane-context": show("context"), "pane-usage": show("usage"),
+    ...(view.value.pane === "map" ? {} : { "next-hit": show("map"), "previous-hit": show("map") }),
     compare: () => compare(s), out, find: () => {
       go({ pane: "map" }, "replace");
       requestAnimationFrame(() => document.querySelector<HTMLInputElement>(".map-search")?.focus()); // it is drawn by then

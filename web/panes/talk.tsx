@@ -1,11 +1,12 @@
 // The conversation: the entries of the line that is read, from the root to its end.
 import type { JSX } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { isPrompt, type Item } from "../model/path.ts";
 import { view } from "../model/nav.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
 import { Breadcrumb } from "../parts/breadcrumb.tsx";
 import { Failed } from "../parts/failed.tsx";
+import { highlight } from "../parts/highlight.ts";
 import { Scroller } from "../parts/scroller.tsx";
 import { useSession } from "../parts/use-session.ts";
 import { useTalkKeys } from "./talk-keys.ts";
@@ -63,6 +64,12 @@ function List(): JSX.Element {
   const { older, newer } = talk.line.value;
   const at = current(items);
   const drawn = useDrawn();
+  const { search } = view.value;
+  const marked = useRef("");
+  const mark = () => {
+    if (view.peek().search || marked.current) highlight(document.querySelector(".talk .scroller")!, marked.current = view.peek().search);
+  };
+  useEffect(mark, [search]);
   return (
     <Scroller keys={items.map((item) => item.entry.id)} estimate={(i) => estimate(items[i]!)} label="Messages"
       render={(i) => drawn({
@@ -72,6 +79,8 @@ function List(): JSX.Element {
       last={!newer}
       onPlace={(from, to, end, calm) => {
         talk.atEnd.value = end;
+        talk.sight.value = end ? null : talk.place()?.key ?? null;
+        mark();
         if (talk.below.peek() > 0) talk.below.value = end ? 0 : Math.min(talk.below.peek(), items.length - 1 - lastSeen(items));
         if (!calm) return;
         if (from < prefetch) void talk.readOlder();

@@ -113,7 +113,7 @@ function commitScale(s: OpenSession): Scale {
   const newest = computed(() => s.head.value?.seq ?? -1);
   const failed = computed(() => failedSeqs(s));
   return {
-    label: "Commit", newest, at: shown, scrubbed, moveTo: (seq, how) => s.cursor.moveTo(seq, how),
+    label: "Commit", newest, at: shown, scrubbed, seen: computed(() => s.cursor.seenAt(s.conversation.sight.value)), moveTo: (seq, how) => s.cursor.moveTo(seq, how),
     ticks() {
       const marks: { seq: number; mark: Mark }[] = [...(log.value?.marks() ?? [])];
       for (const one of snapshots.value) marks.push({ seq: one.seq, mark: "S" });

@@ -13,12 +13,13 @@ import type { Scale } from "./axis.tsx";
 const tall = 6;
 
 /** turnScale has a tick for each turn of a session. */
-export function turnScale({ turns, failures }: OpenSession): Scale {
+export function turnScale({ conversation, turns, failures }: OpenSession): Scale {
   const { list, scrubbed, shown } = turns;
   const turn = (n: number) => list.value.value?.[n];
   const failed = computed(() => failedTurns(list.value.value ?? [], failures.value.value?.list ?? []));
   return {
     label: "Turn", newest: computed(() => (list.value.value?.length ?? 0) - 1), at: computed(() => scrubbed.value ?? shown.value), scrubbed,
+    seen: computed(() => turns.of(conversation.sight.value)),
     async moveTo(n, how) {
       const t = turn(n);
       if (t) go({ at: t.entry, seq: null }, how);

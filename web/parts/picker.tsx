@@ -19,7 +19,7 @@ export function Picker({ mark }: { mark: Mark }): JSX.Element {
   const step = (by: number, name: string, sign: string) => (
     <button type="button" aria-label={name} disabled={mark.versions[at + by] === undefined}
       onClick={() => {
-        conversation.focus(mark.versions[at + by]!); // whoever goes by keys is still there
+        conversation.focus(mark.versions[at + by]!); // the focus stays where it was
         void versions.choose(mark, by, offset(box.current!));
       }}>{sign}</button>
   );
