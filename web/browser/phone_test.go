@@ -146,8 +146,11 @@ func TestPositionFollowsTheConversation(t *testing.T) {
 	p.see(".axis .in-sight")
 	p.settled()
 	row := eval[string](p, `document.querySelector(".map .row.seen").dataset.id`)
-	first := eval[string](p, `[...document.querySelectorAll(".talk article")].find((e) =>
-		e.getBoundingClientRect().bottom > document.querySelector(".scroller").getBoundingClientRect().top + 1).dataset.key`)
+	first := eval[string](p, `(() => {
+		const edge = document.querySelector(".scroller").getBoundingClientRect().top;
+		const articles = [...document.querySelectorAll(".talk article")];
+		return articles.find((e) => e.getBoundingClientRect().bottom > edge + 1).dataset.key;
+	})()`)
 	path := d.site.path(demostore.Main, "") // from the head on
 	if at, of := slices.Index(path, row), slices.Index(path, first); of < 0 || at < of || at-of > 4 {
 		t.Errorf("row %s is marked, %d entries before what is in sight", row, at-of)
