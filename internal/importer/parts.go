@@ -59,11 +59,15 @@ func (f file) others(ctx context.Context, st *coppice.Store, id string) (list []
 		return nil, nil
 	}
 	for k := range layout.MaxApart {
-		s, err := look(ctx, st, layout.Apart(f.id, k))
+		at := layout.Apart(f.id, k)
+		if at == id {
+			continue
+		}
+		s, err := look(ctx, st, at)
 		if s == nil || err != nil {
 			return list, err
 		}
-		if s.ID != id && s.gone == nil && f.isOther(s.source) {
+		if s.gone == nil && f.isOther(s.source) {
 			list = append(list, s.ID)
 		}
 	}
