@@ -16,7 +16,7 @@ import (
 // The errors of looking an id up. ErrNotFound is also fs.ErrNotExist.
 var (
 	ErrNotFound  = fmt.Errorf("transcript: no such entry: %w", fs.ErrNotExist)
-	ErrAmbiguous = errors.New("transcript: more than one entry has an id that starts so")
+	ErrAmbiguous = errors.New("more than one id begins like that")
 )
 
 // idIndex finds committed rows by id: a hash table that all trees of a builder share, 12 to 24 bytes an

@@ -267,8 +267,14 @@ func (c *cli) root(only string) *cobra.Command {
 		root.AddCommand(&cobra.Command{Use: "environment", Short: "Variables and folders", Long: environmentHelp})
 	}
 	root.SetHelpCommand(c.helpCommand(root))
-	c.strict(root)
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)
+	root.InitDefaultCompletionCmd()
+	for _, sub := range root.Commands() {
+		if sub.Name() == "completion" { // what does nothing by itself is not asked about its arguments
+			sub.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
+	c.strict(root)
 	return root
 }

@@ -175,7 +175,7 @@ func (c *cli) contextText(con transcript.Context) error {
 	for i, d := range con.Diagnostics {
 		entries[i] = d.Entry
 	}
-	ids := shortid.Of(entries, shortid.Least)
+	ids := shortid.Of(entries, shortid.Alone)
 	for _, d := range con.Diagnostics {
 		c.notef("%s: %s %s", d.Kind, term.Line(ids.Short(d.Entry)), term.Line(d.Detail))
 	}

@@ -24,6 +24,11 @@ func (c *cli) labelCommand() *cobra.Command {
 			}
 			text := append(args, "")[2]
 			return c.moveHead(cmd, args[0], func(s *coppice.Session) (coppice.Receipt, error) {
+				if t, err := s.Tree(cmd.Context()); err == nil {
+					if at, err := t.Ordinal(args[1]); err == nil && t.NodeAt(at).Label == text {
+						return coppice.Receipt{Head: s.Head()}, nil
+					}
+				}
 				return s.Label(cmd.Context(), args[1], text)
 			})
 		},
@@ -45,7 +50,7 @@ func (c *cli) labels(ctx context.Context, id string) error {
 		for i, l := range out {
 			entries[i] = l.Entry
 		}
-		ids := shortid.Of(entries, shortid.Least)
+		ids := shortid.Of(entries, shortid.Alone)
 		for _, l := range out {
 			at := l.Time.Format("2006-01-02 15:04:05")
 			if err := c.textf("%s  %-*s  %s",

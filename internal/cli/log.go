@@ -77,7 +77,8 @@ func (c *cli) logText(list []checkpoint.Commit) error {
 	for i, com := range list {
 		ids[i], heads[i], snaps[i] = com.Commit, com.Entry, com.Snapshot
 	}
-	short, shortHead := shortid.Of(ids, shortid.Least).Short, shortid.Of(heads, shortid.Least).Short
+	// The session has other ids than these.
+	short, shortHead := shortid.Of(ids, shortid.Alone).Short, shortid.Of(heads, shortid.Alone).Short
 	shortSnap := shortid.Of(snaps, snapshotID).Short
 	rows := make([][]term.Cell, len(list))
 	for i, com := range list {

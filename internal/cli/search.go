@@ -211,7 +211,7 @@ func (c *cli) showHits(out *jsonArray, hits []searchindex.Hit) error {
 	for i, m := range list {
 		sessions[i], entries[i] = m.Session, m.Entry
 	}
-	set := shortid.Of(entries, shortid.Least)
+	set := shortid.Of(entries, shortid.Alone)
 	show := matchIDs{session: shortid.Of(sessions, shortid.Least), entry: set, width: set.Width()}
 	last := ""
 	for _, m := range list {

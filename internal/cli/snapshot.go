@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
@@ -28,7 +30,7 @@ func (c *cli) snapshotCreate() *cobra.Command {
 	var tag string
 	cmd := &cobra.Command{
 		Use:   "create SESSION [TAG]",
-		Short: "Store the state of the last commit as a snapshot",
+		Short: "Store the state of the last commit as a snapshot, which a TAG names once",
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -38,6 +40,14 @@ func (c *cli) snapshotCreate() *cobra.Command {
 				tag = args[1]
 			}
 			return c.withSession(cmd.Context(), args[0], nil, func(_ *countedStore, s *coppice.Session) error {
+				list, err := snapshotsOf(cmd, s)
+				if err != nil {
+					return err
+				}
+				have := func(i snapshot.Info) bool { return i.Tag == tag && i.Commit == s.Head().Commit }
+				if i := slices.IndexFunc(list, have); i >= 0 && tag != "" {
+					return c.snapshots(list[i : i+1])
+				}
 				info, err := s.Snapshot(cmd.Context(), tag)
 				if err != nil {
 					return err

@@ -113,6 +113,9 @@ func TestProofRepair(t *testing.T) {
 	if to > seed {
 		trials, from = make([]trial, to-seed), sources
 	}
+	if dir := os.Getenv(filesEnv); dir != "" {
+		from = realFiles(t, dir)
+	}
 	for i := range trials {
 		trials[i] = draw(seed+uint64(i), from)
 		o := all.origin(t, &trials[i])

@@ -2,14 +2,20 @@ package damage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,6 +55,53 @@ func small(folded bool) {
 var sources = []string{
 	"bundled", "pi", "pi-torn", "pi-v1", "omp", "atomic", "operator", "claude-code", "codex", "grown", "made",
 	"folded",
+}
+
+// filesEnv is a folder with session files, which are sources then in the place of ours: every file of 2 KiB to 200 KiB
+// that can be imported, at most filesMost, by the hashes of their paths.
+const (
+	filesEnv  = "COPPICE_DAMAGE_FILES"
+	filesMost = 40
+)
+
+// realFiles returns the session files in a folder.
+func realFiles(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	testutil.OK(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".jsonl" || strings.ContainsAny(path, " ;") {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Size() >= 2<<10 && info.Size() <= 200<<10 {
+			list = append(list, path)
+		}
+		return err
+	}))
+	hash := func(path string) uint32 { return crc32.ChecksumIEEE([]byte(path)) }
+	slices.SortFunc(list, func(x, y string) int { return cmp.Compare(hash(x), hash(y)) })
+	n := 0
+	return slices.DeleteFunc(list, func(path string) bool {
+		if n == filesMost || !imports(t, path) {
+			return true
+		}
+		n++
+		return false
+	})
+}
+
+// imports reports whether a file can be imported as one session, with a message to go on from.
+func imports(t *testing.T, path string) bool {
+	t.Helper()
+	st := testutil.Must(coppice.New(memory.New(), options("w", 1)))(t)
+	defer func() { testutil.OK(t, st.Close()) }()
+	_, file := fileOf(path)
+	_, err := importer.Import(ctx, st, interop.Bytes("f", file), importer.Options{Session: sid, Now: clock})
+	if err != nil {
+		t.Logf("%s: %v", path, err)
+		return false
+	}
+	s := testutil.Must(st.Open(ctx, sid, nil))(t)
+	return len(testutil.Must(s.Context(ctx))(t).Messages) > 0
 }
 
 // costly are the sources of long sessions, which are damaged less often.
@@ -407,6 +460,13 @@ func fileOf(source string) (interop.Format, []byte) {
 		return f, bytes.ReplaceAll(file, id, []byte(sid))
 	case "pi-torn":
 		return interop.Pi, append(generated(), `{"type":"message","id":"zz","par`...)
+	}
+	if filepath.IsAbs(source) {
+		p, err := os.ReadFile(source)
+		if err != nil {
+			panic(err) // it was read a moment ago
+		}
+		return "", p
 	}
 	f := interop.Format(source)
 	var out bytes.Buffer
