@@ -16,17 +16,34 @@ const (
 	LostImage    = "images of which only a reference to a blob is there: named in words"
 )
 
-// traces are what a line has that holds something of all this, or only speaks of it.
-var traces = [][]byte{
-	[]byte(`"document"`), []byte(`file"`), []byte(`"input_audio"`), []byte(`"audio"`), []byte(`"video"`),
-	[]byte(`"resource`), []byte(`"container_upload"`),
-	[]byte(`nlineData"`), []byte(`nline_data"`), []byte(`ileData"`), []byte(`ile_data"`), []byte(`"blob:sha256:`),
-}
+// opening and closing are what follows a quote, and comes before one, in a line that holds something of all this, or
+// only speaks of it.
+var (
+	opening = []string{
+		`document"`, `input_audio"`, `audio"`, `video"`, `resource`, `container_upload"`, `blob:sha256:`,
+	}
+	closing = []string{`file`, `nlineData`, `nline_data`, `ileData`, `ile_data`}
+)
 
 // mayHold reports whether a line must be looked at: most need not.
 func mayHold(line []byte) bool {
-	return slices.ContainsFunc(traces, func(trace []byte) bool { return bytes.Contains(line, trace) })
+	for before, rest, ok := bytes.Cut(line, quote); ok; before, rest, ok = bytes.Cut(rest, quote) {
+		n := len(before)
+		if n > 0 && (before[n-1] == 'e' || before[n-1] == 'a') && slices.ContainsFunc(closing, func(end string) bool {
+			return n >= len(end) && string(before[n-len(end):]) == end
+		}) {
+			return true
+		}
+		if len(rest) > 0 && slices.ContainsFunc(opening, func(begin string) bool {
+			return rest[0] == begin[0] && len(rest) >= len(begin) && string(rest[:len(begin)]) == begin
+		}) {
+			return true
+		}
+	}
+	return false
 }
+
+var quote = []byte{'"'}
 
 // message returns a message whose blocks the target has words for; the same one if all are.
 func (f Preparer) message(raw []byte, lose func(kind string)) []byte {
