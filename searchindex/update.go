@@ -133,7 +133,7 @@ func (u *updater) session(ctx context.Context, id, listed string, at place) (int
 	if u.o.Shallow && listed != "" && at.seen == listed {
 		return 0, nil
 	}
-	s, err := u.st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	s, err := u.st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true, Intact: true})
 	if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile
 		return 0, u.x.Erase(ctx, id)
 	}

@@ -195,7 +195,20 @@ func TestReadsPastDamage(t *testing.T) {
 					t.Errorf("%s: exit code %d: %s%s", command, code, text, errs)
 				}
 			}
-			out, _, code := call(t, store, "", "tree", "--search", "hello 18", "s")
+			out, _, code := call(t, store, "", "--json", "search", "--no-index", "--limit", "0", "hello")
+			doc, err := clitest.Decode([]byte(out))
+			testutil.OK(t, err)
+			n, err := strconv.Atoi(value(t, doc, "matches.len"))
+			testutil.OK(t, err)
+			if code != 5 || n < 20-tt.lost || value(t, doc, "error.code") != "corrupt" {
+				t.Errorf("search --no-index: exit code %d, %d matches: %s", code, n, out)
+			}
+			c, indexed, _ := with(map[string]string{homeVariable(): t.TempDir()}, "")
+			code = c.run(t.Context(), []string{"--store", store, "--json", "search", "--limit", "0", "hello"})
+			if n := strings.Count(indexed.String(), `"snippet"`); code != 5 || tt.open && n < 20-tt.lost {
+				t.Errorf("search: exit code %d, %d matches: %s", code, n, indexed)
+			}
+			out, _, code = call(t, store, "", "tree", "--search", "hello 18", "s")
 			if code != 5 || tt.lost == 0 && !strings.Contains(out, "hello 18") {
 				t.Errorf("tree --search: exit code %d: %s", code, out)
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ func (c *cli) scan(ctx context.Context, st *countedStore, q searchindex.Query, o
 		last = m.Session
 		return c.matchText(m, first, show)
 	}
+	var damage error // of the first damaged session: what is intact of it was searched, as the others are
 	for _, sum := range sums {
 		err := scanSession(ctx, st, sum, q, bar, found)
 		switch {
@@ -50,19 +52,21 @@ func (c *cli) scan(ctx context.Context, st *countedStore, q searchindex.Query, o
 			bar.Close()
 			return out.found(n-1, true, nil)
 		case errors.Is(err, fs.ErrNotExist): // deleted meanwhile
+		case errors.Is(err, coppice.ErrCorrupt):
+			damage = cmp.Or(damage, err)
 		case err != nil:
 			bar.Close()
 			return out.found(n, false, err)
 		}
 	}
 	bar.Close()
-	return out.found(n, false, nil)
+	return out.found(n, false, damage)
 }
 
 // searched returns the sessions to read, newest activity first.
 func (c *cli) searched(ctx context.Context, st *countedStore, o searchOptions) ([]checkpoint.Summary, error) {
 	if o.session != "" {
-		s, err := st.session(ctx, o.session, readOnly())
+		s, err := st.session(ctx, o.session, pastDamage())
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +86,7 @@ func scanSession(
 	ctx context.Context, st *countedStore, sum checkpoint.Summary, q searchindex.Query, bar *term.Progress,
 	found func(api.Match) error,
 ) (err error) {
-	s, err := st.Open(ctx, sum.ID, readOnly())
+	s, err := st.Salvage(ctx, sum.ID)
 	if err != nil {
 		return err
 	}
@@ -96,7 +100,7 @@ func scanSession(
 			return err
 		}
 	}
-	return nil
+	return cmp.Or(lost(s), damageOf(s))
 }
 
 type searchOptions struct {

@@ -178,7 +178,7 @@ func lost(s *coppice.Session) error {
 	}
 	return &api.Failure{
 		Code: "corrupt", Hint: "`coppice repair --dry-run " + s.ID() + "` shows what can be repaired",
-		Err: errors.New(text),
+		Err: damaged(text),
 	}
 }
 
