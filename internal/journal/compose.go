@@ -115,7 +115,8 @@ func (r *request) composeLine(step *Step, entries []*Entry, from *Anchor, kept b
 	} else if len(st.Branches)+2 > checkpoint.MaxBranches {
 		r.makeRoom(rec)
 	}
-	if err := r.document(rec, step, entries, from); err != nil {
+	doc, err := r.document(rec, step, entries, from)
+	if err != nil {
 		return err
 	}
 	if st.Opening {
@@ -125,7 +126,7 @@ func (r *request) composeLine(step *Step, entries []*Entry, from *Anchor, kept b
 	if kept || st.Amended > step.Seen {
 		window = nil
 	}
-	return r.append(rec, step, entries, start, window)
+	return r.append(rec, step, entries, start, &segment.Commit{Doc: doc}, window)
 }
 
 func reasonOf(step *Step, entries []*Entry) string {
@@ -191,11 +192,10 @@ func (r *request) makeRoom(rec *checkpoint.Record) {
 const lineBytes = 640
 
 // append writes the line of a commit, whose entries are in Bytes from start on, and advances the state.
-func (r *request) append(
-	rec *checkpoint.Record, step *Step, entries []*Entry, start int, window *transcript.WorkingContext,
+func (r *request) append(rec *checkpoint.Record, step *Step, entries []*Entry, start int, own *segment.Commit,
+	window *transcript.WorkingContext,
 ) error {
 	st, since := r.next, r.bytes[start:]
-	own := segment.Commit{}
 	if n := len(entries); n > 0 {
 		own.Entries, own.Heads = make([][]byte, n), make([]transcript.Line, n)
 	}
@@ -209,11 +209,11 @@ func (r *request) append(
 			small[b.Sum] = b.Data
 		}
 	}
-	next, err := r.advance(rec, &own, since, window)
+	next, err := r.advance(rec, own, since, window)
 	if err == nil && rec.Outline == nil && !state.Kept(rec) && next.Window != nil && amends(entries) {
 		// A reader of the log may not have the window that shows what is amended.
 		rec.Outline = &checkpoint.Outline{Preview: next.Summary.Preview, Status: next.Summary.Status}
-		next, err = r.advance(rec, &own, since, window)
+		next, err = r.advance(rec, own, since, window)
 	}
 	if err != nil {
 		return err
@@ -364,9 +364,9 @@ func (r *request) ordinal(p Place) (int64, error) {
 	return 0, fmt.Errorf("entry %s was withdrawn: its descendants cannot be stored: %w", p.ID, fs.ErrNotExist)
 }
 
-// document sets the record's document: whole on keyframes, else a patch that was seen to give it back
+// document sets the record's document, and returns it: whole on keyframes, else a patch that was seen to give it back
 // byte for byte, else nothing where it is the same.
-func (r *request) document(rec *checkpoint.Record, step *Step, entries []*Entry, from *Anchor) error {
+func (r *request) document(rec *checkpoint.Record, step *Step, entries []*Entry, from *Anchor) ([]byte, error) {
 	st, doc := r.next, from.Doc
 	if step.Edit != nil {
 		doc = step.Edit(doc)
@@ -380,7 +380,7 @@ func (r *request) document(rec *checkpoint.Record, step *Step, entries []*Entry,
 	if step.Edit != nil || doc.Settings != settings || doc.Branch != from.Doc.Branch || raw == nil {
 		var err error
 		if raw, err = doc.Encode(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	rec.DocCRC = codec.CRC(raw)
@@ -397,7 +397,7 @@ func (r *request) document(rec *checkpoint.Record, step *Step, entries []*Entry,
 			rec.Doc = raw
 		}
 	}
-	return nil
+	return raw, nil
 }
 
 // settingsAfter returns the settings in force after entries, where now is in force before them.

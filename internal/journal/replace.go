@@ -133,7 +133,7 @@ func (r *replaceStrategy) Prepare(ctx context.Context, req *request, bg sealing)
 		}
 		st.Lineage = nil
 	}
-	if st.TailBytes >= 2*l.SealBytes || len(st.Tail) >= 2*l.SealEntries {
+	if st.TailBytes >= 2*r.sealBytes(st) || len(st.Tail) >= 2*l.SealEntries {
 		if bg.idle {
 			var err error
 			if st, err = r.sealNow(ctx, st); err != nil {
@@ -437,7 +437,7 @@ func (r *replaceStrategy) Upkeep(st *state.State, bg sealing) *job {
 	}
 	old := r.old
 	r.old = nil
-	if st.TailBytes < l.SealBytes && len(st.Tail) < l.SealEntries || bg.boundary > st.Tail[0].Ord {
+	if st.TailBytes < r.sealBytes(st) && len(st.Tail) < l.SealEntries || bg.boundary > st.Tail[0].Ord {
 		if len(old) == 0 {
 			return nil
 		}
@@ -449,6 +449,12 @@ func (r *replaceStrategy) Upkeep(st *state.State, bg sealing) *job {
 	return &job{boundary: st.Next, run: func(ctx context.Context) ([]state.Change, error) {
 		return r.seal(ctx, st, old)
 	}}
+}
+
+// sealBytes returns the length from which the tail of st is sealed. A segment begins with the whole document: a large
+// one is to be half of it at most. More of them would make every PUT longer.
+func (r *replaceStrategy) sealBytes(st *state.State) int64 {
+	return max(r.cfg.Limits.SealBytes, 2*int64(len(st.DocJSON)))
 }
 
 // Finish owes nothing: every commit wrote the whole checkpoint.

@@ -32,6 +32,7 @@ type Commit struct {
 	Entries [][]byte          // stored lines, without newlines
 	Heads   []transcript.Line // of Entries, where they were read before; those of other bytes are not believed
 	Line    []byte            // the commit line, without its newline
+	Doc     []byte            // the document after it, where the line was composed; nil = it is to be read from Record
 	End     int               // offset after it in what was scanned
 }
 

@@ -20,9 +20,12 @@ func Advance(st *State, c *segment.Commit, window *transcript.WorkingContext) (*
 	next := *st
 	next.rules = st.Rules()
 	rec := &c.Record
-	raw, err := DocumentAfter(st.DocumentOfLine(), rec)
-	if err != nil {
-		return nil, err
+	raw := c.Doc
+	if raw == nil || rec.Patch == nil { // a patch that was composed was applied already
+		var err error
+		if raw, err = DocumentAfter(st.DocumentOfLine(), rec); err != nil {
+			return nil, err
+		}
 	}
 	if b := rec.Base; b != nil && len(st.Lineage) == 0 {
 		next.rebase(b)
