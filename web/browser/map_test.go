@@ -14,7 +14,7 @@ func TestMap(t *testing.T) {
 	p := arrive(t, d.site, "/s/"+demostore.Main, ".map .row")
 	kept := d.keepsHead(t, demostore.Main)
 	p.see(".map .row|Low at 01:57 and 14:17") // the head is in sight
-	eval[bool](p, `document.querySelector(".map-rows").scrollTo(0, 1e9) === undefined || true`)
+	p.wheelTo(".map-rows", ".map .row|I have to stop myself here", -1200)
 	p.click(".map .row|I have to stop myself here")
 	p.wait(`new URLSearchParams(location.search).get("at") === "036ea533"`)
 	p.see(".talk article#e-036ea533")

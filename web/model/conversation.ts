@@ -1,5 +1,6 @@
 // What the conversation shows: which stretch of which line is loaded, and how that follows the cursor and what arrives.
 import { batch, computed, signal, untracked } from "@preact/signals";
+import { isAway } from "../api/away.ts";
 import { Failure, type Entry } from "../api/client.ts";
 import type { Change } from "../api/events.ts";
 import { around, leafBelow, newerThan, newest, olderThan, oldest, some } from "./lines.ts";
@@ -75,6 +76,7 @@ export class Conversation {
   private shown = { path: "", at: "", start: false, generation: -1 };
   private focusNext = "";
   private failedAt = -pause;
+  private away = false; // the last read failed because the server was away
 
   constructor(private readonly s: OpenSession) {
     s.ended.addEventListener("abort", () => this.read.abort());
@@ -133,6 +135,7 @@ export class Conversation {
     this.read = new AbortController();
     this.loading.value = what;
     this.trouble.value = "";
+    this.away = false;
     return this.read.signal;
   }
 
@@ -150,6 +153,7 @@ export class Conversation {
     } catch (err) {
       if (signal.aborted) return false;
       this.failedAt = performance.now();
+      this.away = isAway(err);
       this.trouble.value = messageOf(err);
       return false;
     } finally {
@@ -236,10 +240,10 @@ export class Conversation {
     if (!ok && this.trouble.peek()) await this.open(path, null); // what was in sight is not on the line any more
   }
 
-  /** retry reads again what could not be read. */
-  async retry(): Promise<void> {
+  /** retry reads again what could not be read while the server was away. */
+  private async retry(): Promise<void> {
     this.failedAt = -pause;
-    if (this.trouble.peek() !== "") await this.reread(this.place());
+    if (this.away) await this.reread(this.place());
   }
 
   /** readOlder and readNewer load what is before and after what is loaded. */

@@ -48,16 +48,28 @@ export function sharesOf(messages: readonly string[]): Share[] {
 /** mostLooked bounds the messages among which the newest answer with a usage is looked for. */
 const mostLooked = 50;
 
-/** tokensOf returns the tokens of the context that the newest answer in it reports; 0 = none does. */
-export function tokensOf(messages: readonly string[]): number {
+/** tokensOf returns the tokens of the context that the newest answers in it report, the newest first; at most two. */
+export function tokensOf(messages: readonly string[]): number[] {
+  const found: number[] = [];
   for (const raw of messages.slice(-mostLooked).reverse()) {
     if (!raw.includes('"usage"')) continue;
     const { usage } = JSON.parse(raw) as { usage?: Record<string, unknown> };
     const names = ["input", "cacheRead", "cacheWrite", "output", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
     const sum = names.reduce((n, name) => n + (typeof usage?.[name] === "number" ? usage[name] : 0), 0);
-    if (sum > 0) return sum;
+    if (sum > 0 && found.push(sum) === 2) break;
   }
-  return 0;
+  return found;
+}
+
+/** windows are the context windows of families of models, in tokens, as their providers name them; the first match counts. */
+const windows: [RegExp, number][] = [
+  [/\[1m\]|gemini/i, 1_000_000], [/claude/i, 200_000], [/gpt-4\.1/i, 1_000_000], [/gpt-4o/i, 128_000], [/gpt-5|codex/i, 400_000],
+];
+
+/** windowOf returns the context window of a model, in tokens; 0 = it is not known, or this one is larger. */
+export function windowOf(model: string, tokens: number): number {
+  const size = windows.find(([name]) => name.test(model))?.[1] ?? 0;
+  return tokens > size ? 0 : size;
 }
 
 /** A Line is what one line says of a message. */

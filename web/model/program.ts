@@ -1,4 +1,5 @@
 // What programs write between the messages of people and models: events, commands, reminders and notices. Pure.
+import { stretches } from "./ansi.ts";
 import type { Entry } from "../api/client.ts";
 import type { Message } from "./message.ts";
 
@@ -85,7 +86,8 @@ const longest = 140;
 
 /** line returns the start of a text as one line. */
 function line(text: string): string {
-  const one = text.slice(0, 4 * longest).replace(/\s+/g, " ").trim();
+  const start = stretches(text.slice(0, 4 * longest)).map((s) => s.text).join("");
+  const one = start.replace(/\s+/g, " ").trim();
   return one.length > longest ? one.slice(0, longest - 1) + "…" : one;
 }
 

@@ -9,7 +9,7 @@ import { itemsOf } from "../model/path.ts";
 import { go, view } from "../model/nav.ts";
 import { Newest } from "../model/newest.ts";
 import { pretty } from "../model/pretty.ts";
-import { lineOf, sawOf, sharesOf, tokensOf, type Saw, type Share } from "../model/model-context.ts";
+import { lineOf, sawOf, sharesOf, tokensOf, windowOf, type Saw, type Share } from "../model/model-context.ts";
 import type { OpenSession } from "../model/session.ts";
 import { messageOf } from "../model/resource.ts";
 import { forms, type Form } from "../model/url.ts";
@@ -113,7 +113,8 @@ function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
   const { model, thinkingLevel, openCalls, diagnostics, lost, moreLost } = saw.rest;
   const n = saw.messages.length;
   const shares = useMemo(() => sharesOf(saw.messages), [saw]);
-  const tokens = useMemo(() => tokensOf(saw.messages), [saw]);
+  const [tokens = 0, before = 0] = useMemo(() => tokensOf(saw.messages), [saw]);
+  const size = windowOf(model ?? "", tokens);
   return (
     <div class="saw-figures">
       <p>
@@ -121,6 +122,11 @@ function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
         {tokens > 0 && <> · {count(tokens)} tokens up to the newest answer</>}
         {model && <> · {model}</>}{thinkingLevel && thinkingLevel !== "off" && <> · thinking {thinkingLevel}</>}
       </p>
+      {size > 0 && tokens > 0 && (
+        <p class="window"><meter min={0} max={size} high={0.8 * size} value={tokens} aria-label="Share of the context window" />{" "}
+          {Math.round((100 * tokens) / size)} % of the window of {count(size)} tokens
+          {before > 0 && tokens !== before && <>, {tokens > before ? "+" : "−"}{count(Math.abs(tokens - before))} since the answer before</>}</p>
+      )}
       {n > 0 && <Shares list={shares} chars={saw.chars} />}
       {r.path !== null && <p>The path to here has {r.path === 1 ? "1 entry" : count(r.path) + " entries"}.
         {saw.summary ? " A compaction replaced the older ones by the summary, message 1."

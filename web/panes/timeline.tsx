@@ -8,7 +8,7 @@ import { useActions } from "../model/actions.ts";
 import { commitText } from "../model/commits.ts";
 import { costAt } from "../model/costs.ts";
 import { isLive, live } from "../model/cursor.ts";
-import { askRollBack } from "../model/dialogs.ts";
+import { askRollBack, openHelp } from "../model/dialogs.ts";
 import { clock, cost } from "../model/format.ts";
 import { go, view } from "../model/nav.ts";
 import { alive } from "../model/resource.ts";
@@ -53,6 +53,7 @@ export function Timeline(): JSX.Element {
       )}
       <Axis key={scale.label} scale={scale} />
       <div class="rail-moves">
+        <button class="legend" title="What the marks and colours mean" onClick={openHelp}>Legend</button>
         <Moves seq={shown.value} />
         <button class="live" aria-pressed={isLive.value} title="Go to the newest commit, and follow what comes" onClick={() => live()}>
           live

@@ -1,13 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lineOf, sawOf, sharesOf, tokensOf } from "../model/model-context.ts";
+import { alike } from "../model/alike.ts";
+import { lineOf, sawOf, sharesOf, tokensOf, windowOf } from "../model/model-context.ts";
 
 test("a context consists of messages of several kinds, and the newest answer has its tokens", () => {
   const list = ['{"role":"compactionSummary","summary":"x"}', '{"role":"user","content":"hello"}',
     '{"role":"assistant","content":[],"usage":{"input":10,"cacheRead":80,"output":5}}', '{"role":"toolResult","content":"' + "y".repeat(200) + '"}'];
   assert.deepEqual(sharesOf(list).map((s) => [s.kind, s.messages]), [["tool", 1], ["assistant", 1], ["summary", 1], ["user", 1]]);
   assert.equal(sharesOf(list).reduce((n, s) => n + s.chars, 0), list.join("").length);
-  assert.deepEqual([tokensOf(list), tokensOf(list.slice(0, 2)), tokensOf([])], [95, 0, 0]);
+  assert.deepEqual([tokensOf(list), tokensOf(list.slice(0, 2)), tokensOf([])], [[95], [], []]);
+  assert.deepEqual(tokensOf([...list, list[2]!.replace("80", "90"), list[2]!]), [95, 105]);
+  assert.deepEqual([windowOf("anthropic/claude-sonnet-4-5", 95), windowOf("claude-sonnet-4-5[1m]", 95), windowOf("claude-opus-4", 300_000), windowOf("m", 1)],
+    [200_000, 1_000_000, 0, 0]);
+});
+
+test("texts are alike by the characters that they share", () => {
+  assert.equal(alike([{ kind: "same", text: "four" }]), 1);
+  assert.equal(alike([{ kind: "removed", text: "four" }, { kind: "same", text: " \n" }, { kind: "added", text: "five" }]), 0);
+  assert.equal(alike([{ kind: "removed", text: "1234" }, { kind: "same", text: "12" }]), 0.5);
 });
 
 test("a context has its messages as they are stored", () => {

@@ -98,3 +98,8 @@ test("items of task lists are boxes", () => {
   assert.equal(list.match(/task-list-item/g)?.length, 2);
   assert.ok(!list.includes('"input"'));
 });
+
+test("one line of coloured output has its words alone", () => {
+  const [aside] = asidesOf("<local-command-stdout>\u001b[1mSyncing\u001b[0m \u001b[2mtides\u001b[22m</local-command-stdout>");
+  assert.equal(aside?.title, "output: Syncing tides");
+});
