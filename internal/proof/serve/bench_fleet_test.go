@@ -67,6 +67,9 @@ type fleetLap struct {
 }
 
 func (l *fleetLap) wait(percent int) float64 {
+	if len(l.waits) == 0 {
+		return 0
+	}
 	slices.Sort(l.waits)
 	return float64(l.waits[(len(l.waits)-1)*percent/100].Microseconds())
 }
