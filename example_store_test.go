@@ -471,6 +471,21 @@ func ExampleStore_Salvage() {
 	// Output: 4 entries, damage: ""
 }
 
+// What a repair would leave is checked before anything is repaired.
+func ExampleStore_Repaired() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	s.Close()
+	intact, err := store.Repaired(ctx, "harbour")
+	if err != nil {
+		panic(err)
+	}
+	report, err := intact.Verify(ctx, "harbour", true)
+	fmt.Println(len(report.Problems), err)
+	// Output: 0 <nil>
+}
+
 // A session is deleted only if no one committed to it since it was looked at.
 func ExampleStore_DeleteAt() {
 	ctx := context.Background()

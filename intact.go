@@ -55,6 +55,16 @@ func (e *endsEarly) Is(target error) bool { return target == ErrCorrupt }
 
 // repaired opens what Repair would leave of a session.
 func (s *Store) repaired(ctx context.Context, id string) (*Session, error) {
+	st, err := s.Repaired(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return st.Open(ctx, id, &SessionOptions{ReadOnly: true})
+}
+
+// Repaired returns a Store that has one session as Repair would leave it. Nothing is written: the repair is made in
+// memory, where changes by that Store stay too.
+func (s *Store) Repaired(ctx context.Context, id string) (*Store, error) {
 	h, err := s.session(id, nil)
 	if err != nil {
 		return nil, err
@@ -65,11 +75,7 @@ func (s *Store) repaired(ctx context.Context, id string) (*Session, error) {
 	}
 	o := s.o
 	o.Hooks, o.ListCache = Hooks{}, ""
-	st, err := New(b, &o)
-	if err != nil {
-		return nil, err
-	}
-	return st.Open(ctx, id, &SessionOptions{ReadOnly: true})
+	return New(b, &o)
 }
 
 // cause returns what ended a read of a handle with SessionOptions.Intact, or the opening of one from Salvage; "" =

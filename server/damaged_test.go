@@ -51,6 +51,13 @@ func TestReadsPastDamage(t *testing.T) {
 			}
 			s.do("GET", "/v1/sessions/s/rows?count=50", "").want(t, 200)
 			s.do("GET", "/v1/sessions/s/branches", "").want(t, 200)
+			for _, format := range []string{"pi", "codex", "markdown", "html"} {
+				r := s.do("GET", "/v1/sessions/s/export?format="+format, "")
+				r.want(t, 200)
+				if len(r.body) < 4000 || !strings.Contains(r.Trailer.Get("Coppice-Losses"), "damaged") {
+					t.Errorf("as %s: %d bytes, losses %q", format, len(r.body), r.Trailer.Get("Coppice-Losses"))
+				}
+			}
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/exporter"
 	"github.com/coppice-go/coppice/internal/importer"
+	"github.com/coppice-go/coppice/interop"
 )
 
 // exportQuery is the parameters of an export.
@@ -122,6 +123,12 @@ func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
 	h.Set("Trailer", lossesTrailer)
 	return file(kind, q.id+ext, func(w io.Writer) error {
 		losses, err := x.Write(ctx, q.id, q.Format, w)
+		if _, ok := errors.AsType[*exporter.DamageError](err); ok {
+			if err = nil; losses == nil {
+				losses = interop.Losses{}
+			}
+			losses["the session is damaged: this is what a repair would leave"] = 1
+		}
 		if q.Line != "" && errors.Is(err, fs.ErrNotExist) { // the session, or the line
 			_, oerr := read(ctx, &q.request, func(*coppice.Session) (answer, error) { return answer{}, nil })
 			err = errors.Join(err, oerr)

@@ -90,6 +90,9 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 		x.Line = o.line
 		write := func(w io.Writer) (err error) {
 			losses, err = x.Write(ctx, full, o.format, w)
+			if d, ok := errors.AsType[*exporter.DamageError](err); ok { // all that a repair would leave is written
+				err, gone = nil, cmp.Or(gone, error(damaged(d.Error())))
+			}
 			return err
 		}
 		if o.file == "" || o.file == "-" {

@@ -5,6 +5,7 @@
 package exporter
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -46,17 +47,44 @@ func Formats() []string {
 	return append(list, "original", "markdown", "html")
 }
 
-// Write writes a session in a format, and returns what the format cannot express. It needs room for the session in the
-// folder for temporary files, except for original, markdown and html.
+// Write writes a session in a format, and returns what the format cannot express. It needs room for the file in the
+// folder for temporary files, as nothing is written before all was read; imported bytes alone need none. Of a damaged
+// session it writes what a repair would leave, and returns a *DamageError.
 func (x Exporter) Write(ctx context.Context, id, format string, w io.Writer) (interop.Losses, error) {
 	if x.Line != "" && !HasLines(format) {
 		return nil, fmt.Errorf("export to %s writes every branch: a line can be written as markdown or html", format)
 	}
+	losses, damage := x.write(ctx, id, format, w)
+	if !errors.Is(damage, coppice.ErrCorrupt) {
+		return losses, damage
+	}
+	st, err := x.Store.Repaired(ctx, id)
+	if err != nil {
+		return losses, damage
+	}
+	x.Store = st
+	losses, err = x.write(ctx, id, format, w)
+	if err != nil {
+		return losses, errors.Join(damage, err)
+	}
+	return losses, &DamageError{damage}
+}
+
+// DamageError is the damage of a session that was written as a repair would leave it.
+type DamageError struct{ Damage error }
+
+func (e *DamageError) Error() string { return e.Damage.Error() }
+
+// Unwrap returns what ended the first reading.
+func (e *DamageError) Unwrap() error { return e.Damage }
+
+// write is Write without regard to damage.
+func (x Exporter) write(ctx context.Context, id, format string, w io.Writer) (interop.Losses, error) {
 	switch format {
 	case "original":
 		return x.original(ctx, id, w)
 	case "markdown", "html":
-		return nil, x.document(ctx, id, format, w)
+		return nil, afterAll(w, func(w io.Writer) error { return x.document(ctx, id, format, w) })
 	default:
 		return x.foreign(ctx, id, interop.Format(format), w)
 	}
@@ -99,7 +127,7 @@ func (x Exporter) original(ctx context.Context, id string, w io.Writer) (losses 
 	case err != nil:
 		return nil, err
 	case was.entries < 0:
-		return nil, x.Store.ExportPi(ctx, id, w)
+		return nil, afterAll(w, func(w io.Writer) error { return x.Store.ExportPi(ctx, id, w) })
 	case is == was:
 		return nil, x.Store.Export(ctx, id, w)
 	}
@@ -320,6 +348,24 @@ func spool(write func(io.Writer) error) (s spooled, err error) {
 		return s, err
 	}
 	return s, nil
+}
+
+// afterAll writes by way of a temporary file: nothing is written where an error ends it.
+func afterAll(w io.Writer, write func(io.Writer) error) error {
+	file, err := spool(func(f io.Writer) error {
+		out := bufio.NewWriterSize(f, 64<<10)
+		return errors.Join(write(out), out.Flush())
+	})
+	if err != nil {
+		return err
+	}
+	defer file.remove()
+	in, err := os.Open(file.name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, in)
+	return errors.Join(err, in.Close())
 }
 
 func (s spooled) source(name string) interop.Source {
