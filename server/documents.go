@@ -12,13 +12,6 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 )
 
-// docsQuery is the parameters of a read of all documents.
-type docsQuery struct {
-	request
-	ID string `path:"id" maxLength:"128" doc:"the session's id"`
-	At string `query:"at" doc:"a target, as at of state; default head"`
-}
-
 // docQuery is the parameters of a read of one document.
 type docQuery struct {
 	request
@@ -32,7 +25,7 @@ type docList struct {
 }
 
 func (s *Server) describeDocs() {
-	handle[docsQuery, docList](s, operation{
+	handle[stateQuery, docList](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/docs", id: "docs", needs: rightRead, names: true,
 		statuses: []int{304}, summary: "The documents of a session, now or at any time",
 	}, s.docs)
@@ -42,7 +35,7 @@ func (s *Server) describeDocs() {
 	}, s.doc)
 }
 
-func (s *Server) docs(ctx context.Context, q *docsQuery) (answer, error) {
+func (s *Server) docs(ctx context.Context, q *stateQuery) (answer, error) {
 	return docsAt(ctx, &q.request, q.At, func(v *coppice.View) (any, error) {
 		return docList{maps.Collect(v.Docs())}, nil
 	})

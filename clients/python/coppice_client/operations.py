@@ -361,7 +361,7 @@ class SessionOperations(Resource):
     def docs(self, at: str | None = None) -> DocList:
         """The documents of a session, now or at any time.
 
-        at: a target, as at of state; default head
+        at: a target: seq:N, commit:ID, entry:ID, snap:ID, tag:NAME, a branch, a time; default head
         """
         return self._json(DocList, "docs", at=at)
 

@@ -2179,7 +2179,7 @@ export interface operations {
     docs: {
         parameters: {
             query?: {
-                /** @description a target, as at of state; default head */
+                /** @description a target: seq:N, commit:ID, entry:ID, snap:ID, tag:NAME, a branch, a time; default head */
                 at?: string;
             };
             path: {
