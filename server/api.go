@@ -89,11 +89,15 @@ type request struct {
 
 // Resolve takes the request over from the adapter.
 func (q *request) Resolve(c huma.Context) []error {
-	q.r, q.w = humago.Unwrap(c)
-	q.id = q.r.PathValue("id")
-	seen := seenOf(q.r)
-	q.on, q.made = seen.on, seen.made
+	q.take(humago.Unwrap(c))
 	return nil
+}
+
+// take takes the request over from the door.
+func (q *request) take(r *http.Request, w http.ResponseWriter) {
+	q.r, q.w, q.id = r, w, r.PathValue("id")
+	seen := seenOf(r)
+	q.on, q.made = seen.on, seen.made
 }
 
 // input is the parameters of an operation: a pointer to a struct that embeds request.
@@ -127,18 +131,23 @@ func handle[I any, O any, P interface {
 		q := P(in).base()
 		return &output{func(huma.Context) {
 			a, err := f(ctx, P(in))
-			seen := seenOf(q.r)
-			seen.stored = err == nil && a.stores()
-			if err == nil && q.r.Method == http.MethodHead {
-				err = a.write(&headOnly{ResponseWriter: q.w}, q.r)
-			} else if err == nil {
-				err = a.write(q.w, q.r)
-			}
-			if err != nil {
-				s.fail(q.w, q.r, seen.refused(op.absent(q, err)))
-			}
+			s.finish(&op, q, a, err)
 		}}, nil
 	})
+}
+
+// finish sends the answer of an operation, or its error.
+func (s *Server) finish(op *operation, q *request, a answer, err error) {
+	seen := seenOf(q.r)
+	seen.stored = err == nil && a.stores()
+	if err == nil && q.r.Method == http.MethodHead {
+		err = a.write(&headOnly{ResponseWriter: q.w}, q.r)
+	} else if err == nil {
+		err = a.write(q.w, q.r)
+	}
+	if err != nil {
+		s.fail(q.w, q.r, seen.refused(op.absent(q, err)))
+	}
 }
 
 // operation returns the description of an operation, and what is done before its handler.
@@ -299,6 +308,7 @@ func (s *Server) describe() {
 	s.describeAccess()
 	s.describeIssue()
 	s.describeLogin()
+	s.serveOpenAI()
 	s.serveViewer()
 	s.mux.HandleFunc(elsewhere, s.nowhere)
 	plain(s.api.OpenAPI())

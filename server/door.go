@@ -27,6 +27,11 @@ type door struct {
 
 func (d *door) pass(c huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(c)
+	d.through(w, r, func() { next(badRequest{c}) })
+}
+
+// through runs an operation whose request passes.
+func (d *door) through(w http.ResponseWriter, r *http.Request, operate func()) {
 	seen := seenOf(r)
 	defer func() {
 		switch {
@@ -42,7 +47,7 @@ func (d *door) pass(c huma.Context, next func(huma.Context)) {
 		d.refuse(w, r, seen, err)
 		return
 	}
-	next(badRequest{c})
+	operate()
 	if t := seen.tenant; t != nil && seen.stored && d.op.needs == rightWrite && !d.op.fleeting {
 		t.wrote(r, d.op, seen.created)
 	}

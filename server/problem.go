@@ -121,8 +121,12 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.Del("ETag")
 	maps.Copy(h, p.header)
 	h.Set("Cache-Control", "no-store")
+	var doc any = p.Problem
 	h.Set("Content-Type", "application/problem+json")
-	raw, merr := api.Marshal(p.Problem)
+	if strings.HasPrefix(r.URL.Path, openAIPath) {
+		doc = openAIFailure(h, p)
+	}
+	raw, merr := api.Marshal(doc)
 	if merr != nil { // raw JSON that is not JSON
 		raw = []byte(`{"type":"about:blank","code":"failed"}`)
 	}

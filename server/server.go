@@ -39,7 +39,8 @@ type Options struct {
 
 	// Authorize returns what a request may do, and on which store. An error that is ErrUnauthorized is 401,
 	// ErrForbidden is 403, and fs.ErrNotExist is 404; any other is 500. nil = everything, on Store. It is called for
-	// every request under /v1 but health and the API's description, concurrently, before any of the body is read.
+	// every request under /v1 but health and the API's description, and under /openai, concurrently, before any of the
+	// body is read.
 	Authorize func(*http.Request) (Access, error)
 
 	// Tokens are the secrets of clients. If they are set, Authorize is theirs unless it is set too, POST /login?code=
@@ -60,7 +61,7 @@ type Options struct {
 	BasePath string
 
 	ReadOnly bool // refuses every write with 403
-	NoViewer bool // leaves out the pages: only /v1, /metrics and /login are served
+	NoViewer bool // leaves out the pages: only /v1, /openai, /metrics and /login are served
 
 	// Hosts are the names by which the server may be called in addition to localhost and addresses of the loopback
 	// interface (the Host header, without its port): what keeps a page of another site from reaching it by a name of
@@ -194,6 +195,7 @@ type Server struct {
 	indexes  indexes
 	usages   manager.UsageCache
 	growths  growths
+	equals   equals
 
 	bodies, files                  *budget // bytes
 	imports, searches, subscribers *budget
@@ -222,6 +224,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{o: o.withDefaults(), mux: http.NewServeMux()}
 	s.writers = newWriters(s.o.Idle, s.o.MaxSessions)
+	s.equals.busy = map[equal]chan struct{}{}
 	s.streams = newStreams(s)
 	s.tenants = tenants{s: s, by: map[string]*tenant{}}
 	s.indexes = indexes{s: s, open: map[*coppice.Store]*index{}}
