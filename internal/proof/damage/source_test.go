@@ -197,7 +197,9 @@ func importing(t *testing.T, kind, source string) map[string][]byte {
 		return nil
 	}
 	b := proof.StoreOf(kind)
-	faulty := fault.New(b, 1, fault.Rule{When: fault.On("put", layout.SessionPrefix(sid)+layout.Originals), Count: -1})
+	faulty := fault.New(b, 1, fault.Rule{
+		When: fault.On("put", layout.SessionPrefix(sid)+layout.Originals), Count: -1, Outcome: backend.NotApplied,
+	})
 	st := testutil.Must(coppice.New(faulty, options("w", 1)))(t)
 	format, file := fileOf(source)
 	o := importer.Options{Session: sid, Format: format, Now: clock}
