@@ -36,7 +36,7 @@ func ExampleReader() {
 	// Output:
 	// {"type":"custom","id":"cx-1","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z","customType":"codex.session_meta","data":{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"s1","cwd":"/home/me","model_provider":"openai"}}}
 	// {"type":"message","id":"cx-2","parentId":"cx-1","timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1767323046000}}
-	// 1 events say again what an item says: left out
+	// events that repeat an item, left out: 1
 }
 
 // entries are a question and its answer; the first of them is known from a rollout.

@@ -149,7 +149,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestEchoes: of events that say again what an item says none is left; others are kept, in bounds.
+// TestEchoes: of events that repeat an item none is left; others are kept, in bounds.
 func TestEchoes(t *testing.T) {
 	testutil.SkipLong(t)
 	agent := func(text string) string {
@@ -211,7 +211,7 @@ func TestEchoes(t *testing.T) {
 			}
 			told := ""
 			if tt.dropped > 0 {
-				told = fmt.Sprintf("%d events say again what an item says: left out", tt.dropped)
+				told = fmt.Sprintf("events that repeat an item, left out: %d", tt.dropped)
 			}
 			got := ""
 			if d := r.Diagnostics(); len(d) > 0 {

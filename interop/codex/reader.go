@@ -20,7 +20,7 @@
 //     answer's are entries of type usage. The sum is what the file's last count says of all, but for a
 //     beginning that is not read. "origin" names the response: it is the same in files to which Codex
 //     copied the answer, where "inherited" is true if the turn began before the thread.
-//   - Events that say again what an item says are left out and counted. What the transcript cannot
+//   - Events that repeat an item are left out and counted. What the transcript cannot
 //     express is kept as it is, in entries of type custom named "codex.<type>", in the order of the
 //     file.
 //   - A fork that copied nothing (history_base) has the entries of the file that it continues from
@@ -247,7 +247,7 @@ func (r *Reader) finish() {
 		r.custom(e.At, e.Kind, e.Raw)
 	}
 	if n := r.echoes.Dropped; n > 0 && r.o.From == nil {
-		r.diag.Add("", 0, transcript.DiagNoted, fmt.Sprintf("%d events say again what an item says: left out", n))
+		r.diag.Add("", 0, transcript.DiagNoted, fmt.Sprintf("events that repeat an item, left out: %d", n))
 	}
 }
 
