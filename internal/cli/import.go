@@ -366,6 +366,9 @@ func (r *importRun) end(ctx context.Context) error {
 	if eerr := r.ended(nil); eerr != nil || !r.c.json {
 		return cmp.Or(eerr, err)
 	}
+	if !r.several {
+		err = r.failed[0] // for its exit code
+	}
 	return reported(err) // each file has its own error in the document
 }
 
