@@ -1,6 +1,7 @@
 // Adapters of assistant-ui: a thread is a session, its message repository the tree of it.
 import type { Schemas, Store } from "coppice-client";
-import { absent, Threads, type ChatOptions, type Item } from "./thread.js";
+import { absent } from "../../shared/index.js";
+import { Threads, type ChatOptions, type Item } from "./thread.js";
 
 interface Message { id: string; createdAt?: unknown; attachments?: readonly object[] }
 interface HistoryItem<M> { message: M; parentId: string | null; runConfig?: any }

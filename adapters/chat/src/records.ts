@@ -1,7 +1,8 @@
 // What TanStack AI stores of a chat on a server: messages, runs, interrupts and metadata. A run and an interrupt is a session
 // that the chat has started, and its record a document, so that a list is one request.
 import { Conflict, CoppiceError, Deleted, NotFound, type Schemas, type Store } from "coppice-client";
-import { absent, Threads, type ChatOptions } from "./thread.js";
+import { absent, hash } from "../../shared/index.js";
+import { Threads, type ChatOptions } from "./thread.js";
 
 // Records are those of the caller: the package needs no version of TanStack AI.
 interface Run { runId: string; threadId: string; status?: any; startedAt: number; [member: string]: any }
@@ -138,8 +139,6 @@ class Records<R extends object> {
   }
 
   private async id(name: string): Promise<string> {
-    const text = JSON.stringify([this.meta({}), name]);
-    const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-    return `${this.kind}-${Array.from(sum.slice(0, 20), (b) => b.toString(16).padStart(2, "0")).join("")}`;
+    return `${this.kind}-${(await hash([this.meta({}), name])).slice(0, 40)}`;
   }
 }

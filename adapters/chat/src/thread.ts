@@ -1,6 +1,7 @@
 // A chat as a session: each message of the user interface is a message of it, with that one as its original. Messages are
 // known by the ids of the user interface; one that comes again replaces the one before.
 import { Conflict, CoppiceError, Deleted, NotFound, Store, type Schemas, type StoreOptions } from "coppice-client";
+import { absent, Queues, Recent } from "../../shared/index.js";
 import { shown } from "./shown.js";
 
 /** How chats are kept. */
@@ -24,8 +25,8 @@ const maxRaces = 100;
 export class Threads {
   readonly store: Store;
   readonly meta: Record<string, string>;
-  private readonly known = new Map<string, Known>();
-  private readonly queues = new Map<string, Promise<unknown>>(); // saves of this process to a chat, in their order
+  private readonly known = new Recent<Known>(maxChats);
+  private readonly queues = new Queues(); // of saves to a chat
 
   constructor(service: string | Store, o: ChatOptions = {}) {
     const { meta = {}, ...options } = o;
@@ -60,7 +61,7 @@ export class Threads {
   /** Stores a message below its parent and makes it the head; or replaces it if the chat has it. */
   async put(id: string, { id: entry, parentId, value, message }: Item): Promise<void> {
     const root = parentId === null && { from: "" };
-    await this.queued(id, async () => {
+    await this.queues.run(id, async () => {
       this.known.delete(id);
       const o = { base: "*", onKnownId: "amend", create: this.creation(), ...root } as const;
       await this.store.session(id).commit([draft(entry, parentId, value, message)], o);
@@ -99,7 +100,7 @@ export class Threads {
   /** Makes the path to the head a list: stores what is new or changed, in one commit. What the list does not have stays as a
    * branch. state, if it is given, is the state of the session. */
   save(id: string, list: Listed[], o: { state?: unknown } = {}): Promise<void> {
-    return this.queued(id, () => this.saveNow(id, list, o));
+    return this.queues.run(id, () => this.saveNow(id, list, o));
   }
 
   private async saveNow(id: string, list: Listed[], o: { state?: unknown }): Promise<void> {
@@ -121,7 +122,7 @@ export class Threads {
           now.base = session.base!;
           if (o.state !== undefined) now.base = (await session.commit([], { base: now.base, ...o })).commit;
         }
-        return this.keep(id, now);
+        return void this.known.set(id, now);
       } catch (e) {
         this.known.delete(id);
         if (!(e instanceof Conflict || e instanceof NotFound || e instanceof Deleted) || races >= maxRaces) throw e;
@@ -133,7 +134,7 @@ export class Threads {
   async path(id: string): Promise<{ values: unknown[]; state: unknown } | undefined> {
     try {
       const state: unknown = JSON.parse((await this.store.session(id).stateAt()).text), known = await this.read(id, false);
-      this.keep(id, known);
+      this.known.set(id, known);
       return { values: known.path.map(({ text }) => JSON.parse(text) as unknown), state };
     } catch (e) {
       return absent(e);
@@ -170,21 +171,6 @@ export class Threads {
     }
   }
 
-  private keep(id: string, known: Known): void {
-    this.known.delete(id);
-    this.known.set(id, known);
-    if (this.known.size > maxChats) this.known.delete(this.known.keys().next().value!);
-  }
-
-  private async queued<T>(id: string, write: () => Promise<T>): Promise<T> {
-    const mine = (this.queues.get(id) ?? Promise.resolve()).catch(() => undefined).then(write);
-    this.queues.set(id, mine);
-    try {
-      return await mine;
-    } finally {
-      if (this.queues.get(id) === mine) this.queues.delete(id);
-    }
-  }
 }
 
 /** Returns what has to be stored so that a path becomes a list: entries that are new or changed, and the path that results.
@@ -207,9 +193,4 @@ export function diff(
 
 function draft(id: string, parentId: string | null, value: unknown, message = value): object {
   return { id, parentId, timestamp: new Date().toISOString(), message: shown(message), original: value };
-}
-
-/** Makes the error of a session that is not there, or was deleted, undefined. */
-export function absent(e: unknown): undefined {
-  if (!(e instanceof NotFound || e instanceof Deleted)) throw e;
 }

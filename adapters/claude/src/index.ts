@@ -4,6 +4,7 @@ import {
   Conflict, CoppiceError, Deleted, NotFound, OutcomeUnknown, Store, type Receipt, type Schemas, type Session,
   type StoreOptions,
 } from "coppice-client";
+import { absent, hash, Queues, Recent } from "../../shared/index.js";
 
 /** A transcript: of a session, or with a subpath of an agent that it started. */
 export interface SessionKey { projectKey: string; sessionId: string; subpath?: string }
@@ -40,9 +41,9 @@ export class CoppiceSessionStore {
   private readonly store: Store;
   private readonly scope: string;
   private readonly fold: Fold | undefined;
-  private readonly known = new Map<string, Known>();
-  private readonly pending = new Map<string, Pending>();
-  private readonly queues = new Map<string, Promise<void>>(); // appends of this process, in their order
+  private readonly known = new Recent<Known>(maxSessions);
+  private readonly pending = new Recent<Pending>(maxSessions);
+  private readonly queues = new Queues(); // of appends
 
   constructor(service: string | Store, o: CoppiceSessionStoreOptions = {}) {
     const { fold, scope = "", ...options } = o;
@@ -56,14 +57,8 @@ export class CoppiceSessionStore {
   async append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
     const batch = once(entries);
     if (batch.length === 0) return;
-    const id = await this.id(key), before = this.queues.get(id) ?? Promise.resolve();
-    const mine = before.catch(() => undefined).then(() => this.write(id, key, batch));
-    this.queues.set(id, mine);
-    try {
-      await mine;
-    } finally {
-      if (this.queues.get(id) === mine) this.queues.delete(id);
-    }
+    const id = await this.id(key);
+    await this.queues.run(id, () => this.write(id, key, batch));
   }
 
   private async write(id: string, key: SessionKey, batch: SessionStoreEntry[]): Promise<void> {
@@ -74,7 +69,7 @@ export class CoppiceSessionStore {
       if (this.fold && key.subpath === undefined) await this.commitFolded(id, key, batch, idempotency);
       else await this.commit(id, key, batch, { base: "*", key: idempotency });
     } catch (e) {
-      if (e instanceof OutcomeUnknown) keep(this.pending, id, { batch: text, key: idempotency });
+      if (e instanceof OutcomeUnknown) this.pending.set(id, { batch: text, key: idempotency });
       // The key is of this batch alone: it was stored, with the summary as it was then.
       if (!(e instanceof CoppiceError) || e.code !== "key-reused") throw e;
     }
@@ -95,12 +90,12 @@ export class CoppiceSessionStore {
         const folded = this.fold!(summary, key, batch);
         const receipt = await this.commit(id, key, batch, { base, key: idempotency, docs: { summary: folded } });
         if (receipt.repeated) return void this.known.delete(id);
-        if (!receipt.known?.length) return keep(this.known, id, { base: receipt.commit, summary: folded });
+        if (!receipt.known?.length) return void this.known.set(id, { base: receipt.commit, summary: folded });
         const old = new Set(receipt.known), fresh = batch.filter(({ uuid }) => uuid === undefined || !old.has(uuid));
         const exact = fresh.length ? this.fold!(summary, key, fresh) : summary;
         const session = this.store.session(id);
         const { commit } = await session.commit([], { base: receipt.commit, docs: { summary: exact ?? null } });
-        return keep(this.known, id, { base: commit, summary: exact });
+        return void this.known.set(id, { base: commit, summary: exact });
       } catch (e) {
         this.known.delete(id);
         if (!(e instanceof Conflict || e instanceof NotFound || e instanceof Deleted) || races >= maxRaces) throw e;
@@ -195,11 +190,6 @@ export class CoppiceSessionStore {
   }
 }
 
-async function hash(value: unknown): Promise<string> {
-  const sum = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(value)));
-  return Array.from(new Uint8Array(sum), (b) => b.toString(16).padStart(2, "0")).join("");
-}
-
 /** The first of the lines with a uuid. The service knows the lines of one answer by its last one: if a part of them comes
  * again, it is stored again. */
 function once(lines: SessionStoreEntry[]): SessionStoreEntry[] {
@@ -207,16 +197,6 @@ function once(lines: SessionStoreEntry[]): SessionStoreEntry[] {
   return lines.filter(({ uuid }) => uuid === undefined || (!seen.has(uuid) && seen.add(uuid)));
 }
 
-function keep<T>(map: Map<string, T>, id: string, value: T): void {
-  map.delete(id);
-  map.set(id, value);
-  if (map.size > maxSessions) map.delete(map.keys().next().value!);
-}
-
-/** Makes the error of a session that is not there, or was deleted, undefined. */
-function absent(e: unknown): undefined {
-  if (!(e instanceof NotFound || e instanceof Deleted)) throw e;
-}
 function absentIf(code: string) {
   return (e: unknown): undefined => {
     if ((e as { code?: string }).code !== code) throw e;

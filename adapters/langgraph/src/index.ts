@@ -7,8 +7,9 @@ import {
   type CheckpointTuple, type PendingWrite, type SerializerProtocol,
 } from "@langchain/langgraph-checkpoint";
 import { Conflict, CoppiceError, Deleted, NotFound, Store, type Receipt, type Session, type StoreOptions } from "coppice-client";
+import { absent, hash, Queues, Recent } from "../../shared/index.js";
 import { messageOf } from "./messages.js";
-import { dump, hash, load, type Stored } from "./values.js";
+import { dump, load, type Stored } from "./values.js";
 
 /** How a saver keeps threads. */
 export interface CoppiceSaverOptions extends StoreOptions {
@@ -49,7 +50,7 @@ interface Known { base: string; seq: number; state: State }
 interface Place { thread: string; ns: string; sid: string }
 
 const checkpoints = "langgraph.checkpoint", writesOf = "langgraph.writes";
-/** Threads of which the newest state is kept in memory; the oldest goes. */
+/** Threads whose newest state is kept in memory; the oldest goes. */
 const maxThreads = 100;
 /** Times that a put is made again because another writer was first. */
 const maxRaces = 100;
@@ -58,8 +59,8 @@ export class CoppiceSaver extends BaseCheckpointSaver {
   private readonly store: Store;
   private readonly scope: string;
   private readonly onFork: "branch" | "error";
-  private readonly known = new Map<string, Known>();
-  private readonly queues = new Map<string, Promise<unknown>>(); // writes of this process to a thread, in their order
+  private readonly known = new Recent<Known>(maxThreads);
+  private readonly queues = new Queues(); // of writes to a thread
 
   constructor(service: string | Store, o: CoppiceSaverOptions = {}) {
     const { onFork = "branch", scope = "", serde, ...options } = o;
@@ -70,7 +71,7 @@ export class CoppiceSaver extends BaseCheckpointSaver {
   }
 
   /** The session of a thread: names of threads have any length and characters, ids do not. */
-  async id(thread: string): Promise<string> { return `langgraph-${(await hash(this.scope, thread)).slice(0, 40)}`; }
+  async id(thread: string): Promise<string> { return `langgraph-${(await hash([this.scope, thread])).slice(0, 40)}`; }
 
   /** Stores a checkpoint with the channels in newVersions: one commit. */
   async put(
@@ -85,7 +86,7 @@ export class CoppiceSaver extends BaseCheckpointSaver {
     for (const [name, v] of Object.entries(newVersions)) {
       stored[name] = Object.hasOwn(values, name) ? { v, ...(await dump(this.serde, values[name])) } : undefined;
     }
-    await this.queued(at.sid, () => this.commit(at, space, checkpoint, stored));
+    await this.queues.run(at.sid, () => this.commit(at, space, checkpoint, stored));
     return { configurable: { thread_id: at.thread, checkpoint_ns: at.ns, checkpoint_id: checkpoint.id } };
   }
 
@@ -112,7 +113,7 @@ export class CoppiceSaver extends BaseCheckpointSaver {
         const receipt = await this.store.session(at.sid).commit([...shown, { entry, onKnownId: "ignore" }], {
           base: known.base, state, reason: "checkpoint", ...(from !== undefined && { from }),
         });
-        return this.keep(at.sid, { base: receipt.commit, seq: receipt.seq, state });
+        return void this.known.set(at.sid, { base: receipt.commit, seq: receipt.seq, state });
       } catch (e) {
         this.known.delete(at.sid);
         if (!(e instanceof Conflict || e instanceof NotFound || e instanceof Deleted) || races >= maxRaces) throw e;
@@ -140,7 +141,7 @@ export class CoppiceSaver extends BaseCheckpointSaver {
     const list = await Promise.all(writes.map(async ([ch, value], n) =>
       ({ i: WRITES_IDX_MAP[ch] || n, ch, ...(await dump(this.serde, value)) })));
     const data: WritesData = { ns: at.ns, cp, task: taskId, path: taskPath, writes: list };
-    await this.queued(at.sid, async () => {
+    await this.queues.run(at.sid, async () => {
       const entry = { type: "custom", customType: writesOf, data }, create = { again: true, ...this.describe(at.thread) };
       const receipt = await this.store.session(at.sid).commit([entry], { base: "*", create, reason: "writes" });
       this.follow(at.sid, receipt);
@@ -187,7 +188,7 @@ export class CoppiceSaver extends BaseCheckpointSaver {
   /** Deletes a thread. A later put begins it again. */
   async deleteThread(thread: string): Promise<void> {
     const sid = await this.id(thread);
-    await this.queued(sid, async () => {
+    await this.queues.run(sid, async () => {
       this.known.delete(sid);
       await this.store.session(sid).delete({ base: "*" }).catch(absent);
     });
@@ -289,33 +290,18 @@ export class CoppiceSaver extends BaseCheckpointSaver {
     return { thread: String(thread), ns: ns as string, sid: await this.id(String(thread)) };
   }
 
-  private keep(sid: string, known: Known): void {
-    this.known.delete(sid);
-    this.known.set(sid, known);
-    if (this.known.size > maxThreads) this.known.delete(this.known.keys().next().value!);
-  }
   /** Takes a commit that leaves the state alone: what is known stays true if no other commit came between. */
   private follow(sid: string, { commit, seq }: Receipt): void {
     const known = this.known.get(sid);
-    if (known && known.seq === seq - 1) this.keep(sid, { ...known, base: commit, seq });
+    if (known && known.seq === seq - 1) this.known.set(sid, { ...known, base: commit, seq });
     else this.known.delete(sid);
-  }
-
-  private async queued<T>(sid: string, write: () => Promise<T>): Promise<T> {
-    const mine = (this.queues.get(sid) ?? Promise.resolve()).catch(() => undefined).then(write);
-    this.queues.set(sid, mine);
-    try {
-      return await mine;
-    } finally {
-      if (this.queues.get(sid) === mine) this.queues.delete(sid);
-    }
   }
 }
 
 /** The entry of a checkpoint. */
 async function entryOf(ns: string, id: string): Promise<string> {
-  const plain = /^[\w-]{1,80}$/.test(id) ? id : (await hash(id)).slice(0, 40);
-  return ns ? `${plain}.${(await hash(ns)).slice(0, 12)}` : plain;
+  const plain = /^[\w-]{1,80}$/.test(id) ? id : (await hash([id])).slice(0, 40);
+  return ns ? `${plain}.${(await hash([ns])).slice(0, 12)}` : plain;
 }
 
 /** The writes to a checkpoint in the order in which they are applied. A regular one stays as it was first written. */
@@ -328,9 +314,4 @@ function inOrder(list: WritesData[]): ({ task: string; ch: string } & Stored)[] 
     }
   }
   return [...byKey.values()].sort((a, b) => compareWritesSortKeys(a.key, b.key)).map(({ write }) => write);
-}
-
-/** Makes the error of a session that is not there, or was deleted, undefined. */
-function absent(e: unknown): undefined {
-  if (!(e instanceof NotFound || e instanceof Deleted)) throw e;
 }

@@ -1,6 +1,7 @@
 // How values are stored: JSON as JSON, so that a commit stores what changed of them, and other bytes as base64.
 import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
 import { RawJSON } from "coppice-client";
+import { base64, unbase64 } from "../../shared/index.js";
 
 /** A value: JSON, as it is to be sent or as it was read, or other bytes with their type. */
 export type Stored = { json: unknown } | { type: string; bytes: string };
@@ -24,17 +25,4 @@ function isJSON(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-function base64(bytes: Uint8Array): string {
-  let text = "";
-  for (const b of bytes) text += String.fromCharCode(b);
-  return btoa(text);
-}
-
-const unbase64 = (text: string): Uint8Array => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-
-export async function hash(...parts: string[]): Promise<string> {
-  const sum = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(parts)));
-  return Array.from(new Uint8Array(sum), (b) => b.toString(16).padStart(2, "0")).join("");
 }

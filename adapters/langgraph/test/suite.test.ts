@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(async () => { for (const end of ends) await end(); });
 
-/** A saver of which each call is one of another process. */
+/** A saver that makes each call as another process would. */
 function forgetful(scope: string): BaseCheckpointSaver {
   return new Proxy(new CoppiceSaver(url, { scope }), {
     get: (target, name) => {

@@ -2,6 +2,7 @@
 // rest of it is the state, so that a write sends and stores what is new. Each other key is a session whose state is the value.
 // Types are structural, so that the package needs no version of the SDK.
 import { Conflict, CoppiceError, Deleted, NotFound, Store, type Schemas, type StoreOptions } from "coppice-client";
+import { absent, base64, hash, Queues, Recent, unbase64 } from "../../shared/index.js";
 import { isMessage, shown, type MessageData } from "./messages.js";
 
 /** How a storage keeps values. */
@@ -42,8 +43,8 @@ export class CoppiceStorage {
   private readonly store: Store;
   private readonly scope: string;
   private readonly onConflict: "branch" | "error";
-  private readonly known = new Map<string, Known>();
-  private readonly queues = new Map<string, Promise<unknown>>(); // writes of this process to a session, in their order
+  private readonly known = new Recent<Known>(maxSessions);
+  private readonly queues = new Queues(); // of writes to a session
 
   constructor(service: string | Store, o: CoppiceStorageOptions = {}) {
     const { onConflict = "branch", scope = "", ...options } = o;
@@ -56,7 +57,7 @@ export class CoppiceStorage {
   async write(name: string, data: Uint8Array): Promise<void> {
     const key = normal(name), text = utf8(data), snapshot = text === undefined ? undefined : snapshotOf(key, text);
     const sid = await this.id(key), main = await this.id(latestOf(key));
-    await this.queued(main, async () => {
+    await this.queues.run(main, async () => {
       if (snapshot && sid === main) return this.commit(main, key, snapshot.messages, snapshot.rest);
       if (!snapshot) this.known.delete(sid);
       const range = snapshot && (await this.commit(main, latestOf(key), snapshot.messages));
@@ -75,7 +76,7 @@ export class CoppiceStorage {
     if ("text" in state) return new TextEncoder().encode(state.text);
     if ("base64" in state) return unbase64(state.base64);
     const path = await this.pathTo(state.of ?? sid, state.leaf);
-    if (!state.of) this.keep(sid, { base, state, path, drop: state.drop });
+    if (!state.of) this.known.set(sid, { base, state, path, drop: state.drop });
     const messages = path.slice(state.drop).map(({ text }) => JSON.parse(text) as unknown);
     return new TextEncoder().encode(JSON.stringify({ ...state.snapshot, data: { ...state.snapshot.data, messages } }));
   }
@@ -83,7 +84,7 @@ export class CoppiceStorage {
   /** Deletes a key. The messages of a snapshot stay as long as an immutable one has them. */
   async delete(name: string): Promise<void> {
     const key = normal(name), sid = await this.id(key), latest = latestOf(key), main = await this.id(latest);
-    await this.queued(main, async () => {
+    await this.queues.run(main, async () => {
       if (sid !== main) {
         await this.store.session(sid).delete({ base: "*" }).catch(absent);
         if (await this.stateOf(main)) return;
@@ -111,8 +112,7 @@ export class CoppiceStorage {
 
   /** The session of a key: keys have any characters, ids do not. */
   async id(key: string): Promise<string> {
-    const sum = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify([this.scope, key])));
-    return `strands-${Array.from(new Uint8Array(sum).slice(0, 20), (b) => b.toString(16).padStart(2, "0")).join("")}`;
+    return `strands-${(await hash([this.scope, key])).slice(0, 40)}`;
   }
 
   /** Stores the messages of a snapshot that the session does not have, with the rest of it if it is the newest one. */
@@ -136,7 +136,7 @@ export class CoppiceStorage {
           base: known.base, state, docs: { stored: state ? true : null }, // also after a move, which brings those of its entry
           ...(known.head !== parent && { from: parent ?? "" }),
         });
-        this.keep(sid, { base: receipt.commit, state, path, drop, head: receipt.head });
+        this.known.set(sid, { base: receipt.commit, state, path, drop, head: receipt.head });
         return { leaf, drop };
       } catch (e) {
         this.known.delete(sid);
@@ -195,21 +195,6 @@ export class CoppiceStorage {
     return { again: true, title: Array.from(agent ? `${session} ${agent}` : session).slice(0, 200).join(""), meta };
   }
 
-  private keep(sid: string, known: Known): void {
-    this.known.delete(sid);
-    this.known.set(sid, known);
-    if (this.known.size > maxSessions) this.known.delete(this.known.keys().next().value!);
-  }
-
-  private async queued<T>(sid: string, write: () => Promise<T>): Promise<T> {
-    const mine = (this.queues.get(sid) ?? Promise.resolve()).catch(() => undefined).then(write);
-    this.queues.set(sid, mine);
-    try {
-      return await mine;
-    } finally {
-      if (this.queues.get(sid) === mine) this.queues.delete(sid);
-    }
-  }
 }
 
 /** Returns how much of a path the next messages keep, and how many of its first messages they do not have. A window that
@@ -266,15 +251,4 @@ function utf8(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
-}
-function base64(bytes: Uint8Array): string {
-  let text = "";
-  for (const b of bytes) text += String.fromCharCode(b);
-  return btoa(text);
-}
-const unbase64 = (text: string): Uint8Array => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-
-/** Makes the error of a session that is not there, or was deleted, undefined. */
-function absent(e: unknown): undefined {
-  if (!(e instanceof NotFound || e instanceof Deleted)) throw e;
 }
