@@ -90,16 +90,29 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string, force bool) error
 		}
 		out := handedOff{Session: full, Program: to, Cwd: cwd}
 		x := c.exporter(st)
-		err = x.AsPi(ctx, full, func(s *coppice.Session, src interop.Source, h interop.Header) error {
-			gone := lost(s)
-			if gone != nil && !force {
-				return fmt.Errorf("%w; --force hands over what is left", gone)
+		hand := func() error {
+			return x.AsPi(ctx, full, func(s *coppice.Session, src interop.Source, h interop.Header) error {
+				gone := lost(s)
+				if gone != nil && !force {
+					return gone
+				}
+				if gone != nil {
+					c.notef("warning: %s", gone)
+				}
+				return c.writeThere(ctx, f.Program, s, x.Entries(src, s.Head().Entry), h, &out)
+			})
+		}
+		err = hand()
+		if damage := err; force && errors.Is(damage, coppice.ErrCorrupt) { // nothing is written yet
+			if x.Store, err = st.Repaired(ctx, full); err != nil {
+				return damage
 			}
-			if gone != nil {
-				c.notef("warning: %s", gone)
-			}
-			return c.writeThere(ctx, f.Program, s, x.Entries(src, s.Head().Entry), h, &out)
-		})
+			c.notef("warning: %s", damage)
+			err = hand()
+		}
+		if errors.Is(err, coppice.ErrCorrupt) && !force {
+			return fmt.Errorf("%w; --force hands over what is left", err)
+		}
 		if err != nil {
 			return err
 		}
