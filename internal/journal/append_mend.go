@@ -66,7 +66,7 @@ func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.St
 
 // judge reports whether the bytes after the last good commit are a torn tail (nil) or damage: they are
 // damage iff another process is known to have built upon something after them. A later commit line promises
-// more, a checkpoint or a snapshot is of a later commit, or a segment that holds commits goes on from this one.
+// more, a checkpoint or a snapshot is of a later commit, or a segment that holds commits continues this one.
 func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []byte) error {
 	key, good := a.activeKey(base), base.Active().Bytes
 	if at, found := segment.Promises(rest, base.Key, good); found {
