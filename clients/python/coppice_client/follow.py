@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 from typing import Any, Generator, Iterator, NamedTuple
 
 from .answers import error_of, media_type, no_answer
@@ -30,10 +31,13 @@ class Follow(Iterator[Followed]):
         self._session, self._after, self._partial = session, after, partial
         self._seen, self._closed = after, False  # commits up to seen are not yielded again
         self._socket: socket.socket | None = None
-        self._events = self._read()
+        self._events, self._reading = self._read(), threading.Lock()
 
     def __next__(self) -> Followed:
-        return next(self._events)
+        if self._closed:  # close() may be ending the generator
+            raise StopIteration
+        with self._reading:
+            return next(self._events)
 
     def _read(self) -> Generator[Followed, None, None]:
         again = self._session._attempts()
@@ -113,8 +117,11 @@ class Follow(Iterator[Followed]):
         self._closed = True
         with contextlib.suppress(OSError, AttributeError):  # it is closed, or was never open
             self._socket.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
-        with contextlib.suppress(ValueError):  # another thread reads, and ends by itself
-            self._events.close()
+        if self._reading.acquire(blocking=False):  # otherwise another thread reads, and ends by itself
+            try:
+                self._events.close()
+            finally:
+                self._reading.release()
 
 
 def _block(fields: dict[str, str]) -> tuple[int, Followed | None]:

@@ -1,9 +1,11 @@
 """Streams that are cut: no commit is missed, none comes twice."""
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 from typing import Any
+from unittest import mock
 
 from coppice_client import Follow, Limits, NotFound, Store, Unavailable
 from coppice_client.follow import Followed
@@ -95,6 +97,27 @@ class FollowTest(Case):
             self.assertIn("commit", kinds)
             with_partial.close()
             without.close()
+
+    def test_a_read_while_it_is_closed(self) -> None:
+        closing, read = threading.Event(), threading.Event()
+
+        class Slow(contextlib.closing):  # type: ignore[type-arg]
+            def __exit__(self, *exc: object) -> None:
+                closing.set()
+                read.wait(LIMIT)
+                super().__exit__(*exc)
+        with Store(self.serve().url) as store, mock.patch("coppice_client.follow.contextlib.closing", Slow):
+            store.create("x").commit([user("a")])
+            follow = store.session("x").follow(after=0)
+            self.assertEqual(next(follow).data["seq"], 1)
+            thread = threading.Thread(target=follow.close)
+            thread.start()
+            try:
+                self.assertTrue(closing.wait(LIMIT))
+                self.assertIsNone(next(follow, None))
+            finally:
+                read.set()
+                thread.join()
 
     def test_close_wakes_the_reader(self) -> None:
         with Store(self.serve().url) as store:
