@@ -338,3 +338,59 @@ func compatStaysDeleted(t *testing.T, store *coppice.Store) {
 	ok(t, s.Close())
 	ok(t, store.Delete(bg, compatDeleted))
 }
+
+// A session of an earlier release has no index, and is searched all the same. It gains one when it seals the next time.
+func TestKnownIDsOfAnEarlierRelease(t *testing.T) {
+	testutil.SkipLong(t)
+	for kind, openStore := range compatKinds {
+		t.Run(kind, func(t *testing.T) {
+			b := openStore(t)
+			store := compatStore(t, b)
+			inline(store)
+			for id := range compatGolden(t, kind) {
+				s := open(t, store, id)
+				var notes []transcript.Draft
+				for _, e := range collect(t, s.Entries(bg)) {
+					body := []byte(`{"customType":"note"}`)
+					notes = append(notes, transcript.Draft{Type: "custom", ID: e.ID, Body: body})
+				}
+				runs := func() (n int) {
+					for key := range objects(t, b) {
+						session, _, found := strings.Cut(key, "/ids/")
+						if found && strings.HasSuffix(session, strings.ToLower(id)) {
+							n++
+						}
+					}
+					return n
+				}
+				ignored := func(s *coppice.Session) {
+					t.Helper()
+					r := must(s.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, notes...)}))(t)
+					same(t, id+": stored again", r.Entries, 0)
+				}
+				ignored(s)
+				same(t, id+": runs", runs(), 0)
+				for range 3 { // each is a seal's worth
+					must(s.Append(bg, entry.User(strings.Repeat("x", 300<<10))))(t)
+					commit(t, s, nil)
+				}
+				ok(t, s.Close())
+				if runs() == 0 {
+					t.Errorf("%s: it was sealed, and has no index", id)
+				}
+				s = open(t, store, id)
+				before := s.IO()
+				ignored(s)
+				if got := s.IO().Sub(before).Get; got > 4 {
+					t.Errorf("%s: %d reads", id, got)
+				}
+				ok(t, s.Close())
+				for _, p := range must(store.Verify(bg, id, true))(t).Problems {
+					if errors.Is(p, coppice.ErrCorrupt) {
+						t.Error(p)
+					}
+				}
+			}
+		})
+	}
+}

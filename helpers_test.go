@@ -19,6 +19,7 @@ var (
 	onEach        = sessiontest.OnEach
 	newStore      = sessiontest.NewStore
 	ok            = testutil.OK
+	exported      = sessiontest.Exported
 	create        = sessiontest.Create
 	open          = sessiontest.Open
 	say           = sessiontest.Say

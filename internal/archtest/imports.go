@@ -87,7 +87,8 @@ var table = []edge{
 	},
 	{dir: "internal/seam", ours: []string{"internal/journal"}},
 	{dir: "internal/sessiontest", ours: anywhere},
-	{dir: "internal/lifecycle"}, // these have tests alone
+	{dir: "internal/cost"}, // these have tests alone
+	{dir: "internal/lifecycle"},
 	{dir: "internal/navigation"},
 	{dir: "internal/reading"},
 	{dir: "internal/scenarios"},

@@ -5,8 +5,10 @@ import (
 	"iter"
 	"testing"
 
+	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/sessiontest"
 	"github.com/coppice-go/coppice/internal/testutil"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
 // What package sessiontest has, by the names that these tests use.
@@ -20,6 +22,8 @@ var (
 	onEach       = sessiontest.OnEach
 	newStore     = sessiontest.NewStore
 	ok           = testutil.OK
+	setInfo      = sessiontest.SetInfo
+	known        = sessiontest.Known
 	create       = sessiontest.Create
 	open         = sessiontest.Open
 	say          = sessiontest.Say
@@ -52,6 +56,8 @@ var (
 	drafts       = sessiontest.Drafts
 	onBase       = sessiontest.OnBase
 )
+
+var noSnapshots = &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: -1}}
 
 type state = sessiontest.State
 

@@ -38,7 +38,7 @@ func items(ids ...string) []transcript.Item {
 }
 
 // 15: every byte comes back, in state, in the manager's state, and in a document of a provider's own shape,
-// small or large enough to be kept beside the line.
+// small or large enough to be stored outside of the line.
 func TestEveryByteSurvives(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		all := make([]byte, 256)
@@ -106,7 +106,7 @@ func TestTrimmedConversation(t *testing.T) {
 }
 
 // 28: pinned messages, then a summary, then the newest ones: back in this order, each once, and what is
-// said next comes once behind them.
+// appended next follows them once.
 func TestPinnedMessages(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -177,7 +177,7 @@ func TestOffloadedResult(t *testing.T) {
 	})
 }
 
-// 31: whatever stands in the history, answering what OpenCalls tells gives each call one result.
+// 31: for any history, answering the calls of OpenCalls leaves each call with one result.
 func TestToolPairs(t *testing.T) {
 	call := func(ids ...string) transcript.Draft {
 		var calls []entry.Block
@@ -222,7 +222,7 @@ func TestToolPairs(t *testing.T) {
 	}
 }
 
-// 31: providers that number their calls anew in each turn use an id twice: each use is a call of its own.
+// 31: providers that number the calls of each turn from 0 use an id twice: each use is a call of its own.
 func TestCallIDUsedAgain(t *testing.T) {
 	call := entry.Assistant("a", entry.Call("1", "bash", nil))
 	result := entry.ToolResult("1", "bash", "r", false)

@@ -19,6 +19,9 @@ var (
 	onEach        = sessiontest.OnEach
 	newStore      = sessiontest.NewStore
 	ok            = testutil.OK
+	exported      = sessiontest.Exported
+	cost          = sessiontest.Cost
+	keysIn        = sessiontest.KeysIn
 	create        = sessiontest.Create
 	open          = sessiontest.Open
 	say           = sessiontest.Say
@@ -42,6 +45,7 @@ var (
 	drafts        = sessiontest.Drafts
 	setInfo       = sessiontest.SetInfo
 	importFile    = sessiontest.ImportFile
+	ids           = sessiontest.IDs
 )
 
 const (

@@ -443,6 +443,14 @@ func SetInfo(t testing.TB, s *coppice.Session, c coppice.InfoChange) coppice.Rec
 	return testutil.Must(s.SetInfo(context.Background(), c))(t)
 }
 
+// Exported returns the bytes that f exports of a session.
+func Exported(t testing.TB, f func(ctx context.Context, id string, w io.Writer) error, id string) string {
+	t.Helper()
+	var out bytes.Buffer
+	testutil.OK(t, f(context.Background(), id, &out))
+	return out.String()
+}
+
 // ImportFile imports a file in the pi v3 form.
 func ImportFile(t testing.TB, store *coppice.Store, raw []byte) *coppice.Session {
 	t.Helper()

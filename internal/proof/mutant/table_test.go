@@ -482,7 +482,7 @@ var mutants = []mutant{
 	{
 		name: "prune-drops-the-only-copy", broken: "prune does not look whether the log still leads to the state of a snapshot",
 		edits: []edit{{"snapshots.go", "\t\tlist[i].Only = only[list[i].ID]\n", "\t\tlist[i].Only = only[list[i].ID] && ctx == nil\n"}},
-		suite: "maintain_test.go", pkg: ".", run1: "TestPruneKeepsTheOnlyCopy",
+		suite: "verify_test.go", pkg: "internal/scenarios", run1: "TestPruneKeepsTheOnlyCopy",
 		want: "the only copy of a state stays: snapshots after prune",
 	},
 	{
@@ -529,7 +529,7 @@ var mutants = []mutant{
 	{
 		name: "ids-are-asked-for-once", broken: "after a conflict a turn is not asked again which of its ids are known",
 		edits: []edit{{requestGo, "\tif r.known, err = j.knownEntries(ctx, tip, ", "\tif tip != j.State() {\n\t} else if r.known, err = j.knownEntries(ctx, tip, "}},
-		suite: "known_ids_test.go", pkg: ".", run1: "TestKnownIDsRetry",
+		suite: "known_ids_test.go", pkg: "internal/lifecycle", run1: "TestKnownIDsRetry",
 		want: "behind: ",
 	},
 	{
@@ -538,7 +538,7 @@ var mutants = []mutant{
 			"internal/journal/store/known.go", "\t\tif unreadable(err) {\n\t\t\trun, err =",
 			"\t\tif unreadable(err) {\n\t\t\tif h.known.next = end; end > 0 {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\trun, err =",
 		}},
-		suite: "known_ids_test.go", pkg: ".", run1: "TestKnownIDsDamage", want: "stored: got",
+		suite: "known_ids_test.go", pkg: "internal/lifecycle", run1: "TestKnownIDsDamage", want: "stored: got",
 	},
 	{
 		name: "server-acknowledges-early", broken: "the HTTP service answers a commit before it is stored",

@@ -1,4 +1,4 @@
-package coppice_test
+package lifecycle_test
 
 import (
 	"context"
@@ -121,7 +121,7 @@ func notText(t *testing.T, door, what string, offset int64, err error) {
 }
 
 // Text that is not UTF-8 is refused at every door of a session, before anything is written: the session is as it was,
-// in the store and in the handle, which goes on.
+// in the store and in the handle, which can be used again.
 func TestTextIsRefused(t *testing.T) {
 	for name, openBackend := range backends {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestTextIsRefused(t *testing.T) {
 }
 
 // What begins a session is refused as well: options, imported lines and headers, forks, the name of the writer, and
-// what hooks say.
+// the results of hooks.
 func TestTextOfNewSessionsIsRefused(t *testing.T) {
 	b := memory.New()
 	store := newStore(t, b, nil)

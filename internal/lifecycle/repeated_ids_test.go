@@ -1,4 +1,4 @@
-package coppice_test
+package lifecycle_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package coppice_test
+package scenarios_test
 
 import (
 	"context"

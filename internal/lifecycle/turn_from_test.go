@@ -1,4 +1,4 @@
-package coppice_test
+package lifecycle_test
 
 import (
 	"errors"
@@ -164,7 +164,7 @@ func TestMovesWithBase(t *testing.T) {
 	})
 }
 
-// Callers that share a handle are told apart by their names: a claim fences the turns, moves and annotations of the
+// Callers that share a handle differ by their names: a claim fences the turns, moves and annotations of the
 // others that were made on a commit before.
 func TestWriters(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package coppice_test
+package cost_test
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package coppice_test
+package cost_test
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 )
 
 // The benchmarks of the promises print a ratio to a bare floor that is measured in the same run, turn by
-// turn, since absolute times say little on a shared machine.
+// turn, since absolute times of a shared machine cannot be compared.
 
 // diskStore is a store on a real disk with the real clock.
 func diskStore(b *testing.B) *coppice.Store {

@@ -1,12 +1,10 @@
-package coppice_test
+package scenarios_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 	"testing"
@@ -20,14 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-func exported(t testing.TB, f func(ctx context.Context, id string, w io.Writer) error, id string) string {
-	t.Helper()
-	var out bytes.Buffer
-	ok(t, f(bg, id, &out))
-	return out.String()
-}
-
-// An import keeps lines byte for byte and gives the file back; what is appended later is not of the
+// An import keeps lines byte for byte, and the export is the file; what is appended later is not of the
 // original.
 func TestImportExport(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
@@ -60,7 +51,7 @@ func TestImportExport(t *testing.T) {
 	})
 }
 
-// A pi file goes on where the session stands, wherever that is.
+// An exported pi file ends at the head of the session, wherever that is.
 func TestExportPiKeepsTheHead(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, rs := grown(t, store, "s", 3, &coppice.SessionOptions{Title: "t"})

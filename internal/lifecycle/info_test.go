@@ -1,4 +1,4 @@
-package coppice_test
+package lifecycle_test
 
 import (
 	"errors"
@@ -134,7 +134,7 @@ func TestSetInfoLimits(t *testing.T) {
 	})
 }
 
-// The metadata of an import's options counts before that of the file's header line, also after recovery; exports give
+// The metadata of an import's options counts before that of the file's header line, also after recovery; exports have
 // the lines as they were, with the changes that came since.
 func TestImportWithMeta(t *testing.T) {
 	lines := []string{
@@ -175,7 +175,7 @@ func TestImportWithMeta(t *testing.T) {
 	}
 }
 
-// A session file that is exported after a change of the metadata says it to whoever imports it.
+// A session file that is exported after a change of the metadata has the change when it is imported.
 func TestExportedMeta(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		s := create(t, st, "s", &coppice.SessionOptions{Meta: map[string]string{"a": "1", "b": "1"}})

@@ -1,4 +1,4 @@
-package coppice_test
+package scenarios_test
 
 import (
 	"errors"
@@ -98,7 +98,7 @@ func TestRepair(t *testing.T) {
 	})
 }
 
-// An entry of the log is damaged, and a snapshot holds it: prune keeps the snapshot whatever the rules say, until a
+// An entry of the log is damaged, and a snapshot holds it: prune keeps the snapshot whatever the rules are, until a
 // repair has brought the entry back into the log.
 func TestPruneKeepsTheOnlyCopy(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
@@ -108,7 +108,7 @@ func TestPruneKeepsTheOnlyCopy(t *testing.T) {
 		store := newStore(t, b, nil)
 		s, _ := grown(t, store, "s", 3, nil)
 		early := must(s.Snapshot(bg, ""))(t)
-		must(s.Branch(bg, "", nil))(t) // the working context begins anew: only the snapshot has the old one
+		must(s.Branch(bg, "", nil))(t) // the working context is empty: only the snapshot has the old one
 		say(t, s, "u4", "a4")
 		commit(t, s, state{Turns: 4})
 		late := must(s.Snapshot(bg, ""))(t)

@@ -1,4 +1,4 @@
-package coppice_test
+package cost_test
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func BenchmarkCommitCPU(b *testing.B) {
 	}
 }
 
-// BenchmarkCommitByContext is the same turn where the store replaces objects, as S3 does, beside contexts of 0.1, 1 and
+// BenchmarkCommitByContext is the same turn where the store replaces objects, as S3 does, with contexts of 0.1, 1 and
 // 4 MiB of prose: each commit PUTs the checkpoint, which holds the context.
 func BenchmarkCommitByContext(b *testing.B) {
 	for _, size := range []struct {

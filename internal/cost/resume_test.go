@@ -1,4 +1,4 @@
-package coppice_test
+package cost_test
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func long(n int) iter.Seq2[transcript.Draft, error] {
 	}
 }
 
-// longStore keeps sessions of the given lengths on disk, and gives their ids.
+// longStore keeps sessions of the given lengths on disk, and returns their ids.
 func longStore(t testing.TB, lengths ...int) (*coppice.Store, []string) {
 	t.Helper()
 	b, err := local.Open(t.TempDir(), nil)

@@ -1,4 +1,4 @@
-package coppice_test
+package lifecycle_test
 
 import (
 	"context"
@@ -260,7 +260,7 @@ func TestListWithDocs(t *testing.T) {
 	same(t, "reads of summaries, and of those that are listed", counted.Gets.Load(), 7+2)
 }
 
-// Documents are what a model of them says, at every commit and after every rollback.
+// Documents equal those of a model at every commit and after every rollback.
 func TestDocsAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := backend.Backend(memory.New())

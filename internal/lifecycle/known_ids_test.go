@@ -1,4 +1,4 @@
-package coppice_test
+package lifecycle_test
 
 import (
 	"context"
@@ -163,18 +163,7 @@ func idObjects(t testing.TB, b backend.Backend) (keys []string) {
 	return keys
 }
 
-// idObjectsOf are those of one session.
-func idObjectsOf(t testing.TB, b backend.Backend, id string) (keys []string) {
-	t.Helper()
-	for _, key := range idObjects(t, b) {
-		if session, _, _ := strings.Cut(key, "/ids/"); strings.HasSuffix(session, strings.ToLower(id)) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// With a run that is damaged or gone, the answers are the same; verify reports it, and repair makes it anew.
+// With a run that is damaged or gone, the answers are the same; verify reports it, and repair writes it again.
 func TestKnownIDsDamage(t *testing.T) {
 	testutil.SkipLong(t)
 	const n = 3000
@@ -320,7 +309,7 @@ func TestKnownIDsState(t *testing.T) {
 	})
 }
 
-// An id that another writer stores beside the conversation does not make a conflict: it is seen nevertheless.
+// An id that another writer stores without a turn makes no conflict, and the index has it.
 func TestKnownIDsOfAnotherWriter(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -332,7 +321,7 @@ func TestKnownIDsOfAnotherWriter(t *testing.T) {
 			mine, other := open(t, store, "s"), open(t, store, "s")
 			must(mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name+"-first")...)}))(t)
 			must(other.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(name+"-first")...)}))(t)
-			// a label of the other moves neither head nor document, and the next commit goes on from both
+			// a label of the other moves neither head nor document, and the next commit begins at both
 			must(other.Label(bg, name+"-first", "x"))(t)
 			_, err := mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name+"-first", name+"-next")...)})
 			refused := errors.Is(err, fs.ErrExist)
@@ -368,49 +357,6 @@ func TestKnownIDsTogether(t *testing.T) {
 		}
 		same(t, "all", ids(collect(t, s.Entries(bg))), "[a b]")
 	})
-}
-
-// A session of an earlier release has no index, and is searched all the same. It gains one when it seals the next time.
-func TestKnownIDsOfAnEarlierRelease(t *testing.T) {
-	testutil.SkipLong(t)
-	for kind, openStore := range compatKinds {
-		t.Run(kind, func(t *testing.T) {
-			b := openStore(t)
-			store := compatStore(t, b)
-			inline(store)
-			for id := range compatGolden(t, kind) {
-				s := open(t, store, id)
-				old := ids(collect(t, s.Entries(bg)))
-				ignored := func(s *coppice.Session) {
-					t.Helper()
-					r := must(s.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(old...)...)}))(t)
-					same(t, id+": stored again", r.Entries, 0)
-				}
-				ignored(s)
-				same(t, id+": runs", len(idObjectsOf(t, b, id)), 0)
-				for range 3 { // each is a seal's worth
-					must(s.Append(bg, entry.User(strings.Repeat("x", 300<<10))))(t)
-					commit(t, s, nil)
-				}
-				ok(t, s.Close())
-				if len(idObjectsOf(t, b, id)) == 0 {
-					t.Errorf("%s: it was sealed, and has no index", id)
-				}
-				s = open(t, store, id)
-				before := s.IO()
-				ignored(s)
-				if got := s.IO().Sub(before).Get; got > 4 {
-					t.Errorf("%s: %d reads", id, got)
-				}
-				ok(t, s.Close())
-				for _, p := range must(store.Verify(bg, id, true))(t).Problems {
-					if errors.Is(p, coppice.ErrCorrupt) {
-						t.Error(p)
-					}
-				}
-			}
-		})
-	}
 }
 
 // Whatever batches two writers send, of ids that are known and of others: no id is there twice, and all that was
@@ -518,7 +464,7 @@ func (m *idModel) check(r *rapid.T) {
 	}
 	s := open(m.t, m.store, "s")
 	seen := map[string]bool{}
-	for n := range must(s.Tree(bg))(m.t).Nodes(transcript.FilterAll) { // without reading what they say
+	for n := range must(s.Tree(bg))(m.t).Nodes(transcript.FilterAll) { // without reading their bodies
 		if seen[n.ID] {
 			r.Fatalf("%s is there twice", n.ID)
 		}

@@ -1,4 +1,4 @@
-package coppice_test
+package navigation_test
 
 import (
 	"flag"

@@ -1,0 +1,60 @@
+package cost_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+
+	"github.com/coppice-go/coppice/internal/sessiontest"
+	"github.com/coppice-go/coppice/internal/testutil"
+)
+
+// What package sessiontest has, by the names that these tests use.
+var (
+	bg = context.Background()
+
+	clockAt       = sessiontest.ClockAt
+	fixedOptions  = sessiontest.Options
+	backends      = sessiontest.Backends
+	onEach        = sessiontest.OnEach
+	newStore      = sessiontest.NewStore
+	ok            = testutil.OK
+	exported      = sessiontest.Exported
+	create        = sessiontest.Create
+	open          = sessiontest.Open
+	say           = sessiontest.Say
+	commit        = sessiontest.Commit
+	texts         = sessiontest.Texts
+	stateOf       = sessiontest.StateOf
+	same          = sessiontest.Same
+	ids           = sessiontest.IDs
+	itemOf        = sessiontest.Inline
+	itemFor       = sessiontest.Item
+	inline        = sessiontest.RunInline
+	appends       = sessiontest.Appends
+	everything    = sessiontest.Everything
+	isErr         = sessiontest.IsErr
+	objects       = sessiontest.Objects
+	onEachBackend = sessiontest.OnEachBackend
+	keysIn        = sessiontest.KeysIn
+	cost          = sessiontest.Cost
+	fileLines     = sessiontest.FileLines
+	piLine        = sessiontest.PiLine
+	grown         = sessiontest.Grown
+	known         = sessiontest.Known
+	setInfo       = sessiontest.SetInfo
+	importFile    = sessiontest.ImportFile
+)
+
+const (
+	header = sessiontest.Header
+)
+
+type state = sessiontest.State
+
+func must[T any](v T, err error) func(t testing.TB) T { return testutil.Must(v, err) }
+
+func collect[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
+	t.Helper()
+	return sessiontest.Collect(t, seq)
+}
