@@ -1,4 +1,5 @@
-"""The examples of the README run, one after the other, against a server; and that of docs/http.md."""
+"""The examples of the client's README run, one after the other, against a server; and those of the project's README and
+docs/http.md."""
 from __future__ import annotations
 
 import contextlib
@@ -19,6 +20,15 @@ class ReadmeTest(Case):
             exec(compile(block, "http.md", "exec"), names)
             names["session"]._transport.close()
         self.assertEqual(out.getvalue().strip(), said)
+
+    def test_the_lines_of_the_project_run(self) -> None:
+        block = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
+        self.assertEqual(len(block.splitlines()), 6)
+        names: dict[str, Any] = {}
+        exec(compile(block.replace("http://127.0.0.1:7070", self.serve().url), "README.md", "exec"), names)
+        self.assertEqual(names["resumed"].state, {"asked": 1})
+        self.assertEqual(len(names["resumed"].context), 1)
+        names["store"].close()
 
     def test_its_examples_run(self) -> None:
         text = (ROOT / "clients" / "python" / "README.md").read_text()
