@@ -16,6 +16,8 @@ PROVETIME ?= 6h
 GOROUTINES = ^[[:space:]]*(defer )?go [[:alnum:]_.]+\(|\.Go\(|\.RunParallel\(|/internal/parallel"|/backendtest"
 RACED = $$(for dir in $$($(GO) list -f '{{.Dir}}' $(PKG)); do if grep -qE '$(GOROUTINES)' "$$dir"/*.go; then echo "$$dir"; fi; done)
 
+export GO
+
 # This make, by a name that does not have `make -n test` run the tests.
 SELF := $(MAKE)
 
@@ -37,27 +39,22 @@ S3SERVER := $(CURDIR)/bin/s3server
 # looks at all that they depend on: minutes.
 MODULES  := integration integration/s3server web/browser
 
-# What `make release` builds for. The packages with files of one system are vetted for the others in `make lint`.
-PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+# The packages with files of one system are vetted for the others in `make lint`.
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build web web-bundle web-check web-test release test test-full race lint size fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters node-client clean
+.PHONY: all help build web web-bundle web-check web-test release test test-full race lint size fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters node-client clean
 
 all: lint test
+
+help: ## the targets and what each does
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the command, as bin/coppice: static, so that no loader runs before it
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/coppice ./cmd/coppice
 
 release: ## static binaries for all platforms, with checksums, in dist/
-	@rm -rf dist && mkdir -p dist
-	@set -eu; for platform in $(PLATFORMS); do \
-		os=$${platform%/*}; arch=$${platform#*/}; ext=; [ $$os != windows ] || ext=.exe; \
-		echo "dist/coppice-$$os-$$arch$$ext"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags='-s -w' \
-			-o dist/coppice-$$os-$$arch$$ext ./cmd/coppice; \
-	done
-	@cd dist && sha256sum coppice-* > SHA256SUMS && cat SHA256SUMS
+	@tools/release.sh
 
 # Of the image: its name, and the authorities by which it knows the certificates of S3.
 IMAGE ?= coppice
@@ -93,32 +90,14 @@ lint: size ## golangci-lint with .golangci.yml, and the modules of the integrati
 		(cd "$$dir" && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run --config=$(CURDIR)/.golangci.yml -D staticcheck ./...); \
 	done
 
-# What grows over it is most often the linker's: text/template, and reflection that calls methods by name, make it keep
-# every exported method, and so all operations of the S3 client (8 MB). The HTTP service is 4 MB of it (huma, metrics, a
-# server that the command did not have), the viewer 0.8 MB, the sessions of serve --demo 0.1 MB.
-MAXSIZE = 31300000
-# What package initialisation allocates is most of what it costs to start: an import can add a millisecond.
-MAXINIT = 11000
-
-size: ## the stripped command is no larger than MAXSIZE, and its packages allocate no more than MAXINIT times when it starts
-	@set -eu; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o "$$out" ./cmd/coppice; n=$$(wc -c <"$$out"); \
-	echo "the stripped command: $$n bytes, at most $(MAXSIZE)"; [ "$$n" -le $(MAXSIZE) ]; \
-	n=$$(GODEBUG=inittrace=1 "$$out" --version 2>&1 >/dev/null | awk '$$1 == "init" { n += $$(NF - 1) } END { print n + 0 }'); \
-	echo "it starts with $$n allocations, at most $(MAXINIT)"; [ "$$n" -gt 0 ] && [ "$$n" -le $(MAXINIT) ]
+size: ## the stripped command and what it allocates when it starts, against their limits
+	@tools/size.sh
 
 fmt: ## gofumpt and gci, in place
 	$(TOOL) golangci-lint fmt
 
 fuzz: ## each fuzz target whose path matches FUZZ, for FUZZTIME
-	@set -eu; \
-	found=$$(grep -rnoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=testdata --exclude-dir=tools --exclude-dir=integration . | grep -E '$(FUZZ)' || true); \
-	if [ -z "$$found" ]; then echo 'no fuzz targets'; exit 0; fi; \
-	printf '%s\n' "$$found" | sort -u | while IFS=: read -r file _ decl; do \
-		name=$${decl#func }; dir=$${file%/*}; \
-		echo "== $$dir $$name"; \
-		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null; \
-	done
+	@tools/fuzz.sh '$(FUZZ)' $(FUZZTIME)
 
 # What the proof of the clients runs in Node: it skips if there is none.
 node-client:
@@ -175,12 +154,8 @@ bench-fleet: ## 1 to 200 agents that commit at once, beside bare files and Postg
 bench-viewer: ## the short form of the viewer's benchmarks: a quarter of a minute
 	cd web/browser && $(VIEWERBENCH) -benchtime 1x -bench '^Benchmark(FirstPaint|Append)$$/^entries=305$$|^BenchmarkIdle$$' .
 
-bench-compare: ## the same benchmarks at REF and here, side by side (COUNT=6 or more tells noise from change)
-	@set -eu; old=$$(mktemp -d); trap 'git worktree remove --force "$$old/tree" 2>/dev/null || true; rm -rf "$$old"' EXIT; \
-	git worktree add --quiet --detach "$$old/tree" $(REF); \
-	(cd "$$old/tree" && $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)) > "$$old/old.txt"; \
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG) > "$$old/new.txt"; \
-	$(TOOL) benchstat "$$old/old.txt" "$$old/new.txt"
+bench-compare: ## the same benchmarks at REF and here (COUNT=6 or more separates a change from noise)
+	@tools/bench-compare.sh '$(REF)' '$(BENCH)' $(COUNT) $(PKG)
 
 demo: ## the whole story in one command
 	$(GO) run ./cmd/coppice demo

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Build static binaries for all platforms in dist/, with their checksums.
+set -euo pipefail
+rm -rf dist && mkdir -p dist
+for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do
+	os=${platform%/*} arch=${platform#*/} ext=
+	[ "$os" != windows ] || ext=.exe
+	echo "dist/coppice-$os-$arch$ext"
+	CGO_ENABLED=0 GOOS=$os GOARCH=$arch "${GO:-go}" build -trimpath -ldflags='-s -w' \
+		-o "dist/coppice-$os-$arch$ext" ./cmd/coppice
+done
+cd dist && sha256sum coppice-* >SHA256SUMS && cat SHA256SUMS

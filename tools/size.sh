@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Build the stripped command, and fail if it is larger than the limit, or if its packages allocate more often than the
+# limit when it starts.
+#
+# Growth is most often due to the linker: with text/template, or reflection that calls methods by name, it keeps every
+# exported method, and so all operations of the S3 client (8 MB). The HTTP service is 4 MB of the command (huma,
+# metrics), the viewer 0.8 MB, the sessions of serve --demo 0.1 MB.
+set -euo pipefail
+max_size=31300000
+# Package initialisation is most of the time that the command takes to start: an import can add a millisecond.
+max_allocations=11000
+
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+CGO_ENABLED=0 "${GO:-go}" build -trimpath -ldflags='-s -w' -o "$out" ./cmd/coppice
+size=$(wc -c <"$out")
+echo "the stripped command: $size bytes, at most $max_size"
+[ "$size" -le $max_size ]
+n=$(GODEBUG=inittrace=1 "$out" --version 2>&1 >/dev/null | awk '$1 == "init" { n += $(NF - 1) } END { print n + 0 }')
+echo "it starts with $n allocations, at most $max_allocations"
+[ "$n" -gt 0 ] && [ "$n" -le $max_allocations ]
