@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/branch"
 	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/view"
@@ -42,9 +43,10 @@ type Row struct {
 
 // Branch is a branch and its head.
 type Branch struct {
-	Name string  `json:"name"`
-	Head *string `json:"head" doc:"null: the next entry becomes a root"`
-	At   *string `json:"at,omitempty" doc:"the nearest ancestor of the head that is in the list, if the head is not"`
+	Name  string  `json:"name"`
+	Head  *string `json:"head" doc:"null: the next entry becomes a root"`
+	Title string  `json:"title,omitempty" doc:"what people read in place of a name that was made"`
+	At    *string `json:"at,omitempty" doc:"the nearest ancestor of the head that is in the list, if the head is not"`
 }
 
 // TreeHead is what comes before the nodes of a tree.
@@ -70,8 +72,9 @@ func TreeHeadOf(t *transcript.Tree, shown func(ordinal uint64) bool) TreeHead {
 		}
 	}
 	head := TreeHead{Head: null(t.Head()), HeadAt: at[""], Branches: []Branch{}}
+	titles := branch.Titles(t)
 	for _, b := range t.Branches() {
-		head.Branches = append(head.Branches, Branch{b.Name, null(b.Head), at[b.Name]})
+		head.Branches = append(head.Branches, Branch{b.Name, null(b.Head), titles[b.Name], at[b.Name]})
 	}
 	return head
 }

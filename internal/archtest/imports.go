@@ -77,12 +77,13 @@ var table = []edge{
 	{dir: "internal/casprobe", ours: []string{"backend", "internal/layout"}},
 	{dir: "internal/layout", ours: join(pure, "backend")},
 	{dir: "internal/segment", ours: join(pure, "internal/layout")},
+	{dir: "internal/branch", ours: []string{"transcript"}},
 	{dir: "internal/journal/state", ours: join(pure, "backend", "internal/blob", "internal/rawjson",
 		"internal/segment")},
 	{dir: "internal/journal/store", ours: join(pure, "backend", format, "internal/parallel", "internal/journal/state")},
 	{
-		dir: "internal/journal", ours: join(pure, storage, format, "internal/blob", "internal/parallel",
-			"internal/journal/..."),
+		dir: "internal/journal", ours: join(pure, storage, format, "internal/blob", "internal/branch",
+			"internal/parallel", "internal/journal/..."),
 		ext: []string{uuid},
 	},
 	{dir: "internal/seam", ours: []string{"internal/journal"}},
@@ -125,7 +126,8 @@ var table = []edge{
 		ext:  []string{uuid, zstd},
 	},
 	{dir: "internal/api", ours: join(pure, "", "backend", "manager", "provider", "searchindex", "interop",
-		"internal/check", "internal/importer", "internal/layout", "internal/rawjson", "internal/rows")},
+		"internal/branch", "internal/check", "internal/importer", "internal/layout", "internal/rawjson",
+		"internal/rows")},
 	{
 		dir: "server", ours: join(pure, "", "backend", "export", "manager", "provider", "searchindex", "interop/...",
 			"internal/api", "internal/blob", "internal/exporter", "internal/fold", "internal/importer",
@@ -144,8 +146,8 @@ var table = []edge{
 		ext:  []string{uuid, zstd},
 	},
 	{
-		dir: "internal/cli/term", ours: join(pure, "internal/message", "internal/rawjson", "internal/rows",
-			"internal/shortid"),
+		dir: "internal/cli/term", ours: join(pure, "internal/branch", "internal/message", "internal/rawjson",
+			"internal/rows", "internal/shortid"),
 		ext: []string{"github.com/schollz/progressbar/v3", humane, xTerm},
 	},
 	{

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -8,6 +9,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/branch"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 )
@@ -30,18 +32,35 @@ func (c *cli) moveHead(cmd *cobra.Command, id string, do func(s *coppice.Session
 		if err != nil {
 			return err
 		}
-		return c.movedText(r, before.Seq, back)
+		kept, err := keptName(cmd.Context(), s, r.Kept)
+		if err != nil {
+			return err
+		}
+		return c.movedText(r, before.Seq, kept, back)
 	})
 }
 
-// movedText reports a move, and on a second line the command that undoes it, if there is one.
-func (c *cli) movedText(r coppice.Receipt, before uint64, back string) error {
+// keptName returns the name of a line that was left, with its title; "" = there is none.
+func keptName(ctx context.Context, s *coppice.Session, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	t, err := s.Tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	return cmp.Or(term.BranchName(name, branch.Titles(t)[name]), name), nil
+}
+
+// movedText reports a move, with the name of the line that was left, and on a second line the command that undoes it,
+// if there is one.
+func (c *cli) movedText(r coppice.Receipt, before uint64, kept, back string) error {
 	text := headText(r.Entry) + ", branch " + term.Line(r.Branch)
 	if r.Seq == before || r.Commit == "" {
 		return c.textf("already %s", text)
 	}
-	if r.Kept != "" {
-		text += "; the path that was left is kept as branch " + term.Line(r.Kept)
+	if kept != "" {
+		text += "; the path that was left is kept as branch " + term.Line(kept)
 	}
 	if err := c.textf("seq %d: %s", r.Seq, text); err != nil || back == "" {
 		return err

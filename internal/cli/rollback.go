@@ -53,7 +53,11 @@ func (c *cli) rollback(ctx context.Context, id, to string) error {
 		if err != nil {
 			return err
 		}
-		if err := c.movedText(r, before.Seq, back); err != nil || len(state) == 0 {
+		kept, err := keptName(ctx, s, r.Kept)
+		if err != nil {
+			return err
+		}
+		if err := c.movedText(r, before.Seq, kept, back); err != nil || len(state) == 0 {
 			return err
 		}
 		return c.textf("state: %s", term.Cut(term.Line(string(state)), 200))

@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/branch"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
@@ -181,7 +182,7 @@ func (r *request) makeRoom(rec *checkpoint.Record) {
 	}
 	for i := 0; i < len(st.Branches) && over > 0; i++ {
 		name := st.Branches[i].Name
-		if state.Automatic(name) && name != rec.Branch && name != rec.Kept && name != st.Summary.Branch {
+		if branch.Automatic(name) && name != rec.Branch && name != rec.Kept && name != st.Summary.Branch {
 			rec.Names = append(rec.Names, checkpoint.Rename{From: name})
 			over--
 		}

@@ -16,7 +16,8 @@ import (
 const (
 	rephrased = "Before I log off: does it build for Windows" // a prompt of two versions; this is the second
 	firstOne  = "Before I log off: what would it take"
-	leftLine  = "036ea533" // the end of the line that was left by a rollback
+	leftLine  = "036ea533"                                // the end of the line that was left by a rollback
+	headLine  = "Agreed: no cache, make the computation…" // what the branch of the head is called
 )
 
 // readsHead reports that what a person does is looking: the head is where it was.
@@ -210,7 +211,7 @@ func TestEdit(t *testing.T) {
 	ok(t, h.Close())
 
 	// The line that was left has a name, the map shows the new head, and another note takes no way back away.
-	p.see(".toast|The line that was left stays as the branch rollback-")
+	p.see(".toast|The line that was left stays in the list of branches")
 	p.wait(`[...document.querySelector("select.branch").options].some((o) => o.value === %s)`, before.Entry)
 	p.wait(inSight, `.map .row[data-id="`+after.Entry+`"]`, ".map-rows")
 	p.click(".talk article|Draw me Saturday >> [aria-label='previous version']")
@@ -275,7 +276,7 @@ func TestContinue(t *testing.T) {
 	p.click("dialog button|Move the head here")
 	p.see(".toast|The head is here now")
 	p.see(".toast button|Undo")
-	p.wait(`[...document.querySelector("select.branch").options].some((o) => o.text === "rollback-61")`)
+	p.wait(`[...document.querySelector("select.branch").options].some((o) => o.text === %s)`, headLine)
 	p.waitQuery("line", "")
 	if now := d.head(demostore.Main); now.Entry != leftLine || now.Seq != before.Seq+1 {
 		t.Errorf("the head is %v", now)

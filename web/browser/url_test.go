@@ -33,8 +33,8 @@ func TestURLs(t *testing.T) {
 		query string
 		want  shown
 	}{
-		{"", shown{Seq: "seq 213", Pane: "Map", Filter: "default", Branch: "rollback-61 (head)"}},
-		{"?at=905a9ab2&pane=state", shown{Selected: "e-a58b0db3", Seq: "seq 100", Pane: "State", Branch: "rollback-61 (head)"}},
+		{"", shown{Seq: "seq 213", Pane: "Map", Filter: "default", Branch: headLine + " (head)"}},
+		{"?at=905a9ab2&pane=state", shown{Selected: "e-a58b0db3", Seq: "seq 100", Pane: "State", Branch: headLine + " (head)"}},
 		// the conversation is at the commit too
 		{"?seq=40&pane=state&path=%2Fplan", shown{
 			Selected: "e-36b845af", Seq: "seq 40", Pane: "State", Value: "History of /plan", Branch: "main, up to here",
@@ -45,13 +45,13 @@ func TestURLs(t *testing.T) {
 		{"?line=5e2d90b7", shown{Seq: "seq 68", Pane: "Map", Filter: "default", Branch: "main"}},
 		{"?at=9f36cd82&pane=compare&with=seq%3A40", shown{
 			Selected: "e-9f36cd82", Seq: "seq 1", Pane: "Compare",
-			Branch: "rollback-61 (head)", A: "seq:40",
+			Branch: headLine + " (head)", A: "seq:40",
 		}},
 		{"?filter=user-only&q=harbour", shown{
 			Seq: "seq 213", Pane: "Map", Filter: "user-only", Mark: "harbour",
-			Branch: "rollback-61 (head)",
+			Branch: headLine + " (head)",
 		}},
-		{"?pane=context&at=96478b11", shown{Selected: "e-96478b11", Seq: "seq 116", Pane: "Model saw", Branch: "rollback-61 (head)"}},
+		{"?pane=context&at=96478b11", shown{Selected: "e-96478b11", Seq: "seq 116", Pane: "Model saw", Branch: headLine + " (head)"}},
 	}
 	head := d.head(demostore.Main)
 	p := newTab(t, d.site, wide)

@@ -13,9 +13,9 @@ const maxPages = 40;
 /** reasons are words for the reasons that a store has for its own commits. */
 const reasons: Record<string, string> = { roll: "upkeep", create: "created", import: "imported" };
 
-/** commitText returns one line about a commit: reason, time, branch. */
-export function commitText(c: Pick<Commit, "reason" | "time" | "branch">): string {
-  return [reasons[c.reason] ?? c.reason, clock(c.time, new Date()), c.branch].join(" · ");
+/** commitText returns one line about a commit: reason, time, what its branch is called. */
+export function commitText(c: Pick<Commit, "reason" | "time" | "branch">, branches: { titleOf(name: string): string }): string {
+  return [reasons[c.reason] ?? c.reason, clock(c.time, new Date()), branches.titleOf(c.branch)].join(" · ");
 }
 
 /** Read returns at most so many commits, newest first, from a seq on. */

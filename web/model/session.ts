@@ -6,6 +6,7 @@ import { follow, type Change, type Status } from "../api/events.ts";
 import { newestCommit } from "../api/pages.ts";
 import { Agents } from "./agents.ts";
 import type { Question } from "./asking.ts";
+import { Branches } from "./branches.ts";
 import { Conversation } from "./conversation.ts";
 import { Cursor } from "./cursor.ts";
 import { failuresOf, type Failures } from "./failures.ts";
@@ -57,6 +58,7 @@ export class OpenSession {
   readonly failures: Resource<Failures>;
   readonly turns: Turns;
   readonly agents: Agents;
+  readonly branches: Branches;
   readonly versions = new Versions(this);
 
   constructor(id: string) {
@@ -67,6 +69,7 @@ export class OpenSession {
     this.failures = failuresOf(this);
     this.turns = new Turns(this);
     this.agents = new Agents(this);
+    this.branches = new Branches(this);
   }
 
   /** isShown reports whether the page shows this session. The URL may name another one before this one has ended. */

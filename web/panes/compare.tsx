@@ -2,8 +2,9 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { api, Failure, nameOf, type Commit, type Entry } from "../api/client.ts";
+import { Failure, nameOf, type Commit, type Entry } from "../api/client.ts";
 import { commitPage } from "../api/pages.ts";
+import type { Branches } from "../model/branches.ts";
 import { commitText } from "../model/commits.ts";
 import { compare, maxEntries, pointOf, type Difference } from "../model/compare.ts";
 import { clock, cost, count } from "../model/format.ts";
@@ -38,18 +39,14 @@ export function ComparePane(): JSX.Element {
   );
 }
 
-function textOf(c: Commit): string {
-  return `seq ${c.seq} · ${commitText(c)}`;
+function textOf(c: Commit, branches: Branches): string {
+  return `seq ${c.seq} · ${commitText(c, branches)}`;
 }
 
 /** Choose names A, and offers what it can be. */
 function Choose(): JSX.Element {
-  const { id, cursor } = useSession();
+  const { id, branches, cursor } = useSession();
   const snapshots = cursor.snapshots.value.toReversed().slice(0, 50);
-  const branches = useResource("branches", async (_, signal) => {
-    const { data } = await api.GET("/v1/sessions/{id}/branches", { params: { path: { id } }, signal });
-    return data!.branches;
-  }).value.value ?? [];
   const a = view.value.compare;
   const c = cursor.commit.value;
   // What a point is that is no branch and no snapshot.
@@ -58,7 +55,7 @@ function Choose(): JSX.Element {
   const option = (value: string, label: string) => (known.add(value), <option key={value} value={value}>{label}</option>);
   const groups = (
     <>
-      <optgroup label="Branches">{branches.filter((b) => b.head).map((b) => option("entry:" + b.head, b.name))}</optgroup>
+      <optgroup label="Branches">{branches.ends.value.map((e) => option("entry:" + e.entry, e.name))}</optgroup>
       <optgroup label="Snapshots">
         {snapshots.map((s) => option("snap:" + s.id, `${s.tag || "snapshot"} · seq ${s.seq}`))}
       </optgroup>
@@ -73,10 +70,10 @@ function Choose(): JSX.Element {
       <label>A <select value={a ?? ""} onChange={(e) => go({ compare: e.currentTarget.value || null })}>
         <option value="">choose a point</option>
         {groups}
-        {a !== null && !known.has(a) && <option value={a} title={a}>{named ? textOf(named) : a}</option>}
+        {a !== null && !known.has(a) && <option value={a} title={a}>{named ? textOf(named, branches) : a}</option>}
       </select></label>
       <button onClick={() => go({ compare: cursor.marked() })}>Mark the cursor as A</button>
-      <p title={target.value}>B is the cursor{c && ": " + textOf(c)}</p>
+      <p title={target.value}>B is the cursor{c && ": " + textOf(c, branches)}</p>
     </div>
   );
 }

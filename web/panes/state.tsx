@@ -114,14 +114,14 @@ function compared(before: string, text: string): Changes {
 
 /** Header says which commit this is. */
 function Header(): JSX.Element {
-  const { cursor, turns } = useSession();
+  const { branches, cursor, turns } = useSession();
   const { shown } = cursor;
   const c = cursor.commit.value;
   return (
     <header class="state-head">
       {turns.imported.value && c ? <p><strong>Imported session</strong> · <time dateTime={c.time}>{clock(c.time, new Date())}</time></p> : <p><strong>seq {shown.value ?? "…"}</strong>
         {c && <> · {c.reason} · <time dateTime={c.time}>{clock(c.time, new Date())}</time></>}
-        {c && <> · {c.branch} · <span title="writer">{c.writer}</span></>}
+        {c && <> · {branches.titleOf(c.branch)} · <span title="writer">{c.writer}</span></>}
       </p>}
       {c && losing(c) && <p class="note">A losing turn, kept on this branch: this never was the session's state.</p>}
       <Moves seq={shown.value} />

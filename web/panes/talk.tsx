@@ -153,7 +153,7 @@ function Start(): JSX.Element {
 
 /** End shows what comes after the last message: what is being written, and where the line ends. */
 function End(): JSX.Element | null {
-  const { conversation: talk, head, partial } = useSession();
+  const { branches, conversation: talk, head, partial } = useSession();
   const p = partial.value;
   const { line, seq } = view.value;
   const { after } = talk.line.value;
@@ -167,7 +167,7 @@ function End(): JSX.Element | null {
       {seq === null ? "end of this line. " : `the end at seq ${seq}. `}
       {onHead === undefined ? "" : onHead ? "The session goes on from here: " : "The head of the session is on another line: "}
       <button type="button" class="link" onClick={() => talk.toHead()}>go to the head</button>
-      {head.value?.branch ? <> of {head.value.branch}</> : null}
+      {head.value?.branch ? <> of {branches.titleOf(head.value.branch)}</> : null}
     </p>
   );
 }

@@ -9,7 +9,7 @@ import { commitText } from "../model/commits.ts";
 import { costAt } from "../model/costs.ts";
 import { isLive, live } from "../model/cursor.ts";
 import { askRollBack, openHelp } from "../model/dialogs.ts";
-import { clock, cost } from "../model/format.ts";
+import { cost } from "../model/format.ts";
 import { go, view } from "../model/nav.ts";
 import { alive } from "../model/resource.ts";
 import type { OpenSession } from "../model/session.ts";
@@ -48,7 +48,7 @@ export function Timeline(): JSX.Element {
         <div class="rail-at">
           <strong>seq {shown.value ?? "…"}</strong> of {Math.max(0, s.head.value?.seq ?? 0)}
           {spentAt(s, shown.value)}
-          <span>{c && commitText(c)}</span>
+          <span>{c && commitText(c, s.branches)}</span>
         </div>
       )}
       <Axis key={scale.label} scale={scale} />
@@ -80,8 +80,8 @@ function spentAt({ cursor }: OpenSession, seq: number | null): JSX.Element | nul
 }
 
 /** textOf says where the cursor is, for people who hear it. */
-function textOf(seq: number, c: Commit | null): string {
-  return c ? `seq ${seq}, ${c.reason}, ${clock(c.time, new Date())}, ${c.branch}` : `seq ${seq}`;
+function textOf(seq: number, c: Commit | null, { branches }: OpenSession): string {
+  return c ? `seq ${seq}, ${commitText(c, branches)}` : `seq ${seq}`;
 }
 
 /** failedSeqs returns the commits that stored a failure, each once, in order. */
@@ -102,7 +102,7 @@ function Hover({ seq }: { seq: number }): JSX.Element {
   const entries = c && (c.entries === 1 ? "1 entry" : c.entries + " entries");
   return (
     <>
-      <strong>seq {seq}</strong> {c ? commitText(c) + " · " + entries : "…"}
+      <strong>seq {seq}</strong> {c ? commitText(c, s.branches) + " · " + entries : "…"}
       {marks.length > 0 && <em> {marks.join(", ")}</em>}
     </>
   );
@@ -124,7 +124,7 @@ function commitScale(s: OpenSession): Scale {
         compare: seqOf(view.value.compare),
       };
     },
-    textOf: (seq) => textOf(seq, commit.value),
+    textOf: (seq) => textOf(seq, commit.value, s),
     hover: (seq) => <Hover seq={seq} />,
     compare: (a, b) => void s.cursor.moveTo(b).then(() => go({ compare: "seq:" + a, pane: "compare" })),
     want({ from, to }: Span) { // the headers that a span lacks

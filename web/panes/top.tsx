@@ -1,16 +1,14 @@
 // The bar over everything: which session, which branch, whether it is live, and what can be done with it.
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { api, nameOf } from "../api/client.ts";
+import { nameOf } from "../api/client.ts";
 import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
-import { begun } from "../model/startup.ts";
 import { openExport, openHelp, openPalette } from "../model/dialogs.ts";
 import { go, view } from "../model/nav.ts";
 import { Failed } from "../parts/failed.tsx";
 import { SessionLink } from "../parts/link.tsx";
 import { say } from "../parts/toast.tsx";
-import { useResource } from "../parts/use-resource.ts";
 import { useOpened, useSession } from "../parts/use-session.ts";
 
 /** Top shows the bar. */
@@ -58,26 +56,19 @@ function Live(): JSX.Element {
 
 /** BranchChoice shows another branch, without moving the head. */
 function BranchChoice(): JSX.Element | null {
-  const { id, head, cursor } = useSession();
-  const branches = useResource(begun.value && head.value ? head.value.seq : null, async (_, signal) => {
-    const { data } = await api.GET("/v1/sessions/{id}/branches", { params: { path: { id } }, signal });
-    return data!.branches;
-  }, true);
-  const list = (branches.value.value ?? []).filter((b) => b.head !== null).slice(0, 200);
-  const names = (of: string | null) => list.filter((b) => b.head === of && b.name !== head.value?.branch).map((b) => b.name);
+  const { branches, head, cursor } = useSession();
+  const ends = branches.ends.value;
   const line = view.value.line;
-  const ends = [...new Set(list.map((b) => b.head))].filter((end) => end !== head.value?.entry);
-  const chosen = line === null ? "" : ends.includes(line) ? line : "?";
-  if (list.length < 2 && line === null) return null;
-  const here = head.value?.branch ?? "head";
+  const at = head.value?.entry ?? null;
+  const chosen = line === null ? "" : ends.some((e) => e.entry === line && e.entry !== at) ? line : "?";
+  if (ends.length < 2 && line === null) return null;
+  const commit = cursor.commit.value;
   return (
     <select class="branch" aria-label="Branch that is shown" value={chosen}
       onChange={(e) => go({ line: e.currentTarget.value || null, at: null, seq: null })}>
-      <option value="">{[here + " (head)", ...names(head.value?.entry ?? null)].join(", ")}</option>
-      {ends.map((end) => <option key={end} value={end!}>{names(end).join(", ")}</option>)}
-      {chosen === "?" && (
-        <option value="?">{cursor.commit.value ? cursor.commit.value.branch + ", up to here" : "another line"}</option>
-      )}
+      <option value="">{(ends.find((e) => e.entry === at)?.name ?? head.value?.branch ?? "head") + " (head)"}</option>
+      {ends.filter((e) => e.entry !== at).map((e) => <option key={e.entry} value={e.entry}>{e.name}</option>)}
+      {chosen === "?" && <option value="?">{commit ? branches.titleOf(commit.branch) + ", up to here" : "another line"}</option>}
     </select>
   );
 }

@@ -45,9 +45,9 @@ function useField(field: { current: HTMLInputElement | HTMLTextAreaElement | nul
   }, []);
 }
 
-/** left says which name the line that was left got, if it had none. */
+/** left says where the line that was left is, if it got a name. */
 function left(kept: string | undefined): string {
-  return kept ? ` The line that was left stays as the branch ${kept}.` : "";
+  return kept ? " The line that was left stays, in the list of branches." : "";
 }
 
 interface ButtonsProps {

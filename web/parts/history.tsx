@@ -99,14 +99,14 @@ function partsOf(before: string | null | undefined, value: string | null): Chang
 }
 
 function Line({ past, here }: { past: Past; here: boolean }): JSX.Element {
-  const { cursor } = useSession();
+  const { branches, cursor } = useSession();
   const { commit: c, value, before } = past;
   const parts = useMemo(() => partsOf(before, value), [before, value]);
   return (
     <li>
       <button aria-current={here ? "true" : undefined} title={here ? "In force at the cursor" : "Go to this commit"}
         onClick={() => void cursor.moveTo(c.seq, "push")}>
-        <span>seq {c.seq} · {commitText(c)}</span>
+        <span>seq {c.seq} · {commitText(c, branches)}</span>
         {parts ? null : <code>
           {before === undefined ? "…" : before === null ? <i>none</i> : <del>{shorten(before, 200)}</del>}
           {" → "}

@@ -98,9 +98,10 @@ function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element
     if (!late) write(send, `"${e.on.commit}"`);
   };
   const send = async (a: Attempt) => {
+    const left = s.branches.titleOf(e!.on.branch);
     const made = await rollBack(s, to, a);
     live();
-    done(s, `Rolled back to seq ${to}. The line that was left stays as the branch ${e!.on.branch}.`, e!.on.seq, made);
+    done(s, `Rolled back to seq ${to}. The line that was left stays as the branch ${left}.`, e!.on.seq, made);
   };
   return (
     <Dialog title={`Roll back to seq ${to}`} class="roll-back" onClose={close}>
@@ -119,6 +120,7 @@ function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element
 }
 
 function Consequences({ e, to }: { e: Effect; to: number }): JSX.Element {
+  const { branches } = useSession();
   const { at } = view.value;
   const n = e.changed.list.length;
   const values = e.changed.more ? (n > 0 ? `more than ${n} values change` : "it changes; it is too large to be compared here")
@@ -126,13 +128,13 @@ function Consequences({ e, to }: { e: Effect; to: number }): JSX.Element {
   return (
     <>
       <p>State, context and head become what they were at seq {to} ({e.commit.reason}, {clock(e.commit.time, new Date())},{" "}
-        {e.commit.branch}). This is a new commit on a new branch: nothing is deleted, and it can be undone.</p>
+        {branches.titleOf(e.commit.branch)}). This is a new commit on a new branch: nothing is deleted, and it can be undone.</p>
       {at !== null && at !== e.commit.head && (
         <p class="warn">The message that you look at is not the last one of this commit. To go on from the message itself, use its “continue”.</p>
       )}
       <h3>State: {values}</h3>
       <ChangeList changed={e.changed} most={12} />
-      <h3>Messages: {e.leave === 0 ? "none leaves the line" : entries(e.leave) + " on the branch " + e.on.branch}</h3>
+      <h3>Messages: {e.leave === 0 ? "none leaves the line" : entries(e.leave) + " on the branch " + branches.titleOf(e.on.branch)}</h3>
       {e.join > 0 && <p>{count(e.join)} of another line {e.join === 1 ? "comes" : "come"} to it.</p>}
     </>
   );

@@ -49,6 +49,8 @@ class _Branch(TypedDict):
 class Branch(_Branch, total=False):
     at: str
     """the nearest ancestor of the head that is in the list, if the head is not"""
+    title: str
+    """what people read in place of a name that was made"""
 
 
 class _BranchBody(TypedDict):

@@ -65,7 +65,8 @@ func (d *drawer) heads(n transcript.Node) string {
 		}
 	}
 	for _, m := range d.marks[n.Ordinal] {
-		if d.o.Only != nil && m.Entry != n.ID {
+		name := d.nameOf(m.Branch)
+		if name == "" || d.o.Only != nil && m.Entry != n.ID {
 			continue // matches are a list, without a tree below them
 		}
 		if m.Entry != on {
@@ -75,14 +76,27 @@ func (d *drawer) heads(n transcript.Node) string {
 			out.WriteString(", ")
 		}
 		on = m.Entry
-		name := m.Branch
-		if name == "" {
-			name = "head"
-		}
 		out.WriteString(Line(name))
 	}
 	end()
 	return out.String()
+}
+
+// nameOf returns what a mark is called; "" = it is not drawn.
+func (d *drawer) nameOf(branch string) string {
+	if branch == "" {
+		return "head"
+	}
+	return BranchName(branch, d.titles[branch])
+}
+
+// BranchName returns a branch's name, with its title if that is another one; "" without a title: nothing is shown of a
+// branch that has nothing of its own.
+func BranchName(name, title string) string {
+	if title == "" || title == name {
+		return title
+	}
+	return name + " “" + title + "”"
 }
 
 // line collects one line, cut to its limit; 0 = none.

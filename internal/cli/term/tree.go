@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/branch"
 	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/view"
@@ -41,6 +42,7 @@ func Tree(s *Screen, t *transcript.Tree, o TreeOptions) error {
 	}
 	d.r = r
 	d.head, _ = d.end()
+	d.titles = branch.Titles(t)
 	d.marks = view.Marks(t, func(ord uint64) bool {
 		if bits != nil {
 			return bits[ord/64]>>(ord%64)&1 == 1
@@ -65,18 +67,19 @@ func Tree(s *Screen, t *transcript.Tree, o TreeOptions) error {
 
 // drawer writes one tree.
 type drawer struct {
-	s     *Screen
-	w     io.Writer
-	t     *transcript.Tree
-	r     *rows.Rows
-	head  rows.Row // see end
-	o     TreeOptions
-	short func(string) string
-	marks map[uint64][]view.Mark // by the ordinal of the entry that carries them
-	idLen int
-	fetch func(ordinal uint64) bool
-	node  transcript.Node
-	lanes [maxGutter/2 + 1]string // gutters by indent; the last one is that of all wider indents
+	s      *Screen
+	w      io.Writer
+	t      *transcript.Tree
+	r      *rows.Rows
+	head   rows.Row // see end
+	o      TreeOptions
+	short  func(string) string
+	titles map[string]string      // of branches
+	marks  map[uint64][]view.Mark // by the ordinal of the entry that carries them
+	idLen  int
+	fetch  func(ordinal uint64) bool
+	node   transcript.Node
+	lanes  [maxGutter/2 + 1]string // gutters by indent; the last one is that of all wider indents
 }
 
 // only returns the entries of a list that the filter lets through, and the same as bits; nil, nil: it is a tree.

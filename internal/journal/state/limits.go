@@ -3,7 +3,6 @@ package state
 import (
 	"encoding/json"
 	"maps"
-	"strings"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
@@ -41,16 +40,6 @@ func sizeOf(meta map[string]string) int {
 		return 0 // texts that are no JSON do not exist
 	}
 	return len(p)
-}
-
-// Automatic reports whether a name of a branch was made for a rollback, rollback-SEQ or rollback-SEQ-N, or for a turn
-// that lost, conflict- and 8 hex digits: at the limit of names the oldest of these go.
-func Automatic(name string) bool {
-	if numbers, ok := strings.CutPrefix(name, "rollback-"); ok {
-		return numbers != "" && strings.Trim(numbers, "0123456789-") == ""
-	}
-	hex, ok := strings.CutPrefix(name, "conflict-")
-	return ok && len(hex) == 8 && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
 // objectSlack is what a checkpoint holds besides the parts that MayPass adds up, at most about: numbers, references,

@@ -298,6 +298,8 @@ export interface components {
             /** @description null: the next entry becomes a root */
             head: string | null;
             name: string;
+            /** @description what people read in place of a name that was made */
+            title?: string;
         };
         BranchBody: {
             /** @description the entry after which to go on; empty = before the first */

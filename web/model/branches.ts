@@ -1,0 +1,47 @@
+// The branches of the session that is open, and what they are called: instead of a name that was made for a line the first
+// words of its first prompt, and nothing for a line that has nothing of its own. Server and `coppice tree` have one rule.
+import { computed } from "@preact/signals";
+import { api, type Schemas } from "../api/client.ts";
+import type { OpenSession } from "./session.ts";
+import { begun } from "./startup.ts";
+
+/** An End is where branches end, with what they are called. */
+export interface End {
+  entry: string;
+  name: string;
+}
+
+/** maxEnds bounds the ends that are listed. */
+const maxEnds = 200;
+
+/** endsOf returns where branches end: the head first, if it is known. Pure. */
+export function endsOf(list: readonly Schemas["Branch"][], head: { entry: string | null; branch: string } | null): End[] {
+  const names = new Map<string, string[]>();
+  for (const b of list) {
+    if (b.head !== null && b.title) names.set(b.head, [...(names.get(b.head) ?? []), b.title]);
+  }
+  const at = head?.entry ?? null;
+  const ends = [...names].filter(([entry]) => entry !== at).map(([entry, all]) => ({ entry, name: all.join(", ") }));
+  return (at === null ? ends : [{ entry: at, name: names.get(at)?.join(", ") ?? head!.branch }, ...ends]).slice(0, maxEnds);
+}
+
+/** Branches are those of a session. */
+export class Branches {
+  private readonly read;
+  /** ends is where they end, the head first. */
+  readonly ends;
+
+  constructor(s: OpenSession) {
+    this.read = s.resource(() => (begun.value && s.head.value ? s.head.value.seq : null), async (_, signal) => {
+      const { data } = await api.GET("/v1/sessions/{id}/branches", { params: { path: { id: s.id } }, signal });
+      return data!.branches ?? [];
+    }, true);
+    this.ends = computed(() => endsOf(this.read.value.value ?? [], s.head.value));
+  }
+
+  /** titleOf returns what a branch is called: of one without a title that of the branch that ends where it does, or its name. */
+  titleOf(name: string): string {
+    const b = this.read.value.value?.find((x) => x.name === name);
+    return b?.title ?? this.ends.value.find((e) => e.entry === b?.head)?.name ?? name;
+  }
+}
