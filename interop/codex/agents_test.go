@@ -16,9 +16,8 @@ func letter(fields string) string {
 	return `{"author":"/lead","recipient":"/lead/w",` + fields + `}`
 }
 
-// TestLetters: what agents tell each other is part of the conversation, and a turn begins with it. In an agent's own
-// session it is what the user says in others: lists show it as the first words. In a user's it is shown, and nobody's
-// prompt.
+// TestLetters: messages between agents are part of the conversation, and begin a turn. In an agent's own session they
+// are user messages: lists show the first one. In a user's session they are shown and are no prompt.
 func TestLetters(t *testing.T) {
 	newer := func(text string) string {
 		return item(letter(fmt.Sprintf(`"type":"agent_message","content":[{"type":"input_text","text":%q}]`, text)))
@@ -132,7 +131,7 @@ func TestGivenName(t *testing.T) {
 	}
 }
 
-// TestSaidBefore: behind a compaction that brings no history stands what the user said, 80,000 bytes of it at most.
+// TestSaidBefore: the user's texts, at most 80,000 bytes, follow a compaction without a history.
 func TestSaidBefore(t *testing.T) {
 	compaction := wrap("compacted", `{"message":"sum"}`)
 	kept := func(text string) []string {

@@ -17,12 +17,12 @@ import (
 // folder is what lies around a session's file, by path relative to its folder.
 type folder = readtest.Files[string]
 
-// thread gives an id of version 7 that began on January the 1st, 2026, at 19:19 UTC.
+// thread returns an ID of version 7 that began on January 1, 2026, at 19:19 UTC.
 func thread(n int) string { return fmt.Sprintf("019b7b00-0000-7000-8000-%012d", n) }
 
 func file(n int) string { return "rollout-2026-01-02T03-04-05-" + thread(n) + ".jsonl" }
 
-// metaOn is the first line of thread n, which goes on from a place in thread on.
+// metaOn returns the first line of thread n, which continues from a place in thread on.
 func metaOn(n, on int, end string) string {
 	base := ""
 	if on > 0 {
@@ -42,7 +42,7 @@ func ordinals(from int, text string) string {
 	return b.String()
 }
 
-// TestBase: what a session goes on from comes first, up to the place that it names, wherever it lies.
+// TestBase: the entries of the base come first, up to the place named, in whichever folder its file is.
 func TestBase(t *testing.T) {
 	own := func(on int, end string) string { return metaOn(9, on, end) + user("q9") + said("a9") }
 	one := metaOn(1, 0, "") + user("q1") + said("a1")
@@ -139,8 +139,8 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestBaseEntries: what a base gives stands in the history as if it had been written here: ids tell it from the
-// file's own lines, calls find their outputs, a rollback goes back into it, and events know its items.
+// TestBaseEntries: entries of a base work like the file's own: their IDs differ from those of the own lines, calls find
+// their outputs, a rollback goes back into the base, and events find its items.
 func TestBaseEntries(t *testing.T) {
 	one := metaOn(1, 0, "") + wrap("turn_context", `{"model":"gpt-5"}`) + user("q1") + said("a1") + user("q2") + calls("c1")
 	src := source(metaOn(9, 1, bytesEnd(one)) + event(`{"type":"agent_message","message":"a1"}`) + output("c1", "o") + said("x") +
@@ -170,7 +170,7 @@ func TestBaseEntries(t *testing.T) {
 	}
 }
 
-// TestBaseDamaged: what is wrong with a base is said with its name, and the file itself is read whatever it is.
+// TestBaseDamaged: a damaged base is a diagnostic with its name, and the file itself is read.
 func TestBaseDamaged(t *testing.T) {
 	testutil.SkipLong(t)
 	var many strings.Builder
@@ -198,8 +198,8 @@ func TestBaseDamaged(t *testing.T) {
 	}
 }
 
-// TestBaseAsked: no folder and no file is asked for but those where a thread or its name can lie, and none of the
-// former before somebody wants the entries.
+// TestBaseAsked: the reader opens only folders and files that can contain a thread or its name, and no folder before
+// the first entry is read.
 func TestBaseAsked(t *testing.T) {
 	var asked []string
 	src := source(metaOn(9, 1, `,"end_byte_offset":1`))

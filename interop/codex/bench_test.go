@@ -12,9 +12,9 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// generated makes a file of at least size bytes with the mix of lines that real ones have (of 2,722: 573 counts of
-// tokens, 346 messages, 316 calls and outputs each, 286 contexts of a turn, 255 + 199 events that say again
-// what an item says, 219 thoughts), texts that differ, and outputs of some kilobytes.
+// generated returns a file of at least size bytes with the mix of lines in real ones (of 2,722: 573 token counts, 346
+// messages, 316 calls and outputs each, 286 turn contexts, 255 + 199 events that repeat an item, 219 reasoning items),
+// with texts that differ and outputs of some kilobytes.
 func generated(size int) []byte {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	var b bytes.Buffer

@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// kindsOf names the lines that stand behind an original.
+// kindsOf returns the kinds of the lines after an original.
 func kindsOf(t testing.TB, added string) string {
 	t.Helper()
 	var out []string
@@ -38,7 +38,7 @@ var metaOf = strings.Replace(meta, `"s1"`, `"01941f29-7c00-7000-8000-00000000000
 
 var threeTurns = metaOf + user("one") + said("1") + user("two") + calls("c1") + output("c1", "r") + said("2") + user("three") + said("3")
 
-// at gives the id of the entry that says something.
+// at returns the ID of the entry that contains a text.
 func (s *talk) at(t testing.TB, text string) string {
 	t.Helper()
 	for _, raw := range s.lines {
@@ -50,12 +50,12 @@ func (s *talk) at(t testing.TB, text string) string {
 	return ""
 }
 
-// TestContinue: nothing but what was added on the line of the head stands behind the original, and before it what
-// takes back the turns that are not on it.
+// TestContinue: only the entries added on the path of the head follow the original, after an event that rolls back the
+// turns that are not on the path.
 func TestContinue(t *testing.T) {
 	const turn = "task_started message user_message turn_context message agent_message token_count task_complete"
 	for name, c := range map[string]struct {
-		original, at string // what the entry says on which a turn is added, "" = a new root
+		original, at string // text of the entry on which a turn is added, "" = a new root
 		add          bool
 		want         string
 		lost         interop.Losses
@@ -117,8 +117,8 @@ func withLost(l interop.Losses, more ...string) interop.Losses {
 	return out
 }
 
-// TestContinueEnds: however the original ends, what stands behind it can be read, and nothing stands there where
-// nothing was added.
+// TestContinueEnds: whatever the end of the original, the lines after it are readable, and there are none if no entry
+// was added.
 func TestContinueEnds(t *testing.T) {
 	whole := strings.TrimSuffix(threeTurns, "\n")
 	for name, original := range map[string]string{
@@ -151,7 +151,7 @@ func TestContinueEnds(t *testing.T) {
 	}
 }
 
-// TestContinueDamaged: behind a frame that cannot be unpacked nothing is written, and that is said.
+// TestContinueDamaged: after a frame whose decompression fails nothing is written, and the losses count it.
 func TestContinueDamaged(t *testing.T) {
 	s, tip := taken(t, threeTurns)
 	known := len(s.lines)
@@ -176,8 +176,8 @@ type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, errBroken }
 
-// TestContinueOrdinals: where lines have ordinals, those behind them go on counting, from the last one that is whole; a
-// fork that copied nothing goes on with its own.
+// TestContinueOrdinals: lines continue the ordinals of the original, from the last complete line; a fork without a copy
+// of its history continues its own.
 func TestContinueOrdinals(t *testing.T) {
 	parent := ordinals(0, metaOn(1, 0, "")+user("one")+said("1"))
 	child := ordinals(3, metaOn(2, 1, `,"end_ordinal_exclusive":3`)+user("two")+said("2"))
@@ -225,7 +225,7 @@ func TestContinueKinds(t *testing.T) {
 	}
 }
 
-// TestWriteHosted: calls that the provider answered itself are items again, and a picture stands in its own.
+// TestWriteHosted: calls that the provider answered itself are items again, and an image is part of its call.
 func TestWriteHosted(t *testing.T) {
 	search := `{"type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}`
 	drawn := `{"type":"image_generation_call","id":"ig","status":"completed","result":"iVBORw0KGgo="}`
@@ -269,7 +269,7 @@ func TestContinueFixtures(t *testing.T) {
 	}
 }
 
-// TestContinueCountsOnce: what is said again was paid for once.
+// TestContinueCountsOnce: entries that are written again are counted once.
 func TestContinueCountsOnce(t *testing.T) {
 	original := metaOf + user("one") + calls("c1") + count(10, 10) + output("c1", "r") + said("1") + count(20, 30)
 	s, _ := taken(t, original)

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// count is a count of an answer of n tokens, with which the session has total; 0 = it does not say so.
+// count returns a count for an answer of n tokens and for a session of total; 0 = no total.
 func count(n, total int) string {
 	usage := func(n int) string {
 		return fmt.Sprintf(`{"input_tokens":%d,"cached_input_tokens":%d,"output_tokens":%d,"reasoning_output_tokens":%d,"total_tokens":%d}`, 10*n, 4*n, 2*n, n, 12*n)
@@ -24,8 +24,8 @@ func count(n, total int) string {
 	return event(`{"type":"token_count","info":{` + sum + `"last_token_usage":` + usage(n) + `}}`)
 }
 
-// spentOn gives what each answer cost, in tokens out, and what stands beside them, and the sum of all. It fails where the other
-// numbers do not fit.
+// spentOn returns the output tokens of each answer and of each usage entry, and the sum of all. It fails if the other
+// numbers do not match.
 func spentOn(t interface{ Fatalf(string, ...any) }, s session) (answers, beside []int, sum int) {
 	for _, e := range s.Entries {
 		raw := e.Raw
@@ -53,7 +53,7 @@ func spentOn(t interface{ Fatalf(string, ...any) }, s session) (answers, beside 
 	return answers, beside, sum
 }
 
-// TestCosts: wherever a count stands, the answer that it is of has it, and what is no answer's is not lost.
+// TestCosts: each answer has its count wherever it is in the file, and a count without an answer is not lost.
 func TestCosts(t *testing.T) {
 	testutil.SkipLong(t)
 	thought := item(`{"type":"reasoning","summary":[{"text":"t"}]}`)
@@ -120,8 +120,8 @@ func TestCostsOfBase(t *testing.T) {
 	}
 }
 
-// TestCostsProperty: wherever counts stand and whichever are missing or said again, the sum is what the last one says;
-// in a file that has each at its place, each answer has its own.
+// TestCostsProperty: whatever the places of counts, and whichever are missing or repeated, the sum is the total of the
+// last one. If each count is in its place, each answer has its own.
 func TestCostsProperty(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// An event that repeats what an item says is left out and counted.
+// An event that repeats an item is dropped and counted.
 func ExampleReader() {
 	file := `{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"s1","cwd":"/home/me","model_provider":"openai"}}
 {"timestamp":"2026-01-02T03:04:06.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}
@@ -85,7 +85,7 @@ func ExampleWrite() {
 	// event_msg task_complete
 }
 
-// A rollout that was imported goes on: the file as it is, then what was added.
+// An imported rollout continues: the original bytes, then the lines that were added.
 func ExampleContinue() {
 	file := `{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"s1","cwd":"/home/me"}}
 {"timestamp":"2026-01-02T03:04:06.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}

@@ -14,8 +14,8 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// TestClose: whenever a reader is closed, nothing of it is left: no goroutine, no open file. What it reads is
-// longer than what is read ahead, has lines of every size, and goes on from a base.
+// TestClose: Close at any time leaves no goroutine and no open file. The file is longer than the read-ahead, has lines
+// of every size, and continues from a base.
 func TestClose(t *testing.T) {
 	long := with(said("@"), strings.Repeat("x", 700<<10))
 	one := metaOn(1, 0, "") + strings.Repeat(user("q"), 2000) + long + long + strings.Repeat("x\n", 3000)
@@ -88,8 +88,8 @@ func (c *closing) Close() error {
 	return nil
 }
 
-// TestOrder: lines of every size come in their order, and what is found between them is said in the order of
-// the lines, as one goroutine would say it: a line's damage before what is wrong with what it says.
+// TestOrder: lines of every size keep their order. Diagnostics are in order of lines, as from one goroutine: damage of
+// a line before findings in its content.
 func TestOrder(t *testing.T) {
 	var text, want strings.Builder
 	text.WriteString(meta)
@@ -140,7 +140,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestMuchDamage: of more damage than is told one by one the rest is counted, wherever it stands.
+// TestMuchDamage: findings beyond the bound of the list are counted.
 func TestMuchDamage(t *testing.T) {
 	r := reader(meta + user("q") + strings.Repeat("1\n", 70_000) + user("q") + strings.Repeat("2\n", 5))
 	s := collect(t, r)

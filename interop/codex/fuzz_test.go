@@ -10,8 +10,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// FuzzRead: whatever a file holds, packed or not, a reader gives whole lines, parents first, and comes to an
-// end.
+// FuzzRead: for any file, compressed or not, a reader returns whole lines, parents first, and reaches the end.
 func FuzzRead(f *testing.F) {
 	for _, data := range testutil.Samples(f) {
 		f.Add(string(data))
@@ -24,7 +23,7 @@ func check(t *testing.T, text string) {
 	t.Helper()
 	Detect([]byte(text))
 	src := source(text)
-	around := folder{"rollout-1-0198aaaa-0000-7000-8000-000000000009.jsonl": text} // what a seed goes on from
+	around := folder{"rollout-1-0198aaaa-0000-7000-8000-000000000009.jsonl": text} // base of a seed
 	src.List, src.Beside = around.List, around.Open
 	r := NewReader(src, interop.Options{Now: now})
 	defer func() {

@@ -56,7 +56,7 @@ const tokens = `{"type":"token_count","info":{"last_token_usage":{"input_tokens"
 // with puts a text that needs no escapes, and may be long, in the place of the mark in a line.
 func with(line, text string) string { return strings.Replace(line, "@", text, 1) }
 
-// quoted gives a text as JSON has it; < and > as they are, as Codex writes them.
+// quoted returns a JSON string in which < and > are not escaped, as Codex writes it.
 func quoted(text string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// TestItems: what becomes of items of every kind and of odd ones. The first entry behind the header is looked at.
+// TestItems: the first entry after the header, for items of every kind and for odd ones.
 func TestItems(t *testing.T) {
 	const message = `{"type":"message","role":%q,"content":%s}`
 	role := func(role, content string) string { return item(fmt.Sprintf(message, role, content)) }

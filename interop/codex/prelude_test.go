@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestContextual: what Codex says in the user's name is told from what the user says.
+// TestContextual: messages that Codex wrote in the user's name are told apart from the user's own.
 func TestContextual(t *testing.T) {
 	parts := func(texts ...string) string {
 		for i, s := range texts {
@@ -45,7 +45,7 @@ func TestContextual(t *testing.T) {
 		{parts("Warning: Your account was flagged for potentially high-risk cyber activity"), "", true},
 		{parts("x"), `["hooks.additional_context"]`, true},
 		{parts("x", "y"), `["agents_md.instructions","environments.environment_context"]`, true},
-		{parts("x", "y"), `["agents_md.instructions"]`, false}, // it does not say enough
+		{parts("x", "y"), `["agents_md.instructions"]`, false}, // not specific enough
 		{parts("x", "y"), `["agents_md.instructions","user.text"]`, false},
 		{parts("x"), `["images.unsupported"]`, false},
 		{parts("x"), `["unknown"]`, false},

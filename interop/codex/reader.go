@@ -1,44 +1,43 @@
-// Package codex reads and writes the rollouts of the Codex command line: .jsonl and .jsonl.zst, of
-// every age. Write and Continue say what they write.
+// Package codex reads and writes the rollouts of the Codex command line: .jsonl and .jsonl.zst, of every version. Write
+// and Continue document what they write.
 //
-// What it guarantees of a file that it reads:
+// Guarantees of the reader:
 //
-//   - The items of one answer of the model (reasoning, text, calls, and those that the provider
-//     answers itself) are one entry; outputs are results of their calls. A picture that the model drew
-//     is an image in its answer.
-//   - A rollback starts a branch where it went back to; what it undid stays. The context is what
-//     Codex itself makes of the file, with one difference: where a message was sent to a turn after a
-//     compaction of its own, and is taken back alone, the compaction still counts.
-//   - A compaction is an entry of type compaction, with what Codex put in place of the history after
-//     it, as messages that the model sees and that neither the user nor the model said. Of a
-//     compaction of 2025, which brings no history, that is what the user had said. A summary that is
-//     encrypted is kept as it is, and the entry says so.
-//   - What other agents say to an agent is what the user says in its session: its task is the first of
-//     it. In a session that the user began it is a custom_message of type "codex.agent_message",
-//     shown.
-//   - Each answer has the count of tokens that is its own, wherever that is; counts that are no
-//     answer's are entries of type usage. The sum is what the file's last count says of all, but for a
-//     beginning that is not read. "origin" names the response: it is the same in files to which Codex
-//     copied the answer, where "inherited" is true if the turn began before the thread.
-//   - Events that repeat an item are left out and counted. What the transcript cannot
-//     express is kept as it is, in entries of type custom named "codex.<type>", in the order of the
-//     file.
-//   - A fork that copied nothing (history_base) has the entries of the file that it continues from
-//     first, up to the place that it names, if that file lies beside it: in the same folder, in that
-//     of the day on which the thread began, or among the archived ones. Their ids begin with "cx-b1-",
-//     those of that file's own base with "cx-b2-", and so on, at most 16 files. What cannot be found
-//     is said, and the file is read without it.
-//   - A session's title is the name that its thread has in session_index.jsonl, in Codex's home, or
-//     else in the file. The header of a thread that an agent began, or Codex for its own ends, has
-//     "internal" and "agent".
+//   - The items of one answer of the model (reasoning, text, calls, and calls that the provider answers itself) are one
+//     entry. Outputs are results of their calls. An image that the model drew is an image in its answer.
+//   - A rollback starts a branch at the place it went back to; the entries it removed stay in the tree. The context is
+//     the one that Codex itself computes from the file, with one exception: if a message was sent to a turn after a
+//     compaction in that turn, and only that message is rolled back, the compaction stays in force.
+//   - A compaction is an entry of type compaction. The items with which Codex replaced the history follow it, as
+//     messages that the model sees and that neither the user nor the model wrote. A compaction of 2025 has no such
+//     items; the user's messages take their place. An encrypted summary is kept unchanged, and the entry's summary is a
+//     note about it.
+//   - Messages of other agents to an agent are user messages in its session: the first one is its task. In a session
+//     that the user began they are shown as a custom_message of type "codex.agent_message".
+//   - Each answer has its own token count, wherever the file has it; counts that belong to no answer are entries of
+//     type usage. Their sum is the total of the file's last count, except for a beginning that is not read. "origin"
+//     names the response: it is the same in files to which Codex copied the answer. There "inherited" is true if the
+//     turn began before the thread.
+//   - Events that repeat an item are dropped and counted. Lines that the transcript cannot express are kept unchanged,
+//     in entries of type custom named "codex.<type>", in file order.
+//   - A fork without a copy of its history (history_base) begins with the entries of its base, up to the place that it
+//     names. The base is searched in the same folder, in the folder of the day on which its thread began, and among the
+//     archived sessions. Its entry IDs begin with "cx-b1-", those of its own base with "cx-b2-", and so on, for at most
+//     16 files. A base that is missing is a diagnostic, and the file is read without it.
+//   - A session's title is the name of its thread in session_index.jsonl, in Codex's home, or else in the file. The
+//     header of a thread that an agent or Codex itself began has "internal" and "agent".
 //
-// A file is read once, the first line of a base twice, and of the list of names at most 8 MiB. A reader
-// holds what the feed has under way (at most 7 batches of 512 KiB, two lines of at most 64 MiB, and
-// what is made of them), an answer of up to 16 MiB, 4 MiB each of lines after it, of events that wait
-// for their item, and of entries after an answer whose count may still come, the calls without an
-// output, and what has to be known to take turns back; of a compressed file 32 MiB more. A line over 64
-// MiB becomes a stub. Three goroutines work beside the one that calls Next, from the first call to the
-// end of the file or Close.
+// A file is read once, the first line of a base twice, and at most 8 MiB of the list of names. Bounds of memory:
+//
+//   - the feed: at most 7 batches of 512 KiB, two lines of at most 64 MiB, and the results for them;
+//   - an answer of up to 16 MiB;
+//   - 4 MiB each of lines after the answer, of events that wait for their item, and of entries after an answer whose
+//     count may still come;
+//   - calls without an output, and the positions needed for rollbacks;
+//   - 32 MiB more for a compressed file.
+//
+// A line over 64 MiB becomes a stub. Three goroutines work in addition to the caller of Next, from the first call to
+// the end of the file or Close.
 package codex
 
 import (
@@ -52,21 +51,21 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// maxRefused lines without any of Codex's, and the file is given up.
+// maxRefused is the number of lines without any of Codex's after which the reader gives up.
 const maxRefused = 1000
 
-// Reader reads one rollout. It implements interop.Reader. Not safe for concurrent use.
+// Reader reads one rollout. It implements interop.Reader. It is not safe for concurrent use.
 type Reader struct {
 	src    interop.Source
 	o      interop.Options
 	in     *rolloutStream
 	s      *jsonl.Scanner
 	header interop.Header
-	first  *rolloutPiece // the line that the header is made of, or an item that came before any
-	feed   *pieceFeed    // of the file that is being read; nil = the next one is to be opened
-	from   *part         // what feed reads
-	chain  []*part       // whose entries come before the file's own, the first ones last
-	traced bool          // chain was looked for
+	first  *rolloutPiece // the line with the header, or an item before it
+	feed   *pieceFeed    // of the current file; nil = the next one must be opened
+	from   *part         // the current file
+	chain  []*part       // files whose entries precede the file's own, the oldest one last
+	traced bool          // chain was computed
 	err    error         // sticky
 	bad    int
 	diag   transcript.DiagnosticList
@@ -75,35 +74,35 @@ type Reader struct {
 	at   int
 	last time.Time
 
-	tip      string // the entry on which the next one hangs
+	tip      string // parent of the next entry
 	line     turnTracker
 	model    string
 	provider string
 	effort   string
-	agent    bool // an agent began the session, or Codex
+	agent    bool // an agent or Codex itself began the session
 	paged    bool
 	answer   answer
 	costs    costs
-	calls    map[string]string // by id of a call without an output: the tool
-	failed   string            // id of the last call over MCP that failed; its output follows
+	calls    map[string]string // calls without an output: tool name by call ID
+	failed   string            // ID of the last failed call over MCP; its output follows
 	echoes   echoFilter
 	typed    typedFilter
 	over     bool
 
-	resting restPlace // the last place with which a reader could begin; Entry "" = none yet
-	next    restPlace // a later one,
-	untold  bool      // of which the first entry is still to come
-	noted   int       // the last line that something was found in
+	resting restPlace // last place where a reader can resume; Entry "" = none yet
+	next    restPlace // candidate for a later place
+	untold  bool      // next has no entry yet
+	noted   int       // last line with a finding
 	ends    int64     // offset of the last line
-	unknown error     // with Options.From: what a line means is not known
+	unknown error     // with Options.From: the meaning of a line depends on lines before From
 }
 
-// NewReader reads src, which is opened once.
+// NewReader returns a reader of src, which it opens once.
 func NewReader(src interop.Source, o interop.Options) *Reader {
 	return &Reader{src: src, o: o, calls: map[string]string{}}
 }
 
-// Header reads as far as the session's first line.
+// Header reads up to the session's first line.
 func (r *Reader) Header() (interop.Header, error) {
 	if r.in == nil && r.err == nil {
 		r.err = r.begin()
@@ -172,7 +171,7 @@ func (r *Reader) Next() (transcript.Draft, error) {
 	return r.out[r.at-1], nil
 }
 
-// advance takes one line in; io.EOF = there was none.
+// advance reads one line. It returns io.EOF at the end.
 func (r *Reader) advance() error {
 	if r.over {
 		return io.EOF
@@ -209,7 +208,7 @@ func (r *Reader) advance() error {
 	return nil
 }
 
-// addNotes takes over the notes of a scanner.
+// addNotes adds the findings of a scanner.
 func (r *Reader) addNotes(n lineNotes) {
 	r.bad += n.Bad
 	for _, f := range n.List {
@@ -219,7 +218,7 @@ func (r *Reader) addNotes(n lineNotes) {
 	r.diag.AddMore(n.More)
 }
 
-// note says something of a line, with the name of the file if it is not the session's own.
+// note adds a diagnostic for a line, with the name of the file if it is a base.
 func (r *Reader) note(entry string, number int, kind, detail string) {
 	r.noted = max(r.noted, number)
 	if r.from.depth > 0 {
@@ -228,7 +227,7 @@ func (r *Reader) note(entry string, number int, kind, detail string) {
 	r.diag.Add(entry, uint64(number), kind, detail)
 }
 
-// end returns what was held, after the last line.
+// end flushes everything after the last line.
 func (r *Reader) end() error {
 	r.over = true
 	r.finish()
@@ -239,7 +238,7 @@ func (r *Reader) end() error {
 	return nil
 }
 
-// finish returns what was held.
+// finish flushes pending lines and counts.
 func (r *Reader) finish() {
 	r.flush("")
 	r.closeCounts()
@@ -251,16 +250,16 @@ func (r *Reader) finish() {
 	}
 }
 
-// Verbatim is false: no line of the file is one of pi's.
+// Verbatim returns false: no line of the file is in pi's format.
 func (r *Reader) Verbatim() bool { return false }
 
-// BadLines counts the lines of which bytes were passed over.
+// BadLines returns the number of lines of which bytes were skipped.
 func (r *Reader) BadLines() int { return r.bad }
 
-// Diagnostics returns what was found so far, at most 100 and then a count.
+// Diagnostics returns at most 100 findings, and a count of the others.
 func (r *Reader) Diagnostics() []transcript.Diagnostic { return r.diag.All() }
 
-// Close releases what the reader holds; every goroutine that it started has ended then.
+// Close releases all resources and waits for the goroutines.
 func (r *Reader) Close() error {
 	if r.over {
 		return nil

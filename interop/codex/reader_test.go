@@ -117,7 +117,7 @@ func TestRollbackKeeps(t *testing.T) {
 	}
 }
 
-// TestEntries: what becomes of the fields of a line.
+// TestEntries: the entries for the fields of a line.
 func TestEntries(t *testing.T) {
 	s := collect(t, reader(meta+wrap("turn_context", `{"cwd":"/w","model":"gpt-5","effort":"high"}`)+
 		item(`{"type":"message","role":"user","content":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,AAAA"},{"type":"input_image","image_url":"https://x/y.png"}]}`)+
@@ -186,7 +186,8 @@ func pack(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// TestCompressed: a compressed rollout reads as the same; one cut off is read as far as it goes, and says so.
+// TestCompressed: a compressed rollout gives the same entries. A truncated one is read as far as possible, with a
+// diagnostic.
 func TestCompressed(t *testing.T) {
 	text := meta
 	for i := range 2000 {
@@ -261,7 +262,8 @@ func TestSameConversation(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		text, n := meta, 0
-		said0 := []string{""} // by turn: what is said up to its end
+		// The number of texts up to the end of each turn is in said0.
+		said0 := []string{""}
 		noise := func() {
 			for rapid.IntRange(0, 3).Draw(rt, "noise") == 0 {
 				text += rapid.SampledFrom([]string{event(`{"type":"task_started"}`), event(tokens), wrap("world_state", `{}`), item(`{"type":"ghost_snapshot"}`), "\n"}).Draw(rt, "line")

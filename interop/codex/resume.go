@@ -13,16 +13,16 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// Bounds of a place with which a reader can begin.
+// Bounds of the places where a reader can resume.
 const (
-	placeEvery  = 16 << 10 // bytes of the file from one place to the next
-	maxResumed  = 1 << 20  // bytes from there to the end of the file
+	placeEvery  = 16 << 10 // bytes of the file between two places
+	maxResumed  = 1 << 20  // bytes from the place to the end of the file
 	maxWaiting  = 64       // calls without an output
-	textBytes   = 6        // of the hash of a text
+	textBytes   = 6        // length of a text's hash
 	resumeState = 1        // version of the state
 )
 
-// textHash is the hash of a text: the same in every process.
+// textHash returns the hash of a text, which is the same in every process.
 func textHash(text []byte) (sum uint64) {
 	all := sha256.Sum256(text)
 	for _, b := range all[:textBytes] {
@@ -31,8 +31,7 @@ func textHash(text []byte) (sum uint64) {
 	return sum
 }
 
-// knownState is what a reader that begins in the middle knows of the lines before. What it takes to take turns back is
-// not in it.
+// knownState is the state of a reader at a place in the file. It does not include what a rollback needs.
 type knownState struct {
 	Version  int               `json:"v"`
 	ID       string            `json:"id"`
@@ -52,18 +51,18 @@ type knownState struct {
 	Every    bool              `json:"every,omitempty"` // of typedFilter
 	Events   bool              `json:"events,omitempty"`
 	Loose    bool              `json:"loose,omitempty"`
-	Heard    string            `json:"heard,omitempty"` // the last texts, the oldest first
+	Heard    string            `json:"heard,omitempty"` // hashes of the last texts, oldest first
 	Repeats  bool              `json:"repeats,omitempty"`
 }
 
-// restPlace is a line before which nothing is under way.
+// restPlace is the start of a line before which nothing is pending.
 type restPlace struct {
 	interop.Mark
 	knownState
 	heard []uint64
 }
 
-// rest notes the place of a line, if nothing is under way before it.
+// rest records the place of a line if nothing is pending before it.
 func (r *Reader) rest(p *rolloutPiece) {
 	if r.from.depth > 0 || p.Offset < r.resting.Offset+placeEvery && r.resting.Entry != "" || p.At.N > 0 ||
 		p.Notes.any() || r.answer.open || r.costs.due.open || r.costs.due.late || r.costs.owed.known ||
@@ -84,7 +83,7 @@ func (r *Reader) rest(p *rolloutPiece) {
 	r.untold = true
 }
 
-// texts returns the last texts, the oldest first.
+// texts returns the hashes of the last texts, oldest first.
 func (e *echoFilter) texts() []uint64 {
 	if e.n <= len(e.heard) {
 		return slices.Clone(e.heard[:e.n])
@@ -93,7 +92,7 @@ func (e *echoFilter) texts() []uint64 {
 	return slices.Concat(e.heard[at:], e.heard[:at])
 }
 
-// Mark returns where a reader of the grown file can begin.
+// Mark returns the place where a reader of the grown file can resume.
 func (r *Reader) Mark() *interop.Mark {
 	p := &r.resting
 	if p.Entry == "" || int64(r.noted) > p.Line || r.ends-p.Offset > maxResumed || r.in == nil || r.in.zst != nil {
@@ -115,7 +114,7 @@ func (r *Reader) Mark() *interop.Mark {
 	return &m
 }
 
-// resume begins at the place of a mark.
+// resume restores the state of a mark.
 func (r *Reader) resume() error {
 	var s knownState
 	err := json.Unmarshal([]byte(r.o.From.State), &s)
@@ -149,7 +148,7 @@ func (r *Reader) resume() error {
 	return nil
 }
 
-// whole reports that only a reader of the whole file knows what a line means.
+// whole sets the error ErrWhole: the meaning of the line depends on earlier lines.
 func (r *Reader) whole(a position) {
 	if r.o.From != nil && r.unknown == nil {
 		r.unknown = fmt.Errorf("%s: line %d: %w", r.src.Name, a.Line, interop.ErrWhole)

@@ -1,47 +1,44 @@
 package codex
 
-// turnPlace is where a conversation continues: the entry on which the next one hangs, and what is in force there.
+// turnPlace is a position of the conversation: the parent of the next entry, and the model and effort in force.
 type turnPlace struct{ Tip, Model, Effort string }
 
-// askedMessage is a message with which the model was made to answer.
+// askedMessage is a message that made the model answer.
 type askedMessage struct {
 	turnPlace
-	fresh bool // neither the model nor a tool has said anything since the compaction before it
+	fresh bool // no output of the model or a tool since the last compaction
 }
 
-// compactionFold is a compaction that goes with its turn.
+// compactionFold is a compaction that a rollback of its turn removes.
 type compactionFold struct {
-	turnPlace                // where it hangs
-	before    []askedMessage // the messages that it took the place of
-	leads     bool           // likewise
-	made      int            // messages of the history that it brought
-	turn      int            // the one in which it was made
+	turnPlace                // position before the compaction
+	before    []askedMessage // asked before the compaction
+	leads     bool           // leads before the compaction
+	made      int            // number of messages in the history of the compaction
+	turn      int            // index of the turn in which it was made
 }
 
-// turnTracker finds where a rollout continues when turns of it are taken back. The zero value is the beginning of a
-// conversation.
+// turnTracker computes where a rollout continues after a rollback. The zero value is the beginning of a conversation.
 //
-// Codex takes back messages, not turns: the last ones with which the user, or another agent, made the model answer,
-// and what it said itself right before the first of them. It does not go back past the first message that is left
-// of the conversation. A compaction counts for what follows it, but not once the turn in which it was made is taken
-// back: the history that it replaced is in force again then. Which turn that is, files say since 2026; in an older
-// one a compaction stays.
+// Codex removes messages, not turns: the last ones of the user, or of another agent, that made the model answer, and
+// its own messages right before the first of them. It does not go back past the first remaining message. A rollback of
+// the turn in which a compaction was made removes the compaction: the history before it is in force again. Files name
+// that turn since 2026; in an older file a compaction stays.
 //
-// Bounds (I15): of each message some 100 bytes are held, of each turn a byte, and at most 160,000 bytes of what the
-// user said.
+// Bounds (I15): about 100 bytes per message, one byte per turn, and at most 160,000 bytes of the user's text.
 type turnTracker struct {
-	asked []askedMessage   // since the last compaction, and those that it brought
-	folds []compactionFold // that may go
-	turns []bool           // that the file names: a message asks in it
-	quiet turnPlace        // where what Codex says by itself began, if it did
-	still bool             // it did
+	asked []askedMessage   // since the last compaction, and those in its history
+	folds []compactionFold // that a rollback can remove
+	turns []bool           // that the file names; true = a message of it made the model answer
+	quiet turnPlace        // position before the latest run of Codex's own messages
+	still bool             // quiet is set
 	fresh bool
-	leads bool // the last compaction's summary is a message to the model as those of the user are
+	leads bool // the summary of the last compaction counts as a user message
 	words userTexts
 }
 
-// from returns where to go back to for what is said now: to before what Codex said right before it, but for the first
-// message, before which that stays.
+// from returns the position to which a rollback of the next message goes: before Codex's own messages right before it.
+// Before the first message these stay.
 func (l *turnTracker) from(at turnPlace) turnPlace {
 	if l.still && (l.leads || len(l.asked) > 0) {
 		return l.quiet
@@ -49,26 +46,26 @@ func (l *turnTracker) from(at turnPlace) turnPlace {
 	return at
 }
 
-// Begin notes that a turn begins, which the file names.
+// Begin records the beginning of a turn that the file names.
 func (l *turnTracker) Begin(at turnPlace) {
 	l.turns = append(l.turns, false)
 	l.Tell(at)
 }
 
-// Tell notes that Codex says something by itself, or begins a turn.
+// Tell records a message that Codex itself wrote, or the beginning of a turn.
 func (l *turnTracker) Tell(at turnPlace) {
 	if !l.still {
 		l.quiet, l.still = at, true
 	}
 }
 
-// Note notes that Codex, or an agent for it, says something that stays when the turn is taken back.
+// Note records a message that stays after a rollback of its turn.
 func (l *turnTracker) Note() { l.still = false }
 
-// Say notes that something else is said.
+// Say records any other output.
 func (l *turnTracker) Say() { l.still, l.fresh = false, false }
 
-// Ask notes a message that makes the model answer; text is what the user said, "" = another agent did.
+// Ask records a message that makes the model answer. text is the user's text; "" = another agent wrote it.
 func (l *turnTracker) Ask(at turnPlace, text string) {
 	l.asked = append(l.asked, askedMessage{l.from(at), l.fresh})
 	if n := len(l.turns); n > 0 {
@@ -78,8 +75,8 @@ func (l *turnTracker) Ask(at turnPlace, text string) {
 	l.Say()
 }
 
-// Fold notes a compaction that brings a history of its own: calls of Keep follow, and then Folded. stays: it does
-// not go with its turn.
+// Fold records a compaction with a history of its own. Calls of Keep follow, then one of Folded. stays = a rollback
+// does not remove the compaction.
 func (l *turnTracker) Fold(at turnPlace, stays bool) {
 	if n := len(l.turns); n > 0 && !stays {
 		l.folds = append(l.folds, compactionFold{turnPlace: l.from(at), before: l.asked, leads: l.leads, turn: n - 1})
@@ -90,7 +87,7 @@ func (l *turnTracker) Fold(at turnPlace, stays bool) {
 	l.Say()
 }
 
-// Keep notes a message of the history that a compaction brings.
+// Keep records a message in the history of a compaction.
 func (l *turnTracker) Keep(at turnPlace, text string) {
 	l.asked = append(l.asked, askedMessage{turnPlace: at})
 	if n := len(l.folds); n > 0 {
@@ -100,15 +97,13 @@ func (l *turnTracker) Keep(at turnPlace, text string) {
 	l.Say()
 }
 
-// Folded notes the end of the history that a compaction brings; leads: its summary is one of its messages.
+// Folded records the end of a compaction's history. leads = the summary is one of its messages.
 func (l *turnTracker) Folded(leads bool) { l.still, l.fresh, l.leads = false, true, leads }
 
-// Words returns what the user said, the newest 80,000 bytes of it: what is left of the history where a compaction
-// brings none.
+// Words returns the newest 80,000 bytes of the user's text: the rest of the history after a compaction without one.
 func (l *turnTracker) Words() []string { return l.words.newest() }
 
-// Back takes back the last n messages and returns where the conversation continues; false: there is
-// none to take back.
+// Back removes the last n messages and returns where the conversation continues, or false if there are no messages.
 func (l *turnTracker) Back(n int) (turnPlace, bool) {
 	to, ok := l.unfold(n)
 	if at := max(len(l.asked)-n, 0); n > 0 && at < len(l.asked) {
@@ -122,8 +117,8 @@ func (l *turnTracker) Back(n int) (turnPlace, bool) {
 	return to, ok
 }
 
-// unfold takes back the turns in which the last n messages stand, and their compactions, of which it returns
-// where the first one hangs.
+// unfold removes the turns of the last n messages and their compactions. It returns the position before the first of
+// these compactions.
 func (l *turnTracker) unfold(n int) (to turnPlace, ok bool) {
 	left := len(l.turns)
 	for ; n > 0 && left > 0; left-- {

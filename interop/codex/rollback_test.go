@@ -8,7 +8,7 @@ import (
 
 func placeAt(tip string) turnPlace { return turnPlace{Tip: tip} }
 
-// TestBack: where a conversation goes on when messages of it are taken back, however many.
+// TestBack: where a conversation continues after a rollback of any number of messages.
 func TestBack(t *testing.T) {
 	for n, want := range map[int]string{-1: "", 0: "", 1: "c", 2: "b", 3: "a", 99: "a"} {
 		var l turnTracker
@@ -35,7 +35,7 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// TestBounds: of what is said no more is held than is wanted, and what a compaction took the place of is there once.
+// TestBounds: texts are held up to the bound, and the messages before a compaction are held once.
 func TestBounds(t *testing.T) {
 	var l turnTracker
 	for i := range 10_000 {

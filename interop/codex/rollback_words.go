@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// maxUserText is how much of what the user said Codex keeps where a compaction brings no history:
-// 20,000 tokens of 4 bytes.
+// maxUserText is the number of bytes of the user's text that Codex keeps at a compaction without a history: 20,000
+// tokens of 4 bytes.
 const maxUserText = 80_000
 
-// userText is something that the user said in a message.
+// userText is the text of a message of the user.
 type userText struct {
-	asked int // messages up to it
+	asked int // number of messages up to this one
 	text  string
 }
 
-// userTexts are the newest things that the user said, as far as they are wanted.
+// userTexts holds the newest texts of the user, up to the bound.
 type userTexts struct {
 	list []userText
 	size int // bytes
@@ -32,7 +32,7 @@ func (w *userTexts) add(asked int, text string) {
 	}
 }
 
-// back drops what was said after so many messages.
+// back drops the texts after a number of messages.
 func (w *userTexts) back(asked int) {
 	for n := len(w.list); n > 0 && w.list[n-1].asked > asked; n-- {
 		w.size -= len(w.list[n-1].text)
@@ -40,7 +40,7 @@ func (w *userTexts) back(asked int) {
 	}
 }
 
-// newest returns them, the first one cut where they are too long together.
+// newest returns the texts. The first one is cut if the total is too long.
 func (w *userTexts) newest() (texts []string) {
 	over := max(w.size-maxUserText, 0)
 	for i, v := range w.list {
@@ -52,7 +52,7 @@ func (w *userTexts) newest() (texts []string) {
 	return texts
 }
 
-// clipMiddle cuts what is too long in its middle, as Codex does.
+// clipMiddle shortens a long text in its middle, as Codex does.
 func clipMiddle(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -6,27 +6,27 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// lineForm is how a line is written.
+// lineForm is the syntax of a line.
 type lineForm uint8
 
 // The forms.
 const (
 	formUnknown  lineForm = iota
 	formEnvelope          // {timestamp, type, payload}
-	formHead              // before there were envelopes: the session's id and time
-	formBare              // before there were envelopes: an item
-	formState             // likewise: a note that says nothing
+	formHead              // without an envelope: the session's ID and time
+	formBare              // without an envelope: an item
+	formState             // without an envelope: an empty record
 )
 
-// rolloutLine is one line of a rollout, each value where it lies.
+// rolloutLine is one line of a rollout. The values are slices of the line.
 type rolloutLine struct {
 	Form                          lineForm
-	Type, Stamp, Payload, Ordinal []byte        // of a bare item the payload is the line
+	Type, Stamp, Payload, Ordinal []byte        // the payload of a bare item is the line
 	Kind                          string        // type of the payload
 	Fields                        payloadFields // of the payload
 }
 
-// payloadFields are the values of a payload that are needed, found in one walk.
+// payloadFields are the fields of a payload that the reader uses, found in one pass.
 type payloadFields struct {
 	CallID, Model, Effort, Turns                  []byte
 	id, role, content, message, text, info        []byte
@@ -34,7 +34,7 @@ type payloadFields struct {
 	summary                                       []byte
 }
 
-// isEnvelopeType reports whether a type is one of envelopes.
+// isEnvelopeType reports whether typ is the type of an envelope.
 func isEnvelopeType(typ []byte) bool {
 	switch string(typ) {
 	case `"session_meta"`, `"response_item"`, `"event_msg"`, `"turn_context"`, `"compacted"`, `"world_state"`,
@@ -46,7 +46,7 @@ func isEnvelopeType(typ []byte) bool {
 	return false
 }
 
-// isBareItem reports whether a type is one of items without an envelope.
+// isBareItem reports whether kind is the type of an item without an envelope.
 func isBareItem(kind string) bool {
 	switch kind {
 	case "message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
@@ -57,7 +57,7 @@ func isBareItem(kind string) bool {
 	return false
 }
 
-// readRolloutLine classifies an object of a file; of a line that is cut off only by its beginning.
+// readRolloutLine classifies an object. Of a truncated line it classifies the beginning.
 func readRolloutLine(object []byte) rolloutLine {
 	l := rolloutLine{}
 	var id, role, content, message, record, instructions, git []byte
@@ -159,7 +159,7 @@ func (f *payloadFields) place(key []byte) *[]byte {
 	return nil
 }
 
-// commonNames are the names that most lines have: found without making a text of each.
+// commonNames maps the names that most lines have to strings, which avoids an allocation for each.
 var commonNames = func() map[string]string {
 	m := map[string]string{}
 	for _, name := range []string{

@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	maxHeldLines = 64  // events that are waited for
-	maxHeard     = 256 // texts of items that are remembered
+	maxHeldLines = 64  // waiting events
+	maxHeard     = 256 // remembered texts of items
 )
 
-// tail finds answers whose count of tokens may still come, and events that an item may repeat.
+// tail finds answers whose token count may still come, and events that an item may repeat.
 type tail struct {
 	jsonl.Holds
 	seed    maphash.Seed
 	heard   [maxHeard]uint64
 	n       int
-	counted bool  // the count of the open answer came
-	asked   int64 // where a message begins of which it is not known yet who wrote it, plus 1; 0 = none is
-	every   bool  // the version of Codex writes an event for every message that is typed
-	since   int   // lines since then
+	counted bool  // the open answer has its count
+	asked   int64 // offset of a user message whose author is still unknown, plus 1; 0 = none
+	every   bool  // this version of Codex writes an event for every typed message
+	since   int   // lines since asked
 }
 
 func newTail() *tail { return &tail{seed: maphash.MakeSeed()} }
 
-// Line takes the next line.
+// Line processes the next line.
 func (c *tail) Line(line []byte, from, end int64) {
 	c.Begin(from, end)
 	if c.since++; c.since > maxUndecided {
@@ -52,7 +52,7 @@ func (c *tail) Line(line []byte, from, end int64) {
 	}
 }
 
-// Settled returns how many bytes, from the beginning of the file, no later line can change.
+// Settled returns the length in bytes of the beginning of the file that no later line can change.
 func (c *tail) Settled() int64 {
 	n := c.Holds.Settled()
 	if c.asked > 0 {
@@ -91,7 +91,7 @@ func (c *tail) item(kind string, item []byte) {
 	}
 }
 
-// answer notes an item of an answer; one that comes after the count begins the next answer.
+// answer records an item of an answer. An item after the count begins the next answer.
 func (c *tail) answer() {
 	c.asked = 0
 	if c.counted {

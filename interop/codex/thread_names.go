@@ -14,15 +14,15 @@ import (
 
 // Bounds of the search for a thread's name, in bytes.
 const (
-	maxIndexSize = 8 << 20 // of the file that is read: its end, or its beginning if there is no going to the end
-	maxIndexLine = 1 << 16 // of a line: a longer one is passed over
-	maxTitleSize = 1 << 10 // of a name: a longer one is cut
+	maxIndexSize = 8 << 20 // of the file's end that is read, or of its beginning if the file is not seekable
+	maxIndexLine = 1 << 16 // of a line; longer ones are skipped
+	maxTitleSize = 1 << 10 // of a name; longer ones are cut
 )
 
-// indexFiles are where the names of threads stand, from the folder of a day and from that of archived sessions.
+// indexFiles are the paths of the list of names, from the folder of a day and from that of archived sessions.
 var indexFiles = []string{"../../../../session_index.jsonl", "../session_index.jsonl"}
 
-// threadTitle returns the name of a thread; "" = none. open opens a file by its path from the session's folder.
+// threadTitle returns the name of a thread; "" = none. open opens a file by its path relative to the session's folder.
 func threadTitle(open func(name string) (io.ReadCloser, error), id string) (title string, err error) {
 	for _, name := range indexFiles {
 		title, err := titleInIndex(open, name, id)
@@ -36,7 +36,7 @@ func threadTitle(open func(name string) (io.ReadCloser, error), id string) (titl
 	return "", nil
 }
 
-// titleInIndex reads one list: lines of id, thread_name and updated_at, the last one that names the thread counts.
+// titleInIndex reads one list: lines of id, thread_name and updated_at. The last line for the thread counts.
 func titleInIndex(open func(name string) (io.ReadCloser, error), name, id string) (title string, err error) {
 	f, err := open(name)
 	if err != nil {
@@ -44,7 +44,7 @@ func titleInIndex(open func(name string) (io.ReadCloser, error), name, id string
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if s, ok := f.(io.Seeker); ok {
-		if _, err := s.Seek(-maxIndexSize, io.SeekEnd); err != nil { // it is shorter
+		if _, err := s.Seek(-maxIndexSize, io.SeekEnd); err != nil { // the file is shorter
 			if _, err := s.Seek(0, io.SeekStart); err != nil {
 				return "", err
 			}
@@ -68,7 +68,7 @@ func titleInIndex(open func(name string) (io.ReadCloser, error), name, id string
 	}
 }
 
-// titleInLine returns the name of a thread in a line; a line that is cut off has none.
+// titleInLine returns the name of a thread in a line, or "". A truncated line has none.
 func titleInLine(line []byte, id string) string {
 	if rawjson.Text(rawjson.Field(line, "id")) != id {
 		return ""
@@ -79,7 +79,7 @@ func titleInLine(line []byte, id string) string {
 	return cleanTitle(rawjson.Field(line, "thread_name"))
 }
 
-// cleanTitle returns a name, which is JSON, as it is shown.
+// cleanTitle returns a name for display. val is JSON.
 func cleanTitle(val []byte) string {
 	title := strings.TrimSpace(rawjson.Text(val))
 	if len(title) > maxTitleSize {

@@ -6,7 +6,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// started notes the beginning of a turn. Versions before 2026 do not name it, and say it in the middle of things.
+// started records the beginning of a turn. Versions before 2026 give the turn no ID, and write the event within the
+// turn.
 func (r *Reader) started(p *rolloutPiece) {
 	id := rawjson.Field(p.Payload, "turn_id")
 	r.costs.turn = rawjson.Text(id)
@@ -19,8 +20,8 @@ func (r *Reader) started(p *rolloutPiece) {
 	}
 }
 
-// named takes the name that the session's thread is given in its own file: the newest one, unless the list of names
-// has one.
+// named takes the name of the session's thread from its own file. The newest one counts, unless the list of names has
+// one.
 func (r *Reader) named(p *rolloutPiece) {
 	thread := rawjson.Text(rawjson.Field(p.Payload, "thread_id"))
 	name := cleanTitle(rawjson.Field(p.Payload, "thread_name"))
@@ -33,7 +34,7 @@ func (r *Reader) named(p *rolloutPiece) {
 	r.put(a, append(rawjson.AppendString(append(r.open(a, "session_info", len(name)), `,"name":`...), name), '}'))
 }
 
-// rollback takes back the last messages of the user.
+// rollback removes the last messages of the user.
 func (r *Reader) rollback(turns []byte) {
 	r.flush("")
 	r.closeCounts()
@@ -46,7 +47,7 @@ func (r *Reader) rollback(turns []byte) {
 	}
 }
 
-// compacted makes the entry of a compaction, and after it what Codex put in place of the history.
+// compacted makes the entry of a compaction, and after it the history that replaces the conversation.
 func (r *Reader) compacted(a position, payload []byte) {
 	r.flush("")
 	r.closeCounts()
@@ -79,7 +80,7 @@ func (r *Reader) compacted(a position, payload []byte) {
 	r.line.Folded(skip >= 0)
 }
 
-// remembered says what the user said before a compaction that brings no history, as those of 2025: Codex keeps it.
+// remembered appends the user's texts after a compaction without a history, as those of 2025: Codex keeps them.
 func (r *Reader) remembered(a position) {
 	r.whole(a)
 	r.line.Say()

@@ -96,8 +96,8 @@ type step struct {
 	back       int
 }
 
-// left is what Codex makes of a rollout: the newest history that a compaction brought in a turn that was not taken
-// back, and what stands behind it, less the messages that were.
+// left returns what Codex keeps of a rollout: the newest history of a compaction in a turn that was not rolled back,
+// and what follows it, without the messages that were rolled back.
 func left(steps []step) (list []step) {
 	pending, base, found, asked := 0, -1, -1, false
 	end := func() {
@@ -156,9 +156,8 @@ func cutAt(list []step, n int) int {
 	return cut
 }
 
-// TestTakenBackProperty: whatever is compacted and taken back, the context is what Codex makes of the file. Messages
-// that come while a turn is under way are in files without compactions only: where one goes that stood before them,
-// the conversation goes on with it.
+// TestTakenBackProperty: whatever is compacted and rolled back, the context is the one that Codex computes from the
+// file. Only files without compactions have messages during a turn: a rollback of one before them removes them too.
 func TestTakenBackProperty(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -207,7 +206,7 @@ func TestTakenBackProperty(t *testing.T) {
 				fold()
 			}
 			if turn == 0 || rapid.IntRange(0, 5).Draw(rt, "silent") > 0 {
-				tell(2) // what the developer says behind a compaction Codex leaves too
+				tell(2) // Codex drops developer messages after a compaction too
 				ask()
 				for range rapid.IntRange(0, 2).Draw(rt, "rounds") {
 					n++

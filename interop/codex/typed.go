@@ -9,24 +9,24 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// The bounds of the lines that are held until it is known who wrote a message.
+// Bounds of the lines that are held until the author of a message is known.
 const (
 	maxUndecided     = 64
-	maxUndecidedSize = 4 << 20 // bytes of the lines
+	maxUndecidedSize = 4 << 20 // bytes
 )
 
-// typedFilter tells the messages that a person typed from those that Codex wrote in the user's name: an event of type
-// user_message follows the former. Lines from a message of role user on are held until that event, the next answer, or
-// the end. It is for one file.
+// typedFilter separates messages that a person typed from those that Codex wrote in the user's name: an event of type
+// user_message follows a typed message. Lines from a message of role user on are held until that event, the next
+// answer, or the end. A filter serves one file.
 //
-// Where no event follows, the message is Codex's own if the file has such events, else its text decides. So it does in
-// files of versions before 0.92, which write no event for what is typed while a turn runs. Codex itself goes by the
-// text alone when it takes turns back.
+// If no event follows, the message is Codex's own if the file has such events; else its text decides. The text also
+// decides in files of versions before 0.92, which write no event for messages typed during a turn. Codex itself uses
+// only the text when it rolls back.
 type typedFilter struct {
-	begun  bool // the first line of a session came
-	every  bool // the version writes an event for every message that is typed
+	begun  bool // the first line of a session was read
+	every  bool // this version writes an event for every typed message
 	events bool // the file has such events
-	loose  bool // one of them follows no message
+	loose  bool // one such event follows no message
 	held   []undecided
 	size   int
 }
@@ -34,10 +34,10 @@ type typedFilter struct {
 // undecided is a line that is held.
 type undecided struct {
 	*rolloutPiece
-	matched bool // an event is of it
+	matched bool // an event belongs to it
 }
 
-// everyMessage reports whether a version writes an event for every message that is typed.
+// everyMessage reports whether a version writes an event for every typed message.
 func everyMessage(version []byte) bool {
 	major, rest, _ := strings.Cut(rawjson.Text(version), ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -47,13 +47,13 @@ func everyMessage(version []byte) bool {
 	return err == nil && (m > 0 || n >= since)
 }
 
-// begin takes the first line of a session; of others, which are of sessions that it continues from, nothing.
+// begin reads the version from the first line of the session. Further such lines belong to its bases and are ignored.
 func (f *typedFilter) begin(p *rolloutPiece) {
 	f.every = f.every || !f.begun && everyMessage(rawjson.Field(p.Payload, "cli_version"))
 	f.begun = true
 }
 
-// hear takes a line, or holds it.
+// hear handles a line, or holds it.
 func (r *Reader) hear(p *rolloutPiece) {
 	f := &r.typed
 	if string(p.Type) == `"session_meta"` {
@@ -84,7 +84,7 @@ func (r *Reader) hear(p *rolloutPiece) {
 	}
 }
 
-// endsTurn reports whether an event of a kind ends a turn.
+// endsTurn reports whether an event of this kind ends a turn.
 func endsTurn(kind string) bool {
 	switch kind {
 	case "task_complete", "turn_complete", "turn_aborted", "thread_rolled_back":
@@ -93,7 +93,7 @@ func endsTurn(kind string) bool {
 	return false
 }
 
-// match finds the message that an event is of: the last one with its text, else the one right before it.
+// match finds the message of an event: the last one with its text, else the one right before the event.
 func (f *typedFilter) match(event *rolloutPiece) {
 	legacy := event.Kind == "user_message"
 	f.events = f.events || legacy
@@ -110,7 +110,7 @@ func (f *typedFilter) match(event *rolloutPiece) {
 	f.loose = f.loose || legacy
 }
 
-// decide takes the lines that are held.
+// decide handles the held lines.
 func (r *Reader) decide() {
 	f := &r.typed
 	all := f.events && !f.loose

@@ -6,11 +6,10 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// tokenUsage is what was counted of answers, in tokens. In includes what was read from the cache and what was written
-// to it, Out what was thought.
+// tokenUsage is a token count. In includes tokens read from and written to the cache; Out includes reasoning.
 type tokenUsage struct{ In, Cached, Written, Out, Thought int64 }
 
-// readTokenUsage reads a count; a field that is none is 0.
+// readTokenUsage parses a count; an invalid field is 0.
 func readTokenUsage(val []byte) (u tokenUsage) {
 	for m := rawjson.Walk(val); m.Closing == '}' && m.Next(); {
 		var to *int64
@@ -35,7 +34,7 @@ func readTokenUsage(val []byte) (u tokenUsage) {
 	return u
 }
 
-// Plus returns a sum; over 2^60 it stays as it is.
+// Plus returns the sum. A count over 2^60 does not grow.
 func (u tokenUsage) Plus(o tokenUsage) tokenUsage {
 	const most = 1 << 60
 	if max(u.In, u.Out, u.Cached, u.Written, u.Thought) > most {
@@ -44,13 +43,13 @@ func (u tokenUsage) Plus(o tokenUsage) tokenUsage {
 	return tokenUsage{u.In + o.In, u.Cached + o.Cached, u.Written + o.Written, u.Out + o.Out, u.Thought + o.Thought}
 }
 
-// Minus returns what there is more than in another count; false: of something there is less.
+// Minus returns the difference, or false if a field of it is negative.
 func (u tokenUsage) Minus(o tokenUsage) (tokenUsage, bool) {
 	d := tokenUsage{u.In - o.In, u.Cached - o.Cached, u.Written - o.Written, u.Out - o.Out, u.Thought - o.Thought}
 	return d, min(d.In, d.Cached, d.Written, d.Out, d.Thought) >= 0
 }
 
-// Append appends it in pi's words: input without what came from the cache or was written to it.
+// Append appends the count with pi's fields. Input excludes tokens read from or written to the cache.
 func (u tokenUsage) Append(dst []byte) []byte {
 	cached := min(u.Cached, u.In)
 	written := min(u.Written, u.In-cached)

@@ -47,7 +47,7 @@ type jsonLine struct {
 	ordinal float64 // -1 = none
 }
 
-// valid holds a file against what Codex loads, and gives its lines.
+// valid checks that Codex loads a file, and returns its lines.
 func valid(t fataler, text string) []jsonLine {
 	t.Helper()
 	var out []jsonLine
@@ -189,8 +189,8 @@ func each(list []any, types []string) bool {
 	})
 }
 
-// rebuilt gives the items that Codex makes the model's context of when it resumes a file: from the newest history
-// that a compaction put in the place of what was before, less the turns that were taken back.
+// rebuilt returns the items of the context that Codex builds when it resumes a file: from the newest history of a
+// compaction on, without the turns that were rolled back.
 func rebuilt(lines []jsonLine) (items []map[string]any) {
 	for _, l := range lines {
 		switch kind, _ := strings.CutPrefix(l.kind, "response_item/"); {
@@ -211,7 +211,7 @@ func rebuilt(lines []jsonLine) (items []map[string]any) {
 	return items
 }
 
-// withoutTurns drops the last turns of the user, and what Codex said by itself right before them.
+// withoutTurns drops the last turns of the user, and Codex's own messages right before them.
 func withoutTurns(items []map[string]any, n int) []map[string]any {
 	var at []int
 	for i, item := range items {

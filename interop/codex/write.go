@@ -9,27 +9,25 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Write writes a session as a rollout that `codex resume` loads: the line of conversation that ends at
-// head, "" = before the first entry. entries, lines of pi's format version 3 in the session's order, is
-// walked twice and must yield the same each time. Codex finds the file as ~/.codex/sessions/ and
-// FileName. The losses are what the format cannot express, by kind. The error wraps interop.ErrHead for
-// a head that is none of the entries.
+// Write writes a session as a rollout that `codex resume` loads: the path from the root to head, "" = before the first
+// entry. entries are lines of pi's format version 3 in the session's order; Write iterates twice, and both passes must
+// yield the same lines. Codex finds the file in ~/.codex/sessions/ under FileName. The losses count what the format
+// cannot express, by kind. The error wraps interop.ErrHead if head is not an entry.
 //
-// What it guarantees of the file:
+// Guarantees:
 //
-//   - Its first line is a session_meta with every field that Codex needs to load the file. Each line
-//     is a JSON object with the fields that Codex needs of its kind.
-//   - It is one line of conversation, that of the head; entries on other branches are counted. The
-//     context that Codex makes of it is the session's: a compaction is a line with the history that
-//     replaces the one before, the summary first, then what is kept.
-//   - Each call is followed by one output of its kind, and each output has one call before it, in
-//     the file and in what a compaction keeps. A call without a result is answered with "aborted", as
-//     Codex does; a result without its call becomes text.
-//   - Ids of turns are derived from those of entries: equal input makes equal bytes.
+//   - The first line is a session_meta with every field that Codex needs to load the file. Each line is a JSON object
+//     with the required fields of its kind.
+//   - The file has one path of conversation, that of the head; entries on other branches are counted. The context that
+//     Codex computes from it is the session's. A compaction is a line with the new history: the summary first, then the
+//     entries that it keeps.
+//   - Each call is followed by one output of its kind, and each output has one call before it, in the file and in the
+//     history of a compaction. The output of a call without a result is "aborted", as Codex writes it; a result without
+//     its call becomes text.
+//   - IDs of turns are derived from those of entries: equal input makes equal bytes.
 //
-// Bounds (I15): about 200 bytes an entry are held, 16 more for each call and each result, the calls
-// that wait for a result, and one entry's lines; of what compactions keep at most 32 MiB. A compaction
-// over that keeps nothing, which is counted.
+// Bounds (I15): about 200 bytes per entry, 16 more for each call and each result, the calls that wait for a result, one
+// entry's lines, and at most 32 MiB of history for compactions. A compaction over that keeps nothing, which is counted.
 func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -45,12 +43,12 @@ func Write(
 	return losses, out.run(entries)
 }
 
-// Continue copies an imported rollout, compressed or not, and appends what was added since on the line
-// of head. entries are all of the session's in their order, the first known of which the reader
-// returned under the header h. Where the line leaves the one at the end of the file, an event takes
-// back the user's turns that are not on it. Where nothing was added nothing is appended: a torn last
-// line is ended only before another one. What is appended to a compressed file is a frame of its own.
-// Nothing is appended to a file that cannot be unpacked, and that is a loss.
+// Continue copies an imported rollout, compressed or not, and appends the entries that were added since on the path of
+// head. entries are all entries of the session in order; the reader returned the first known of them, under the header
+// h. If the path leaves the one at the end of the file, an event rolls back the user's turns that are not on it. If no
+// entry was added, nothing is appended: an incomplete last line is ended only before another line. Lines appended to a
+// compressed file are a frame of their own. Nothing is appended to a file whose decompression fails; the added entries
+// are losses.
 func Continue(
 	w io.Writer, from io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {

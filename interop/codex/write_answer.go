@@ -11,11 +11,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// assistant writes what the model says, thinks and calls.
+// assistant writes a message of the model.
 func (w *writer) assistant(message []byte) {
 	w.abortUnanswered()
 	if w.said.open && !w.fromCodex() {
-		w.count(writtenUsage{}) // else who reads it takes two answers for one
+		w.count(writtenUsage{}) // else a reader joins the two answers
 	}
 	model := rawjson.Text(rawjson.Field(message, "model"))
 	w.model(model, "")
@@ -42,8 +42,8 @@ func (w *writer) assistant(message []byte) {
 	w.stopped(message)
 }
 
-// isBroken reports whether an answer failed after some words, and no tool ran for it. Of one from a rollout other lines
-// report it.
+// isBroken reports whether an answer failed after some text without a tool call that ran. An answer from a rollout has
+// lines of its own for that.
 func (w *writer) isBroken(raw []byte) bool {
 	if w.fromCodex() || !message.Decode(raw).Failed {
 		return false
@@ -57,11 +57,11 @@ func (w *writer) isBroken(raw []byte) bool {
 	return len(s.Calls) > 0 || s.Text != ""
 }
 
-// blocks says the blocks of an answer: texts of one id are one message.
+// blocks writes the blocks of an answer. Texts with one ID become one message.
 func (w *writer) blocks(content []byte) {
 	w.picture(nil)
 	var texts [][]byte
-	var id, drawn []byte // drawn is a call whose picture follows it
+	var id, drawn []byte // drawn is a call whose image follows
 	flush := func() {
 		if len(texts) > 0 {
 			w.text(id, texts)
@@ -91,7 +91,7 @@ func (w *writer) blocks(content []byte) {
 			drawn = m.Val
 			if rawjson.Field(drawn, "result") == nil &&
 				string(rawjson.Field(drawn, "type")) == `"image_generation_call"` {
-				continue // its picture is a block of its own
+				continue // the image is a block of its own
 			}
 			w.hosted(drawn)
 			drawn = nil
@@ -111,7 +111,7 @@ func (w *writer) blocks(content []byte) {
 	w.drawn = slices.Clone(drawn)
 }
 
-// picture says a call that drew one, if what follows the answer is that picture.
+// picture writes the held image call, if the image that follows the answer is that call's.
 func (w *writer) picture(list [][]byte) bool {
 	drawn := w.drawn
 	if w.drawn = nil; drawn == nil {
@@ -128,7 +128,7 @@ func (w *writer) picture(list [][]byte) bool {
 	return false
 }
 
-// text says a message of the model.
+// text writes a message of the model.
 func (w *writer) text(id []byte, list [][]byte) {
 	w.said.answer, w.said.open = true, true
 	if !w.fromCodex() || !rawjson.IsString(id) || len(id) == 2 {
@@ -140,7 +140,7 @@ func (w *writer) text(id []byte, list [][]byte) {
 	w.event("agent_message", "message", spokenText(list, all))
 }
 
-// hosted says a call that the provider answered itself.
+// hosted writes a call that the provider answered itself.
 func (w *writer) hosted(item []byte) {
 	if item == nil {
 		w.lose(piwriter.LostBlock)
@@ -151,7 +151,7 @@ func (w *writer) hosted(item []byte) {
 	w.kept(rawjson.Text(rawjson.Field(item, "type")), item)
 }
 
-// thought says what the model thought, if it came from Codex: its provider accepts no other.
+// thought writes a reasoning item that came from Codex: the provider accepts no other.
 func (w *writer) thought(block []byte) {
 	item := []byte(rawjson.Text(rawjson.Field(block, "thinkingSignature")))
 	if !w.fromCodex() || !isReasoning(item) {
@@ -165,8 +165,8 @@ func (w *writer) thought(block []byte) {
 	w.say(conversationItem{payload: item})
 }
 
-// stopped says what was counted, and that an answer was broken off. Of one that came from a rollout other lines say
-// it.
+// stopped writes the token count, and an event if the answer was interrupted. An answer from a rollout has lines of its
+// own for both.
 func (w *writer) stopped(raw []byte) {
 	if w.fromCodex() {
 		return

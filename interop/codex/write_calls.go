@@ -9,25 +9,25 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// callKind is what a call is; an output is of its call's.
+// callKind is the kind of a call. An output has the kind of its call.
 type callKind uint8
 
 const (
 	callFunction callKind = iota
-	callCustom            // its input is a text
-	callShell             // of the provider's own tool: it is answered as a function is
+	callCustom            // its input is a string
+	callShell             // of the provider's own tool; its output is like that of a function
 )
 
 // conversationItem is an item of the conversation.
 type conversationItem struct {
 	payload      []byte
-	call, output string // the id of the call that it is, or is the output of
-	raw          string // the id of the call in the session
+	call, output string // ID of this call, or of the call that this output answers
+	raw          string // the call's ID in the session
 	kind         callKind
-	at           int  // on the line
-	fold         bool // it came as the history of a compaction
-	pad          bool // made to answer a call without a result
-	system       bool // pi's rules: no compaction keeps it
+	at           int  // place on the path
+	fold         bool // part of the history of a compaction
+	pad          bool // made as the output of a call without a result
+	system       bool // pi's system instructions: no compaction keeps them
 }
 
 // pendingCall is a call without an output.
@@ -36,29 +36,29 @@ type pendingCall struct {
 	kind         callKind
 }
 
-// callTracker are those on the line so far.
+// callTracker tracks the calls on the path so far.
 type callTracker struct {
 	open []pendingCall
-	late []pendingCall   // calls that a compaction took out of what is open, though their results are still to come
-	used map[uint64]bool // ids that were written
-	left map[uint64]int  // results that are still to come, by the call that they answer
+	late []pendingCall   // calls removed by a compaction whose results follow
+	used map[uint64]bool // IDs that were written
+	left map[uint64]int  // number of results that follow, by call
 }
 
-// pass takes the results of an entry off those that are to come.
+// pass subtracts the results of an entry from those that follow.
 func (c *callTracker) pass(answered []uint64) {
 	for _, h := range answered {
 		c.left[h]--
 	}
 }
 
-// name returns the id under which a call is written: one that OpenAI takes, and that no other has.
+// name returns the ID under which a call is written: unique, and accepted by OpenAI.
 func (c *callTracker) name(entry, id string, asIs bool) string {
 	if c.used == nil {
 		c.used = map[uint64]bool{}
 	}
 	written := id
 	if !asIs {
-		if head, _, ok := strings.Cut(id, "|"); ok { // pi has the item's id after it
+		if head, _, ok := strings.Cut(id, "|"); ok { // pi appends the item's ID
 			written = head
 		}
 		for written = callID(written); c.used[callHash(written)]; {
@@ -82,7 +82,7 @@ func derivedCallID(of string) string {
 	return "call_" + hex.EncodeToString(sum[:12])
 }
 
-// takePending takes the oldest call of an id out of a list.
+// takePending removes the oldest call with an ID from a list and returns it.
 func takePending(list *[]pendingCall, id string) (p pendingCall, ok bool) {
 	i := slices.IndexFunc(*list, func(p pendingCall) bool { return p.raw == id })
 	if i < 0 {
@@ -93,7 +93,7 @@ func takePending(list *[]pendingCall, id string) (p pendingCall, ok bool) {
 	return p, true
 }
 
-// shut closes all calls: those to which a result is still to come are late.
+// shut closes all calls. Those whose result follows become late.
 func (c *callTracker) shut() {
 	for _, p := range c.open {
 		if c.left[callHash(p.raw)] > 0 {
@@ -109,7 +109,7 @@ func (c *callTracker) reopen(kept []pendingCall) {
 	c.late = slices.DeleteFunc(c.late, func(p pendingCall) bool { return slices.Contains(kept, p) })
 }
 
-// unanswered takes the calls to which no result is to come, or all.
+// unanswered removes and returns the calls without a result on the path, or all open calls.
 func (c *callTracker) unanswered(all bool) (list []pendingCall) {
 	if len(c.open) == 0 {
 		return nil
@@ -124,14 +124,14 @@ func (c *callTracker) unanswered(all bool) (list []pendingCall) {
 	return list
 }
 
-// abortUnanswered answers the calls that get no result, before anything but a result is said.
+// abortUnanswered writes an output for calls that get no result, before anything but a result is written.
 func (w *writer) abortUnanswered() {
 	for _, p := range w.calls.unanswered(false) {
 		w.abort(p)
 	}
 }
 
-// answerAll answers those that are still open.
+// answerAll writes an output for all open calls.
 func (w *writer) answerAll() {
 	for _, p := range w.calls.unanswered(true) {
 		w.abort(p)
@@ -159,7 +159,7 @@ func outputOf(k callKind, id string, output []byte) []byte {
 	return rawjson.Object("type", []byte(typ), "call_id", rawjson.AppendString(nil, id), "output", output)
 }
 
-// call says a call.
+// call writes a call.
 func (w *writer) call(block []byte) {
 	name, id := rawjson.Text(rawjson.Field(block, "name")), rawjson.Text(rawjson.Field(block, "id"))
 	args := rawjson.Field(block, "arguments")
@@ -199,7 +199,7 @@ func (w *writer) call(block []byte) {
 	w.say(p)
 }
 
-// kindOf returns what a call was in a rollout: as the original has it, else by its arguments.
+// kindOf returns the kind of a call in its rollout: from the original, else guessed from the arguments.
 func (w *writer) kindOf(id, name string, args []byte) callKind {
 	input, fields := rawjson.Field(args, "input"), 0
 	for m := rawjson.Walk(args); m.Closing == '}' && m.Next(); {
@@ -219,7 +219,8 @@ func (w *writer) kindOf(id, name string, args []byte) callKind {
 	return callFunction
 }
 
-// result says a result; without its call it is text. A compaction further on may keep the call again, and has both.
+// result writes a tool result; without its call it becomes text. A later compaction may keep the call, and then keeps
+// both.
 func (w *writer) result(message []byte) {
 	content, id := rawjson.Field(message, "content"), rawjson.Text(rawjson.Field(message, "toolCallId"))
 	output := outputValue(content)
@@ -239,8 +240,7 @@ func (w *writer) result(message []byte) {
 	w.said = lastSaid{}
 }
 
-// belated says a result without its call. If a compaction took the call away, that is what is kept for
-// those that come.
+// belated writes a result without its call. If a compaction removed the call, the result is kept for later compactions.
 func (w *writer) belated(id string, content, output []byte) {
 	if w.fold == nil {
 		if p, ok := takePending(&w.calls.late, id); ok {
@@ -253,13 +253,13 @@ func (w *writer) belated(id string, content, output []byte) {
 	w.tell(conversationItem{}, "developer", content)
 }
 
-// outputFor is what a call gave.
+// outputFor returns the output item of a call.
 func outputFor(p pendingCall, output []byte) conversationItem {
 	return conversationItem{payload: outputOf(p.kind, p.written, output), output: p.written, raw: p.raw, kind: p.kind}
 }
 
-// paired returns a history in which each call has its output and each output its call; open are the calls to which a
-// result is still to come.
+// paired returns a history in which each call has its output and each output its call. open are the calls whose result
+// follows.
 func (w *writer) paired(list []conversationItem) (out []conversationItem, open []pendingCall) {
 	waits, answered := map[string]bool{}, map[string]bool{}
 	for _, p := range list {
@@ -281,7 +281,7 @@ func (w *writer) paired(list []conversationItem) (out []conversationItem, open [
 				w.lose(lostResult)
 				p = conversationItem{payload: messageItem("developer", orphaned(p.payload))}
 			}
-			delete(waits, p.output) // another one would be one too many
+			delete(waits, p.output) // a call has one output
 		}
 		out = append(out, p)
 		if p.call == "" {
@@ -299,7 +299,7 @@ func (w *writer) paired(list []conversationItem) (out []conversationItem, open [
 	return out, open
 }
 
-// orphaned returns what an output says as the content of a message.
+// orphaned returns the text of an output as the content of a message.
 func orphaned(payload []byte) []byte {
 	output := rawjson.Field(payload, "output")
 	if rawjson.IsString(output) {

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// isReasoning reports an item that Codex loads.
+// isReasoning reports whether Codex loads the reasoning item.
 func isReasoning(item []byte) bool {
 	if end, err := rawjson.ValueEnd(item, 0, rawjson.MaxDepth-8); err != nil || end != len(item) || len(item) == 0 ||
 		item[0] != '{' || bytes.IndexByte(item, '\n') >= 0 {
@@ -38,15 +38,15 @@ func typedTexts(list []byte, types ...string) bool {
 	})
 }
 
-// areTexts reports a list of texts.
+// areTexts reports whether a value is a list of strings.
 func areTexts(list []byte) bool { return allElements(list, rawjson.IsString) }
 
-// areItems reports a list of items of a conversation.
+// areItems reports whether a value is a list of conversation items.
 func areItems(list []byte) bool {
 	return allElements(list, func(item []byte) bool { return rawjson.IsString(rawjson.Field(item, "type")) })
 }
 
-// allElements reports whether a value is a list of which all elements fit.
+// allElements reports whether a value is a list whose elements all fit.
 func allElements(list []byte, fits func(val []byte) bool) bool {
 	if len(list) == 0 || list[0] != '[' {
 		return false
@@ -59,10 +59,10 @@ func allElements(list []byte, fits func(val []byte) bool) bool {
 	return true
 }
 
-// isObject reports an object.
+// isObject reports whether a value is an object.
 func isObject(val []byte) bool { return len(val) > 0 && val[0] == '{' }
 
-// hasTexts reports whether these fields are texts.
+// hasTexts reports whether these fields are strings.
 func hasTexts(object []byte, names ...string) bool {
 	for _, name := range names {
 		if !rawjson.IsString(rawjson.Field(object, name)) {
@@ -72,7 +72,7 @@ func hasTexts(object []byte, names ...string) bool {
 	return true
 }
 
-// mayHaveTexts reports whether these fields are texts, null, or absent.
+// mayHaveTexts reports whether these fields are strings, null, or absent.
 func mayHaveTexts(object []byte, names ...string) bool {
 	for _, name := range names {
 		if v := rawjson.OrNull(rawjson.Field(object, name)); v[0] != 'n' && !rawjson.IsString(v) {
@@ -82,7 +82,7 @@ func mayHaveTexts(object []byte, names ...string) bool {
 	return true
 }
 
-// isCount reports a whole number that is not below 0.
+// isCount reports whether a value is a whole number that is not negative.
 func isCount(v []byte) bool {
 	for _, c := range v {
 		if c < '0' || c > '9' {
@@ -92,16 +92,16 @@ func isCount(v []byte) bool {
 	return len(v) > 0 && len(v) < 16
 }
 
-// isUUID reports an id that a thread may have.
+// isUUID reports whether a thread may have this ID.
 func isUUID(id string) bool {
 	const long = 36
 	return len(id) == long && uuid.Validate(id) == nil
 }
 
-// isThread reports such an id as a JSON text.
+// isThread reports whether a JSON value is such an ID.
 func isThread(val []byte) bool { return isUUID(rawjson.Text(val)) }
 
-// isThreadSource reports who began a thread, in one of Codex's words.
+// isThreadSource reports whether a value is one of the kinds of thread that Codex knows.
 func isThreadSource(val []byte) bool {
 	switch string(val) {
 	case `"user"`, `"subagent"`, `"memory_consolidation"`:
@@ -110,10 +110,10 @@ func isThreadSource(val []byte) bool {
 	return false
 }
 
-// isSource reports where a session comes from, in one of the ways that Codex loads.
+// isSource reports whether Codex loads this origin of a session.
 func isSource(val []byte) bool {
 	if rawjson.IsString(val) {
-		return true // a word that it does not know means an unknown source
+		return true // Codex treats an unknown string as an unknown source
 	}
 	sub := rawjson.Field(val, "subagent")
 	if rawjson.IsString(rawjson.Field(val, "custom")) {
@@ -137,7 +137,7 @@ func hasOneField(object []byte) bool {
 	return n == 1
 }
 
-// isGit reports what Codex says of a repository.
+// isGit reports whether Codex loads this description of a Git repository.
 func isGit(val []byte) bool {
 	return isObject(val) && mayHaveTexts(val, "commit_hash", "branch", "repository_url")
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// maxKept bounds what is held for the histories of compactions, in bytes.
+// maxKept bounds the bytes held for the histories of compactions.
 const maxKept = 32 << 20
 
-// keptItems holds what compactions further on keep.
+// keptItems holds the items that later compactions keep.
 type keptItems struct {
 	list  []conversationItem
 	size  int
 	at    int
 	on    bool
-	fold  bool               // what comes is the history of a compaction
-	over  int                // the place after which it was too much; 0 = it never was
-	front []conversationItem // what the last compaction begins with
-	whole bool               // that is all of its history
-	from  int                // its place
+	fold  bool               // the items belong to the history of a compaction
+	over  int                // place after which the bound was reached; 0 = never
+	front []conversationItem // first items of the last compaction's history
+	whole bool               // front is its whole history
+	from  int                // place of the last compaction
 }
 
-// moveTo moves to a place; what is before from is not wanted any more, unless a compaction has still to be written.
+// moveTo moves to a place. If free, items before from are dropped; a compaction that is not written yet may need them.
 func (k *keptItems) moveTo(at, from int, free bool) {
 	k.at, k.on, k.fold = at, from <= at, !free
 	if free {
@@ -48,11 +48,11 @@ func (k *keptItems) add(p conversationItem) {
 		return
 	}
 	p.at, p.fold = k.at, k.fold
-	p.payload = slices.Clone(p.payload) // of a line, which goes
+	p.payload = slices.Clone(p.payload) // the line's buffer is reused
 	k.list, k.size = append(k.list, p), k.size+len(p.payload)
 }
 
-// since returns what is kept from a place on; false: some of it was too much.
+// since returns the items from a place on, or false if some were dropped at the bound.
 func (k *keptItems) since(from int) ([]conversationItem, bool) {
 	if k.over > from {
 		return nil, false
@@ -64,23 +64,25 @@ func (k *keptItems) since(from int) ([]conversationItem, bool) {
 	return k.list[i:], true
 }
 
-// openCompaction is a compaction whose own history may still come: a reader makes entries of it that follow.
+// openCompaction is a compaction whose history is not complete yet: the reader made the entries after it from that
+// history.
 type openCompaction struct {
 	id      string
 	at      int
 	when    time.Time
-	count   int // of its entries
+	count   int // number of entries of its history
 	pieces  []conversationItem
 	summary []byte
-	codex   []byte // what the line said beside its history; nil = it came from none
-	history []byte // as the line had it, if some of it is for the provider alone
+	codex   []byte // the line's other fields; nil = not from a rollout
+	history []byte // the line's history, if part of it is encrypted
 }
 
-// compaction takes a compaction; it is written once all of its history is there.
+// compaction records a compaction. It is written when its history is complete.
 func (w *writer) compaction(raw []byte) {
 	f := &openCompaction{id: w.item.ID, at: w.at, when: w.last, summary: slices.Clone(rawjson.Field(raw, "summary"))}
 	if !rawjson.IsString(f.summary) || len(f.summary) == 2 {
-		f.summary = []byte(`"(nothing)"`) // a message without words would look like one that Codex keeps elsewhere
+		// Codex takes an empty message for a summary that is kept elsewhere.
+		f.summary = []byte(`"(nothing)"`)
 	}
 	if c := rawjson.Field(rawjson.Field(raw, "details"), "codex"); w.fromCodex() && len(c) > 0 && c[0] == '{' {
 		f.codex = slices.Clone(c)
@@ -92,7 +94,7 @@ func (w *writer) compaction(raw []byte) {
 		w.lose(lostEncrypted)
 	}
 	w.complete()
-	for _, p := range w.calls.open { // each has its output in what was said so far
+	for _, p := range w.calls.open { // each call has an output before the compaction
 		w.line("response_item", abortedOutput(p).payload)
 		if !w.mute {
 			w.lose(lostAborted)
@@ -102,7 +104,7 @@ func (w *writer) compaction(raw []byte) {
 	w.said, w.fold = lastSaid{}, f
 }
 
-// summaryLead precedes a summary, which the model sees as the user's words.
+// summaryLead precedes a summary, which the model sees as a user message.
 const summaryLead = "What was said before, in short:\n\n"
 
 func summaryItem(summary []byte) conversationItem {
@@ -165,7 +167,7 @@ func itemsOf(history []byte) (list []conversationItem) {
 	return list
 }
 
-// again says all of the context at the last place that the file has said, where Codex cannot go back to it.
+// again writes the whole context at the last place that the file contains, if Codex cannot roll back to it.
 func (w *writer) again() {
 	var list []conversationItem
 	if w.way.Said >= 0 {
@@ -177,7 +179,7 @@ func (w *writer) again() {
 		list = slices.Clone(w.keep.front)
 		for _, p := range kept {
 			if p.at < w.keep.from && (p.system || w.keep.whole) || p.fold && w.keep.whole {
-				continue // no compaction keeps it, or it is in front
+				continue // no compaction keeps it, or front contains it
 			}
 			list = append(list, p)
 		}

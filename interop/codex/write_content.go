@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// spokenText returns the words of a message as an event says them: of one part the very same bytes.
+// spokenText returns the text of a message as an event has it: the same bytes if there is one part.
 func spokenText(list [][]byte, all []byte) []byte {
 	if len(list) == 1 {
 		if text := rawjson.Field(list[0], "text"); text != nil {
@@ -17,7 +17,7 @@ func spokenText(list [][]byte, all []byte) []byte {
 	return rawjson.AppendString(nil, plainText(all))
 }
 
-// contentParts returns content as Codex has it: texts of this type, and images.
+// contentParts returns content in Codex's form: text parts of type typ, and images.
 func contentParts(content []byte, typ string) (list [][]byte) {
 	if rawjson.IsString(content) {
 		if len(content) > 2 {
@@ -40,12 +40,12 @@ func contentParts(content []byte, typ string) (list [][]byte) {
 	return list
 }
 
-// textPart returns a part of a content that is a text.
+// textPart returns a text part.
 func textPart(typ string, text []byte) []byte {
 	return append(append(append(append([]byte(`{"type":"`), typ...), `","text":`...), text...), '}')
 }
 
-// imageURL returns an image as an address that holds it.
+// imageURL returns an image as a data URL.
 func imageURL(block []byte) []byte {
 	data, mime := rawjson.Field(block, "data"), rawjson.Field(block, "mimeType")
 	if !rawjson.IsString(data) || !rawjson.IsString(mime) {
@@ -59,12 +59,12 @@ func imageURL(block []byte) []byte {
 	return append(append(out, `;base64,`...), data[1:]...)
 }
 
-// messageItem returns a message of a role.
+// messageItem returns a message item with a role.
 func messageItem(role string, content []byte) []byte {
 	return rawjson.Object("type", []byte(`"message"`), "role", []byte(`"`+role+`"`), "content", content)
 }
 
-// outputValue returns what a tool gave: a text, or a list where it is more.
+// outputValue returns the result of a tool: a string, or a list if there is more than text.
 func outputValue(content []byte) []byte {
 	if rawjson.IsString(content) {
 		return content
@@ -81,7 +81,7 @@ func outputValue(content []byte) []byte {
 	return rawjson.List(list)
 }
 
-// toolName returns a name that OpenAI takes.
+// toolName returns a name that OpenAI accepts.
 func toolName(name string) string {
 	const most = 64
 	fit := strings.Map(func(r rune) rune {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWriteKept: what a compaction keeps stands behind its summary, at the time of the compaction: without the
-// program's own words, and with text in the place of a result whose call is not kept.
+// TestWriteKept: the entries that a compaction keeps follow its summary, with the time of the compaction: without the
+// program's own messages, and with text in place of a result whose call is not kept.
 func TestWriteKept(t *testing.T) {
 	s := talk{Header: begun}
 	s.message("u1", "", ask("one"))
@@ -70,7 +70,7 @@ func TestWriteApart(t *testing.T) {
 	}
 }
 
-// TestWriteForward: an entry that stands before its parent begins the line, and that is said.
+// TestWriteForward: an entry before its parent begins the path, and is a loss.
 func TestWriteForward(t *testing.T) {
 	s := talk{Header: begun}
 	s.message("b", "a", ask("child"))
@@ -83,7 +83,7 @@ func TestWriteForward(t *testing.T) {
 	}
 }
 
-// TestContinueTorn: a line that has no end gets one, before the first thing that stands behind it.
+// TestContinueTorn: an incomplete last line is ended before the first line that is appended.
 func TestContinueTorn(t *testing.T) {
 	s, tip := taken(t, threeTurns)
 	known := len(s.lines)

@@ -51,7 +51,7 @@ func seeds(t testing.TB) (lines []string) {
 // FuzzWrite: whatever the entries are, what is written can be loaded, and pairs calls with outputs.
 func FuzzWrite(f *testing.F) {
 	all := seeds(f)
-	for i := 0; i < len(all); i += 3 { // short ones: fuzzing makes them shorter still before it goes on
+	for i := 0; i < len(all); i += 3 { // short inputs: fuzzing needs them
 		f.Add(strings.Join(all[i:min(i+5, len(all))], "\n"), "cx-5")
 	}
 	f.Fuzz(checkWrite)

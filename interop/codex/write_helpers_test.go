@@ -81,7 +81,7 @@ func taken(t fataler, text string) (s talk, tip string) {
 	return s, tip
 }
 
-// context gives the messages that a model sees at an entry.
+// context returns the messages that a model sees at an entry.
 func (s *talk) context(t fataler, head string) []transcript.Message {
 	t.Helper()
 	byID, calls := map[string]transcript.Entry{}, piwriter.CallIDs{}
@@ -106,7 +106,7 @@ func (s *talk) context(t fataler, head string) []transcript.Message {
 	return transcript.BuildContext(path, transcript.Coppice).Messages
 }
 
-// words says in words what a model sees: what is said, called and given, whoever says it.
+// words returns the content that a model sees as text: messages, calls and results, of every role.
 func (s *talk) words(t fataler, head string) []string {
 	t.Helper()
 	var ids []string
@@ -195,7 +195,7 @@ func wordsOf(t fataler, raw []byte, ids *[]string) (out []string) {
 	return out
 }
 
-// commandIn gives the command that the user ran by himself.
+// commandIn returns the command that the user ran.
 func commandIn(text string) (string, bool) {
 	_, rest, ok := strings.Cut(text, "<user_shell_command>\n<command>\n")
 	cmd, _, _ := strings.Cut(rest, "\n</command>")
@@ -204,7 +204,7 @@ func commandIn(text string) (string, bool) {
 
 const lead = "What was said before, in short:\n\n"
 
-// heard says in the same words what Codex sends a model.
+// heard returns the items that Codex sends to a model, in the form of words.
 func heard(t fataler, items []map[string]any) (out []string) {
 	t.Helper()
 	for _, item := range items {
@@ -259,7 +259,7 @@ func heard(t fataler, items []map[string]any) (out []string) {
 	return out
 }
 
-// but drops what a writer adds: outputs of calls that nobody answered.
+// but drops what a writer adds: outputs of calls without a result.
 func but(words []string, drop ...string) []string {
 	return append([]string(nil), slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(drop, w) })...)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// back writes a line back that a reader kept because the transcript has nothing for it.
+// back writes a line that the reader kept unchanged in a custom entry.
 func (w *writer) back(data []byte) {
 	payload := rawjson.Field(data, "payload")
 	if len(payload) == 0 || payload[0] != '{' || !rawjson.IsString(rawjson.Field(data, "timestamp")) {
@@ -26,7 +26,7 @@ func (w *writer) back(data []byte) {
 	}
 }
 
-// turnContext writes a turn's settings as they came.
+// turnContext writes the settings of a turn unchanged.
 func (w *writer) turnContext(payload []byte) {
 	if rawjson.Field(payload, "summary") == nil {
 		payload = rawjson.WithField(payload, "summary", []byte(`"auto"`))
@@ -47,11 +47,11 @@ func (w *writer) turnContext(payload []byte) {
 	w.said.open = false
 }
 
-// happened writes an event as it came.
+// happened writes an event unchanged.
 func (w *writer) happened(kind string, payload []byte) {
 	fits := kind != ""
 	switch kind {
-	case "thread_rolled_back": // what was taken back is not in the file
+	case "thread_rolled_back": // the removed turns are not in the file
 		return
 	case "user_message", "agent_message":
 		fits = hasTexts(payload, "message")
@@ -64,7 +64,7 @@ func (w *writer) happened(kind string, payload []byte) {
 		w.said = lastSaid{}
 	case "token_count":
 		info := rawjson.Field(payload, "info")
-		if w.retold() { // it was counted where the file says it first
+		if w.retold() { // the file has the count already
 			w.count(writtenUsage{})
 			return
 		}
@@ -89,7 +89,7 @@ func (w *writer) happened(kind string, payload []byte) {
 	}
 }
 
-// kept writes an item that is no entry's as it came.
+// kept writes an item unchanged that belongs to no entry.
 func (w *writer) kept(kind string, payload []byte) {
 	fits := false
 	switch kind {

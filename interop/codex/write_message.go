@@ -9,10 +9,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// lastSaid is what the last item was.
+// lastSaid describes the last item.
 type lastSaid struct {
-	answer bool // the model's
-	open   bool // and nothing after it shows where it ends
+	answer bool // it was part of an answer
+	open   bool // no later line shows where the answer ends
 }
 
 // entry writes an entry.
@@ -35,13 +35,13 @@ func (w *writer) entry(l transcript.Line) {
 		w.custom(l.Raw)
 	case "context_edit":
 		w.lose(lostEdit)
-	case "session_info", "title_change": // the header's title is the last one
+	case "session_info", "title_change": // the header's title is the newest one
 	default:
 		w.lose(lostEntryType(l.Type))
 	}
 }
 
-// spoken writes a line of pi's.
+// spoken writes a line in pi's form.
 func (w *writer) spoken(raw []byte) {
 	said := rawjson.Field(raw, "message")
 	switch rawjson.Text(rawjson.Field(raw, "type")) {
@@ -78,10 +78,10 @@ func (w *writer) spoken(raw []byte) {
 	}
 }
 
-// isInserted reports whether a program wrote a message in the user's name: no event repeats it, and no turn begins.
+// isInserted reports whether a program wrote a message in the user's name. No event repeats it, and it begins no turn.
 func isInserted(raw []byte) bool { return message.Decode(raw).Speaker == message.Program }
 
-// told writes what a program says to the model.
+// told writes a message of a program to the model.
 func (w *writer) told(kind string, content []byte) {
 	switch role := strings.TrimPrefix(kind, "codex."); {
 	case !strings.HasPrefix(kind, "codex."):
@@ -96,7 +96,7 @@ func (w *writer) told(kind string, content []byte) {
 	}
 }
 
-// tell writes a message that neither the user nor the model said. Pictures are the user's to show.
+// tell writes a message that neither user nor model wrote. If it has images, its role is user.
 func (w *writer) tell(p conversationItem, role string, content []byte) {
 	list := contentParts(content, "input_text")
 	if len(list) == 0 {
@@ -117,7 +117,7 @@ func (w *writer) tell(p conversationItem, role string, content []byte) {
 	w.said = lastSaid{}
 }
 
-// user writes what the user says: a turn begins.
+// user writes a user message and begins a turn.
 func (w *writer) user(content []byte) {
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
 		if string(rawjson.Field(m.Val, "type")) == `"encrypted_content"` {
@@ -154,7 +154,7 @@ func (w *writer) command(message []byte) {
 		said+"Output:\n"+text("output")+"\n</result>\n</user_shell_command>"))
 }
 
-// custom writes back the lines that a reader kept; others are of programs that Codex does not know.
+// custom writes the lines that the reader kept. Codex does not know entries of other programs.
 func (w *writer) custom(raw []byte) {
 	kind, data := rawjson.Text(rawjson.Field(raw, "customType")), rawjson.Field(raw, "data")
 	switch {

@@ -8,10 +8,10 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// writtenVersion is the one of Codex whose files ours are like.
+// writtenVersion is the version of Codex whose format is written.
 const writtenVersion = "0.104.0"
 
-// SessionID returns the id under which Codex finds a session: its own if it is a UUID, else one made of it.
+// SessionID returns the ID under which Codex finds a session: its own if it is a UUID, else a UUID derived from it.
 func SessionID(h interop.Header) string {
 	if isUUID(h.ID) {
 		return h.ID
@@ -26,8 +26,8 @@ func creationTime(h interop.Header) time.Time {
 	return h.Created.UTC()
 }
 
-// meta writes the session's first line: what Codex itself said of it, where it came from there, but for what only
-// holds of the file that it came from.
+// meta writes the session's first line, with the fields of the original's first line, except for those that only hold
+// for that file.
 func (w *writer) meta() {
 	if w.last = creationTime(w.h); w.last.Unix() == 0 && len(w.plan.Path) > 0 {
 		if at := w.plan.Lines[w.plan.Path[0]].Time; !at.IsZero() && at.Year() >= 1970 && at.Year() <= 9999 {
@@ -71,7 +71,7 @@ func (w *writer) meta() {
 	w.line("session_meta", payload)
 }
 
-// begunBy says who began the session: the user, or an agent.
+// begunBy returns the source of the session: the user, or an agent.
 func (w *writer) begunBy() []byte {
 	if !rawjson.IsTrue(rawjson.Field(w.h.Raw, "internal")) {
 		return []byte(`"cli"`)

@@ -80,7 +80,7 @@ func (s *talk) grow(t *rapid.T, ids []string, n int, name string) []string {
 	return ids
 }
 
-// renamed gives words in which tools are called as they are written.
+// renamed returns words with the names of tools as they are written.
 func renamed(words []string) []string {
 	for i, w := range words {
 		words[i] = strings.Replace(w, "c:a b{", "c:a_b{", 1)
@@ -117,8 +117,8 @@ func TestWriteProperty(t *testing.T) {
 	})
 }
 
-// TestContinueProperty: whatever is added to an imported session, wherever its head stands, the file begins with the
-// original, and what Codex makes of it is the session's context.
+// TestContinueProperty: whatever is added to an imported session, and wherever its head is, the file begins with the
+// original, and the context that Codex computes from it is the session's.
 func TestContinueProperty(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -161,7 +161,7 @@ func TestContinueProperty(t *testing.T) {
 	})
 }
 
-// shown leaves out what says nothing.
+// shown drops the lines without content.
 func (s *talk) shown() string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(s.lines), func(l string) bool { return strings.Contains(l, `thinking_level_change`) }), "\n")
 }

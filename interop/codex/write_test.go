@@ -65,8 +65,8 @@ func unled(words []string) []string {
 	return words
 }
 
-// TestWriteTurns: what is said, called and given is Codex's context; the other branch is counted; ids and names are
-// such that OpenAI takes them.
+// TestWriteTurns: messages, calls and results are Codex's context; the other branch is counted; OpenAI accepts the IDs
+// and names.
 func TestWriteTurns(t *testing.T) {
 	s := talk{Header: begun}
 	s.add("m", "", "model_change", `"provider":"openai","modelId":"m1"`)
@@ -204,7 +204,7 @@ func TestWriteMeta(t *testing.T) {
 	}
 }
 
-// TestWriteStart: before anything was said there is a session, and nothing else; a head that is not there is an error.
+// TestWriteStart: before the first entry the file has only its first line; an unknown head is an error.
 func TestWriteStart(t *testing.T) {
 	s := talk{Header: begun}
 	s.message("u", "", ask("q"))
@@ -237,7 +237,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// TestWriteHostile: entries that are none, that stand in circles, before their parents, or twice.
+// TestWriteHostile: entries that are invalid, in cycles, before their parents, or repeated.
 func TestWriteHostile(t *testing.T) {
 	s := talk{Header: begun}
 	s.lines = append(s.lines, `{"type":"session","version":3,"id":"s"}`, `no line`)

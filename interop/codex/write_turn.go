@@ -6,15 +6,15 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// turnSettings are what a turn_context says that entries may change.
+// turnSettings are the settings of a turn_context that entries can change.
 type turnSettings struct{ model, effort string }
 
-// derivedID makes an id that is the same each time.
+// derivedID returns an ID that is the same for equal arguments.
 func derivedID(kind, of string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:codex:"+kind+":"+of)).String()
 }
 
-// begin begins a turn. One that came from a rollout has the lines that say so.
+// begin begins a turn. A turn from a rollout has lines of its own for that.
 func (w *writer) begin() {
 	w.complete()
 	if w.fromCodex() {
@@ -27,7 +27,7 @@ func (w *writer) begin() {
 	w.context()
 }
 
-// complete ends the turn that is open.
+// complete ends the open turn.
 func (w *writer) complete() {
 	if w.turn != "" {
 		w.event("task_complete", "turn_id", rawjson.AppendString(nil, w.turn), "last_agent_message", []byte("null"))
@@ -35,7 +35,7 @@ func (w *writer) complete() {
 	}
 }
 
-// broken says that the turn was broken off.
+// broken writes that the turn was interrupted.
 func (w *writer) broken() {
 	id := []byte("null")
 	if w.turn != "" {
@@ -45,7 +45,7 @@ func (w *writer) broken() {
 	w.turn, w.said.open, w.said.answer = "", false, false
 }
 
-// model notes the model in force: the first of these that is one.
+// model sets the model in force to the first known name.
 func (w *writer) model(names ...string) {
 	for _, name := range names {
 		if name != "" && name != "unknown" {
@@ -55,7 +55,7 @@ func (w *writer) model(names ...string) {
 	}
 }
 
-// level notes how hard the model thinks.
+// level sets the reasoning effort.
 func (w *writer) level(level string) {
 	switch {
 	case level == "off":
@@ -69,10 +69,10 @@ func (w *writer) level(level string) {
 	w.now.effort = level
 }
 
-// context says which model is in force and how hard it thinks, where the file says otherwise.
+// context writes model and reasoning effort if they differ from those in the file.
 //
-// The line names a turn of its own. Of a turn's own line Codex takes it that the model has its contents, and
-// the rules of the directory with it, and would not repeat them; the model does not have this one's.
+// The line has a turn ID of its own. If it had the turn's ID, Codex would assume that the model has the line's
+// contents, such as the directory's rules, and not repeat them.
 func (w *writer) context() {
 	if w.now.model == "" || w.now == w.was || w.mute || w.fold != nil {
 		return
@@ -95,7 +95,7 @@ func (w *writer) context() {
 	w.said.open = false
 }
 
-// count says what was counted of the last answer, and of all.
+// count writes the token counts of the last answer and of the session.
 func (w *writer) count(u writtenUsage) {
 	w.total = w.total.Add(u)
 	info := rawjson.Object("total_token_usage", w.total.Object(), "last_token_usage", u.Object(),

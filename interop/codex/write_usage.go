@@ -6,10 +6,10 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// writtenUsage is what was counted of an answer, as Codex counts: the input with what came from the cache.
+// writtenUsage is the token count of an answer, as Codex counts: in includes the cache.
 type writtenUsage struct{ in, cached, out, thought, total int64 }
 
-// usageOfMessage takes it from what a message of pi's says.
+// usageOfMessage converts the usage of a message in pi's form.
 func usageOfMessage(u []byte) writtenUsage {
 	count := func(name string) int64 {
 		n, err := strconv.ParseInt(string(rawjson.Field(u, name)), 10, 64)
@@ -26,7 +26,7 @@ func usageOfMessage(u []byte) writtenUsage {
 	return n
 }
 
-// Object is the count as Codex has it.
+// Object returns the count as a JSON object of Codex.
 func (u writtenUsage) Object() []byte {
 	num := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 	return rawjson.Object("input_tokens", num(u.in), "cached_input_tokens", num(u.cached),
@@ -34,13 +34,13 @@ func (u writtenUsage) Object() []byte {
 		"reasoning_output_tokens", num(u.thought), "total_tokens", num(u.total))
 }
 
-// loadedUsageFields are what Codex needs of a count.
+// loadedUsageFields are the fields that Codex requires in a count.
 var loadedUsageFields = []string{
 	"input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens",
 	"total_tokens",
 }
 
-// isLoadableUsage reports a count that Codex loads.
+// isLoadableUsage reports whether Codex loads a count.
 func isLoadableUsage(u []byte) bool {
 	for _, name := range loadedUsageFields {
 		if !isCount(rawjson.Field(u, name)) {
@@ -50,7 +50,7 @@ func isLoadableUsage(u []byte) bool {
 	return true
 }
 
-// readWrittenUsage reads a count as Codex has it.
+// readWrittenUsage parses a count of Codex.
 func readWrittenUsage(u []byte) (n writtenUsage) {
 	for i, to := range []*int64{&n.in, &n.cached, &n.out, &n.thought, &n.total} {
 		if v := rawjson.Field(u, loadedUsageFields[i]); isCount(v) {
@@ -62,7 +62,7 @@ func readWrittenUsage(u []byte) (n writtenUsage) {
 	return n
 }
 
-// Add returns a sum; over 2^60 it stays as it is.
+// Add returns the sum. A count over 2^60 does not grow.
 func (u writtenUsage) Add(n writtenUsage) writtenUsage {
 	const most = 1 << 60
 	if u.total >= most {

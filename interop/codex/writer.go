@@ -16,11 +16,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// hostedTypes are the types of blocks that a reader makes of calls which the provider answers itself,
-// and of what they gave; and of what only the provider can read.
+// hostedTypes are the types of blocks for calls that the provider answers itself, for their results, and for encrypted
+// content.
 var hostedTypes = []string{"web_search_call", "image_generation_call", "image", "encrypted_content"}
 
-// writer turns the entries of one line into lines.
+// writer converts the entries of one path to lines.
 type writer struct {
 	w       *bufio.Writer
 	err     error
@@ -28,30 +28,30 @@ type writer struct {
 	plan    *linePlan
 	losses  interop.Losses
 	convert func(l transcript.Line, lose func(kind string)) [][]byte
-	ids     piwriter.CallIDs // of calls that came without
+	ids     piwriter.CallIDs // for calls without an ID
 	session string
-	source  []byte // payload of the session's first line in a rollout; nil = it came from none
-	own     string // the provider of the file
+	source  []byte // payload of the first line of the session's rollout; nil = it is from none
+	own     string // the file's provider
 
-	end     *originalEnd // of the file after which lines are written; nil = there is none
-	ordinal uint64       // of the next line, where lines have one
+	end     *originalEnd // of the file to which lines are appended; nil = none
+	ordinal uint64       // of the next line, if lines have ordinals
 	way     continuation
-	mute    bool          // the file has what is said
-	known   int           // entries of that file
-	owed    []pendingCall // calls to which it has no result on the line
+	mute    bool          // the file has the current entries already
+	known   int           // number of entries in that file
+	owed    []pendingCall // calls that have no result in that file
 
-	at    int // on the line
+	at    int // place on the path
 	item  transcript.Line
 	last  time.Time
 	calls callTracker
 	keep  keptItems
-	fold  *openCompaction // a compaction that is not written yet
-	turn  string          // the turn that is open; "" = none of ours
-	said  lastSaid        // what came last
-	drawn []byte          // a call of the last answer whose picture may follow it
+	fold  *openCompaction // compaction that is not written yet
+	turn  string          // the open turn; "" = no turn of this writer
+	said  lastSaid        // the last item
+	drawn []byte          // call of the last answer whose image may follow
 	now   turnSettings    // in force
-	was   turnSettings    // what the file says
-	base  []byte          // what a turn_context says beside them; nil = nothing is known
+	was   turnSettings    // in the file
+	base  []byte          // other settings of the last turn_context; nil = unknown
 	total writtenUsage    // of the file
 }
 
@@ -71,14 +71,14 @@ func newWriter(w io.Writer, h interop.Header, p *linePlan, losses interop.Losses
 	return out
 }
 
-// lose counts what cannot be said, unless the file says it already.
+// lose counts a loss, unless the file has the entry already.
 func (w *writer) lose(what string) {
 	if !w.mute {
 		w.losses[what]++
 	}
 }
 
-// run walks the entries, and writes those on the line.
+// run iterates over the entries and writes those on the path.
 func (w *writer) run(entries iter.Seq2[transcript.Draft, error]) error {
 	i, on := 0, 0
 	for d, err := range entries {
@@ -117,7 +117,7 @@ func (w *writer) run(entries iter.Seq2[transcript.Draft, error]) error {
 	return w.err
 }
 
-// step takes the entry at a place of the line.
+// step handles the entry at a place of the path.
 func (w *writer) step(at int, l transcript.Line) {
 	if w.mute && at > w.way.Said {
 		w.unmute()
@@ -132,14 +132,15 @@ func (w *writer) step(at int, l transcript.Line) {
 	w.calls.pass(w.plan.Results[w.plan.Path[at]])
 }
 
-// stamp takes the time of the lines that come, if it can be one.
+// stamp sets the time of the next lines if it is valid.
 func (w *writer) stamp(at time.Time) {
 	if y := at.Year(); !at.IsZero() && y >= 1970 && y <= 9999 {
 		w.last = at
 	}
 }
 
-// unmute ends what the file has already: what follows is written, after what leads there.
+// unmute ends the part that the file has already. It writes the lines that connect it to the path; further entries are
+// written.
 func (w *writer) unmute() {
 	if w.fold != nil {
 		w.compacted()
@@ -160,7 +161,7 @@ func (w *writer) unmute() {
 	}
 }
 
-// finish closes what is open after the last entry.
+// finish closes everything that is open after the last entry.
 func (w *writer) finish() {
 	if w.fold != nil {
 		w.compacted()
@@ -182,10 +183,10 @@ func (w *writer) finish() {
 	}
 }
 
-// retold reports whether the entry at hand is in the file, and said a second time.
+// retold reports whether the current entry is in the file already and is written again.
 func (w *writer) retold() bool { return !w.mute && w.plan.Path[w.at] < w.known }
 
-// fromCodex reports whether the entry at hand came from a rollout.
+// fromCodex reports whether the current entry came from a rollout.
 func (w *writer) fromCodex() bool { return strings.HasPrefix(w.item.ID, ownIDPrefix) }
 
 // line writes a line.
@@ -205,7 +206,7 @@ func (w *writer) line(typ string, payload []byte) {
 	}
 }
 
-// event writes an event: names of fields and their values in turn.
+// event writes an event. fields are names and values in turn.
 func (w *writer) event(kind string, fields ...any) {
 	if w.fold == nil {
 		w.line("event_msg", rawjson.Object(append([]any{"type", []byte(`"` + kind + `"`)}, fields...)...))
