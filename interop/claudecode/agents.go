@@ -10,18 +10,19 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// search looks for what lies beside the session's file.
+// search returns a search for the files that belong to the session.
 func (r *Reader) search() *sidecar {
 	return newSidecar(r.src, r.x.Session, func(detail string) { r.x.Note(0, transcript.DiagNoted, detail) })
 }
 
-// beside yields the transcripts of agents that the file speaks of and that lie beside it, then those that
-// say themselves whose they are. Each comes once.
+// beside yields the transcripts of the agents that the file names, then those whose content names this session. Each is
+// yielded once.
 func (r *Reader) beside(yield func(interop.Child, error) bool) {
 	if r.src.Beside == nil || r.x.AgentID != "" {
 		return
 	}
-	s, given, missed := r.search(), map[string]bool{}, map[string]error{} // by the names of files, without folder
+	// All three are keyed by file name without folder.
+	s, given, missed := r.search(), map[string]bool{}, map[string]error{}
 	for _, id := range r.x.Agents {
 		file := agentFile(id)
 		if given[file] || missed[file] != nil {
@@ -53,7 +54,7 @@ func (r *Reader) beside(yield func(interop.Child, error) bool) {
 	}
 }
 
-// agent yields one transcript, the first time from in if that is open. false: the caller wants no more.
+// agent yields one transcript. It reads from in first if in is open. It returns false if the caller stops.
 func (r *Reader) agent(name string, in io.ReadCloser, yield func(interop.Child, error) bool) bool {
 	child := NewReader(interop.Source{Name: name, Open: func() (io.ReadCloser, error) {
 		if first := in; first != nil {

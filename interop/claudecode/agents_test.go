@@ -20,8 +20,8 @@ func agentText(session, id string) string {
 	return strings.ReplaceAll(text, `"sessionId":"s1"`, fmt.Sprintf(`"sessionId":%q`, session))
 }
 
-// TestAgentsThatNothingNames: what lies in a session's side folder, or beside it as of old, and says that it is
-// the session's, is a child of it once, whether the session's file speaks of it or not.
+// TestAgentsThatNothingNames: a file in a session's folder (or next to its file, in older versions) that names the
+// session is a child of it exactly once, whether the session's file names it or not.
 func TestAgentsThatNothingNames(t *testing.T) {
 	plain := file(node{id: "u1", typ: "user"})
 	named := func(ids ...string) string {
@@ -75,8 +75,8 @@ func TestAgentsThatNothingNames(t *testing.T) {
 	}
 }
 
-// TestListedNames: nothing outside of a folder that was asked for is opened, whatever a list says; a list that
-// fails is reported and hides nothing.
+// TestListedNames: the reader opens nothing outside of the folders that it listed, whatever the list contains. A list
+// that fails is reported and hides nothing.
 func TestListedNames(t *testing.T) {
 	broken := errors.New("broken")
 	var asked []string

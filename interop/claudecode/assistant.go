@@ -8,17 +8,17 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// joinedMessage is a message of the model, put together from its pieces.
+// joinedMessage is a message of the model, joined from its pieces.
 type joinedMessage struct {
 	content                []byte
 	id, model, stop, usage []byte
-	more                   []byte // fields of the message that stand nowhere else
+	more                   []byte // other fields of the message
 	calls, aborted         bool
-	many                   bool             // it has more than one piece
-	seen                   map[lineKey]bool // the calls of one in many pieces
+	many                   bool             // more than one piece
+	seen                   map[lineKey]bool // the calls of a message in many pieces
 }
 
-// take adds a piece. A call that came twice is kept once.
+// take adds a piece. A repeated call is kept once.
 func (a *joinedMessage) take(raw []byte) {
 	for m := rawjson.Walk(raw); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
@@ -34,7 +34,7 @@ func (a *joinedMessage) take(raw []byte) {
 			}
 		case "usage":
 			if m.Val[0] == '{' {
-				a.usage = m.Val // the last piece has counted all of it
+				a.usage = m.Val // the last piece has the count of the whole message
 			}
 		case "role", "type":
 		default:
@@ -72,10 +72,11 @@ func (a *joinedMessage) blocks(content []byte) {
 	}
 }
 
-// synthetic is the model of what Claude Code itself writes in place of an answer: an error, or that none was wanted.
+// synthetic is the model name of messages that Claude Code itself writes in place of an answer: an error, or "no
+// response requested".
 const synthetic = `"<synthetic>"`
 
-// stopReason says in pi's words why the model stopped. Pieces often do not say it.
+// stopReason returns the stop reason in pi's terms. Pieces often have none.
 func (a *joinedMessage) stopReason(failed bool) string {
 	switch {
 	case failed && strings.Contains(string(a.content), `"No response requested."`), a.aborted && !failed:
@@ -118,7 +119,7 @@ func (c *converter) assistant(p place, pieces []piece) {
 	out := append(c.open(p, "message"), `,"message":{"role":"assistant","content":`...)
 	a.content = append(a.content, ']')
 	if string(a.model) == synthetic && isText(a.content) {
-		out = append(out, "[]"...) // they are the error's text, not the model's
+		out = append(out, "[]"...) // the blocks are the text of the error, not of the model
 	} else {
 		out = append(out, a.content...)
 	}
@@ -136,7 +137,7 @@ func (c *converter) assistant(p place, pieces []piece) {
 		out = append(append(out, `,"rawStopReason":`...), a.stop...)
 	}
 	switch {
-	case spread: // the text of a stream, which Claude Code took for a message: a field for each letter
+	case spread: // Claude Code took the text of a stream for a message: a field per character
 		out = append(out, `,"errorMessage":"the provider answered with a text that is no message"`...)
 	case failed:
 		out = append(append(out, `,"errorMessage":`...), plainText(a.content)...)
@@ -149,7 +150,7 @@ func (c *converter) assistant(p place, pieces []piece) {
 	c.block = a.content
 }
 
-// isText reports whether blocks are texts.
+// isText reports whether all blocks are text.
 func isText(blocks []byte) bool {
 	for c := message.Content(blocks); c.Next(); {
 		if c.Block.Kind != message.Text {
@@ -159,7 +160,7 @@ func isText(blocks []byte) bool {
 	return true
 }
 
-// appendUsage appends what was counted, in pi's words. Costs are not in the file.
+// appendUsage appends the usage in pi's form. The file has no costs.
 func appendUsage(dst, usage []byte) []byte {
 	var n [5]int64 // input, output, read, written, written for an hour
 	count := func(val []byte) int64 {

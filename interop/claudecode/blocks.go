@@ -4,7 +4,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// appendContent appends a message's content: text as it is, blocks as pi has them.
+// appendContent appends a message's content in pi's form.
 func appendContent(dst, content []byte) []byte {
 	if rawjson.IsString(content) {
 		return append(dst, content...)
@@ -12,7 +12,7 @@ func appendContent(dst, content []byte) []byte {
 	return appendBlocks(dst, content)
 }
 
-// appendBlocks appends a list of blocks as pi has them; what is no list becomes an empty one.
+// appendBlocks appends a list of blocks in pi's form; a value that is not a list becomes an empty one.
 func appendBlocks(dst, content []byte) []byte {
 	dst = append(dst, '[')
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
@@ -27,13 +27,13 @@ func appendBlock(dst, val []byte) []byte {
 	return b.append(dst)
 }
 
-// block is a block of a message, each field where it lies.
+// block is a block of a message. Its fields are slices of the line.
 type block struct {
 	raw, typ, thinking, signature, data, id, name, input, source, caller []byte
 	answers, content, failed                                             []byte // of a result
 }
 
-// readBlock reads a block; of what is no object only raw is there.
+// readBlock parses a block; if val is not an object only raw is set.
 func readBlock(val []byte) (b block) {
 	b.raw = val
 	for m := rawjson.Walk(val); m.Closing == '}' && m.Next(); {
@@ -67,7 +67,7 @@ func readBlock(val []byte) (b block) {
 	return b
 }
 
-// append appends the block to an open list. Blocks that pi does not have stay as they are.
+// append appends the block to an open list. Blocks that pi does not have stay unchanged.
 func (b *block) append(dst []byte) []byte {
 	if dst[len(dst)-1] != '[' {
 		dst = append(dst, ',')
@@ -75,7 +75,7 @@ func (b *block) append(dst []byte) []byte {
 	if rawjson.IsString(b.raw) {
 		return append(append(append(dst, `{"type":"text","text":`...), b.raw...), '}')
 	}
-	if b.raw[0] != '{' { // neither text nor a block: shown as what it is
+	if b.raw[0] != '{' { // neither a string nor an object: shown as JSON
 		return append(rawjson.AppendString(append(dst, `{"type":"text","text":`...), string(b.raw)), '}')
 	}
 	switch string(b.typ) {
@@ -117,7 +117,7 @@ func (b *block) append(dst []byte) []byte {
 	return append(dst, b.raw...)
 }
 
-// appendCall appends a tool call. Arguments are an object; others are kept in one.
+// appendCall appends a tool call. Arguments that are not an object are wrapped in one.
 func (b *block) appendCall(dst []byte) []byte {
 	dst = append(append(dst, `{"type":"toolCall","id":`...), b.id...)
 	dst = append(append(dst, `,"name":`...), b.name...)
@@ -135,7 +135,7 @@ func (b *block) appendCall(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// plainText returns the text of a content as one string literal.
+// plainText returns the text of a content as one JSON string.
 func plainText(content []byte) []byte {
 	if rawjson.IsString(content) {
 		return content

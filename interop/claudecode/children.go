@@ -14,11 +14,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// maxBatch bounds the lines of small sidechains that are held together, so that many need few readings.
+// maxBatch bounds the lines of small sidechains that one pass over the file collects.
 const maxBatch = 16 << 20
 
-// Children yields the sidechains in the file, then the agents' transcripts beside it. A file beside it that
-// is damaged hides none of the others. Entries must be read before the next child is asked for.
+// Children yields the sidechains in the file, then the transcripts of agents in other files. A damaged file does not
+// affect the others. The caller must read a child's entries before it asks for the next one.
 func (r *Reader) Children() iter.Seq2[interop.Child, error] {
 	return func(yield func(interop.Child, error) bool) {
 		if _, err := r.Header(); err != nil {
@@ -31,7 +31,7 @@ func (r *Reader) Children() iter.Seq2[interop.Child, error] {
 	}
 }
 
-// sidechains yields the children in the file, many at a time from one reading. false: the caller wants no more.
+// sidechains yields the sidechains in the file, many from each pass. It returns false if the caller stops.
 func (r *Reader) sidechains(yield func(interop.Child, error) bool) bool {
 	x := r.x
 	for c := int32(1); c <= x.Children; {
@@ -68,7 +68,7 @@ func sizeOf(x *index, child int32) (n int64) {
 	return n
 }
 
-// openAt opens the file at a line, without a reading of what is before it where the file allows it.
+// openAt opens the file at a line, and seeks if the file allows it.
 func (r *Reader) openAt(off int64, line int32) (*tape, error) {
 	in, err := r.src.Open()
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Reader) openAt(off int64, line int32) (*tape, error) {
 	return newTape(r.x, in), nil
 }
 
-// together reads the lines of children from c up to end.
+// together reads the lines of the children from c up to end.
 func together(x *index, in *tape, c, end int32) (func(int32) ([]byte, error), error) {
 	lines := map[int32][]byte{}
 	for i := x.List(c)[0]; int(i) < len(x.Rows); i++ {

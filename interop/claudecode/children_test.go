@@ -33,7 +33,7 @@ func children(t testing.TB, r *Reader) []session {
 	return out
 }
 
-// TestSidechains: what a session's agents said stands in sessions of its own, and not in the conversation.
+// TestSidechains: messages of a session's agents are in sessions of their own, and not in the conversation.
 func TestSidechains(t *testing.T) {
 	const side = `,"isSidechain":true`
 	text := file(
@@ -65,7 +65,7 @@ func TestSidechains(t *testing.T) {
 	}
 }
 
-// TestSubagentFiles: files beside the session that it speaks of are its children; each can be read alone too.
+// TestSubagentFiles: the other files that a session names are its children; each can also be read alone.
 func TestSubagentFiles(t *testing.T) {
 	const agent = `,"isSidechain":true,"agentId":"ab12"`
 	sub := file(node{id: "x1", typ: "user", extra: agent}, node{id: "x2", parent: "x1", typ: "assistant", extra: agent})

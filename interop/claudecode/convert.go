@@ -16,18 +16,18 @@ import (
 // maxType bounds the type of a custom entry.
 const maxType = 256
 
-// converter makes entries of units. What becomes of a unit depends on it and on the index alone.
+// converter makes entries of units. The result depends only on the unit and the index.
 type converter struct {
 	x     *index
-	line  []member // of the line at hand
-	made  []byte   // the entry at hand
-	block []byte   // blocks that go into it
-	ids   []byte   // its id and its parent's
+	line  []member // the current line
+	made  []byte   // the current entry
+	block []byte   // blocks of the entry
+	ids   []byte   // IDs of the entry and of its parent
 	out   [][]byte
 	notes []note
 }
 
-// unit makes what becomes of a unit: of a message in pieces, one entry with all of them.
+// unit makes the entries of a unit. All pieces of a message become one entry.
 func (c *converter) unit(u *unit) {
 	switch u.what {
 	case beginning:
@@ -47,7 +47,7 @@ func (c *converter) unit(u *unit) {
 	}
 }
 
-// amend makes amendments of the entries that a message in its newer form becomes.
+// amend makes amendments of the entries of a message that a later line changes.
 func (c *converter) amend(u *unit) {
 	r := &c.x.Rows[u.row]
 	from := len(c.out)
@@ -79,7 +79,7 @@ func (c *converter) amend(u *unit) {
 	}
 }
 
-// begin returns the entry on which everything hangs, so that several beginnings are one tree.
+// begin makes the root entry. With it a session with several roots is one tree.
 func (c *converter) begin(at int64, child int32) {
 	data := []byte{'{'}
 	for _, f := range []struct{ name, val string }{{"sessionId", c.x.Session}, {"agentId", c.x.AgentID}} {
@@ -132,18 +132,18 @@ func (c *converter) entries(u *unit) {
 	}
 }
 
-// rootIDJSON is the id of the entry on which everything hangs.
+// rootIDJSON is the ID of the root entry.
 var rootIDJSON = rawjson.AppendString(nil, rootID)
 
-// place is where an entry is: its id, parent and time, as string literals.
+// place is the position of an entry: ID, parent and time as JSON strings.
 type place struct {
 	id, parent []byte // parent nil = none
 	stamp      []byte
-	at         int64 // the same in milliseconds since 1970
+	at         int64 // stamp in milliseconds since 1970
 	row        *lineRow
 }
 
-// open begins an entry, where the one before it was made.
+// open begins an entry, in the buffer of the last one.
 func (c *converter) open(p place, typ string) []byte {
 	out := append(append(c.made[:0], `{"type":"`...), typ...)
 	out = append(append(out, `","id":`...), p.id...)
@@ -151,12 +151,12 @@ func (c *converter) open(p place, typ string) []byte {
 	return append(append(out, `,"timestamp":`...), p.stamp...)
 }
 
-// millis appends the entry's time as messages have it.
+// millis appends the time as messages have it.
 func (p place) millis(out []byte) []byte {
 	return strconv.AppendInt(append(out, `,"timestamp":`...), p.at, 10)
 }
 
-// put hands an entry out, or its stub if it is too large.
+// put adds an entry to the output, or its stub if it is too large.
 func (c *converter) put(p place, raw []byte) {
 	fitted, whole := jsonl.Fit(raw)
 	if !whole {
@@ -167,7 +167,7 @@ func (c *converter) put(p place, raw []byte) {
 	c.made = reuse(raw)
 }
 
-// reuse returns memory to make the next thing of its kind in; a long one's is let go of.
+// reuse returns a buffer for the next value. It drops large buffers.
 func reuse(used []byte) []byte {
 	if cap(used) > 4*jsonl.BatchSize {
 		return nil
@@ -175,7 +175,7 @@ func reuse(used []byte) []byte {
 	return used[:0]
 }
 
-// field returns a field of the line at hand.
+// field returns a field of the current line.
 func (c *converter) field(name string) (val []byte) {
 	for i := range c.line {
 		if string(c.line[i].Key) == name {
@@ -185,7 +185,7 @@ func (c *converter) field(name string) (val []byte) {
 	return val
 }
 
-// stamp returns the time of a unit's first line as it is, or what replaces it.
+// stamp returns the time of a unit's first line, or the time that replaces it.
 func (c *converter) stamp(u *unit) []byte {
 	if first := &u.pieces[0]; c.x.Rows[first.row].Flags&flagTimed != 0 {
 		val := c.field("timestamp")
@@ -199,7 +199,7 @@ func (c *converter) stamp(u *unit) []byte {
 	return jsonl.AppendTime(nil, time.UnixMilli(u.at))
 }
 
-// custom keeps what has no other place, as it is.
+// custom keeps a line unchanged that the transcript cannot express.
 func (c *converter) custom(p place, data []byte) {
 	typ := "line"
 	if t := rawjson.Text(c.field("type")); t != "" && len(t) <= maxType {
@@ -210,7 +210,7 @@ func (c *converter) custom(p place, data []byte) {
 	c.put(p, append(append(append(out, `,"data":`...), data...), '}'))
 }
 
-// said takes from a line what is said: a message's content, or the prompt of what was queued while the model worked.
+// said returns a message's content, or the prompt that was queued while the model worked.
 func (c *converter) said() (content []byte) {
 	if string(c.field("type")) != `"attachment"` {
 		return rawjson.Field(c.field("message"), "content")
@@ -218,13 +218,13 @@ func (c *converter) said() (content []byte) {
 	for i := range c.line {
 		if m := &c.line[i]; string(m.Key) == "attachment" {
 			content = rawjson.Field(m.Val, "prompt")
-			m.Val = rawjson.WithField(m.Val, "prompt", nil) // it is said once
+			m.Val = rawjson.WithField(m.Val, "prompt", nil) // avoid a second copy of the prompt
 		}
 	}
 	return content
 }
 
-// user makes the entries of a user's line: each result, then what was said.
+// user makes the entries of a user line: one for each result, then one for the rest.
 func (c *converter) user(p place) {
 	content := c.said()
 	if p.row.Held == 0 {
@@ -271,8 +271,7 @@ func (c *converter) user(p place) {
 	c.block = said
 }
 
-// words makes the entry of a content with role user: a message of the user's, or one that the program inserted, which
-// the model sees too.
+// words makes the entry of a content with role user: a message of the user, or one that the program inserted.
 func (c *converter) words(p place, content []byte, used bool) {
 	if !c.typed(content) {
 		c.told(p, content, used)
@@ -283,16 +282,16 @@ func (c *converter) words(p place, content []byte, used bool) {
 	c.put(p, append(c.x.Env.AppendRest(out, c.line, used, nil), '}'))
 }
 
-// typed reports whether a person wrote a content of the line at hand, by the line's fields and by the texts.
+// typed reports whether a person wrote a content of the current line, by the fields of the line and by the text.
 func (c *converter) typed(content []byte) bool {
 	from := c.field("origin")
 	if string(c.field("type")) == `"attachment"` {
-		from = nil // the index has looked at it
+		from = nil // the index has checked it
 	}
 	return !rawjson.IsTrue(c.field("isMeta")) && isTyped(from) && !message.Inserted("claude-code", "user", content)
 }
 
-// isTyped reports whether the origin of a line is a person. Others are tasks, other agents, and channels to programs.
+// isTyped reports whether the origin of a line is a person. Other origins are tasks, agents, and channels to programs.
 func isTyped(origin []byte) bool {
 	switch string(rawjson.Field(origin, "kind")) {
 	case "", `"human"`, `"unclassified"`:
@@ -301,7 +300,7 @@ func isTyped(origin []byte) bool {
 	return false
 }
 
-// result begins the entry of a tool's result.
+// result begins the entry of a tool result.
 func (c *converter) result(p place, b *block) []byte {
 	id := b.answers
 	if !rawjson.IsString(id) {
@@ -318,12 +317,12 @@ func (c *converter) result(p place, b *block) []byte {
 	return strconv.AppendBool(append(out, `,"isError":`...), rawjson.IsTrue(b.failed))
 }
 
-// meta makes a message of the program's own: the model sees it, the user's words they are not.
+// meta makes a message of the program that the model sees.
 func (c *converter) meta(p place) {
 	c.told(p, c.said(), false)
 }
 
-// told makes such a message of a content. Its type is that of the line: one without the mark is written so again.
+// told makes such a message of a content. Its type records whether the line is marked as meta.
 func (c *converter) told(p place, content []byte, used bool) {
 	kind := typeInserted
 	if p.row.Kind == kindMeta || rawjson.IsTrue(c.field("isMeta")) {
@@ -334,13 +333,13 @@ func (c *converter) told(p place, content []byte, used bool) {
 	c.put(p, append(c.x.Env.AppendRest(append(out, `,"display":false`...), c.line, used, nil), '}'))
 }
 
-// Types of messages that the program inserted: on lines that are marked as meta, and on others.
+// Types of messages that the program inserted: on lines with isMeta, and on others.
 const (
 	typeMeta     = "claude-code.meta"
 	typeInserted = "claude-code.inserted"
 )
 
-// compaction makes one entry of a boundary and the summary after it, or of either alone.
+// compaction makes one entry of a boundary and its summary, or of either alone.
 func (c *converter) compaction(p place, pieces []piece) {
 	var summary, meta []byte
 	first := p.id // nothing is kept
@@ -371,7 +370,7 @@ func (c *converter) compaction(p place, pieces []piece) {
 	c.put(p, append(c.x.Env.AppendRest(out, c.line, false, nil), '}'))
 }
 
-// firstID returns the id of the entry that begins a row.
+// firstID returns the ID of the first entry of a row.
 func firstID(x *index, i int32) []byte {
 	id := x.AppendID(nil, i)
 	if r := &x.Rows[i]; r.Held > 1 || r.Held == 1 && r.Flags&flagText != 0 {
@@ -380,7 +379,7 @@ func firstID(x *index, i int32) []byte {
 	return id
 }
 
-// extendID returns an id with something after it.
+// extendID returns an ID with a suffix.
 func extendID(id []byte, more string) []byte {
 	return append(append(bytes.Clone(id[:len(id)-1]), more...), '"')
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Detect reports whether the first bytes of a file are those of one of Claude Code's. The last line may be torn.
+// Detect reports whether a file is one of Claude Code's, by its first bytes. The last line may be incomplete.
 func Detect(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	found := false
@@ -17,7 +17,7 @@ func Detect(head []byte) bool {
 		if len(line) > 0 && line[0] == '{' {
 			h := readLineHead(line)
 			if string(h.Type) == `"session"` || string(h.Type) == `"session_meta"` {
-				return false // pi's family, Codex
+				return false // pi's family, or Codex
 			}
 			torn := len(rest) == 0 && h.Parent != nil && rawjson.Field(line, "isSidechain") != nil && h.Session != nil
 			found = found || h.Known() || torn

@@ -8,21 +8,21 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// emitter hands out the entries of one child, parents first: what order says is cut into batches, and
-// each batch is converted by itself.
+// emitter returns the entries of one child, parents first. It splits the units of an order into batches, which are
+// converted independently.
 type emitter struct {
 	x     *index
 	order *order
-	more  func() (*batch, error) // the next batch, converted
+	more  func() (*batch, error) // returns the next batch, converted
 	close func()
-	spare chan *batch // to be filled again
+	spare chan *batch // for reuse
 	gate  *jsonl.Gate
-	now   *batch // what is handed out
-	at    int    // how much of its entries was, and of its notes
+	now   *batch // the current batch
+	at    int    // numbers of its entries and notes that were returned
 	noted int
 }
 
-// newEmitter converts where it is called.
+// newEmitter returns an emitter that converts in the caller's goroutine.
 func newEmitter(x *index, o *order, spare chan *batch) *emitter {
 	e := &emitter{x: x, order: o, close: func() {}, spare: spare, gate: jsonl.NewGate()}
 	e.more = func() (*batch, error) {
@@ -36,7 +36,7 @@ func newEmitter(x *index, o *order, spare chan *batch) *emitter {
 	return e
 }
 
-// newPipe reads ahead and converts in lanes, until it is closed.
+// newPipe returns an emitter that reads ahead and converts in parallel until it is closed.
 func newPipe(x *index, o *order, spare chan *batch) *emitter {
 	e := newEmitter(x, o, spare)
 	p := parallel.NewPipe(scanLanes, e.fill, (*batch).work)
@@ -48,7 +48,7 @@ func newPipe(x *index, o *order, spare chan *batch) *emitter {
 	return e
 }
 
-// next returns the next entry; io.EOF = no more.
+// next returns the next entry, or io.EOF.
 func (e *emitter) next() (transcript.Draft, error) {
 	for e.now == nil || e.at == len(e.now.out) {
 		if e.now != nil {
@@ -70,7 +70,7 @@ func (e *emitter) next() (transcript.Draft, error) {
 	return transcript.Draft{Raw: e.now.out[e.at-1]}, nil
 }
 
-// tell reports what there is to say about an entry, and about all before it.
+// tell reports the notes of an entry, and all before them.
 func (e *emitter) tell(at int) {
 	for ; e.noted < len(e.now.notes) && e.now.notes[e.noted].at <= at; e.noted++ {
 		n := &e.now.notes[e.noted]
@@ -79,18 +79,18 @@ func (e *emitter) tell(at int) {
 	}
 }
 
-// batch is some units that follow each other, and what becomes of them.
+// batch is a run of units and the entries made of them.
 type batch struct {
 	units  []unit
 	pieces []piece
-	held   jsonl.Batch // their lines
+	held   jsonl.Batch // the lines
 	size   int
-	marked int // the first entry of the rows from the mark on; -1 = none
+	marked int // index of the first entry of a row from the mark on; -1 = none
 	converter
 }
 
-// fill returns the next units: of at least jsonl.BatchSize bytes together if there are so many, and of less than
-// that and one unit.
+// fill returns the next units. Their size is at least jsonl.BatchSize bytes, or less at the end, and exceeds it by at
+// most one unit.
 func (e *emitter) fill() (*batch, error) {
 	e.gate.Wait()
 	b := e.take()
@@ -99,7 +99,7 @@ func (e *emitter) fill() (*batch, error) {
 	for b.size < jsonl.BatchSize {
 		u, err := e.order.next()
 		if err != nil && len(b.units) > 0 {
-			break // it comes again
+			break // the next call returns the error again
 		}
 		if err != nil {
 			e.keep(b)
@@ -128,7 +128,7 @@ func (e *emitter) keep(b *batch) {
 }
 
 func (b *batch) add(u unit) {
-	const fixed = 64 // bytes for what has no line
+	const fixed = 64 // bytes counted for a unit without lines
 	b.size += fixed
 	from := len(b.pieces)
 	for _, p := range u.pieces {
@@ -155,9 +155,9 @@ func (b *batch) work() *batch {
 	return b
 }
 
-// note is something to say about an entry before it is given.
+// note is a diagnostic, reported with an entry.
 type note struct {
-	at int // of the entry in its batch
+	at int // index of the entry in its batch
 	transcript.Diagnostic
 }
 

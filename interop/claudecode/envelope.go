@@ -6,8 +6,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// envelope is what every line of a session says again: folder, version, branch. It is kept once, and of a
-// line only where it differs.
+// envelope holds the fields that every line of a session repeats: folder, version, branch. They are stored once; an
+// entry stores only differences.
 type envelope []member
 
 // member is a field and its value.
@@ -15,7 +15,7 @@ type member struct {
 	Key, Val []byte
 }
 
-// isLineField reports whether a field belongs to one line alone.
+// isLineField reports whether a field differs from line to line.
 func isLineField(name string) bool {
 	switch name {
 	case "type", "uuid", "parentUuid", "message", "timestamp", "requestId", "toolUseResult", "isSidechain", "isMeta",
@@ -27,7 +27,7 @@ func isLineField(name string) bool {
 	return false
 }
 
-// envelopeOf takes the envelope from a line.
+// envelopeOf returns the envelope of a line.
 func envelopeOf(line []byte) envelope {
 	env := envelope{}
 	const fields = 16
@@ -57,7 +57,7 @@ func (e envelope) has(name, val []byte) bool {
 	return false
 }
 
-// splitMembers appends the members of an object to list. It is one pass over the object, however many are asked for.
+// splitMembers appends the members of an object to list. Later lookups need no further pass over the object.
 func splitMembers(list []member, object []byte) []member {
 	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
 		list = append(list, member{m.Key, m.Val})
@@ -65,8 +65,8 @@ func splitMembers(list []member, object []byte) []member {
 	return list
 }
 
-// AppendRest appends what of a line's members is nowhere else in its entry, as field claudeCode. more goes
-// inside as message.
+// AppendRest appends the field claudeCode with the members of a line that the entry does not have otherwise. more is
+// added to it as the field message.
 func (e envelope) AppendRest(dst []byte, line []member, used bool, more []byte) []byte {
 	mark := len(dst)
 	dst = append(dst, `,"claudeCode":{`...)

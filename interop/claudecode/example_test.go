@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Lines that say nothing are kept as custom entries beside the conversation.
+// Lines without content are kept as custom entries.
 func ExampleReader() {
 	file := `{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"sessionId":"s1","cwd":"/home/me","timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"hi"}}
 {"type":"custom-title","sessionId":"s1","customTitle":"First steps"}

@@ -9,7 +9,7 @@ import (
 // maxTitle bounds the name of a session, in bytes.
 const maxTitle = 1 << 10
 
-// titleText is the name that a session is given by the value of a field.
+// titleText returns the session name in a field's value.
 func titleText(val []byte) string {
 	text := rawjson.Text(val)
 	for len(text) > maxTitle {
@@ -22,7 +22,7 @@ func titleText(val []byte) string {
 	return text
 }
 
-// titleOf returns the name of the session in a line, as a string literal.
+// titleOf returns the session name in a line, as a JSON string.
 func titleOf(raw []byte) []byte {
 	name := ""
 	for m := rawjson.Walk(raw); m.Next(); {

@@ -15,8 +15,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// FuzzRead: whatever a file holds, a reader gives whole lines in one tree, and comes to an end; it reads the
-// same twice, and what it read can be written.
+// FuzzRead: for any file a reader returns whole lines in one tree, and reaches the end. A second pass returns the same,
+// and the result can be written.
 func FuzzRead(f *testing.F) {
 	for _, data := range testutil.Samples(f) {
 		f.Add(string(data))

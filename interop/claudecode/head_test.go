@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// named gives the line at which Claude Code goes on because the file says so outright; "" = it goes by the lines.
+// named returns the line at which Claude Code continues because the file names it; "" = the last line decides.
 func named(t testing.TB, text string) string {
 	t.Helper()
 	leaf, sure, there := "", false, map[string]bool{}
@@ -33,8 +33,8 @@ func named(t testing.TB, text string) string {
 	return leaf
 }
 
-// TestAppendHead: behind the file of a session that stands elsewhere two lines lead there, one for Claude Code and one
-// for whoever goes by the last line; where it stands at the end nothing does.
+// TestAppendHead: if the session's head is elsewhere, two lines move the file's end there, one for Claude Code and one
+// for programs that use the last line. If the head is at the end there are none.
 func TestAppendHead(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -42,7 +42,7 @@ func TestAppendHead(t *testing.T) {
 		s, _ := read(t, text)
 		head := rapid.SampledFrom(s.Entries).Draw(rt, "head").ID
 		if len(transcript.BuildContext(s.Path(t, head), transcript.Coppice).OpenCalls) > 0 {
-			return // nobody stands between the results of one message
+			return // no branch begins between the results of one message
 		}
 		var out bytes.Buffer
 		out.WriteString(text)
@@ -69,8 +69,8 @@ func TestAppendHead(t *testing.T) {
 	})
 }
 
-// TestAppendBehindNamed: a file in which the user went back names the line at which it goes on. What is added
-// behind it names its own, for Claude Code would not see it otherwise.
+// TestAppendBehindNamed: a file in which the user went back names the line at which it continues. Lines that are
+// appended name a new one, because Claude Code would not see them otherwise.
 func TestAppendBehindNamed(t *testing.T) {
 	tree := file(node{id: "u1", typ: "user"}, node{id: "a1", parent: "u1", typ: "assistant"}, node{id: "u2", parent: "a1", typ: "user"})
 	more := `{"type":"message","id":"4f0a4b1e-0000-4000-8000-000000000001","parentId":"u2","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"more"}}`
@@ -105,8 +105,8 @@ func TestAppendBehindNamed(t *testing.T) {
 	}
 }
 
-// TestReadNamed: a file in which the user went back is read where Claude Code goes on: at the line that the file names
-// outright, until it names another.
+// TestReadNamed: the head of a file in which the user went back is where Claude Code continues: at the line that the
+// file names, until it names another.
 func TestReadNamed(t *testing.T) {
 	tree := file(node{id: "u1", typ: "user"}, node{id: "a1", parent: "u1", typ: "assistant"}, node{id: "u2", parent: "a1", typ: "user"}, node{id: "x", parent: "u2", typ: "user", extra: `,"isSidechain":true`})
 	prompt := func(leaf, more string) string {

@@ -130,7 +130,7 @@ func BenchmarkReaderMemory(b *testing.B) {
 	b.ReportMetric(float64(held)/n, "B/line")
 }
 
-// TestSizeLongLine: of a line without end only the beginning is held; it gives a stub, and hides nothing.
+// TestSizeLongLine: of an endless line only the beginning is held; it becomes a stub and hides nothing.
 func TestSizeLongLine(t *testing.T) {
 	testutil.SkipLong(t)
 	const blocks = 200

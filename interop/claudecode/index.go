@@ -10,142 +10,142 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// lineKind is what becomes of a line.
+// lineKind determines the entry that is made of a line.
 type lineKind uint8
 
 // The kinds.
 const (
-	kindNone      lineKind = iota // custom entry: no part of the file's tree
-	kindTitle                     // likewise, and names the session from there on
-	kindAgain                     // likewise: an earlier line once more
-	kindNewer                     // amendment: an earlier line once more, with other fields
-	kindOther                     // custom entry: part of the file's tree, but nothing is said
-	kindPlace                     // likewise, at the place that it names: it is damaged, or the user went back
+	kindNone      lineKind = iota // custom entry, not part of the file's tree
+	kindTitle                     // likewise; names the session from there on
+	kindAgain                     // likewise; repeats an earlier line
+	kindNewer                     // amendment: an earlier line with other fields
+	kindOther                     // custom entry without content, part of the file's tree
+	kindPlace                     // likewise, below the line it names: a damaged line, or the user went back
 	kindUser                      // user message, tool results, or both
-	kindQueued                    // what the user typed while the model worked
-	kindMeta                      // what the program says in the user's name
-	kindAssistant                 // a piece of a message of the model
-	kindBoundary                  // compaction: where
-	kindSummary                   // compaction: what is left
+	kindQueued                    // message typed while the model worked
+	kindMeta                      // message of the program with role user
+	kindAssistant                 // piece of a message of the model
+	kindBoundary                  // boundary of a compaction
+	kindSummary                   // summary of a compaction
 )
 
 // Speaks reports whether a line is part of the conversation.
 func (k lineKind) Speaks() bool { return k >= kindUser }
 
-// lineKey is an id: a UUID, or the beginning of the SHA-256 of any other text.
+// lineKey is a UUID, or the beginning of the SHA-256 of any other ID.
 type lineKey [16]byte
 
-// rootID is the entry on which a session begins.
+// rootID is the ID of a session's root entry.
 const rootID = "cc-session"
 
 // noRow means that there is no row.
 const noRow = int32(-1)
 
-// lineRow is one line of the file in the index: what is kept of it between the two readings.
+// lineRow is the index's record of one line, kept between the two passes.
 type lineRow struct {
 	Key    lineKey
-	Offset int64 // of its line in the file
-	Time   int64 // in milliseconds since 1970, if FlagTimed
-	Line   int32 // its number, from 1
-	At     int32 // where the object starts in its line
-	Size   int32 // of the object
-	Unit   int32 // the last row of what becomes one entry with it
-	Up     int32 // the row on whose last entry it hangs
-	Child  int32 // 0 = the session itself
-	Model  int32 // the one in force, numbered in Models; 0 = none
-	Held   int32 // results that it holds
-	parent int32 // the one that it names, or of which it is a repetition; noRow = it is not there
+	Offset int64 // of the line in the file
+	Time   int64 // in milliseconds since 1970, if flagTimed
+	Line   int32 // line number, from 1
+	At     int32 // offset of the object in the line
+	Size   int32 // size of the object
+	Unit   int32 // last row of the entry to which this line belongs
+	Up     int32 // row whose last entry is the parent
+	Child  int32 // sidechain; 0 = the session itself
+	Model  int32 // number in Models of the model in force; 0 = none
+	Held   int32 // number of tool results
+	parent int32 // row that it names, or that it repeats; noRow = not in the file
 	Kind   lineKind
 	Flags  uint8
-	names  lineKey // the key of the one that it names
+	names  lineKey // key of the row that it names
 	sum    uint64
 	msg    int32 // number of the provider's message, from 1; 0 = none
-	call   int32 // the last row whose call it answers
-	link   int32 // the row that speaks before it; for one that does not speak, the row that it continues from
-	head   int32 // the first row of what becomes one entry with it
+	call   int32 // last row whose call it answers
+	link   int32 // the preceding row of the conversation, or, without content, the row from which it continues
+	head   int32 // first row of the entry to which this line belongs
 	end    int32 // of a message with calls: the last row that answers one
-	tail   int32 // the last line hung on it that does not speak
+	tail   int32 // last line without content attached to it
 }
 
-// What is to be known of a row beside its kind.
+// Flags of a row.
 const (
-	flagSide   uint8 = 1 << iota // of a sidechain
+	flagSide   uint8 = 1 << iota // part of a sidechain
 	flagNamed                    // names a parent
-	flagPart                     // only its beginning is there
+	flagPart                     // truncated
 	flagModel                    // the model changes here
-	flagSystem                   // a line of type system that says nothing
-	flagText                     // a user's line with text beside results
-	flagTimed                    // says when it was written
-	flagPast                     // a later row has its id, and answers to it
+	flagSystem                   // line of type system without content
+	flagText                     // user line with text and results
+	flagTimed                    // has a time
+	flagPast                     // a later row has its ID and replaces it
 )
 
-// Bounds of the index: rows, and what is kept of names.
+// Bounds of the index: rows and names.
 const (
 	maxRows     = 1 << 23
 	maxNameSize = 256
 	maxNames    = 1 << 16
 	maxID       = 64
 	maxAgents   = 10_000
-	maxTitles   = 64 // summaries of what ends at a row
-	// maxRefused lines without any of Claude Code's, and the file is given up.
+	maxTitles   = 64 // summaries that name the row at which a session ends
+	// maxRefused is the number of lines without any of Claude Code's after which the reader gives up.
 	maxRefused = 1000
 )
 
-// toolCall is where a tool was called, and the tool, numbered in Tools.
+// toolCall is the row of a tool call, and the number of the tool in Tools.
 type toolCall struct{ Row, Tool int32 }
 
-// index is what the first reading of a file leaves: some 200 bytes a line, ids and calls included.
+// index is the result of the first pass over a file: about 200 bytes per line, with IDs and calls.
 type index struct {
 	Rows   []lineRow
-	Calls  map[lineKey]toolCall // by the call's id
-	Agents []string             // agents that the file speaks of,
-	Runs   []string             // and runs of workflows
+	Calls  map[lineKey]toolCall // by call ID
+	Agents []string             // agents that the file names
+	Runs   []string             // workflow runs that the file names
 	Models nameTable
 	Tools  nameTable
 	Env    envelope
 
 	Session, Cwd string
-	Begun        string // session of the first line: another one in the file of a session that was resumed from it
-	AgentID      string // of an agent's transcript; "" = the file is a session's
+	Begun        string // session of the first line; the file of a resumed session begins with lines of another one
+	AgentID      string // of an agent's transcript; "" = the file is a session
 	Created      time.Time
-	Bad          int                       // lines of which bytes were passed over
-	Children     int32                     // sidechains in the file, numbered from 1
-	Tips         []int32                   // by child: the row with which it ends
-	Done         []bool                    // by row: its entries were given, for who reads
-	Diag         transcript.DiagnosticList // what was found
+	Bad          int                       // lines of which bytes were skipped
+	Children     int32                     // number of sidechains in the file; their numbers begin with 1
+	Tips         []int32                   // by child: the last row of the conversation
+	Done         []bool                    // by row: its entries were returned
+	Diag         transcript.DiagnosticList // findings
 
-	pieces   [][]lineRow // the rows while they are entered,
-	entered  int32       // and how many were
+	pieces   [][]lineRow // the rows while they are added
+	entered  int32       // number of rows added
 	byKey    map[lineKey]int32
-	odd      map[lineKey]string    // ids that are no UUIDs
-	unmet    map[int32][]lineKey   // by row: calls that are answered and were not met before
+	odd      map[lineKey]string    // IDs that are not UUIDs
+	unmet    map[int32][]lineKey   // by row: calls that it answers and that no earlier line has
 	newer    map[int32]int32       // by row: the last later line that amends it
 	ended    int32                 // the last boundary of a compaction so far
 	msgs     map[lineKey]int32     // numbers of the provider's messages
-	kept     map[int32]keptSegment // by a compaction's boundary: what it keeps of the rows before it
-	goesOn   map[int32]int32       // by the message that is the end of what a compaction keeps: the compaction
-	listed   []int32               // by child: the last boundary with a list of what it keeps
-	forked   lineKey               // the row of another file after which this one begins,
-	explicit lineKey               // and the one at which it continues, because it says so outright
+	kept     map[int32]keptSegment // by boundary of a compaction: the rows that it keeps
+	goesOn   map[int32]int32       // the compaction that keeps rows up to a message, by that message
+	listed   []int32               // by child: the last boundary with a list of kept rows
+	forked   lineKey               // row of another file after which this one begins
+	explicit lineKey               // row at which the session continues, if a line names it explicitly
 	agent    map[string]bool
-	titles   []foundTitle // summaries of what ends at a row
-	named    foundTitle   // by what names the session outright,
-	names    []int32      // and the rows at which that changed
-	order    []int32      // the rows by child, in the order of the file
-	from     []int32      // by child: where its rows start in order
+	titles   []foundTitle // summaries that name the row at which a session ends
+	named    foundTitle   // the line that names the session explicitly
+	names    []int32      // rows at which named changed
+	order    []int32      // the rows by child, in file order
+	from     []int32      // by child: its first index in order
 	genuine  int
 	refused  int
-	flat     bool // assistants without parents: the links mean nothing
+	flat     bool // assistant lines have no parents: the links mean nothing
 
-	resumed  *resumeState      // the lines before the first one; nil = there are none
+	resumed  *resumeState      // the lines before the first one; nil = none
 	open     map[lineKey]int32 // calls without a result so far
-	lost     []lineKey         // calls that are answered and are not in the file, at most one more than maxMissing
-	sessions int               // lines at which the session became another one
-	noted    int               // the last line that something was found in
-	namings  []foundTitle      // what named, where that changed
-	mark     int32             // the row with which a reader can begin; noRow = none
-	markLast int64             // time of the line before it, in milliseconds
-	first    string            // the first entry from there on
+	lost     []lineKey         // answered calls that are not in the file, at most maxMissing+1
+	sessions int               // number of lines at which the session ID changed
+	noted    int               // last line with a finding
+	namings  []foundTitle      // values of named over time
+	mark     int32             // row where a reader can resume; noRow = none
+	markLast int64             // time of the line before mark, in milliseconds
+	first    string            // ID of the first entry from mark on
 }
 
 type foundTitle struct {
@@ -155,13 +155,13 @@ type foundTitle struct {
 	text string
 }
 
-// Note reports something about a line; 0 = about the file.
+// Note adds a diagnostic for a line; 0 = for the file.
 func (x *index) Note(line int32, kind, detail string) {
 	x.noted = max(x.noted, int(line))
 	x.Diag.Add("", uint64(line), kind, detail)
 }
 
-// keyOf returns the key of an id as it is in a line.
+// keyOf returns the key of an ID. val is JSON.
 func keyOf(val []byte) lineKey {
 	k, _ := makeKey(stringBytes(val))
 	return k
@@ -175,13 +175,13 @@ func makeKey(id []byte) (k lineKey, isUUID bool) {
 	return k, isUUID
 }
 
-// isUUID reports whether an id is a UUID as it is usually written.
+// isUUID reports whether an ID is a UUID in canonical form.
 func isUUID(id string) bool {
 	_, ok := parseUUID([]byte(id))
 	return ok
 }
 
-// parseUUID reads a UUID as it is usually written: 36 bytes, in lower case.
+// parseUUID parses a UUID in canonical form: 36 bytes, lower case.
 func parseUUID(id []byte) (k lineKey, ok bool) {
 	if len(id) != 36 {
 		return lineKey{}, false
@@ -206,10 +206,10 @@ func parseUUID(id []byte) (k lineKey, ok bool) {
 	return k, true
 }
 
-// ID returns the id of a row's last entry.
+// ID returns the ID of a row's last entry.
 func (x *index) ID(i int32) string { return rawjson.Text(x.AppendID(nil, i)) }
 
-// AppendID appends the same as a JSON string.
+// AppendID appends that ID as a JSON string.
 func (x *index) AppendID(dst []byte, i int32) []byte {
 	r := &x.Rows[i]
 	if r.Key == (lineKey{}) || r.Kind == kindNone || r.Kind == kindAgain || r.Kind == kindNewer {

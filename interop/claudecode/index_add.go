@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// add takes one object in.
+// add adds one object.
 func (x *index) add(o *jsonl.Object, f *lineFacts) error {
 	i := x.entered
 	if i >= maxRows {
@@ -56,12 +56,12 @@ func (x *index) add(o *jsonl.Object, f *lineFacts) error {
 	return nil
 }
 
-// rowsPerChunk is how many rows are held in one piece of memory until their number is known.
+// rowsPerChunk is the number of rows per allocation while the total is unknown.
 const rowsPerChunk = 1 << 10
 
 func (x *index) early(i int32) *lineRow { return &x.pieces[i/rowsPerChunk][i%rowsPerChunk] }
 
-// link puts the rows in one piece and finds the ones that they name.
+// link joins the rows into one slice and finds the row that each one names.
 func (x *index) link() {
 	x.Rows = slices.Concat(x.pieces...)
 	x.pieces = nil
@@ -74,8 +74,8 @@ func (x *index) link() {
 	}
 }
 
-// identify enters a row under its id. The same line again adds nothing; with other fields it amends the first
-// one, unless it has another place in the conversation or is another kind of line: then it has the id from there on.
+// identify registers a row under its ID. A repeated line adds nothing. With other fields it amends the first one,
+// unless its place in the conversation or its kind differs: then it replaces the first one from there on.
 func (x *index) identify(f *lineFacts, i int32) {
 	r := &f.row
 	x.keep(r.Key, f.uuid)
@@ -106,8 +106,8 @@ func (x *index) identify(f *lineFacts, i int32) {
 	r.Flags &^= flagSystem | flagText
 }
 
-// amends reports whether a line is the one of row at, with other fields. A compaction writes what it keeps once more
-// after itself, with another parent: that is another place.
+// amends reports whether a line is the line of row at with other fields. A compaction writes the rows that it keeps
+// again after itself, with another parent: they have another place and amend nothing.
 func (x *index) amends(before *lineRow, f *lineFacts, at int32) bool {
 	r := &f.row
 	msg := int32(0)
@@ -120,7 +120,7 @@ func (x *index) amends(before *lineRow, f *lineFacts, at int32) bool {
 		msg == before.msg && x.Models.of(f.model) == before.Model
 }
 
-// renew notes calls and agents of a line that amends another.
+// renew records the calls and agents of a line that amends another.
 func (x *index) renew(f *lineFacts) {
 	for _, c := range f.calls {
 		x.Calls[c.id] = toolCall{f.row.parent, x.Tools.of(c.tool)}
@@ -129,7 +129,7 @@ func (x *index) renew(f *lineFacts) {
 	x.mention(f.run, &x.Runs, workflowPrefix)
 }
 
-// keep remembers an id that is no UUID.
+// keep records an ID that is not a UUID.
 func (x *index) keep(k lineKey, odd []byte) {
 	if len(odd) == 0 {
 		return
@@ -145,7 +145,7 @@ func (x *index) keep(k lineKey, odd []byte) {
 	}
 }
 
-// connect notes what a row belongs to, calls and answers.
+// connect records the message, the calls and the answers of a row.
 func (x *index) connect(f *lineFacts, i int32) {
 	r := &f.row
 	r.Model = x.Models.of(f.model)
@@ -170,7 +170,7 @@ func (x *index) connect(f *lineFacts, i int32) {
 	x.mention(f.mention, &x.Agents, "")
 	x.mention(f.run, &x.Runs, workflowPrefix)
 	if r.Kind == kindOther && r.names == x.explicit && r.names != (lineKey{}) {
-		r.Kind = kindPlace // the user went back there
+		r.Kind = kindPlace // the user went back to that place
 	}
 	switch {
 	case r.Kind == kindBoundary:
@@ -181,15 +181,15 @@ func (x *index) connect(f *lineFacts, i int32) {
 	case f.prompted && f.outright:
 		x.explicit = f.leaf
 	case r.Kind.Speaks() && !f.side, f.prompted && f.leaf != x.explicit:
-		x.explicit = lineKey{} // it continued
+		x.explicit = lineKey{} // the conversation continued
 	}
 	if f.rank > 0 {
 		x.name(f, i)
 	}
 }
 
-// name notes a line that may name the session. One that says so outright does from there on, where it counts for as
-// much as what named it before; a summary is seen to when all is known.
+// name records a line that may name the session. An explicit name holds from there on, if its rank is not lower than
+// that of the name before. Summaries are evaluated at the end.
 func (x *index) name(f *lineFacts, i int32) {
 	t := foundTitle{row: i, rank: f.rank, text: titleText(f.title), leaf: f.leaf}
 	if t.text == "" || t.rank > 1 && t.rank < x.named.rank {
@@ -216,10 +216,10 @@ func (x *index) name(f *lineFacts, i int32) {
 	}
 }
 
-// workflowPrefix marks the name of a run among those of agents, which have no slash.
+// workflowPrefix distinguishes runs of workflows from agents, whose names have no slash.
 const workflowPrefix = "workflows/"
 
-// mention notes, once, an agent whose transcript may lie beside the file, or a run of a workflow with agents.
+// mention records, once, an agent with a possible transcript of its own, or a run of a workflow with agents.
 func (x *index) mention(id []byte, list *[]string, mark string) {
 	name := agentName(rawjson.Text(id))
 	if name == "" || len(*list) >= maxAgents || x.agent[mark+name] {
@@ -229,7 +229,7 @@ func (x *index) mention(id []byte, list *[]string, mark string) {
 	*list = append(*list, name)
 }
 
-// about takes from a line what is to be known of the session.
+// about updates the session's fields from a line.
 func (x *index) about(f *lineFacts) {
 	if x.Created.IsZero() {
 		if t, ok := jsonl.Stamp(f.stamp); ok {

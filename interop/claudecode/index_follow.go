@@ -2,21 +2,21 @@ package claudecode
 
 import "github.com/coppice-go/coppice/transcript"
 
-// chain finds for each row that speaks the one that speaks before it. A turn is a question and what follows it, up to
-// the next question, without forks.
+// chain finds the preceding row of the conversation for each row with content. A turn is a question and the rows after
+// it up to the next question, without forks.
 type chain struct {
 	x      *index
-	last   []int32           // by child: the newest row that speaks
-	turn   []int32           // by row that speaks: the first row of its turn
+	last   []int32           // by child: the newest row with content
+	turn   []int32           // by row with content: the first row of its turn
 	newest []int32           // by first row of a turn: its newest row
 	calls  []bool            // by row: it calls tools
-	again  map[lineKey]int32 // by id: the last row so far that repeats an earlier one
-	steps  int               // that may still be taken from turn to turn
+	again  map[lineKey]int32 // by ID: the last row so far that repeats an earlier one
+	steps  int               // remaining steps from turn to turn
 }
 
-// follow links the rows. Branches are what the user made: a message that names an earlier one begins one. What names a
-// line without content, or one that was written again, continues from the newest message of a turn: that of the newest
-// message before such a line in the file.
+// follow links the rows. Only the user makes branches: a message that names an earlier message begins one. A row that
+// names a line without content, or a repeated line, continues from the newest message of a turn: the turn of the newest
+// message before that line in the file.
 func (x *index) follow() {
 	x.findFlat()
 	t := chain{
@@ -40,7 +40,7 @@ func (x *index) follow() {
 	}
 }
 
-// findFlat finds out whether answers have no parents.
+// findFlat sets flat if answers have no parents.
 func (x *index) findFlat() {
 	said := make([]bool, x.Children+1)
 	for i := range x.Rows {
@@ -50,7 +50,7 @@ func (x *index) findFlat() {
 	}
 }
 
-// speaker returns a row if it speaks, else the one that it continues from; noRow = none.
+// speaker returns a row with content unchanged; else the row from which it continues, or noRow.
 func (x *index) speaker(i int32) int32 {
 	if x.Rows[i].Kind.Speaks() {
 		return i
@@ -58,7 +58,7 @@ func (x *index) speaker(i int32) int32 {
 	return x.Rows[i].link
 }
 
-// child returns the child of a row; of one that repeats another, that one's.
+// child returns the child of a row. A row that repeats another belongs to that row's child.
 func (t *chain) child(i int32) int32 {
 	if r := &t.x.Rows[i]; r.Kind == kindAgain || r.Kind == kindNewer {
 		i = r.parent
@@ -66,7 +66,7 @@ func (t *chain) child(i int32) int32 {
 	return t.x.Rows[i].Child
 }
 
-// named returns the row that a row names, as it was written last before it. false: there is none in the same child.
+// named returns the latest earlier copy of the row that a row names, or false if the same child has none.
 func (t *chain) named(i int32) (p int32, ok bool) {
 	r := &t.x.Rows[i]
 	if r.Flags&flagNamed == 0 {
@@ -79,8 +79,9 @@ func (t *chain) named(i int32) (p int32, ok bool) {
 	return p, p != noRow && p != i && t.child(p) == r.Child
 }
 
-// aside returns the row from which one without content continues: the newest message before it, or the message that it
-// names if that one is not on the way there. A command of the user, and a damaged line, continue from what they name.
+// aside returns the row from which a row without content continues: the newest message before it, or the message that
+// it names if that is not an ancestor of the newest one. A command of the user, or a damaged line, continues from the
+// row that it names.
 func (t *chain) aside(i int32) int32 {
 	r := &t.x.Rows[i]
 	newest := t.last[r.Child]
@@ -95,7 +96,7 @@ func (t *chain) aside(i int32) int32 {
 	return newest
 }
 
-// leads reports whether a row is on the way to another one, from turn to turn.
+// leads reports whether from is an ancestor of to, turn by turn.
 func (t *chain) leads(from, to int32) bool {
 	top := t.turn[from]
 	for ; t.turn[to] > top && t.steps > 0; t.steps-- {
@@ -106,7 +107,7 @@ func (t *chain) leads(from, to int32) bool {
 	return t.turn[to] == top && from <= to || t.steps == 0
 }
 
-// speaks links a row that speaks.
+// speaks links a row with content.
 func (t *chain) speaks(i int32) {
 	r := &t.x.Rows[i]
 	before := t.last[r.Child]
@@ -116,7 +117,7 @@ func (t *chain) speaks(i int32) {
 	}
 	from := r.link
 	if r.Kind == kindBoundary && before != noRow {
-		from = before // what continues from the turn continues from the compaction
+		from = before // rows that continue from the turn continue from the compaction
 	}
 	if t.turn[i] = i; !question && from != noRow && from < i {
 		newest := t.newest[t.turn[from]]
@@ -128,8 +129,8 @@ func (t *chain) speaks(i int32) {
 	t.last[r.Child] = i
 }
 
-// message returns the number of the provider's message that a row is a piece of, or answers; of any other row one of
-// its own.
+// message returns the number of the provider's message to which a row belongs, as a piece or as an answer; for any
+// other row a number of its own.
 func (t *chain) message(i int32) int32 {
 	if call := t.x.Rows[i].call; call != noRow {
 		i = call
@@ -140,13 +141,13 @@ func (t *chain) message(i int32) int32 {
 	return -1 - i // its own
 }
 
-// before returns the row that speaks before a row; newest is the newest one before it in the file.
+// before returns the preceding row of the conversation. newest is the newest row before i in the file.
 func (t *chain) before(i, newest int32, question bool) int32 {
 	r := &t.x.Rows[i]
 	p, ok := t.named(i)
 	switch {
 	case ok && p > i && newest != noRow && r.msg != 0 && t.x.Rows[p].msg == r.msg && t.message(newest) == r.msg:
-		return newest // the pieces of an answer, out of their order
+		return newest // pieces of an answer in wrong order
 	case ok && p > i && r.Kind != kindBoundary && t.x.Rows[p].Kind.Speaks():
 		return p
 	case ok && p > i && r.Kind != kindBoundary:
@@ -154,17 +155,17 @@ func (t *chain) before(i, newest int32, question bool) int32 {
 	case ok && p < i:
 		at := t.x.speaker(p)
 		switch {
-		case at == noRow && question: // before all that was said
+		case at == noRow && question: // before the first message
 		case at == noRow:
 			at = newest
-		case at != p || r.Kind == kindMeta && t.calls[p]: // nothing goes back to a call without its results
+		case at != p || r.Kind == kindMeta && t.calls[p]: // nothing continues from a call without its results
 			at = t.newest[t.turn[at]]
 		}
 		return at
 	case r.Child != 0 && r.parent != noRow && r.parent != i:
 		return noRow // called by a row of another child
 	case r.Flags&flagNamed == 0 && question && !t.x.flat:
-		return noRow // only a question begins afresh
+		return noRow // only a question can be a root
 	case r.Flags&flagNamed != 0 && r.names != t.x.forked:
 		t.x.Note(r.Line, transcript.DiagOrphan,
 			"its parent is not in the file, or not before it: it goes on from the line before it")

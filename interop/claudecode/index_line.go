@@ -8,39 +8,39 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// lineFacts is what the index takes from an object, as far as it can be read alone. Its slices are parts of the line.
+// lineFacts is what the index reads from one object, without regard to other lines. Its slices are parts of the line.
 type lineFacts struct {
 	row          lineRow
 	typed, known bool
 	damaged      bool   // only its place is known
-	named        bool   // it has an id
-	uuid, parent []byte // ids that are no UUIDs
+	named        bool   // it has an ID
+	uuid, parent []byte // IDs that are not UUIDs
 	sent         bool   // it is a piece of the provider's message msg
 	msg          lineKey
 	model        []byte
-	calls        []toolUse // what it calls, and answers
+	calls        []toolUse // its calls and answers
 	answers      []lineKey
-	mention      []byte // the id of an agent that it speaks of,
-	run          []byte // and of a run of a workflow
-	rank         int    // of a title; 0 = it is none
+	mention      []byte // ID of an agent that it names
+	run          []byte // ID of a workflow run that it names
+	rank         int    // of a title; 0 = none
 	title        []byte
 	leaf         lineKey
-	prompted     bool   // leaf is where the session is then,
-	outright     bool   // and because the user went back there
-	compacted    []byte // what a compaction's boundary says of it
-	forked       []byte // the id of the row of another file after which this one begins
+	prompted     bool   // leaf is the current position of the session
+	outright     bool   // leaf was set because the user went back there
+	compacted    []byte // metadata of a compaction's boundary
+	forked       []byte // ID of the row of another file after which this one begins
 
-	stamp, cwd, session, agent []byte // of one that has a place in the file's tree
+	stamp, cwd, session, agent []byte // of a line in the file's tree
 	side                       bool
 }
 
-// toolUse is a call of a tool.
+// toolUse is a tool call.
 type toolUse struct {
 	id   lineKey
 	tool []byte
 }
 
-// factOf reads an object by its head.
+// factOf reads an object with the given head.
 func (rd *reading) factOf(o *jsonl.Object, h *lineHead) (f lineFacts) {
 	f.typed, f.known, f.side = h.Type != nil, h.Known(), rawjson.IsTrue(h.Side)
 	f.stamp, f.cwd, f.session, f.agent = h.Stamp, h.Cwd, h.Session, h.Agent
@@ -90,9 +90,8 @@ func (rd *reading) factOf(o *jsonl.Object, h *lineHead) (f lineFacts) {
 	return f
 }
 
-// sum returns a checksum that distinguishes lines of one id. A compaction may write the history once
-// more: each line with its id, parent, time and message, and with what is said of the session by then.
-// That says nothing new.
+// sum returns a checksum that distinguishes lines with one ID. A compaction may write the history again: each line with
+// its ID, parent, time and message, and with the session's current fields. Such a line is no change.
 func (rd *reading) sum(o *jsonl.Object, h *lineHead) (sum uint64) {
 	if o.Part || h.Stamp == nil || h.Message == nil && h.Attachment == nil && h.Compacted == nil {
 		return maphash.Bytes(rd.seed, o.Raw)
@@ -107,7 +106,7 @@ func (rd *reading) sum(o *jsonl.Object, h *lineHead) (sum uint64) {
 	return sum
 }
 
-// sort decides what becomes of a line, and notes what it calls and answers.
+// sort determines the kind of a line and records its calls and answers.
 func (rd *reading) sort(f *lineFacts, h *lineHead) {
 	switch string(h.Type) {
 	case `"user"`:
@@ -146,14 +145,14 @@ func (rd *reading) sort(f *lineFacts, h *lineHead) {
 	}
 }
 
-// queued takes what was said to the model while it worked: an attachment is all that ever says it.
+// queued reads a prompt that was typed while the model worked. Only an attachment records it.
 func (f *lineFacts) queued(attachment []byte) {
 	prompt := rawjson.Field(attachment, "prompt")
 	if string(rawjson.Field(attachment, "type")) != `"queued_command"` || len(prompt) < 3 ||
 		prompt[0] != '"' && prompt[0] != '[' {
 		return
 	}
-	f.row.Kind = kindMeta // of the program, or of another agent: a task has ended
+	f.row.Kind = kindMeta // from the program or another agent: a task has ended
 	switch string(rawjson.Field(attachment, "commandMode")) {
 	case "", `"prompt"`, `"bash"`:
 		if isTyped(rawjson.Field(attachment, "origin")) && !rawjson.IsTrue(rawjson.Field(attachment, "isMeta")) {
@@ -166,7 +165,7 @@ func (rd *reading) user(f *lineFacts, h *lineHead) {
 	content := rawjson.Field(h.Message, "content")
 	switch {
 	case len(content) == 0 || content[0] != '"' && content[0] != '[':
-		return // nothing that could be said
+		return // no content
 	case rawjson.IsTrue(h.Compact):
 		f.row.Kind = kindSummary
 		return

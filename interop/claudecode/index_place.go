@@ -2,9 +2,9 @@ package claudecode
 
 import "github.com/coppice-go/coppice/transcript"
 
-// cutCircles cuts circles, and says which model is in force where.
+// cutCircles breaks cycles and sets the model in force at each row.
 func (x *index) cutCircles() {
-	done := make([]uint8, len(x.Rows)) // 1 on the way, 2 done
+	done := make([]uint8, len(x.Rows)) // 1 = on the current path, 2 = done
 	var trail []int32
 	for i := range x.Rows {
 		at := int32(i)
@@ -33,7 +33,7 @@ func (x *index) cutCircles() {
 	}
 }
 
-// cut opens the circle at the end of a trail: its first line in the file starts a root.
+// cut breaks the cycle at the end of a trail: its first line in the file becomes a root.
 func (x *index) cut(trail []int32, at int32) (place int) {
 	place = len(trail) - 1
 	for n := place; ; n-- {
@@ -50,7 +50,7 @@ func (x *index) cut(trail []int32, at int32) (place int) {
 	return place
 }
 
-// inherit sets the model in force at an entry whose parent is settled.
+// inherit sets the model in force at an entry whose parent has one.
 func (x *index) inherit(i int32) {
 	r, force := &x.Rows[i], int32(0)
 	if r.Up != noRow {
@@ -63,12 +63,12 @@ func (x *index) inherit(i int32) {
 	r.Model = force
 }
 
-// place hangs what does not speak on what was said last before it, in the order of the file, so that the way
-// from the root to a message passes it.
+// place attaches rows without content to the last message before them in file order, so that the path from the root to
+// a later message contains them.
 func (x *index) place() {
 	x.Tips = x.perChild()
-	open := x.perChild()       // the last line before anything was said
-	early := map[int32]int32{} // what hangs on a row and came before it
+	open := x.perChild()       // the last line before the first message
+	early := map[int32]int32{} // by parent: a child that precedes it in the file
 	steps := 4 * len(x.Rows)
 	for i := range x.Rows {
 		r, at := &x.Rows[i], int32(i)
@@ -91,7 +91,7 @@ func (x *index) place() {
 			} else if up := &x.Rows[r.Up]; up.tail != noRow {
 				r.Up = up.tail
 			} else if r.Up > at {
-				early[r.Up] = at // the conversation continued before it came
+				early[r.Up] = at // the conversation continued before this row
 			}
 			if e, late := early[at]; !late {
 				x.Tips[c] = at
@@ -110,8 +110,8 @@ func (x *index) place() {
 	}
 }
 
-// pointed lets the last line say where the session continues: a system line on another branch does, and one by which
-// Claude Code notes that the user went back.
+// pointed moves the end of the conversation if the last line requires it: a system line on another branch, or a line by
+// which Claude Code records that the user went back.
 func (x *index) pointed() {
 	seen := make([]bool, x.Children+1)
 	if i, ok := x.byKey[x.explicit]; ok && x.Rows[i].Child == 0 {
@@ -138,7 +138,7 @@ func (x *index) pointed() {
 	}
 }
 
-// placeOf returns the row from which continues what continues from a row that speaks.
+// placeOf returns the row whose children continue from a row with content.
 func (x *index) placeOf(at int32) int32 {
 	at = x.Rows[at].Unit
 	if c := x.Rows[at].call; c != noRow {
@@ -150,7 +150,7 @@ func (x *index) placeOf(at int32) int32 {
 	return at
 }
 
-// below reports whether a row hangs on another, however far up. steps bounds all such walks together.
+// below reports whether top is an ancestor of i. steps bounds all such walks together.
 func (x *index) below(i, top int32, steps *int) bool {
 	for ; i != noRow && *steps > 0; *steps-- {
 		if i == top {
@@ -189,14 +189,14 @@ func (x *index) arrange() {
 // List returns the rows of a child.
 func (x *index) List(child int32) []int32 { return x.order[x.from[child]:x.from[child+1]] }
 
-// Title returns the session's name; "" = it has none.
+// Title returns the session's name; "" = none.
 func (x *index) Title() string { return x.best().text }
 
 func (x *index) best() foundTitle {
 	best := x.named
 	for _, t := range x.titles {
 		if _, here := x.byKey[t.leaf]; here && best.rank < 2 && (best.rank == 0 || t.row > best.row) {
-			best = t // a summary of another session names nothing here
+			best = t // a summary of another session
 		}
 	}
 	return best

@@ -2,22 +2,27 @@ package claudecode
 
 import "github.com/coppice-go/coppice/transcript"
 
-// How far apart in the file the pieces of one message may lie, and how much they may hold together.
+// Bounds of the pieces of one message: their distance in the file, and their total size.
 const (
 	maxPieceDistance = 32 << 20
 	maxJoinedSize    = 3 << 20
 )
 
-// visiting marks in the field Child of a row that a way leads through it.
+// visiting in the field Child marks a row on the current path.
 const visiting = int32(-3)
 
 // resolve turns the file's links into those of a conversation.
 //
 // The tree of parentUuid is not the conversation: it forks at lines without content, a message is in pieces, the
-// results of parallel calls hang on different pieces, and a compaction starts a root. So: a turn is one line,
-// whatever its lines name; pieces are joined; the results of a message's calls follow it, one after
-// the other, and what continued from any of them continues from the last; a compaction hangs on what was last
-// before it. What is left are branches that the user made.
+// results of parallel calls are attached to different pieces, and a compaction starts a root. Therefore:
+//
+//   - a turn is one path, whatever its lines name;
+//   - pieces of a message are joined;
+//   - the results of a message's calls follow it one after the other, and rows that continue from any of them continue
+//     from the last;
+//   - a compaction continues from the last message before it.
+//
+// The remaining branches are those that the user made.
 func (x *index) resolve() {
 	x.link()
 	x.sidechains()
@@ -31,8 +36,8 @@ func (x *index) resolve() {
 	x.arrange()
 }
 
-// sidechains sorts rows into the session and its children. A file of nothing but sidechains is itself the
-// transcript of an agent that a session started, and has none.
+// sidechains assigns rows to the session and its children. A file with only sidechains is the transcript of an agent
+// and has no children.
 func (x *index) sidechains() {
 	own, side := false, false
 	for i := range x.Rows {
@@ -40,7 +45,7 @@ func (x *index) sidechains() {
 		own = own || r.Kind.Speaks() && r.Flags&flagSide == 0
 		side = side || r.Kind.Speaks() && r.Flags&flagSide != 0
 	}
-	x.agentFile(own || !side && x.AgentID == "") // nothing is said yet: it is a session's until the file says else
+	x.agentFile(own || !side && x.AgentID == "") // without content the file counts as a session
 	if !own {
 		return
 	}
@@ -58,7 +63,7 @@ func (x *index) sidechains() {
 			p := x.Rows[j].parent
 			ok := p != noRow
 			if !ok && x.Rows[j].Flags&flagNamed != 0 && last != noRow {
-				child = x.Rows[last].Child // its parent is not there: it continues with what came before
+				child = x.Rows[last].Child // its parent is missing: it belongs to the child of the row before
 			}
 			if !ok || x.Rows[p].Flags&flagSide == 0 || x.Rows[p].Child == visiting {
 				break
@@ -79,7 +84,7 @@ func (x *index) sidechains() {
 	}
 }
 
-// agentFile forgets what only a file of the one kind or the other has.
+// agentFile clears the fields that only the other kind of file has.
 func (x *index) agentFile(own bool) {
 	if own {
 		x.AgentID = ""
@@ -102,7 +107,7 @@ func (x *index) perChild() []int32 {
 	return list
 }
 
-// join makes one entry of the pieces of a message, and of a compaction's boundary and summary.
+// join joins the pieces of a message, and the boundary and summary of a compaction, into one entry.
 func (x *index) join() {
 	newest := make([]int32, len(x.msgs)+1) // by message: the last piece
 	for i := range newest {
@@ -118,7 +123,7 @@ func (x *index) join() {
 		case r.Kind == kindAssistant && r.msg != 0:
 			if j := newest[r.msg]; j != noRow && x.continues(r, j) {
 				h := x.Rows[j].head
-				x.Rows[h].tail += r.Size // the size of all pieces, for now
+				x.Rows[h].tail += r.Size // temporarily the size of all pieces
 				r.head, x.Rows[h].Unit = h, int32(i)
 			} else {
 				r.tail = r.Size
@@ -136,7 +141,7 @@ func (x *index) near(a, b *lineRow) bool {
 	return a.Child == b.Child && b.Offset-a.Offset <= maxPieceDistance && b.Line >= a.Line
 }
 
-// continues reports whether a piece continues where the message's last piece j, or a result of its calls, was.
+// continues reports whether a piece continues from the message's last piece j, or from a result of its calls.
 func (x *index) continues(r *lineRow, j int32) bool {
 	last := &x.Rows[j]
 	head := &x.Rows[last.head]
@@ -157,7 +162,7 @@ func (x *index) continues(r *lineRow, j int32) bool {
 	return false
 }
 
-// answers puts the results of a message's calls after it.
+// answers places the results of a message's calls after it.
 func (x *index) answers() {
 	for i := range x.Rows {
 		r := &x.Rows[i]
@@ -188,7 +193,7 @@ func (x *index) answers() {
 	x.unmet = nil
 }
 
-// setPlaces sets the place of every entry in the conversation.
+// setPlaces sets the parent of every entry.
 func (x *index) setPlaces() {
 	x.listed = x.perChild()
 	for i := range x.Rows {
@@ -205,15 +210,15 @@ func (x *index) setPlaces() {
 	}
 }
 
-// between keeps on the way what was said between the results of one message's calls: those follow the message
-// without a gap, so it follows them, and what continues from them continues from it.
+// between handles messages between the results of one message's calls. The results must follow the message without a
+// gap, so such messages follow the results, and later rows continue from them.
 func (x *index) between(r *lineRow, at int32) {
 	if at < 0 || x.Rows[at].Up == noRow || x.Rows[at].Kind == kindAssistant || x.Rows[at].call != noRow {
 		return
 	}
 	m := x.message(r.call)
 	if _, kept := x.goesOn[m]; kept {
-		return // a compaction came between
+		return // a compaction is between them
 	}
 	const most = 16 // lines between two results
 	for up, n := at, 0; up >= 0 && n < most; up, n = x.Rows[up].link, n+1 {

@@ -13,11 +13,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// scanLanes is how many batches of lines are worked on at once, in either reading of a file.
+// scanLanes is the number of batches processed in parallel, in either pass.
 const scanLanes = 2
 
-// scanFile is the first reading. Lines are checked and understood in lanes, and entered in their order. With from it
-// begins there, and known is what is known of the lines before.
+// scanFile makes the first pass. Lines are parsed in parallel and added in order. With from it begins there; known is
+// the state of the lines before.
 func scanFile(src interop.Source, from *interop.Mark, known *resumeState) (x *index, err error) {
 	in, err := src.Open()
 	if err != nil {
@@ -52,7 +52,8 @@ func scanFile(src interop.Source, from *interop.Mark, known *resumeState) (x *in
 	return x, nil
 }
 
-// enter takes every line in, and counts them. It abandons a file that begins with too many of others.
+// enter adds every line, and returns their number. It gives up if too many lines at the beginning are not Claude
+// Code's.
 func (x *index) enter(r *jsonl.LineReader) (count int, err error) {
 	seed, gate := maphash.MakeSeed(), jsonl.NewGate()
 	spare := sync.Pool{New: func() any { return newReading(seed) }}
@@ -95,18 +96,18 @@ func (x *index) enter(r *jsonl.LineReader) (count int, err error) {
 	}
 }
 
-// reading is a batch of lines and what was found in them.
+// reading is a batch of lines and the findings in it.
 type reading struct {
 	jsonl.Batch
 	found   []finding
-	calls   []toolUse // of all of them
+	calls   []toolUse // of all lines
 	answers []lineKey
 	find    jsonl.Finder
 	head    lineHead // of the object that was checked last
 	seed    maphash.Seed
 }
 
-// finding is an object, or what there is to say about a line.
+// finding is an object, or a diagnostic of a line.
 type finding struct {
 	remark *jsonl.Remark
 	object jsonl.Object
@@ -126,7 +127,7 @@ func newReading(seed maphash.Seed) *reading {
 	return rd
 }
 
-// lost takes a damaged line, if it still shows its id: what names it continues at its place.
+// lost records a damaged line if its ID is still readable: rows that name it continue from its place.
 func (rd *reading) lost(o jsonl.Object) {
 	h, is := readLineHead(o.Raw), jsonl.RemainsOf(o.Raw, "uuid", "parentUuid", true)
 	if is.ID == nil {
@@ -138,7 +139,7 @@ func (rd *reading) lost(o jsonl.Object) {
 	rd.found = append(rd.found, finding{object: o, fact: f})
 }
 
-// work looks at every line.
+// work parses every line.
 func (rd *reading) work() *reading {
 	rd.found, rd.calls, rd.answers = rd.found[:0], rd.calls[:0], rd.answers[:0]
 	for _, l := range rd.Lines {

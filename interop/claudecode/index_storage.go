@@ -4,15 +4,15 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// keptSegment is what a compaction keeps of the rows before it; noRow = that is not there.
+// keptSegment is the part of the earlier rows that a compaction keeps; noRow = none.
 type keptSegment struct {
 	first, last int32
-	listed      bool // row by row
+	listed      bool // each row is listed
 }
 
-// preserved notes what the boundary in row i says that its compaction keeps: a list of rows, or, as of
-// old and besides, the first and the last. Of a list those count that speak: what it keeps and writes
-// after the boundary hangs there by itself.
+// preserved records the rows that the compaction of boundary i keeps: a list of rows, or (in older versions) the first
+// and the last one. Only rows with content count: kept rows that are written again after the boundary have their own
+// place.
 func (x *index) preserved(meta []byte, i int32) {
 	s := keptSegment{noRow, noRow, true}
 	uuids := rawjson.Field(rawjson.Field(meta, "preservedMessages"), "uuids")
@@ -37,7 +37,7 @@ func (x *index) preserved(meta []byte, i int32) {
 	}
 }
 
-// earlier returns the row before i that has an id, while rows are entered.
+// earlier returns the row before i with an ID, while rows are added.
 func (x *index) earlier(id []byte, i int32) int32 {
 	if k, ok := x.byKey[keyOf(id)]; ok && k < i && len(stringBytes(id)) > 0 {
 		return k
@@ -45,9 +45,9 @@ func (x *index) earlier(id []byte, i int32) int32 {
 	return noRow
 }
 
-// follows returns the row that speaks after which a boundary belongs by what its compaction keeps,
-// whatever it names as its parent: often a row that was never written. noRow = it keeps nothing, or i is
-// none.
+// follows returns the row with content after which a boundary belongs, determined by the rows that its compaction
+// keeps. The parent that the boundary names often does not exist. noRow = the compaction keeps nothing, or i is not a
+// boundary.
 func (x *index) follows(i int32) int32 {
 	r := &x.Rows[i]
 	if r.Kind != kindBoundary {
@@ -59,7 +59,7 @@ func (x *index) follows(i int32) int32 {
 	}
 	at := x.speaker(s.last)
 	for at >= 0 && x.Rows[at].Flags&flagPast != 0 && x.byKey[x.Rows[at].Key] > i {
-		next := x.Rows[at].link // at is written again after the boundary, and hangs there by itself
+		next := x.Rows[at].link // at is written again after the boundary
 		if next >= at {
 			return noRow
 		}
@@ -72,7 +72,7 @@ func (x *index) follows(i int32) int32 {
 	return max(at, noRow)
 }
 
-// message returns the last row of the message that a row belongs to: of a result, the one with its call.
+// message returns the last row of the message to which a row belongs; for a result, of the message with its call.
 func (x *index) message(at int32) int32 {
 	if c := x.Rows[at].call; c != noRow {
 		at = c
@@ -80,7 +80,7 @@ func (x *index) message(at int32) int32 {
 	return x.Rows[at].Unit
 }
 
-// passed notes, at the last row of a compaction that keeps something, what continues from it from then on.
+// passed records, at the last row of a compaction that keeps rows, which later rows continue from it.
 func (x *index) passed(r *lineRow) {
 	if x.Rows[r.head].Kind != kindBoundary {
 		return
@@ -94,10 +94,9 @@ func (x *index) passed(r *lineRow) {
 	}
 }
 
-// onward returns the row from which continues what names a row that speaks. What names the end of what
-// a compaction keeps continues from the compaction. With a list of what is kept so does all after it
-// that names a row before it: Claude Code drops the rows that are not in the list, and hangs what is
-// left without a parent on the last that is.
+// onward returns the row from which row i continues if it names row at. If at is the end of the rows that a compaction
+// keeps, i continues from the compaction. After a compaction with a list of rows, every row that names an earlier one
+// does: Claude Code drops rows that are not in the list, and attaches rows without a parent to the last one that is.
 func (x *index) onward(at, i int32) int32 {
 	m := x.message(at)
 	last := x.listed[x.Rows[i].Child]
@@ -110,11 +109,11 @@ func (x *index) onward(at, i int32) int32 {
 	return at
 }
 
-// begin finds where begins what each compaction keeps, on the way that leads to it: at the first row
-// that it names, or, where that says nothing or is elsewhere, at the first that came after it. A result
-// does not begin it, but its call. After so many steps the first row that it names is taken as it is.
+// begin finds the first row that each compaction keeps, on the path that leads to the compaction: the row that it
+// names, or, if there is none or it is elsewhere, the first later row on the path. A result is replaced by its call.
+// When the steps are used up, the row that it names is taken.
 func (x *index) begin() {
-	steps := 4 * len(x.Rows) // of all such ways together
+	steps := 4 * len(x.Rows) // of all such walks together
 	for i := range x.Rows {
 		s, ok := keptSegment{}, false
 		if x.Rows[i].Kind == kindBoundary {
@@ -147,7 +146,7 @@ func (x *index) begin() {
 	}
 }
 
-// Kept returns the row with which begins what the compaction of a boundary's row keeps.
+// Kept returns the first row that the compaction of a boundary keeps.
 func (x *index) Kept(boundary int32) (row int32, ok bool) {
 	s, ok := x.kept[boundary]
 	return s.first, ok && s.first != noRow

@@ -1,6 +1,6 @@
 package claudecode
 
-// nameTable numbers texts that occur again and again, from 1; 0 means none, or one over the bounds.
+// nameTable numbers repeated strings, from 1; 0 = none, or a string over the bounds.
 type nameTable struct {
 	list []string
 	by   map[string]int32
@@ -24,7 +24,7 @@ func (n *nameTable) of(text []byte) int32 {
 	return int32(len(n.list))
 }
 
-// Text returns the text of a number.
+// Text returns the string with a number.
 func (n *nameTable) Text(i int32) string {
 	if i == 0 {
 		return ""
@@ -32,7 +32,7 @@ func (n *nameTable) Text(i int32) string {
 	return n.list[i-1]
 }
 
-// agentName returns the name of an agent if it can be part of a file's name; else "".
+// agentName returns the name of an agent if it is valid in a file name; else "".
 func agentName(s string) string {
 	if len(s) > 128 {
 		return ""

@@ -53,8 +53,8 @@ func longFile(pairs int) string {
 	return b.String()
 }
 
-// TestNothingIsLeftRunning: whoever reads ahead has ended when the reader has, wherever that was: after the
-// header, half-way, at the end, or at an error in either reading; and nobody reads a file that was closed.
+// TestNothingIsLeftRunning: goroutines that read ahead end with the reader, wherever that is: after the header,
+// half-way, at the end, or at an error in either pass. A closed file is not read.
 func TestNothingIsLeftRunning(t *testing.T) {
 	batches := 20
 	if testing.Short() {
@@ -116,8 +116,8 @@ func longLine(typ string) string {
 	return node{id: "long", typ: typ, extra: `,"more":"` + strings.Repeat("y", 8<<20) + `"`}.line() + "\n"
 }
 
-// TestManyBatches: what there is to say about lines far apart comes in their order and with their numbers; what
-// is said once of a file is said once; an entry finds its parent and its call whichever batch they were in.
+// TestManyBatches: diagnostics of distant lines have the right order and numbers; those of the file come once; an entry
+// finds its parent and its call in any batch.
 func TestManyBatches(t *testing.T) {
 	const pairs = 400
 	text := strings.Split(strings.TrimSuffix(longFile(pairs), "\n"), "\n")

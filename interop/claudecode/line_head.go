@@ -4,13 +4,13 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Bounds of what is read, in bytes.
+// Bounds in bytes.
 const (
-	maxFieldName     = 256     // of a type, or a field's name
-	maxEnvelopeValue = 1 << 10 // of what an envelope says in one field
+	maxFieldName     = 256     // of a type, or of a field's name
+	maxEnvelopeValue = 1 << 10 // of a field of an envelope
 )
 
-// lineHead is what the index reads of a line, each value where it lies.
+// lineHead holds the fields of a line that the index needs, as slices of the line.
 type lineHead struct {
 	Type, UUID, Parent, Logical, Session, Stamp, Side, Meta, Compact []byte
 	Agent, Message, Subtype, Cwd, Leaf, Title, Data, Used, Compacted []byte
@@ -26,7 +26,7 @@ func readLineHead(object []byte) lineHead {
 	return h
 }
 
-// Take is shown one member after the other; key nil begins.
+// Take receives one member after the other; a nil key starts a new object.
 func (h *lineHead) Take(key, val []byte) {
 	if key == nil {
 		*h = lineHead{}
@@ -98,7 +98,7 @@ func (h *lineHead) Known() bool {
 	return false
 }
 
-// stringBytes returns what a string value says, without a copy if it can be; nil = it is none.
+// stringBytes returns the content of a JSON string, without a copy if possible; nil = not a string.
 func stringBytes(val []byte) []byte {
 	if len(val) < 2 || val[0] != '"' {
 		return nil

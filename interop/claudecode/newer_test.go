@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// boundary is where a compaction stands; meta is what it says of itself, "" = nothing.
+// boundary is a compaction boundary; meta is its metadata, "" = none.
 func boundary(id, logical, meta string) node {
 	return node{id: id, typ: "system", extra: fmt.Sprintf(`,"subtype":"compact_boundary","logicalParentUuid":%q,"compactMetadata":{"trigger":"auto"%s}`, logical, meta)}
 }
@@ -21,7 +21,7 @@ func summary(id, parent string) node {
 	return node{id: id, parent: parent, typ: "user", content: fmt.Sprintf("%q", "sum-"+id), extra: `,"isCompactSummary":true`}
 }
 
-// list says what a compaction keeps row by row; ends says it as it was said before.
+// list is the list of rows that a compaction keeps; ends is the form of older versions.
 func list(rows ...string) string {
 	return fmt.Sprintf(`,"preservedMessages":{"anchorUuid":"s","uuids":["%[1]s"],"allUuids":["%[1]s","never-written"]}`, strings.Join(rows, `","`))
 }
@@ -216,7 +216,7 @@ var newer = []shape{
 
 const call1 = `[{"type":"text","text":"a1"},{"type":"tool_use","id":"c1","name":"Bash","input":{}}]`
 
-// turns is a question, an answer with a call, its result, another answer, and what a hook said.
+// turns is a question, an answer with a call, its result, another answer, and a message of a hook.
 func turns() []node {
 	return []node{
 		{id: "u1", typ: "user"},
@@ -260,7 +260,7 @@ func checkShapes(t *testing.T, shapes []shape) {
 	}
 }
 
-// branches gives the contexts at the ends of the conversation but the last, of what is said there.
+// branches returns the contexts of all leaves except the last, without custom entries.
 func branches(t *testing.T, s *session) (out []string) {
 	t.Helper()
 	up := map[string]bool{}
@@ -277,7 +277,7 @@ func branches(t *testing.T, s *session) (out []string) {
 	return out
 }
 
-// paired checks that on no way a result stands without its call.
+// paired checks that no path has a result without its call.
 func paired(t *testing.T, s *session) {
 	t.Helper()
 	for _, e := range s.Entries {
@@ -320,8 +320,8 @@ func writtenAgain(t *testing.T, s *session) {
 	}
 }
 
-// TestAppendBeforeCompaction: who goes back to the last message before a compaction stands there when the file is read
-// again, though what names that message otherwise goes on from the compaction.
+// TestAppendBeforeCompaction: a head moved to the last message before a compaction stays there when the file is read
+// again, although lines that name this message otherwise continue from the compaction.
 func TestAppendBeforeCompaction(t *testing.T) {
 	text := file(append(turns(), boundary("b", "a2", ends("a2", "a2")), summary("s", "b"))...)
 	s, _ := read(t, text)
@@ -354,8 +354,8 @@ func TestManyCompactions(t *testing.T) {
 	}
 }
 
-// TestForkedAgent: the transcript of an agent that began with its parent's conversation begins behind a line that is not
-// in it, and says so.
+// TestForkedAgent: the transcript of an agent that began with its parent's conversation names a first parent that is
+// not in the file.
 func TestForkedAgent(t *testing.T) {
 	const side = `,"isSidechain":true,"agentId":"x"`
 	lines := file(node{id: "u1", parent: "of-the-parent", typ: "user", extra: side}, node{id: "a1", parent: "u1", typ: "assistant", extra: side}, node{id: "u2", parent: "gone", typ: "user", extra: side})

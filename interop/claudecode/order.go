@@ -12,35 +12,35 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// maxHeld bounds the lines that wait for a parent that comes later in the file.
+// maxHeld bounds the lines that wait for a later parent.
 const maxHeld = 64 << 20
 
 var errChanged = errors.New("the file changed while it was read")
 
-// piece is one line of what becomes one entry.
+// piece is one of the lines of an entry.
 type piece struct {
 	row int32
 	raw []byte
 }
 
-// unit is what becomes entries together.
+// unit is a group of lines from which entries are made together.
 type unit struct {
 	what   uint8
-	row    int32   // whose entries they are; of a beginning, the child's number
-	pieces []piece // its lines, the row's last
-	at     int64   // the time of its first line, or of the one before: in milliseconds since 1970
+	row    int32   // the row of the entries; of a beginning, the number of the child
+	pieces []piece // the lines; the last one is the row's
+	at     int64   // time of the first line, or of the line before: milliseconds since 1970
 }
 
-// What a unit is.
+// Kinds of units.
 const (
 	ofRow     uint8 = iota
-	beginning       // the entry on which everything hangs
-	ending          // where the conversation continues
-	amending        // the row's line amends what became of earlier pieces, which have its line in place of their own
-	waited          // too much waits for its parent, and that is to be said
+	beginning       // the root entry
+	ending          // the head of the conversation
+	amending        // the row's line amends the entries of earlier pieces; pieces has it in place of the old line
+	waited          // too many lines wait for a parent: a diagnostic follows
 )
 
-// order is the second reading: it says what becomes of the rows of one child, parents first.
+// order makes the second pass. It returns the units of one child, parents first.
 type order struct {
 	x     *index
 	child int32
@@ -50,12 +50,12 @@ type order struct {
 	last  int64 // time of the line before, in milliseconds
 
 	begun, over bool
-	marked      bool              // a row from the mark on was given
+	marked      bool              // a row from the mark on was returned
 	parts       map[int32][]piece // by the last row of a message: its pieces so far
-	waits       map[int32][]unit  // by row: what hangs on it
+	waits       map[int32][]unit  // by row: units whose parent it is
 	held        int
-	given       int32             // the row that was given last
-	amended     map[int32][]piece // by last row of a message: its pieces, while later lines may amend them
+	given       int32             // the last row returned
+	amended     map[int32][]piece // by last row of a message: its pieces, as long as later lines may amend them
 	amendedSize int
 	one         [1]piece
 	out         []unit
@@ -77,12 +77,12 @@ func newOrder(x *index, child int32, now time.Time, fetch func(int32) ([]byte, e
 	return o
 }
 
-// resume begins after the first row, which represents the lines before.
+// resume starts after the first row, which represents the lines before the mark.
 func (o *order) resume(known *resumeState) {
 	o.begun, o.rows, o.last, o.x.Done[0] = true, o.rows[1:], known.Last, true
 }
 
-// next returns the next unit, valid until the following call; io.EOF = no more.
+// next returns the next unit, valid until the following call, or io.EOF.
 func (o *order) next() (unit, error) {
 	for o.at == len(o.out) && o.err == nil {
 		clear(o.out)
@@ -115,7 +115,7 @@ func (o *order) next() (unit, error) {
 	return o.out[o.at-1], nil
 }
 
-// step takes one line in.
+// step processes one line.
 func (o *order) step(i int32, raw []byte) {
 	r := &o.x.Rows[i]
 	if r.Unit != i {
@@ -153,7 +153,7 @@ func (o *order) step(i int32, raw []byte) {
 	}
 }
 
-// sort puts the pieces of an answer that are out of order in the file in the order in which they name each other.
+// sort orders the pieces of an answer by the parents that they name, if the file has them in wrong order.
 func (x *index) sort(pieces []piece) {
 	if !slices.ContainsFunc(pieces, func(p piece) bool { return x.Rows[p.row].parent > p.row }) {
 		return
@@ -174,7 +174,7 @@ func (x *index) sort(pieces []piece) {
 	slices.SortStableFunc(pieces, func(a, b piece) int { return depth(a) - depth(b) })
 }
 
-// give hands out a unit, and what waited for it.
+// give returns a unit, and the units that waited for it.
 func (o *order) give(u unit) {
 	for todo := []unit(nil); ; u, todo = todo[0], todo[1:] {
 		if !o.marked && o.x.isMarked(u.row) {
@@ -207,7 +207,7 @@ func (o *order) give(u unit) {
 	}
 }
 
-// remember keeps the pieces of a unit that later lines amend, within the bound of what is held.
+// remember keeps the pieces of a unit that later lines amend, up to the bound.
 func (o *order) remember(u *unit) {
 	last, size := noRow, 0
 	for _, p := range u.pieces {
@@ -227,8 +227,9 @@ func (o *order) remember(u *unit) {
 	o.amended[u.row] = kept
 }
 
-// amend returns the pieces of a message with a later line in place of the one that it amends. Of a message that is not
-// complete yet the piece is replaced, and the line is kept as it is, as it is where the pieces are not held.
+// amend returns the pieces of a message with a later line in place of the one that it amends. If the message is not
+// complete yet, the piece is replaced and the line itself is kept as a row of its own. The latter also happens if the
+// pieces are not held.
 func (o *order) amend(i int32, raw []byte) (what uint8, pieces []piece) {
 	old := o.x.Rows[i].parent
 	at := o.x.Rows[old].Unit
@@ -252,7 +253,7 @@ func (o *order) amend(i int32, raw []byte) (what uint8, pieces []piece) {
 	return amending, slices.Clone(kept)
 }
 
-// flush returns what waits, in the order of the file, whatever it waits for.
+// flush returns all waiting units in file order.
 func (o *order) flush() {
 	var all []unit
 	for _, w := range o.waits {
@@ -266,7 +267,7 @@ func (o *order) flush() {
 	}
 }
 
-// tape reads the rows' lines from a stream. Rows must be asked for in the order of the file.
+// tape reads the lines of rows from a stream. Rows must be requested in file order.
 type tape struct {
 	x      *index
 	in     io.ReadCloser
@@ -279,7 +280,7 @@ func newTape(x *index, in io.ReadCloser) *tape {
 	return &tape{x: x, in: in, s: jsonl.NewLineReader(in)}
 }
 
-// start sets where in the file the stream begins.
+// start sets the position at which the stream begins.
 func (t *tape) start(from *interop.Mark) {
 	t.s.Start(int(from.Line), from.Offset)
 	t.number = int(from.Line)

@@ -17,12 +17,12 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// mebibyte is what long outputs are made of; while they are decoded another text stands for it.
+// mebibyte is the content of long outputs; a shorter text replaces it while they are decoded.
 var mebibyte = strings.Repeat("x", 1<<20)
 
 const stands = "[a mebibyte of x]"
 
-// outputsOf gives what a session keeps of files with outputs of tools, by name; and the entries that they are.
+// outputsOf returns the tool outputs that a session contains, by file name, and the IDs of their entries.
 func outputsOf(t *testing.T, s session) (files map[string]string, ids map[string]bool) {
 	t.Helper()
 	files, ids = map[string]string{}, map[string]bool{}
@@ -57,15 +57,15 @@ func outputsOf(t *testing.T, s session) (files map[string]string, ids map[string
 	return files, ids
 }
 
-// kept says how many of a session's files of outputs come along, and what is said of the others.
+// kept is a case: the files of a session, how many of them are kept, and the note about the others.
 type kept struct {
 	files map[string]string
 	want  int
 	note  string
 }
 
-// TestOutputs: what tools gave that Claude Code wrote to files of their own comes along, whatever it is, outside of
-// what is said; what is too much is named.
+// TestOutputs: tool outputs in files of their own are imported, whatever their content, outside of the conversation;
+// those over the bounds are named.
 func TestOutputs(t *testing.T) {
 	for name, c := range map[string]kept{
 		"text":               {map[string]string{"s1/tool-results/c1.txt": "begin and \"end\"\n\x00é"}, 1, ""},
@@ -165,8 +165,8 @@ func TestOutputsFail(t *testing.T) {
 	}
 }
 
-// TestInternal: the sessions of sidechains and agents say in their headers whose they are, so that nobody is offered
-// to go on with them; a user's session does not.
+// TestInternal: the headers of sidechains and agents name their session, so that users are not offered to continue
+// them; a user's session has no such field.
 func TestInternal(t *testing.T) {
 	of := func(h interop.Header) string {
 		var v struct {

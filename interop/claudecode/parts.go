@@ -14,11 +14,11 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// maxPreamble bounds the lines before the first one of the conversation.
+// maxPreamble bounds the lines before the first line of the conversation.
 const maxPreamble = 1000
 
-// after returns the line after which a file begins, and the time of its first line: the session continued in another
-// folder. Only a file with the name of a session is read.
+// after returns the line after which a file begins, and the time of its first line, for a session that continued in
+// another folder. It reads only files whose name is a session ID.
 func after(src interop.Source) (line string, begun time.Time, err error) {
 	if !isUUID(strings.TrimSuffix(path.Base(filepath.ToSlash(src.Name)), fileExtension)) {
 		return "", begun, nil
@@ -49,7 +49,7 @@ func after(src interop.Source) (line string, begun time.Time, err error) {
 	return "", begun, nil
 }
 
-// upto returns how much of a file there is up to the end of a line.
+// upto returns the size of the file up to the end of a line.
 func upto(src interop.Source, line string) (size int64, lines int, err error) {
 	in, err := src.Open()
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/homes"
 )
 
-// Program is where Claude Code keeps its sessions: in a folder for each working directory below CLAUDE_CONFIG_DIR.
+// Program describes where Claude Code keeps its sessions: in a folder for each working directory below
+// CLAUDE_CONFIG_DIR.
 var Program = interop.Program{
 	Name: "Claude Code",
 	Folders: func(e interop.Env) []string {
@@ -33,7 +34,7 @@ var Program = interop.Program{
 		return []string{filepath.Join(homeDir(e), "*", id+".jsonl"), filepath.Join(homeDir(e), "*", id)}
 	},
 	Command: func(id, _ string) []string { return []string{"claude", "--resume", id} },
-	Lists:   []string{"history.jsonl", "journal.jsonl"}, // what was typed, and the journal of a workflow
+	Lists:   []string{"history.jsonl", "journal.jsonl"}, // the history of prompts, and the journal of a workflow
 	Agent:   func(file string) bool { return strings.HasPrefix(filepath.Base(file), "agent-") },
 	Owner:   owner,
 	Hides:   hides,
@@ -48,14 +49,14 @@ func homeDir(e interop.Env) string {
 	return homes.Join(homes.Folder(e, configDir, ".claude"), "projects")
 }
 
-// maxCwdName is the longest name of a folder that Claude Code does not shorten, in units of UTF-16.
+// maxCwdName is the longest name of a folder that Claude Code does not shorten, in UTF-16 code units.
 const maxCwdName = 200
 
-// cwdName returns the name of the folder for the sessions of a working directory, as Claude Code 2.1 makes it: of the
-// composed path, each unit of UTF-16 that is no letter or digit of ASCII is a dash. Of a longer name the beginning is
-// left, and a hash of the path follows.
+// cwdName returns the name of the folder for the sessions of a working directory, as Claude Code 2.1 makes it: the path
+// with a dash for each UTF-16 code unit that is not an ASCII letter or digit. A longer name is cut, and a hash of the
+// path is appended.
 func cwdName(cwd string) string {
-	if real, err := filepath.EvalSymlinks(cwd); err == nil { // as Claude Code sees it
+	if real, err := filepath.EvalSymlinks(cwd); err == nil { // Claude Code resolves links
 		cwd = real
 	}
 	var name strings.Builder
@@ -63,7 +64,7 @@ func cwdName(cwd string) string {
 	for _, unit := range utf16.Encode([]rune(fold.Composed(cwd))) {
 		hash = 31*hash + int32(unit)
 		switch {
-		case name.Len() > maxCwdName: // it is too long already
+		case name.Len() > maxCwdName: // the limit is exceeded
 		case '0' <= unit && unit <= '9', 'A' <= unit && unit <= 'Z', 'a' <= unit && unit <= 'z':
 			name.WriteByte(byte(unit))
 		default:
@@ -76,7 +77,7 @@ func cwdName(cwd string) string {
 	return name.String()[:maxCwdName] + "-" + strconv.FormatInt(max(int64(hash), -int64(hash)), 36)
 }
 
-// hides reports whether a file is one of an agent, which Claude Code's list of sessions does not show.
+// hides reports whether a file is the transcript of an agent, which Claude Code's list of sessions omits.
 func hides(head []byte) bool {
 	line, _, _ := bytes.Cut(head, []byte{'\n'})
 	return rawjson.IsTrue(rawjson.Field(line, "isSidechain"))

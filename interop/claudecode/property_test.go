@@ -23,8 +23,8 @@ type world struct {
 	t     *rapid.T
 	n     int
 	lines []string
-	tips  map[string]string // by the last line of a branch: what is said on it
-	talk  map[string]string // by line: what is said up to it
+	tips  map[string]string // by last line of a branch: its conversation
+	talk  map[string]string // by line: the conversation up to it
 	head  string
 }
 
@@ -40,7 +40,7 @@ func (w *world) add(n node) string {
 	return n.id
 }
 
-// noise may write lines that say nothing, and gives the place on which the next line hangs.
+// noise may write lines without content. It returns the parent of the next line.
 func (w *world) noise(at string) string {
 	for w.odds(3) {
 		kinds := []string{"progress", "attachment", "system", "file-history-snapshot"}
@@ -154,8 +154,8 @@ func drafts(s *session) iter.Seq2[transcript.Draft, error] {
 	}
 }
 
-// TestWriteAgain: what was read and is written for Claude Code is read as the same conversation, without
-// losses; and so is what goes on from it.
+// TestWriteAgain: a session that was read and written reads as the same conversation, without losses, and so does a
+// continuation of it.
 func TestWriteAgain(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -171,7 +171,8 @@ func TestWriteAgain(t *testing.T) {
 		if got := again.Talk(t, ""); got != w.head || len(r.Diagnostics()) > 0 {
 			rt.Fatalf("again\n got %s\nwant %s\n%v\n%s", got, w.head, r.Diagnostics(), out.String())
 		}
-		settled := rapid.SampledFrom(s.Entries).Filter(func(e transcript.Entry) bool { // nobody goes on between the results of one message
+		// No branch begins between the results of one message.
+		settled := rapid.SampledFrom(s.Entries).Filter(func(e transcript.Entry) bool {
 			return len(transcript.BuildContext(s.Path(t, e.ID), transcript.Coppice).OpenCalls) == 0
 		})
 		places := rapid.SliceOfN(settled, 1, 3).Draw(rt, "places")

@@ -1,31 +1,28 @@
 // Package claudecode reads and writes the session files of Claude Code.
 //
-// What it guarantees of a file that it reads:
+// Guarantees of the reader:
 //
-//   - Every line that says something is in the transcript, and can be reached from its end or is on
-//     a branch that a user or an agent made. The file's own links lead to little more than half of it.
-//   - A message of the model is one entry, however many lines it is written in; the results of its
-//     calls follow it, whatever lines they hang on in the file.
-//   - What the user typed while the model worked is in attachments. It is a message like others.
-//     What the program writes with role user is a custom_message: "claude-code.meta" where the line
-//     is marked so, else "claude-code.inserted". Errors that it writes as answers have no content.
-//   - A compaction keeps what Claude Code keeps when it loads the file, and what Claude Code hangs
-//     after it continues from it, whatever rows of before it the file names.
-//   - What the transcript cannot express is kept as it is, in entries of type custom named
-//     "claude-code.<type>", in the order of the file. Fields of a line that pi does not have stand in
-//     its entry's field "claudeCode".
-//   - What tools gave that was too long for a line, and lies in files beside the session, is kept in
-//     entries of type custom named "claude-code.tool-output" with {"file","bytes","text"} ("base64"
-//     where it is no text) as data, on a branch of their own: 4 MiB of each and 64 MiB of all; files
-//     over that are named in a diagnostic.
-//   - An entry's id is the uuid of the last line that it is made of: new lines of Claude Code can
-//     hang on it.
+//   - Every line with content is in the transcript, on the path to its head or on a branch that a user or an agent
+//     made. The file's own links reach little more than half of them.
+//   - A message of the model is one entry, however many lines it has in the file. The results of its calls follow it,
+//     whatever lines they are attached to in the file.
+//   - A prompt that was typed while the model worked, which the file has as an attachment, is a normal message. A
+//     message that the program writes with role user is a custom_message: "claude-code.meta" if the line has isMeta,
+//     else "claude-code.inserted". Errors that the program writes as answers have no content.
+//   - A compaction keeps the entries that Claude Code keeps when it loads the file. Rows that Claude Code places after
+//     it continue from it, whatever earlier rows the file names.
+//   - Lines that the transcript cannot express are kept unchanged, in entries of type custom named
+//     "claude-code.<type>", in file order. Fields of a line that pi does not have are in the entry's field
+//     "claudeCode".
+//   - Long tool outputs, which Claude Code stores in separate files, are entries of type custom named
+//     "claude-code.tool-output", with {"file","bytes","text"} as data ("base64" if the content is not text), on a
+//     branch of their own. Bounds: 4 MiB per file and 64 MiB in total. A diagnostic names files over the bounds.
+//   - An entry's ID is the uuid of the last of its lines, so that new lines of Claude Code can name it as their parent.
 //
-// A file is read twice: first for an index of some 200 bytes a line, then line by line. Either reading
-// works on two batches of lines at once and holds at most five, of 256 KiB and one line each; only one
-// at a time has more than 1 MiB, at most a line of 64 MiB and what it becomes. Beside them and the
-// index a reader holds the pieces of messages that lie at most 32 MiB apart, and at most 64 MiB of
-// lines that come before their parents. A longer line becomes a stub.
+// A file is read twice: first for an index of about 200 bytes per line, then line by line. Either pass works on two
+// batches of lines in parallel and holds at most five, of 256 KiB and one line each. Only one at a time has more than 1
+// MiB: at most a line of 64 MiB and its entry. A reader also holds the index, the pieces of messages that are at most
+// 32 MiB apart, and at most 64 MiB of lines that precede their parents. A longer line becomes a stub.
 package claudecode
 
 import (
@@ -40,9 +37,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Reader reads one file: a session, or the transcript of an agent that one started. It implements
-// interop.Family: children are the sidechains in the file, and the transcripts of agents beside it that
-// the file speaks of or that say themselves that they are the session's. Not safe for concurrent use.
+// Reader reads one file: a session, or the transcript of an agent that a session started. It implements interop.Family:
+// its children are the sidechains in the file, and the transcripts of agents in other files, if the file names them or
+// if they name the session. It is not safe for concurrent use.
 type Reader struct {
 	src    interop.Source
 	o      interop.Options
@@ -50,17 +47,17 @@ type Reader struct {
 	header interop.Header
 	in     io.ReadCloser // while entries are read
 	e      *emitter
-	files  *outputFiles // of tools, to be given after the first entry; nil = no more
-	begun  bool         // the first entry was given
-	spare  chan *batch  // to be filled again
+	files  *outputFiles // outputs of tools, returned after the first entry; nil = no more
+	begun  bool         // the first entry was returned
+	spare  chan *batch  // for reuse
 	err    error        // sticky
 }
 
-// NewReader reads src, which is opened twice, and once or twice more for children. What was opened is read ahead,
-// from another goroutine than the caller's, until the end or Close.
+// NewReader returns a reader of src, which it opens twice, and up to twice more for children. Another goroutine reads
+// ahead until the end or Close.
 func NewReader(src interop.Source, o interop.Options) *Reader { return &Reader{src: src, o: o} }
 
-// Header reads the whole file once, for what is said of a session may stand anywhere in it.
+// Header reads the whole file once, because any line may contain fields of the header.
 func (r *Reader) Header() (interop.Header, error) {
 	if r.x == nil && r.err == nil {
 		r.err = r.begin()
@@ -83,7 +80,7 @@ func (r *Reader) begin() error {
 	if x.AgentID != "" {
 		h.ID, h.Parent = "agent-"+strings.TrimPrefix(x.AgentID, "agent-"), x.Session
 	} else if x.Begun != x.Session {
-		h.Parent = x.Begun // whose lines a resumed session begins with
+		h.Parent = x.Begun // a resumed session begins with lines of this one
 	}
 	stamp := x.Created
 	if stamp.IsZero() {
@@ -101,7 +98,7 @@ func (r *Reader) begin() error {
 	return nil
 }
 
-// headerLine makes the header. A session of an agent ("" = none) is internal: users do not continue with it.
+// headerLine makes the header. The session of an agent ("" = none) is internal: users do not continue it.
 func headerLine(h interop.Header, stamp []byte, agent string) []byte {
 	var internal, relation []byte
 	if agent != "" {
@@ -163,10 +160,10 @@ func (r *Reader) Next() (transcript.Draft, error) {
 	return d, r.err
 }
 
-// Verbatim is false: no line of the file is one of pi's.
+// Verbatim returns false: no line of the file is in pi's format.
 func (r *Reader) Verbatim() bool { return false }
 
-// BadLines counts the lines of which bytes were passed over.
+// BadLines returns the number of lines of which bytes were skipped.
 func (r *Reader) BadLines() int {
 	if r.x == nil {
 		return 0
@@ -174,7 +171,7 @@ func (r *Reader) BadLines() int {
 	return r.x.Bad
 }
 
-// Diagnostics returns what was found, at most 100 and then a count.
+// Diagnostics returns at most 100 findings, and a count of the others.
 func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	if r.x == nil {
 		return nil
@@ -182,7 +179,7 @@ func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	return r.x.Diag.All()
 }
 
-// Close releases what the reader holds. Children cannot be read after it.
+// Close releases all resources. Children cannot be read after it.
 func (r *Reader) Close() error {
 	err := r.release()
 	if r.e, r.spare = nil, nil; r.x != nil {

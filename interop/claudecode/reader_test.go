@@ -14,7 +14,7 @@ import (
 
 var _ interop.Family = (*Reader)(nil)
 
-// TestConversation: what is said in a file is one line of conversation, whatever its links look like.
+// TestConversation: the messages of a file are one path, whatever its links.
 func TestConversation(t *testing.T) {
 	progress := func(id, parent string) node {
 		return node{id: id, parent: parent, typ: "progress", extra: `,"data":{"n":1}`}
@@ -159,7 +159,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// TestBranches: what somebody made stays a branch, and the file goes on where it ended.
+// TestBranches: branches that the user made stay, and the head is at the end of the file.
 func TestBranches(t *testing.T) {
 	s, _ := read(t, file(
 		node{id: "u1", typ: "user"}, node{id: "a1", parent: "u1", typ: "assistant", content: call("c1")}, node{id: "r1", parent: "a1", typ: "user", content: result("c1")},
@@ -181,7 +181,7 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// TestEntries: what becomes of the fields of a line.
+// TestEntries: the entries for the fields of a line.
 func TestEntries(t *testing.T) {
 	content := `[{"type":"thinking","thinking":"hm","signature":"sig"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"é\n"},` +
 		`{"type":"tool_use","id":"c1","name":"Read","input":{"n":1.50}},{"type":"server_tool_use","id":"w1","name":"web"}]`
@@ -237,7 +237,7 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// TestOrder: lines that say nothing are kept whole, in the order of the file, on the way to what comes after.
+// TestOrder: lines without content are kept whole, in file order, on the path to later lines.
 func TestOrder(t *testing.T) {
 	lines := []string{
 		`{"type":"file-history-snapshot","messageId":"u1","snapshot":{"a": [1.0]}}`,
@@ -382,7 +382,7 @@ func TestWrongTypes(t *testing.T) {
 	}
 }
 
-// TestChanged: a file that grows while it is read gives what it was; one that shrinks gives an error.
+// TestChanged: if a file grows while it is read, the reader returns the old content; if it shrinks, an error.
 func TestChanged(t *testing.T) {
 	files := map[string]string{"s": file(node{id: "u1", typ: "user"}, node{id: "a1", parent: "u1", typ: "assistant"})}
 	r := NewReader(source("s", files), options())

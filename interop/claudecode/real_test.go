@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// TestRealFiles: of real files every line that says something is reached, from the end or from a branch; no
-// result stands without its call; what was read can be written and says the same.
+// TestRealFiles: in real files every line with content is on the path to the head or on a branch, no result is without
+// its call, and a written copy has the same content.
 func TestRealFiles(t *testing.T) {
 	for _, name := range testutil.RealFiles() {
 		if !strings.Contains(name, "claude-code") {

@@ -12,32 +12,32 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// Bounds of a place with which a reader can begin.
+// Bounds of the places where a reader can resume.
 const (
-	maxResumed = 256 << 10 // bytes from there to the end of the file
+	maxResumed = 256 << 10 // bytes from the place to the end of the file
 	maxMissing = 16        // rows and calls that lines name and that are not in the file
 )
 
-// resumeState is what a reader that begins in the middle knows of the lines before. All of it is there as one row, on
-// which the first line hangs.
+// resumeState is the state of a reader at a place in the file. One row represents the lines before it; it is the parent
+// of the first line.
 type resumeState struct {
 	Version int             `json:"v"`
 	Session string          `json:"session"`
 	Env     json.RawMessage `json:"env"`
-	Up      string          `json:"up"`              // the entry on which the first one hangs,
-	Names   string          `json:"names"`           // the key that its line names,
-	Model   string          `json:"model,omitempty"` // and the model in force there
+	Up      string          `json:"up"`              // parent of the first entry
+	Names   string          `json:"names"`           // key that its line names as the parent
+	Model   string          `json:"model,omitempty"` // model in force there
 	Last    int64           `json:"last"`            // time of the line before
 	Rank    int             `json:"rank,omitempty"`  // of the line that named the session
 	Title   string          `json:"title,omitempty"`
-	Missing []string        `json:"missing,omitempty"` // keys of rows that lines name and that never came
-	Unmet   []string        `json:"unmet,omitempty"`   // likewise of calls
-	Outputs string          `json:"outputs,omitempty"` // names and sizes of the files with outputs of tools
+	Missing []string        `json:"missing,omitempty"` // keys of missing rows that lines name
+	Unmet   []string        `json:"unmet,omitempty"`   // keys of missing calls that lines answer
+	Outputs string          `json:"outputs,omitempty"` // names and sizes of the files with tool outputs
 }
 
 const resumeVersion = 1
 
-// begun makes an index that begins with the row of a state.
+// begun starts an index with the row of a state.
 func (s *resumeState) begun(x *index, line int64) error {
 	names, err := hex.DecodeString(s.Names)
 	if err != nil || len(names) != len(lineKey{}) || s.Version != resumeVersion {
@@ -67,7 +67,7 @@ func (s *resumeState) begun(x *index, line int64) error {
 	return nil
 }
 
-// onlyNow reports what of the lines means something together with lines before the first one only: before resolve.
+// onlyNow reports whether the lines have a meaning without the lines before them. It must be called before resolve.
 func (x *index) onlyNow() bool {
 	ok := len(x.unmet) == 0 && len(x.titles) == 0 && x.forked == (lineKey{}) && x.sessions == 0
 	for _, key := range x.resumed.Unmet {
@@ -89,7 +89,8 @@ func (x *index) onlyNow() bool {
 	return ok
 }
 
-// stays reports whether the rows after the first one hang on each other alone, as they do where all lines are known.
+// stays reports whether the rows after the first one are linked only among themselves, as they would be in the whole
+// file.
 func (x *index) stays() bool {
 	if x.flat || x.Children > 0 || x.AgentID != "" || len(x.Rows) < 2 || x.Rows[0].Flags&flagPast != 0 {
 		return false
@@ -110,7 +111,7 @@ func (x *index) stays() bool {
 	return true
 }
 
-// resumable reports whether a row may follow the first one, which begins what is read.
+// resumable reports whether a row may follow first, the row of the resume state.
 func (x *index) resumable(r, first *lineRow) bool {
 	switch {
 	case r.Flags&(flagSide|flagPart) != 0, r.Kind == kindBoundary, r.Kind == kindSummary:
@@ -118,22 +119,22 @@ func (x *index) resumable(r, first *lineRow) bool {
 	case r.Kind.Speaks() && r.Flags&flagNamed == 0:
 		return false
 	case r.Key != (lineKey{}) && (r.Flags&flagTimed == 0 || r.Time < first.Time):
-		return false // it may be written again from before the first row
+		return false // a row before the first one may be written again
 	}
 	return true
 }
 
-// findMark finds the last row with which a reader of the grown file can begin.
+// findMark finds the last row where a reader of the grown file can resume.
 func (x *index) findMark() {
 	n := len(x.Rows)
 	if x.flat || x.Children > 0 || x.AgentID != "" || len(x.titles) > 0 || x.forked != (lineKey{}) || n < 2 ||
 		x.Session == "" || x.Env == nil || len(x.missing()) > maxMissing || len(x.lost) > maxMissing {
 		return
 	}
-	after := n - 1 // rows from here on hang on none before it
+	after := n - 1 // rows from here on have no parent before it
 	from, high := x.rowsNear()
 	low := x.openCalls(from)
-	times := int64(1<<63 - 1) // the least of the rows after
+	times := int64(1<<63 - 1) // the smallest time of the rows after
 	for i := n - 1; i > from; i-- {
 		r := &x.Rows[i]
 		if r.Flags&(flagSide|flagPart|flagPast) != 0 || r.Kind == kindBoundary || r.Kind == kindSummary ||
@@ -159,8 +160,8 @@ func (x *index) findMark() {
 	}
 }
 
-// rowsNear returns the row after which those begin that lie near the end of the file, and for each of these the last
-// row to which one up to it refers.
+// rowsNear returns the last row before those near the end of the file. For each of these, high has the last row to
+// which a row up to it refers.
 func (x *index) rowsNear() (from int, high []int32) {
 	n := len(x.Rows)
 	end := x.Rows[n-1].Offset + int64(x.Rows[n-1].Size)
@@ -179,7 +180,7 @@ func (x *index) rowsNear() (from int, high []int32) {
 	return from, high
 }
 
-// refersTo returns the rows to which a row refers; noRow = one that is not there.
+// refersTo returns the rows to which a row refers; noRow = a missing one.
 func (x *index) refersTo(r *lineRow) []int32 {
 	list := make([]int32, 0, 6)
 	if r.Flags&flagNamed != 0 {
@@ -192,7 +193,7 @@ func (x *index) refersTo(r *lineRow) []int32 {
 		list = append(list, r.link, r.head, r.Unit)
 	}
 	up := r.Up
-	if r.Kind.Speaks() { // a message's in pieces hangs where its first one does
+	if r.Kind.Speaks() { // all pieces of a message have the first one's place
 		if up = noRow; &x.Rows[r.head] == r {
 			up = x.Rows[r.Unit].Up
 		}
@@ -240,10 +241,10 @@ func (x *index) beginsHere(i int32) bool {
 	return up != noRow && up < i && up == x.placeOf(x.onward(r.link, i))
 }
 
-// isMarked reports whether a row is one from the mark on.
+// isMarked reports whether a row is the mark or a later one.
 func (x *index) isMarked(row int32) bool { return x.mark != noRow && row >= x.mark }
 
-// missing returns the keys of rows that lines name and that are not in the file, at most one more than maxMissing.
+// missing returns the keys of missing rows that lines name, at most maxMissing+1.
 func (x *index) missing() (keys []lineKey) {
 	if x.resumed != nil {
 		return nil
@@ -259,7 +260,7 @@ func (x *index) missing() (keys []lineKey) {
 	return keys
 }
 
-// Mark returns where a reader of the grown file can begin.
+// Mark returns the place where a reader of the grown file can resume.
 func (r *Reader) Mark() *interop.Mark {
 	x := r.x
 	if x == nil || x.mark == noRow || x.first == "" || int(x.Rows[x.mark].Line) <= x.noted {
@@ -290,7 +291,7 @@ func (r *Reader) Mark() *interop.Mark {
 	return &interop.Mark{Offset: row.Offset, Line: int64(row.Line - 1), Entry: x.first, State: string(state)}
 }
 
-// namedBefore returns what named the session before a row.
+// namedBefore returns the name of the session before a row.
 func (x *index) namedBefore(row int32) (named foundTitle) {
 	for _, t := range x.namings {
 		if t.row < row {
@@ -300,7 +301,8 @@ func (x *index) namedBefore(row int32) (named foundTitle) {
 	return named
 }
 
-// outputsNow describes the files with outputs of tools: an import of the whole file takes what is in them.
+// outputsNow returns names and sizes of the files with tool outputs. If they change, the whole file must be imported
+// again.
 func (s *sidecar) outputsNow() string {
 	if s.src.Beside == nil {
 		return ""
@@ -327,7 +329,7 @@ func (s *sidecar) outputsNow() string {
 	return hex.EncodeToString(k[:])
 }
 
-// resume makes the index of the lines from the place of a mark on.
+// resume makes the index of the lines from a mark on.
 func (r *Reader) resume() error {
 	var s resumeState
 	if err := json.Unmarshal([]byte(r.o.From.State), &s); err != nil {
@@ -345,5 +347,5 @@ func (r *Reader) resume() error {
 	return nil
 }
 
-// idOf returns the id of an entry.
+// idOf returns the ID of an entry.
 func idOf(raw []byte) string { return rawjson.Text(rawjson.Field(raw, "id")) }

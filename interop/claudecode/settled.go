@@ -5,19 +5,19 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// tail finds the lines of a message of which more may come.
+// tail finds lines of a message to which later lines may belong.
 type tail struct {
 	jsonl.Holds
-	begun   bool            // a message came: the session's first entry is known
-	message string          // the newest message
-	calls   map[string]bool // of it, without a result
-	between bool            // a message came between the results of its calls
+	begun   bool            // a message was read: the session's first entry is known
+	message string          // ID of the newest message
+	calls   map[string]bool // its calls without a result
+	between bool            // a message is between the results of its calls
 }
 
-// maxOpenCalls bounds the calls of one message that are followed.
+// maxOpenCalls bounds the tracked calls of one message.
 const maxOpenCalls = 1024
 
-// Line takes the next line.
+// Line processes the next line.
 func (c *tail) Line(line []byte, from, end int64) {
 	c.begun = c.Begin(from, end) || c.begun
 	if line == nil {
@@ -32,9 +32,9 @@ func (c *tail) Line(line []byte, from, end int64) {
 		c.Open()
 	case rawjson.Text(rawjson.Field(line, "subtype")) == "compact_boundary":
 		c.Message = 0
-		c.Open() // its summary is the next line
+		c.Open() // the summary is the next line
 	case len(c.calls) > 0 && c.Message == 0:
-		c.Open() // the results of the other calls come before it
+		c.Open() // the results of the other calls precede it
 		c.between = true
 	}
 }
@@ -58,8 +58,8 @@ func (c *tail) assistant(message []byte) {
 		}
 	}
 	switch rawjson.Text(rawjson.Field(message, "stop_reason")) {
-	case "", "tool_use": // more calls may come
-	default: // the text is the last of a message that ends so
+	case "", "tool_use": // more calls may follow
+	default: // text is the last piece of a message with this stop reason
 		if text && len(c.calls) == 0 {
 			c.Message = 0
 		}

@@ -80,7 +80,7 @@ func all(form, result string) func(calls []string) []string {
 // grove is a session with branches, in messages of any shape.
 type grove struct {
 	entries []transcript.Draft
-	said    map[string]string // by entry at which a turn ended: what is said up to it
+	said    map[string]string // by entry at which a turn ended: the conversation up to it
 	calls   int
 }
 
@@ -126,7 +126,7 @@ func (g *grove) turn(t *rapid.T, at string) string {
 	return at
 }
 
-// said writes what is said on the way to an entry; a result under what its call was given.
+// saidAt returns the conversation on the path to an entry; a result has the name of its call.
 func saidAt(t testing.TB, s *session, id string) string {
 	t.Helper()
 	calls, out := map[string]string{}, ""
@@ -314,7 +314,7 @@ func loads(text string) error {
 	return nil
 }
 
-// TestWriteMessages: what becomes of single messages, to the byte, and what is counted as lost.
+// TestWriteMessages: the exact lines of single messages, and the losses.
 func TestWriteMessages(t *testing.T) {
 	const rewritten = "messages that lack what the format needs, or are in another provider's shape: rewritten"
 	const zero = `"usage":{"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}`
@@ -428,8 +428,8 @@ func TestWriteMessages(t *testing.T) {
 	}
 }
 
-// TestWriteWays: what hangs on a message of several lines goes on from all of them; and the result of a call that is
-// on another branch is no result here, nor is the model of that branch in force.
+// TestWriteWays: an entry below a message with several lines continues from all of them. The result of a call on
+// another branch is no result here, and the model of that branch is not in force.
 func TestWriteWays(t *testing.T) {
 	var g grove
 	q := g.add("", `{"role":"user","content":"q"}`)

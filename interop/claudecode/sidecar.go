@@ -16,35 +16,37 @@ import (
 
 // Bounds of the search.
 const (
-	maxListedFiles  = 10_000  // names that are looked at, in all folders of a kind together
-	maxWorkflowRuns = 1000    // of workflows, each of which has a folder
-	minOwnerHead    = 1 << 14 // bytes that are read of a file to learn whose it is,
-	maxOwnerHead    = 1 << 20 // and of one that does not say it so soon
+	maxListedFiles  = 10_000  // names in all folders of a kind together
+	maxWorkflowRuns = 1000    // each run of a workflow has a folder
+	minOwnerHead    = 1 << 14 // bytes read of a file to find its session
+	maxOwnerHead    = 1 << 20 // bytes read if the first ones do not name it
 )
 
 const (
-	agentsFolder    = "/subagents" // where they lie, in the session's folder; of old beside its file
-	workflowsFolder = "/workflows" // there each run of one has a file, and below agents a folder for its agents
+	agentsFolder = "/subagents" // of transcripts; older versions put them next to the session's file
+	// In this folder each run of a workflow has a file. Its agents have a folder in agentsFolder.
+	workflowsFolder = "/workflows"
 	agentPrefix     = "agent-"
 	fileExtension   = ".jsonl"
 )
 
-// sidecar finds the files that belong to a session and lie beside its own: transcripts of agents that it started, and
-// outputs of tools that were too long for a line.
+// sidecar finds other files that belong to a session: transcripts of its agents, and tool outputs that were too long
+// for a line.
 type sidecar struct {
 	src     interop.Source
-	session string // its id
-	base    string // the name of its file without the extension; "" if it could be no folder's
+	session string // the session's ID
+	base    string // name of its file without the extension; "" if it is not valid as a folder's name
 	note    func(detail string)
 }
 
-// newSidecar returns a search for what belongs to the session that src holds. note is called with what is odd.
+// newSidecar returns a search for the files of the session in src. It reports findings to note.
 func newSidecar(src interop.Source, session string, note func(detail string)) *sidecar {
 	name := path.Base(strings.ReplaceAll(src.Name, `\`, "/"))
 	return &sidecar{src: src, session: session, base: agentName(strings.TrimSuffix(name, fileExtension)), note: note}
 }
 
-// folders returns the places that a folder of the session's may have: its own is called by its file or its id.
+// folders returns the possible paths of a folder of the session. The session's folder is named after its file or its
+// ID.
 func (s *sidecar) folders(kind string) []string {
 	var dirs []string
 	for _, id := range []string{s.base, agentName(s.session)} {
@@ -55,12 +57,12 @@ func (s *sidecar) folders(kind string) []string {
 	return dirs
 }
 
-// agentFile returns the name of an agent's transcript.
+// agentFile returns the file name of an agent's transcript.
 func agentFile(id string) string {
 	return agentPrefix + strings.TrimPrefix(id, agentPrefix) + fileExtension
 }
 
-// agentOf returns the agent whose transcript a file is, by its name.
+// agentOf returns the agent's ID in the file name of a transcript.
 func agentOf(name string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(path.Base(name), fileExtension), agentPrefix)
 }
@@ -77,8 +79,8 @@ func (s *sidecar) Find(file string) (in io.ReadCloser, name string, err error) {
 	return nil, "", err
 }
 
-// Agents returns the files that may be transcripts of agents, by folder and name. runs are those of
-// workflows that the session's file speaks of.
+// Agents returns the files that may be transcripts of agents, with their folders. runs are the workflow runs that the
+// session's file names.
 func (s *sidecar) Agents(runs []string) (found []string) {
 	own := s.folders(agentsFolder)
 	for _, name := range s.list(slices.Concat(own, s.runs(runs), []string{"."})) {
@@ -91,8 +93,7 @@ func (s *sidecar) Agents(runs []string) (found []string) {
 	return found
 }
 
-// runs returns the folders with the agents of each run of a workflow: of those that are named, and of
-// those that have a file.
+// runs returns the folders with the agents of workflow runs: of the named ones, and of those with a file.
 func (s *sidecar) runs(named []string) (dirs []string) {
 	ids := slices.Clone(named)
 	for _, name := range s.list(s.folders(workflowsFolder)) {
@@ -116,7 +117,7 @@ func (s *sidecar) runs(named []string) (dirs []string) {
 	return dirs
 }
 
-// list returns what lies in folders, each name as it is asked for.
+// list returns the files in folders, under the names by which Source.Beside opens them.
 func (s *sidecar) list(dirs []string) (found []string) {
 	if s.src.List == nil {
 		return nil
@@ -143,8 +144,8 @@ func (s *sidecar) list(dirs []string) (found []string) {
 	return found
 }
 
-// Owns reports whether a file says that it belongs to the session: by the first line that names a session,
-// within MaxFirst bytes. Of a file in the session's own folder that does not, a note is left.
+// Owns reports whether a file belongs to the session: its first line with a session ID, within the bounds, must name
+// the session. A file in the session's own folder that does not is noted.
 func (s *sidecar) Owns(name string) bool {
 	id, err := s.ownerOf(name)
 	if err == nil && id != "" && (id == s.session || id == s.base) {

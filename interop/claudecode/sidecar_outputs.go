@@ -16,34 +16,33 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// toolOutputType is the customType of an entry that holds a file of a tool's output.
+// toolOutputType is the customType of an entry that contains a file with a tool's output.
 const toolOutputType = "claude-code.tool-output"
 
-// Bounds of what is kept of the files with outputs of tools, in bytes; what is over them is named in one note.
+// Bounds of the tool outputs that are kept, in bytes. One note names the files over them.
 const (
-	maxOutput  = jsonl.MaxEntry // of one file; its entry is held to that too
+	maxOutput  = jsonl.MaxEntry // of one file, and of its entry
 	maxOutputs = 64 << 20       // of all files together
 	maxShown   = 20             // names in the note
 
 	outputsFolder = "/tool-results"
 )
 
-// outputFiles makes entries of the files with outputs of tools that lie in a session's folder. A result's text ends
-// early and names its file; others are called by their call's id. Agents that the session started keep theirs
-// there too.
+// outputFiles makes entries of the files with tool outputs in a session's folder. A truncated result names its file;
+// other files are named after the ID of the call. Agents of the session keep their files there too.
 //
-// Each entry hangs on the one before, the first on the session's beginning, on a branch of their own: they are no
-// part of any context.
+// Each entry's parent is the one before; the first one's is the root entry. They are a branch of their own and part of
+// no context.
 type outputFiles struct {
 	s      *sidecar
 	names  []string
 	parent string
 	stamp  []byte
-	left   int      // bytes that may still be kept
-	stay   []string // files that were not, by folder and name
+	left   int      // remaining bytes
+	stay   []string // files that were not kept, with their folders
 }
 
-// Outputs lists the files. stamp is the time of the entries, a string literal.
+// Outputs lists the files. stamp is the time of the entries, a JSON string.
 func (s *sidecar) Outputs(stamp []byte) *outputFiles {
 	o := &outputFiles{s: s, parent: rootID, stamp: stamp, left: maxOutputs}
 	if s.src.Beside != nil {
@@ -78,7 +77,7 @@ func (o *outputFiles) Next() []byte {
 	return nil
 }
 
-// read returns what is in a file; nil = more than may be kept.
+// read returns the content of a file; nil = over the bounds.
 func (o *outputFiles) read(name string) (data []byte, err error) {
 	if o.left <= 0 {
 		return nil, nil
@@ -102,7 +101,7 @@ func (o *outputFiles) read(name string) (data []byte, err error) {
 	return data, nil
 }
 
-// entry makes the entry of a file: text as it is, other bytes in base64.
+// entry makes the entry of a file, as text or base64.
 func (o *outputFiles) entry(name string, data []byte) []byte {
 	if data == nil {
 		return nil
@@ -114,7 +113,7 @@ func (o *outputFiles) entry(name string, data []byte) []byte {
 		kind, val = "base64", rawjson.AppendString(nil, base64.StdEncoding.EncodeToString(data))
 	}
 	sum := sha256.Sum256([]byte(name))
-	id := "cc-output-" + hex.EncodeToString(sum[:]) // longer than one made of a line's id
+	id := "cc-output-" + hex.EncodeToString(sum[:]) // longer than an ID made from a line's
 	raw := rawjson.Object("type", []byte(`"custom"`), "id", rawjson.AppendString(nil, id),
 		"parentId", rawjson.AppendString(nil, o.parent),
 		"timestamp", o.stamp, "customType", rawjson.AppendString(nil, toolOutputType),

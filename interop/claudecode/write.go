@@ -18,39 +18,38 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// sidechainLinesField is the field of a session's first entry that counts the lines of its file that are in the
-// sessions of its sidechains.
+// sidechainLinesField is the field of a session's first entry that counts the lines of its file that belong to
+// sidechains.
 const sidechainLinesField = "sidechainLines"
 
 const lostSidechains = "lines of sidechains: they are in sessions of their own"
 
-// fileVersion is what lines say where nothing else is known: one that knows every kind of line written here.
+// fileVersion is the default version of lines: it supports every kind of line that the writer makes.
 const fileVersion = "2.1.0"
 
-// Write writes a session as a file of Claude Code's, with every branch of it; the last entry is where
-// Claude Code continues. The file's name is to be SessionID(header) + ".jsonl". entries are lines of
-// pi's format version 3 in their order, without the header; their messages may be in any provider's
-// shape. The losses are what the format cannot express.
+// Write writes a session as a file of Claude Code, with all branches; Claude Code continues from the last entry. The
+// name of the file must be SessionID(header) + ".jsonl". entries are lines of pi's format version 3 in order, without
+// the header; messages may have the shape of any provider. The losses are what the format cannot express.
 //
-// Bounds (I15): one entry and what it becomes; of each entry some 200 bytes, and its calls' ids.
+// Bounds (I15): one entry and its lines; about 200 bytes per entry, and the IDs of its calls.
 func Write(
 	w io.Writer, header interop.Header, entries iter.Seq2[transcript.Draft, error],
 ) (interop.Losses, error) {
 	return writeEntries(w, header, 0, entries, nil)
 }
 
-// Append writes what was added to an imported session as lines to be appended to its original file.
-// entries are all of the session's entries in their order, the first known of which the reader
-// returned: those are only read, for what the new ones hang on. Where Claude Code would not continue at
-// the entry head, two lines lead there; "", before the first entry, is a loss.
+// Append writes the entries added to an imported session as lines to be appended to its original file. entries are all
+// of the session's entries in order. The reader returned the first known of them, which are only read, to find the
+// places of the new ones. If Claude Code would not continue at the entry head, two further lines move it there. A head
+// of "", before the first entry, is a loss.
 func Append(
 	w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
 	return writeEntries(w, header, known, entries, &head)
 }
 
-// writeEntries writes the lines of all entries but the first known ones. head is the entry at which Claude Code is to
-// continue; nil = the last.
+// writeEntries writes the lines of all entries except the first known ones. head is the entry at which Claude Code
+// continues; nil = the last.
 func writeEntries(
 	w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head *string,
 ) (interop.Losses, error) {
@@ -89,8 +88,8 @@ func writeEntries(
 	return out.losses, nil
 }
 
-// SessionID returns the id under which Claude Code finds a session: its own if it is a UUID, else one
-// derived from it.
+// SessionID returns the ID under which Claude Code finds a session: its own if it is a UUID, else a UUID derived from
+// it.
 func SessionID(header interop.Header) string { return asUUID("session", header.ID) }
 
 func asUUID(kind, id string) string {
@@ -100,7 +99,7 @@ func asUUID(kind, id string) string {
 	return derivedUUID(kind, id)
 }
 
-// derivedUUID makes an id that is the same each time.
+// derivedUUID returns an ID that is the same for equal arguments.
 func derivedUUID(kind, of string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:claude-code:"+kind+":"+of)).String()
 }
@@ -111,24 +110,24 @@ type writer struct {
 	losses  interop.Losses
 	session string
 	agent   string               // of an agent's transcript
-	env     envelope             // what every line says
-	cwd     [2]string            // working directories of lines become others: below the first, below the second
+	env     envelope             // fields of every line
+	cwd     [2]string            // old and new working directory: lines in or below the old one are moved
 	ours    bool                 // the session came from Claude Code
-	old     bool                 // the entry at hand is in the original file
+	old     bool                 // the current entry is in the original file
 	added   bool                 // lines of the tree were written
-	places  map[string]string    // by entry: the line it hangs on, where that is not of its id's own making
-	firsts  map[string]string    // by entry of several lines: the first one
-	ids     piwriter.CallIDs     // of calls that came without
-	ways    map[string]*pathStep // by entry: what the way to it holds; none = nothing
-	way     *pathStep            // that of the entry at hand
-	calls   map[[8]byte]bool     // ids of calls that were written,
-	results map[[8]byte]bool     // of those that have a result,
-	sent    map[[8]byte]bool     // and of messages of the provider
-	asides  map[string]string    // by written line without content: the one with content before it
-	spoke   string               // the line with content that was written last
-	opens   string               // the line of the tree at which the file continues: the one written last,
-	named   string               // or this one, which the file says outright; "" = it does not
-	// the line at which it is to continue: that of the last entry, unless another is asked for
+	places  map[string]string    // by entry: its line, if that is not derived from its ID
+	firsts  map[string]string    // by entry with several lines: the first line
+	ids     piwriter.CallIDs     // for calls without an ID
+	ways    map[string]*pathStep // by entry: the path to it; none = empty
+	way     *pathStep            // of the current entry
+	calls   map[[8]byte]bool     // IDs of calls that were written
+	results map[[8]byte]bool     // IDs of calls with a result
+	sent    map[[8]byte]bool     // IDs of the provider's messages
+	asides  map[string]string    // by line without content: the line with content before it
+	spoke   string               // the last line with content
+	opens   string               // the line at which the file continues: the last one of the tree
+	named   string               // the line that the file names explicitly instead; "" = none
+	// line at which the file must continue: that of the last entry, or of the requested head
 	head string
 	last time.Time
 	err  error
@@ -147,12 +146,12 @@ func (w *writer) place(id string) string {
 	return asUUID(w.session, id)
 }
 
-// sourceEntry is an entry that is to be written.
+// sourceEntry is an entry to write.
 type sourceEntry struct {
 	transcript.Line
 	message []byte
 	more    []byte // its field claudeCode
-	at      []byte // its time, a string literal
+	at      []byte // its time, a JSON string
 }
 
 func (w *writer) draft(d transcript.Draft, old bool) error {
@@ -182,12 +181,12 @@ func (w *writer) draft(d transcript.Draft, old bool) error {
 		w.ways[l.ID] = w.way
 	}
 	if w.head = w.place(l.ID); old {
-		w.opens = w.head // the reader's last entry is where the file continues
+		w.opens = w.head // the last entry that the reader returned is where the file continues
 	}
 	return w.err
 }
 
-// known notes the place of an entry in the original file.
+// known records the place of an entry in the original file.
 func (w *writer) known(it sourceEntry) {
 	switch {
 	case it.Type == "message" || it.Type == "custom_message" || it.Type == "compaction":
@@ -210,7 +209,7 @@ func (w *writer) known(it sourceEntry) {
 	}
 }
 
-// changed notes the model in force from an entry on.
+// changed records the model in force from an entry on.
 func (w *writer) changed(it sourceEntry) {
 	if it.Type != "model_change" {
 		return
@@ -228,7 +227,7 @@ func cutLast(id string) (head, tail string, ok bool) {
 	return id[:i], id[i+1:], true
 }
 
-// origin takes the session's envelope from the entry that its reader put in front.
+// origin reads the session's envelope from the root entry of the reader.
 func (w *writer) origin(it sourceEntry) {
 	data := rawjson.Field(it.Raw, "data")
 	env := rawjson.Field(data, "envelope")
@@ -300,7 +299,7 @@ func printable(s string) string {
 	return fmt.Sprintf("%.*q", most, s)
 }
 
-// custom writes back the lines that the reader kept; others are of programs that Claude Code does not know.
+// custom writes the lines that the reader kept. Claude Code does not know entries of other programs.
 func (w *writer) custom(it sourceEntry) {
 	kind := rawjson.Text(rawjson.Field(it.Raw, "customType"))
 	data := rawjson.Field(it.Raw, "data")
@@ -314,14 +313,14 @@ func (w *writer) custom(it sourceEntry) {
 	case kind == toolOutputType:
 		w.skip(it, "outputs of tools that lie in files of their own, beside the session")
 	case piwriter.IsStub(it.Line):
-		w.skip(it, "") // counted already
+		w.skip(it, "") // already counted
 	case !own:
 		w.skip(it, "entries of programs (custom)")
 	case rawjson.Field(data, "uuid") == nil:
 		w.skip(it, "")
 		w.line(data)
 	case strings.HasPrefix(it.ID, "cc-"):
-		w.skip(it, "") // the same line again
+		w.skip(it, "") // a repeated line
 	default:
 		id, up, opens := w.place(it.ID), w.place(it.ParentID), w.opens
 		data = rawjson.WithField(data, "parentUuid", piwriter.OrNull(up))
@@ -331,12 +330,12 @@ func (w *writer) custom(it sourceEntry) {
 			said = up
 		}
 		if w.asides[id] = said; said != w.spoke {
-			w.opens = opens // such a line leads nowhere
+			w.opens = opens // such a line is not part of the tree
 		}
 	}
 }
 
-// compaction writes a boundary and a summary after it.
+// compaction writes a boundary and the summary after it.
 func (w *writer) compaction(it sourceEntry) {
 	boundary := derivedUUID("boundary", w.place(it.ID))
 	meta := rawjson.Field(rawjson.Field(it.Raw, "details"), "compactMetadata")
@@ -348,7 +347,7 @@ func (w *writer) compaction(it sourceEntry) {
 		meta = rawjson.Object("trigger", []byte(`"manual"`), "preTokens", tokens)
 	}
 	for _, name := range []string{"preservedMessages", "preservedSegment"} {
-		meta = rawjson.WithField(meta, name, nil) // rows of the file that it came from
+		meta = rawjson.WithField(meta, name, nil) // rows of the original file
 	}
 	if kept := rawjson.Text(rawjson.Field(it.Raw, "firstKeptEntryId")); kept != "" && kept != it.ID {
 		w.lose("compactions that keep messages: only Claude Code 2.1 and later reads them so")
@@ -406,7 +405,7 @@ func (w *writer) envelope(it sourceEntry, id, parent, typ string, fields ...any)
 	return append(out, '}')
 }
 
-// moved returns the value of a field of a line: of a working directory, the one in the session's new one.
+// moved returns the value of a line's field. A working directory is moved to the session's new one.
 func (w *writer) moved(name string, val []byte) []byte {
 	if name != "cwd" || w.cwd[0] == "" {
 		return val
@@ -418,8 +417,8 @@ func (w *writer) moved(name string, val []byte) []byte {
 	return rawjson.AppendString(nil, w.cwd[1]+below)
 }
 
-// upFrom returns the line that is to be named in place of another: of one without content, unless the file
-// continues there, the one with content before it.
+// upFrom returns the line to name as the parent. For a line without content that is the line with content before it,
+// unless the file continues there.
 func (w *writer) upFrom(parent string) string {
 	if said, aside := w.asides[parent]; aside && said != w.spoke {
 		return said
@@ -427,7 +426,7 @@ func (w *writer) upFrom(parent string) string {
 	return parent
 }
 
-// speak writes a line of the tree that has content.
+// speak writes a line of the tree with content.
 func (w *writer) speak(id string, line []byte) {
 	w.spoke = id
 	w.tree(id, line)
@@ -440,7 +439,8 @@ func (w *writer) tree(id string, line []byte) {
 
 func (w *writer) line(line []byte) {
 	if w.err == nil {
-		_, w.err = w.w.Write(line) // it may be a part of the caller's entry: nothing is appended to it
+		// The line may be a part of the caller's entry, so nothing is appended to it.
+		_, w.err = w.w.Write(line)
 	}
 	if w.err == nil {
 		w.err = w.w.WriteByte('\n')

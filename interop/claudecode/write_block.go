@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// blocks returns a list of blocks as Anthropic has them.
+// blocks returns a list of blocks in Anthropic's form.
 func (w *writer) blocks(content []byte) []byte {
 	var list [][]byte
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
@@ -17,7 +17,7 @@ func (w *writer) blocks(content []byte) []byte {
 	return rawjson.List(list)
 }
 
-// block returns a block as Anthropic has it; nil = it says nothing, or there are no words for it.
+// block returns a block in Anthropic's form; nil = it has no content or no equivalent.
 func (w *writer) block(block []byte) []byte {
 	if rawjson.IsString(block) {
 		block = rawjson.Object("type", []byte(`"text"`), "text", block)
@@ -34,14 +34,14 @@ func (w *writer) block(block []byte) []byte {
 		if rawjson.IsString(text) && strings.TrimSpace(rawjson.Text(text)) != "" {
 			return rawjson.Object("type", []byte(`"text"`), "text", text, "citations", cites)
 		}
-		return nil // an empty one cannot be sent, and says nothing
+		return nil // Anthropic rejects empty text
 	case "image":
 		if b := imageBlock(block); b != nil {
 			return b
 		}
 	default:
 		if isAnthropicBlock(typ) {
-			// Claude Code sets its own, and more than four are refused
+			// Claude Code sets its own, and Anthropic rejects more than four
 			return rawjson.WithField(block, "cache_control", nil)
 		}
 	}
@@ -49,7 +49,7 @@ func (w *writer) block(block []byte) []byte {
 	return nil
 }
 
-// isAnthropicBlock reports whether a type is one of Anthropic's blocks that are written as they are.
+// isAnthropicBlock reports whether a type is one of Anthropic's blocks that are written unchanged.
 func isAnthropicBlock(typ string) bool {
 	switch typ {
 	case "document", "tool_reference", "server_tool_use", "search_result", "mcp_tool_use", "container_upload":
@@ -58,7 +58,7 @@ func isAnthropicBlock(typ string) bool {
 	return strings.HasSuffix(typ, "_tool_result")
 }
 
-// imageBlock returns Anthropic's image for one of its own or of pi's; nil = its bytes are not there.
+// imageBlock returns an image of pi or Anthropic in Anthropic's form; nil = it has no data.
 func imageBlock(block []byte) []byte {
 	if src := rawjson.Field(block, "source"); len(src) > 0 && src[0] == '{' {
 		return rawjson.WithField(block, "cache_control", nil)
@@ -75,7 +75,7 @@ func imageBlock(block []byte) []byte {
 	return rawjson.Object("type", []byte(`"image"`), "source", source)
 }
 
-// bySigner reports whether the thinking in a message is Anthropic's, by who is said to have answered.
+// bySigner reports whether the thinking in a message is Anthropic's, by the API and provider that the message names.
 func bySigner(message []byte) bool {
 	api, provider := rawjson.Text(rawjson.Field(message, "api")), rawjson.Text(rawjson.Field(message, "provider"))
 	return api == "anthropic-messages" || provider == "anthropic"
@@ -83,8 +83,8 @@ func bySigner(message []byte) bool {
 
 const lostThinking = "thinking that Anthropic did not sign"
 
-// thinking returns a block of thinking if Anthropic signed it: any other would be refused. One in Anthropic's own
-// shape, or in Bedrock's, is taken for signed.
+// thinking returns a thinking block if Anthropic signed it: Anthropic rejects any other. A block in the shape of
+// Anthropic or Bedrock counts as signed.
 func (w *writer) thinking(block []byte, signed bool) []byte {
 	text, signature := rawjson.Field(block, "thinking"), rawjson.Field(block, "thinkingSignature")
 	redacted := rawjson.IsTrue(rawjson.Field(block, "redacted"))
@@ -107,7 +107,7 @@ func (w *writer) thinking(block []byte, signed bool) []byte {
 	return rawjson.Object("type", []byte(`"thinking"`), "thinking", text, "signature", signature)
 }
 
-// call returns the block of a call, in pi's shape or Anthropic's.
+// call returns the block of a call in the shape of pi or Anthropic.
 func (w *writer) call(it sourceEntry, said *writtenAnswer, block []byte) []byte {
 	id, name := rawjson.Text(rawjson.Field(block, "id")), rawjson.Field(block, "name")
 	if !rawjson.IsString(name) || len(name) == 2 {

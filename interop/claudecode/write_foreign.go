@@ -10,13 +10,13 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// wrappedBlockType is the type of a block that holds one of Anthropic's, on its way through package piwriter.
+// wrappedBlockType is the type of a block that carries one of Anthropic's through package piwriter.
 const wrappedBlockType = "claude-code.block"
 
 var piDialect = piwriter.Dialect{Blocks: []string{wrappedBlockType}}
 
-// parts returns the messages that a message becomes, in pi's shape or Anthropic's. One that is already in either
-// comes back as it is; those of other providers go through package piwriter.
+// parts returns the messages to write for a message, in the shape of pi or Anthropic. A message in one of these is
+// returned unchanged; package piwriter converts those of other providers.
 func (w *writer) parts(it sourceEntry) []piwriter.Part {
 	if isNative(it.message) {
 		return []piwriter.Part{{Type: "message", Message: it.message}}
@@ -30,7 +30,7 @@ func (w *writer) parts(it sourceEntry) []piwriter.Part {
 	return piwriter.Messages(message, it.Time, piDialect, w.lose)
 }
 
-// isNative reports a message in pi's shape or Anthropic's.
+// isNative reports whether a message has the shape of pi or Anthropic.
 func isNative(message []byte) bool {
 	role := rawjson.Text(rawjson.Field(message, "role"))
 	switch role {
@@ -65,7 +65,7 @@ func nativeBlocks(role string, list []byte) bool {
 	return true
 }
 
-// nativeBlock reports a block that has its place in a message of this role, in pi's shape or Anthropic's.
+// nativeBlock reports whether a block is valid in a message of this role, in the shape of pi or Anthropic.
 func nativeBlock(role string, b []byte) bool {
 	if rawjson.IsString(b) {
 		return true
@@ -91,8 +91,8 @@ func nativeBlock(role string, b []byte) bool {
 	}
 }
 
-// wrapped returns a list of blocks in which those that Anthropic has words for, and package piwriter has not, are
-// wrapped. Documents elsewhere than in the list itself, and recordings, are named in words.
+// wrapped returns a list in which the blocks that Anthropic supports and package piwriter does not are wrapped. Nested
+// documents, and audio, become a text that names them.
 func (w *writer) wrapped(list []byte) []byte {
 	var out [][]byte
 	for m := rawjson.Walk(list); m.Next(); {
@@ -113,7 +113,7 @@ func (w *writer) wrapped(list []byte) []byte {
 	return rawjson.List(out)
 }
 
-// anthropic returns Anthropic's block for one that package piwriter has no counterpart of; nil = there is none.
+// anthropic returns Anthropic's block for one that package piwriter does not support; nil = there is none.
 func (w *writer) anthropic(b []byte) []byte {
 	typ := rawjson.Text(rawjson.Field(b, "type"))
 	switch {
@@ -123,7 +123,7 @@ func (w *writer) anthropic(b []byte) []byte {
 	case typ == "thinking" && rawjson.IsString(rawjson.Field(b, "signature")), typ == "redacted_thinking",
 		typ == "redactedThinking":
 		return b
-	case rawjson.Field(b, "reasoningContent") != nil: // what is signed at Bedrock is Anthropic's
+	case rawjson.Field(b, "reasoningContent") != nil: // Bedrock's signature is Anthropic's
 		return piwriter.Thinking(b)
 	}
 	if typ == "image_url" || typ == "input_image" {
@@ -146,7 +146,7 @@ func isResult(b []byte) bool {
 	return rawjson.Text(rawjson.Field(b, "type")) == "tool_result" || rawjson.Field(b, "toolResult") != nil
 }
 
-// plainResult returns a result whose documents are named in words: package piwriter has no place for them there.
+// plainResult returns a result whose documents are replaced by a text: package piwriter does not support them there.
 func (w *writer) plainResult(b []byte) []byte {
 	inner, in := rawjson.Field(b, "toolResult"), true
 	if inner == nil {
@@ -177,8 +177,8 @@ const lostDocument = "documents and recordings that Claude Code has no form for:
 // document is a file in another provider's block.
 type document struct{ name, mime, data string }
 
-// documentOf returns the file that is in a block of OpenAI's, Gemini's or Bedrock's; false: there is none, or it is
-// an image, or it lies elsewhere.
+// documentOf returns the file in a block of OpenAI, Gemini or Bedrock, or false if there is none, it is an image, or it
+// is stored elsewhere.
 func documentOf(b []byte) (d document, ok bool) {
 	text := func(object []byte, names ...string) string {
 		for _, n := range names {
@@ -214,7 +214,7 @@ func documentOf(b []byte) (d document, ok bool) {
 		rawjson.Text(rawjson.Field(b, "type")) != "image"
 }
 
-// block returns Anthropic's document; nil = it takes none of that kind.
+// block returns Anthropic's document; nil = Anthropic does not support the type.
 func (d document) block() []byte {
 	var title []byte
 	if d.name != "" {

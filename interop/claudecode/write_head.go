@@ -8,13 +8,13 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// lostStart is the kind of loss of a head before the first message.
+// lostStart is the loss of a head before the first message.
 const lostStart = "the place where the session stands: before the first message, and Claude Code goes on at one"
 
-// wentBack is the text of the system line that leads to the head.
+// wentBack is the text of the system line that moves Claude Code to the head.
 const wentBack = "Continued from here"
 
-// pointed notes that a line of the file names the one at which it continues, whatever follows it.
+// pointed records a line of the file that names the line at which the session continues.
 func (w *writer) pointed(it sourceEntry) {
 	data := rawjson.Field(it.Raw, "data")
 	leaf := rawjson.Text(rawjson.Field(data, "leafUuid"))
@@ -29,10 +29,9 @@ func (w *writer) pointed(it sourceEntry) {
 	}
 }
 
-// pointAtHead writes what leads to the head, where the file does not continue there by itself: the line
-// by which Claude Code notes that the user went back, and after it one that hangs there, for those who
-// go by the last line. entries is how many the session has: an id that is made with it is in no file of
-// fewer.
+// pointAtHead writes two lines that move the file's end to the head, if it is elsewhere: the line by which Claude Code
+// records that the user went back, and then a line below the head, for programs that use the last line. entries is the
+// session's number of entries. IDs derived from it do not collide with those of an earlier export.
 func (w *writer) pointAtHead(entries int) {
 	w.head = w.upFrom(w.head)
 	if w.head == "" && w.opens != "" {

@@ -9,15 +9,14 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// fileLine is what becomes one line of the file.
+// fileLine is one line of the file.
 type fileLine struct {
 	typ     string
 	message []byte
 	flags   []any // further fields of the line, names and values in turn
 }
 
-// message writes a message of any role, in any provider's shape: on several lines where it holds what is said
-// on different ones in Claude Code.
+// message writes a message of any role and provider. It uses several lines if Claude Code does.
 func (w *writer) message(it sourceEntry) {
 	var lines []fileLine
 	switch role := rawjson.Text(rawjson.Field(it.message, "role")); role {
@@ -49,7 +48,7 @@ func (w *writer) message(it sourceEntry) {
 	w.put(it, lines)
 }
 
-// put writes the lines of an entry. The last has the entry's id: what comes next hangs on it.
+// put writes the lines of an entry. The last one has the entry's ID: children of the entry name it.
 func (w *writer) put(it sourceEntry, lines []fileLine) {
 	if len(lines) == 0 {
 		w.skip(it, "messages without content that Claude Code can show")
@@ -69,7 +68,7 @@ func (w *writer) put(it sourceEntry, lines []fileLine) {
 	}
 }
 
-// part returns the lines of a message in pi's shape or Anthropic's.
+// part returns the lines of a message in the shape of pi or Anthropic.
 func (w *writer) part(it sourceEntry, p piwriter.Part) []fileLine {
 	switch {
 	case p.Type == "custom_message":
@@ -87,7 +86,7 @@ func (w *writer) part(it sourceEntry, p piwriter.Part) []fileLine {
 	return w.user(content)
 }
 
-// program returns the line of what a program says to the model. meta: it is marked as such.
+// program returns the line of a program's message to the model. meta = the line gets isMeta.
 func (w *writer) program(content []byte, meta bool) []fileLine {
 	if !rawjson.IsString(content) && !nativeBlocks("user", content) {
 		content = piwriter.Content(content, w.lose)
@@ -95,7 +94,7 @@ func (w *writer) program(content []byte, meta bool) []fileLine {
 	return w.said(content, meta)
 }
 
-// speaker returns the line of what is said to the model; none for what is empty, which cannot be sent.
+// said returns the line of a message with role user, or no line if it is empty: Anthropic rejects empty text.
 func (w *writer) said(content []byte, meta bool) []fileLine {
 	if !rawjson.IsString(content) {
 		content = w.blocks(content)
@@ -110,8 +109,8 @@ func (w *writer) said(content []byte, meta bool) []fileLine {
 	return []fileLine{{"user", rawjson.Object("role", []byte(`"user"`), "content", content), flags}}
 }
 
-// user returns the lines of a message of the user, in which results of tools may stand: first those whose call is
-// not there, as text, then all else on one line, the results in front.
+// user returns the lines of a user message, which may contain tool results. Results without their call come first, as
+// text. Everything else is one line, with the results in front.
 func (w *writer) user(content []byte) []fileLine {
 	if rawjson.IsString(content) {
 		return w.said(content, false)
@@ -138,7 +137,7 @@ func (w *writer) user(content []byte) []fileLine {
 	return lines
 }
 
-// resultBlock returns the block of a result. Without the call it would be refused, so it becomes text, on a line
+// resultBlock returns the block of a result. Anthropic rejects a result without its call, so it becomes text on a line
 // of its own.
 func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, alone []fileLine) {
 	if content != nil && !rawjson.IsString(content) {
@@ -163,7 +162,7 @@ func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, 
 		"content", content, "is_error", failed), nil
 }
 
-// result returns the lines of a message that is the result of a tool.
+// result returns the lines of a message that is a tool result.
 func (w *writer) result(message, content []byte) []fileLine {
 	block, alone := w.resultBlock(rawjson.Text(rawjson.Field(message, "toolCallId")), content,
 		rawjson.Field(message, "isError"))
@@ -227,7 +226,7 @@ func (w *writer) assistant(it sourceEntry, raw, content []byte) []fileLine {
 	return []fileLine{{"assistant", made, flags}}
 }
 
-// writtenAnswer is the content of a message of the model, while it is put together.
+// writtenAnswer collects the content of a message of the model.
 type writtenAnswer struct {
 	list   [][]byte
 	calls  []writtenCall
@@ -257,7 +256,7 @@ func (w *writer) sayBlock(it sourceEntry, said *writtenAnswer, block []byte) {
 	}
 }
 
-// provider makes the provider's message object, of the model that it says or of the one in force.
+// provider makes the provider's message object, with the model that the message names or the one in force.
 func (w *writer) provider(it sourceEntry, message []byte, said *writtenAnswer) (out, model []byte) {
 	id := rawjson.Field(message, "responseId")
 	if own := rawjson.Field(message, "id"); !rawjson.IsString(id) && rawjson.IsString(own) {

@@ -9,23 +9,22 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// maxPathSteps bounds how far up the call of a result is looked for, in entries that call, answer or
-// change the model.
+// maxPathSteps bounds the search for the call of a result, in entries that call, answer or change the model.
 const maxPathSteps = 4096
 
-// pathStep is what an entry adds to the way that leads to it: calls or an answer to one, and the model in force. The
-// entries of one way share their steps with those above, so that branches do not see each other's calls.
+// pathStep is the part of a path that one entry adds: its calls or the answer to one, and the model in force. Entries
+// share the steps of their ancestors, so that a branch does not see the calls of another.
 type pathStep struct {
 	up     *pathStep
 	calls  []writtenCall
-	answer string // the id of a call, as written
-	model  []byte // a string literal; nil = none is known
+	answer string // ID of a call in the file
+	model  []byte // a JSON string; nil = unknown
 }
 
-// writtenCall is a call of a tool: its id in the session, and the one in the file.
+// writtenCall is a tool call: its ID in the session, and that in the file.
 type writtenCall struct{ id, written string }
 
-// pass adds a step to the way of the entry at hand, if it adds something.
+// pass adds a step to the path of the current entry, if there is anything to add.
 func (w *writer) pass(s pathStep) {
 	before := w.model()
 	if s.model == nil || bytes.Equal(s.model, before) {
@@ -34,14 +33,14 @@ func (w *writer) pass(s pathStep) {
 		}
 		s.model = before
 	} else {
-		s.model = bytes.Clone(s.model) // of a line, which goes
+		s.model = bytes.Clone(s.model) // the line's buffer is reused
 	}
 	s.up = w.way
 	w.way = &s
 }
 
-// answered finds the newest call of an id on the way, the first of a message that has no result yet; "" = there
-// is none. again reports whether it has one, here or on another branch.
+// answered finds the newest call with an ID on the path, the first of a message that has no result yet; "" = none.
+// again reports whether the call has a result, on this branch or another.
 func (w *writer) answered(id string) (written string, again bool) {
 	var here map[string]bool
 	at := w.way
@@ -70,7 +69,7 @@ func (w *writer) answered(id string) (written string, again bool) {
 	return "", false
 }
 
-// model returns the model in force on the way; nil = none is known.
+// model returns the model in force on the path; nil = unknown.
 func (w *writer) model() []byte {
 	if w.way == nil {
 		return nil
@@ -78,7 +77,7 @@ func (w *writer) model() []byte {
 	return w.way.model
 }
 
-// callNamed returns the id under which a call is written: each is there once, for results name it.
+// callNamed returns the ID under which a call is written. It is unique, because results name it.
 func (w *writer) callNamed(entry, id string) string {
 	written := callID(id)
 	for n := 0; w.calls[shortKey(written)]; n++ {
@@ -91,7 +90,7 @@ func (w *writer) callNamed(entry, id string) string {
 	return written
 }
 
-// callID returns the id of a call as Anthropic takes it.
+// callID returns a call's ID in a form that Anthropic accepts.
 func callID(id string) string {
 	const most = 64
 	if id != "" && len(id) <= most && agentName(id) != "" {
@@ -111,8 +110,7 @@ func shortKey(id string) (k [8]byte) {
 	return k
 }
 
-// note remembers the calls, the answers and the model of a message that is in the original file, under their
-// ids there.
+// note records the calls, answers and model of a message in the original file, under their IDs there.
 func (w *writer) note(message []byte) {
 	var s pathStep
 	for m := rawjson.Walk(rawjson.Field(message, "content")); m.Closing == ']' && m.Next(); {

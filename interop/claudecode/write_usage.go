@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// usageCounts are those that Claude Code adds up of every message of the model, and pi's names of them.
+// usageCounts are the counts that Claude Code sums over all messages of the model, with pi's names.
 var usageCounts = []struct{ name, pi string }{
 	{"input_tokens", "input"},
 	{"cache_creation_input_tokens", "cacheWrite"},
@@ -17,8 +17,7 @@ var usageCounts = []struct{ name, pi string }{
 	{"output_tokens", "output"},
 }
 
-// usage returns what a message of any provider's shape says was counted, in Anthropic's words; what is
-// not there is 0.
+// usage returns the usage of a message of any provider in Anthropic's form; missing counts are 0.
 func (w *writer) usage(message []byte) []byte {
 	own, u := rawjson.Field(message, "usage"), piwriter.Usage(message)
 	if total := rawjson.Field(rawjson.Field(u, "cost"), "total"); strings.Trim(string(total), "0.") != "" {
@@ -44,7 +43,7 @@ func (w *writer) usage(message []byte) []byte {
 	return out
 }
 
-// isAnthropicUsage reports whether counts are Anthropic's, and not OpenAI's of the same names.
+// isAnthropicUsage reports whether counts are Anthropic's, and not OpenAI's with the same names.
 func isAnthropicUsage(u []byte) bool {
 	return rawjson.IsNumber(rawjson.Field(u, "input_tokens")) && rawjson.Field(u, "input_tokens_details") == nil &&
 		rawjson.Field(u, "total_tokens") == nil
@@ -52,7 +51,7 @@ func isAnthropicUsage(u []byte) bool {
 
 const lostStop = "answers that did not come to an end: why is not said"
 
-// stop says in Anthropic's words why the model stopped; null = it did not come to that.
+// stop returns the stop reason in Anthropic's form; null = the model did not stop.
 func (w *writer) stop(said []byte, signed, calls bool) []byte {
 	if raw := rawjson.Field(said, "rawStopReason"); rawjson.IsString(raw) && (w.ours || signed) {
 		return raw
@@ -70,7 +69,7 @@ func (w *writer) stop(said []byte, signed, calls bool) []byte {
 		return []byte(`"refusal"`)
 	case word == "length":
 		return []byte(`"max_tokens"`)
-	case word == "toolUse", word == "stop" && calls: // some say so of calls too
+	case word == "toolUse", word == "stop" && calls: // some providers use it for calls too
 		return []byte(`"tool_use"`)
 	case word == "stop":
 		return []byte(`"end_turn"`)
