@@ -14,13 +14,13 @@ import (
 
 // Compaction configures Compact.
 type Compaction struct {
-	Keep         int    // tokens, estimated, of the newest entries that stay; 0 = 20,000
-	FirstKept    string // the entry from which on all stays, by id or unique prefix; "" = found by Keep
+	Keep         int    // estimated tokens of the newest entries that stay; 0 = 20,000
+	FirstKept    string // the first entry that stays, by id or unique prefix; "" = determined by Keep
 	Summary      string // "" = a hook's, else that of Options.Summarize
 	Instructions string
 }
 
-// keepTokens is how much of the end of a conversation stays where no one says it: pi's default.
+// keepTokens is the default of Compaction.Keep, as in pi.
 const keepTokens = 20_000
 
 // Compact replaces the older part of the context with a summary, in one commit. The entries stay in the tree. It
@@ -69,12 +69,12 @@ func (m *Manager) Compact(ctx context.Context, o *Compaction) (Compacted, error)
 	return out, nil
 }
 
-// Compact is Manager.Compact of a session that the caller holds, without hooks: the summary has to be in o.
+// Compact is Manager.Compact for a session of the caller, without hooks: o must contain the summary.
 func Compact(ctx context.Context, s *coppice.Session, o *Compaction) (Compacted, error) {
 	return (&Manager{s: s}).Compact(ctx, o)
 }
 
-// compacted makes the summary of a cut.
+// compacted sets the summary of a cut.
 func (m *Manager) compacted(ctx context.Context, c *Cut, o *Compaction) error {
 	switch {
 	case c.Summary != nil:
@@ -93,20 +93,20 @@ func (m *Manager) compacted(ctx context.Context, c *Cut, o *Compaction) error {
 	return nil
 }
 
-// notOnPath is the error of an entry from which on nothing can be kept.
+// notOnPath is the error for a FirstKept that is not on the path.
 func notOnPath(id string) error {
 	return fmt.Errorf("compact: entry %q, the first to keep, is not on the path to the head: %w", id,
 		transcript.ErrNotFound)
 }
 
-// cut finds out what a compaction would do.
+// cut returns the compaction that the options describe.
 func (m *Manager) cut(ctx context.Context, o *Compaction) (*Cut, error) {
 	path, err := Path(ctx, m.s, "")
 	if err != nil {
 		return nil, err
 	}
 	c := &Cut{Session: m.s, Path: path, Instructions: o.Instructions}
-	first, last := 0, -1 // where what is not summarised yet begins; the newest compaction
+	first, last := 0, -1 // the first entry that is not summarised yet; the newest compaction
 	for i, e := range slices.Backward(path) {
 		if e.Type != "compaction" {
 			continue
@@ -159,9 +159,9 @@ func (m *Manager) cut(ctx context.Context, o *Compaction) (*Cut, error) {
 	return c, nil
 }
 
-// FindCut returns the place in a path from which on all is kept, so that at least so many tokens are, as far as they
-// are there. It never cuts between a call and its result: what is kept begins with something that is said, not
-// with a tool's answer. 0 = all is kept.
+// FindCut returns the index in a path of the first entry to keep, so that at least keep tokens are kept, or all if
+// there are fewer. It never separates a call from its result: the kept part begins with a message, not with a tool
+// result. 0 = all is kept.
 func FindCut(path []transcript.Entry, keep int) int {
 	sum, cut := 0, 0
 	for i, e := range slices.Backward(path) {
@@ -175,7 +175,7 @@ func FindCut(path []transcript.Entry, keep int) int {
 			return i
 		}
 	}
-	for i := cut; i > 0; i-- { // nothing after it is a beginning
+	for i := cut; i > 0; i-- { // no later entry can begin the kept part
 		if begins(path[i]) {
 			return i
 		}
@@ -191,18 +191,19 @@ func begins(e transcript.Entry) bool {
 	return e.Type == "custom_message" || e.Type == "branch_summary"
 }
 
-// speaks reports whether the model sees an entry.
+// speaks reports whether an entry is part of the model's context.
 func speaks(e transcript.Entry) bool {
 	return e.Type == "message" || e.Type == "custom_message" || e.Type == "branch_summary"
 }
 
-// An image counts as so many bytes of text; four bytes count as a token.
+// The size of an image in bytes of text; four bytes count as a token.
 const (
 	imageBytes = 4800
 	tokenBytes = 4
 )
 
-// Estimate returns how many tokens an entry takes in the context, about: a token for four bytes, 1,200 for an image.
+// Estimate returns the approximate number of tokens of an entry in the context: a token for four bytes, 1,200 for an
+// image.
 func Estimate(e transcript.Entry) int {
 	if !speaks(e) {
 		return 0
@@ -235,8 +236,8 @@ func Estimate(e transcript.Entry) int {
 	return (max(n, 0) + tokenBytes - 1) / tokenBytes
 }
 
-// tokens returns the size of a context: what the last usage says and an estimate of what came after. Usage from
-// before the newest compaction is of another context, and does not count.
+// tokens returns the size of a context: the last reported usage and an estimate of the later entries. A usage before
+// the newest compaction belongs to another context and does not count.
 func tokens(all, since []transcript.Entry) int {
 	after := 0
 	for _, e := range slices.Backward(since) {

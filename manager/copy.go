@@ -12,14 +12,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Copy makes a session of its own of a whole one, every branch of it, in a directory ("" = the same): all entries byte
-// for byte, the labels, the names of the branches, the head, and the state of agent and manager there. Its header is
-// new and names the old one as its parent; o, which may be nil, sets its id, and a title where it is to have another.
+// Copy copies a session, with all of its branches, to a new session in a directory ("" = the same): all entries byte
+// for byte, labels, branch names, the head, and the state of agent and manager there. The new header names the old
+// session as its parent. o may be nil; it sets the id, and the title if it is to differ.
 //
-// What the old one's log of commits holds stays there: the states of before, the snapshots. Where entries that were
-// taken over say another directory or title than is asked for, one more beside the head says it. The rules by which
-// contexts are built are o.Profile, else those of the old one. It streams, as
-// an import does: 150 bytes an entry in memory, and 16 MiB of lines. A copy that fails leaves no session.
+// The log of commits is not copied, so earlier states and snapshots stay with the old session. If copied entries
+// contain another directory or title than the requested one, an additional entry beside the head sets it. Contexts are
+// built by o.Profile, else by the rules of the old session. Copy streams like an import: 150 bytes an entry in memory,
+// and 16 MiB of lines. A copy that fails leaves no session.
 func Copy(ctx context.Context, st *coppice.Store, id, cwd string, o *coppice.SessionOptions) (*coppice.Session, error) {
 	from, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {
@@ -36,7 +36,7 @@ func Copy(ctx context.Context, st *coppice.Store, id, cwd string, o *coppice.Ses
 	return nil, errors.Join(err, s.Close(), st.Delete(context.WithoutCancel(ctx), s.ID()))
 }
 
-// whole makes the copy. With an error it returns the session that is to be removed, if there is one.
+// whole makes the copy. With an error it returns the session that the caller has to remove, if there is one.
 func whole(
 	ctx context.Context, st *coppice.Store, from *coppice.Session, cwd string, o *coppice.SessionOptions,
 ) (*coppice.Session, error) {
@@ -45,7 +45,7 @@ func whole(
 		own = *o
 	}
 	info := from.Info()
-	title := own.Title // that is asked for
+	title := own.Title // the requested title
 	if own.Title == "" {
 		own.Title = info.Title
 	}
@@ -70,10 +70,10 @@ func whole(
 	if err := introduce(ctx, s, title, cwd); err != nil {
 		return s, err
 	}
-	return s, at.restore(ctx, s, "copy") // last: what introduces it hangs beside the head, as labels do
+	return s, at.restore(ctx, s, "copy") // last: introduce has moved the head
 }
 
-// introduce says title and directory once more, where the entries say others.
+// introduce appends an entry with title or directory if the copied entries contain others.
 func introduce(ctx context.Context, s *coppice.Session, title, cwd string) error {
 	var say []transcript.Draft
 	now := s.Info()
@@ -93,7 +93,7 @@ func introduce(ctx context.Context, s *coppice.Session, title, cwd string) error
 	return err
 }
 
-// lines returns every entry of a session as the line that it is.
+// lines returns the stored line of every entry of a session.
 func lines(ctx context.Context, s *coppice.Session) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		for e, err := range s.Originals(ctx) {

@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// body is the lines of a session behind its header, as pi reads them.
+// body returns the lines of a session after its header, as pi reads them.
 func body(t *testing.T, st *coppice.Store, id string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -26,10 +26,10 @@ func body(t *testing.T, st *coppice.Store, id string) string {
 	return lines
 }
 
-// forkFrom of the peers: every branch, byte for byte, under a new id, with the old one as its parent.
+// Like forkFrom of pi: every branch, byte for byte, under a new id, with the old session as its parent.
 func TestACopyIsOfTheWholeSession(t *testing.T) {
 	st := storeOn(t, memory.New())
-	image := strings.Repeat("iVBORw0KGgoAAAANSUhEUgAA", 3000) // large enough to leave its line
+	image := strings.Repeat("iVBORw0KGgoAAAANSUhEUgAA", 3000) // large enough to be stored outside its line
 	odd := []string{
 		`{"type":"message", "id":"u1","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"One"},"x":1.50}`,
 		`{"type":"message","id":"a1","parentId":"u1","timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"assistant","content":"Two"}}`,
@@ -113,7 +113,7 @@ func TestACopyElsewhereAndUnderAnotherName(t *testing.T) {
 	same(t, "its state", string(testutil.Must(c.At(bg, coppice.Target{}))(t).Document().State), "1")
 }
 
-// Half a copy does not stay.
+// A copy that fails is removed.
 func TestACopyThatFails(t *testing.T) {
 	mem := memory.New()
 	st := storeOn(t, mem)

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/transcript/view"
 )
 
-// What docs/coming-from.md names is there.
+// The names in docs/coming-from.md exist.
 func TestThePageNamesWhatIsThere(t *testing.T) {
 	page, err := os.ReadFile("../docs/coming-from.md")
 	if err != nil {

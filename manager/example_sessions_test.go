@@ -18,7 +18,7 @@ import (
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// exampleManager has a conversation of three questions about tides; each message has about 10 tokens.
+// exampleManager returns a conversation of three questions about tides; each message has about 10 tokens.
 func exampleManager(ctx context.Context, o *manager.Options) (*coppice.Store, *manager.Manager, *coppice.Session) {
 	store, err := coppice.New(memory.New(), nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func ExampleManager_Compact() {
 	// assistant At noon, at Cadiz.
 }
 
-// A session that the program holds itself is compacted with a summary that it has made.
+// A session that the program holds itself is compacted with a summary of its own.
 func ExampleCompact() {
 	ctx := context.Background()
 	store, _, s := exampleManager(ctx, nil)
@@ -86,7 +86,7 @@ func ExampleCompact() {
 	// Output: 4 entries are summed up
 }
 
-// What a user does to sessions: rename, move, go back to edit, begin again.
+// Common operations on sessions: rename, move, go back to edit, start again.
 func ExampleManager() {
 	ctx := context.Background()
 	store, m, s := exampleManager(ctx, nil)
@@ -107,11 +107,11 @@ func ExampleManager() {
 	if text, ok := manager.Prompt(last); ok {
 		fmt.Println("can be edited:", text)
 	}
-	question, text, err := manager.Before(ctx, s, last.ID) // looks, and moves nothing
+	question, text, err := manager.Before(ctx, s, last.ID) // reads, and moves nothing
 	fmt.Println(text, question.ParentID == path[3].ID, err)
 	moved, err := m.BranchForEdit(ctx, last.ID, nil)
 	fmt.Println(moved.Text, err)
-	if _, err := m.Reset(ctx); err != nil { // before the first message; all that was said stays in the tree
+	if _, err := m.Reset(ctx); err != nil { // before the first message; all entries stay in the tree
 		panic(err)
 	}
 	c, _ := s.Context(ctx)
@@ -147,7 +147,7 @@ func ExamplePick() {
 	}
 	labels, err := manager.Labels(ctx, s)
 	fmt.Println(labels[0].Text, err)
-	summary, err := manager.NewestSummary(ctx, store, s.ID()) // agents of atomic leave one
+	summary, err := manager.NewestSummary(ctx, store, s.ID()) // agents of atomic write them
 	fmt.Printf("%q %v\n", summary, err)
 	// Output:
 	// High water <nil>
@@ -156,7 +156,7 @@ func ExamplePick() {
 	// "" <nil>
 }
 
-// A session is copied whole, or along one path, into another directory.
+// A session is copied with all branches, or along one path, into another directory.
 func ExampleCopy() {
 	ctx := context.Background()
 	store, _, s := exampleManager(ctx, nil)
@@ -177,7 +177,7 @@ func ExampleCopy() {
 	// fork /home/x/other true
 }
 
-// What answers cost, and which model gives them.
+// The cost of answers, and the models that answered.
 func ExampleSumUsage() {
 	ctx := context.Background()
 	store, _, s := exampleManager(ctx, nil)
@@ -206,7 +206,7 @@ func ExampleSumUsage() {
 	// anthropic/claude-x
 }
 
-// What a fork cost: an answer counts in the session that received it.
+// The cost of a fork: an answer counts in the session that received it.
 func ExampleUsageReader() {
 	ctx := context.Background()
 	store, _, s := exampleManager(ctx, nil)
@@ -247,7 +247,7 @@ func ExampleUsageReader() {
 	// of the original: 100 cost: 0
 }
 
-// When the store is gone, what the handle holds still becomes a file.
+// When the store cannot be reached, the content of the handle can still be written to a file.
 func ExampleRescue() {
 	ctx := context.Background()
 	store, _, s := exampleManager(ctx, nil)
@@ -262,7 +262,7 @@ func ExampleRescue() {
 	// 7 <nil> true
 }
 
-// What a program keeps beside the store: the trash, pins, and which session a terminal was in.
+// What a program keeps outside the store: the trash, pins, and the last session of each terminal.
 func ExampleTrash() {
 	ctx := context.Background()
 	store, _, s := exampleManager(ctx, nil)

@@ -7,8 +7,8 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// Branch makes a session of its own of what came before a message of the user's, goes on in it, and returns the
-// message's text back. Of a message that nothing came before it is a new session, empty but for its parent.
+// Branch forks the session before a user message, switches to the fork, and returns the text of the message. If nothing
+// precedes the message the new session is empty; only its header names the parent.
 func (m *Manager) Branch(ctx context.Context, message string) (text string, err error) {
 	if m.s == nil {
 		return "", errNone
@@ -41,8 +41,8 @@ func (m *Manager) Branch(ctx context.Context, message string) (text string, err 
 	return text, nil
 }
 
-// Fork makes a session of its own of the way to an entry ("" = the head), in a directory ("" = the same), and goes
-// on in it. It holds that line alone, the labels of what is on it beside its end, and the state in force there; its
+// Fork makes a new session from the path to an entry ("" = the head), in a directory ("" = the same), and switches to
+// it. The fork contains only that path, its labels (after its last entry), and the state in force at the entry; its
 // header names this session as its parent.
 func (m *Manager) Fork(ctx context.Context, at, cwd string) (*coppice.Session, error) {
 	if m.s == nil {
@@ -72,7 +72,7 @@ func (m *Manager) beforeFork(ctx context.Context, at string) error {
 	return nil
 }
 
-// into goes on in a fork of the present session.
+// into switches to a fork of the present session.
 func (m *Manager) into(ctx context.Context, reason, at, cwd string) error {
 	from := m.s
 	_, err := m.take(ctx, reason, "", func() (*coppice.Session, error) {
@@ -81,9 +81,8 @@ func (m *Manager) into(ctx context.Context, reason, at, cwd string) error {
 	return err
 }
 
-// Fork makes a session of its own of the way to a target, in another directory; id "" = a new one. It is listed
-// there and named as the old one, whatever the entries that were taken over say of directories and names. nil
-// options are the store's.
+// Fork makes a new session from the path to a target, in another directory; id "" = a new one. It is listed in that
+// directory under the old title, even if copied entries contain others. nil options are the store's.
 func Fork(
 	ctx context.Context, s *coppice.Session, t coppice.Target, id, cwd string, o *coppice.SessionOptions,
 ) (*coppice.Session, error) {
@@ -102,7 +101,7 @@ func Fork(
 	if cwd != "" || f.Info().Cwd == "" {
 		return f, nil
 	}
-	if _, err = f.Append(ctx, entry.Move("")); err == nil { // the options say where to, not that it is nowhere
+	if _, err = f.Append(ctx, entry.Move("")); err == nil { // options cannot set an empty directory
 		_, err = f.Commit(ctx, coppice.Turn{Reason: "move"})
 	}
 	return f, err

@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// createBranchedSession: the path alone, the labels of what is on it at its end.
+// Like createBranchedSession of pi: the path alone, with the labels of its entries at its end.
 func TestABranchedSessionHoldsItsPathAndItsLabels(t *testing.T) {
 	m, ids := begin(t, nil, "u1", "a1", "u2", "a2")
 	from := m.Session()
@@ -41,7 +41,7 @@ func TestForkIntoAnotherDirectory(t *testing.T) {
 	m, _ := begin(t, nil, "u1", "a1")
 	from := m.Session().ID()
 	testutil.Must(m.Rename(bg, "old name"))(t)
-	testutil.Must(m.Move(bg, "/moved"))(t) // both are entries of the way that is taken over
+	testutil.Must(m.Move(bg, "/moved"))(t) // both are entries of the copied path
 	own := &coppice.SessionOptions{Title: "its own"}
 	named := testutil.Must(manager.Fork(bg, m.Session(), coppice.Target{}, "", "/third", own))(t)
 	same(t, "its own name and directory", named.Info().Title+named.Info().Cwd, "its own/third")
@@ -55,7 +55,7 @@ func TestForkIntoAnotherDirectory(t *testing.T) {
 	}
 }
 
-// omp's /branch: a session of its own up to before the message, whose text comes back.
+// Like /branch of omp: a new session up to the entry before the message, whose text is returned.
 func TestBranchFromAUserMessage(t *testing.T) {
 	m, ids := begin(t, nil, "u1", "a1", "u2", "a2")
 	from := m.Session().ID()
@@ -90,7 +90,7 @@ func TestLabelsHaveTimes(t *testing.T) {
 	}
 }
 
-// What failed to be committed stays in the handle: it can be exported, committed again, or kept beside another's.
+// Entries whose commit failed stay in the handle: they can be exported, committed again, or kept as a branch.
 func TestAFailedCommitLosesNothing(t *testing.T) {
 	base := memory.New()
 	var broken atomic.Bool
@@ -126,7 +126,8 @@ func TestAFailedCommitLosesNothing(t *testing.T) {
 	same(t, "context of a reopened one", contextOf(t, again), "u1 a1 u2 a2")
 }
 
-// Where the store is gone what only the handle holds is written all the same, and the error says what is missing.
+// If the store cannot be reached the entries of the handle are written all the same, and the error reports what is
+// missing.
 func TestRescueWithoutTheStore(t *testing.T) {
 	base := memory.New()
 	m := manager.New(storeOn(t, base), nil)
@@ -156,7 +157,7 @@ func TestRescueWithoutTheStore(t *testing.T) {
 	}
 }
 
-// Nothing is written before somebody answers, and what is said until then is not lost: the first answer takes it along.
+// Nothing is written before the first answer; that answer's commit includes all earlier entries.
 func TestDeferredPersistence(t *testing.T) {
 	b := memory.New()
 	store := storeOn(t, b)
@@ -170,7 +171,7 @@ func TestDeferredPersistence(t *testing.T) {
 	}
 	testutil.Must(m.Create(bg, "/w", ""))(t)
 	say(t, m, "u alone")
-	testutil.OK(t, m.Close(bg)) // nobody answered: it is forgotten, as the peers do
+	testutil.OK(t, m.Close(bg)) // without an answer the session is dropped, as in pi
 	same(t, "sessions", count(t, store), 1)
 }
 
@@ -216,7 +217,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// A cut never parts a call from its result, and keeps at least what is asked for.
+// A cut never separates a call from its result, and keeps at least the requested tokens.
 func TestFindCut(t *testing.T) {
 	call := entry.Assistant("", entry.Call("c1", "read", map[string]string{"path": strings.Repeat("x", 400)}))
 	m, _ := begin(t, nil, "u1")

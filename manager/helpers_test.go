@@ -18,7 +18,7 @@ import (
 
 var bg = context.Background()
 
-// clock moves on by a second with each call.
+// clock advances by a second with each call.
 func clock() func() time.Time {
 	return testutil.Clock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), time.Second)
 }
@@ -33,7 +33,7 @@ func storeOn(t testing.TB, b backend.Backend) *coppice.Store {
 	return s
 }
 
-// begin gives a manager with a session of these texts: those that begin with a are an assistant's. ids by text.
+// begin returns a manager with a session of these texts, those that begin with a from an assistant, and ids by text.
 func begin(t *testing.T, o *manager.Options, texts ...string) (*manager.Manager, map[string]string) {
 	t.Helper()
 	m := manager.New(storeOn(t, memory.New()), o)
@@ -60,7 +60,7 @@ func say(t *testing.T, m *manager.Manager, texts ...string) map[string]string {
 	return ids
 }
 
-// context is what the model sees, by text.
+// context is the model's context, by text.
 func contextOf(t *testing.T, s *coppice.Session) string {
 	t.Helper()
 	var list []string
@@ -81,7 +81,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-// count is how many sessions a store holds.
+// count returns the number of sessions in a store.
 func count(t *testing.T, store *coppice.Store) (n int) {
 	t.Helper()
 	for _, err := range store.List(bg, coppice.ListOptions{}) {

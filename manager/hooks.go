@@ -7,8 +7,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Hooks are called for what a Manager does, and may stop it: an error of a hook whose name begins with Before ends
-// the step before anything is changed. Changes that they make to their argument are applied. They may be nil.
+// Hooks are called by a Manager, and can cancel a step: an error of a hook whose name begins with Before ends the step
+// before anything is changed. Changes that hooks make to their argument are applied. Each may be nil.
 type Hooks struct {
 	// "new", "resume", "terminal", "continue", "branch", "fork"
 	Start        func(ctx context.Context, s *coppice.Session, reason string)
@@ -18,10 +18,10 @@ type Hooks struct {
 	BeforeTree func(ctx context.Context, p *Plan) error // Summary, Label and Instructions may be set
 	Tree       func(ctx context.Context, m Moved)
 
-	// before BeforeFork, of Branch alone
+	// before BeforeFork, called by Branch only
 	BeforeBranch func(ctx context.Context, from *coppice.Session, entry string) error
 	Branch       func(ctx context.Context, s *coppice.Session, from string)
-	BeforeFork   func(ctx context.Context, from *coppice.Session, entry string) error // of Branch and Fork
+	BeforeFork   func(ctx context.Context, from *coppice.Session, entry string) error // called by Branch and Fork
 
 	BeforeCompact func(ctx context.Context, c *Cut) error // Summary and FirstKept may be set
 	Compact       func(ctx context.Context, c Compacted)
@@ -29,50 +29,50 @@ type Hooks struct {
 
 // Navigation configures Navigate.
 type Navigation struct {
-	Summarize    bool   // leave a summary of the line that is left
+	Summarize    bool   // store a summary of the path that is left
 	Summary      string // the summary itself; "" = a hook's, else that of Options.Summarize
-	Instructions string // for the caller that makes it
-	Label        string // names the summary, or without one the target
+	Instructions string // for the caller's summary
+	Label        string // label of the summary, or of the target if there is none
 }
 
-// Plan is a move in the tree before it is made.
+// Plan describes a move in the tree before it is made.
 type Plan struct {
 	Session  *coppice.Session
-	Target   string             // what was selected
-	From, To string             // the head now, and where it goes; "" = before every root
-	Ancestor string             // the last entry that both lines share; "" = none
-	Left     []transcript.Entry // what is on the line that is left alone, oldest first
-	Wanted   bool               // the user wants a summary; without it none is made
+	Target   string             // the selected entry
+	From, To string             // the present head and the new one; "" = before every root
+	Ancestor string             // the last entry common to both paths; "" = none
+	Left     []transcript.Entry // entries only on the path that is left, oldest first
+	Wanted   bool               // the user wants a summary; otherwise none is made
 
-	Summary      *Summary // set by a hook: it is taken instead of what Options.Summarize makes
+	Summary      *Summary // set by a hook: it replaces that of Options.Summarize
 	Instructions string
 	Label        string
 }
 
-// Moved is a move that was made.
+// Moved describes a move that was made.
 type Moved struct {
 	coppice.Receipt
-	From     string // the head before
-	Text     string // of the user's message that was selected, to be edited and sent again
+	From     string // the previous head
+	Text     string // of the selected user message, to be edited and sent again
 	Summary  string // the id of the summary's entry; "" = none
 	FromHook bool   // a hook made the summary
-	Already  bool   // the head was there: nothing was done
+	Already  bool   // the head was there already: nothing was done
 }
 
-// Cut is a compaction before it is made.
+// Cut describes a compaction before it is made.
 type Cut struct {
 	Session      *coppice.Session
 	Path         []transcript.Entry // to the head, root first
-	Entries      []transcript.Entry // of these, what the summary replaces
-	FirstKept    string             // the entry from which on all is kept; "" = nothing is
-	TokensBefore int                // of the context, estimated where no usage says it
-	Previous     string             // the summary of the compaction before
+	Entries      []transcript.Entry // those that the summary replaces
+	FirstKept    string             // the first entry that stays; "" = none stays
+	TokensBefore int                // of the context, estimated where no usage is recorded
+	Previous     string             // the summary of the previous compaction
 	Instructions string
 
-	Summary *Summary // set by a hook: it is taken instead of what Options.Summarize makes
+	Summary *Summary // set by a hook: it replaces that of Options.Summarize
 }
 
-// Compacted is a compaction that was made.
+// Compacted describes a compaction that was made.
 type Compacted struct {
 	coppice.Receipt
 	ID        string // of its entry
@@ -80,6 +80,6 @@ type Compacted struct {
 	FirstKept string
 	FromHook  bool
 
-	TokensBefore int // of the context, estimated where no usage says it
-	Replaced     int // entries for which the summary stands
+	TokensBefore int // of the context, estimated where no usage is recorded
+	Replaced     int // entries that the summary replaces
 }

@@ -1,18 +1,18 @@
-// Package manager does on top of stores and sessions what the session managers of coding agents do: go on with
-// the session of a directory or a terminal, move about in the tree with summaries and with text that comes back
-// for editing, branch and fork into sessions of their own, compact, rename, move, reset; each with hooks that may
-// cancel it or do a part of it. docs/coming-from.md says, peer by peer, what its call is called here.
+// Package manager implements the operations of the session managers of coding agents on stores and sessions: continue
+// the session of a directory or a terminal, navigate the tree with summaries and with text returned for editing, branch
+// and fork into new sessions, compact, rename, move, reset. Each has hooks that can cancel it or do a part of it.
+// docs/coming-from.md lists the corresponding call for each agent.
 //
 // Guarantees:
 //
-//   - Every step is one commit, or two where a doc comment says so, and survives a restart. A hook that cancels,
+//   - Every step is one commit, or two where a doc comment states it, and survives a restart. A hook that cancels,
 //     and a summary that cannot be made, leave the session as it was.
-//   - Nothing is lost on the way: a session that is left has its pending entries committed first; if that fails
-//     it stays the manager's session, and Rescue writes what it holds.
+//   - Nothing is lost: before the manager switches from a session its pending entries are committed; if that fails
+//     it stays the manager's session, and Rescue writes its entries.
 //   - Hooks run in the caller's goroutine with no lock held.
 //
-// These work without a Manager: Pick lists and searches sessions, SumUsage and SettingsInForce read what a
-// conversation used and how it was run, Pins and Crumbs remember sessions in small files, Trash keeps deleted ones.
+// These work without a Manager: Pick lists and searches sessions, SumUsage and SettingsInForce return the usage and the
+// settings of a conversation, Pins and Crumbs remember sessions in small files, Trash keeps deleted ones.
 package manager
 
 import (
@@ -27,37 +27,38 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Why a step was not made.
+// Reasons why a step was not made.
 var (
-	// ErrCanceled is for hooks to return, and wrapped by the error of what they stopped. Any other error of a hook
-	// stops it as well.
+	// ErrCanceled is for hooks to return; the error of the cancelled step wraps it. Any other error of a hook cancels
+	// the step as well.
 	ErrCanceled = errors.New("canceled by a hook")
-	// ErrNoSummary says that a summary is wanted, and neither the caller nor a hook nor Options.Summarize returns one.
+	// ErrNoSummary reports that a summary is wanted, and that neither the caller nor a hook nor Options.Summarize
+	// returned one.
 	ErrNoSummary = errors.New("no summary: Options.Summarize is not set")
-	// ErrNothing says that there is nothing to compact.
+	// ErrNothing reports that there is nothing to compact.
 	ErrNothing = errors.New("nothing to compact")
 )
 
 // Options of a Manager. The zero value, or nil, is the default.
 type Options struct {
 	Hooks Hooks
-	// of the sessions that are made and opened; Title, Cwd and Parent are set by the calls
+	// for sessions that are created and opened; the calls set Title, Cwd and Parent
 	Session   coppice.SessionOptions
 	Summarize func(ctx context.Context, j Job) (Summary, error)
-	Crumbs    *Crumbs // where terminals leave their crumbs; nil = nowhere
+	Crumbs    *Crumbs // the folder of crumbs; nil = none are written
 	Terminal  string  // the terminal's id; "" = no crumbs
 	Store     string  // names the store in the crumbs; "" = the only one
 }
 
-// Job is a part of a conversation that is to be summarised.
+// Job is a part of a conversation to be summarised.
 type Job struct {
 	Kind         string // "branch" or "compaction"
 	Entries      []transcript.Entry
-	Previous     string // the summary of the compaction before, which this one takes over; "" = none
-	Instructions string // of the user; "" = none
+	Previous     string // the summary of the previous compaction, which this one includes; "" = none
+	Instructions string // from the user; "" = none
 }
 
-// Summary is what became of a Job.
+// Summary is the result of a Job.
 type Summary struct {
 	Text    string
 	Details json.RawMessage // anything; nil = none
@@ -79,11 +80,11 @@ func New(store *coppice.Store, o *Options) *Manager {
 	return m
 }
 
-// Session returns the open session; nil = none yet.
+// Session returns the open session; nil = none.
 func (m *Manager) Session() *coppice.Session { return m.s }
 
-// Create starts a new session in a directory. It exists from its first commit. parent is the id of the session
-// that it comes from; "" = none.
+// Create starts a new session in a directory. It is stored with its first commit. parent is the id of the parent
+// session; "" = none.
 func (m *Manager) Create(ctx context.Context, cwd, parent string) (*coppice.Session, error) {
 	return m.begin(ctx, "new", cwd, parent)
 }
@@ -96,7 +97,7 @@ func (m *Manager) begin(ctx context.Context, reason, cwd, parent string) (*coppi
 	})
 }
 
-// Open opens a session and leaves the present one.
+// Open opens a session and closes the present one.
 func (m *Manager) Open(ctx context.Context, id string) (*coppice.Session, error) {
 	return m.open(ctx, "resume", id)
 }
@@ -108,8 +109,8 @@ func (m *Manager) open(ctx context.Context, reason, id string) (*coppice.Session
 }
 
 // Continue opens the session to continue: the last one of the terminal, if it belongs to this directory; else the one
-// of the directory with the newest activity, without internal sessions of agents; else it creates a new one. In a
-// terminal whose last session was new and has no messages yet, it creates a new one again.
+// of the directory with the newest activity, internal sessions of agents excluded; else it creates a new one. It also
+// creates a new one if the terminal's last session was new and has no messages yet.
 func (m *Manager) Continue(ctx context.Context, cwd string) (*coppice.Session, error) {
 	crumb, known := m.crumb(cwd)
 	if known {
@@ -133,7 +134,7 @@ func (m *Manager) Continue(ctx context.Context, cwd string) (*coppice.Session, e
 	return m.begin(ctx, "new", cwd, "")
 }
 
-// crumb returns what the terminal remembers, if it is of this directory and this store.
+// crumb returns the crumb of the terminal if it belongs to this directory and this store.
 func (m *Manager) crumb(cwd string) (Crumb, bool) {
 	if m.o.Crumbs == nil || m.o.Terminal == "" {
 		return Crumb{}, false
@@ -142,7 +143,7 @@ func (m *Manager) crumb(cwd string) (Crumb, bool) {
 	return c, err == nil && c.Cwd == cwd && c.Store == m.o.Store
 }
 
-// drop leaves a crumb for the terminal. That it cannot is no fault of the session.
+// drop stores a crumb for the terminal. A failure does not affect the session.
 func (m *Manager) drop(fresh bool) {
 	if m.o.Crumbs == nil || m.o.Terminal == "" || m.s == nil {
 		return
@@ -151,8 +152,8 @@ func (m *Manager) drop(fresh bool) {
 	_ = m.o.Crumbs.Put(m.o.Terminal, c)
 }
 
-// take leaves the present session for another. What is pending in it is committed before the other is made, so
-// that a failure does not leave an unused session.
+// take replaces the present session. Pending entries are committed before the new session is created, so that a failure
+// does not leave an unused session.
 func (m *Manager) take(
 	ctx context.Context, reason, id string, open func() (*coppice.Session, error),
 ) (*coppice.Session, error) {
@@ -176,7 +177,7 @@ func (m *Manager) take(
 	return s, nil
 }
 
-// adopt makes a session the manager's own, the one before being closed.
+// adopt makes s the manager's session; the previous one is closed already.
 func (m *Manager) adopt(ctx context.Context, s *coppice.Session, reason string) {
 	m.s = s
 	m.drop(reason == "new")
@@ -185,8 +186,8 @@ func (m *Manager) adopt(ctx context.Context, s *coppice.Session, reason string) 
 	}
 }
 
-// Close closes the session: what is pending is committed, the shutdown hook runs, the handle is closed. If the
-// commit fails the session stays open, and nothing is lost. Without a session it does nothing.
+// Close commits pending entries, runs the shutdown hook and closes the handle. If the commit fails the session stays
+// open, and nothing is lost. Without a session it does nothing.
 func (m *Manager) Close(ctx context.Context) error {
 	forget, err := m.settle(ctx)
 	if err != nil {
@@ -195,8 +196,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	return m.shut(ctx, forget)
 }
 
-// settle commits what is pending. forget: that was put off, since no one answered yet, and there is nothing that
-// anyone would go on with.
+// settle commits pending entries. forget: they need not be committed, because the session has no answer yet.
 func (m *Manager) settle(ctx context.Context) (forget bool, err error) {
 	if m.s == nil || !pending(m.s) {
 		return false, nil
@@ -208,7 +208,7 @@ func (m *Manager) settle(ctx context.Context) (forget bool, err error) {
 	return r.Commit == "", nil
 }
 
-// shut lets go of a session in which nothing is pending.
+// shut closes a session without pending entries.
 func (m *Manager) shut(ctx context.Context, forget bool) error {
 	if m.s == nil {
 		return nil
@@ -242,7 +242,7 @@ func (m *Manager) Move(ctx context.Context, cwd string) (coppice.Receipt, error)
 	return r, nil
 }
 
-// say commits one entry of the session itself at the head, as the peers do.
+// say commits one settings entry at the head, as pi and omp do.
 func (m *Manager) say(ctx context.Context, reason string, d transcript.Draft) (coppice.Receipt, error) {
 	if m.s == nil {
 		return coppice.Receipt{}, errNone
@@ -263,5 +263,5 @@ func (m *Manager) Reset(ctx context.Context) (coppice.Receipt, error) {
 
 var errNone = errors.New("the manager has no open session")
 
-// stopped is the error of a step that a hook ended.
+// stopped wraps the error of a hook that cancelled a step.
 func stopped(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }

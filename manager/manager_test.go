@@ -52,7 +52,8 @@ func TestATerminalGoesOnWithItsOwnSession(t *testing.T) {
 	if other.ID() == mine {
 		t.Error("the crumb of another directory counted")
 	}
-	// A session that is gone is passed by; one that was begun and never said anything in begins anew.
+	// A session that does not exist is skipped; if the terminal's session was new and is empty, another new one is
+	// created.
 	testutil.OK(t, one.Close(bg))
 	testutil.OK(t, two.Close(bg))
 	testutil.Must(at("two").Continue(bg, "/w"))(t)
@@ -191,7 +192,7 @@ func TestHooksMayCancelOrSupply(t *testing.T) {
 	if e.Summary != "hooked" || e.Details["n"] != 1 || !e.FromHook || e.From != ids["a1"] || !r.FromHook {
 		t.Errorf("summary %+v", e)
 	}
-	testutil.Must(m.Navigate(bg, ids["a2"], nil))(t) // none is wanted: the hook's is not taken
+	testutil.Must(m.Navigate(bg, ids["a2"], nil))(t) // no summary is wanted: the hook's is not used
 	same(t, "head", m.Session().Head().Entry, ids["a2"])
 	c := testutil.Must(m.Compact(bg, &manager.Compaction{Keep: 1}))(t)
 	same(t, "compaction", c.Summary, "compacted by hook")
@@ -239,7 +240,7 @@ func TestRenameMoveReset(t *testing.T) {
 	same(t, "found where it is now", testutil.Must(m.Continue(bg, "/elsewhere"))(t).ID(), s.ID())
 }
 
-// What a tool answered is no prompt, whatever role its provider gives it; a user's words beside an answer are.
+// A tool result is no prompt, whatever role its provider assigns to it; text of the user in the same message is.
 func TestPrompt(t *testing.T) {
 	for _, c := range [][2]string{
 		{`{"role":"user","content":"words"}`, "words"},

@@ -13,11 +13,11 @@ import (
 )
 
 // Navigate moves the head to an entry, by its id or a unique prefix. For a user message or a custom message the head
-// moves to its parent, and the text is returned, to be edited and sent again; for any other entry the head moves to
-// the entry itself. If the head is there already nothing is done. nil options: no summary.
+// moves to its parent, and the text is returned, to be edited and sent again; for any other entry the head moves to the
+// entry itself. If the head is there already nothing is done. nil options: no summary.
 //
-// A summary describes to the model, at the new place, the path that was left. It is made before anything moves, and
-// is in the commit of the move. A label is a commit of its own after it.
+// The summary describes the path that is left, for the model at the new head. It is made before the move, and stored in
+// the commit of the move. A label is a separate commit afterwards.
 func (m *Manager) Navigate(ctx context.Context, target string, o *Navigation) (Moved, error) {
 	if m.s == nil {
 		return Moved{}, errNone
@@ -55,8 +55,8 @@ func (m *Manager) Navigate(ctx context.Context, target string, o *Navigation) (M
 	return moved, nil
 }
 
-// BranchForEdit moves the head to before a user message and returns its text: the next message is another
-// version of it. Any other entry is an error. Of the options only the summary counts where the message is the head.
+// BranchForEdit moves the head to the parent of a user message and returns its text: the next message is another
+// version of it. Any other entry is an error. If the message is the head, only the summary of the options is used.
 func (m *Manager) BranchForEdit(ctx context.Context, message string, o *Navigation) (Moved, error) {
 	if m.s == nil {
 		return Moved{}, errNone
@@ -72,12 +72,12 @@ func (m *Manager) BranchForEdit(ctx context.Context, message string, o *Navigati
 	if o != nil {
 		summary.Summary = o.Summary
 	}
-	r, err := m.s.Branch(ctx, e.ParentID, &summary) // the head itself: a navigation there would do nothing
+	r, err := m.s.Branch(ctx, e.ParentID, &summary) // the message is the head: Navigate would do nothing
 	return Moved{Receipt: r, From: e.ID, Text: text}, err
 }
 
-// Before returns a message of the user's, or a custom one, with its text. ParentID is where the conversation was
-// before it: an entry that is there, or "". Any other entry is an error.
+// Before returns a user message or a custom message with its text. Its ParentID is an entry that exists, or "". Any
+// other entry is an error.
 func Before(ctx context.Context, s *coppice.Session, message string) (e transcript.Entry, text string, err error) {
 	if e, err = s.Entry(ctx, message); err != nil {
 		return e, "", err
@@ -97,8 +97,8 @@ func Before(ctx context.Context, s *coppice.Session, message string) (e transcri
 	return e, text, nil
 }
 
-// Prompt returns the text of an entry that a user can edit and send again: a message of the user's, or a custom
-// message. false: it is none.
+// Prompt returns the text of an entry that a user can edit and send again: a user message or a custom message. ok is
+// false for other entries.
 func Prompt(e transcript.Entry) (text string, ok bool) {
 	if m, is := e.Message(); is {
 		shape, decoded := transcript.Inspect(m.Raw), message.Decode(m.Raw)
@@ -115,13 +115,13 @@ func Prompt(e transcript.Entry) (text string, ok bool) {
 	return message.ContentText(content), true
 }
 
-// speaksToo reports whether a user's message with results of tools says something of its own: else it is the tool's.
+// speaksToo reports whether a user message with tool results also has text of the user.
 func speaksToo(e transcript.Entry) bool {
 	l, err := transcript.ParseLine(e.Raw)
 	return err == nil && transcript.RowOf(l, -1).Role == "user"
 }
 
-// plan finds out what a navigation would do.
+// plan returns the move that the options describe.
 func (m *Manager) plan(ctx context.Context, target string, o *Navigation) (*Plan, string, error) {
 	t, err := m.s.Tree(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (m *Manager) plan(ctx context.Context, target string, o *Navigation) (*Plan
 	return p, text, nil
 }
 
-// leave returns the last entry that the ways to both have in common, and what is only on the way to from.
+// leave returns the last common entry of the paths to both, and the entries only on the path to from.
 func leave(t *transcript.Tree, from, to string) (ancestor string, left []string) {
 	if from == "" {
 		return "", nil
@@ -179,7 +179,7 @@ func leave(t *transcript.Tree, from, to string) (ancestor string, left []string)
 	return ancestor, left
 }
 
-// summarize makes the summary of a plan, if one is wanted and there is something to tell of.
+// summarize makes the summary of a plan, if one is wanted and the path has messages.
 func (m *Manager) summarize(ctx context.Context, p *Plan, given string) error {
 	switch {
 	case !p.Wanted:
@@ -200,7 +200,7 @@ func (m *Manager) summarize(ctx context.Context, p *Plan, given string) error {
 	return nil
 }
 
-// move makes a planned move: one commit, its summary included. A summary without text is none.
+// move makes a planned move in one commit, summary included. An empty summary is not stored.
 func (m *Manager) move(ctx context.Context, p *Plan, fromHook bool) (Moved, error) {
 	if p.Summary == nil || p.Summary.Text == "" {
 		r, err := m.s.Branch(ctx, p.To, nil)
@@ -211,7 +211,7 @@ func (m *Manager) move(ctx context.Context, p *Plan, fromHook bool) (Moved, erro
 	return Moved{Receipt: r, Summary: r.Entry, FromHook: fromHook}, err
 }
 
-// name sets the label that a plan asks for.
+// name sets the label of a plan.
 func (m *Manager) name(ctx context.Context, p *Plan, moved Moved) (Moved, error) {
 	if p.Label == "" {
 		return moved, nil

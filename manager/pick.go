@@ -17,43 +17,44 @@ type Sort string
 // The orders.
 const (
 	SortRecent    Sort = "recent"    // newest activity first; "" is the same
-	SortRelevance Sort = "relevance" // what fits the query best first
-	SortThreaded  Sort = "threaded"  // as recent, each fork below the session that it comes from
+	SortRelevance Sort = "relevance" // the best match of the query first
+	SortThreaded  Sort = "threaded"  // like recent, each fork below its parent
 )
 
 // PickOptions narrow and order a list.
 type PickOptions struct {
 	Cwd      string // only sessions of this working directory; "" = all
 	Query    string // see Parse; "" = all
-	Named    bool   // only those that have a title of their own
-	Internal bool   // those that agents began for themselves, too; pinned ones always
+	Named    bool   // only those with a title of their own
+	Internal bool   // include sessions that agents created for themselves; pinned ones are always included
 	Sort     Sort
-	Limit    int                  // at most so many; 0 = all
-	Progress func(p PickProgress) // called after each session that was looked at; nil = no one asks
+	Limit    int                  // maximum number; 0 = all
+	Progress func(p PickProgress) // called after each examined session; nil = none
 
-	// Pinned are ids of sessions that come first if they fit, whatever the order. Each costs one read more, so that
-	// they need not be waited for; one that is gone is passed over.
+	// Pinned are ids of sessions that are yielded first if they match, whatever the order. Each costs one more read, so
+	// that they do not wait for the listing; missing ones are skipped.
 	Pinned []string
-	// Said returns the sessions in which a query was said, by their ids, with a line around it: those that do not fit
-	// by what they are called come after those that do. Its error is the last result. nil = no one knows.
+	// Said returns the ids of the sessions whose conversation contains a query, with a line around the match. They
+	// follow the sessions that match by title, directory or id. An error ends its search only. nil = conversations are
+	// not searched.
 	Said func(ctx context.Context, query string) (map[string]string, error)
 }
 
-// PickProgress is how far a listing is. Total is the number of sessions in the store; deleted ones
-// are subtracted when they are found.
+// PickProgress is the progress of a listing. Total is the number of sessions in the store; deleted ones are subtracted
+// when they are found.
 type PickProgress struct{ Looked, Found, Total int }
 
-// Found is a session that was found.
+// Found is a matching session.
 type Found struct {
 	checkpoint.Summary
-	Depth  int    // of Threaded: how many sessions of the list it hangs below
-	Score  int    // of a query: the lower the better
+	Depth  int    // with SortThreaded: the number of its ancestors in the list
+	Score  int    // of a query: lower is better
 	Pinned bool   // it is one of Options.Pinned
-	Said   string // from Options.Said, for a session that does not match otherwise
+	Said   string // from PickOptions.Said, for a session that does not match otherwise
 }
 
-// Pick yields the sessions of a store that fit: pinned ones first, and after the others those that an index of
-// conversations finds. Results in the newest-first order are yielded during the listing. An error comes last and once.
+// Pick yields the matching sessions of a store: pinned ones first, and last those that match only by PickOptions.Said.
+// With the order SortRecent results are yielded during the listing. An error is yielded last and once.
 func Pick(ctx context.Context, st *coppice.Store, o PickOptions) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		q, err := ParseQuery(o.Query)
@@ -71,7 +72,7 @@ func Pick(ctx context.Context, st *coppice.Store, o PickOptions) iter.Seq2[Found
 	}
 }
 
-// picker is one run of Sessions.
+// picker is one run of Pick.
 type picker struct {
 	follower
 	o     PickOptions
@@ -79,15 +80,15 @@ type picker struct {
 	said  map[string]string
 	yield func(Found, error) bool
 
-	first map[string]bool // the pinned ones that were given before the listing
-	held  []Found         // what matches, in an order that is known only at the end of the listing
-	last  []Found         // what matches only by Options.Said
+	first map[string]bool // pinned sessions yielded before the listing
+	held  []Found         // matches whose order is known only after the listing
+	last  []Found         // matches by PickOptions.Said only
 	given int
-	done  bool // no one wants more
+	done  bool // the caller stopped the iteration
 }
 
 func (p *picker) run(ctx context.Context, st *coppice.Store) error {
-	var missed error // what was said is one way to find a session, and others are left
+	var missed error // other matches are still yielded
 	if p.o.Said != nil && p.o.Query != "" {
 		p.said, missed = p.o.Said(ctx, p.o.Query)
 	}
@@ -131,7 +132,7 @@ func (p *picker) run(ctx context.Context, st *coppice.Store) error {
 	return missed
 }
 
-// match reports whether a session is one of those that are looked for, and how well it fits.
+// match reports whether a session matches the options, and its score.
 func (p *picker) match(sum checkpoint.Summary) (Found, bool) {
 	f := Found{Summary: sum, Pinned: slices.Contains(p.o.Pinned, sum.ID)}
 	if p.o.Named && sum.Title == "" || sum.Internal && !p.o.Internal && !f.Pinned {
@@ -145,7 +146,7 @@ func (p *picker) match(sum checkpoint.Summary) (Found, bool) {
 	return f, fits || f.Said != ""
 }
 
-// give yields one, unless there are enough.
+// give yields a session unless the limit is reached.
 func (p *picker) give(f Found) {
 	if !p.done {
 		p.given++
@@ -153,7 +154,7 @@ func (p *picker) give(f Found) {
 	}
 }
 
-// inOrder returns what waited for the end of the listing.
+// inOrder returns the sessions that were held until the end of the listing.
 func (p *picker) inOrder() []Found {
 	if p.o.Sort == SortRelevance {
 		slices.SortStableFunc(p.held, func(a, b Found) int { return cmp.Compare(a.Score, b.Score) })
@@ -173,14 +174,14 @@ func rank(f Found) int {
 	return 1
 }
 
-// follower reports each session that was looked at, once.
+// follower reports each examined session once.
 type follower struct {
 	PickProgress
 	tell func(p PickProgress)
 	seen int // by the listing
 }
 
-// listed is called by the listing before each session; those before that one were only passed over.
+// listed is called by the listing before each session; the sessions since the last call were skipped.
 func (f *follower) listed(looked, total int) {
 	f.upTo(min(f.seen, looked-1))
 	f.seen, f.Total = looked, total

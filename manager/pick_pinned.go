@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 )
 
-// pinned returns the pinned sessions that fit, newest activity first. One that cannot be read is left to the listing,
-// which has it in its place.
+// pinned returns the pinned sessions that match, newest activity first. One that cannot be read is left to the listing,
+// which yields it in its order.
 func (p *picker) pinned(ctx context.Context, st *coppice.Store) (all []Found) {
 	p.first = map[string]bool{}
 	for _, id := range p.o.Pinned {
@@ -31,7 +31,8 @@ func (p *picker) pinned(ctx context.Context, st *coppice.Store) (all []Found) {
 	return all
 }
 
-// inDirectory reports whether a session is of a directory; that of its summary may be cut, with a mark.
+// inDirectory reports whether a session belongs to a directory; the directory in a summary may be truncated, with a
+// mark.
 func inDirectory(cwd, have string) bool {
 	cut, long := strings.CutSuffix(have, "…")
 	return have == cwd || long && len(have) > 1000 && strings.HasPrefix(cwd, cut)

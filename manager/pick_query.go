@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/fold"
 )
 
-// Query is what is searched for. The zero Query matches everything.
+// Query is a search query. The zero Query matches everything.
 type Query struct {
 	words   []string // their letters must occur in this order
 	phrases []string
@@ -78,7 +78,7 @@ func (q Query) Score(text string) (int, bool) {
 	return score, true
 }
 
-// scattered finds the letters of a word in their order, on one line, and counts what is between them.
+// scattered finds the letters of a word in order, on one line, and counts the characters between them.
 func scattered(text, word string) (gaps int, ok bool) {
 	best := -1
 	for line := range strings.SplitSeq(text, "\n") {

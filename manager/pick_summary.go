@@ -8,13 +8,13 @@ import (
 	coppice "github.com/coppice-go/coppice"
 )
 
-// summaryReach is how many entries after the head a summary is looked for in: they are in memory with the one read
-// that opens the session, unless they are large.
+// summaryReach is the number of entries before the head in which a summary is searched: they are in memory after the
+// one read that opens the session, unless they are large.
 const summaryReach = 64
 
-// NewestSummary returns the newest summary of its session that an agent left on the way to the head, as atomic's
-// session_summary entries are; "" = none among the last 64 entries. A listing does not know it: it costs one read, and
-// what large entries need.
+// NewestSummary returns the newest summary that an agent stored among the last 64 entries of the path to the head, such
+// as a session_summary of atomic; "" = none. A listing does not contain it: it costs one read, and further ones for
+// large entries.
 func NewestSummary(ctx context.Context, st *coppice.Store, id string) (text string, err error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {

@@ -99,7 +99,7 @@ func TestQueriesAndOrders(t *testing.T) {
 	}
 }
 
-// Parents that lead in a circle hide nobody.
+// A cycle of parents hides no session.
 func TestThreadsInACircle(t *testing.T) {
 	st := stored(t, coppice.SessionOptions{Parent: "s1"}, coppice.SessionOptions{Parent: "s0"}, coppice.SessionOptions{Parent: "s2"},
 		coppice.SessionOptions{Parent: "s1"})
@@ -111,7 +111,7 @@ func TestThreadsInACircle(t *testing.T) {
 	}
 }
 
-// The first results come before the last session was looked at, and how far it is is told.
+// The first results are yielded before the last session is examined, and progress is reported.
 func TestProgressAndEarlyResults(t *testing.T) {
 	st := stored(t, make([]coppice.SessionOptions, 5)...)
 	var p manager.PickProgress
@@ -139,7 +139,7 @@ func TestProgressAndEarlyResults(t *testing.T) {
 	}
 }
 
-// Whole words before letters, close letters before far ones, the beginning before the end.
+// Whole words before letters, close letters before distant ones, the beginning before the end.
 func TestWhatFitsBest(t *testing.T) {
 	q, err := manager.ParseQuery("abc")
 	if err != nil {
@@ -160,7 +160,7 @@ func TestWhatFitsBest(t *testing.T) {
 	}
 }
 
-// A parent that a file of pi's names by its path is found by the id in it.
+// A parent that is the path of a pi file is found by the id in it.
 func TestThreadsByPath(t *testing.T) {
 	st := stored(t, coppice.SessionOptions{}, coppice.SessionOptions{Parent: "/home/x/--a_b--/2026-01-02T03-04-05-000Z_s0.jsonl"},
 		coppice.SessionOptions{Parent: `C:\a_b\2026-01-02T03-04-05-000Z_s1.jsonl`}, coppice.SessionOptions{Parent: "/home/x/gone.jsonl"})
@@ -176,8 +176,7 @@ func TestThreadsByPath(t *testing.T) {
 	}
 }
 
-// Those that agents began stay out of sight unless they are asked for, or pinned; and a session is found by what was
-// asked first.
+// Internal sessions of agents are hidden unless they are requested or pinned; a session is found by its first prompt.
 func TestInternalSessions(t *testing.T) {
 	st := stored(t, coppice.SessionOptions{Cwd: "/w"}, coppice.SessionOptions{Cwd: "/w"})
 	header := entry.Line([]byte(`{"type":"session","version":3,"id":"x","cwd":"/w","internal":true,"workflow":{}}`))
@@ -202,7 +201,7 @@ func TestInternalSessions(t *testing.T) {
 	}
 }
 
-// Pinned ones come first in every order, if they fit, and once.
+// Pinned sessions come first in every order, if they match, and once.
 func TestPinnedComeFirst(t *testing.T) {
 	st := stored(t,
 		coppice.SessionOptions{Title: "table", Cwd: "/w"}, coppice.SessionOptions{Cwd: "/w"}, coppice.SessionOptions{Title: "the table"},
@@ -239,7 +238,7 @@ func TestPinnedComeFirst(t *testing.T) {
 	}
 }
 
-// What was said in a session finds it behind those that are called so.
+// Sessions that match by their conversation follow those that match by title.
 func TestWhatWasSaid(t *testing.T) {
 	st := stored(t, make([]coppice.SessionOptions, 5)...)
 	asked := ""
@@ -277,7 +276,7 @@ func TestWhatWasSaid(t *testing.T) {
 	}
 }
 
-// The newest summary on the way to the head stands for a session; one that is far back, or elsewhere, does not.
+// The newest summary on the path to the head is returned; one that is far back, or on another branch, is not.
 func TestSummarized(t *testing.T) {
 	st := stored(t, coppice.SessionOptions{}, coppice.SessionOptions{})
 	s, err := st.Open(t.Context(), "s0", nil)

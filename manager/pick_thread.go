@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// threaded puts forks below what they come from. A family is where the first of its members does.
+// threaded puts forks below their parents. A family has the place of its first member.
 func threaded(all []Found) []Found {
 	at := map[string]int{}
 	for i, f := range all {
 		at[f.ID] = i
 	}
 	kids := make([][]int, len(all))
-	root := make([]int, len(all)) // the topmost session of each one's family
+	root := make([]int, len(all)) // index of the topmost session of each family
 	for i, f := range all {
 		if p, ok := at[parent(f)]; ok && !leads(all, at, p, i) {
 			kids[p] = append(kids[p], i)
@@ -30,7 +30,7 @@ func threaded(all []Found) []Found {
 	done := make([]bool, len(all))
 	for i := range all {
 		stack := []Found{}
-		for _, top := range []int{root[i], i} { // of a circle of parents the newest is the top
+		for _, top := range []int{root[i], i} { // in a cycle of parents the newest is the top
 			if !done[top] {
 				stack = append(stack, all[top])
 				break
@@ -55,7 +55,7 @@ func threaded(all []Found) []Found {
 	return out
 }
 
-// leads reports whether the parents of from lead to a session.
+// leads reports whether the chain of parents of from reaches a session.
 func leads(all []Found, at map[string]int, from, to int) bool {
 	for steps := 0; steps <= len(all); steps++ {
 		if from == to {
@@ -67,11 +67,11 @@ func leads(all []Found, at map[string]int, from, to int) bool {
 		}
 		from = p
 	}
-	return false // a circle that it is not in
+	return false // a cycle without it
 }
 
-// parent returns the id of the session that another comes from. Files of pi and its kin name it by its path there,
-// in which the id is after a time: /a/2026-01-02T03-04-05-000Z_<id>.jsonl.
+// parent returns the id of the parent session. Files of pi and related programs name the parent by its path, which
+// contains the id after a time: /a/2026-01-02T03-04-05-000Z_<id>.jsonl.
 func parent(f Found) string {
 	name, isFile := strings.CutSuffix(f.Parent, ".jsonl")
 	if !isFile {

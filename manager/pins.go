@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Pin is a session that was pinned.
+// Pin is a pinned session.
 type Pin struct {
-	Store   string    `json:"store"` // what the store is called there
+	Store   string    `json:"store"` // the store's name in the file
 	Session string    `json:"session"`
 	Time    time.Time `json:"time"` // when it was pinned
 }
 
-// ErrTooManyPins says that no more can be pinned before others are removed.
+// ErrTooManyPins reports that the limit of pins is reached.
 var ErrTooManyPins = errors.New("too many sessions are pinned: remove some")
 
 const (
 	maxPins      = 1000
-	maxPinsBytes = 4 << 20 // of the file; a pin has some 200 bytes, and a URL may be long
+	maxPinsBytes = 4 << 20 // of the file; a pin has about 200 bytes, and a URL may be long
 )
 
-// Pins is the file of the pins, of all stores together; Now stamps them.
+// Pins is the file with the pins of all stores; Now returns the time of a new pin.
 //
-// The file is replaced as a whole: a reader finds the old one or the new one, and of two changes at the same
-// moment one may be lost. It has at most 1,000 pins. A damaged file counts as empty; the next change replaces it.
+// The file is replaced as a whole: a reader finds the old one or the new one, and of two concurrent changes one may be
+// lost. It has at most 1,000 pins. A damaged file counts as empty; the next change replaces it.
 type Pins struct {
 	Path string
 	Now  func() time.Time
@@ -40,7 +40,7 @@ func (f *Pins) List(store string) []Pin {
 	return list
 }
 
-// Add pins a session; one that is pinned already becomes the newest.
+// Add pins a session; if it is pinned already it becomes the newest.
 func (f *Pins) Add(store, session string) error {
 	if session == "" {
 		return errors.New("pin a session: no id")
@@ -71,7 +71,7 @@ type storedPins struct {
 	Pins []Pin `json:"pins"`
 }
 
-// read returns what the file holds; nothing, where there is none that counts.
+// read returns the content of the file; the zero value if it is missing or damaged.
 func (f *Pins) read() []Pin {
 	if info, err := os.Stat(f.Path); err != nil || info.Size() > maxPinsBytes {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// position is what the lines of a transcript do not say: the branches, the head and the agent's state.
+// position is the part of a session that its transcript lines do not contain: the branches, the head and the agent's
+// state.
 type position struct {
 	Head     string              `json:"head"` // "" = before every root
 	Branch   string              `json:"branch"`
@@ -34,11 +35,11 @@ func positionOf(ctx context.Context, s *coppice.Session) (position, error) {
 	}, nil
 }
 
-// restore brings a session with the same entries to the position. reason is that of the commit that holds the state.
+// restore sets a session with the same entries to the position. reason is that of the commit with the state.
 func (p position) restore(ctx context.Context, s *coppice.Session, reason string) error {
 	branches := slices.Clone(p.Branches)
 	slices.SortStableFunc(branches, func(a, b transcript.Branch) int {
-		if a.Name == s.Info().Branch { // the name that an import is on comes first, while it may be moved
+		if a.Name == s.Info().Branch { // the branch of the import is renamed first, while that is possible
 			return -1
 		}
 		if b.Name == s.Info().Branch {

@@ -27,13 +27,13 @@ func Path(ctx context.Context, s *coppice.Session, to string) ([]transcript.Entr
 	return path, nil
 }
 
-// Label is the name of an entry for people.
+// Label is a user's name for an entry.
 type Label struct {
 	Entry, Text string
 	Time        time.Time // when it was set
 }
 
-// Labels returns the labels in force, in the order in which they were set. The texts are whole.
+// Labels returns the labels in force, in the order in which they were set, with untruncated texts.
 func Labels(ctx context.Context, s *coppice.Session) ([]Label, error) {
 	t, err := s.Tree(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func Labels(ctx context.Context, s *coppice.Session) ([]Label, error) {
 			Label  string `json:"label"`
 		}
 		if err := e.Decode(&body); err != nil {
-			continue // of another shape: it names nothing, as the tree sees it too
+			continue // of another shape: the tree ignores it too
 		}
 		labels = slices.DeleteFunc(labels, func(l Label) bool { return l.Entry == body.Target })
 		if _, there := t.Node(body.Target); there && body.Label != "" {
@@ -66,10 +66,10 @@ func Labels(ctx context.Context, s *coppice.Session) ([]Label, error) {
 	return labels, nil
 }
 
-// Rescue writes the path to the head as a pi session file, with the entries that are not committed, and returns
-// the number of entries. It is for when commits fail: what only this handle holds comes from memory, so it is written
-// even where the store is gone. Then the file begins where the history could still be read, or holds the messages
-// that the model sees next, whichever is more; the error, which comes with the file written, says so.
+// Rescue writes the path to the head as a pi session file, including uncommitted entries, and returns the number of
+// entries. It is meant for failing commits: uncommitted entries come from memory, so they are written even if the store
+// cannot be reached. Then the file begins at the oldest entry that could be read, or contains the messages of the next
+// context, whichever is more; the error, which is returned although the file is written, reports it.
 func Rescue(ctx context.Context, s *coppice.Session, w io.Writer) (entries int, err error) {
 	var lines [][]byte
 	var lost error
@@ -105,11 +105,11 @@ func Rescue(ctx context.Context, s *coppice.Session, w io.Writer) (entries int, 
 	return len(lines) - 1, lost
 }
 
-// messages returns the context as lines, one below the other: it is in memory, whatever became of the store.
+// messages returns the context as lines, each the child of the one before. It is in memory and needs no store.
 func messages(ctx context.Context, s *coppice.Session) [][]byte {
 	c, err := s.Context(ctx)
 	if err != nil {
-		return nil // images that are gone: there is no more to be had
+		return nil // an image cannot be read: there are no messages
 	}
 	var lines [][]byte
 	parent := ""
@@ -121,7 +121,7 @@ func messages(ctx context.Context, s *coppice.Session) [][]byte {
 		d := entry.Message(m.Raw)
 		line, err := d.Line(id, parent, s.Info().Updated)
 		if err != nil {
-			continue // no message that a file could hold
+			continue // not a message of a pi file
 		}
 		lines, parent = append(lines, line), id
 	}

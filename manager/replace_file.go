@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// replaceFile writes a small file as a whole: a reader finds the old one or the new one. It makes the folder; both
-// are for their owner alone. Nothing is synced: the file may be lost with the machine. On an error the file is as
-// it was. What a crash leaves has a name that begins with ".new-".
+// replaceFile writes a small file as a whole: a reader finds the old content or the new one. It creates the folder;
+// both are accessible to their owner only. Nothing is synced: the file may be lost in a power failure. On an error the
+// file is unchanged. A crash may leave a file whose name begins with ".new-".
 func replaceFile(name string, data []byte) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

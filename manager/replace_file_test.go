@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A file is replaced, in a folder that need not be there; one that cannot be leaves nothing behind.
+// A file is replaced, and its folder is created; a failure leaves no temporary file.
 func TestReplaceFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	name := filepath.Join(dir, "f.json")

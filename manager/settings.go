@@ -7,21 +7,21 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Settings are what a path says about how the conversation is run, whichever peer wrote it.
+// Settings are the settings in force on a path, in the formats of all supported agents.
 type Settings struct {
-	Models        map[string]string `json:"models"` // by role, "provider/id"; "default" = who speaks
+	Models        map[string]string `json:"models"` // by role, "provider/id"; "default" = the model that answers
 	ThinkingLevel string            `json:"thinkingLevel"`
-	// what the user chose, where that is another
+	// the user's choice, if it differs
 	Configured    string          `json:"configuredThinkingLevel,omitempty"`
-	ServiceTier   string          `json:"serviceTier,omitempty"` // "" = the usual one
+	ServiceTier   string          `json:"serviceTier,omitempty"` // "" = the default one
 	Mode          string          `json:"mode"`                  // "none" = none
 	ModeData      json.RawMessage `json:"modeData,omitempty"`
-	Tools         []string        `json:"tools,omitempty"`         // those that are active, where an entry says so
-	InjectedRules []string        `json:"injectedRules,omitempty"` // each once, in the order in which they came
+	Tools         []string        `json:"tools,omitempty"`         // the active ones, if an entry lists them
+	InjectedRules []string        `json:"injectedRules,omitempty"` // each once, in order of their injection
 	Title         string          `json:"title,omitempty"`
 }
 
-// settingsChange holds the fields of all entries of settings.
+// settingsChange holds the fields of all kinds of settings entries.
 type settingsChange struct {
 	Model      string          `json:"model"`
 	ModelID    string          `json:"modelId"`
@@ -36,9 +36,9 @@ type settingsChange struct {
 	Rules      []string        `json:"injectedRules"`
 }
 
-// SettingsInForce returns the settings at the end of a path, root first: the last word of each kind of entry. A
-// model_change of the default role holds by the rules of omp, whatever assistants answer after it; by all others the
-// last of the two counts. Where no entry names a model an assistant's message does.
+// SettingsInForce returns the settings at the end of a path, root first: the last entry of each kind counts. By the
+// rules of omp a model_change of the default role stays in force whatever model answers afterwards; by all others the
+// later of model_change and answer counts. Where no entry names a model, that of an assistant's message counts.
 func SettingsInForce(path []transcript.Entry, p transcript.Profile) Settings {
 	s := Settings{Models: map[string]string{}, ThinkingLevel: "off", Mode: "none"}
 	explicit := false
@@ -58,14 +58,14 @@ func SettingsInForce(path []transcript.Entry, p transcript.Profile) Settings {
 		}
 		var c settingsChange
 		if err := e.Decode(&c); err != nil {
-			continue // a field of another type: the entry says nothing
+			continue // a field of another type: the entry is ignored
 		}
 		explicit = s.take(e.Type, c) || explicit
 	}
 	return s
 }
 
-// settingKinds are the types of entries that are about settings.
+// settingKinds are the types of settings entries.
 var settingKinds = []string{
 	"model_change", "thinking_level_change", "service_tier_change", "mode_change", "active_tools_change",
 	"ttsr_injection",
@@ -110,7 +110,7 @@ func (s *Settings) take(typ string, c settingsChange) bool {
 	return false
 }
 
-// spoken returns the model that an assistant's message names.
+// spoken returns the model of an assistant's message.
 func spoken(m transcript.Message) string {
 	if m.Role != "assistant" {
 		return ""

@@ -13,32 +13,32 @@ import (
 	"time"
 )
 
-// Crumb is what is remembered of a terminal.
+// Crumb records the last session of a terminal.
 type Crumb struct {
-	Cwd     string    `json:"cwd"`             // where it was
-	Session string    `json:"session"`         // what it was in
-	Store   string    `json:"store,omitempty"` // of which store
-	Fresh   bool      `json:"fresh,omitempty"` // the session was begun there, and may not exist yet
+	Cwd     string    `json:"cwd"`             // its directory
+	Session string    `json:"session"`         // its session
+	Store   string    `json:"store,omitempty"` // its store
+	Fresh   bool      `json:"fresh,omitempty"` // the session was created there, and may not be stored yet
 	Time    time.Time `json:"time"`
 }
 
 const (
-	maxCrumbs     = 256                 // crumbs that are kept
-	crumbAge      = 90 * 24 * time.Hour // from when on one counts as none
+	maxCrumbs     = 256                 // maximum number
+	crumbAge      = 90 * 24 * time.Hour // older ones are ignored
 	maxCrumbBytes = 16 << 10            // of a crumb's file
 	crumbSuffix   = ".json"
 )
 
-// Crumbs is the folder of the crumbs, one small file for each terminal; Now stamps them.
+// Crumbs is the folder of the crumbs, one small file for each terminal; Now returns the time of a new crumb.
 //
-// A crumb is replaced as a whole: a reader finds the old one or the new one. At most 256 are kept, the newest.
-// A file that is damaged or older than 90 days counts as none.
+// A crumb is replaced as a whole: a reader finds the old one or the new one. The newest 256 are kept. A file that is
+// damaged or older than 90 days is ignored.
 type Crumbs struct {
 	Path string
 	Now  func() time.Time
 }
 
-// TerminalID returns the id of this terminal, from the first variable of the environment that has one; "" = none.
+// TerminalID returns the id of this terminal, from the first environment variable that has one; "" = none.
 func TerminalID(getenv func(string) string) string {
 	for _, name := range []string{
 		"COPPICE_TERMINAL", "TMUX_PANE", "WEZTERM_PANE", "KITTY_WINDOW_ID", "ITERM_SESSION_ID", "TERM_SESSION_ID",
@@ -51,7 +51,7 @@ func TerminalID(getenv func(string) string) string {
 	return ""
 }
 
-// file is where a terminal's crumb is. Names that differ in odd characters alone stay different.
+// file returns the path of a terminal's crumb. Names that differ only in special characters have different paths.
 func (d *Crumbs) file(terminal string) (string, error) {
 	if terminal == "" || len(terminal) > 100 {
 		return "", fmt.Errorf("terminal %.40q: want 1 to 100 bytes", terminal)
@@ -67,7 +67,7 @@ func (d *Crumbs) file(terminal string) (string, error) {
 	return filepath.Join(d.Path, b.String()+crumbSuffix), nil
 }
 
-// Get returns a terminal's crumb; fs.ErrNotExist if there is none that counts.
+// Get returns a terminal's crumb; fs.ErrNotExist if there is no valid one.
 func (d *Crumbs) Get(terminal string) (Crumb, error) {
 	name, err := d.file(terminal)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *Crumbs) Get(terminal string) (Crumb, error) {
 	return c, nil
 }
 
-// Put remembers where a terminal is.
+// Put stores a terminal's crumb.
 func (d *Crumbs) Put(terminal string, c Crumb) error {
 	name, err := d.file(terminal)
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *Crumbs) Forget(terminal string) error {
 	return nil
 }
 
-// thin removes the oldest crumbs over the bound, and what a crash left.
+// thin removes the oldest crumbs over the limit, and temporary files that a crash left.
 func (d *Crumbs) thin() error {
 	list, err := os.ReadDir(d.Path)
 	if err != nil || len(list) <= maxCrumbs {

@@ -103,7 +103,7 @@ func TestTheNumberOfCrumbsIsBounded(t *testing.T) {
 	}
 }
 
-// A reader finds a whole crumb, whoever writes meanwhile.
+// A reader finds a whole crumb while others write.
 func TestCrumbsAreReplacedAsAWhole(t *testing.T) {
 	now := crumbStart
 	d := dir(t, &now)

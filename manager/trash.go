@@ -19,13 +19,13 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Trash is the folder in which deleted sessions are kept until they are restored or the trash is emptied: each in
-// a folder of its own, as a store that has this session alone, and as a session file that pi reads. Now stamps them.
+// Trash is the folder in which deleted sessions are kept until they are restored or the trash is emptied. Each has a
+// folder with a store of that session alone, and with a session file that pi reads. Now returns the time of a deletion.
 // The program imports backend/local.
 //
 // Put writes and syncs the copy before it deletes the session, so a crash leaves the session, the copy, or both.
-// Restore returns all of the session, its log of commits, states, tags and snapshots included, but for the id, which
-// is not used again in the same store.
+// Restore returns the whole session with commits, states, tags and snapshots, but under a new id if the old one was
+// used in the same store.
 type Trash struct {
 	Path string
 	Now  func() time.Time
@@ -35,7 +35,7 @@ type Trash struct {
 
 // TrashItem is a session in the trash.
 type TrashItem struct {
-	Name    string    `json:"name"` // of the item: what Restore and Empty take
+	Name    string    `json:"name"` // of the item: the argument of Restore and Empty
 	Session string    `json:"session"`
 	Store   string    `json:"store"`
 	Title   string    `json:"title"`
@@ -54,9 +54,9 @@ const (
 
 // Put moves a session to the trash: it copies the session and deletes it. store is the address of its store.
 //
-// If the copy cannot be made, or someone commits to the session meanwhile (coppice.ErrConflict), the session stays as
-// it is, and nothing comes into the trash. After coppice.ErrDeleteUnfinished the copy is in the trash, and a repeated
-// Put removes what is left of the session and returns the same item.
+// If the copy cannot be made, or another writer commits to the session meanwhile (coppice.ErrConflict), the session is
+// unchanged, and nothing is added to the trash. After coppice.ErrDeleteUnfinished the copy is in the trash, and a
+// repeated Put removes the remaining objects of the session and returns the same item.
 func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (TrashItem, error) {
 	item, commit, err := itemOf(ctx, st, id)
 	if errors.Is(err, coppice.ErrDeleted) {
@@ -79,7 +79,8 @@ func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (T
 	return TrashItem{}, errors.Join(fmt.Errorf("trash session %s: %w", id, err), t.remove(item.Name))
 }
 
-// finish completes a Put that left objects of the session. Without a copy in the trash, Put did not delete it.
+// finish completes an earlier Put that left objects of the session. Without a copy in the trash Put did not delete the
+// session.
 func (t *Trash) finish(
 	ctx context.Context, st *coppice.Store, id, store string, deleted error,
 ) (TrashItem, error) {
@@ -95,7 +96,7 @@ func (t *Trash) finish(
 	return TrashItem{}, deleted
 }
 
-// keep writes an item into a temporary folder, syncs it, and moves that to its place.
+// keep writes an item into a temporary folder, syncs it, and renames the folder.
 func (t *Trash) keep(ctx context.Context, st *coppice.Store, item TrashItem, commit string) (TrashItem, error) {
 	if err := t.makeDir(t.Path); err != nil {
 		return TrashItem{}, err
@@ -116,7 +117,7 @@ func (t *Trash) keep(ctx context.Context, st *coppice.Store, item TrashItem, com
 	return item, err
 }
 
-// fill writes an item as of a commit into a folder, and syncs it. It counts the bytes.
+// fill writes an item as of a commit into a folder, syncs it, and sets the item's size.
 func (t *Trash) fill(ctx context.Context, st *coppice.Store, item *TrashItem, dir, commit string) error {
 	n, err := t.writeFile(filepath.Join(dir, linesFile), func(w io.Writer) error {
 		return st.ExportPi(ctx, item.Session, w)
@@ -147,7 +148,7 @@ func (t *Trash) fill(ctx context.Context, st *coppice.Store, item *TrashItem, di
 	return err
 }
 
-// copyOf makes a store in a folder, with a copy of a session as of a commit.
+// copyOf creates a store in a folder, with a copy of a session as of a commit.
 func (t *Trash) copyOf(ctx context.Context, st *coppice.Store, id, folder, commit string) (err error) {
 	bin, err := coppice.Open(ctx, folder, nil)
 	if err != nil {
@@ -175,7 +176,7 @@ func itemOf(ctx context.Context, st *coppice.Store, id string) (item TrashItem, 
 	return item, info.Commit, s.Close()
 }
 
-// place moves a filled folder to its name, durably. It returns the name with an error if only that is not durable.
+// place renames a filled folder, durably. It returns the name together with an error if only durability is missing.
 func (t *Trash) place(dir string, item TrashItem) (string, error) {
 	if err := t.syncDir(dir); err != nil {
 		return "", err
@@ -247,8 +248,8 @@ func (t *Trash) read(name string) (TrashItem, error) {
 	return r, nil
 }
 
-// Find returns the one item by its name, or by the id of its session or a prefix of either. fs.ErrNotExist if there is
-// none; of several deletions of one name the newest counts, and prefixes of several sessions are
+// Find returns an item by its name, by the id of its session, or by a prefix of either. fs.ErrNotExist if there is
+// none; of several items of one session the newest is returned, and a prefix of several sessions is
 // transcript.ErrAmbiguous.
 func (t *Trash) Find(word string) (TrashItem, error) {
 	items, err := t.List()
@@ -285,7 +286,7 @@ func (t *Trash) Empty(before time.Time) ([]TrashItem, error) {
 		return nil, err
 	}
 	half, err := filepath.Glob(filepath.Join(t.Path, goneMark+"*"))
-	for _, dir := range half { // what a crash left of an item that was on its way out
+	for _, dir := range half { // remains of a removal that a crash interrupted
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	if err != nil {
@@ -304,10 +305,10 @@ func (t *Trash) Empty(before time.Time) ([]TrashItem, error) {
 	return gone, nil
 }
 
-// goneMark begins the name of an item that is on its way out.
+// goneMark begins the name of an item that is being removed.
 const goneMark = ".gone-"
 
-// remove takes the name away first, so that half an item is never seen.
+// remove renames the folder first, so that a partly removed item is never listed.
 func (t *Trash) remove(name string) error {
 	dir := filepath.Join(t.Path, goneMark+name)
 	if err := os.Rename(filepath.Join(t.Path, name), dir); err != nil {
@@ -316,7 +317,7 @@ func (t *Trash) remove(name string) error {
 	return os.RemoveAll(dir)
 }
 
-// makeDir makes a folder, and those above it that are not there. The names of new folders are durable then.
+// makeDir creates a folder and its missing parents. Their names are durable when it returns.
 func (t *Trash) makeDir(path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -329,7 +330,7 @@ func (t *Trash) makeDir(path string) error {
 		return err
 	}
 	if err := t.syncDir(above); err != nil {
-		return errors.Join(err, os.Remove(path)) // else the next Put would find it
+		return errors.Join(err, os.Remove(path)) // otherwise the next Put would take it for durable
 	}
 	return nil
 }

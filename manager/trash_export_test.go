@@ -2,5 +2,5 @@ package manager
 
 import "os"
 
-// SetSync sets what syncs the files and folders of a trash.
+// SetSync sets the function that syncs the files and folders of a trash.
 func (t *Trash) SetSync(sync func(*os.File) error) { t.sync = sync }

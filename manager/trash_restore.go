@@ -12,9 +12,9 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// Restore brings an item back as a session of a store, under its old id if that can be had (in the store from which
-// it was deleted it cannot), and takes it out of the trash. An import of the file that it was imported from knows it.
-// The session is the caller's to close. A restore that fails leaves no session, and the item in the trash.
+// Restore restores an item as a session of a store, under its old id if that is free (it is not in the store from which
+// it was deleted), and removes it from the trash. A later import of its original file recognises the session. The
+// caller closes the session. A restore that fails leaves no session, and keeps the item in the trash.
 func (t *Trash) Restore(ctx context.Context, st *coppice.Store, name string) (*coppice.Session, error) {
 	item, err := t.read(name)
 	if err != nil {
@@ -30,11 +30,11 @@ func (t *Trash) Restore(ctx context.Context, st *coppice.Store, name string) (*c
 	return s, nil
 }
 
-// bring copies the session of an item to a store, under the first of its ids that is free: its own, those by which an
-// import looks for the session of its file, a new one.
+// bring copies the session of an item to a store, under the first free id: its own, those under which an import looks
+// for the session of its file, a new one.
 func (t *Trash) bring(ctx context.Context, st *coppice.Store, item TrashItem) (s *coppice.Session, err error) {
 	folder := filepath.Join(t.Path, item.Name, storeFolder)
-	if _, err := os.Stat(folder); err != nil { // Open would make it
+	if _, err := os.Stat(folder); err != nil { // Open would create it
 		return nil, err
 	}
 	bin, err := coppice.Open(ctx, folder, nil)

@@ -1,4 +1,4 @@
 package manager
 
-// syncDir does nothing: Windows keeps names durable by itself, and cannot sync a folder.
+// syncDir does nothing: on Windows a folder cannot be synced, and renames are durable.
 func (*Trash) syncDir(string) error { return nil }

@@ -45,7 +45,7 @@ func bin(t *testing.T) *manager.Trash {
 	return &manager.Trash{Path: filepath.Join(t.TempDir(), "trash"), Now: now}
 }
 
-// grown is a session with two branches, a label, a state, and the head on the older line.
+// grown returns a session with two branches, a label, a state, and the head on the older branch.
 func grown(t *testing.T, st *coppice.Store, id string) string {
 	t.Helper()
 	s := testutil.Must(st.Create(id, &coppice.SessionOptions{Title: "the bug", Cwd: "/w"}))(t)
@@ -122,7 +122,7 @@ func TestWhatIsRestoredIsWhatWasDeleted(t *testing.T) {
 	}
 }
 
-// The bytes of a file that was imported come back too.
+// The original bytes of an imported file are restored too.
 func TestTheOriginalIsKept(t *testing.T) {
 	st, tr := store(t), bin(t)
 	original := "\xef\xbb\xbf{\"type\":\"session\"}\r\nnot a line\r\n"
@@ -163,8 +163,8 @@ func TestACopyThatCannotBeMadeDeletesNothing(t *testing.T) {
 	}
 }
 
-// The copy is durable before anything is deleted: its files, the folder with them, that folder's name, and the name of
-// the trash. Where one of them cannot be synced the session stays, no copy is listed, and another Put succeeds.
+// The copy is durable before anything is deleted: its files, their folder, the name of that folder, and the name of the
+// trash. If one of them cannot be synced the session stays, no copy is listed, and another Put succeeds.
 func TestCopyIsSyncedBeforeTheDeletion(t *testing.T) {
 	want := []string{"info.json", "session.jsonl"}
 	if runtime.GOOS != "windows" {
@@ -212,8 +212,8 @@ func TestCopyIsSyncedBeforeTheDeletion(t *testing.T) {
 	}
 }
 
-// A deletion that was refused leaves the session and no copy. One that was not finished leaves the copy, and is
-// finished by the next Put, with the same item.
+// A deletion that was refused leaves the session and no copy. One that was not finished leaves the copy, and the next
+// Put finishes it, with the same item.
 func TestPutThatFails(t *testing.T) {
 	faulty := fault.New(memory.NewAppender(), 1)
 	st := testutil.Must(coppice.New(faulty, nil))(t)
@@ -310,7 +310,7 @@ func TestFindAndEmpty(t *testing.T) {
 	}
 }
 
-// A session that is restored goes on by the rules that it went by.
+// A restored session keeps its profile.
 func TestTheRulesAreKept(t *testing.T) {
 	st, tr := store(t), bin(t)
 	s := testutil.Must(st.Create("s", &coppice.SessionOptions{Profile: transcript.OMP}))(t)
@@ -325,7 +325,7 @@ func TestTheRulesAreKept(t *testing.T) {
 	}
 }
 
-// A restore that fails leaves nothing of a session, and the item in the trash: a later one brings it back.
+// A restore that fails leaves no objects of a session, and the item stays in the trash: a later restore succeeds.
 func TestFailedRestoreLeavesNothing(t *testing.T) {
 	st, tr := store(t), bin(t)
 	grown(t, st, "s")
@@ -363,7 +363,7 @@ func TestFailedRestoreLeavesNothing(t *testing.T) {
 }
 
 // A restored session has the log with its states, the snapshots with their tags, and the branches; its commits have
-// their numbers, ids, times and keys. On every kind of store, and for a long log of many segments.
+// their numbers, ids, times and keys. This holds on every kind of store, and for a log of many segments.
 func TestRestoreKeepsTheLog(t *testing.T) {
 	for name, b := range map[string]func() backend.Backend{
 		"replace": func() backend.Backend { return memory.New() },
@@ -414,7 +414,7 @@ func TestRestoreKeepsTheLog(t *testing.T) {
 	}
 }
 
-// seen returns what a session shows but for its id.
+// seen returns everything that a session shows, except its id.
 func seen(t *testing.T, s *coppice.Session) (out []string) {
 	t.Helper()
 	for c, err := range s.States(bg, coppice.Target{}) {

@@ -15,9 +15,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Usage is what answers of models used, in tokens. Input does not count what came from a cache or went to one.
+// Usage is the usage of model answers, in tokens. Input excludes tokens that were read from or written to a cache.
 type Usage struct {
-	Answers    int     `json:"answers"` // how many there are; and what else has a usage of its own
+	Answers    int     `json:"answers"` // number of answers and of other entries with a usage
 	Input      int64   `json:"input"`
 	Output     int64   `json:"output"` // reasoning included
 	CacheRead  int64   `json:"cacheRead"`
@@ -50,18 +50,18 @@ func (u *Usage) subtract(o Usage) {
 	u.Cost -= o.Cost
 }
 
-// UsageTotals are sums over entries. Each response of a provider is in one of Usage and Inherited, once: several
-// entries may hold one response, and the most complete of them counts.
+// UsageTotals are sums over entries. Each response of a provider is counted once, in Usage or in Inherited: if several
+// entries hold one response the most complete one counts.
 type UsageTotals struct {
 	Usage
 	Inherited Usage            `json:"inherited"` // of responses that other sessions received
-	Entries   int              `json:"entries"`   // that were looked at
-	Failed    int              `json:"failed"`    // entries that are answers that failed, or results of calls that did
+	Entries   int              `json:"entries"`   // examined entries
+	Failed    int              `json:"failed"`    // failed answers and results of failed calls
 	Models    map[string]Usage `json:"models"`    // parts of Usage by "provider/id", "" = unknown
 	Days      map[string]Usage `json:"days"`      // parts of Usage by UTC date of the answer, as 2006-01-02
 }
 
-// UsageSum adds up the usage of entries that come one by one. The zero value is ready.
+// UsageSum adds up the usage of entries one by one. The zero value is ready.
 type UsageSum struct{ l ledger }
 
 // Add adds an entry.
@@ -70,24 +70,24 @@ func (s *UsageSum) Add(e transcript.Entry) { s.l.read(e) }
 // Totals returns the sums of the entries that were added.
 func (s *UsageSum) Totals() UsageTotals { return s.l.totals(noneInherited) }
 
-// SumUsage adds up entries: those of a session, of a path, or of a branch, in any provider's shape. It keeps about 200
-// bytes of each answer, and never fails on what it reads: a field of another type counts as absent. Entries of one
-// session do not show which answers are copies of other sessions', unless an import marked them: see UsageReader.
+// SumUsage adds up the usage of entries, of a session, a path or a branch, in any provider's format. It keeps about 200
+// bytes of each answer, and never fails on a malformed field: a field of another type counts as absent. The entries of
+// one session do not show which answers were copied from other sessions, unless an import marked them: see UsageReader.
 func SumUsage(entries iter.Seq2[transcript.Entry, error]) (UsageTotals, error) {
 	l, err := readLedger(entries)
 	return l.totals(noneInherited), err
 }
 
-// UsageOf returns the usage of one entry: an answer of a model, with or without numbers, or a summary, a tool result
-// or an entry of the ledger that has a usage. false: it has none. Several entries may be of one response: SumUsage
-// counts it once.
+// UsageOf returns the usage of one entry: an answer of a model, with or without numbers, or a summary, a tool result or
+// a ledger entry with a usage. ok is false for other entries. Several entries may hold one response: SumUsage counts it
+// once.
 func UsageOf(e transcript.Entry) (Usage, bool) {
 	r, ok := responseOf(e)
 	return r.Usage, ok
 }
 
-// response is what one response of a provider used. key is a hash of its identity, and like one of its time and its
-// tokens: what is left of the identity where another program wrote the copy; 0 = it has no time.
+// response is the usage of one response of a provider. key is a hash of its identity. like is a hash of its time and
+// tokens, which identify a copy that another program wrote; 0 = it has no time.
 type response struct {
 	Usage
 	key, like uint64
@@ -136,7 +136,7 @@ func (l *ledger) read(e transcript.Entry) {
 	}
 }
 
-// add takes what an entry reports of a response.
+// add adds a report of a response.
 func (l *ledger) add(r response) {
 	if name, ok := l.models[r.model]; ok {
 		r.model = name
@@ -167,14 +167,14 @@ func (u Usage) exceeds(o Usage) bool {
 	return u.Total > o.Total || u.Total == o.Total && u.Cost > o.Cost
 }
 
-// during reports whether a response may have been received in a time.
+// during reports whether a response may have been received between two times.
 func (l *ledger) during(from, to time.Time) bool {
 	return slices.ContainsFunc(l.list, func(r response) bool {
 		return r.time.IsZero() || !r.time.Before(from) && !r.time.After(to)
 	})
 }
 
-// inheritance returns what other sessions report of a response; false = none has it.
+// inheritance returns the usage of a response that other sessions report; false = none has it.
 type inheritance func(r response) (Usage, bool)
 
 func noneInherited(response) (Usage, bool) { return Usage{}, false }
@@ -204,7 +204,7 @@ func (l *ledger) own(key uint64, inherited inheritance) (own Usage) {
 	return own
 }
 
-// totals sums up.
+// totals returns the sums.
 func (l *ledger) totals(inherited inheritance) UsageTotals {
 	t := UsageTotals{Entries: l.entries, Failed: l.failed, Models: map[string]Usage{}, Days: map[string]Usage{}}
 	models, days := map[string]*Usage{}, map[int64]*Usage{} // days since 1970
@@ -244,8 +244,8 @@ func addTo[K comparable](sums map[K]*Usage, key K, u Usage) {
 	sum.Add(u)
 }
 
-// usageBearer returns what may have a usage of its own: an entry, the message in it, or what an export made a custom
-// entry of. nil = nothing has. answer: it is an answer of a model.
+// usageBearer returns the JSON object that may have a usage: an entry, its message, or the object that an export stored
+// in a custom entry; nil = none. answer: it is an answer of a model.
 func usageBearer(e transcript.Entry) (raw []byte, answer bool) {
 	if e.Type == "message" {
 		m, _ := e.Message()
@@ -267,24 +267,24 @@ func usageBearer(e transcript.Entry) (raw []byte, answer bool) {
 	return nil, false
 }
 
-// usageField begins the names of all fields that hold a usage.
+// usageField is the prefix of the names of all usage fields.
 var usageField = []byte(`"usage`)
 
-// requestField is in the lines of Claude Code, which have an id of the request beside the message.
+// requestField is in lines of Claude Code, which have the request id outside the message.
 var requestField = []byte(`"requestId"`)
 
-// uniqueID is the length in bytes from which on an id of a response is taken for unique: those of Anthropic, OpenAI,
-// Google and OpenRouter are longer. Of a shorter one the entries with the same input are of one response.
+// uniqueID is the minimum length in bytes of a response id that counts as unique: those of Anthropic, OpenAI, Google
+// and OpenRouter are longer. With a shorter id only entries with the same input belong to one response.
 const uniqueID = 20
 
-// responseSeed is that of the keys of responses, which are not stored.
+// responseSeed is the seed of the keys of responses, which are not stored.
 var responseSeed = maphash.MakeSeed()
 
-// failedField ends the names of the fields that mark a failed result, and is in many errors.
+// failedField is the suffix of the names of fields that mark a failed result; it also occurs in many errors.
 var failedField = []byte(`rror"`)
 
-// hasFailed reports whether an entry is an answer that ended in an error, was refused or aborted, or contains a result
-// of a call that failed, as transcript.Node.Failed.
+// hasFailed reports whether an entry is an answer that ended in an error, was refused or aborted, or contains the
+// result of a failed call, like transcript.Node.Failed.
 func hasFailed(e transcript.Entry) bool {
 	if e.Type != "message" {
 		return false
@@ -305,7 +305,7 @@ func hasFailed(e transcript.Entry) bool {
 	return false
 }
 
-// responseOf returns what an entry reports of a response. false: nothing.
+// responseOf returns the response that an entry reports; ok is false if there is none.
 func responseOf(e transcript.Entry) (response, bool) {
 	raw, answer := usageBearer(e)
 	var c message.Usage
@@ -326,7 +326,7 @@ func responseOf(e transcript.Entry) (response, bool) {
 	switch {
 	case of.ID == "": // copies of the entry have its id and time
 		of.ID = "entry:" + e.ID + ":" + e.Time.UTC().Format(time.RFC3339Nano) + ":" + string(c.Raw)
-	case len(of.ID) < uniqueID: // servers on one's own machine repeat ids such as chatcmpl-613
+	case len(of.ID) < uniqueID: // local servers repeat ids such as chatcmpl-613
 		of.ID = fmt.Sprint(of.ID, ":", c.Input, ":", c.CacheRead, ":", c.CacheWrite)
 	}
 	r := response{

@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// messages are answers of each provider, with the numbers that are in them.
+// messages are answers of each provider, with their usage.
 var messages = map[string]struct {
 	message string
 	model   string
@@ -80,7 +80,7 @@ var messages = map[string]struct {
 	},
 }
 
-// sums returns what is summed of a session of one message.
+// sums returns the usage of a session of one message.
 func sums(t interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -98,7 +98,7 @@ func sums(t interface {
 	return got
 }
 
-// exportSums returns what is summed of a file of pi's that holds one message.
+// exportSums returns the usage of a pi file that holds one message.
 func exportSums(t interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -120,7 +120,7 @@ func exportSums(t interface {
 	return got
 }
 
-// exported returns the entries of a file of pi's.
+// exported returns the entries of a pi file.
 func exported(file string) (list []transcript.Entry, err error) {
 	for i, line := range strings.Split(strings.TrimSpace(file), "\n")[1:] {
 		l, err := transcript.ParseLine([]byte(line))
@@ -132,7 +132,7 @@ func exported(file string) (list []transcript.Entry, err error) {
 	return list, nil
 }
 
-// TestExportsCountTheSame: what is summed of a session is what is summed of its export, number by number and by model.
+// TestExportsCountTheSame: the usage of a session equals that of its export, number by number and by model.
 func TestExportsCountTheSame(t *testing.T) {
 	for name, tt := range messages {
 		models := map[string]manager.Usage{}
@@ -147,7 +147,7 @@ func TestExportsCountTheSame(t *testing.T) {
 	}
 }
 
-// TestLedgersCountTheSame: entries that have a usage of their own keep it in files of formats that do not have them.
+// TestLedgersCountTheSame: entries with a usage keep it in files of formats without such entries.
 func TestLedgersCountTheSame(t *testing.T) {
 	list := path(t,
 		`{"type":"model_usage","purpose":"title","api":"a","provider":"p","model":"m","usage":{"input":1},"stopReason":"stop"}`,
@@ -181,7 +181,7 @@ func TestLedgersCountTheSame(t *testing.T) {
 	}
 }
 
-// TestAnyUsageCountsTheSame: the same of usages that nobody writes, with names of all providers beside each other.
+// TestAnyUsageCountsTheSame: the same for artificial usages that mix field names of all providers.
 func TestAnyUsageCountsTheSame(t *testing.T) {
 	names := []string{
 		"input", "output", "cacheRead", "cacheWrite", "cacheWrite1h", "reasoning", "totalTokens", "cost", "total_cost", "total_tokens", "input_tokens", "output_tokens",

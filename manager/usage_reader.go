@@ -24,45 +24,45 @@ import (
 // Bounds of a UsageCache, and of the sessions that one session is compared with.
 const (
 	maxCachedUsages    = 4096    // sessions
-	maxCachedResponses = 1 << 17 // of all of them, about 200 bytes each
+	maxCachedResponses = 1 << 17 // in total, about 200 bytes each
 	maxOneUsage        = 1 << 20 // of the one session that may have more
 	maxOrigins         = 256
 )
 
-// clockError is how far the clocks of two copies of an answer may be apart.
+// clockError is the maximum difference between the times of two copies of an answer.
 const clockError = 24 * time.Hour
 
 // UsageReader sums up the usage of sessions of a store so that a response of a provider counts in one session: the one
-// that received it. Forks, resumed copies, imports of one file, agents that begin with the history of their parent and
-// sessions that were handed off and imported again hold copies; there they are Inherited. Copies are looked for in the
-// session's parents, up to the first one, in the session whose file it was imported from, and in older sessions that
-// begin with the same words of the user and were active at the time of an answer. Of a copy that is more complete than
-// the original, as the output of an answer that was written before it ended, what it has more counts with the copy.
+// that received it. Forks, resumed copies, imports of one file, subagents that begin with their parent's history, and
+// sessions that were handed off and imported again contain copies; there they are Inherited. Originals are searched in
+// three places: in the session's ancestors; in the session that was imported from the same file; and in older sessions
+// with the same first prompt that were active at the time of an answer. If a copy is more complete than the original,
+// because the original was written before the answer ended, the difference counts in the copy's session.
 //
-// A reader remembers which sessions it looked at, and lists those of the store once, when a session has answers: make
-// a new one for each request. Safe for concurrent use.
+// A reader caches the sessions that it examined, and lists those of the store once, when a session has answers: make a
+// new one for each request. Safe for concurrent use.
 type UsageReader struct {
 	st    *coppice.Store
 	cache *UsageCache
 
 	mu     sync.Mutex
-	looked map[string]*origin              // by id; nil = not in the store, or it cannot be read
-	alike  map[string][]checkpoint.Summary // by their groups; nil = not listed yet
+	looked map[string]*origin              // by id; nil = not in the store, or unreadable
+	alike  map[string][]checkpoint.Summary // by group; nil = not listed yet
 }
 
-// NewUsageReader returns a reader of a store. cache keeps what was read until a session changes; nil = nothing is kept.
+// NewUsageReader returns a reader of a store. cache keeps the responses of a session until it changes; nil = no cache.
 func NewUsageReader(st *coppice.Store, cache *UsageCache) *UsageReader {
 	return &UsageReader{st: st, cache: cache, looked: map[string]*origin{}}
 }
 
-// origin is a session that may have received what another one holds.
+// origin is a session that may have received responses of another one.
 type origin struct {
 	checkpoint.Summary
 	ledger *ledger // nil = not read yet
 }
 
-// Session returns the usage of all branches of a session: what was spent, without regard to amendments. It reads every
-// entry of it, and of the sessions that it may hold copies of, unless the cache has them.
+// Session returns the usage of all branches of a session as it was spent, without amendments. It reads every entry of
+// the session, and of the sessions from which it may hold copies, unless they are in the cache.
 func (r *UsageReader) Session(ctx context.Context, s *coppice.Session) (UsageTotals, error) {
 	l, err := r.read(ctx, s)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *UsageReader) Session(ctx context.Context, s *coppice.Session) (UsageTot
 	return r.totals(ctx, s, l)
 }
 
-// read returns the responses of a session, and keeps them. Of one that has gone on since it reads the rest alone.
+// read returns the responses of a session, and caches them. If the session has grown it reads only the new entries.
 func (r *UsageReader) read(ctx context.Context, s *coppice.Session) (*ledger, error) {
 	key, head := cacheKey{r.st, s.ID()}, s.Head()
 	was := r.cache.last(key)
@@ -89,7 +89,8 @@ func (r *UsageReader) read(ctx context.Context, s *coppice.Session) (*ledger, er
 	return l, nil
 }
 
-// grown returns what was kept, with the commits since; nil = nothing was kept, or of another history of the session.
+// grown returns the cached responses, with those of later commits; nil = not cached, or cached from another history of
+// the session.
 func (c cachedUsage) grown(ctx context.Context, s *coppice.Session, head checkpoint.Head) (*ledger, error) {
 	if c.ledger == nil || c.seq == 0 || head.Seq <= c.seq {
 		return nil, nil
@@ -113,8 +114,8 @@ func (c cachedUsage) grown(ctx context.Context, s *coppice.Session, head checkpo
 	return nil, context.Cause(ctx)
 }
 
-// Path returns the usage of some entries of a session, as those of a path. Of each response of other sessions that
-// they hold the usage is Inherited.
+// Path returns the usage of some entries of a session, such as those of a path. Responses received by other sessions
+// are Inherited.
 func (r *UsageReader) Path(
 	ctx context.Context, s *coppice.Session, entries iter.Seq2[transcript.Entry, error],
 ) (UsageTotals, error) {
@@ -130,8 +131,8 @@ func (r *UsageReader) totals(ctx context.Context, s *coppice.Session, l *ledger)
 	return l.totals(inherited), err
 }
 
-// Growth returns a function that returns the cost which an entry adds to those that it was called with before: it adds
-// up to the Cost of Session.
+// Growth returns a function that returns the cost which an entry adds to the entries of its earlier calls: the results
+// add up to the Cost of Session.
 func (r *UsageReader) Growth(ctx context.Context, s *coppice.Session) (func(transcript.Entry) float64, error) {
 	all, err := r.ledgerOf(ctx, &origin{Summary: s.Info()})
 	if err != nil {
@@ -153,7 +154,7 @@ func (r *UsageReader) Growth(ctx context.Context, s *coppice.Session) (func(tran
 	}, nil
 }
 
-// inherited returns a function that returns what other sessions report of a response; false = none has it.
+// inherited returns a function that returns the usage of a response that other sessions report; false = none has it.
 func (r *UsageReader) inherited(
 	ctx context.Context, of checkpoint.Summary, l *ledger,
 ) (inheritance, error) {
@@ -196,7 +197,7 @@ func (r *UsageReader) inherited(
 	}, nil
 }
 
-// writtenBy returns the program whose file a session was imported from; "" = none.
+// writtenBy returns the program that wrote the file of an imported session; "" = none.
 func writtenBy(s checkpoint.Summary) string {
 	if s.Source == nil {
 		return ""
@@ -204,8 +205,8 @@ func writtenBy(s checkpoint.Summary) string {
 	return s.Source.Program
 }
 
-// likenesses returns what sessions of other programs report of those responses of a session that no session has by
-// their identity.
+// likenesses returns the usage that sessions of other programs report for those responses of a session that no session
+// has under their key.
 func likenesses(from []*origin, l *ledger, named func(key uint64) (Usage, bool)) map[uint64]Usage {
 	like := map[uint64]Usage{}
 	if len(from) == 0 {
@@ -227,7 +228,7 @@ func likenesses(from []*origin, l *ledger, named func(key uint64) (Usage, bool))
 	return like
 }
 
-// ledgerOf returns the responses of a session: none of one that cannot be read, whose usage is not known.
+// ledgerOf returns the responses of a session; none if it cannot be read.
 func (r *UsageReader) ledgerOf(ctx context.Context, o *origin) (*ledger, error) {
 	if o.ledger != nil {
 		return o.ledger, nil
@@ -249,12 +250,12 @@ func (r *UsageReader) ledgerOf(ctx context.Context, o *origin) (*ledger, error) 
 	return nil, err
 }
 
-// absent reports the error of a session that is not there or cannot be read.
+// absent reports whether an error means that a session does not exist or cannot be read.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, codec.ErrText)
 }
 
-// origins returns the sessions that a session may hold copies of.
+// origins returns the sessions from which a session may hold copies.
 func (r *UsageReader) origins(ctx context.Context, of checkpoint.Summary, l *ledger) (list []*origin, err error) {
 	seen, circle := map[string]bool{of.ID: true}, false
 	next := []checkpoint.Summary{of}
@@ -285,11 +286,10 @@ func (r *UsageReader) origins(ctx context.Context, of checkpoint.Summary, l *led
 	return r.unlinked(ctx, list, of, l, seen)
 }
 
-// group returns what a session has in common with copies that it does not name: the first words of the user, or, if
-// there are none, the parent.
+// group returns what a session shares with unlinked copies: its first prompt, or, if it has none, its parent.
 func group(s checkpoint.Summary) string { return cmp.Or(s.First, s.Parent) }
 
-// linked returns the ids of the sessions that a session names: the one whose file it was imported from, and its parent.
+// linked returns the ids of the sessions that a session names: the one of its imported file, and its parent.
 func linked(s checkpoint.Summary) (ids []string) {
 	ids = []string{sessionOf(s.Parent)}
 	if s.Source != nil {
@@ -298,7 +298,7 @@ func linked(s checkpoint.Summary) (ids []string) {
 	return slices.DeleteFunc(ids, func(id string) bool { return layout.ValidID(id) != nil })
 }
 
-// unlinked appends the sessions that a session may hold copies of although it does not name them.
+// unlinked appends the sessions from which a session may hold copies although it does not name them.
 func (r *UsageReader) unlinked(
 	ctx context.Context, list []*origin, of checkpoint.Summary, l *ledger, seen map[string]bool,
 ) ([]*origin, error) {
@@ -337,8 +337,8 @@ func (r *UsageReader) unlinked(
 	return list, nil
 }
 
-// lineage returns the sessions that a session comes from, the first one first, and itself. By their lineages sessions
-// have one order, in which none is before one that it names: of copies in several, the first has the original.
+// lineage returns the ancestors of a session, the oldest first, and the session itself. Lineages order all sessions so
+// that none precedes one that it names: of several copies, that of the first session is the original.
 func (r *UsageReader) lineage(ctx context.Context, s checkpoint.Summary) ([]checkpoint.Summary, error) {
 	line := []checkpoint.Summary{s}
 	for next := linked(s); len(next) > 0 && len(line) < maxOrigins; {
@@ -374,13 +374,13 @@ func (r *UsageReader) look(ctx context.Context, id string) (*origin, error) {
 	return o, nil
 }
 
-// byCreated orders sessions of which neither names the other.
+// byCreated orders two sessions of which neither names the other.
 func byCreated(a, b checkpoint.Summary) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 }
 
-// sessionOf returns the id of a parent, which programs of pi's family name by the path of its file: that ends with
-// "_" and the id.
+// sessionOf returns the id of a parent. pi and related programs name the parent by the path of its file, which ends
+// with "_" and the id.
 func sessionOf(parent string) string {
 	if !strings.ContainsAny(parent, `/\`) {
 		return parent
@@ -390,12 +390,12 @@ func sessionOf(parent string) string {
 	return name[strings.LastIndexByte(name, '_')+1:]
 }
 
-// UsageCache keeps the responses of sessions, for UsageReaders: of at most 4,096 sessions, and 131,072 in all, and
-// of one more that has up to 1,048,576. The zero value is ready. Safe for concurrent use.
+// UsageCache keeps the responses of sessions for UsageReaders: of at most 4,096 sessions with 131,072 responses in
+// total, and of one more session with up to 1,048,576. The zero value is ready. Safe for concurrent use.
 type UsageCache struct {
 	mu        sync.Mutex
 	of        map[cacheKey]cachedUsage
-	responses int      // of all but the large one
+	responses int      // in total, without the large one
 	large     cacheKey // there is one at a time
 }
 
@@ -404,15 +404,15 @@ type cacheKey struct {
 	id string
 }
 
-// cachedUsage is what is kept of a session at a commit.
+// cachedUsage is the cached data of a session at a commit.
 type cachedUsage struct {
 	commit string
 	seq    uint64
 	*ledger
 }
 
-// last returns the responses of a session at the commit where they were read, not to be changed; the zero value = they
-// are not kept.
+// last returns the cached responses of a session at the commit where they were read; the caller must not change them.
+// The zero value = not cached.
 func (c *UsageCache) last(key cacheKey) cachedUsage {
 	if c == nil {
 		return cachedUsage{}
@@ -437,7 +437,7 @@ func (c *UsageCache) put(key cacheKey, is cachedUsage) {
 		c.large, c.of[key] = key, is
 		return
 	}
-	for old, kept := range c.of { // any: what is dropped is read again when it is asked for
+	for old, kept := range c.of { // any of them: a dropped one is read again when needed
 		if len(c.of) < maxCachedUsages && c.responses+len(is.list) <= maxCachedResponses {
 			break
 		}
@@ -452,7 +452,7 @@ func (c *UsageCache) put(key cacheKey, is cachedUsage) {
 // large reports whether a session has more responses than all others together may have.
 func (c cachedUsage) large() bool { return len(c.list) > maxCachedResponses }
 
-// Forget drops what is known of a store, which is to be closed.
+// Forget drops the data of a store that is to be closed.
 func (c *UsageCache) Forget(st *coppice.Store) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

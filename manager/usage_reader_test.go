@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// received is a line of an answer of a response, on a day of March 2026.
+// received is a line with an answer, on a day of March 2026.
 func received(id, parent, response string, day, total int, more string) string {
 	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-03-%02dT23:59:59.000Z",`+
 		`"message":{"role":"assistant","content":"x","provider":"p","model":"m"%s%s,`+
@@ -39,7 +39,7 @@ func field(name, value string) string {
 	return fmt.Sprintf(`,%q:%q`, name, value)
 }
 
-// head is a header of a session in a file.
+// head is the header line of a session file.
 func head(id, parent string) string {
 	return fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-03-01T00:00:00.000Z","cwd":"/w"%s}`,
 		id, field("parentSession", parent))
@@ -58,8 +58,8 @@ func take(t *testing.T, st *coppice.Store, id string, lines ...string) {
 	}
 }
 
-// spentIn returns "id own+inherited" of each session, by id, as a reader with the cache reads it, and checks that parts
-// are those of the whole.
+// spentIn returns "id own+inherited" of each session, by id, as a reader with the cache reports it, and checks that the
+// parts add up to the whole.
 func spentIn(t *testing.T, st *coppice.Store, cache *manager.UsageCache) string {
 	t.Helper()
 	var list []string
@@ -98,7 +98,7 @@ func spentIn(t *testing.T, st *coppice.Store, cache *manager.UsageCache) string 
 	return strings.Join(list, ", ")
 }
 
-// A response that is written as several entries counts once, as complete as it became, on whatever branch they are.
+// A response in several entries counts once, in its most complete form, whatever branches they are on.
 func TestResponseCountsOnce(t *testing.T) {
 	list := path(t,
 		answer(`"model":"m","responseId":"r1","usage":{"input":10,"output":1}`),
@@ -136,7 +136,7 @@ func TestUsageByDay(t *testing.T) {
 	}
 }
 
-// Of all sessions that hold a response one received it: the original, however the copy names it, and in any order of
+// If several sessions contain a response it counts in the original, however the copy names it, and in any order of
 // imports.
 func TestCopiesCountOnce(t *testing.T) {
 	a, b := received("a", "", "r1", 1, 1, ""), received("b", "a", "", 2, 10, "")
@@ -219,7 +219,7 @@ func TestCopiesCountOnce(t *testing.T) {
 	}
 }
 
-// What a cache keeps is not older than the sessions: neither the session nor those that it is compared with.
+// Cached usage is never older than the sessions: neither for the session nor for those that it is compared with.
 func TestUsageCacheFollows(t *testing.T) {
 	st, cache := storeOn(t, memory.New()), &manager.UsageCache{}
 	check := func(want string) {
@@ -251,7 +251,7 @@ func TestUsageCacheFollows(t *testing.T) {
 	check("copy 11+0")
 }
 
-// Of a session that has gone on only what is new is read again, as of one that has not nothing is.
+// If a session has grown only its new entries are read; if it has not, nothing is read.
 func TestUsageReadsWhatIsNew(t *testing.T) {
 	b := trace.New(memory.New())
 	st, cache := storeOn(t, b), &manager.UsageCache{}

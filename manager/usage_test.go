@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// path makes entries of lines without id and parent.
+// path returns the entries of lines without id and parent.
 func path(t *testing.T, lines ...string) []transcript.Entry {
 	t.Helper()
 	out, err := parsed(lines...)
@@ -50,7 +50,7 @@ func answer(fields string) string {
 	return `{"type":"message","message":{"role":"assistant","content":"x",` + fields + `}}`
 }
 
-// What has a usage: package message reads that of every provider.
+// Entries with a usage: package message reads that of every provider.
 func TestWhatHasAUsage(t *testing.T) {
 	for name, tt := range map[string]struct {
 		line string
@@ -138,7 +138,7 @@ func TestSettingsInForce(t *testing.T) {
 	}
 }
 
-// What this says of the model and the level is what a context says.
+// Model and thinking level are those that Context returns.
 func TestSettingsAgreeWithTheContext(t *testing.T) {
 	list := path(t, `{"type":"model_change","provider":"p","modelId":"m"}`, answer(`"provider":"q","model":"n"`),
 		`{"type":"thinking_level_change","thinkingLevel":"low"}`, `{"type":"mode_change","mode":"plan"}`)
