@@ -8,14 +8,14 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// A snapshot every ten commits, and one of what a compaction is about to replace.
+// A snapshot every ten commits, and one before each compaction.
 func ExamplePolicy_When() {
 	p := snapshot.Policy{Every: 10, BeforeCompaction: true}
 	fmt.Println(p.When(3, "turn"), p.When(10, "turn"), p.When(3, "compaction"))
 	// Output: false true true
 }
 
-// Keep the newest of each of the last two days, and what carries a tag.
+// Keep the newest of each of the last two days, and all with a tag.
 func ExampleRetention_Select() {
 	day := func(d, hour int) time.Time { return time.Date(2026, 3, d, hour, 0, 0, 0, time.UTC) }
 	var list []snapshot.Info
@@ -43,7 +43,7 @@ func ExampleRetention_Select() {
 	// drop s2
 }
 
-// The names of snapshots in order are their commits in order.
+// The order of snapshot names is the order of their commits.
 func ExampleParseName() {
 	name := snapshot.Name(1204, "0199a3b2-5f10-7c31-9e42-6a1b2c3d4e5f")
 	fmt.Println(name)

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// A name that is read is the one that is written for what was read: no snapshot has two names (I4).
+// A parsed name equals the name built from its parts: no snapshot has two names (I4).
 func FuzzParseName(f *testing.F) {
 	for _, name := range []string{
 		snapshot.Name(7, "0192f3a0-0000-7000-8000-000000000001"), "18446744073709551615-abcdefgh", "18446744073709551616-abcdefgh",

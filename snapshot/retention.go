@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Retention says which snapshots to keep, in the words of restic: a snapshot stays if any rule keeps
-// it. The zero Retention has no rule and keeps them all. A count below zero means no limit.
+// Retention selects the snapshots to keep, in the terms of restic: a snapshot stays if any rule keeps it. The zero
+// Retention has no rule and keeps them all. A count below zero means no limit.
 type Retention struct {
 	Last   int      // the newest n
-	Daily  int      // of the newest n days that have one, the newest of each day
+	Daily  int      // of the newest n days with snapshots, the newest of each day
 	Weekly int      // likewise by ISO week
-	Tags   []string // every one that carries one of these tags; "*" = every one with a tag
-	DryRun bool     // only say what would go
+	Tags   []string // those with one of these tags; "*" = those with any tag
+	DryRun bool     // only report which would be dropped
 }
 
-// bucket is one counting rule under way: it keeps the first snapshot that it meets of each period.
+// bucket is the state of one counting rule: it keeps the first snapshot of each period.
 type bucket struct {
 	left   int
 	period func(i int, t time.Time) int
 	last   int
 }
 
-// Select splits a list, in any order, into what to keep and what to drop, each newest first. Days and
-// weeks are those of UTC. As in restic the oldest snapshot stays while a rule has counts left: the
-// history is kept as long as the rules allow. What has Only set stays whatever the rules say.
+// Select splits a list, in any order, into the snapshots to keep and to drop, each newest first. Days and weeks are
+// those of UTC. As in restic the oldest snapshot stays while a rule has counts left: the history is kept as long as the
+// rules allow. A snapshot with Only set is always kept.
 func (r Retention) Select(list []Info) (keep, drop []Info) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Info) int {

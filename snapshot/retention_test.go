@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// list makes snapshots from lines "time [tag]", oldest first; their seqs count from 1.
+// list parses snapshots from lines "time [tag]", oldest first; their seqs count from 1.
 func list(lines ...string) []Info {
 	var out []Info
 	for i, line := range lines {
@@ -96,7 +96,7 @@ func TestSelectYearAndZone(t *testing.T) {
 	}
 }
 
-// A snapshot that is the only way to its state is never dropped, and does not use up a rule.
+// A snapshot that is the only copy of its state is never dropped, and does not use up a rule.
 func TestSelectKeepsTheOnlyWay(t *testing.T) {
 	l := list("2026-11-18T10", "2026-11-19T10", "2026-11-20T10")
 	l[0].Only = true
@@ -105,7 +105,7 @@ func TestSelectKeepsTheOnlyWay(t *testing.T) {
 	}
 }
 
-// Select splits: nothing is lost or made up, order does not matter, and selecting again drops nothing.
+// Properties of Select: nothing is lost or invented, order does not matter, and a second selection drops nothing.
 func TestSelectProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l []Info
