@@ -1,6 +1,6 @@
-// Package blob takes images out of transcript lines and puts them back: Externalise and Internalise are a
-// bijection, to the byte, whatever the line holds. So a session stores the decoded bytes of an image once,
-// under their SHA-256, however often its lines show it.
+// Package blob moves images out of transcript lines and back. Externalise and Internalise are a byte-exact bijection
+// for every line. A session therefore stores the decoded bytes of an image once, under their SHA-256, however many
+// lines contain it.
 //
 // The package is pure; its functions are safe for concurrent use.
 package blob
@@ -13,21 +13,22 @@ import (
 	"strconv"
 )
 
-// minText is the length of base64 text from which on image data leaves its line.
+// minText is the minimum length of the base64 text of an image that is stored outside its line.
 const minText = 32<<10 + 1
 
-// A reference is where the base64 text was:
+// A reference replaces the base64 text:
 //
 //	coppice-blob:sha256:<64 hex digits>:<bytes>
 //
-// and text that looks like one already is escaped, so that stored lines and lines are one to one.
+// Text that already has the form of a reference is escaped, so that the mapping between lines and stored lines is one
+// to one.
 const (
 	mark   = "coppice-blob:"
 	escape = mark + "=:"
 	refTo  = mark + "sha256:"
 )
 
-// Blob is image data that left its line: the decoded bytes and their SHA-256, 64 lower-case hex digits.
+// Blob is image data that is stored outside its line: the decoded bytes and their SHA-256, 64 lower-case hex digits.
 type Blob struct {
 	Sum  string
 	Data []byte
@@ -39,11 +40,11 @@ type Ref struct {
 	Size int64
 }
 
-// Externalise returns the line as it is stored, and the blobs that it refers to, each once. Blobs are made of base64
-// text over 32 KiB: "data" in an object of type image or base64, or beside a MIME type, and data: URLs.
-// Text whose decoded bytes would not give the same text again stays where it is, and so does everything
-// that is no image. Internalise is the inverse: for every line, Internalise of what Externalise gave is
-// that line. A line that needs nothing comes back itself, not copied.
+// Externalise returns the line as it is stored, and the blobs that it refers to, each once. A blob is made from base64
+// text over 32 KiB in one of three places: a field "data" of an object of type image or base64, a field "data" of an
+// object with a MIME type, or a data: URL. Text stays in the line if it is not an image, or if encoding its decoded
+// bytes does not return the same text. For every line, Internalise of the result of Externalise is that line. A line
+// without blobs is returned itself, not copied.
 func Externalise(line []byte) (stored []byte, blobs []Blob) {
 	if bytes.Contains(line, []byte(mark)) {
 		line = bytes.ReplaceAll(line, []byte(mark), []byte(escape))
@@ -75,7 +76,7 @@ func Externalise(line []byte) (stored []byte, blobs []Blob) {
 	return append(stored, line[done:]...), blobs
 }
 
-// decodeExactly decodes base64 that encodes to the same text again.
+// decodeExactly decodes base64 text if encoding the result returns the same text.
 func decodeExactly(b64 []byte) ([]byte, bool) {
 	data := make([]byte, base64.StdEncoding.DecodedLen(len(b64)))
 	n, err := base64.StdEncoding.Decode(data, b64)
@@ -83,7 +84,7 @@ func decodeExactly(b64 []byte) ([]byte, bool) {
 		return nil, false
 	}
 	data = data[:n]
-	// Compared piece by piece: a multiple of three bytes encodes by itself.
+	// Compared in pieces: a multiple of three bytes can be encoded independently.
 	const piece = 3 << 10
 	var buf [4 << 10]byte
 	for from := 0; from < n; from += piece {
@@ -97,7 +98,7 @@ func decodeExactly(b64 []byte) ([]byte, bool) {
 	return data, true
 }
 
-// parseRef reads a reference at the start of p: the blob, and the bytes that it takes; 0 = none.
+// parseRef reads a reference at the start of p. It returns the blob and the length of the reference; 0 = no reference.
 func parseRef(p []byte) (ref Ref, n int) {
 	const digits = len(refTo) + 2*sha256.Size + 1
 	if len(p) <= digits || string(p[:len(refTo)]) != refTo || p[digits-1] != ':' {
@@ -120,7 +121,7 @@ func parseRef(p []byte) (ref Ref, n int) {
 	return Ref{Sum: string(sum), Size: size}, n
 }
 
-// Refs returns the blobs that a stored line refers to, each once, in their order.
+// Refs returns the blobs that a stored line refers to, each once, in the order of their first reference.
 func Refs(stored []byte) []Ref {
 	var refs []Ref
 	seen := map[Ref]bool{}
@@ -139,9 +140,9 @@ func Refs(stored []byte) []Ref {
 	}
 }
 
-// Internalise returns the line of which Externalise made stored. get returns a blob's bytes by its sum; blobs
-// that it does not have, or whose length is not the one that was stored, are named in missing, and their
-// references stay in the line. A line without references comes back itself, not copied.
+// Internalise returns the line from which Externalise made stored. get returns the bytes of a blob by its sum. missing
+// lists the blobs that get does not have or that have another length than the reference; their references stay in the
+// line. A line without references is returned itself, not copied.
 func Internalise(stored []byte, get func(sum string) ([]byte, bool)) (line []byte, missing []string) {
 	next := bytes.Index(stored, []byte(mark))
 	if next < 0 {
@@ -162,7 +163,7 @@ func Internalise(stored []byte, get func(sum string) ([]byte, bool)) (line []byt
 			data, ok = get(ref.Sum)
 		}
 		switch {
-		case n == 0: // nothing that we wrote
+		case n == 0: // not written by Externalise
 			n = len(mark)
 			line = append(line, stored[:n]...)
 		case ok && int64(len(data)) == ref.Size:

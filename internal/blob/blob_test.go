@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// bigBase64 gives base64 text of n bytes, and what it decodes to.
+// bigBase64 returns base64 text of n bytes, and its decoded data.
 func bigBase64(n int, seed byte) (text string, data []byte) {
 	data = make([]byte, n)
 	for i := range data {
@@ -35,7 +35,7 @@ func getter(blobs []Blob) func(string) ([]byte, bool) {
 	}
 }
 
-// roundTrip checks all that holds for every line, and gives what was stored.
+// roundTrip checks the properties that hold for every line, and returns the stored line.
 func roundTrip(t interface{ Fatalf(string, ...any) }, line []byte) (stored []byte, blobs []Blob) {
 	before := bytes.Clone(line)
 	stored, blobs = Externalise(line)
@@ -157,7 +157,7 @@ func TestInternaliseMissing(t *testing.T) {
 	}
 }
 
-// The mapping is one to one for every line, whatever stands in it.
+// The mapping is one to one for every line.
 func TestBlobsBijection(t *testing.T) {
 	big, _ := bigBase64(30_000, 1)
 	other, _ := bigBase64(27_001, 9)
@@ -167,7 +167,7 @@ func TestBlobsBijection(t *testing.T) {
 		`{"type":"image","data":"`, `"}`, `{"data":"`, `","type":"image"}`, big, other, looseBits(other), `,`, `[`, `]`, `"`, `\"`, "data:image/png;base64,", "é", "x",
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		// Drawn by number: a failure prints numbers and not megabytes.
+		// Chosen by number: a failure prints numbers and not megabytes.
 		var line strings.Builder
 		for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(pieces)-1), 0, 14).Draw(t, "pieces") {
 			line.WriteString(pieces[i])

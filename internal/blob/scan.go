@@ -10,8 +10,8 @@ import (
 // span is a part of a line.
 type span struct{ from, to int }
 
-// imageScan looks for long base64 text in a line, in one pass over its tokens. Whether an object is an
-// image is known only when all of its fields have been seen: its candidates wait until it closes.
+// imageScan finds long base64 text in a line, in one pass over its tokens. Whether an object is an image is known only
+// after all of its fields: its candidates are held until it closes.
 type imageScan struct {
 	open  []imageObject
 	found []span
@@ -19,11 +19,11 @@ type imageScan struct {
 
 type imageObject struct {
 	object, image bool
-	key           []byte // of the value that comes next; nil = a key comes next
+	key           []byte // of the next value; nil = a key is expected
 	waiting       []span
 }
 
-// findImages returns the places of base64 text in a line, in order. A line that is no JSON has none.
+// findImages returns the positions of base64 text in a line, in order. A line that is not JSON has none.
 func findImages(line []byte) []span {
 	s := imageScan{}
 	if !rawjson.Visit(line, &s) {
@@ -33,10 +33,10 @@ func findImages(line []byte) []span {
 	return s.found
 }
 
-// Open takes the beginning of an object or an array.
+// Open starts an object or an array.
 func (s *imageScan) Open(object bool) { s.open = append(s.open, imageObject{object: object}) }
 
-// Text takes a string: a key, or a value.
+// Text handles a string: a key or a value.
 func (s *imageScan) Text(from, to int, lit []byte, escaped bool) {
 	if len(s.open) == 0 {
 		return
@@ -62,7 +62,7 @@ func (s *imageScan) Text(from, to int, lit []byte, escaped bool) {
 	s.Scalar()
 }
 
-// Scalar ends a value: a key comes next.
+// Scalar ends a value: a key is expected next.
 func (s *imageScan) Scalar() {
 	if len(s.open) > 0 {
 		s.open[len(s.open)-1].key = nil
@@ -75,13 +75,13 @@ func (s *imageScan) Close() {
 	s.open = s.open[:len(s.open)-1]
 	if o.image {
 		s.found = append(s.found, o.waiting...)
-	} else if n := len(s.open) - 1; n >= 0 && string(s.open[n].key) == "source" { // Bedrock: the format is beside it
+	} else if n := len(s.open) - 1; n >= 0 && string(s.open[n].key) == "source" { // Bedrock
 		s.open[n].waiting = append(s.open[n].waiting, o.waiting...)
 	}
 	s.Scalar()
 }
 
-// dataURL returns the place of the base64 text in a data: URL that is long enough.
+// dataURL returns the position of the base64 text in a data: URL that is long enough.
 func dataURL(lit []byte) (at int, ok bool) {
 	const headMax = 256
 	if !bytes.HasPrefix(lit, []byte("data:")) {

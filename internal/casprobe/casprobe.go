@@ -1,9 +1,9 @@
-// Package casprobe guarantees that no session begins on a store that ignores conditions, for on such a store
-// two hosts overwrite each other in silence.
+// Package casprobe refuses to create a session on a store that ignores conditions: on such a store two hosts overwrite
+// each other silently.
 //
-// A store is asked once: writes that must be refused, then races of 32 writers of which exactly one may
-// win. That it passed is remembered by an object in the store, so that every later process asks with one
-// read, and in each checkpoint, so that a resume and a commit ask nothing at all.
+// A store is probed once: with writes that must be refused, then with races of 32 writers of which exactly one may win.
+// An object in the store records that it passed, so that later processes need one read. Each checkpoint records it too,
+// so that a resume and a commit need no request.
 package casprobe
 
 import (
@@ -20,33 +20,33 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// What the proof is made of: an object that says when and how it was found, and the keys that a probe
-// writes to and takes away. No key of a session begins so.
+// The object that records the proof (when and how the store was probed), and the prefix of the keys that a probe writes
+// and removes. No key of a session begins with either.
 const (
 	proofKey = layout.CAS + "proof"
 	scratch  = layout.CAS + "probe-"
 )
 
-// rounds bounds how often a store is asked that answers too little; pause is slept between, times two
-// each time.
+// rounds bounds the attempts to probe a store that returns too few definite answers; pause is the delay before the
+// second attempt, doubled before each further one.
 const (
 	rounds = 4
 	pause  = 250 * time.Millisecond
 )
 
-// Prover knows, or finds out, whether one store honours conditions. Safe for concurrent use.
+// Prover determines whether one store honours conditions. Safe for concurrent use.
 type Prover struct {
 	b     backend.Backend
 	now   func() time.Time
 	rand  io.Reader
 	sleep func(ctx context.Context, d time.Duration) error
 
-	turn   chan struct{} // holds one token: who has it may ask
+	turn   chan struct{} // holds one token: its owner may probe
 	proven bool
-	bad    error // ErrNoCAS: a store does not come to honour conditions while a process runs
+	bad    error // ErrNoCAS is kept: a store does not begin to honour conditions while a process runs
 }
 
-// New makes a prover for the store b. rand has to be safe for concurrent use. No I/O.
+// New returns a prover for the store b. rand has to be safe for concurrent use. No I/O.
 func New(
 	b backend.Backend, now func() time.Time, rand io.Reader, sleep func(context.Context, time.Duration) error,
 ) *Prover {
@@ -55,9 +55,9 @@ func New(
 	return p
 }
 
-// Prove returns nil where the store honours conditions: at no cost if this process knows it, with one
-// read if another found out, else with about 75 requests. ErrNoCAS where it does not; any other error
-// says that it was not found out, and may be tried again. Whoever calls meanwhile waits.
+// Prove returns nil if the store honours conditions. It makes no request if this process has the proof, one read if
+// another process has stored it, else about 75 requests. It returns ErrNoCAS if the store ignores conditions. After any
+// other error the answer is not known, and Prove can be called again. Concurrent callers wait.
 func (p *Prover) Prove(ctx context.Context) error {
 	select {
 	case <-p.turn:
@@ -102,7 +102,7 @@ func (p *Prover) fail(err error) error {
 	return &backend.Error{Op: "probe", Key: proofKey, Outcome: backend.NotApplied, Err: err}
 }
 
-// probe asks the store, under keys that no one used before.
+// probe tests the store, under keys that were never used before.
 func (p *Prover) probe(ctx context.Context) error {
 	var name [8]byte
 	if _, err := io.ReadFull(p.rand, name[:]); err != nil {
@@ -119,8 +119,8 @@ func (p *Prover) probe(ctx context.Context) error {
 	return Race(ctx, p.b, key+"-replace", true)
 }
 
-// clean takes away what a probe wrote. What it cannot take away (a role may not delete) is a few bytes
-// that no one reads.
+// clean removes what a probe wrote. If it cannot (a role may have no permission to delete), a few bytes remain that are
+// never read.
 func (p *Prover) clean(ctx context.Context, key string) {
 	for _, part := range []string{"-stale", "-stale.never", "-create", "-replace"} {
 		if err := p.b.Delete(ctx, key+part); err != nil {
@@ -129,7 +129,7 @@ func (p *Prover) clean(ctx context.Context, key string) {
 	}
 }
 
-// remember leaves the proof for other processes. Without it they ask again, which is no error.
+// remember stores the proof for other processes. A failure is not an error: they probe again.
 func (p *Prover) remember(ctx context.Context) {
 	text, err := json.Marshal(struct {
 		Format int    `json:"format"`

@@ -36,7 +36,7 @@ func keys(t *testing.T, b backend.Backend) string {
 	return strings.Join(out, " ")
 }
 
-// A store is asked once: the process that asked knows it, and every other one needs one read.
+// A store is probed once: the process that probed it remembers the result, and every other one needs one read.
 func TestProofIsRemembered(t *testing.T) {
 	b := memory.New()
 	counted := trace.New(b)
@@ -113,7 +113,7 @@ func TestStoresThatIgnoreConditions(t *testing.T) {
 	}
 }
 
-// A store that is busy, or loses answers, is asked again; where it never becomes clear nothing is claimed.
+// A store that is busy or loses answers is probed again; while the answers stay ambiguous no result is reported.
 func TestUnclear(t *testing.T) {
 	busy := fault.Rule{When: fault.On("put", "cas/probe-"), Count: 40, Outcome: backend.NotApplied, Err: backend.ErrBusy}
 	b := fault.New(memory.New(), 1)
@@ -151,7 +151,7 @@ func TestUnclear(t *testing.T) {
 	}
 }
 
-// The judgement itself, for outcomes that a race seldom has.
+// Result.Err, for outcomes that are rare in a race.
 func TestResult(t *testing.T) {
 	for name, tt := range map[string]struct {
 		r    Result
@@ -167,7 +167,7 @@ func TestResult(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A lost answer whose body is not there, and none that is known to have won.
+	// A lost answer whose body is not stored, and no writer with a success.
 	b := fault.New(memory.New(), 1)
 	if _, err := b.Put(t.Context(), "k", bytes.Repeat([]byte("x"), 3), backend.Cond{}); err != nil {
 		t.Fatal(err)

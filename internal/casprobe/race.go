@@ -10,14 +10,13 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-// Racers is how many writers meet on one key.
+// Racers is the number of writers that compete for one key.
 const Racers = 32
 
-// ErrUnclear says that the store answered too little to tell: it is busy, or answers were lost.
+// ErrUnclear reports that the store returned too few definite answers: it is busy, or answers were lost.
 var ErrUnclear = errors.New("cannot determine whether the store honours conditional writes")
 
-// Stale finds out, with four requests and no race, whether what must be refused is refused. Nothing may
-// be at key.
+// Stale checks, with four requests and no race, that writes with a false condition are refused. key must not exist.
 func Stale(ctx context.Context, b backend.Backend, key string) error {
 	first, err := b.Put(ctx, key, []byte("one"), backend.IfAbsent())
 	if err != nil {
@@ -45,8 +44,8 @@ func Stale(ctx context.Context, b backend.Backend, key string) error {
 	return nil
 }
 
-// Race lets Racers write at once under one condition: exactly one may win, and what it wrote must be
-// there. They create the key, or replace what Race puts there first; nothing may be at key.
+// Race starts Racers writers at once under one condition: exactly one may win, and its body must be stored. They create
+// key, or replace the object that Race stores there first; key must not exist.
 func Race(ctx context.Context, b backend.Backend, key string, replace bool) error {
 	cond := backend.IfAbsent()
 	if replace {
@@ -83,7 +82,7 @@ func Race(ctx context.Context, b backend.Backend, key string, replace bool) erro
 
 func body(i int) []byte { return fmt.Appendf(nil, "writer %d", i) }
 
-// unclear makes an error of the store one that says nothing about conditions, unless it does.
+// unclear wraps an error of the store as ErrUnclear, unless it is ErrNoCAS.
 func unclear(err error) error {
 	if errors.Is(err, backend.ErrNoCAS) {
 		return err
@@ -91,11 +90,11 @@ func unclear(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnclear, err)
 }
 
-// Result is what became of the writers of a race, by number.
+// Result holds the outcomes of the writers of a race, by number.
 type Result struct {
 	Won, Doubt []int // applied; perhaps applied
 	Refused    int
-	Other      error // the errors of the doubtful and the failed ones, joined
+	Other      error // the errors of writers in doubt and of failed ones, joined
 }
 
 // Compete runs Racers writers at once and joins them.
@@ -130,7 +129,8 @@ func Compete(write func(i int) error) Result {
 	return r
 }
 
-// Err judges the number of winners: nil where one won, or where one that is in doubt may have.
+// Err judges the number of winners: nil if there is exactly one, or if there is none and a writer in doubt may have
+// won.
 func (r Result) Err() error {
 	switch {
 	case len(r.Won) > 1:

@@ -1,17 +1,17 @@
-// Package gc guarantees that a collection never takes what any head refers to, now or later, while
-// writers and readers work on. It uses no clock and no lock (I12).
+// Package gc collects garbage. A collection never removes an object to which any present or later head refers, while
+// writers and readers work. It uses no clock and no lock (I12).
 //
-// The rule, for segments and index objects: an object goes iff its epoch is below the head's and it is not
-// reachable from the head; the listing comes first, the head is read after it. A writer refers only to what
-// an earlier head referred to (I7) and to what it uploaded itself under the epoch of its own first commit;
-// once a later epoch is in force no commit of its can succeed (I8). Snapshots, images and originals live
-// with their session; of a deleted session everything goes. Runs of the id index go by the same rule; a writer that
-// merged some removes them itself once its checkpoint is in force.
+// The rule for segments, index objects and runs of the id index: an object is removed iff its epoch is below that of
+// the head and it is not reachable from the head. The objects are listed first, the head is read afterwards. A writer
+// refers only to objects to which an earlier head referred (I7), and to those that it uploaded itself under the epoch
+// of its own first commit; once a later epoch is in force none of its commits can succeed (I8). Snapshots, images and
+// originals are kept as long as their session; everything of a deleted session is removed. A writer that merged runs
+// removes the old ones itself once its checkpoint is in force.
 //
-// On a disk the log is the truth: its roots are the segments of the chain, in both forms, and the published
-// checkpoint's map. A plain segment whose sealed form that checkpoint names goes too, which is what its
-// writer would have done next. A segment that holds commits to which the log does not lead is damage and
-// not garbage, unless a repair put another in its place.
+// On a disk the log is authoritative: the roots are the segments of the chain, plain and sealed, and the segment map of
+// the published checkpoint. A plain segment is also removed if that checkpoint names its sealed form, as its writer
+// would do next. A segment with commits that the log does not reach is damage and not garbage, unless a repair replaced
+// it.
 package gc
 
 import (
@@ -32,9 +32,10 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// Run collects the garbage of cfg's session, "" = of every session of the store. With dryRun nothing is
-// removed: the report lists as leftovers what would go. A session whose head cannot be read keeps all that
-// it has, and the report says so. It may run beside writers and other collections.
+// Run collects the garbage of the session of cfg; "" = of every session of the store. With dryRun nothing is removed:
+// the report lists as leftovers the objects that would be removed. If the head of a session cannot be read nothing of
+// the session is removed, and the report contains the problem. It may run concurrently with writers and other
+// collections.
 func Run(ctx context.Context, cfg journal.Config, dryRun bool) (check.Report, error) {
 	cfg.ReadOnly = true
 	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) {
@@ -45,7 +46,7 @@ func Run(ctx context.Context, cfg journal.Config, dryRun bool) (check.Report, er
 	})
 }
 
-// collection is one run on one session.
+// collection is the collection of one session.
 type collection struct {
 	cfg journal.Config
 	b   backend.Backend
@@ -54,12 +55,12 @@ type collection struct {
 	r   check.Report
 
 	listed []candidate
-	keep   map[string]bool // what the head reaches, by key
+	keep   map[string]bool // reachable from the head, by key
 	chain  check.Chain     // on a disk: the segments of the log
 	sealed map[string]bool // on a disk: plain keys whose sealed form the published checkpoint names
 	epoch  uint64          // of the head
 	shown  uint64          // of the published checkpoint
-	since  uint64          // the first one of the session: what is of an earlier one is dead
+	since  uint64          // first epoch of the session: objects of earlier epochs belong to a deleted one
 }
 
 // candidate is an object that may be garbage.
@@ -88,7 +89,7 @@ func (c *collection) run(ctx context.Context) error {
 	}
 	ok, err = c.roots(ctx, o)
 	switch {
-	case errors.Is(err, store.ErrDeleted): // its end is in the log, and was not followed by a tombstone
+	case errors.Is(err, store.ErrDeleted): // the log ends with a deletion that has no tombstone
 		return c.removeDead(ctx, true, math.MaxUint64)
 	case err != nil || !ok:
 		return err
@@ -112,7 +113,7 @@ func (c *collection) run(ctx context.Context) error {
 	return nil
 }
 
-// list takes down what is there before the head is read.
+// list records the objects that exist before the head is read.
 func (c *collection) list(ctx context.Context) error {
 	for _, folder := range []string{layout.Transcript, layout.Index, layout.IDs} {
 		for info, err := range c.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(c.id) + folder}) {
@@ -135,7 +136,7 @@ func (c *collection) list(ctx context.Context) error {
 				cand.plain = !sealed
 				ok = ok && (cand.seg.SealedKey(c.id) == info.Key || cand.seg.PlainKey(c.id) == info.Key)
 			}
-			if ok { // what is no object of ours is left alone
+			if ok { // other objects are left alone
 				c.r.Objects++
 				c.listed = append(c.listed, cand)
 			}
@@ -144,14 +145,14 @@ func (c *collection) list(ctx context.Context) error {
 	return nil
 }
 
-// head reads checkpoint_latest; false where the session has none to go by.
+// head reads checkpoint_latest; false: it does not exist or cannot be used.
 func (c *collection) head(ctx context.Context) (*checkpoint.Object, bool, error) {
 	_, disk := c.b.(backend.Appender)
 	key := layout.CheckpointKey(c.id)
 	p, _, err := c.b.Get(ctx, key, backend.Range{})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, disk, nil // elsewhere the session may be just about to come to be
+		return nil, disk, nil // on other stores a session may be about to be created
 	case err != nil:
 		return nil, false, fmt.Errorf("collect session %s: %w", c.id, err)
 	}
@@ -166,7 +167,7 @@ func (c *collection) head(ctx context.Context) (*checkpoint.Object, bool, error)
 	return o, true, nil
 }
 
-// problem says why nothing is collected.
+// problem reports why nothing is collected.
 func (c *collection) problem(key string, err error) {
 	p := &check.Problem{
 		Session: c.id, Object: key, Kind: check.Damaged, Detail: "nothing is collected: " + err.Error(),
@@ -178,7 +179,7 @@ func (c *collection) problem(key string, err error) {
 	c.r.Problems = append(c.r.Problems, p)
 }
 
-// roots collects what the head reaches; false if that cannot be determined.
+// roots collects the objects that the head reaches; false if they cannot be determined.
 func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, error) {
 	_, disk := c.b.(backend.Appender)
 	if o != nil {
@@ -233,7 +234,7 @@ func (c *collection) runs(refs []codec.Ref) {
 	}
 }
 
-// reach marks all that a segment map leads to.
+// reach marks all objects that a segment map reaches.
 func (c *collection) reach(ctx context.Context, m checkpoint.SegmentMap) (bool, error) {
 	ok := true
 	var err error
@@ -268,21 +269,21 @@ func (c *collection) reach(ctx context.Context, m checkpoint.SegmentMap) (bool, 
 	return ok, err
 }
 
-// garbage is the rule.
+// garbage reports whether a candidate may be removed, by the rule of the package.
 func (c *collection) garbage(ctx context.Context, cand candidate) (bool, error) {
 	_, disk := c.b.(backend.Appender)
 	switch {
 	case c.sealed[cand.key]:
 		return true, nil // its sealed form is published
-	case cand.seg.Epoch < c.since: // it went before
+	case cand.seg.Epoch < c.since: // of a deleted session with this id
 		return false, nil
 	case c.keep[cand.key] || cand.seg.Epoch >= c.epoch:
 		return false, nil
 	case !disk:
 		return true, nil
 	case cand.index:
-		// Who writes checkpoints folds references first. One of an earlier epoch than the published one can
-		// no longer publish anything.
+		// A writer of checkpoints first folds references. A writer of an epoch below the published one can no longer
+		// publish.
 		return cand.seg.Epoch < c.shown, nil
 	}
 	if c.chain.Replaced(cand.seg) {
@@ -292,7 +293,7 @@ func (c *collection) garbage(ctx context.Context, cand candidate) (bool, error) 
 	return !holds, err
 }
 
-// holdsCommits reports whether a segment on a disk that the log does not lead to has commits in it.
+// holdsCommits reports whether a segment on a disk that the log does not reach contains commits.
 func (c *collection) holdsCommits(ctx context.Context, cand candidate) (bool, error) {
 	raw, _, err := c.b.Get(ctx, cand.key, backend.Range{})
 	switch {
@@ -319,8 +320,8 @@ func (c *collection) holdsCommits(ctx context.Context, cand candidate) (bool, er
 	return true, nil
 }
 
-// removeDead takes away what is left of a deleted session, also of one whose id another session has now; its tombstone
-// stays. all: also what is no object of ours. A dry run takes objects of epochs below the given one for dead.
+// removeDead removes the objects of a deleted session, also if another session has its id now; the tombstone stays.
+// all: also objects of unknown kinds. A dry run counts objects of epochs below the given one as dead.
 func (c *collection) removeDead(ctx context.Context, all bool, below uint64) error {
 	var left []backend.Info
 	for info, err := range c.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(c.id)}) {
@@ -337,7 +338,7 @@ func (c *collection) removeDead(ctx context.Context, all bool, below uint64) err
 	if len(left) == 0 {
 		return nil
 	}
-	if !c.dry { // nothing goes before a tombstone is durable (I13)
+	if !c.dry { // objects are removed only after the tombstone is durable (I13)
 		var err error
 		if below, err = journal.Entomb(ctx, c.cfg); err != nil {
 			return fmt.Errorf("collect session %s: %w", c.id, err)

@@ -27,14 +27,14 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// world is a store on which writers, readers and collections meet in an order that a seed decides.
+// world is a store on which writers, readers and collections interleave in an order that a seed decides.
 type world struct {
 	t    *testing.T
 	b    backend.Backend
 	rng  *rand.Rand
 	rand io.Reader
 	time time.Time
-	jobs []func() // background work that is not done yet
+	jobs []func() // pending background work
 }
 
 func newWorld(t *testing.T, kind string, seed uint64) *world {
@@ -56,7 +56,7 @@ func (w *world) config() journal.Config {
 	}
 }
 
-// work does some of the background work, or all of it.
+// work runs some of the background work, or all of it.
 func (w *world) work(all bool) {
 	for len(w.jobs) > 0 {
 		i := w.rng.IntN(len(w.jobs))
@@ -84,7 +84,7 @@ func (w *world) open() *journal.Journal {
 	return j
 }
 
-// turn commits one entry; after a conflict it stands at the newest head, and the entry is gone.
+// turn commits one entry; after a conflict the handle is at the newest head, and the entry is dropped.
 func (w *world) turn(j *journal.Journal, id string) bool {
 	w.t.Helper()
 	st := j.State()
@@ -120,7 +120,7 @@ func (w *world) collect(dry bool) check.Report {
 	return r
 }
 
-// read gives the ids of all entries of st, as a reader that holds st sees them.
+// read returns the ids of all entries of st, as a reader that holds st sees them.
 func (w *world) read(j *journal.Journal, st *state.State) []string {
 	w.t.Helper()
 	var out []string
@@ -149,7 +149,7 @@ func (w *world) keys(of string) []string {
 	return out
 }
 
-// dangling checks that the newest head can be read whole.
+// dangling checks that everything the newest head refers to can be read.
 func (w *world) dangling() {
 	w.t.Helper()
 	r, err := check.Verify(context.Background(), w.config(), false)
@@ -163,8 +163,8 @@ func (w *world) dangling() {
 	}
 }
 
-// onlyReachable checks that no object of an epoch before is left to which the head does not lead: each has
-// a first ordinal of its own then.
+// onlyReachable checks that each remaining object of an earlier epoch is reachable from the head: each has a different
+// first ordinal then.
 func (w *world) onlyReachable() {
 	w.t.Helper()
 	first := map[string]string{}
@@ -177,15 +177,15 @@ func (w *world) onlyReachable() {
 	}
 }
 
-// A writer that dies between the PUT of a segment and the commit that names it leaves an orphan. It goes
-// once somebody else has committed, and not before.
+// A writer that dies between the PUT of a segment and the commit that names it leaves an orphan. It is removed after
+// another writer has committed, and not before.
 func TestOrphanOfADeadWriter(t *testing.T) {
 	w := newWorld(t, "replace", 1)
 	j := w.create()
 	for i := range 4 {
 		w.turn(j, fmt.Sprintf("e%d", i))
 	}
-	w.work(true)                                                  // the segment is there, no commit names it
+	w.work(true)                                                  // the segment is stored, no commit names it
 	orphans := append(w.keys("/transcript/"), w.keys("/ids/")...) // its lines are indexed too
 	if len(orphans) == 0 {
 		t.Fatal("no segment was written")
@@ -208,13 +208,13 @@ func TestOrphanOfADeadWriter(t *testing.T) {
 	if left := w.keys(orphans[0]); len(left) != 0 {
 		t.Errorf("%v is left", left)
 	}
-	w.turn(j, "late") // the dead one was only slow: a conflict, and then it goes on
+	w.turn(j, "late") // the dead writer was only slow: it gets a conflict and continues
 	w.turn(j, "later")
 	w.dangling()
 }
 
-// On a disk: the next segment of a writer that died before it closed the one before goes, and so does the
-// plain form of what is published as sealed.
+// On a disk two orphans are removed: the next segment of a writer that died before it closed the previous one, and the
+// plain form of a segment whose sealed form is published.
 func TestOrphansOnDisk(t *testing.T) {
 	w := newWorld(t, "append", 1)
 	j := w.create()
@@ -264,8 +264,8 @@ func TestOrphansOnDisk(t *testing.T) {
 	}
 }
 
-// On a disk an orphan stays that cannot be read: what it holds may be the only copy. Damage is reported, and a
-// store that does not answer ends the collection.
+// On a disk an orphan that cannot be read is kept: it may hold the only copy. Damage is reported, and a store that does
+// not answer ends the collection.
 func TestOrphanThatCannotBeReadStays(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, "append", 2)
@@ -285,7 +285,7 @@ func TestOrphanThatCannotBeReadStays(t *testing.T) {
 	orphans := map[string][]byte{
 		name(1):          []byte("no line of ours\n"),
 		name(2) + ".zst": []byte("no frame"),
-		name(3):          append(append(line, '\n'), `{"type":"message","id":"x"`...), // a torn append is all that it has
+		name(3):          append(append(line, '\n'), `{"type":"message","id":"x"`...), // contains only a torn append
 	}
 	for key, p := range orphans {
 		if _, err := w.b.Put(ctx, key, p, backend.IfAbsent()); err != nil {
@@ -323,8 +323,8 @@ func TestOrphanThatCannotBeReadStays(t *testing.T) {
 	}
 }
 
-// Of a deleted session all goes, whatever came late; the tombstone stays. A session that never came to be,
-// and one whose head cannot be read, keep what they have.
+// Everything of a deleted session is removed, late objects included; the tombstone stays. A session that was never
+// created, and one whose head cannot be read, keep their objects.
 func TestSessionsWithoutHead(t *testing.T) {
 	for _, kind := range []string{"replace", "append"} {
 		t.Run(kind, func(t *testing.T) {
@@ -376,8 +376,8 @@ func TestSessionsWithoutHead(t *testing.T) {
 	}
 }
 
-// A deletion got as far as the log. Verify reports what is left, a collection removes it, and before the first object
-// goes a tombstone is durable: also one whose sync failed.
+// A deletion was written to the log only. Verify reports the remaining objects, a collection removes them, and a
+// tombstone is durable before the first object is removed, also if an earlier sync of it failed.
 func TestUnfinishedDeletion(t *testing.T) {
 	b := memory.NewAppender()
 	w := newWorld(t, "append", 4)
