@@ -24,7 +24,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// stored is what the product wrote, as bytes, and what it took for granted while it did.
+// stored is a store as the product wrote it, with what its readers may assume.
 type stored struct {
 	name    string
 	disk    bool
@@ -33,7 +33,7 @@ type stored struct {
 	active  string            // disk: key of the active log
 }
 
-// The sessions of a built store: one that has lived long, one of an imported file with an image, a deleted one.
+// The sessions of a built store: one with a long history, one imported from a file with an image, a deleted one.
 const (
 	sid      = "s"
 	pictures = "pictures"
@@ -41,7 +41,7 @@ const (
 	deleted  = "gone"
 )
 
-// sessionOf is the session that an object belongs to.
+// sessionOf returns the session to which an object belongs.
 func sessionOf(key string) string {
 	for _, id := range []string{sid, pictures, parted, deleted} {
 		if key == layout.CheckpointKey(id) || strings.HasPrefix(key, layout.SessionPrefix(id)) {
@@ -64,7 +64,7 @@ func (s *stored) backend(f *Frozen) backend.Backend {
 	return f
 }
 
-// lockedRand is chance that many may draw from, the same in every run.
+// lockedRand is a random source for concurrent use, the same in every run.
 type lockedRand struct {
 	mu sync.Mutex
 	r  io.Reader
@@ -78,12 +78,12 @@ func (l *lockedRand) Read(p []byte) (int, error) {
 
 func chance(seed byte) io.Reader { return &lockedRand{r: rand.NewChaCha8([32]byte{seed})} }
 
-// clock moves on by a millisecond with each call.
+// clock advances by a millisecond with each call.
 func clock() func() time.Time {
 	return testutil.Clock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), time.Millisecond)
 }
 
-// built are the stores that the suites damage: nobody changes them.
+// built returns the stores that the suites damage; they are never changed.
 func built(t testing.TB) []*stored {
 	once.Do(func() { originals = []*stored{build(t, "replace", memory.New(), 1), build(t, "disk", disk(t), 1)} })
 	if len(originals) != 2 {
@@ -103,8 +103,8 @@ func disk(t testing.TB) backend.Backend {
 	return b
 }
 
-// builder writes a store: the facade what its users write, a handle of the journal with small limits what
-// takes a long life otherwise.
+// builder writes a store: with the facade, as users do, and with a handle of the journal with small limits for what
+// otherwise takes many commits.
 type builder struct {
 	t     testing.TB
 	b     backend.Backend
@@ -141,7 +141,7 @@ func (w *builder) read(key string) []byte {
 
 func (w *builder) keep(key string) { w.out.older[key] = w.read(key) }
 
-// imported is a session from a file in a foreign format, so that there is an original, with an image in it.
+// imported makes a session from a file in a foreign format, so that it has an original, and an image.
 func (w *builder) imported() {
 	t, ctx := w.t, w.t.Context()
 	raw := []byte("a file of some other program\r\nwith two lines\r\n")
@@ -161,7 +161,7 @@ func (w *builder) imported() {
 	testutil.OK(t, s.Close())
 }
 
-// large is a session from a file that is kept in parts.
+// large makes a session from a file that is stored in parts.
 func (w *builder) large() {
 	t, ctx := w.t, w.t.Context()
 	cfg := w.config(journal.Limits{PartBytes: 50}, func(job func()) { job() })
@@ -177,7 +177,7 @@ func (w *builder) large() {
 	testutil.OK(t, j.Close(ctx))
 }
 
-// lived is a session in use: turns with state, a branch, a label, a snapshot, a rollback.
+// lived makes a session in use: turns with state, a branch, a label, a snapshot, a rollback.
 func (w *builder) lived() {
 	t, ctx := w.t, w.t.Context()
 	s := testutil.Must(w.store.Create(sid, &coppice.SessionOptions{Title: "a title", Cwd: "/w"}))(t)
@@ -216,7 +216,7 @@ func (w *builder) say(j *journal.Journal, id string) {
 	testutil.OK(w.t, err)
 }
 
-// aged gives the session several segments, and an index object.
+// aged adds several segments and an index object to the session.
 func (w *builder) aged() {
 	t := w.t
 	small := journal.Limits{SealBytes: 1500, SealEntries: 6, RollBytes: 1500, RollEntries: 6}
@@ -231,8 +231,8 @@ func (w *builder) aged() {
 	testutil.OK(t, j.Close(t.Context()))
 }
 
-// latest leaves the session as a crash does: on a disk a closed segment that is plain still, a log that goes
-// on behind the checkpoint, and a torn object.
+// latest leaves the session as a crash does: on a disk with a closed segment that is still plain, a log that continues
+// after the checkpoint, and a torn object.
 func (w *builder) latest() {
 	t := w.t
 	never := journal.Limits{SealBytes: 1 << 30, SealEntries: 1 << 20, RollBytes: 1500, RollEntries: 6, PublishCommits: 1 << 20, PublishBytes: 1 << 40}
@@ -267,7 +267,7 @@ func (w *builder) activeKey(j *journal.Journal) string {
 	return seg.PlainKey(sid)
 }
 
-// others is the deleted session.
+// others makes the deleted session.
 func (w *builder) others() {
 	t, ctx := w.t, w.t.Context()
 	s := testutil.Must(w.store.Create(deleted, nil))(t)
@@ -277,7 +277,7 @@ func (w *builder) others() {
 	testutil.OK(t, w.store.Delete(ctx, deleted))
 }
 
-// kindOf is the kind of object that a key names.
+// kindOf returns the kind of the object with a key.
 func kindOf(s *stored, key string) string {
 	switch {
 	case strings.HasPrefix(key, layout.CAS):
@@ -307,7 +307,7 @@ func kindOf(s *stored, key string) string {
 	return "unknown"
 }
 
-// TestEveryKind holds the built stores against the list of kinds, so that none is left out unseen.
+// TestEveryKind compares the built stores with the list of kinds, so that no kind is left out.
 func TestEveryKind(t *testing.T) {
 	want := map[string][]string{
 		"replace": {"blob", "checkpoint", "index", "list of parts", "original", "proof", "run of ids", "sealed segment", "snapshot", "tombstone"},

@@ -6,19 +6,19 @@ import (
 	"iter"
 )
 
-// sector is the least that a disk writes as a whole.
+// sector is the smallest unit that a disk writes.
 const sector = 512
 
-// damage is one way to damage an object; with the object it can be done again.
+// damage is one way to damage an object; it can be repeated on the same object.
 type damage struct {
 	kind string
 	a, b int
-	peer string // key of the object that the rest comes from
+	peer string // key of the object that contributes the rest
 }
 
 func (d damage) String() string { return fmt.Sprintf("%s %d %d %s", d.kind, d.a, d.b, d.peer) }
 
-// flips yields the object with each of its bits flipped in turn. The bytes are good until the next step only.
+// flips yields the object with each of its bits flipped in turn. The bytes are valid until the next step.
 func flips(p []byte) iter.Seq2[damage, []byte] {
 	return func(yield func(damage, []byte) bool) {
 		q := bytes.Clone(p)
@@ -32,7 +32,7 @@ func flips(p []byte) iter.Seq2[damage, []byte] {
 	}
 }
 
-// cuts yields every beginning of the object.
+// cuts yields every prefix of the object.
 func cuts(p []byte) iter.Seq2[damage, []byte] {
 	return func(yield func(damage, []byte) bool) {
 		for n := range len(p) {
@@ -72,8 +72,8 @@ func sectors(p []byte) iter.Seq2[damage, []byte] {
 	}
 }
 
-// splices yields beginnings of the object that go on as another of its kind does: at every length, from the
-// same offset on, and so that both ends meet.
+// splices yields prefixes of the object followed by bytes of another object of its kind: at every length, from the same
+// offset of the other, and with its end at the end.
 func splices(p []byte, peer string, other []byte) iter.Seq2[damage, []byte] {
 	return func(yield func(damage, []byte) bool) {
 		for n := 1; n < min(len(p), len(other)); n++ {
@@ -90,7 +90,7 @@ func splices(p []byte, peer string, other []byte) iter.Seq2[damage, []byte] {
 	}
 }
 
-// peers are the other contents of an object's kind: other objects, and what it held before.
+// peers returns other contents of the object's kind: other objects, and earlier contents.
 func peers(s *stored, key string) map[string][]byte {
 	kind := kindOf(s, key)
 	out := map[string][]byte{}
@@ -110,7 +110,7 @@ func isLog(s *stored, key string) bool {
 	return kind == "active log" || kind == "plain segment"
 }
 
-// all yields every damage but bit flips.
+// coarse yields every damage except bit flips.
 func coarse(s *stored, key string) iter.Seq2[damage, []byte] {
 	p := s.objects[key]
 	return func(yield func(damage, []byte) bool) {

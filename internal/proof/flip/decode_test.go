@@ -19,21 +19,21 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// verdict is what a decoder made of damaged bytes.
+// verdict is the result of decoding damaged bytes.
 type verdict uint8
 
 const (
 	silent   verdict = iota // other content, and no error
 	detected                // an error
 	harmless                // the same content
-	lostTail                // a shorter log, and bytes behind it that are reported: what a torn write leaves
-	shorter                 // a log that ends with an earlier commit, and nothing behind it
+	lostTail                // a shorter log, and bytes after it that are reported, as after a torn write
+	shorter                 // a log that ends with an earlier commit, and nothing after it
 )
 
-// decoder reads the bytes of an object as the product does, and judges what comes out.
+// decoder reads the bytes of an object as the product does, and judges the result.
 type decoder func(q []byte) verdict
 
-// decoderOf makes the decoder of an object: it knows what the undamaged one says.
+// decoderOf returns the decoder of an object; it compares with the content of the undamaged one.
 func decoderOf(t testing.TB, s *stored, key string) decoder {
 	p := s.objects[key]
 	switch kind := kindOf(s, key); kind {
@@ -76,7 +76,7 @@ func decoderOf(t testing.TB, s *stored, key string) decoder {
 		}
 	case "active log", "plain segment":
 		return logs(t, key, p, kind == "plain segment")
-	default: // torn bytes and the proof of a store are what they are: nothing reads them as content
+	default: // torn bytes and the proof of a store are not decoded
 		return func([]byte) verdict { return harmless }
 	}
 }
@@ -91,7 +91,7 @@ func judged(err error, same func() bool) verdict {
 	return silent
 }
 
-// objectsWith reads single objects of the store, one of which is damaged.
+// objectsWith returns a reader of single objects of the store, one of which is damaged.
 func (s *stored) objectsWith(id, key string, q []byte) *store.Store {
 	return &store.Store{Backend: s.backend(s.frozen().With(key, q)), Session: id}
 }
@@ -113,7 +113,7 @@ func checkpoints(t testing.TB, p []byte) decoder {
 	}
 }
 
-// sealed reads a segment whole, and as a reader of single entries does: by its index, a frame at a time.
+// sealed reads a segment whole, and as a reader of single entries does: by its index, one frame at a time.
 func sealed(t testing.TB, p []byte) decoder {
 	want, whole, err := codec.DecodeSegment(p, 1<<20)
 	testutil.OK(t, err)
@@ -126,7 +126,7 @@ func sealed(t testing.TB, p []byte) decoder {
 			return v
 		}
 		if idx.First != whole.First || idx.Count != whole.Count || len(q) != len(p) {
-			return detected // as the reference to it tells
+			return detected // the reference to it has the checksum
 		}
 		if skel, err := idx.Skeleton(); err == nil && fmt.Sprint(skel) != rows {
 			return silent
@@ -150,11 +150,11 @@ func sealed(t testing.TB, p []byte) decoder {
 	}
 }
 
-// logLines is what a reader finds in a plain segment.
+// logLines is the content of a plain segment.
 type logLines struct {
 	lines    []string
-	opening  int   // behind the first lines
-	ends     []int // behind each commit
+	opening  int   // end of the first lines
+	ends     []int // end of each commit
 	good     int
 	promised bool
 }
@@ -188,19 +188,19 @@ func readLog(name layout.Segment, q []byte) (l logLines, err error) {
 	return l, placeErr
 }
 
-// logs reads a plain segment. Whatever is damaged, what is read is a beginning of what was written. Of a closed
-// one the segment behind it tells where it ends; of any but the last append the last commit line tells, if that
-// is intact.
+// logs reads a plain segment. For any damage the result must be a prefix of the written lines. If the segment is
+// closed, the next one gives its end; damage before the last append is detected by the last commit line, if that is
+// intact.
 //
-// A log that is cut at the end of a commit, and that no checkpoint is ahead of, is the one loss that nothing can
-// tell: it is a log that was never longer.
+// One loss cannot be detected: a log that is cut at the end of a commit that no checkpoint is ahead of equals a log
+// that was never longer.
 func logs(t testing.TB, key string, p []byte, closed bool) decoder {
 	name, _, good := layout.ParseSegmentKey(key)
 	if !good {
 		t.Fatalf("segment key %q", key)
 	}
 	want := testutil.Must(readLog(name, p))(t)
-	last := 0 // where the last append begins
+	last := 0 // start of the last append
 	if n := len(want.ends); n > 1 {
 		last = want.ends[n-2]
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// truths are what the undamaged store says, and, for a store that appends, what it says where the log ends
-// with each earlier commit: what is left when the end of a log is lost.
+// truths are the readings of the undamaged store, and, for a store that appends, the readings with the log cut after
+// each earlier commit: the possible results when the end of a log is lost.
 type truths struct {
 	s        *stored
 	whole    map[string]*reading // by session
@@ -29,7 +29,7 @@ func truthsOf(s *stored) *truths {
 	return t
 }
 
-// shorterLogs are readings of the store as it was after each commit that the plain segments hold.
+// shorterLogs returns readings of the store as it was after each commit in the plain segments.
 func (t *truths) shorterLogs() []*reading {
 	t.shortens.Do(func() {
 		logs := slices.DeleteFunc(slices.Sorted(maps.Keys(t.s.objects)), func(key string) bool {
@@ -48,7 +48,7 @@ func (t *truths) shorterLogs() []*reading {
 				}
 				objects[key] = objects[key][:end]
 				if closes := end == l.ends[len(l.ends)-1] && i+1 < len(logs); closes {
-					continue // the next one's opening stands for it
+					continue // same as the opening of the next segment
 				}
 				short := &stored{name: t.s.name, disk: true, objects: objects}
 				r := readAll(short.backend(short.frozen()), sid)
@@ -59,10 +59,10 @@ func (t *truths) shorterLogs() []*reading {
 	return t.shorter
 }
 
-// outcome is what became of one damage, as a user of the facade sees it.
+// outcome is the effect of one damage that a user of the facade sees.
 type outcome struct {
 	verdict verdict
-	wrong   string // what must not be
+	wrong   string // the violation; "" = none
 }
 
 // judge reads the damaged store in every way, and verifies it.
@@ -82,7 +82,8 @@ func (t *truths) judge(key string, q []byte) outcome {
 	if open := got.answers[id+" open"]; open.err != nil && id != deleted && !strings.Contains(open.err.Error(), "corrupt") {
 		return outcome{silent, fmt.Sprintf("a damaged session is opened with %q", open.err)}
 	}
-	// On a disk the checkpoint lags behind the log. Where it is gone a listing says what a handle says, by the log.
+	// On a disk the checkpoint is behind the log. If it is missing a listing must return what a handle returns from the
+	// log.
 	listed := got.answers["list "+id]
 	if q == nil && t.s.disk && listed.text != "" && strings.HasSuffix(truth.answers[id+" head"].text, " "+listed.text) {
 		got.answers["list "+id] = truth.answers["list "+id]

@@ -51,7 +51,7 @@ func TestProofFlips(t *testing.T) {
 	facades(t, rep, stores)
 }
 
-// bursts gives runs of up to 64 random bytes, at random places, to the decoders.
+// bursts passes runs of up to 64 random bytes, at random offsets, to the decoders.
 func bursts(t *testing.T, rep *proof.Report, stores []*stored) {
 	n := proof.Pick(t, 500, 15_000, 10_000_000)
 	type target struct {
@@ -92,8 +92,8 @@ func bursts(t *testing.T, rep *proof.Report, stores []*stored) {
 	})
 }
 
-// TestProofMisdirected puts whole, intact objects of another store under an object's name, one that was made by
-// the same steps, so that whatever can be alike is; and takes objects away.
+// TestProofMisdirected replaces objects by intact objects of another store that was built by the same steps, so that
+// they differ as little as possible; and removes objects.
 func TestProofMisdirected(t *testing.T) {
 	rep := proof.Begin(t, "misdirected")
 	share, n := proof.Pick(t, 9, 1, 1), 0
@@ -116,7 +116,7 @@ func TestProofMisdirected(t *testing.T) {
 			}
 			for other, q := range twins[i].objects {
 				if kindOf(twins[i], other) != kind || sessionOf(other) == sessionOf(key) && kind == "checkpoint" || bytes.Equal(q, s.objects[key]) {
-					continue // the checkpoint of a session of that name is what would be in force there
+					continue // the checkpoint of a session of that name would be in force there
 				}
 				rep.Explored(1)
 				if o := truth.judge(key, q); o.verdict == silent {
@@ -127,8 +127,8 @@ func TestProofMisdirected(t *testing.T) {
 	}
 }
 
-// facades gives damage to the whole product: a bit of every byte of the smallest object of each kind, and a
-// sample of all other damage.
+// facades passes damage to the whole product: a bit of every byte of the smallest object of each kind, and a sample of
+// all other damage.
 func facades(t *testing.T, rep *proof.Report, stores []*stored) {
 	type job struct {
 		t   *truths
@@ -146,7 +146,7 @@ func facades(t *testing.T, rep *proof.Report, stores []*stored) {
 			small := smallest(truth)
 			for _, key := range slices.Sorted(maps.Keys(s.objects)) {
 				for d, q := range flips(s.objects[key]) {
-					bit := uint64(key[len(key)-1]) + uint64(d.a/8)*5 // of each byte another one
+					bit := uint64(key[len(key)-1]) + uint64(d.a/8)*5 // a different bit of each byte
 					chosen := small[key] && uint64(d.a%8) == bit%8 && d.a/8%bytewise == 0
 					if (chosen || rng.IntN(share) == 0) && !yield(job{truth, key, d, bytes.Clone(q)}) {
 						return
@@ -180,7 +180,7 @@ func facades(t *testing.T, rep *proof.Report, stores []*stored) {
 
 var tallies sync.Mutex
 
-// smallest are the smallest objects of each kind that are of any use: without them something is missing.
+// smallest returns the smallest objects of each kind whose absence would be noticed.
 func smallest(t *truths) map[string]bool {
 	best := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(t.s.objects)) {
@@ -193,12 +193,12 @@ func smallest(t *truths) map[string]bool {
 	}
 	out := map[string]bool{}
 	for kind, key := range best {
-		out[key] = kind != "blob" // which is not small
+		out[key] = kind != "blob" // blobs are not small
 	}
 	return out
 }
 
-// decoders gives every damage of every object to the decoder that reads it.
+// decoders passes every damage of every object to its decoder.
 func decoders(t *testing.T, rep *proof.Report, stores []*stored) {
 	type job struct {
 		s   *stored
@@ -206,7 +206,7 @@ func decoders(t *testing.T, rep *proof.Report, stores []*stored) {
 	}
 	var jobs []job
 	counts := map[string]*tally{}
-	stride := proof.Pick(t, 997, 5, 1) // bits of each byte; nightly each bit
+	stride := proof.Pick(t, 997, 5, 1) // bits of each byte; every bit in the nightly size
 	for _, s := range stores {
 		for _, key := range slices.Sorted(maps.Keys(s.objects)) {
 			jobs = append(jobs, job{s, key})

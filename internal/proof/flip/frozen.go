@@ -1,9 +1,9 @@
-// Package flip damages stored objects in every way that a disk, a network or a careless hand does, a bit at a
-// time at the finest, and holds what is read afterwards against what was stored: the damage must be told, or
-// make no difference, and never be passed on as content.
+// Package flip damages stored objects in every way that a disk, a network or an operator can, down to single bits, and
+// compares the results of reading with the stored content. Damage must be reported or have no effect, and must never be
+// returned as content.
 //
-// Frozen is the store that it reads: objects in memory that nothing can change. So a suite damages one object,
-// and every other stays as it was, without a copy; and what writes although it was only to read is caught.
+// Frozen is the store under test: immutable objects in memory. A suite damages one object while all others stay as they
+// are, without a copy, and a write by a reader is detected.
 package flip
 
 import (
@@ -22,36 +22,36 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-// ErrFrozen is what every write to a frozen store gets.
+// ErrFrozen is returned for every write to a frozen store.
 var ErrFrozen = errors.New("the store is frozen")
 
-// ErrTooMany is what a store answers that was asked more often than any reader needs to: it runs in circles.
+// ErrTooMany is returned after more calls than any reader needs: the reader is in a loop.
 var ErrTooMany = errors.New("too many calls")
 
 // Frozen is a backend whose objects never change. Its methods are safe for concurrent use.
 type Frozen struct {
-	Objects map[string][]byte // what is stored
-	Key     string            // the object that is damaged
-	Bytes   []byte            // what it holds instead; nil = it is gone
-	Limit   int64             // calls that are answered; 0 = all
+	Objects map[string][]byte // the stored objects
+	Key     string            // the damaged object
+	Bytes   []byte            // its content; nil = it is missing
+	Limit   int64             // maximum number of calls; 0 = no limit
 
-	Writes atomic.Int64 // calls that would have changed something
+	Writes atomic.Int64 // refused writes
 	Calls  atomic.Int64
 
 	keys []string // of Objects, in order
 }
 
-// Freeze makes a store of objects.
+// Freeze returns a store of objects.
 func Freeze(objects map[string][]byte) *Frozen {
 	return &Frozen{Objects: objects, keys: slices.Sorted(maps.Keys(objects))}
 }
 
-// With is the store with one object damaged. The objects are shared.
+// With returns the store with one object damaged. The objects are shared.
 func (f *Frozen) With(key string, p []byte) *Frozen {
 	return &Frozen{Objects: f.Objects, Key: key, Bytes: p, Limit: f.Limit, keys: f.keys}
 }
 
-// Appends is the store as one that appends: its log is the truth.
+// Appends returns the store as one that appends: its log is authoritative.
 func (f *Frozen) Appends() backend.Appender { return frozenAppender{f} }
 
 func (f *Frozen) object(key string) ([]byte, bool) {
@@ -66,7 +66,7 @@ func failure(op, key string, err error) error {
 	return &backend.Error{Op: op, Key: key, Outcome: backend.NotApplied, Err: err}
 }
 
-// Get reads an object or a part of it; what it returns is a copy.
+// Get reads an object or a part of it, and returns a copy.
 func (f *Frozen) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
 	info, p, err := f.look(ctx, "get", key)
 	if err != nil {
@@ -79,7 +79,7 @@ func (f *Frozen) Get(ctx context.Context, key string, r backend.Range) ([]byte, 
 	return slices.Clone(p[off : off+n]), info, nil
 }
 
-// Stat says what Get would return.
+// Stat returns the Info that Get would return.
 func (f *Frozen) Stat(ctx context.Context, key string) (backend.Info, error) {
 	info, _, err := f.look(ctx, "stat", key)
 	return info, err
@@ -103,7 +103,7 @@ func (f *Frozen) call(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// info tells a version only by length and ends: nothing is written here that would have to be told apart.
+// info derives the version from length and first and last bytes: without writes that is unique enough.
 func (f *Frozen) info(key string, p []byte) backend.Info {
 	sum := sha256.Sum256(p[:min(len(p), 64)])
 	return backend.Info{
@@ -145,15 +145,15 @@ func (f *Frozen) write(op, key string) error {
 	return failure(op, key, ErrFrozen)
 }
 
-// Put is refused, and counted.
+// Put is refused and counted.
 func (f *Frozen) Put(_ context.Context, key string, _ []byte, _ backend.Cond) (backend.Info, error) {
 	return backend.Info{}, f.write("put", key)
 }
 
-// Delete is refused, and counted.
+// Delete is refused and counted.
 func (f *Frozen) Delete(_ context.Context, key string) error { return f.write("delete", key) }
 
-// Close does nothing: the store can be read for ever.
+// Close does nothing: the store stays readable.
 func (f *Frozen) Close() error { return nil }
 
 type frozenAppender struct{ *Frozen }

@@ -12,8 +12,8 @@ import (
 	"github.com/coppice-go/coppice/internal/proof"
 )
 
-// lies are objects in which a number says something else than it should, small and huge, at every place where a
-// header or a footer has one; as they are, and signed anew, so that no checksum stands before the number.
+// lies yields objects in which a number is wrong, small and huge, at every offset of a header or a footer: as they are,
+// and with recomputed checksums, so that no checksum protects the number.
 func lies(s *stored, key string, step int, yield func(q []byte)) {
 	const ends = 72
 	p := s.objects[key]
@@ -40,7 +40,7 @@ func lies(s *stored, key string, step int, yield func(q []byte)) {
 	}
 }
 
-// sign sets the checksums of damaged bytes, as somebody would who wants them to be read.
+// sign recomputes the checksums of damaged bytes, as an attacker would.
 func sign(s *stored, key string, q []byte) []byte {
 	q = bytes.Clone(q)
 	trailer := func(from, at int) { binary.LittleEndian.PutUint32(q[at:], codec.CRC(q[from:at])) }
@@ -64,8 +64,7 @@ func sign(s *stored, key string, q []byte) []byte {
 	return nil
 }
 
-// TestLies: a number that lies is an error, and costs no memory that the object's own length does not justify
-// (I15).
+// TestLies: a wrong number is an error, and costs no more memory than the length of the object justifies (I15).
 func TestLies(t *testing.T) {
 	for _, s := range built(t) {
 		most := map[string]uint64{}
@@ -75,7 +74,7 @@ func TestLies(t *testing.T) {
 				continue
 			}
 			decode := decoderOf(t, s, key)
-			decode(s.objects[key]) // what is pooled is there by now
+			decode(s.objects[key]) // fills the pools
 			if signed := sign(s, key, s.objects[key]); signed != nil && !bytes.Equal(signed, s.objects[key]) {
 				t.Errorf("%s %s: the checksums are somewhere else", s.name, kind)
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// TestLocalDisk reads damaged stores where they come from, in folders of a real disk: what is told is what the
-// frozen store tells, and nothing in the folder is another after it (I14).
+// TestLocalDisk reads damaged stores from folders of a real disk: the results are those of the frozen store, and
+// nothing in the folder has changed afterwards (I14).
 func TestLocalDisk(t *testing.T) {
 	s := built(t)[1]
 	truth := truthsOf(s)
@@ -55,7 +55,7 @@ func TestLocalDisk(t *testing.T) {
 	}
 }
 
-// folder is what stands in a folder, by path: hash, mode and time of change.
+// folder returns the contents of a folder, by path: hash, mode and time of change.
 func folder(t *testing.T, dir string) map[string]string {
 	out := map[string]string{}
 	testutil.OK(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -18,28 +18,27 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// answer is what one way of reading gave: content, up to the error if there was one.
+// answer is the result of one way of reading: content, up to the error if there was one.
 type answer struct {
 	text string
 	err  error
 }
 
-// reading is what every way of reading a store gave, by name, and what verify found.
+// reading holds the results of every way of reading a store, by name, and the findings of verify.
 type reading struct {
 	answers  map[string]answer
 	problems []*coppice.Error
 	verify   error
 }
 
-// reader reads a store in every way in which the facade can.
+// reader reads a store in every way that the facade offers.
 type reader struct {
 	ctx   context.Context
 	store *coppice.Store
 	out   reading
 }
 
-// readAll lists the store, reads one session whole, and verifies it. A panic becomes an error that nothing
-// allows.
+// readAll lists the store, reads one session whole, and verifies it. A panic becomes an error that no rule permits.
 func readAll(b backend.Backend, id string) (out reading) {
 	r := &reader{ctx: context.Background(), out: reading{answers: map[string]answer{}}}
 	defer func() {
@@ -61,7 +60,7 @@ func readAll(b backend.Backend, id string) (out reading) {
 	return r.out
 }
 
-// list reads the listing: a session whose summary cannot be read is listed with its id alone.
+// list reads the listing: a session whose summary cannot be read is listed with its id only.
 func (r *reader) list() {
 	for x, err := range r.store.List(r.ctx, coppice.ListOptions{}) {
 		switch {
@@ -70,7 +69,7 @@ func (r *reader) list() {
 		case x.Commit == "":
 			r.out.answers["list "+x.ID] = answer{err: fmt.Errorf("%w: listed without its summary", errDiagnosed)}
 		default:
-			x.Cursor = "" // it has the time at which the store wrote the checkpoint
+			x.Cursor = "" // contains the time at which the store wrote the checkpoint
 			a := answer{}
 			if x.Missing > 0 {
 				a.err = fmt.Errorf("%w: commit %d is missing", errDiagnosed, x.Missing)
@@ -98,7 +97,7 @@ func (r *reader) session(id string) {
 	say := func(name string, read func(w *bytes.Buffer) error) { r.say(id+" "+name, read) }
 	say("head", func(w *bytes.Buffer) error {
 		info := s.Info()
-		info.Missing = 0 // what is lost was reported: the rest is as of a shorter log
+		info.Missing = 0 // the loss was reported: the rest is that of a shorter log
 		fmt.Fprintf(w, "%+v %+v", s.Head(), info)
 		return nil
 	})
@@ -134,13 +133,13 @@ func (r *reader) session(id string) {
 				return err
 			}
 			targets = append(targets, "snap:"+i.ID)
-			i.Bytes = 0 // of the object as it is, damaged or not
+			i.Bytes = 0 // of the object itself, damaged or not
 			fmt.Fprintf(w, "%+v\n", i)
 		}
 		return nil
 	})
 	for i, seq := range seqs {
-		if i%9 == 3 { // from the head on, so that they are the same commits where the end of the log is lost
+		if i%9 == 3 { // counted from the head, so that they are the same commits if the end of the log is lost
 			targets = append(targets, fmt.Sprintf("seq:%d", seq))
 		}
 	}
@@ -170,7 +169,7 @@ func stateOf(w *bytes.Buffer, s interface{ State(any) error }) error {
 	return err
 }
 
-// messages writes a context. An image that cannot be had is told by a diagnostic: that is an error here.
+// messages writes a context. An unreadable image is reported by a diagnostic: that counts as an error here.
 func messages(ctx context.Context, w *bytes.Buffer, s interface {
 	Context(context.Context) (transcript.Context, error)
 },
@@ -198,10 +197,10 @@ func entries(w *bytes.Buffer, seq iter.Seq2[transcript.Entry, error]) error {
 	return nil
 }
 
-// errDiagnosed is an error that a reader finds in what it was given, not returned.
+// errDiagnosed is damage that was reported by a diagnostic instead of an error.
 var errDiagnosed = errors.New("diagnostic")
 
-// told reports whether an error says what is wrong: that something is damaged, of a later format, or gone.
+// told reports whether an error names the fault: something is damaged, of a later format, or missing.
 func told(err error) bool {
 	var e *coppice.Error
 	if !errors.As(err, &e) && !errors.Is(err, errDiagnosed) {
@@ -215,8 +214,8 @@ func told(err error) bool {
 	return false
 }
 
-// differs finds an answer that is neither the truth nor an error that says so; "" = there is none.
-// lost reports whether any answer was an error. What came before an error must be true as well.
+// differs returns the name of an answer that is neither true nor an error that names the fault; "" = there is none.
+// lost reports whether any answer was an error. Content before an error must be true as well.
 func (r *reading) differs(truth *reading) (name string, lost bool) {
 	for _, name := range slices.Sorted(mapKeys(r.answers)) {
 		got, want := r.answers[name], truth.answers[name]
@@ -232,7 +231,7 @@ func (r *reading) differs(truth *reading) (name string, lost bool) {
 	}
 	for name := range truth.answers {
 		if _, have := r.answers[name]; !have {
-			lost = true // not asked, for what comes before it failed
+			lost = true // not reached, because an earlier step failed
 		}
 	}
 	return "", lost
@@ -248,7 +247,7 @@ func mapKeys(m map[string]answer) iter.Seq[string] {
 	}
 }
 
-// named finds a problem of verify that is not one of the undamaged store, and names the object.
+// named reports whether verify found a problem that the undamaged store does not have and that names the object.
 func (r *reading) named(truth *reading, key string) bool {
 	known := map[string]bool{}
 	for _, p := range truth.problems {
@@ -266,7 +265,7 @@ func problemText(p *coppice.Error) string {
 	return fmt.Sprintf("%s %s %s %d %v", p.Kind(), p.Session, p.Object, p.Offset, p.Err)
 }
 
-// TestUndamaged: without damage nothing is told, nothing is written, and two readings are the same.
+// TestUndamaged: without damage nothing is reported, nothing is written, and two readings are equal.
 func TestUndamaged(t *testing.T) {
 	for _, s := range built(t) {
 		for _, id := range []string{sid, pictures, parted, deleted} {

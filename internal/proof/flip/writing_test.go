@@ -18,9 +18,9 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// TestProofDamagedLogs opens logs for writing of which one byte is damaged. A commit goes on only from the end of
-// the log but for its last append, which a torn write may have damaged; anywhere else writing stops with
-// ErrCorrupt, and not one byte of the log is changed (I14).
+// TestProofDamagedLogs opens logs with one damaged byte for writing. Commits may continue only if the damage is in the
+// last append, which a torn write may have damaged; otherwise writing stops with ErrCorrupt, and no byte of the log
+// changes (I14).
 func TestProofDamagedLogs(t *testing.T) {
 	rep := proof.Begin(t, "damaged-logs")
 	stride := proof.Pick(t, 211, 5, 1)
@@ -48,7 +48,7 @@ func TestProofDamagedLogs(t *testing.T) {
 	})
 }
 
-// writeOn damages a byte of the log, and goes on writing.
+// writeOn damages a byte of the log, and continues to write.
 func writeOn(t *testing.T, s *stored, key string, at int) string {
 	ctx := context.Background()
 	b := memory.NewAppender()
@@ -88,8 +88,8 @@ func writeOn(t *testing.T, s *stored, key string, at int) string {
 	return ""
 }
 
-// tornTail holds what became of a log whose last append was damaged: its bytes stand aside, all before it stands
-// as it did.
+// tornTail checks a log whose last append was damaged: its bytes were moved aside, and everything before it is
+// unchanged.
 func tornTail(t *testing.T, b backend.Backend, good int, now, before []byte) string {
 	if !bytes.Equal(now[:good], before[:good]) {
 		return "the log was changed before its torn tail"

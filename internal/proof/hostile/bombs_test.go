@@ -15,8 +15,8 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// frame makes a zstd frame by hand: its window (a single segment where 0), the size that it declares (none
-// where negative), and blocks that each repeat one byte.
+// frame builds a zstd frame: its window (a single segment if 0), its declared size (none if negative), and blocks that
+// each repeat one byte.
 func frame(window byte, declared int64, blocks, size int) []byte {
 	out := []byte{0x28, 0xb5, 0x2f, 0xfd}
 	switch {
@@ -37,10 +37,10 @@ func frame(window byte, declared int64, blocks, size int) []byte {
 	return out
 }
 
-// bomb is some KB that unpack to a GiB, told as they are.
+// bomb returns some KB that unpack to a GiB, with the true size.
 func bomb() []byte { return frame(0x38, 1<<30, 8192, 128<<10) }
 
-// bombsInStore puts bombs where a store holds compressed bytes, under checksums that are right.
+// bombsInStore places bombs where a store holds compressed bytes, with correct checksums.
 func bombsInStore(a *attack) {
 	b := memory.New()
 	st := a.store(b)
@@ -64,7 +64,7 @@ func bombsInStore(a *attack) {
 	a.must(err)
 	listed, err := codec.KindCheckpoint.Container(summary, bomb())
 	a.must(err)
-	// An original may be 4 GiB long: it is held against its name before memory is taken for it.
+	// An original may be 4 GiB long: it is checked against its name before memory is allocated.
 	const fairly = 64 << 20
 	for _, t := range []struct {
 		key string
@@ -99,7 +99,7 @@ func bombsInStore(a *attack) {
 	}
 }
 
-// imported makes the session "s" of a file that is no pi v3, in a sealed segment.
+// imported creates the session "s" from a file that is not pi v3, in a sealed segment.
 func imported(a *attack, st *coppice.Store) {
 	file := []byte("\xef\xbb\xbf" + `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\r\n")
 	var lines []string
@@ -116,7 +116,7 @@ func imported(a *attack, st *coppice.Store) {
 	a.must(s.Close())
 }
 
-// readAll reads all of the session "s" as a new process would, and gives what went wrong.
+// readAll reads all of the session "s" as a new process would, and returns all errors.
 func readAll(a *attack, b backend.Backend) (found []error) {
 	st := a.store(b)
 	ctx := a.Context()

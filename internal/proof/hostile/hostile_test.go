@@ -1,5 +1,5 @@
-// Package hostile attacks through what programs and people use: the facade and the command line. What a single package
-// refuses is tested there.
+// Package hostile attacks the public entry points: the facade and the command line. Limits of a single package are
+// tested in that package.
 package hostile
 
 import (
@@ -20,9 +20,9 @@ import (
 
 // row is a line of the security table.
 type row struct {
-	name   string // what is attacked, and how
-	rule   string // what holds
-	tests  string // those that look closer, elsewhere
+	name   string // the attack
+	rule   string // the rule that must hold
+	tests  string // more detailed tests elsewhere
 	attack func(a *attack)
 }
 
@@ -37,7 +37,7 @@ var table = []row{
 	{"pages: markup and script in whatever is said", "text, under a policy that forbids the rest", "export.FuzzHTML, export.TestNothingIsMarkup", pages},
 }
 
-// TestProofHostile makes every row of the table good. With -v it prints the table.
+// TestProofHostile checks every row of the table. With -v it prints the table.
 func TestProofHostile(t *testing.T) {
 	r := proof.Begin(t, "hostile")
 	for _, row := range table {
@@ -54,7 +54,7 @@ func TestProofHostile(t *testing.T) {
 	}
 }
 
-// attack is one row at work.
+// attack is the run of one row.
 type attack struct {
 	*testing.T
 	r     *proof.Report
@@ -67,14 +67,14 @@ func (a *attack) try(n int) {
 	a.r.Explored(n)
 }
 
-// broken says that the rule does not hold.
+// broken reports a violation of the rule.
 func (a *attack) broken(format string, args ...any) {
 	a.Helper()
 	a.r.Violation(a.Name()+": "+format, args...)
 	a.Errorf(format, args...)
 }
 
-// must ends the row for what has nothing to do with the attack.
+// must ends the row on an error in its setup.
 func (a *attack) must(err error) {
 	a.Helper()
 	if err != nil {
@@ -97,7 +97,7 @@ func (a *attack) session(st *coppice.Store, id string) *coppice.Session {
 	return s
 }
 
-// soon runs what must not hang.
+// soon runs f, which must not hang.
 func (a *attack) soon(what string, f func()) {
 	a.Helper()
 	done := make(chan struct{})
@@ -113,7 +113,7 @@ func (a *attack) soon(what string, f func()) {
 	}
 }
 
-// allocated measures what f allocates.
+// allocated returns the bytes that f allocates.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -122,7 +122,7 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// coppice runs a command of the command line, in this process, with files for its three streams.
+// coppice runs a command in this process, with files for its three streams.
 func (a *attack) coppice(store, input string, args ...string) (out, errs string, code int) {
 	a.Helper()
 	dir := a.TempDir()
@@ -153,10 +153,10 @@ func (a *attack) coppice(store, input string, args ...string) (out, errs string,
 	return string(o), string(e), code
 }
 
-// size picks a count and says it.
+// size chooses a count for the size of the run.
 func (a *attack) size(quick, ci, nightly int) int { return proof.Pick(a.T, quick, ci, nightly) }
 
-// objects reads all that is in a store.
+// objects reads all objects of a store.
 func (a *attack) objects(b backend.Backend) map[string][]byte {
 	a.Helper()
 	all := map[string][]byte{}
@@ -175,7 +175,7 @@ func (a *attack) put(b backend.Backend, key string, p []byte) {
 	a.must(err)
 }
 
-// typed tells an error that callers can act on from one that only has a text.
+// typed reports whether an error has a type that callers can act on.
 func typed(err error) bool {
 	var e *coppice.Error
 	return errors.As(err, &e)

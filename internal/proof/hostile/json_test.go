@@ -19,17 +19,17 @@ func nested(open, end string, n int) string {
 	return strings.Repeat(open, n) + "1" + strings.Repeat(end, n)
 }
 
-// values are JSON that libraries disagree about, and what is none.
+// values are JSON values on which libraries disagree, and invalid ones.
 var values = []string{
 	`{"a":1,"a":2,"A":3}`, `{"n":12345678901234567890.123456789e-30,"m":1e999999,"z":-0,"zz":-0.0}`, `"\ud800"`, `"\udc00\ud800"`, `"\u0000\u001f\u007f"`, `"` + "\u2028\u202e\ufeff" + `"`,
 	`{"":{"":""}}`, `{"__proto__":{"x":1},"constructor":null}`, "{\"a\"\r\n:\t1}", `"<\/script>"`, nested("[", "]", 400), nested(`{"a":`, "}", 400), `[` + strings.Repeat("0,", 100_000) + `0]`,
-	// none
+	// invalid
 	nested("[", "]", 513), nested(`{"a":`, "}", 100_000), strings.Repeat("[", 4_000_000), "\xef\xbb\xbf1", `{"a":1}{"a":2}`, "01", "1.", "+1", ".5", "NaN", "Infinity", "'a'", `{"a":1,}`, `[1,]`, `{a:1}`,
 	"\"\x00\"", "\"\x1f\"", "\"a\nb\"", `"\x41"`, `"\u12"`, `"unfinished`, "nul", "// c\n1", "\xff", "\"\xff\"", "",
 }
 
-// oddJSON gives every value to a message, an entry, and the state: what is taken comes back token for token
-// from a new handle, what is refused leaves nothing.
+// oddJSON passes every value as a message, an entry and the state: an accepted value is returned token for token by a
+// new handle, a refused one stores nothing.
 func oddJSON(a *attack) {
 	for i, v := range values {
 		for where, turn := range map[string]func(s *coppice.Session) error{
@@ -94,7 +94,7 @@ func oneJSON(a *attack, what, v, where string, turn func(s *coppice.Session) err
 	}
 	want := tight(v)
 	if where == "line" {
-		want = v // byte for byte, white space too
+		want = v // byte for byte, including white space
 	}
 	if v == "" {
 		want = "" // no state, and custom data that is absent
@@ -104,7 +104,7 @@ func oneJSON(a *attack, what, v, where string, turn func(s *coppice.Session) err
 	}
 }
 
-// tight takes the white space between tokens out, and leaves every token as it is.
+// tight removes the white space between tokens.
 func tight(v string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(v)) != nil {
@@ -113,7 +113,7 @@ func tight(v string) string {
 	return b.String()
 }
 
-// drafts makes lines into what Import takes.
+// drafts returns lines as the input of Import.
 func drafts(lines []string) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		for _, l := range lines {

@@ -17,10 +17,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// secret marks all that a caller's users said, did, or keep: no error, log or report may hold it.
+// secret marks all content of a caller's users: no error, log or report may contain it.
 const secret = "s3cr3t-"
 
-// ear hears all that is said beside the data.
+// ear collects errors, logs and reports.
 type ear struct {
 	a    *attack
 	said strings.Builder
@@ -38,7 +38,7 @@ func (e *ear) err(what string, err error) {
 	}
 }
 
-// wanted is err of a call that has to fail.
+// wanted records the error of a call that has to fail.
 func (e *ear) wanted(what string, err error) {
 	if err == nil {
 		e.a.broken("%s: no error", what)
@@ -46,7 +46,7 @@ func (e *ear) wanted(what string, err error) {
 	e.err(what, err)
 }
 
-// leaks commits secrets, provokes every kind of error, and reads what was said.
+// leaks commits secrets, provokes every kind of error, and searches all output for them.
 func leaks(a *attack) {
 	for name, make := range map[string]func() backend.Backend{
 		"replace": func() backend.Backend { return memory.New() },
@@ -66,7 +66,7 @@ func leaks(a *attack) {
 		rejected(e, st)
 		contested(e, st, f)
 		damaged(e, inner)
-		_ = st.Close() // it counts what was never committed
+		_ = st.Close() // it counts uncommitted entries
 		if at := strings.Index(e.said.String(), secret); at >= 0 {
 			text := e.said.String()
 			a.broken("%s: a secret in: %s", name, text[max(0, strings.LastIndexByte(text[:at], '\n')+1):min(len(text), at+40)])
@@ -85,7 +85,7 @@ func say(ctx context.Context, s *coppice.Session, key string) error {
 	return err
 }
 
-// rejected provokes what is refused for what it is.
+// rejected provokes errors of invalid input.
 func rejected(e *ear, st *coppice.Store) {
 	a, ctx := e.a, e.a.Context()
 	s := a.session(st, "rejected")
@@ -98,7 +98,7 @@ func rejected(e *ear, st *coppice.Store) {
 		"a line of 5 MiB": entry.User(strings.Repeat(secret, 5<<20/len(secret))), "a deep one": entry.Message(json.RawMessage(`{"` + secret + `":` + nested("[", "]", 600) + `}`)),
 	} {
 		_, err := s.Append(ctx, d)
-		if err == nil { // a limit is the commit's to hold
+		if err == nil { // a limit is checked by the commit
 			_, err = s.Commit(ctx, coppice.Turn{})
 			e.err("reload", s.Reload(ctx))
 		}
@@ -130,7 +130,7 @@ func rejected(e *ear, st *coppice.Store) {
 	e.wanted("a closed handle", say(ctx, ro, "4"))
 }
 
-// contested provokes what another writer, or a store that fails, does to a turn.
+// contested provokes the errors of a conflict with another writer and of a failing store.
 func contested(e *ear, st *coppice.Store, f fault.Backend) {
 	a, ctx := e.a, e.a.Context()
 	one := a.session(st, "contested")
@@ -150,7 +150,7 @@ func contested(e *ear, st *coppice.Store, f fault.Backend) {
 	for what, kind := range map[string]fault.Kind{"an answer that is lost": fault.After, "a store that does not answer": fault.Before, "a read that is damaged": fault.Damage} {
 		f.Add(fault.Rule{Count: -1, Kind: kind})
 		func() {
-			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // it would try again for long
+			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // otherwise it would retry for long
 			defer cancel()
 			e.err(what, say(ctx, one, what))
 			_, err := st.Open(ctx, "contested", nil)
@@ -171,7 +171,7 @@ func contested(e *ear, st *coppice.Store, f fault.Backend) {
 	e.err("close", two.Close())
 }
 
-// damaged flips a bit in every object, at some places, and reads.
+// damaged flips a bit in every object, at some offsets, and reads.
 func damaged(e *ear, b backend.Backend) {
 	a, ctx := e.a, e.a.Context()
 	for key, p := range a.objects(b) {
@@ -204,7 +204,7 @@ func damaged(e *ear, b backend.Backend) {
 	}
 }
 
-// onScreen looks at what the command line says on its error output.
+// onScreen checks the error output of the command line.
 func onScreen(a *attack) {
 	store := a.TempDir()
 	if _, errs, code := a.coppice(store, "", "create", "--session", "s"); code != 0 {

@@ -17,10 +17,10 @@ import (
 	"github.com/coppice-go/coppice/export"
 )
 
-// steering are texts that a terminal obeys.
+// steering is a text of control sequences that terminals interpret.
 const steering = "\x1b[2J\x1b]0;owned\x07\x1b]8;;http://x\x07link\x1b]8;;\x07\x9b31m\u009b31m\x08\x0d\u202e\u2066evil\x7f\x00\x1bP1$r\x1b\\"
 
-// terminals puts them wherever a session holds a text, and runs every command that shows one.
+// terminals puts steering into every text of a session, and runs every command that shows one.
 func terminals(a *attack) {
 	dir := a.TempDir()
 	store := filepath.Join(dir, "store")
@@ -101,12 +101,12 @@ func terminals(a *attack) {
 	}
 }
 
-// steers tells what a terminal obeys.
+// steers reports whether a terminal interprets a character.
 func steers(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// found is the neighbourhood of what steers.
+// found returns the text around a control sequence.
 func found(s string) string {
 	at := strings.IndexFunc(s, steers)
 	if at < 0 {
@@ -115,7 +115,7 @@ func found(s string) string {
 	return s[max(0, at-40):min(len(s), at+20)]
 }
 
-// markup are texts that a browser would obey.
+// markup are texts that a browser would interpret.
 var markup = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</title><svg/onload=alert(1)>`, `javascript:alert(1)`, `</style><style>*{background:url(//x)}`, `<iframe srcdoc="<script>1</script>">`, `<a href="javascript:1">x</a>`,
 	`[x](javascript:alert(1))`, `![x](https://x/y.png)`, `</pre></div></article><form action=//x><input name=q>`, `<!--`, `<![CDATA[`, `&#60;script&#62;`, `' autofocus onfocus='alert(1)`, "<scr\x00ipt>", `<meta http-equiv=refresh content="0;url=//x">`, `<base href=//x>`,
@@ -126,16 +126,16 @@ var (
 	named = regexp.MustCompile(`^</?[a-zA-Z!]+`)
 )
 
-// prose is what a page makes of the Markdown of a model, which holds none of the page's own divisions; own are the tags
-// that it may have.
+// prose matches the part of a page that is rendered from a model's Markdown, which contains no element of the page
+// itself; own are the tags permitted in it.
 var (
 	prose = regexp.MustCompile(`(?s)<div class="prose">.*?</div>`)
 	own   = regexp.MustCompile(`^</?(p|br|em|strong|del|code|pre|ul|ol|li|blockquote|h[3-6]|hr|table|thead|tbody|tr|th|td)[ >]|` +
 		`^</a>$|^<a rel="noopener noreferrer" href="(https?:|mailto:)[^"]*">$`)
 )
 
-// pages: the page of a session whose every text is markup has the same tags as that of one whose texts are not, under
-// a policy that allows no script and no request; but for those of Markdown, in the place of a model's words.
+// pages: a page of a session whose every text is markup has the same tags as a page of one with plain texts, except for
+// those of Markdown in a model's text. Its policy permits no script and no request.
 func pages(a *attack) {
 	fair := tagsOf(a, "fair")
 	for _, m := range markup {

@@ -1,5 +1,5 @@
-// Package kill lets processes die: real ones, by SIGKILL, at any moment, on a real disk. What they had
-// acknowledged must be there, once, with its bytes, whoever opens the sessions next.
+// Package kill ends real processes with SIGKILL at arbitrary moments on a real disk. Every acknowledged entry must be
+// present afterwards, once, with its bytes, in whichever process opens the sessions next.
 package kill
 
 import (
@@ -31,11 +31,11 @@ import (
 
 const (
 	jobEnv   = "COPPICE_KILL_JOB" // "DIR SESSION SEED": this process is a writer
-	writers  = 4                  // that live at once
+	writers  = 4                  // running at once
 	lifetime = 8 * time.Millisecond
-	startup  = 25 * time.Millisecond // a process that is killed before its first commit lives at most so long
+	startup  = 25 * time.Millisecond // maximum life of a process that is killed before its first commit
 	patience = 30 * time.Second
-	turns    = 1 << 20 // of a writer that nobody kills: it ends
+	turns    = 1 << 20 // limit for a writer that is not killed
 )
 
 func TestMain(m *testing.M) {
@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// write is a writer: it commits turns until it is killed, and says each entry once it is acknowledged,
-// with the checksum of its text.
+// write is a writer: it commits turns until it is killed, and prints each acknowledged entry with the checksum of its
+// text.
 func write(job []string) error {
 	var seed uint64
 	if len(job) != 3 {
@@ -84,7 +84,7 @@ func write(job []string) error {
 	return nil
 }
 
-// step is one turn of a writer, and now and then a move.
+// step is one turn of a writer, and sometimes a move.
 func step(ctx context.Context, s *coppice.Session, rng *rand.Rand, name string) error {
 	text := name + strings.Repeat("x", rng.IntN(12_000))
 	ids, err := s.Append(ctx, entry.User(text))
@@ -111,7 +111,7 @@ func step(ctx context.Context, s *coppice.Session, rng *rand.Rand, name string) 
 	return err
 }
 
-// world is the disk and what was acknowledged on it.
+// world is the disk and the entries acknowledged on it.
 type world struct {
 	t    *testing.T
 	r    *proof.Report
@@ -158,20 +158,20 @@ func (w *world) cycle(rng *rand.Rand, session string) {
 		w.r.Violation("start: %v", err)
 		return
 	}
-	hung := time.AfterFunc(patience, func() { // a writer has to commit, or to end, long before
+	hung := time.AfterFunc(patience, func() { // a writer commits or ends long before
 		w.r.Violation("a writer of %s did nothing for %v", session, patience)
 		_ = c.Process.Kill()
 	})
 	defer hung.Stop()
 	lines := bufio.NewReader(out)
 	if rng.IntN(4) > 0 {
-		w.read(lines, session, 1) // it has opened the session, and commits
+		w.read(lines, session, 1) // the session is open, and commits have begun
 		time.Sleep(time.Duration(rng.Int64N(int64(lifetime))))
 	} else {
-		time.Sleep(time.Duration(rng.Int64N(int64(startup)))) // while it opens, or mends what another left
+		time.Sleep(time.Duration(rng.Int64N(int64(startup)))) // during the opening or a recovery
 	}
 	_ = c.Process.Kill()
-	w.read(lines, session, turns) // all that was acknowledged before it died
+	w.read(lines, session, turns) // everything acknowledged before the death
 	err = c.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		w.r.Violation("a writer of %s ended by itself: %v: %s", session, err, &said)
@@ -179,7 +179,7 @@ func (w *world) cycle(rng *rand.Rand, session string) {
 	w.r.Explored(1)
 }
 
-// read takes down at most n acknowledged entries. A line that was cut off by the death counts for none.
+// read records at most n acknowledged entries. A line that the death cut off does not count.
 func (w *world) read(lines *bufio.Reader, session string, n int) {
 	for range n {
 		line, err := lines.ReadString('\n')
@@ -247,7 +247,7 @@ func (w *world) check() {
 	w.t.Logf("%d entries were acknowledged in %d sessions", total, len(w.acked))
 }
 
-// textOf is what a user's entry says.
+// textOf returns the text of a user's entry.
 func textOf(e transcript.Entry) string {
 	if m, ok := e.Message(); ok {
 		return transcript.Inspect(m.Raw).Text

@@ -75,7 +75,7 @@ type logStep struct {
 	emit func(*chainState, event)
 }
 
-// opens reads the log and, as its first commit would, judges what stands behind the last one.
+// opens reads the log and judges what follows the last commit, as the first commit of a handle does.
 func (x *logStep) opens(i int) {
 	if x.s.left.opens == 0 {
 		return
@@ -92,7 +92,7 @@ func (x *logStep) opens(i int) {
 	x.emit(&t, e)
 }
 
-// fits tells whether the active segment ends where the process stands.
+// fits reports whether the active segment ends at the process's position.
 func (x *logStep) fits(s *chainState, p *process) bool {
 	g := &s.s[p.seg]
 	return g.plain && g.set == p.set && g.next == 0 && !g.damaged
@@ -105,7 +105,7 @@ func (x *logStep) commits(i int) {
 	fits := x.fits(s, p)
 	switch {
 	case x.m.blindAppend && g.plain && !fits && int(s.made) < x.m.commits:
-		t.made++ // it goes on from a commit that is no longer the last: no reader follows it
+		t.made++ // it continues from a commit that is no longer the last: no reader follows it
 		t.acked |= 1 << t.made
 		x.emit(&t, event{evLogCommit, t.made, p.seg})
 		return
@@ -135,7 +135,7 @@ func (x *logStep) rolls(i int) {
 	s, p := x.s, &x.s.p[i]
 	fits := x.fits(s, p)
 	switch {
-	case p.half: // the rule is taken away: the line is there already
+	case p.half: // a left-out rule: the line was written first
 		t := *s
 		t.s[p.next-1] = seg{plain: true, epoch: p.epoch}
 		t.p[i].seg, t.p[i].set, t.p[i].next, t.p[i].half = p.next-1, 0, 0, false
@@ -162,7 +162,7 @@ func (x *logStep) rolls(i int) {
 	}
 }
 
-// seals writes the sealed form of a closed segment: any process that has gone past it may.
+// seals writes the sealed form of a closed segment: any process past it may.
 func (x *logStep) seals() {
 	for i := range x.s.s {
 		g := &x.s.s[i]
@@ -182,8 +182,8 @@ func (x *logStep) seals() {
 	}
 }
 
-// publishes makes a checkpoint of where the process stands, once all before it is sealed, and puts it in force
-// later: only forward, and only over the one that it has seen.
+// publishes makes a checkpoint of the process's position, once everything before it is sealed, and puts it in force
+// later: only forward, and only over the checkpoint that it has seen.
 func (x *logStep) publishes(i int) {
 	s, p := x.s, &x.s.p[i]
 	if !p.building {
@@ -192,7 +192,7 @@ func (x *logStep) publishes(i int) {
 		for at := uint8(0); at != p.seg; at = s.s[at].next - 1 {
 			g := &s.s[at]
 			if g.next == 0 || g.sealed == 0 || g.sealed == 1 && !x.m.noHarden {
-				return // not the way to it, or not sealed
+				return // not on the path to it, or not sealed
 			}
 			sealed |= 1 << at
 			set |= g.set
@@ -216,7 +216,7 @@ func (x *logStep) publishes(i int) {
 	}
 }
 
-// upkeep is what happens beside the processes.
+// upkeep is the background work of no process.
 func (x *logStep) upkeep() {
 	s := x.s
 	rest := true
@@ -251,8 +251,8 @@ func (x *logStep) upkeep() {
 	x.repairs()
 }
 
-// repairs copies what is good of the active segment into a new one, which takes its place; the old one is
-// closed, as if it had rolled over.
+// repairs copies the readable part of the active segment into a new one that replaces it; the old one is closed, as by
+// a rollover.
 func (x *logStep) repairs() {
 	s := x.s
 	l := x.m.follow(s)

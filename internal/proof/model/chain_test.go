@@ -11,11 +11,11 @@ const (
 // seg is a segment of a log. Its commits are a set: they were made in the order of their ids.
 type seg struct {
 	plain   bool
-	sealed  uint8 // 0 = not, 1 = visible but not known to be on disk, 2 = on disk
+	sealed  uint8 // 0 = not, 1 = visible but possibly not on disk, 2 = on disk
 	set     uint8
-	next    uint8 // 1 + the segment that its last line names; 0 = it is not closed
+	next    uint8 // 1 + the segment that its last line names; 0 = open
 	epoch   uint8
-	damaged bool // that last line cannot be read
+	damaged bool // the last line cannot be read
 }
 
 // cache is a checkpoint_latest.
@@ -28,10 +28,10 @@ type cache struct {
 // process is a handle on the log.
 type process struct {
 	open       bool
-	seg, set   uint8 // where it stands: the segment that it takes for active, and what it has read of it
+	seg, set   uint8 // its position: the segment that it takes for active, and the part of it that it has read
 	epoch      uint8
-	next       uint8 // 1 + a segment that it has created and not yet rolled over to
-	half       bool  // it has written the roll line and not yet created the segment (a rule taken away)
+	next       uint8 // 1 + a segment that it has created, before its roll line
+	half       bool  // it has written the roll line and not yet created the segment (a left-out rule)
 	building   bool
 	checkpoint cache
 }
@@ -50,17 +50,17 @@ type chainState struct {
 	left  struct{ opens, crashes, rolls, cks, gcs, repairs, flips, powers uint8 }
 }
 
-// chainModel is the append strategy across segments. The switches take rules away.
+// chainModel is the append strategy across segments. The switches leave rules out.
 type chainModel struct {
 	blindAppend    bool // an append does not compare the length
-	appendCreates  bool // an append to a file that is gone makes it anew
+	appendCreates  bool // an append to a missing file creates it
 	rollFirst      bool // the roll line is written before the segment that it names
-	noHarden       bool // a sealed segment that somebody else wrote is taken for durable
-	removeEarly    bool // the plain form goes once the sealed one is visible
-	collectAll     bool // GC does not ask for the epoch
-	rootsOfCache   bool // GC takes its roots from checkpoint_latest alone
+	noHarden       bool // a sealed segment of another process is assumed durable
+	removeEarly    bool // the plain form is removed when the sealed one is visible
+	collectAll     bool // GC does not check the epoch
+	rootsOfCache   bool // the roots of GC are those of checkpoint_latest alone
 	repairUnfenced bool // a repair does not close the segment that it replaces
-	judgeAlone     bool // a tail is judged without a look at later segments
+	judgeAlone     bool // a tail is judged without later segments
 
 	processes, segments, commits                               int
 	opens, crashes, rolls, cks, gcs, repairs, flips, lostPower uint8
@@ -78,11 +78,11 @@ func (m *chainModel) space() *space[chainState, key] {
 type log struct {
 	set, last, epoch uint8
 	on               uint8 // its segments
-	broken           bool  // it names a segment that is gone
+	broken           bool  // it names a missing segment
 }
 
-// follow reads the log from its first segment on. Past a last line that cannot be read it goes on where later
-// segments with commits say that they follow.
+// follow reads the log from its first segment. After an unreadable last line it continues in later segments whose
+// commits name the last one read.
 func (m *chainModel) follow(s *chainState) (l log) {
 	for range segmentsMax + 1 {
 		g := &s.s[l.last]
@@ -113,7 +113,7 @@ func (m *chainModel) wrong(s *chainState) string {
 	return ""
 }
 
-// waitsForJudge tells whether a last line is damaged and nobody has judged it yet: nothing is decided.
+// waitsForJudge reports whether a last line is damaged and not yet judged: nothing is decided.
 func (s *chainState) waitsForJudge() bool {
 	for i := range s.s {
 		if s.s[i].damaged {

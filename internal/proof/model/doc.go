@@ -1,10 +1,10 @@
-// Package model holds models of the commit protocols, small enough that every order of events within
-// stated bounds can be tried, and the search that tries them.
+// Package model holds models of the commit protocols that are small enough for an exhaustive search of all orders of
+// events within stated bounds, and that search.
 //
-// A model is not the code: it is the protocol as the documentation states it, with commits, segments and writers as
-// numbers. What the search finds in it is a fault of the protocol, whatever the code that carries it out; the crash
-// explorer and the simulation hold the code itself. Each model has switches that leave one rule out or break it. The
-// search then has to find what fails: a rule whose loss it does not notice is a rule that it does not check.
+// A model is the protocol as the documentation states it, with commits, segments and writers as numbers. A violation
+// found in it is a fault of the protocol, not of the code; the crash explorer and the simulation check the code. Each
+// model has switches that leave one rule out or break it. The search must then find a violation: otherwise the model
+// does not check that rule.
 //
 // All of it is test code. There are four models:
 //
@@ -13,7 +13,7 @@
 //     the answer of each call, and what each caller was last shown. Two callers use the handle; another writer keeps
 //     all rules and does each of its requests in one step. Both strategies have the same rules and differ in how a
 //     request fails.
-//   - replace: what stores that replace whole objects do with segments, snapshots, images, deletion and collection.
+//   - replace: segments, snapshots, images, deletion and collection on stores that replace whole objects.
 //   - chain: the segments of a log.
 //   - torn: the bytes after the last commit of one segment.
 //
@@ -21,8 +21,8 @@
 // the store or the process fails, usually once each. A scenario has at most 6 operations and 8 lines, 3 of them in a
 // request; the search tries every order. Random walks then mix two scenarios at twice these sizes.
 //
-// search_test.go tries every order of events; rows_test.go and turn_scenarios_test.go list bounds and broken rules.
-// `go test` searches the small rows, COPPICE_PROOF=ci (make proof) all that each change has to pass, and
-// COPPICE_PROOF=nightly the largest. COPPICE_MODEL=text searches only the rows whose name holds the text; -v prints the
-// shortest way to each violation.
+// search_test.go tries every order of events; rows_test.go and turn_scenarios_test.go list bounds and broken rules. `go
+// test` searches the small rows, COPPICE_PROOF=ci (make proof) all that each change has to pass, and
+// COPPICE_PROOF=nightly the largest. COPPICE_MODEL=text searches only the rows whose name contains the text; -v prints
+// the shortest path to each violation.
 package model

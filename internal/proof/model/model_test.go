@@ -10,16 +10,16 @@ import (
 	"github.com/coppice-go/coppice/internal/proof"
 )
 
-// row is a model within its bounds, and what the search is to find.
+// row is a model within its bounds, and the expected result of the search.
 type row struct {
 	name  string
-	from  proof.Size // the smallest size at which it is searched
-	kind  string     // whose events they are
+	from  proof.Size // the smallest size of a run that searches it
+	kind  string     // the kind of its events
 	find  func(workers int) result
-	wrong string // what goes wrong without the rule; "" = nothing, within all bounds
+	wrong string // the violation without the rule; "" = none within all bounds
 }
 
-// statesMax bounds any search, at some 7 GB: it is never reached, and a run that reaches it fails.
+// statesMax bounds any search, at about 7 GB: a run that reaches it fails.
 const statesMax = 100_000_000
 
 var kinds = map[string]map[uint8]string{
@@ -39,8 +39,8 @@ func chaining(name string, from proof.Size, m chainModel, wrong string) row {
 	return row{name, from, "chain", func(workers int) result { return search(m.space(), workers, statesMax) }, wrong}
 }
 
-// TestProofModel searches every row of its size. The protocol must hold, in every state within the bounds;
-// without one of its rules it must not, or nothing here checks that rule.
+// TestProofModel searches every row of its size. The protocol must hold in every state within the bounds; without one
+// of its rules it must not, or that rule is not checked.
 func TestProofModel(t *testing.T) {
 	size := proof.Asked(t)
 	rep := proof.Begin(t, "model")
@@ -65,7 +65,7 @@ func TestProofModel(t *testing.T) {
 		walks(t, rep, proof.Pick(t, 300, 10_000, 300_000))
 	}
 	if size == proof.Quick || os.Getenv(onlyEnv) != "" {
-		return // too small for all that there is
+		return // the run is too small for all events
 	}
 	for kind, names := range kinds {
 		for e, name := range names {
@@ -76,8 +76,8 @@ func TestProofModel(t *testing.T) {
 	}
 }
 
-// withoutRules searches the variants that must fail, each with one worker, so that the number of states until
-// the violation is always the same.
+// withoutRules searches the variants that must fail, each with one worker, so that the number of states until the
+// violation is always the same.
 func withoutRules(t *testing.T, rep *proof.Report, size proof.Size, seen map[string]uint64) {
 	rows := append(fails(), turnMutants()...)
 	results := make([]result, len(rows))
@@ -108,7 +108,7 @@ func withoutRules(t *testing.T, rep *proof.Report, size proof.Size, seen map[str
 	}
 }
 
-// story is the way to a violation, an event on each line.
+// story returns the path to a violation, an event on each line.
 func story(r *row, got *result) string {
 	var b strings.Builder
 	for i, e := range got.trace {
@@ -119,7 +119,7 @@ func story(r *row, got *result) string {
 	return b.String()
 }
 
-// onlyEnv names the one row that is to be searched.
+// onlyEnv is the variable that selects rows by name.
 const onlyEnv = "COPPICE_MODEL"
 
 func wanted(name string) bool {

@@ -1,6 +1,6 @@
 package model
 
-// waits is what a writer may do while its PUT is under way and no answer has come.
+// waits emits what a writer may do while its PUT is unanswered.
 func (x *step) waits(i int) {
 	if x.m.lossless {
 		return
@@ -25,12 +25,12 @@ func (x *step) waits(i int) {
 	x.emit(&t, event{evGiveUp, w.pending, 0})
 }
 
-// judge reads the head and says what became of the writer's PUT.
+// judge reads the head and determines the outcome of the writer's PUT.
 func (x *step) judge(t *replaceState, i int, what uint8) {
 	w := &t.w[i]
 	p := w.pending
 	e := event{what, p, t.head}
-	length := 0 // where the lineage ends before it tells, the log does
+	length := 0 // where the lineage is too short, the log is searched
 	if x.m.blindSearch || x.m.blindCreate && w.view == 0 {
 		length = x.m.lineage
 	}
@@ -42,12 +42,12 @@ func (x *step) judge(t *replaceState, i int, what uint8) {
 	case past>>p&1 == 1:
 		x.acknowledge(t, i)
 		x.emit(t, e)
-	case t.head == w.view: // not applied yet, or never to be
+	case t.head == w.view: // not applied yet, or never
 		if w.tries < x.m.tries && x.send(t, request{id: p, cond: tagOf(t, w.view)}) {
 			w.tries++
 			x.emit(t, e)
 		}
-	case w.view == 0: // a first commit, and there is another session
+	case w.view == 0: // the first commit of another session
 		t.failed |= 1 << p
 		t.w[i] = writer{}
 		x.emit(t, e)
@@ -56,11 +56,11 @@ func (x *step) judge(t *replaceState, i int, what uint8) {
 	}
 }
 
-// moved is what follows where somebody else's commit is in force, and ours never can be.
+// moved handles another writer's commit in force that rules out the pending one.
 func (x *step) moved(t *replaceState, i int, e event) {
 	w := &t.w[i]
 	t.failed |= 1 << w.pending
-	if t.c[w.pending].tomb { // who deletes begins again
+	if t.c[w.pending].tomb { // a deletion starts again
 		*w = writer{}
 		x.emit(t, e)
 		return
@@ -75,14 +75,14 @@ func (x *step) moved(t *replaceState, i int, e event) {
 		u.w[i] = writer{}
 	}
 	x.emit(&u, e)
-	if t.left.rebases > 0 && !t.c[t.head].tomb { // the other commit moved nothing, or both are to be kept: at once
+	if t.left.rebases > 0 && !t.c[t.head].tomb { // at once if the other commit moved nothing, or both are to be kept
 		u = *t
 		u.left.rebases--
 		x.again(&u, i, e)
 	}
 }
 
-// again commits the same turn on the head that is in force now.
+// again commits the same turn on the present head.
 func (x *step) again(t *replaceState, i int, e event) {
 	w := &t.w[i]
 	if t.c[t.head].tomb {
@@ -108,14 +108,14 @@ func (x *step) again(t *replaceState, i int, e event) {
 	}
 }
 
-// acknowledge tells the writer's caller that its commit is in force.
+// acknowledge reports to the caller that the commit is in force.
 func (x *step) acknowledge(t *replaceState, i int) {
 	w := &t.w[i]
 	t.acked |= 1 << w.pending
 	*w = writer{st: ready, view: w.pending}
 }
 
-// rebase is what a caller does with a turn whose commit failed or is in doubt.
+// rebase is a caller's reaction to a turn whose commit failed or is in doubt.
 func (x *step) rebase(i int) {
 	s, w := x.s, &x.s.w[i]
 	if s.left.rebases == 0 || s.c[s.head].tomb {
@@ -145,7 +145,7 @@ func (x *step) rebase(i int) {
 	}
 }
 
-// deliver is what may become of a request that is under way.
+// deliver emits the outcomes of a request under way.
 func (x *step) deliver(n int) {
 	s := x.s
 	r := s.fl[n]
@@ -155,7 +155,7 @@ func (x *step) deliver(n int) {
 		t := base
 		t.head = 0
 		if s.c[s.head].tomb {
-			t.acked = 0 // what the session held was to go
+			t.acked = 0 // the content of the session was to be removed
 		}
 		x.emit(&t, event{evHeadGone, r.id, 0})
 		return
@@ -195,8 +195,8 @@ func (x *step) deliver(n int) {
 	}
 }
 
-// busy is an answer that nothing was applied: with no answer lost before, and no try left, the commit failed
-// and the handle goes on; else the same bytes go again.
+// busy is the answer that nothing was applied: if no earlier answer was lost and no try is left, the commit failed and
+// the handle can continue; else the same bytes are sent again.
 func (x *step) busy(t replaceState, who int, r request) {
 	t.left.busy--
 	w := &t.w[who]
@@ -214,7 +214,7 @@ func (x *step) busy(t replaceState, who int, r request) {
 	}
 }
 
-// copies counts how often a commit is still on its way.
+// copies counts the requests under way with a commit.
 func (x *step) copies(t *replaceState, id uint8) (n int) {
 	for _, r := range t.fl {
 		if r.id == id {
@@ -224,8 +224,7 @@ func (x *step) copies(t *replaceState, id uint8) (n int) {
 	return n
 }
 
-// notApplied reports a commit as failed; the handle is as it was before. A turn that was being rebased stays
-// in it.
+// notApplied reports a commit as failed; the handle is unchanged. A turn that was being rebased stays in it.
 func (x *step) notApplied(t *replaceState, who int) {
 	w := &t.w[who]
 	t.failed |= 1 << w.pending

@@ -1,6 +1,6 @@
 package model
 
-// gcOrder is what a collector does, one after the other; others may act between any two.
+// gcOrder is the sequence of a collector's actions; others may act between any two.
 var gcOrder = map[gcRule][]uint8{
 	gcEpoch:         {evList, evRead, evCollect},
 	gcEpochEqual:    {evList, evRead, evCollect},
@@ -48,8 +48,8 @@ func (x *step) collect() {
 	x.emit(&t, e)
 }
 
-// readHead notes what the head reaches, and its epoch. Of a deleted session everything goes; where there is
-// no head there may be a session about to come to be.
+// readHead records what the head reaches, and its epoch. Everything of a deleted session is removed; without a head a
+// session may be about to be created.
 func (x *step) readHead(t *replaceState) {
 	g, h := &t.gc, &t.c[t.head]
 	switch {

@@ -34,7 +34,7 @@ const (
 	evCollect
 )
 
-// replaceEvents says each in words; %d are a and b of the event.
+// replaceEvents describes each event; %d are its a and b.
 var replaceEvents = map[uint8]string{
 	evOpen:      "a writer opens at commit %d",
 	evCrash:     "a writer that stands on commit %d dies",
@@ -68,7 +68,7 @@ var replaceEvents = map[uint8]string{
 	evCollect:   "the collector deletes: set %04b",
 }
 
-// step is what one writer, or the world, may do next.
+// step emits what a writer, or the environment, may do next.
 type step struct {
 	m    *replaceModel
 	s    *replaceState
@@ -79,7 +79,7 @@ func (m *replaceModel) next(s *replaceState, emit func(t *replaceState, e event)
 	x := &step{m, s, emit}
 	for i := range m.writers {
 		if i > 0 && s.w[i] == s.w[i-1] {
-			continue // who is alike does alike
+			continue // identical writers act identically
 		}
 		x.writer(i)
 	}
@@ -130,7 +130,7 @@ func (x *step) writer(i int) {
 	}
 }
 
-// opens makes a new handle, or reloads one: it stands on the head.
+// opens creates a handle, or reloads one: its view is the head.
 func (x *step) opens(i int) {
 	s := x.s
 	if s.c[s.head].tomb {
@@ -142,13 +142,13 @@ func (x *step) opens(i int) {
 	x.emit(&t, event{evOpen, s.head, 0})
 }
 
-// uploads are what precedes the commit that names it. All happen under the epoch of the commit that the
-// handle stands on: before its own first commit that is somebody else's.
+// uploads are sent before the commit that names them, under the epoch of the commit in the handle's view; before its
+// own first commit that is another writer's.
 func (x *step) uploads(i int) {
 	s, w := x.s, &x.s.w[i]
 	v := &s.c[w.view]
 	if s.made == uint8(x.m.commits) || v.tomb {
-		return // nothing could name it
+		return // no commit could name it
 	}
 	if x.m.seals && w.seg == 0 && w.view != 0 {
 		x.seals(i)
@@ -201,7 +201,7 @@ func (x *step) seals(i int) {
 	}
 }
 
-// commits are the PUTs that a ready handle may begin.
+// commits emits the PUTs that a ready handle may begin.
 func (x *step) commits(i int) {
 	s, w := x.s, &x.s.w[i]
 	if s.made == uint8(x.m.commits) || s.c[w.view].tomb {
@@ -289,7 +289,7 @@ func tagOf(s *replaceState, id uint8) uint8 {
 	return s.c[id].tag
 }
 
-// send puts a request on its way where there is room.
+// send puts a request under way if there is room.
 func (x *step) send(t *replaceState, r request) bool {
 	for i := range x.m.flight {
 		if t.fl[i].id == 0 {
@@ -300,7 +300,7 @@ func (x *step) send(t *replaceState, r request) bool {
 	return false
 }
 
-// removes is what follows the tombstone: the objects go, idempotently.
+// removes deletes the objects after the tombstone, idempotently.
 func (x *step) removes(i int) {
 	t := *x.s
 	for j := range t.obj {
@@ -312,7 +312,7 @@ func (x *step) removes(i int) {
 		return
 	}
 	if !x.m.deleteHead {
-		t.w[i] = writer{} // with it the handle may be made to do so again, after a failure: with the same effect
+		t.w[i] = writer{} // after a failure the handle may repeat this, with the same effect
 	} else if t.w[i].tries++; t.w[i].tries > 2 {
 		return
 	}

@@ -1,7 +1,7 @@
 package model
 
-// pack writes a state down in one way only. What can make no difference any more is left out, and writers,
-// who are alike, stand in order: so fewer states stand for all.
+// pack encodes a state canonically: fields that can no longer have an effect are zeroed, and identical writers are
+// sorted, so that fewer states represent all.
 func (m *replaceModel) pack(full *replaceState) key {
 	s := *full
 	m.forget(&s)
@@ -44,7 +44,7 @@ func packWriter(v *writer) uint64 {
 		bitsOf(v.blobs, 2, flags(v.fresh, v.lost), 2, flags(v.foreign, v.rebases), 2)<<24
 }
 
-// bitsOf puts pairs of a number and its width together. A number that does not fit is a fault of the model.
+// bitsOf packs pairs of a number and its width. A number that does not fit is a fault of the model.
 func bitsOf(pairs ...uint8) (x uint64) {
 	at := uint(0)
 	for i := 0; i < len(pairs); i += 2 {
@@ -97,7 +97,7 @@ func (m *replaceModel) unpack(k key) (s replaceState) {
 	return s
 }
 
-// forget sets to zero what no event and no invariant can tell any more.
+// forget zeroes the fields that no event and no invariant depends on any more.
 func (m *replaceModel) forget(s *replaceState) {
 	m.dropDead(s)
 	for _, at := range [...]int{0, 1, 0} {
@@ -138,7 +138,7 @@ func (m *replaceModel) forget(s *replaceState) {
 		switch c := &s.c[id]; {
 		case live>>id&1 == 0:
 			*c = commit{}
-		case (whole|sent)>>id&1 == 0: // an ancestor: that it stands there, and with which images, is all that counts
+		case (whole|sent)>>id&1 == 0: // an ancestor: only its position and its images matter
 			c.epoch, c.refs, c.tag = 0, 0, 0
 			if s.left.rolls == 0 {
 				c.blobs = 0
@@ -147,8 +147,8 @@ func (m *replaceModel) forget(s *replaceState) {
 	}
 }
 
-// dropDead takes requests off the network that can have no effect and whose answer nobody awaits. Versions
-// never come again, unless a rule that sees to it is taken away.
+// dropDead removes requests that can have no effect and whose answer is not awaited. Versions never recur, unless the
+// rule that ensures it is left out.
 func (m *replaceModel) dropDead(s *replaceState) {
 	if m.sameBody || m.unconditional || m.deleteHead {
 		return

@@ -2,55 +2,54 @@ package model
 
 import "math/bits"
 
-// What a model of the replace strategy holds at most: the widths of its fields.
+// Limits of the replace model: the widths of its fields.
 const (
 	commitsMax = 7 // ids 1 to 7; 0 = none
 	namesMax   = 4 // of segments and index objects
 	writersMax = 3
-	flightMax  = 3 // requests on their way
+	flightMax  = 3 // requests under way
 	blobsMax   = 2
 )
 
-// replaceRules says which rule of the protocol is taken away, or how it is kept. The zero value is the
-// protocol as it is.
+// replaceRules names the left-out or changed rule of the protocol. The zero value is the protocol itself.
 type replaceRules struct {
 	unconditional bool   // a commit is a PUT without a condition
 	refusedFailed bool   // a 412 means that the commit failed
-	refusedSure   bool   // a 412 that no read explained counts as certain, not as in doubt
-	sameBody      bool   // a rollback uploads the bytes that were in force then: no fresh id
-	dense         bool   // segments are numbered, and a name that is taken is taken for one's own
+	refusedSure   bool   // a 412 that no read explained counts as certain instead of in doubt
+	sameBody      bool   // a rollback uploads the earlier bytes again: no fresh id
+	dense         bool   // segments are numbered, and an existing name is taken for one's own
 	lineage       int    // how many commit ids a checkpoint holds; 0 = all
-	blindSearch   bool   // what the lineage does not show is not looked for in the log
-	blindCreate   bool   // a first commit that meets a session does not look for itself in the log
-	keepUploads   bool   // a handle that rebases still names what it uploaded before
-	rebaseOnce    bool   // a rebase that meets another head does not look for itself again
+	blindSearch   bool   // a commit outside the lineage is not searched in the log
+	blindCreate   bool   // a first commit that meets a session does not search for itself in the log
+	keepUploads   bool   // a handle that rebases still names its earlier uploads
+	rebaseOnce    bool   // a rebase that meets another head does not search for itself again
 	blobLate      bool   // an image is PUT after the commit that names it
-	snapshotsName bool   // snapshots name segments, and what is restored is what they name
+	snapshotsName bool   // snapshots name segments, and a restore uses these names
 	deleteHead    bool   // deletion removes checkpoint_latest at the end
 	gc            gcRule // how garbage is found
 }
 
-// gcRule is a way to collect.
+// gcRule is a way to collect garbage.
 type gcRule uint8
 
-// The rule, and those that do not hold.
+// The rule, and broken ones.
 const (
-	gcEpoch         gcRule = iota // list, read the head, delete what is of an older epoch and not reachable
-	gcRootsThenList               // read the head, list, delete what is not reachable
-	gcListThenRoots               // list, read the head, delete what is not reachable
-	gcAtOnce                      // list and read in one moment, delete what is not reachable
-	gcEpochEqual                  // as gcEpoch, and the head's own epoch goes too
-	gcHeadThenSnaps               // as gcEpoch, with snapshots as roots that are read behind the head
-	gcSnapsThenHead               // the other way round
-	gcBlobs                       // as gcEpoch, and images that the head does not name go too
+	gcEpoch         gcRule = iota // list, read the head, delete unreachable objects of an older epoch
+	gcRootsThenList               // read the head, list, delete unreachable objects
+	gcListThenRoots               // list, read the head, delete unreachable objects
+	gcAtOnce                      // list and read atomically, delete unreachable objects
+	gcEpochEqual                  // like gcEpoch, and those of the head's own epoch too
+	gcHeadThenSnaps               // like gcEpoch, with snapshots as roots, read after the head
+	gcSnapsThenHead               // the same, read before the head
+	gcBlobs                       // like gcEpoch, and images that the head does not name too
 )
 
-// replaceBounds is how far a model goes.
+// replaceBounds limits the number of events.
 type replaceBounds struct {
 	writers, commits, names, flight int
-	opens, crashes                  uint8 // handles in all, and how many of them are cut off
-	tries                           uint8 // further tries of one PUT
-	hidden                          uint8 // PUTs that something on the way sends twice
+	opens, crashes                  uint8 // handles in all, and how many of them crash
+	tries                           uint8 // retries of one PUT
+	hidden                          uint8 // PUTs that the network sends twice
 	busy                            uint8 // PUTs that are answered 429 or 409
 	rebases                         uint8 // conflicts and doubts that are rebased, or folded in at once
 	rolls                           uint8 // rollbacks, restores of snapshots, compactions, folds
@@ -62,13 +61,13 @@ type replaceBounds struct {
 	seals                           bool // writers upload segments
 }
 
-// commit is the body of a PUT: what checkpoint_latest is when it is in force.
+// commit is the body of a PUT: checkpoint_latest while it is in force.
 type commit struct {
 	parent, epoch uint8
 	refs, blobs   uint8 // sets of names and images that it refers to
-	turn          uint8 // what the caller wanted to keep: the id of the first commit that tried
+	turn          uint8 // the caller's turn: the id of the first commit that tried it
 	tag           uint8 // its version: equal bytes have equal versions
-	foreign       bool  // a name of it holds somebody else's bytes
+	foreign       bool  // one of its names holds another writer's bytes
 	tomb          bool
 }
 
@@ -83,29 +82,29 @@ type object struct {
 // The states of a writer.
 const (
 	closed     uint8 = iota
-	ready            // commits are taken
+	ready            // can commit
 	waiting          // a PUT is under way
 	conflicted       // the last commit is known not to be in force
-	doubtful         // it is not known
+	doubtful         // the outcome of the last commit is unknown
 )
 
 // writer is a handle.
 type writer struct {
 	st      uint8
-	view    uint8 // the commit that it stands on; 0 = it would create the session
+	view    uint8 // the commit of its view; 0 = it would create the session
 	pending uint8 // commit under way or in doubt
-	turn    uint8 // of it
-	doubts  uint8 // earlier commits of the same turn of which it is not known what became of them
+	turn    uint8 // the turn of pending
+	doubts  uint8 // earlier commits of the same turn with unknown outcome
 	tries   uint8
 	seg     uint8 // 1 + the name of an upload that the next commit names
 	blobs   uint8 // uploaded for the next commit
 	fresh   bool  // the next commit takes the next epoch
 	lost    bool  // an answer was lost
-	foreign bool  // seg is a name that was taken
+	foreign bool  // the name of seg was taken
 	rebases bool  // the PUT under way is a rebase
 }
 
-// request is on its way to the store.
+// request is a request under way to the store.
 type request struct {
 	id   uint8 // of the commit; 0 = nothing
 	cond uint8 // version that must be in force; 0 = none must
@@ -115,15 +114,15 @@ type request struct {
 // collection is a run of GC.
 type collection struct{ step, found, roots, epoch, blobs uint8 }
 
-// replaceState is everything: the store, the network, the writers, and what they were told.
+// replaceState is the complete state: the store, the network, the writers, and the answers that they were given.
 type replaceState struct {
 	c             [commitsMax + 1]commit
-	made          uint8 // commits so far
-	head          uint8 // the commit in force; 0 = checkpoint_latest is not there
+	made          uint8 // number of commits made
+	head          uint8 // the commit in force; 0 = no checkpoint_latest
 	obj           [namesMax]object
 	named         uint8
-	blobs         uint8 // that are there
-	snaps         uint8 // set of commits of which there is a snapshot
+	blobs         uint8 // existing images
+	snaps         uint8 // commits with a snapshot
 	acked, failed uint8 // sets of commits, as reported
 	w             [writersMax]writer
 	fl            [flightMax]request
@@ -131,12 +130,12 @@ type replaceState struct {
 	left          replaceBudget
 }
 
-// replaceBudget is what may still happen.
+// replaceBudget holds the events that may still happen.
 type replaceBudget struct {
 	opens, crashes, hidden, busy, rebases, rolls, snapshots, drops, blobs, deletes, gcs uint8
 }
 
-// replaceModel is the protocol under its rules, within its bounds.
+// replaceModel is the protocol with its rules and bounds.
 type replaceModel struct {
 	replaceRules
 	replaceBounds
@@ -150,7 +149,7 @@ func (m *replaceModel) space() *space[replaceState, key] {
 	return &space[replaceState, key]{begin: s, pack: m.pack, open: m.unpack, next: m.next, wrong: m.wrong}
 }
 
-// lineage is the set of the newest n commits from id back; 0 = all.
+// lineage returns the newest n commits from id backward; 0 = all.
 func (s *replaceState) lineage(id uint8, n int) (set uint8) {
 	for i := 0; id != 0 && (n == 0 || i < n); i++ {
 		set |= 1 << id
@@ -159,7 +158,7 @@ func (s *replaceState) lineage(id uint8, n int) (set uint8) {
 	return set
 }
 
-// reach gives all names to which a set of references leads.
+// reach returns all names reachable from a set of references.
 func (s *replaceState) reach(refs uint8) uint8 {
 	for {
 		all := refs
@@ -175,7 +174,7 @@ func (s *replaceState) reach(refs uint8) uint8 {
 	}
 }
 
-// there is the set of names that exist.
+// there returns the set of existing names.
 func (s *replaceState) there() (set uint8) {
 	for i := range s.obj {
 		if s.obj[i].there {
@@ -185,7 +184,7 @@ func (s *replaceState) there() (set uint8) {
 	return set
 }
 
-// version is that of checkpoint_latest; 0 = it is not there.
+// version returns that of checkpoint_latest; 0 = it does not exist.
 func (s *replaceState) version() uint8 {
 	if s.head == 0 {
 		return 0
@@ -193,7 +192,7 @@ func (s *replaceState) version() uint8 {
 	return s.c[s.head].tag
 }
 
-// wrong names the invariant that does not hold.
+// wrong returns the name of a violated invariant; "" = none.
 func (m *replaceModel) wrong(s *replaceState) string {
 	past := s.lineage(s.head, 0)
 	switch {
@@ -231,7 +230,7 @@ func (m *replaceModel) wrong(s *replaceState) string {
 
 func (m *replaceModel) wrongSnapshot(s *replaceState) string {
 	if s.c[s.head].tomb {
-		return "" // deleted: they go with their session
+		return "" // deleted: they are removed with their session
 	}
 	for set := s.snaps; set != 0; set &= set - 1 {
 		c := &s.c[bits.TrailingZeros8(set)]

@@ -20,7 +20,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// scripted is a store of which a test decides what happens to the reads and writes of checkpoint_latest.
+// scripted is a store on which a test decides the outcome of the reads and writes of checkpoint_latest.
 type scripted struct {
 	backend.Backend
 	put func(call func() (backend.Info, error)) (backend.Info, error)
@@ -28,7 +28,7 @@ type scripted struct {
 }
 
 func (s *scripted) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
-	late := context.WithoutCancel(ctx) // a PUT may arrive after its request was given up
+	late := context.WithoutCancel(ctx) // a PUT may arrive after its caller gave up
 	call := func() (backend.Info, error) { return s.Backend.Put(late, key, p, c) }
 	if s.put == nil || !strings.HasPrefix(key, layout.Checkpoints) {
 		return call()
@@ -61,7 +61,7 @@ func (l *lockedRand) Read(p []byte) (int, error) {
 	return l.r.Read(p)
 }
 
-// config is that of a handle whose background work is done at once, and whose waits are none.
+// config returns the configuration of a handle that does background work at once and never waits.
 func config(b backend.Backend) journal.Config {
 	var clock sync.Mutex
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -85,7 +85,7 @@ func create(cfg journal.Config) *journal.Journal {
 	})
 }
 
-// saying is a turn of one message behind the head of j.
+// saying returns a turn of one message after the head of j.
 func saying(j *journal.Journal, id string) *journal.Step {
 	st := j.State()
 	parent := "null"
@@ -105,7 +105,7 @@ func commitOf(t *testing.T, j *journal.Journal, id string) {
 	}
 }
 
-// said gives the ids of all entries of the session, as whoever opens it now finds them.
+// said returns the ids of all entries of the session in a new handle.
 func said(t *testing.T, cfg journal.Config) (ids []string) {
 	t.Helper()
 	cfg.ReadOnly = true
@@ -126,8 +126,8 @@ func said(t *testing.T, cfg journal.Config) (ids []string) {
 	return ids
 }
 
-// TestSettleLooksAgain is the trace of "rebase looks once": the PUT in doubt arrives while Settle, which has
-// looked for it, is under way.
+// TestSettleLooksAgain is the trace of "rebase looks once": the PUT in doubt arrives after Settle has searched for it,
+// and before Settle ends.
 func TestSettleLooksAgain(t *testing.T) {
 	store := &scripted{Backend: memory.New()}
 	cfg := config(store)
@@ -163,8 +163,8 @@ func TestSettleLooksAgain(t *testing.T) {
 	}
 }
 
-// TestCreateIsFoundInTheLog is the trace of "a first commit does not look in the log": its answer is lost, and
-// so many commits follow before it looks that the lineage no longer holds it.
+// TestCreateIsFoundInTheLog is the trace of "a first commit does not look in the log": its answer is lost, and before
+// the search so many commits follow that the lineage no longer contains it.
 func TestCreateIsFoundInTheLog(t *testing.T) {
 	store := &scripted{Backend: memory.New()}
 	cfg := config(store)
@@ -190,8 +190,8 @@ func TestCreateIsFoundInTheLog(t *testing.T) {
 	}
 }
 
-// TestRefusedIsInDoubt is the trace of "412 is certain": something on the way sends the PUT twice, the second
-// meets the first, and no read tells.
+// TestRefusedIsInDoubt is the trace of "412 is certain": the network sends the PUT twice, the second conflicts with the
+// first, and no read can decide.
 func TestRefusedIsInDoubt(t *testing.T) {
 	store := &scripted{Backend: memory.New()}
 	cfg := config(store)

@@ -43,7 +43,7 @@ func holds() []row {
 	}
 }
 
-// fails are the protocol without one of its rules, and what goes wrong then. The bounds are just wide enough.
+// fails are the protocol without one of its rules, with the resulting violation. The bounds are just wide enough.
 func fails() []row {
 	const quick, ci = proof.Quick, proof.CI
 	type (

@@ -7,17 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// key is a state packed into bits: equal states have equal keys, and nothing else has. Keys are stored whole,
-// so that no two states are ever taken for one.
+// key is a state packed into bits: two states are equal iff their keys are. Keys are stored whole, without hashing, so
+// that distinct states never collide.
 type key [6]uint64
 
-// event is what leads from one state to the next: which, of those that a model knows, and the numbers in it.
+// event is a transition between states: its kind in the model, and its numbers.
 type event struct {
 	what uint8 // below 64
 	a, b uint8
 }
 
-// space is a model as the search sees it: K is how it keeps a state.
+// space is a model as the search uses it; K is the stored form of a state.
 type space[S any, K comparable] struct {
 	begin S
 	pack  func(s *S) K
@@ -26,14 +26,14 @@ type space[S any, K comparable] struct {
 	wrong func(s *S) string // "" = every invariant holds
 }
 
-// result is what a search found.
+// result is the result of a search.
 type result struct {
 	states, edges int64
 	depth         int
 	wrong         string  // the first violation; "" = none
-	trace         []event // a shortest way to it
+	trace         []event // a shortest path to it
 	whole         bool    // every state within the model's bounds was visited
-	events        uint64  // which happened, a bit each: what never happens proves nothing
+	events        uint64  // a bit for each kind that happened: a kind that never happens proves nothing
 }
 
 const (
@@ -41,17 +41,17 @@ const (
 	shards    = 1 << shardBits
 )
 
-// shard is a part of the set of states that were seen: an open hash table of numbers into a list.
+// shard is a part of the set of visited states: an open hash table of indexes into a list.
 type shard[K comparable] struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
-	table []uint64 // 1 + the place in keys, and 32 bits of the hash above it; 0 = free
+	table []uint64 // 1 + the index in keys, and 32 bits of the hash above it; 0 = free
 	keys  []K
-	from  []uint32 // where each was first reached from: place<<shardBits | shard
+	from  []uint32 // the predecessor of each: place<<shardBits | shard
 	_     [64]byte // a cache line between neighbours
 }
 
-// add puts a key in; false where it was there.
+// add adds a key; false if it exists already.
 func (s *shard[K]) add(k *K, h uint64, from uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,9 +85,9 @@ func (s *shard[K]) grow() {
 	}
 }
 
-// search visits every state that the model reaches, level by level, so that the first violation is one that
-// takes the fewest events. workers 0 = one for each core. limit bounds the states. The counts are those of whole
-// levels, so that they are the same in each run.
+// search visits every state that the model reaches, level by level, so that the first violation has a shortest path.
+// workers 0 = one for each core. limit bounds the states. The counts are those of whole levels, so that they are the
+// same in each run.
 func search[S any, K comparable](sp *space[S, K], workers int, limit int64) result {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -121,7 +121,7 @@ func search[S any, K comparable](sp *space[S, K], workers int, limit int64) resu
 	}
 }
 
-// running is a search under way.
+// running is a search in progress.
 type running[S any, K comparable] struct {
 	*space[S, K]
 	seed          maphash.Seed
@@ -143,7 +143,7 @@ type violation[K comparable] struct {
 	by    event
 }
 
-// level expands the states that were added at the level before: keys lo to hi of each shard.
+// level expands the states that were added at the previous level: keys lo to hi of each shard.
 func (x *running[S, K]) level(lo, hi *[shards]int, workers int) {
 	const chunk = 512
 	type job struct{ shard, lo, hi int }
@@ -153,7 +153,7 @@ func (x *running[S, K]) level(lo, hi *[shards]int, workers int) {
 			jobs = append(jobs, job{i, at, min(at+chunk, hi[i])})
 		}
 	}
-	var lists [shards][]K // what is there by now never changes; a shard's list may move when it grows
+	var lists [shards][]K // present keys never change; the list of a shard may move when it grows
 	for i := range x.seen {
 		lists[i] = x.seen[i].keys[:hi[i]]
 	}
@@ -176,7 +176,7 @@ func (x *running[S, K]) level(lo, hi *[shards]int, workers int) {
 	wg.Wait()
 }
 
-// expand adds what follows one state.
+// expand adds the successors of one state.
 func (x *running[S, K]) expand(k K, place uint32) {
 	s := x.open(k)
 	edges, added, events := int64(0), int64(0), uint64(0)
@@ -209,7 +209,7 @@ func (x *running[S, K]) stop(v *violation[K]) {
 	}
 }
 
-// trace goes back from the violation to the beginning, and finds the events on the way by doing them again.
+// trace follows the predecessors from the violation to the start, and finds the events by repeating them.
 func (x *running[S, K]) trace(first K) []event {
 	out := []event{x.found.by}
 	place := x.found.from
@@ -251,7 +251,7 @@ func (w *bitWriter) put(v uint64, width uint) {
 	w.n += width
 }
 
-// bitReader gives them back in the same order.
+// bitReader returns them in the same order.
 type bitReader struct {
 	k *key
 	n uint

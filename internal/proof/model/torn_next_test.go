@@ -60,7 +60,7 @@ func (m *tornModel) next(s *tornState, emit func(*tornState, event)) {
 	}
 }
 
-// append writes one commit, or two in one append, if the log ends where the handle does.
+// append writes one commit, or two in one append, if the log ends at the handle's position.
 func (m *tornModel) append(s *tornState, i int, emit func(*tornState, event)) {
 	p := &s.p[i]
 	t := *s
@@ -132,7 +132,7 @@ func (m *tornModel) compose(u *tornState, i, commits int) bool {
 
 func wholeLine(kind uint8) bool { return kind == entryLine || kind == commitLine || kind == newline }
 
-// outcomes are the ways in which an append may end. t is the log before it, u behind it.
+// outcomes emits the possible results of an append. t is the log before it, u after it.
 func (m *tornModel) outcomes(t, u *tornState, i int, commits uint8, emit func(*tornState, event)) {
 	p := &u.p[i]
 	tried := p.tried
@@ -192,7 +192,7 @@ func (m *tornModel) outcomes(t, u *tornState, i int, commits uint8, emit func(*t
 	}
 }
 
-// parts are the tokens that may stand where one was cut off in the middle; nothing = before its first byte.
+// parts returns the tokens that may remain of one that was cut in the middle; none = cut before its first byte.
 func parts(kind uint8) []uint8 {
 	switch kind {
 	case entryLine:
@@ -204,7 +204,7 @@ func parts(kind uint8) []uint8 {
 	}
 }
 
-// cutBack is what a writer does that had too little space: it still holds the lock.
+// cutBack removes a short write; the writer still holds the lock.
 func (m *tornModel) cutBack(s *tornState, i int, emit func(*tornState, event)) {
 	p := &s.p[i]
 	t := *s
@@ -226,7 +226,7 @@ func (m *tornModel) cutBack(s *tornState, i int, emit func(*tornState, event)) {
 	emit(&t, event{evTornCut, p.cutting, 0})
 }
 
-// synced makes what is dirty durable; rewrite, what looks clean as well.
+// synced makes dirty tokens durable; rewrite: clean ones as well.
 func synced(s *tornState, rewrite bool) {
 	for j := range s.n {
 		if t := &s.tok[j]; t.safe == dirty || rewrite {
@@ -235,8 +235,7 @@ func synced(s *tornState, rewrite bool) {
 	}
 }
 
-// power is lost: of what was not on disk the rest of the file is gone from some point on, or one piece in the
-// middle of it.
+// power emits power losses: of the tokens not on disk, those from some position on are lost, or one in the middle.
 func (m *tornModel) power(s *tornState, emit func(*tornState, event)) {
 	base := *s
 	base.left.powers--
@@ -262,7 +261,7 @@ func (m *tornModel) power(s *tornState, emit func(*tornState, event)) {
 	}
 }
 
-// settle ends the file behind the last byte that was written; what is in it is on disk.
+// settle ends the file after the last written byte; its content is on disk.
 func settle(s *tornState) {
 	for s.n > 0 && s.tok[s.n-1].kind == zeros {
 		s.n--

@@ -1,8 +1,7 @@
 package model
 
-// The model of one segment of a log, by what can be told apart of its bytes: whole lines, beginnings of lines,
-// newlines. It shows what becomes of a tail that a writer left when it died or ran out of space in mid-append,
-// and of bytes that a failed sync left in memory.
+// A model of one segment of a log, as tokens: whole lines, prefixes of lines, newlines. It covers the tail that a
+// writer left when it died or ran out of space during an append, and the bytes that a failed sync left in memory.
 
 const (
 	tokensMax   = 13
@@ -10,40 +9,40 @@ const (
 	handlesMax  = 2
 )
 
-// The kinds of tokens. Each stands for bytes of one attempt.
+// The kinds of tokens. Each represents bytes of one attempt.
 const (
 	nothing   uint8 = iota
 	entryLine       // an entry with its newline
-	entryPart       // the beginning of one
+	entryPart       // a prefix of one
 	commitLine
 	commitPart
-	commitBare // a whole commit line but for its newline
+	commitBare // a whole commit line without its newline
 	newline
-	zeros // what stands where bytes never reached the disk
+	zeros // bytes that never reached the disk
 )
 
-// How safe a token is from power loss.
+// The durability of a token.
 const (
 	onDisk uint8 = iota
-	dirty        // in memory; the next sync of the file takes it along
-	clean        // in memory, and the system takes it for written: a sync that failed
+	dirty        // in memory; the next sync of the file writes it
+	clean        // in memory, and assumed written by the system: a sync failed
 )
 
 type token struct{ kind, id, safe uint8 }
 
-// attempt is the commit that an append was to make.
+// attempt is the commit that an append tried to make.
 type attempt struct {
 	parent   uint8
 	from, to uint8 // tokens that it declares torn; equal = none
-	synced   uint8 // where the log was known to be durable when it was written
+	synced   uint8 // durable length of the log when it was written
 }
 
 // handle is a process that has the segment open.
 type handle struct {
 	open       bool
-	size, last uint8 // where its last commit ends, and which that is
-	cutting    uint8 // it has written too little, and cuts that off next: what it wrote, in tokens
-	tried      uint8 // by which attempts: their set
+	size, last uint8 // the end of its last commit, and that commit
+	cutting    uint8 // tokens of a short write, which it cuts off next
+	tried      uint8 // its attempts, as a set
 }
 
 type tornState struct {
@@ -56,15 +55,15 @@ type tornState struct {
 	left          struct{ opens, kills, shorts, syncs, powers uint8 }
 }
 
-// tornModel is the protocol of the log's end. The switches take rules away.
+// tornModel is the protocol of the log's end. The switches leave rules out.
 type tornModel struct {
-	appendBehind bool // torn bytes are left where they are, and written behind
-	declare      bool // they are left, and the next commit says where they stand
+	appendBehind bool // torn bytes are left, and the next append follows them
+	declare      bool // they are left, and the next commit declares their range
 	bareCounts   bool // a commit line counts without its newline
-	noResync     bool // bytes that nobody promised are not written again before they are built upon
-	dirtyReads   bool // readers look while a short write is being cut back
-	shortStays   bool // a short write is reported as failed and left
-	retrySync    bool // a failed sync is tried again, and believed
+	noResync     bool // bytes of unknown durability are not written again before a commit follows them
+	dirtyReads   bool // readers read while a short write is being cut back
+	shortStays   bool // a short write is reported as failed and not cut back
+	retrySync    bool // a failed sync is retried, and success is trusted
 	earlyAck     bool // a commit is acknowledged before it is synced
 
 	tokens, attempts                    int
@@ -77,17 +76,17 @@ func (m *tornModel) space() *space[tornState, key] {
 	return &space[tornState, key]{begin: s, pack: m.pack, open: m.unpack, next: m.next, wrong: m.wrong}
 }
 
-// recovered is what a reader makes of the log.
+// recovered is a reader's result.
 type recovered struct {
-	good, last uint8 // behind the last commit, and its id
+	good, last uint8 // end and id of the last commit
 	set        uint8
-	corrupt    bool // a later line was written when more than this was durable
+	corrupt    bool // a later line states a longer durable length than this
 }
 
-// read reads forward, line by line. A commit counts iff it goes on from the one before, and what stands between
-// them is what its checksum covers.
+// read reads forward, line by line. A commit counts iff it follows the one before it, and its checksum covers the
+// tokens between them.
 func (m *tornModel) read(s *tornState) (r recovered) {
-	var behind uint8 // what promises stand in lines that do not count
+	var behind uint8 // declared ranges of lines that do not count
 	begin := uint8(0)
 	for i := uint8(0); i < s.n; i++ {
 		t := s.tok[i]
@@ -110,7 +109,7 @@ func (m *tornModel) read(s *tornState) (r recovered) {
 				continue
 			}
 		default:
-			continue // the line goes on
+			continue // the line continues
 		}
 		if id != 0 {
 			a := &s.att[id]
@@ -128,7 +127,8 @@ func (m *tornModel) read(s *tornState) (r recovered) {
 	return r
 }
 
-// covers tells whether the tokens between the commit before and this line are those that it was written behind.
+// covers reports whether the tokens between the previous commit and this line are those that preceded it when it was
+// written.
 func (m *tornModel) covers(s *tornState, from, line, id uint8) bool {
 	if a := &s.att[id]; a.to > a.from {
 		if a.from != from || a.to > line {
@@ -146,7 +146,7 @@ func (m *tornModel) wrong(s *tornState) string {
 	r := m.read(s)
 	for i := range s.p {
 		if s.p[i].cutting > 0 {
-			return "" // the log is locked, and nobody reads it
+			return "" // the log is locked, and not read
 		}
 	}
 	switch {

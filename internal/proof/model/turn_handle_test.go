@@ -14,25 +14,25 @@ const (
 	opRead // a client reads the session elsewhere: its next base
 )
 
-// knownEntry is the id of an entry that its caller chose, and the other writer too.
+// knownEntry is the id of an entry that both a caller and the other writer choose.
 const knownEntry = 31
 
-// turnOp is an operation that a scenario offers. Its number is the entry and the document that it stores.
+// turnOp is an operation of a scenario. Its number is the entry and the document that it stores.
 type turnOp struct {
 	kind, who       uint8 // who: which caller
 	based           bool  // it names its base, as a client of the service does
-	keep, keepLater bool  // Turn.KeepBoth; keepLater: when it is sent again
+	keep, keepLater bool  // Turn.KeepBoth; keepLater: set on a retry
 	entry, doc      bool
-	known           bool // its entry has the id knownEntry, and is left out where that is stored
-	from            bool // it grows from the root (Turn.From; of a move: where to)
-	hook            bool // a hook runs after it, which calls the handle
+	known           bool // its entry has the id knownEntry, and is left out if that is stored
+	from            bool // its parent is the root (Turn.From); of a move: the target
+	hook            bool // it runs a hook afterwards, which calls the handle
 	key, digest     uint8
 	note            uint8
 	of, after       uint8 // 1 + the operation to settle; 1 + one that must have been answered
-	calls           uint8 // how often it may be called, again only after an error; 0 = once
+	calls           uint8 // maximum number of calls, repeated only after an error; 0 = once
 }
 
-// turnModel is the rules of a turn, in one scenario. without names the rule that is left out.
+// turnModel is the rules of a turn in one scenario. without is the rule that is left out.
 type turnModel struct {
 	without  mutant
 	replace  bool // a store that replaces whole objects; else one that appends
@@ -43,7 +43,7 @@ type turnModel struct {
 	left     turnBudget
 }
 
-// triesMax bounds how often a lost condition is judged again within one call.
+// triesMax bounds the judgements after a lost condition within one call.
 const triesMax = 3
 
 func (m *turnModel) space() *space[turnState, turnState] {
@@ -94,7 +94,7 @@ func (m *turnModel) next(s *turnState, emit func(*turnState, event)) {
 	x.deaths()
 }
 
-// calls begins an operation of a caller that does nothing else.
+// calls starts an operation of an idle caller.
 func (x *turnStep) calls(i int) {
 	o, p := &x.m.ops[i], &x.s.ops[i]
 	most := max(o.calls, 1)
@@ -114,7 +114,7 @@ func (x *turnStep) calls(i int) {
 	c := t.clients[o.who]
 	q := &t.ops[i]
 	if p.calls == 0 || !o.based || notStored(p.answer) && p.answer != conflict && p.answer != fenced {
-		q.base, q.saw = c.etag, c.seen // a retry names the base that it named before
+		q.base, q.saw = c.etag, c.seen // a retry names the same base
 	}
 	q.calls++
 	q.answer, q.tries, q.ended, q.phase = noAnswer, 0, false, queued
@@ -125,7 +125,7 @@ func (x *turnStep) calls(i int) {
 	x.emit(&t, event{evCall, uint8(i), o.kind})
 }
 
-// waits is an operation that waits for the lock: it gets it, or its context ends.
+// waits handles an operation that waits for the lock: it gets it, or its context ends.
 func (x *turnStep) waits(i int) {
 	s := x.s
 	if s.left.cancels > 0 {
@@ -144,7 +144,7 @@ func (x *turnStep) waits(i int) {
 	x.emit(&t, event{evLock, uint8(i), 0})
 }
 
-// works is what an operation does first under the lock.
+// works is the first step of an operation under the lock.
 func (x *turnStep) works(i int) {
 	t := *x.s
 	h, o, p := &t.h, &x.m.ops[i], &t.ops[i]
@@ -247,7 +247,7 @@ func (x *turnStep) reloads(t *turnState, i int) {
 	x.answer(t, i, stored, evAnswer)
 }
 
-// closes waits for no one, settles nothing, and publishes what is confirmed.
+// closes waits for no caller, settles nothing, and publishes confirmed lines.
 func (x *turnStep) closes(t *turnState, i int) {
 	h := &t.h
 	if x.m.without == closeSendsDoubt && h.doubt.op != 0 {
@@ -274,7 +274,7 @@ func (x *turnStep) closes(t *turnState, i int) {
 	x.emit(t, event{evClose, uint8(i), answer})
 }
 
-// publish puts the checkpoint of a log forward.
+// publish advances the checkpoint of a log.
 func (x *turnStep) publish(t *turnState, unconfirmed bool) {
 	if !unconfirmed {
 		x.confirm(t)
@@ -298,7 +298,7 @@ func (x *turnStep) settles(t *turnState, i int) {
 		}
 		t.ops[i].got = h.lastLine
 		x.answer(t, i, answer, evAnswer)
-	default: // not this handle's any more: it is looked for
+	default: // no longer this handle's: it is searched for
 		answer := unknown
 		x.confirm(t)
 		for l := t.good(); l != 0; l = t.ln[l].prev {
@@ -310,7 +310,7 @@ func (x *turnStep) settles(t *turnState, i int) {
 	}
 }
 
-// asks ends the doubt: it looks for the request in the newest history.
+// asks ends the doubt: it searches for the request in the newest history.
 func (x *turnStep) asks(i int) {
 	t := *x.s
 	d := &t.h.doubt
@@ -363,7 +363,7 @@ func (x *turnStep) asks(i int) {
 	}
 }
 
-// renews replaces the ids of the doubt's lines (a rule that is left out).
+// renews replaces the ids of the doubt's lines (a broken rule).
 func (x *turnStep) renews(t *turnState) {
 	d := &t.h.doubt
 	prev := t.ln[d.lines[0]].prev
@@ -388,7 +388,7 @@ func (x *turnStep) cannotEnd(t *turnState, i int) {
 	x.answer(t, i, answer, evAnswer)
 }
 
-// ended takes the outcome of the doubt, and continues with the operation.
+// ended records the outcome of the doubt, and continues with the operation.
 func (x *turnStep) ended(t *turnState, i int, ok bool) {
 	h := &t.h
 	d := h.doubt
@@ -402,7 +402,7 @@ func (x *turnStep) ended(t *turnState, i int, ok bool) {
 		h.lastWhat, h.lastLine = failed, 0
 		x.refresh(t)
 		h.buf = t.ln[main].drafts
-		for l := range t.ln { // whatever bytes carry the turn
+		for l := range t.ln { // whichever bytes hold the turn
 			if y := &t.ln[l]; y.op == d.op && y.call == t.ln[main].call {
 				y.denied = true
 			}
@@ -422,17 +422,17 @@ func (x *turnStep) ended(t *turnState, i int, ok bool) {
 	x.emit(t, e)
 }
 
-// refresh reads the newest state. The view follows where nothing of it differs.
+// refresh reads the newest state. The view follows if nothing that it shows differs.
 func (x *turnStep) refresh(t *turnState) {
 	h := &t.h
 	h.tip = t.good()
 	x.follow(t)
 	if o := t.ln[h.tip].op; o != 0 && o == h.ours {
-		h.view = h.tip // without the rule, what it sent before it reloaded is its own
+		h.view = h.tip // without the rule, its requests before the reload count as its own
 	}
 }
 
-// follow moves the view to a tip that does not differ: but never past another writer's claim.
+// follow moves the view to a tip that does not differ, but never past another writer's claim.
 func (x *turnStep) follow(t *turnState) {
 	h := &t.h
 	if h.tip != h.view && t.ln[h.tip].life == h.life && t.at(h.view) == t.at(h.tip) &&
@@ -441,7 +441,7 @@ func (x *turnStep) follow(t *turnState) {
 	}
 }
 
-// answer ends a call, and asks what it was promised.
+// answer ends a call, and checks the promise of its answer.
 func (x *turnStep) answer(t *turnState, i int, a uint8, what uint8) {
 	h, o, p := &t.h, &x.m.ops[i], &t.ops[i]
 	held := h.holder == uint8(i+1)
@@ -484,7 +484,7 @@ func (x *turnStep) answer(t *turnState, i int, a uint8, what uint8) {
 	x.emit(t, event{what, uint8(i), a})
 }
 
-// refused asks whether a call that stored nothing left everything as it was, and was right to refuse.
+// refused checks that a call that stored nothing left everything as it was, and was right to refuse.
 func (x *turnStep) refused(t *turnState, i int, a uint8) {
 	h, o := &t.h, &x.m.ops[i]
 	if x.m.without == refusedDropsDrafts {

@@ -1,14 +1,14 @@
 package model
 
-// What a judgement can be besides an answer: what is to be composed.
+// The results of a judgement that are not answers: what to compose.
 const (
 	goPlain uint8 = iota + 32
 	goKept
 	goNote
 )
 
-// judges decides on the state that the handle knows. What is refused with a key, and what has nothing to do, is
-// decided on the newest state.
+// judges decides on the state known to the handle. A refusal of a turn with a key, and "nothing to do", are decided on
+// the newest state.
 func (x *turnStep) judges(t *turnState, i int) {
 	h, o := &t.h, &x.m.ops[i]
 	v, base := x.verdict(t, i)
@@ -43,12 +43,12 @@ func (x *turnStep) keeps(t *turnState, i int) bool {
 	return o.kind == opTurn && (o.keep || o.keepLater && t.ops[i].calls > 1)
 }
 
-// takesBuffer reports whether a turn takes the drafts that were appended.
+// takesBuffer reports whether a turn commits the appended drafts.
 func (x *turnStep) takesBuffer(o *turnOp) bool {
 	return o.kind == opTurn && !o.based && (!o.from || x.m.without == fromTakesDrafts)
 }
 
-// verdict is rules 2, 4, 5, 7, 9 and 10. Keys come first.
+// verdict implements rules 2, 4, 5, 7, 9 and 10. Keys are checked first.
 func (x *turnStep) verdict(t *turnState, i int) (answer, base uint8) {
 	h, o, p := &t.h, &x.m.ops[i], &t.ops[i]
 	tip := h.tip
@@ -111,7 +111,7 @@ func (x *turnStep) verdict(t *turnState, i int) (answer, base uint8) {
 	return goPlain, base
 }
 
-// endsBranch reports whether nothing continues the branch of a kept line.
+// endsBranch reports whether no later line continues the branch of a kept line.
 func (x *turnStep) endsBranch(t *turnState, tip, kept uint8) bool {
 	for l := tip; l != kept; l = t.ln[l].prev {
 		if t.ln[l].kind == lineKept && t.ln[l].branch == t.ln[kept].branch {
@@ -121,8 +121,8 @@ func (x *turnStep) endsBranch(t *turnState, tip, kept uint8) bool {
 	return true
 }
 
-// sameTurn compares a turn with the line that has its key. A turn of which the handle was in doubt took its drafts
-// already: it is compared with those.
+// sameTurn compares a turn with the line that has its key. If that line was the handle's doubt, it holds the drafts of
+// that time, and the turn is compared with those.
 func (x *turnStep) sameTurn(t *turnState, i int, l uint8) bool {
 	h, o := &t.h, &x.m.ops[i]
 	if t.ln[l].digest != o.digest {
@@ -135,8 +135,8 @@ func (x *turnStep) sameTurn(t *turnState, i int, l uint8) bool {
 	if taken == t.ln[l].drafts || x.m.without == digestWithoutDrafts {
 		return true
 	}
-	// The doubt's drafts count as those of the turn, also when another call has ended the doubt; not if more was
-	// appended since.
+	// The doubt's drafts count as those of the turn, even if another call has ended the doubt; not if more was appended
+	// since.
 	last := h.lastOp != 0 && x.m.ops[h.lastOp-1].key == o.key && h.lastLine == l
 	if x.m.without == doubtsDraftsForgotten {
 		last = last && t.ops[i].ended
@@ -214,7 +214,7 @@ func (x *turnStep) composes(t *turnState, i int, what, base uint8) {
 	}
 }
 
-// line is an operation's own line.
+// line returns an operation's own line.
 func (x *turnStep) line(t *turnState, i int, what, base uint8) line {
 	h, o, p := &t.h, &x.m.ops[i], &t.ops[i]
 	at := t.at(h.tip)
@@ -270,7 +270,7 @@ func (x *turnStep) line(t *turnState, i int, what, base uint8) line {
 	return l
 }
 
-// takes is what the handle does once a request of its own is stored: rule "the view moves only".
+// takes updates the handle after a request of its own is stored: rule "the view moves only".
 func (x *turnStep) takes(t *turnState, i int, r *turnRequest) {
 	h, o, c := &t.h, &x.m.ops[i], &t.clients[x.m.ops[i].who]
 	main, last := r.lines[r.main], r.lines[r.n-1]

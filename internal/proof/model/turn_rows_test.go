@@ -80,7 +80,7 @@ var turnEvents = map[uint8]string{
 	evRivalUnsynced: "another writer dies between write and sync of line %d",
 }
 
-// turnStates bounds a search of the turn model, at some 8 GB: it is never reached, and a run that reaches it fails.
+// turnStates bounds a search of the turn model, at about 8 GB: a run that reaches it fails.
 const turnStates = 20_000_000
 
 func turning(name string, from proof.Size, m turnModel, wrong string) row {
@@ -130,7 +130,8 @@ const (
 	fromTakesDrafts
 )
 
-// walks takes random ways through all scenarios together, at twice their size. It returns how many states it saw.
+// walks takes random walks through all scenarios together, at twice their size. It returns the number of states
+// visited.
 func walks(t *testing.T, rep *proof.Report, n int) {
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(uint64(seed), 33)) //nolint:gosec // a seed that can be tried again
@@ -157,7 +158,7 @@ func walks(t *testing.T, rep *proof.Report, n int) {
 	}
 }
 
-// walkModel mixes two scenarios, with two of everything that may happen.
+// walkModel mixes two scenarios, with the double of every bound.
 func walkModel(rng *rand.Rand) *turnModel {
 	a, b := &scenarios[rng.IntN(len(scenarios))], &scenarios[rng.IntN(len(scenarios))]
 	m := a.model(rng.IntN(2) == 0)

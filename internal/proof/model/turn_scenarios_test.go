@@ -5,8 +5,8 @@ import "github.com/coppice-go/coppice/internal/proof"
 // scenario is a turnModel on both strategies.
 type scenario struct {
 	name     string
-	from     proof.Size // the smallest size at which all of it is searched
-	larger   bool       // at the larger sizes there is more of it
+	from     proof.Size // the smallest size of a run that searches all of it
+	larger   bool       // the larger sizes have a larger version
 	keepBoth bool
 	creates  bool
 	ops      []turnOp
@@ -17,7 +17,7 @@ func (s *scenario) model(replace bool) turnModel {
 	return turnModel{replace: replace, keepBoth: s.keepBoth, creates: s.creates, lines: 8, ops: s.ops, left: s.left}
 }
 
-// The operations of the scenarios. keepLater: who sends a turn again after an error names KeepBoth.
+// The operations of the scenarios. keepLater: a retry after an error sets KeepBoth.
 var (
 	draft  = turnOp{kind: opAppend}
 	draft1 = turnOp{kind: opAppend, who: 1}
@@ -47,7 +47,7 @@ func (o turnOp) behind(first uint8) turnOp {
 	return o
 }
 
-// settling is what a caller does whose turn, an operation by number, is in doubt.
+// settling is the Settle of a caller whose turn, the operation of, is in doubt.
 func settling(who, of uint8) turnOp {
 	return turnOp{kind: opSettle, who: who, of: of, after: of, calls: 2}
 }
@@ -155,7 +155,7 @@ var scenarios = []scenario{
 	},
 }
 
-// turnRows are the rules as they are. At the size of each change, some are searched with one more fault and rival.
+// turnRows are the unbroken rules. At the size of each change, some are searched with one more fault and rival.
 func turnRows() (rows []row) {
 	for i := range scenarios {
 		s := scenarios[i]
@@ -173,7 +173,7 @@ func (s *scenario) row(kind string, replace bool) row {
 	return turning(kind+s.name, s.from, s.model(replace), "")
 }
 
-// mutants are the rules of which one is left out or broken, each with a scenario and a strategy in which that shows.
+// mutants are the rules to leave out or break, each with a scenario and a strategy in which that is visible.
 var mutants = []struct {
 	without  mutant
 	name     string

@@ -1,11 +1,11 @@
 package model
 
-// The bounds of the widths: what a state of the turn model can hold at most.
+// The limits of a state of the turn model.
 const (
 	linesMax = 12 // ids 1 to 12; 0 = none
 	opsMax   = 8
 	reqMax   = 3 // lines of a turnRequest
-	foreign  = 9 // entries and documents of the other writer begin here
+	foreign  = 9 // first number of the other writer's entries and documents
 )
 
 // The kinds of lines.
@@ -14,40 +14,40 @@ const (
 	lineTurn
 	lineMove
 	lineKept    // a turn on a branch of its own: it moves nothing
-	lineRestate // what follows a kept line: the session as it was before it
-	lineNote    // an annotation: it sets the one field that annotations have here
+	lineRestate // follows a kept line: the session as it was before it
+	lineNote    // an annotation: it sets the one annotated field of the model
 	lineClaim
 	lineRoll // closes a full segment
 	lineTomb
 )
 
-// line is a commit line. Its id is its index in the state; what it holds never changes.
+// line is a commit line. Its id is its index in the state; its content never changes.
 type line struct {
-	kind, op, call uint8 // op: 1 + the operation that made it, and which call of that; 0 = the other writer
-	prev           uint8 // the line that it follows
-	head           uint8 // the entry from which the next one grows; 0 = the root
+	kind, op, call uint8 // op: 1 + the operation that made it, and its call; 0 = the other writer
+	prev           uint8 // the previous line
+	head           uint8 // the parent of the next entry; 0 = the root
 	branch, doc    uint8
 	patch          uint8    // 1 + the document that doc is a patch against; 0 = doc is whole
-	drafts         [2]uint8 // the entries that it stores, in order: from the buffer,
-	own            uint8    // and the turn's
+	drafts         [2]uint8 // the stored entries, in order: from the buffer,
+	own            uint8    // and of the turn
 	key, digest    uint8
 	note, claim    uint8 // the annotated field, and the newest claim, after this line
-	life           uint8 // of which incarnation of the session it is
+	life           uint8 // the incarnation of the session
 	durable        bool
 	acked          bool // ghost: a caller was told that it is stored
 	denied         bool // ghost: a caller was told that it is not
 }
 
-// request is what one operation publishes: by one append, or one conditional PUT.
+// turnRequest is the request of one operation: one append, or one conditional PUT.
 type turnRequest struct {
 	op    uint8 // 1 + the operation; 0 = no turnRequest
 	n     uint8
-	main  uint8 // which of its lines is the operation's own
+	main  uint8 // the index of the operation's own line
 	lines [reqMax]uint8
-	saw   uint8 // ghost: the line that its caller was last shown
+	saw   uint8 // ghost: the line last shown to its caller
 }
 
-// handle is our writer: what package coppice keeps in memory.
+// turnHandle is the handle under test: what package coppice keeps in memory.
 type turnHandle struct {
 	open, creating   bool
 	life             uint8
@@ -58,11 +58,11 @@ type turnHandle struct {
 	doubt            turnRequest
 	lastOp, lastWhat uint8 // the outcome of its last doubt
 	lastLine         uint8
-	trusts           bool // a mutant: it takes the log for confirmed
+	trusts           bool // a mutant: it assumes that the log is confirmed
 	ours             uint8
 	committed        bool
 
-	seen    uint8 // ghost: the line that its callers were last shown
+	seen    uint8 // ghost: the line last shown to its callers
 	bufSeen uint8 // ghost: the same, when the first draft of the buffer was appended
 	view0   uint8 // ghost: view and buffer when the lock was taken
 	buf0    [2]uint8
@@ -71,11 +71,11 @@ type turnHandle struct {
 // The phases of an operation.
 const (
 	idle    uint8 = iota
-	queued        // for the lock
-	holding       // it has the lock, and judges
+	queued        // waits for the lock
+	holding       // has the lock, and judges
 	sending       // its request is composed
-	asking        // it ends the doubt first
-	again         // it sends what is missing of the doubt
+	asking        // ends the doubt first
+	again         // sends the missing lines of the doubt
 	hook          // its hook runs
 )
 
@@ -90,7 +90,7 @@ const (
 	conflict    // ErrConflict
 	fenced      // ErrFenced
 	reused      // ErrKeyReused
-	failed      // not applied, or lost: the same call can be made again
+	failed      // not applied, or lost: the same call can be repeated
 	uncommitted // ErrUncommitted
 	deleted     // ErrDeleted
 	exists      // ErrExist
@@ -104,44 +104,44 @@ func isStored(a uint8) bool { return a == stored || a == repeated || a == idleAn
 // notStored reports whether an answer promises that nothing was stored.
 func notStored(a uint8) bool { return a >= inDoubt && a != gone }
 
-// call is how far an operation is, and its answer.
+// call is the phase of an operation, and its answer.
 type call struct {
 	phase, answer, calls uint8
 	got                  uint8 // the line of its receipt
-	base, saw            uint8 // of the call: what it names, and the ghost of what its caller was shown
+	base, saw            uint8 // of the call: the base that it names, and ghost: the line shown to its caller
 	tries                uint8
 	ended                bool // this call ended the doubt
 	req                  turnRequest
 }
 
-// client is a caller: what it names as base, as a client of the HTTP service does.
+// client is a caller, with the base that it names, like a client of the HTTP service.
 type client struct{ etag, seen uint8 }
 
-// turnState is everything: the store, late requests, the handle, its callers.
+// turnState is the complete state: the store, late requests, the handle, its callers.
 type turnState struct {
 	ln      [linesMax + 1]line
-	end     uint8 // the last line of the log; on a store that replaces, of checkpoint_latest
-	torn    bool  // half a line is behind it
-	ck      uint8 // the line up to which a log's checkpoint goes
+	end     uint8 // the last line of the log, or of checkpoint_latest on a store that replaces
+	torn    bool  // half a line follows it
+	ck      uint8 // the line of the log's checkpoint
 	late    turnRequest
 	h       turnHandle
 	ops     [opsMax]call
 	clients [2]client
-	rank    [opsMax]uint8 // ghost: in which order the drafts were appended
-	bad     uint8         // ghost: the invariant that a step broke
+	rank    [opsMax]uint8 // ghost: the order in which the drafts were appended
+	bad     uint8         // ghost: the invariant that a step violated
 	left    turnBudget
 }
 
-// turnBudget is what may still happen.
+// turnBudget holds the events that may still happen.
 type turnBudget struct {
 	turns, docs, notes, claims, keyed, kept, known, tombs, again, unsynced uint8 // by the other writer
 	faults, lates, cancels, deaths, powers, opens, rolls, publishes        uint8
 }
 
-// place is what a conflict is judged by.
+// place is the part of a session that conflicts are judged by.
 type place struct{ head, branch, doc uint8 }
 
-// at returns branch, head and document of the session after a line: a kept line moves none of them.
+// at returns branch, head and document of the session after a line: a kept line changes none of them.
 func (s *turnState) at(l uint8) place {
 	for s.ln[l].kind == lineKept {
 		l = s.ln[l].prev
@@ -149,10 +149,10 @@ func (s *turnState) at(l uint8) place {
 	return s.of(l)
 }
 
-// of returns what a line itself holds, a kept line too.
+// of returns the content of a line itself, also of a kept one.
 func (s *turnState) of(l uint8) place { return place{s.ln[l].head, s.ln[l].branch, s.ln[l].doc} }
 
-// chain returns the set of a line and those before it.
+// chain returns the set of a line and its predecessors.
 func (s *turnState) chain(l uint8) (set uint16) {
 	for ; l != 0; l = s.ln[l].prev {
 		set |= 1 << l
@@ -160,7 +160,7 @@ func (s *turnState) chain(l uint8) (set uint16) {
 	return set
 }
 
-// good is the last line that counts: kept lines at the end do not (rule 12).
+// good returns the last line that counts: kept lines at the end do not (rule 12).
 func (s *turnState) good() uint8 {
 	l := s.end
 	for s.ln[l].kind == lineKept {
@@ -174,7 +174,7 @@ func (s *turnState) newer(a, b uint8) bool {
 	return a != b && a != 0 && (b == 0 || s.chain(a)>>b&1 == 1)
 }
 
-// keyed returns the line up to tip that has the key.
+// keyed returns the line with the key, up to tip.
 func (s *turnState) keyed(tip, key uint8) uint8 {
 	for l := tip; l != 0 && key != 0; l = s.ln[l].prev {
 		if s.ln[l].key == key {
@@ -194,13 +194,13 @@ func (s *turnState) has(tip, entry uint8) bool {
 	return false
 }
 
-// fence reports whether a claim of another writer follows base, as far as tip goes.
+// fence reports whether a claim of another writer follows base, up to tip.
 func (s *turnState) fence(tip, base uint8) bool {
 	c := s.ln[tip].claim
 	return c != 0 && s.h.own[c/8]>>(c%8)&1 == 0 && s.newer(c, base)
 }
 
-// free returns the id of a line that is not in use; 0 = there is none.
+// free returns an unused line id; 0 = there is none.
 func (s *turnState) free() uint8 {
 	for l := uint8(1); l <= linesMax; l++ {
 		if s.ln[l].kind == 0 {
@@ -210,7 +210,7 @@ func (s *turnState) free() uint8 {
 	return 0
 }
 
-// sweep forgets lines to which nothing leads any more, so that states which differ only in them are one.
+// sweep removes unreachable lines, so that states which differ only in them are equal.
 func (s *turnState) sweep() {
 	live := s.chain(s.end) | s.chain(s.h.view) | s.chain(s.h.tip) | s.chain(s.h.seen)
 	keep := func(r *turnRequest) {
@@ -233,7 +233,7 @@ func (s *turnState) sweep() {
 	}
 }
 
-// What the invariants are called, by number of turnState.bad.
+// The names of the invariants, by number of turnState.bad.
 const (
 	fine uint8 = iota
 	badLost
@@ -267,7 +267,7 @@ var broken = [...]string{
 	badLife:     "a writer of a deleted session wrote to the next one",
 }
 
-// wrong names the invariant that does not hold.
+// wrong returns the name of a violated invariant; "" = none.
 func (m *turnModel) wrong(s *turnState) string {
 	if s.bad != fine {
 		return broken[s.bad]
@@ -294,7 +294,7 @@ func (m *turnModel) wrong(s *turnState) string {
 	return m.wrongLine(s, end)
 }
 
-// wrongLine looks at each line together with the one before it.
+// wrongLine checks each line against its predecessor.
 func (m *turnModel) wrongLine(s *turnState, end uint8) string {
 	var entries, keys uint32
 	for l := end; l != 0; l = s.ln[l].prev {

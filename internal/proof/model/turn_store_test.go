@@ -1,14 +1,14 @@
 package model
 
-// confirm makes durable what can be read of the log.
+// confirm makes the readable part of the log durable.
 func (x *turnStep) confirm(t *turnState) {
 	for l := t.end; l != 0; l = t.ln[l].prev {
 		t.ln[l].durable = true
 	}
 }
 
-// tidy is what a writer does with a log before it writes: it confirms what is there, and moves aside what is torn:
-// half a line, and kept lines at the end, but those of its own request.
+// tidy is a writer's preparation of a log before it writes: it confirms the log, and moves the torn part aside: half a
+// line, and kept lines at the end, except those of its own request.
 func (x *turnStep) tidy(t *turnState, own *turnRequest) {
 	if x.m.replace {
 		return
@@ -24,7 +24,7 @@ func (r *turnRequest) has(l uint8) bool {
 	return r.op != 0 && (r.lines[0] == l || r.lines[1] == l || r.lines[2] == l)
 }
 
-// sends carries a request out, and tries each way in which that may end.
+// sends sends a request, and emits each possible outcome.
 func (x *turnStep) sends(i int) {
 	t := *x.s
 	h, p := &t.h, &t.ops[i]
@@ -54,7 +54,7 @@ func (x *turnStep) sends(i int) {
 	}
 }
 
-// leavesUnsent is a context that ends before the request is sent.
+// leavesUnsent ends the context before the request is sent.
 func (x *turnStep) leavesUnsent(i int) {
 	t := *x.s
 	if t.left.cancels == 0 {
@@ -88,7 +88,7 @@ func (x *turnStep) lostCondition(t *turnState, i int, resend bool) {
 	x.emit(t, event{evLostCondition, uint8(i), t.good()})
 }
 
-// apply puts lines k to n of a request behind the end.
+// apply appends lines k to n of a request.
 func (x *turnStep) apply(t *turnState, r *turnRequest, k, n uint8, durable bool) {
 	for ; k < n; k++ {
 		l := &t.ln[r.lines[k]]
@@ -100,7 +100,7 @@ func (x *turnStep) apply(t *turnState, r *turnRequest, k, n uint8, durable bool)
 	}
 }
 
-// arrives is the answer that all is stored.
+// arrives is the answer that everything is stored.
 func (x *turnStep) arrives(t *turnState, i int, r *turnRequest, resend bool) {
 	if resend {
 		x.ended(t, i, true)
@@ -115,7 +115,7 @@ func (x *turnStep) arrives(t *turnState, i int, r *turnRequest, resend bool) {
 	x.answer(t, i, stored, evAnswer)
 }
 
-// faults are the ways in which a request fails, or its answer is lost.
+// faults emits the ways in which a request fails, or its answer is lost.
 func (x *turnStep) faults(t *turnState, i int, r *turnRequest, k uint8, resend bool) {
 	doubts := func(u *turnState, what, n uint8) {
 		h := &u.h
@@ -152,7 +152,7 @@ func (x *turnStep) faults(t *turnState, i int, r *turnRequest, k uint8, resend b
 	creates := t.ln[r.lines[0]].kind == lineCreate && x.m.without != createAlone
 	for n := k; n <= r.n; n++ {
 		if creates && n > k && n < r.n {
-			continue // a new file is there whole or not at all
+			continue // a new file exists whole or not at all
 		}
 		u := *t
 		x.apply(&u, r, k, n, false)
@@ -161,7 +161,7 @@ func (x *turnStep) faults(t *turnState, i int, r *turnRequest, k uint8, resend b
 	}
 }
 
-// others are the steps of everything but the handle and its callers.
+// others emits the steps of everything except the handle and its callers.
 func (x *turnStep) others() {
 	x.rival()
 	s := x.s
@@ -239,10 +239,10 @@ func (x *turnStep) rivals(t *turnState, what uint8) bool {
 	return x.adds(t, what) && (what != evRivalKept || x.adds(t, evRivalRestates))
 }
 
-// evRivalRestates is no event of its own: the second line of evRivalKept.
+// evRivalRestates is the second line of evRivalKept, not an event of its own.
 const evRivalRestates = evRivalUnsynced + 1
 
-// adds puts one line of the other writer behind the end.
+// adds appends one line of the other writer.
 func (x *turnStep) adds(t *turnState, what uint8) bool {
 	id := t.free()
 	if id == 0 || int(id) > x.m.lines {
@@ -282,7 +282,7 @@ func (x *turnStep) adds(t *turnState, what uint8) bool {
 	return true
 }
 
-// deaths are the ends of the process, and of the power.
+// deaths emits process deaths and power losses.
 func (x *turnStep) deaths() {
 	s := x.s
 	if s.left.deaths > 0 && s.h.open {
@@ -298,7 +298,7 @@ func (x *turnStep) deaths() {
 	if s.left.powers == 0 || x.m.replace {
 		return
 	}
-	for l := s.end; ; l = s.ln[l].prev { // what was not on the disk is gone from some line on
+	for l := s.end; ; l = s.ln[l].prev { // lines that were not on disk are lost from some line on
 		t := *s
 		t.left.powers--
 		if x.gone(&t, l) {
@@ -311,7 +311,7 @@ func (x *turnStep) deaths() {
 	}
 }
 
-// gone ends the log behind a line, if the line behind that was not on the disk.
+// gone cuts the log after a line, if the next line was not on disk.
 func (x *turnStep) gone(t *turnState, end uint8) bool {
 	first := uint8(0)
 	for l := t.end; l != end; l = t.ln[l].prev {
@@ -327,7 +327,7 @@ func (x *turnStep) gone(t *turnState, end uint8) bool {
 	return true
 }
 
-// diesSending is a process that dies while its request is sent: it arrives later, or in part.
+// diesSending is a process that dies while its request is sent: the request arrives later, or in part.
 func (x *turnStep) diesSending(t *turnState, i int) {
 	r := t.ops[i].req
 	if x.m.replace {

@@ -17,8 +17,8 @@ import (
 // object is one object of the bucket.
 type object struct {
 	body []byte
-	tag  string // of its content, as S3 makes it: equal bodies, equal tags
-	was  string // the tag of the content before
+	tag  string // of its content, as in S3: equal bodies, equal tags
+	was  string // the tag of the previous content
 }
 
 // head is a checkpoint_latest that was in force.
@@ -27,13 +27,13 @@ type head struct {
 	sum checkpoint.Summary
 }
 
-// bucket is the store. It does what S3 promises, at one moment a request, and watches what is asked of it.
+// bucket is the store. It behaves as S3 promises, each request at one moment, and checks the requests.
 type bucket struct {
 	w       *world
 	mu      sync.Mutex
 	objects map[string]*object
-	names   map[string]string // the content that each immutable name ever had (I4)
-	tags    map[string]bool   // of checkpoint_latest, all that were in force (I5)
+	names   map[string]string // all contents of each immutable name (I4)
+	tags    map[string]bool   // all versions of checkpoint_latest that were in force (I5)
 	heads   []head
 }
 
@@ -67,7 +67,7 @@ func (b *bucket) info(key string, o *object) backend.Info {
 	return backend.Info{Key: key, Size: int64(len(o.body)), Version: backend.Version(o.tag)}
 }
 
-// watch holds a write against what every write has to be.
+// watch checks a write against the rules for every write.
 func (b *bucket) watch(key string, o *object) {
 	if !strings.HasPrefix(key, layout.Checkpoints) {
 		if had, ok := b.names[key]; ok && had != o.tag {
@@ -89,10 +89,10 @@ func (b *bucket) watch(key string, o *object) {
 		switch last := b.heads[n-1].sum; {
 		case last.Tombstone && !sum.Tombstone:
 			b.w.violation("a deleted session came back with commit %d", sum.Seq)
-		case last.Tombstone: // buried once more, by who could not read the first one
+		case last.Tombstone: // written again by a writer that could not read the first one
 		case sum.Seq <= last.Seq:
 			b.w.violation("I1: the head went from commit %d to %d", last.Seq, sum.Seq)
-		case sum.Epoch < last.Epoch && sum.Seq < 1<<62: // the tombstone of what could not be read has none
+		case sum.Epoch < last.Epoch && sum.Seq < 1<<62: // the tombstone over an unreadable checkpoint has none
 			b.w.violation("I8: the epoch went from %d to %d", last.Epoch, sum.Epoch)
 		}
 	}
@@ -114,7 +114,7 @@ func (b *bucket) remove(key string) {
 	delete(b.objects, key)
 }
 
-// list gives at most n objects behind a key.
+// list returns at most n objects after a key.
 func (b *bucket) list(prefix, after string, n int) []backend.Info {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,7 +132,7 @@ func (b *bucket) list(prefix, after string, n int) []backend.Info {
 	return out
 }
 
-// last is the newest head; false where the session never came to be.
+// last returns the newest head; false if the session was never created.
 func (b *bucket) last() (head, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,7 +142,7 @@ func (b *bucket) last() (head, bool) {
 	return b.heads[len(b.heads)-1], true
 }
 
-// short is a key without what all keys have in common.
+// short returns a key without the common prefix.
 func short(key string) string {
 	key = strings.TrimPrefix(key, layout.SessionPrefix(session))
 	return strings.Replace(key, strings.Repeat("0", 16), "~", 2)

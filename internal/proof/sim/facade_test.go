@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// word is something that was said to an agent: its text stands in no other entry.
+// word is an entry of an agent: its text is unique.
 type word struct {
 	n    int
 	fate fate
@@ -28,7 +28,7 @@ func (o *word) text() string { return fmt.Sprintf("w%d.", o.n) }
 
 var wordText = regexp.MustCompile(`w\d+\.`)
 
-// sight is the state that somebody read at a commit.
+// sight is the state that a reader saw at a commit.
 type sight struct {
 	seq   uint64
 	state string
@@ -40,15 +40,15 @@ type agent struct {
 	c       *client
 	store   *coppice.Store
 	s       *coppice.Session
-	shoots  bool    // takes snapshots by the way
+	shoots  bool    // takes snapshots
 	pending []*word // in the buffer
-	kept    []*word // taken off the buffer by a commit in doubt
-	own     []*word // of that commit alone: they come back to no buffer
+	kept    []*word // taken from the buffer by a commit in doubt
+	own     []*word // of that commit only: they never return to a buffer
 	commit  string  // in doubt; "" = none is
-	lost    bool    // another writer was first
+	lost    bool    // another writer committed first
 }
 
-// speak books a new word.
+// speak records a new word.
 func (a *agent) speak() *word {
 	l := a.w.ledger
 	l.mu.Lock()
@@ -86,7 +86,7 @@ func (a *agent) run() {
 	}
 }
 
-// enter opens the session, or makes it, in a process of its own.
+// enter opens or creates the session, in a process of its own.
 func (a *agent) enter() {
 	a.c = a.w.client(false)
 	own, err := coppice.New(a.c, &coppice.Options{
@@ -122,7 +122,7 @@ func (a *agent) leave(kill bool) {
 		a.c.dead.Store(true)
 		a.w.event(a.name(a.ctx), "dies", "", "")
 	}
-	err := a.store.Close() // of a dead process: what its operating system does
+	err := a.store.Close() // the operating system would do so for a dead process
 	if !kill {
 		a.say(a.ctx, a.d, "close", err)
 	}
@@ -130,19 +130,19 @@ func (a *agent) leave(kill bool) {
 	a.s = nil
 }
 
-// drop books what nobody will commit any more.
+// drop records the words that will never be committed.
 func (a *agent) drop() {
 	a.w.ledger.heard(slices.Concat(a.own, a.kept, a.pending), refused)
 	a.own, a.kept, a.pending, a.commit, a.lost = nil, nil, nil, "", false
 }
 
-// done books the answer of a call that takes the buffer (all), or words of its own.
+// done records the answer of a call that commits the buffer (all), or words of its own.
 func (a *agent) done(what string, r coppice.Receipt, err error, all bool, own ...*word) {
 	a.say(a.ctx, a.d, what, err)
 	l := a.w.ledger
 	switch {
 	case err == nil:
-		if all { // what was in doubt is stored, or was in the buffer again
+		if all { // the doubt is stored, or its words are in the buffer again
 			own = slices.Concat(own, a.kept, a.pending)
 			a.kept, a.pending = nil, nil
 		}
@@ -164,7 +164,7 @@ func (a *agent) done(what string, r coppice.Receipt, err error, all bool, own ..
 	l.heard(own, refused)
 }
 
-// doubted is the commit that an error names as in doubt.
+// doubted returns the commit that an error names as in doubt.
 func doubted(err error) string {
 	if e, ok := errors.AsType[*coppice.Error](err); ok {
 		return e.Commit
@@ -188,7 +188,7 @@ func (a *agent) settle() {
 	}
 }
 
-// mend brings the handle back after a commit that failed.
+// mend recovers the handle after a commit that failed.
 func (a *agent) mend() {
 	switch {
 	case a.commit != "":
@@ -264,17 +264,17 @@ func (a *agent) act() {
 	}
 }
 
-// turn is what an agent does most: something is said, and committed with the state.
+// turn is the most frequent operation: words committed with the state.
 func (a *agent) turn() {
 	n := a.d.in(1, 3)
 	if !a.shoots && a.d.one(60) {
-		n = 260 // enough to be sealed, which draws names while a snapshot would draw its own
+		n = 260 // enough to be sealed, which would draw names at the same time as a snapshot
 	}
 	if a.w.plan.shares && !a.shoots && a.d.one(3) {
 		a.together(a.d.in(2, a.w.plan.burst))
 		return
 	}
-	if base := a.s.Head().Commit; base != "" && a.d.one(4) { // it leaves the buffer alone
+	if base := a.s.Head().Commit; base != "" && a.d.one(4) { // it does not commit the buffer
 		o := a.speak()
 		r, err := a.s.Commit(a.ctx, coppice.Turn{Base: base, Entries: []transcript.Draft{entry.User(o.text())}})
 		a.done("commit on a base", r, err, false, o)
@@ -290,8 +290,7 @@ func (a *agent) turn() {
 	a.done("commit", r, err, true)
 }
 
-// together is several goroutines that commit turns which carry their words on one handle at the same time; some give
-// up.
+// together runs several goroutines that commit turns with their own words on one handle at the same time; some give up.
 func (a *agent) together(n int) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -321,7 +320,7 @@ func (a *agent) together(n int) {
 	}
 	all.Wait()
 	_ = a.w.rest(a.ctx, 0, a.d.next())
-	if stored { // with what was appended before, and was in doubt before
+	if stored { // with earlier words of the buffer and of a doubt
 		a.w.ledger.heard(append(a.kept, a.pending...), acked)
 		a.kept, a.pending = nil, nil
 	}
@@ -336,7 +335,7 @@ func (a *agent) together(n int) {
 	}
 }
 
-// hears books an acknowledgement.
+// hears records an acknowledgement.
 func (a *agent) hears(r coppice.Receipt, list []*word) {
 	l := a.w.ledger
 	l.heard(list, acked)
@@ -364,7 +363,7 @@ func (a *agent) travel() {
 	}
 }
 
-// look reads all that is durable, and the state.
+// look reads everything durable, and the state.
 func (a *agent) look() {
 	head := a.s.Head()
 	var state json.RawMessage
@@ -380,7 +379,7 @@ func (a *agent) look() {
 	a.say(a.ctx, a.d, "context", err)
 }
 
-// peek is a process that opens the session, reads it, commits nothing and closes it: it asks for no write.
+// peek is a process that opens the session, reads it and closes it without a commit: it must not write.
 func (a *agent) peek() {
 	c := a.w.client(false)
 	own, err := coppice.New(c, &coppice.Options{Now: c.Now, Rand: c, Writer: fmt.Sprintf("h%d", c.id)})
@@ -407,7 +406,7 @@ func (a *agent) peek() {
 	}
 }
 
-// judgeWords is judgeTurn for what agents said.
+// judgeWords is judgeTurn for the words of agents.
 func (w *world) judgeWords(h *history) {
 	times := map[string]int{}
 	for _, line := range h.lines {

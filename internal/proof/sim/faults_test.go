@@ -8,23 +8,23 @@ import (
 // fault is a set of things that can happen to a message.
 type fault uint32
 
-// What can happen. The first ones happen to writes and to reads, the next to writes, the rest to reads.
+// The faults. The first ones affect writes and reads, the next ones writes, the rest reads.
 const (
 	dropRequest fault = 1 << iota // the request is lost: no answer
 	dropAnswer                    // the request arrives, its answer is lost
 	busy409                       // 409 ConditionalRequestConflict: not applied
 	busy429                       // 429 Too Many Requests: not applied
 	busy503                       // 503 SlowDown: not applied
-	fail500                       // 500, not applied, but nobody can know
-	done500                       // 500, applied, but nobody can know
+	fail500                       // 500, not applied, unknown to the client
+	done500                       // 500, applied, unknown to the client
 	lateRequest                   // no answer, and the request arrives much later
 	duplicate                     // the request arrives once more, much later
-	hiddenRetry                   // the answer is lost and the client asks again: 412 for its own write
+	hiddenRetry                   // the answer is lost and the client retries: 412 for its own write
 	wrong412                      // 412 (or 404) where the condition held: not applied
-	cutBody                       // the body of an answer ends too early, and nobody notices
-	oldTag                        // the tag of the content before, with the new content (versitygw)
-	cutList                       // a listing breaks off
-	staleList                     // a listing shows what is gone, and not what is new
+	cutBody                       // the body of an answer ends too early, without an error
+	oldTag                        // the tag of the previous content, with the new content (versitygw)
+	cutList                       // a listing ends with an error
+	staleList                     // a listing shows deleted objects, and not new ones
 	lastFault
 )
 
@@ -50,14 +50,14 @@ func (f fault) String() string {
 	return strings.Join(out, "|")
 }
 
-// outage is how long a host is cut off at a time.
+// outage is the length of a host's network outage.
 const outage = 7 * time.Second
 
-// strike draws what happens to one message of a client; 0 = nothing.
+// strike draws the fault of one message of a client; 0 = none.
 func (w *world) strike(host *client, c *chance, of fault) fault {
 	of &= w.plan.faults
 	if w.plan.outages {
-		// All that a host sends within one stretch of time shares its fate.
+		// All messages of a host within one period have the same fate.
 		o := seeded(w.Seed, uint64(host.id), uint64(w.now()/outage), 5)
 		if f := fault(1) << o.n(len(faultNames)); o.one(4) && of&f != 0 && f&(cutBody|oldTag) == 0 {
 			return f

@@ -26,10 +26,10 @@ type history struct {
 	lines   []state.Line        // by ordinal
 	at      map[string][]uint64 // entry -> ordinals
 	seqOf   map[string]uint64   // entry -> the commit that made it durable
-	found   map[string]int      // commit -> its place in commits
+	found   map[string]int      // commit -> index in commits
 }
 
-// recall reads the history; nil where there is none. deleted: there was one.
+// recall reads the history; nil if there is none. deleted: it existed.
 func (w *world) recall() (h *history, deleted bool) {
 	ctx := context.Background()
 	j, err := journal.Open(ctx, w.client(true).config())
@@ -57,7 +57,7 @@ func (w *world) recall() (h *history, deleted bool) {
 	return h, false
 }
 
-// chain adds a commit that has to follow what is there.
+// chain adds a commit, which must follow the last one.
 func (w *world) chain(h *history, b store.Batch) {
 	c, n := b.Commit, len(h.commits)
 	switch {
@@ -83,14 +83,14 @@ func (w *world) chain(h *history, b store.Batch) {
 	}
 }
 
-// prefix holds what somebody read against the history: T8.
+// prefix checks that the entries that a reader saw are a prefix of the history: T8.
 func (w *world) prefix(who string, ids []string, h *history) {
 	if len(ids) > len(h.ids) || !slices.Equal(ids, h.ids[:len(ids)]) {
 		w.violation("%s read %d entries that are not the first of the history's %d: %v / %v", who, len(ids), len(h.ids), ids, h.ids)
 	}
 }
 
-// judge holds all that was said against the history.
+// judge compares all answers with the history.
 func (w *world) judge(h *history) {
 	l := w.ledger
 	for _, r := range l.reads {
@@ -118,7 +118,8 @@ func (w *world) judge(h *history) {
 	}
 }
 
-// judgeTurn: acknowledged is in the history once, with its bytes; refused is not; in doubt is at most once.
+// judgeTurn: an acknowledged turn is in the history once, with its bytes; a refused one is not; one in doubt is there
+// at most once.
 func (w *world) judgeTurn(t *turn, h *history) {
 	for i, e := range t.entries {
 		ords := h.at[e.ID]
@@ -128,7 +129,7 @@ func (w *world) judgeTurn(t *turn, h *history) {
 			w.violation("turn %d: entry %s stands %d times in the history", t.n, e.ID, len(ords))
 		case want && len(ords) == 0:
 			w.violation("I1: turn %d was acknowledged by commit %d %s, and entry %s is not in the history", t.n, t.seq, t.commit, e.ID)
-		case t.fate == repeated && len(ords) == 1 && h.seqOf[e.ID] == t.seq: // it was its own earlier try that was known
+		case t.fate == repeated && len(ords) == 1 && h.seqOf[e.ID] == t.seq: // the key was that of its own try
 		case (t.fate == refused || t.fate == repeated) && len(ords) > 0:
 			w.violation("I2: turn %d was not applied, it was said (%d), and entry %s is in the history", t.n, t.fate, e.ID)
 		case t.fate == sent || t.fate == limbo || t.fate == doubtful:
@@ -165,8 +166,8 @@ func (w *world) judgeTurn(t *turn, h *history) {
 	}
 }
 
-// judgeOverwrites: what a turn put in force replaced a head and a document that its writer knew. Else it had to
-// conflict.
+// judgeOverwrites: a turn in force replaced a head and a document that its writer knew; otherwise it should have
+// conflicted.
 func (w *world) judgeOverwrites(h *history) {
 	for _, t := range w.ledger.turns {
 		at, ok := h.found[t.commit]
@@ -192,13 +193,13 @@ func (w *world) judgeOverwrite(t *turn, h *history, seen, before int) {
 	}
 }
 
-// keeps reports whether a commit keeps a losing turn: it moves nothing.
+// keeps reports whether a commit is a kept losing turn: it moves nothing.
 func (h *history) keeps(at int) bool {
 	c := &h.commits[at]
 	return c.Kept != "" && c.Kept == c.Branch
 }
 
-// session is the newest commit up to a place in the history that the session stood on.
+// session returns the newest commit, up to an index in the history, that moved the session.
 func (h *history) session(at int) int {
 	for at > 0 && h.keeps(at) {
 		at--
@@ -206,7 +207,7 @@ func (h *history) session(at int) int {
 	return at
 }
 
-// judgeOrder: who was told before another began comes before it.
+// judgeOrder: a turn that was acknowledged before another began precedes it.
 func (w *world) judgeOrder(h *history) {
 	for _, a := range w.ledger.turns {
 		for _, b := range w.ledger.turns {
@@ -217,7 +218,7 @@ func (w *world) judgeOrder(h *history) {
 	}
 }
 
-// judgeKeys: a turn that was tried again under its key was applied once.
+// judgeKeys: a turn that was retried under its key was applied once.
 func (w *world) judgeKeys(h *history) {
 	seen := map[string]uint64{}
 	for _, c := range h.commits {
@@ -228,7 +229,7 @@ func (w *world) judgeKeys(h *history) {
 	}
 }
 
-// judgePath: the working window that rode along is the way from the root to the head.
+// judgePath: the stored working window is the path from the root to the head.
 func (w *world) judgePath(h *history) {
 	if h.st.Window == nil || h.st.Window.Omitted() > 0 {
 		return
@@ -250,8 +251,8 @@ func (w *world) judgePath(h *history) {
 	}
 }
 
-// finish is what happens when all writers are gone: messages that were thought lost arrive, garbage is
-// collected, and what was said is held against what there is.
+// finish runs after all writers have ended: late messages arrive, garbage is collected, and the answers are compared
+// with the stored history.
 func (w *world) finish() {
 	var before *history
 	last, _ := w.bucket.last()
@@ -270,7 +271,7 @@ func (w *world) finish() {
 	for _, deliver := range w.leftover() {
 		deliver()
 	}
-	if deleted { // one tombstone in place of another changes nothing: a deletion that came late
+	if deleted { // a late deletion may replace a tombstone, which changes nothing
 		for heads < len(w.bucket.heads) && w.bucket.heads[heads].sum.Tombstone {
 			heads++
 		}
@@ -299,7 +300,7 @@ func (w *world) finish() {
 	}
 }
 
-// sweep collects garbage, and finds all that is needed, and nothing else (I3).
+// sweep collects garbage, and checks that exactly the needed objects remain (I3).
 func (w *world) sweep(h *history) {
 	ctx := context.Background()
 	c := w.client(true)
@@ -365,14 +366,13 @@ func (w *world) sweep(h *history) {
 	}
 }
 
-// wanted tells whether the last claim may have made an object: it has folded references, perhaps, and
-// sealed nothing.
+// wanted reports whether the last claim may have made an object: it may have folded references without sealing.
 func wanted(key string, epoch uint64) bool {
 	_, seg, ok := layout.ParseIndexKey(key)
 	return ok && seg.Epoch == epoch || !strings.Contains(key, "/"+layout.Index) && !strings.Contains(key, "/"+layout.Transcript)
 }
 
-// finishDeleted: of a deleted session nothing is left but its tombstone, which knows what was acknowledged.
+// finishDeleted: only the tombstone of a deleted session remains, and it has the acknowledged commits.
 func (w *world) finishDeleted() {
 	ctx := context.Background()
 	c := w.client(true)

@@ -16,30 +16,30 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// fate is what somebody was told of a turn.
+// fate is the answer for a turn.
 type fate uint8
 
 const (
-	sent     fate = iota // nothing yet
+	sent     fate = iota // no answer yet
 	limbo                // not applied; it may be sent again
-	doubtful             // in doubt; it may be asked for again
+	doubtful             // in doubt; it may be settled
 	acked                // acknowledged
-	refused              // certainly not applied, and nobody will try again
-	doubt                // in doubt for ever
+	refused              // certainly not applied, and not retried
+	doubt                // in doubt permanently
 	repeated             // its idempotency key was known: the receipt of another turn came back
 )
 
-// turn is one step that somebody wanted committed.
+// turn is one step to be committed.
 type turn struct {
 	n       int
 	step    *journal.Step
 	entries []*journal.Entry
 	state   string // the document's state after it; "" = unchanged
-	base    string // the newest commit that its writer knew; "" = others on the handle may know a newer one
+	base    string // the newest commit that its writer knew; "" = other users of the handle may know a newer one
 	fate    fate
 	began   time.Duration
-	ended   time.Duration // when it was told
-	commit  string        // of what was acknowledged
+	ended   time.Duration // when it was answered
+	commit  string        // of an acknowledged turn
 	tried   string        // the commit of a turn in doubt
 	seq     uint64
 }
@@ -50,32 +50,32 @@ type read struct {
 	ids []string
 }
 
-// shot is a snapshot that was acknowledged.
+// shot is an acknowledged snapshot.
 type shot struct {
 	name, commit, doc string
 	headOrd           int64
 }
 
-// ledger is what everybody was told.
+// ledger records all answers.
 type ledger struct {
 	w  *world
 	mu sync.Mutex
 
 	turns  []*turn
-	keys   map[string]*turn // turns with an idempotency key that may be tried again by others
+	keys   map[string]*turn // turns with an idempotency key that others may retry
 	again  []string         // those keys
 	reads  []read
 	shots  []shot
 	words  []*word
 	sights []sight
 	blobs  map[string][]byte
-	top    uint64        // the newest commit that was acknowledged
-	born   bool          // some commit was acknowledged
-	buries time.Duration // when the first deletion began; 0 = none did
+	top    uint64        // the newest acknowledged commit
+	born   bool          // a commit was acknowledged
+	buries time.Duration // when the first deletion began; 0 = none
 	buried time.Duration // when a deletion was acknowledged
 }
 
-// newTurn books a turn of n entries that grow from a place of st.
+// newTurn records a turn of n entries below an entry of st.
 func (l *ledger) newTurn(st *state.State, d *chance, n int) *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +103,7 @@ func (l *ledger) newTurn(st *state.State, d *chance, n int) *turn {
 	return t
 }
 
-// edits has the turn set the state.
+// edits makes the turn set the state.
 func (t *turn) edits(state string) {
 	t.state = state
 	t.step.Edit = func(doc checkpoint.Document) checkpoint.Document {
@@ -112,7 +112,7 @@ func (t *turn) edits(state string) {
 	}
 }
 
-// place is an entry that st has, or the place before every root; l.mu is held.
+// place returns an entry of st, or the place before every root; l.mu is held.
 func (l *ledger) place(st *state.State, d *chance) (string, int64) {
 	for range 8 {
 		t := l.turns[d.n(len(l.turns))]
@@ -126,7 +126,7 @@ func (l *ledger) place(st *state.State, d *chance) (string, int64) {
 	return "", -1
 }
 
-// somewhere is place for who does not hold the lock.
+// somewhere is place for callers that do not hold the lock.
 func (l *ledger) somewhere(st *state.State, d *chance) *journal.Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +134,7 @@ func (l *ledger) somewhere(st *state.State, d *chance) *journal.Place {
 	return &journal.Place{ID: id, Ord: ord}
 }
 
-// told books what a call said of a turn.
+// told records the answer of a call for a turn.
 func (l *ledger) told(t *turn, f fate, res *journal.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,18 +153,18 @@ func (l *ledger) told(t *turn, f fate, res *journal.Outcome) {
 		l.w.violation("turn %d was acknowledged %v after the session was deleted", t.n, t.began-l.buried)
 	}
 	if k := t.step.Key; k != "" && (f == refused || f == doubt || f == acked && t.n%4 == 0) {
-		l.again = append(l.again, k) // who asked for it may never have heard of the end
+		l.again = append(l.again, k) // another host may have asked for it without seeing its end
 	}
 }
 
-// floor is the newest commit that is acknowledged now: who begins to read now must see it.
+// floor returns the newest acknowledged commit: a read that begins now must include it.
 func (l *ledger) floor() (seq uint64, born bool, buried bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.top, l.born, l.buried != 0
 }
 
-// opened judges what came of reading the head.
+// opened checks the result of reading the head.
 func (l *ledger) opened(who string, floor uint64, born, buried bool, st *state.State, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,8 +180,8 @@ func (l *ledger) opened(who string, floor uint64, born, buried bool, st *state.S
 	}
 }
 
-// sound judges an error: damage is only where bytes were damaged on the way, and what is missing only
-// where a session is deleted.
+// sound checks an error: damage is permitted only if bytes were damaged in transit, and a missing object only if a
+// session is deleted.
 func (l *ledger) sound(who string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,7 +194,7 @@ func (l *ledger) sound(who string, err error) {
 	}
 }
 
-// saw books the entries of a history that somebody read.
+// saw records the entries that a reader saw.
 func (l *ledger) saw(who string, ids []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,16 +15,16 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// client is one process on one host, and the backend that it has: what an S3 driver makes of the answers
-// of a store, on a network of the world's. It is killed by kill: what it sent goes on, itself does not.
+// client is one process on one host, with its backend: an S3 driver on a simulated network. kill ends it; its messages
+// under way still arrive.
 type client struct {
 	w     *world
 	id    int
 	clean bool          // no faults, and no time passes
-	skew  time.Duration // how wrong its clock is (I12)
+	skew  time.Duration // error of its clock (I12)
 	dead  atomic.Bool
 
-	writes atomic.Int64 // asked for
+	writes atomic.Int64 // requested writes
 
 	mu    sync.Mutex
 	calls map[call]uint64
@@ -47,7 +47,7 @@ func (w *world) client(clean bool) *client {
 	return c
 }
 
-// draw starts the generator of one call's fate.
+// draw starts the generator for one call.
 func (c *client) draw(ctx context.Context, op, key string) *chance {
 	k := call{whose(ctx), op, key}
 	c.mu.Lock()
@@ -57,8 +57,8 @@ func (c *client) draw(ctx context.Context, op, key string) *chance {
 	return seeded(c.w.Seed, uint64(c.id), uint64(k.who), hashOf(op, key), n)
 }
 
-// Read is the host's source of randomness. Each length has a stream of its own, so that it does not
-// matter who of the host's goroutines comes first.
+// Read is the host's source of randomness. Each length has its own stream, so that the order of the host's goroutines
+// does not matter.
 func (c *client) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *client) Now() time.Time {
 	return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC).Add(c.skew + c.w.now())
 }
 
-// Sleep is how the host's code pauses.
+// Sleep is the host's way to pause.
 func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 	switch {
 	case c.dead.Load():
@@ -114,10 +114,10 @@ func (c *client) name(ctx context.Context) string {
 	return fmt.Sprintf("h%d/bg", c.id)
 }
 
-// latency is how long a message takes one way.
+// latency returns the one-way latency of a message.
 func (c *chance) latency() time.Duration { return time.Duration(c.in(1, 40)) * time.Millisecond }
 
-// write sends a write and waits for its answer. send has the store do it; it may be called again later.
+// write sends a write and waits for its answer. send applies it to the store, and may be called again later.
 func (c *client) write(ctx context.Context, op, key string, conditional bool, send func() (backend.Info, int)) (backend.Info, error) {
 	if err := c.enter(ctx, op, key); err != nil {
 		return backend.Info{}, err
@@ -181,7 +181,7 @@ func (c *client) write(ctx context.Context, op, key string, conditional bool, se
 	return answered(op, key, info, code)
 }
 
-// answered is what a driver makes of the store's answer.
+// answered converts the store's answer as a driver does.
 func answered(op, key string, info backend.Info, code int) (backend.Info, error) {
 	if code != 200 {
 		return backend.Info{}, failed(op, key, backend.NotApplied, fmt.Errorf("answer %d: %w", code, backend.ErrPrecondition))
@@ -204,7 +204,7 @@ func (c *client) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// read asks for an object and waits for the answer; nil = there is none.
+// read requests an object and waits for the answer; nil = there is none.
 func (c *client) read(ctx context.Context, op, key string) (*object, error) {
 	if err := c.enter(ctx, op, key); err != nil {
 		return nil, err
@@ -275,7 +275,7 @@ func (c *client) Stat(ctx context.Context, key string) (backend.Info, error) {
 	return c.w.bucket.info(key, o), nil
 }
 
-// List asks page by page; what happens between two pages is seen by the second.
+// List requests page by page; a change between two pages is visible in the second.
 func (c *client) List(ctx context.Context, o backend.ListOptions) iter.Seq2[backend.Info, error] {
 	return func(yield func(backend.Info, error) bool) {
 		if err := c.list(ctx, o, yield); err != nil {
@@ -341,5 +341,5 @@ func rolledUp(infos []backend.Info, o backend.ListOptions) []backend.Info {
 	return out
 }
 
-// Close is what the owner of a backend calls.
+// Close is called by the owner of a backend.
 func (c *client) Close() error { return nil }

@@ -6,35 +6,34 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 )
 
-// Knobs are what a run is asked for. Only Seed matters to a run that was found; the others make a failing
-// seed smaller.
+// Knobs are the parameters of a run. Only Seed matters to find a run again; the others reduce a failing seed.
 type Knobs struct {
 	Seed  uint64
-	Seats int   // at most so many writers; 0 = as the seed has it
-	Ops   int   // at most so many operations of each
-	Drop  fault // faults that do not happen
+	Seats int   // maximum number of writers; 0 = as the seed has it
+	Ops   int   // maximum number of operations of each
+	Drop  fault // faults to leave out
 }
 
-// plan is what a seed decides once and for all.
+// plan is the part of a run that a seed fixes in advance.
 type plan struct {
 	seats, ops int
-	burst      int // of how many goroutines a seat's handle is used at once, at most
+	burst      int // maximum number of goroutines that use a seat's handle at once
 	limits     journal.Limits
-	faults     fault   // which kinds there are
-	rate       float64 // of a message to have one
+	faults     fault   // kinds of faults
+	rate       float64 // probability of a fault for each message
 	keepBoth   bool
 	gc         bool
 	deletes    bool
-	outages    bool // hosts are cut off now and then
+	outages    bool // hosts are cut off at times
 	keys       bool // turns have idempotency keys
 	settling   bool // the history is settled often, so that the lineage is short
-	settles    bool // a clean commit stands between the last writer and the last message
-	sweeps     bool // garbage is collected in the end, and nothing may be missing or left
+	settles    bool // a commit without faults separates the last writer and the last message
+	sweeps     bool // garbage is collected at the end, and exactly the needed objects must remain
 	facade     bool // writers use package coppice
-	shares     bool // these have several goroutines commit at once, and callers that give up
+	shares     bool // in these, several goroutines commit at once, and callers give up
 }
 
-// sizes: most seeds are small, since small ones find most, and some are large enough for index objects.
+// Most seeds are small, since small ones find most faults, and some are large enough for index objects.
 func planOf(k Knobs) plan {
 	c := seeded(k.Seed, 1)
 	p := plan{burst: 1}
@@ -64,7 +63,7 @@ func planOf(k Knobs) plan {
 	if p.ops >= 80 {
 		p.rate = 0.03
 	}
-	if p.faults = allFaults; !c.one(3) { // some kinds only: what hides one fault is often another
+	if p.faults = allFaults; !c.one(3) { // some kinds only: one fault often hides another
 		some := c.next()
 		p.faults &= fault(some | c.next())
 	}
@@ -84,8 +83,7 @@ func planOf(k Knobs) plan {
 // patience is how long a client waits for an answer.
 const patience = 5 * time.Second
 
-// pause is how long somebody thinks between two calls: mostly shorter than a round trip, now and then so
-// long that everybody else has gone home.
+// pause is the time between two calls: mostly shorter than a round trip, sometimes so long that all others have ended.
 func (c *chance) pause() time.Duration {
 	switch k := c.n(20); {
 	case k < 13:
@@ -98,19 +96,19 @@ func (c *chance) pause() time.Duration {
 	return time.Duration(c.in(1, 8)) * time.Hour
 }
 
-// Delays that are no length of time.
+// Special delays.
 const (
-	whenOver   time.Duration = -1 // the message arrives when all is over
+	whenOver   time.Duration = -1 // the message arrives after all writers have ended
 	overtaking time.Duration = -2 // just before another message about the same object
 )
 
-// delay is how late a message is that was thought lost.
+// delay returns how late a message arrives that was taken for lost.
 func (c *chance) delay() time.Duration {
 	switch k := c.n(16); {
 	case k < 5:
 		return time.Duration(c.n(6000)) * time.Millisecond
 	case k < 7:
-		return patience + time.Duration(c.n(8000))*time.Millisecond // while the sender still tries to find out
+		return patience + time.Duration(c.n(8000))*time.Millisecond // while the sender still asks for the outcome
 	case k < 9:
 		return time.Duration(c.in(1, 60)) * time.Minute
 	case k < 10:

@@ -18,8 +18,8 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// What the simulation has found, step by step, without a network: seeds move when the simulation does,
-// these do not.
+// Faults that the simulation has found, step by step, without a network: these stay reproducible when a change of the
+// simulation changes its seeds.
 
 var checkpointKey = layout.CheckpointKey(session)
 
@@ -74,8 +74,8 @@ func times(t *testing.T, b backend.Backend, id string) int {
 	return n
 }
 
-// The answer is lost, and what is in force cannot be read just then: the commit is in doubt, not corrupt,
-// and Settle finds it.
+// The answer is lost, and the head cannot be read at that moment: the commit is in doubt, not corrupt, and Settle finds
+// it.
 func TestDoubtThenUnreadable(t *testing.T) {
 	inner := memory.New()
 	f := faulty.New(inner, 1)
@@ -94,7 +94,7 @@ func TestDoubtThenUnreadable(t *testing.T) {
 	}
 }
 
-// again is a client that asks again when an answer is lost, as SDKs do by themselves.
+// again is a client that retries when an answer is lost, as SDKs do.
 type again struct{ backend.Backend }
 
 func (a again) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
@@ -104,7 +104,7 @@ func (a again) Put(ctx context.Context, key string, p []byte, c backend.Cond) (b
 	return a.Backend.Put(ctx, key, p, c)
 }
 
-// A 412 that no read explains is no refusal: it may be for the first copy of the same request.
+// A 412 that no read explains is no refusal: the first copy of the same request may have been applied.
 func TestRefusedByItsOwnCopy(t *testing.T) {
 	for name, kind := range map[string]faulty.Kind{"no answer": faulty.Before, "unreadable": faulty.Damage} {
 		t.Run(name, func(t *testing.T) {
@@ -155,8 +155,8 @@ func (m *meanwhile) Get(ctx context.Context, key string, r backend.Range) ([]byt
 	return m.Backend.Get(ctx, key, r)
 }
 
-// The answer to a session's first commit is lost, and others go on from it until the newest checkpoint no
-// longer says where they began.
+// The answer to a session's first commit is lost, and other writers commit until the newest checkpoint no longer
+// contains the first commit.
 func TestFirstCommitLeftBehind(t *testing.T) {
 	inner := memory.New()
 	m := &meanwhile{Backend: inner}
@@ -174,14 +174,14 @@ func TestFirstCommitLeftBehind(t *testing.T) {
 	if n := times(t, inner, "a"); err != nil || n != 1 {
 		t.Errorf("the entry stands %d times in the history, and its commit was said to be %v", n, err)
 	}
-	// Who really comes second is told so.
+	// A writer that really is second gets the error.
 	j = journal.Create(plain(inner, 3), state.Genesis{Header: header})
 	if _, err := j.Commit(t.Context(), stepOf(j, "c")); !errors.Is(err, fs.ErrExist) || backend.OutcomeOf(err) != backend.NotApplied {
 		t.Errorf("a second first commit: %v", err)
 	}
 }
 
-// A tidying that meets another commit is made on it.
+// A Tidy that meets another commit is made on that commit.
 func TestTidyMeetsACommit(t *testing.T) {
 	inner := memory.New()
 	made(t, inner)
@@ -205,7 +205,7 @@ func TestTidyMeetsACommit(t *testing.T) {
 	}
 }
 
-// The session is deleted while a turn that lost is being kept: nothing is acknowledged of what is gone.
+// The session is deleted while a losing turn is being kept: nothing of a deleted session is acknowledged.
 func TestKeepingMeetsDeletion(t *testing.T) {
 	inner := memory.New()
 	m := &meanwhile{Backend: inner}

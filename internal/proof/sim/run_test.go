@@ -14,7 +14,7 @@ import (
 
 type codecRef = codec.Ref
 
-// result is what a seed came to.
+// result is the result of a seed.
 type result struct {
 	Knobs
 	Bad    []string
@@ -25,7 +25,7 @@ type result struct {
 	Stuck  bool
 }
 
-// life is the virtual time by which everybody has to be done: longer than all delays together.
+// life is the virtual time by which every seat must have ended: longer than all delays together.
 const life = 400 * 24 * time.Hour
 
 // play runs one seed in the bubble of its caller.
@@ -38,9 +38,9 @@ func play(k Knobs, trace io.Writer) result {
 	stuck := !w.live()
 	if !stuck {
 		w.finish()
-		time.Sleep(time.Hour) // those who died answer nobody, and end
+		time.Sleep(time.Hour) // the requests of dead clients end
 		synctest.Wait()
-		if runtime.NumGoroutine() != idle { // perhaps one of the runtime's own
+		if runtime.NumGoroutine() != idle { // possibly one of the runtime's own
 			if n := inBubble(); n > own {
 				w.violation("%d goroutines never ended", n-own)
 			}
@@ -65,7 +65,7 @@ func play(k Knobs, trace io.Writer) result {
 	return r
 }
 
-// own is how many goroutines a bubble has before anything happens in it: the test, and two that wait for it.
+// own is the number of goroutines in an idle bubble: the test, and two that wait for it.
 const own = 3
 
 // inBubble counts the goroutines of this bubble.
@@ -74,7 +74,7 @@ func inBubble() int {
 	return bytes.Count(p[:runtime.Stack(p, true)], []byte(", synctest bubble"))
 }
 
-// live has all seats at work at the same time; false where they do not come to an end.
+// live runs all seats at the same time; false if they do not end.
 func (w *world) live() bool {
 	var all, beside sync.WaitGroup
 	over, done := make(chan struct{}), make(chan struct{})

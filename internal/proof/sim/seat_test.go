@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// hand is a handle on the session, and what its user knows of failed turns.
+// hand is a handle on the session, with its user's knowledge of failed turns.
 type hand struct {
 	c      *client
 	j      *journal.Journal
@@ -24,10 +24,10 @@ type hand struct {
 	lost   []*turn // not applied: they may be sent again, and kept as branches
 }
 
-// failed reports whether there is something to mend.
+// failed reports whether there is something to recover.
 func (h *hand) failed() bool { return len(h.doubts)+len(h.lost) > 0 || h.j.InDoubt() }
 
-// seat is one writer: an agent that runs now on this host and then on another.
+// seat is one writer: an agent that runs on one host after another.
 type seat struct {
 	w   *world
 	id  int
@@ -44,7 +44,7 @@ func (c *client) config() journal.Config {
 	cfg := journal.Config{
 		Backend: c, Session: session, Writer: fmt.Sprintf("h%d", c.id), Now: c.Now, Rand: c, Sleep: c.Sleep,
 		Limits: c.w.plan.limits,
-		// Background work begins at a moment of its own: who started it goes on meanwhile.
+		// Background work begins at a moment of its own: its starter continues meanwhile.
 		Go: func(job func()) {
 			d := c.draw(context.Background(), "go", "")
 			go func() {
@@ -54,7 +54,7 @@ func (c *client) config() journal.Config {
 		},
 	}
 	if c.clean {
-		cfg.Go = func(job func()) { job() } // who is never kept waiting must do one thing after the other
+		cfg.Go = func(job func()) { job() } // a caller that never waits must work sequentially
 	}
 	return cfg
 }
@@ -69,22 +69,22 @@ func idOf(raw []byte) string {
 	return e.ID
 }
 
-// run is a life: some operations, and an end.
+// run is the life of a seat: some operations, and an end.
 func (s *seat) run() {
 	s.think()
 	for range s.w.plan.ops {
 		s.act()
-		if s.h == nil || !s.h.failed() || s.d.one(2) { // else what has failed is mended at once
+		if s.h == nil || !s.h.failed() || s.d.one(2) { // otherwise failures are handled at once
 			s.think()
 		}
 	}
 	s.leave(s.d.one(2))
 }
 
-// think waits, so that what follows begins at a moment of its own.
+// think waits, so that the next operation begins at a moment of its own.
 func (s *seat) think() { _ = s.w.rest(s.ctx, s.d.pause(), s.d.next()) }
 
-// say notes in the trace how a call ended. It waits first: the call may have woken up others.
+// say records the result of a call in the trace. It waits first: the call may have woken others.
 func (s *seat) say(ctx context.Context, d *chance, what string, err error) {
 	_ = s.w.rest(context.WithoutCancel(ctx), 0, d.next())
 	text := "ok"
@@ -102,7 +102,7 @@ func (s *seat) name(ctx context.Context) string {
 	return fmt.Sprintf("seat%d/%d", s.id, whose(ctx))
 }
 
-// patient is the context of one call: now and then the caller does not wait for its end.
+// patient returns the context of one call: sometimes the caller gives up before its end.
 func (s *seat) patient(ctx context.Context, d *chance) (context.Context, context.CancelFunc) {
 	if d.one(14) {
 		at := time.Duration(d.n(8000))*time.Millisecond + time.Duration(d.n(1_000_000))
@@ -128,7 +128,7 @@ func (s *seat) leave(kill bool) {
 	s.h = nil
 }
 
-// forget books the turns that no one asks for any more.
+// forget records the turns that will not be settled any more.
 func (s *seat) forget() {
 	for _, t := range s.h.doubts {
 		s.w.ledger.told(t, doubt, nil)
@@ -139,7 +139,7 @@ func (s *seat) forget() {
 	s.h.doubts, s.h.lost = nil, nil
 }
 
-// enter opens the session on a host of its own, or makes it.
+// enter opens or creates the session on a host of its own.
 func (s *seat) enter() {
 	c := s.w.client(false)
 	floor, born, buried := s.w.ledger.floor()
@@ -205,10 +205,10 @@ func (s *seat) act() {
 	}
 }
 
-// aTurn is what an agent commits, perhaps under a key, perhaps one that another host had begun.
+// aTurn returns a turn to commit, possibly with a key, possibly one that another host began.
 func (s *seat) aTurn(d *chance) *turn {
 	l := s.w.ledger
-	t := l.newTurn(s.h.j.State(), d, d.in(0, 3)) // without entries only the document shows that it was there
+	t := l.newTurn(s.h.j.State(), d, d.in(0, 3)) // without entries only the document shows that it was stored
 	t.step.KeepBoth = s.w.plan.keepBoth && d.one(2)
 	if s.w.plan.keys && d.one(2) {
 		t.step.Key = fmt.Sprintf("k%d", t.n)
@@ -221,19 +221,19 @@ func (s *seat) aTurn(d *chance) *turn {
 	return t
 }
 
-// aClaim takes the session. It is made on the newest state, whatever that is, and changes nothing.
+// aClaim is made on the newest state, whatever that is, and changes nothing.
 func (s *seat) aClaim(d *chance) *turn {
 	t := s.w.ledger.newTurn(s.h.j.State(), d, 0)
 	t.step, t.base, t.state = &journal.Step{Reason: "claim", Claim: true}, "", ""
 	return t
 }
 
-// commit commits a turn and books what is said of it.
+// commit commits a turn and records the answer.
 func (s *seat) commit(ctx context.Context, d *chance, t *turn) {
 	h := s.h
 	call, cancel := s.patient(ctx, d)
 	defer cancel()
-	if h.j.InDoubt() { // a turn with a key is made on what the doubt is found to be
+	if h.j.InDoubt() { // a turn with a key is made on the outcome of the doubt
 		t.base = ""
 	}
 	res, err := h.j.Commit(call, t.step)
@@ -264,7 +264,7 @@ func (s *seat) book(h *hand, t *turn, res journal.Outcome, err error) {
 	}
 }
 
-// burst is several goroutines that commit on one handle at the same time.
+// burst runs several goroutines that commit on one handle at the same time.
 func (s *seat) burst(n int) {
 	var all sync.WaitGroup
 	h := s.h
@@ -278,7 +278,7 @@ func (s *seat) burst(n int) {
 				return
 			}
 			t := s.aTurn(d)
-			t.base = "" // what the others commit meanwhile is no surprise
+			t.base = "" // other goroutines' commits meanwhile are no conflict
 			s.commit(ctx, d, t)
 		})
 	}
@@ -286,7 +286,7 @@ func (s *seat) burst(n int) {
 	_ = s.w.rest(s.ctx, 0, s.d.next())
 }
 
-// mend brings a handle that has failed back, or gives it up.
+// mend recovers a handle after a failure, or drops it.
 func (s *seat) mend() {
 	d := s.d
 	switch k := d.n(20); {
@@ -300,14 +300,14 @@ func (s *seat) mend() {
 		}
 	case k < 17:
 		s.leave(d.one(2))
-	case k < 18: // a write that ends the doubt before it
+	case k < 18: // a write that ends the doubt first
 		s.commit(s.ctx, d, s.aClaim(d))
 	default:
 		s.commit(s.ctx, d, s.aTurn(d))
 	}
 }
 
-// again asks for a turn that failed: by its key, by its commit, or as a branch.
+// again retries a failed turn: by its key, by its commit, or as a branch.
 func (s *seat) again() {
 	h, d := s.h, s.d
 	if len(h.doubts) > 0 {
@@ -356,7 +356,7 @@ func (s *seat) settleTurn(t *turn) {
 	s.judged(t, res, err, errors.Is(err, context.DeadlineExceeded))
 }
 
-// judged books the answer for a turn that was in doubt. open: an answer that nothing was applied does not end that.
+// judged records the answer for a turn in doubt. open: an answer that nothing was applied does not end the doubt.
 func (s *seat) judged(t *turn, res journal.Outcome, err error, open bool) {
 	lost := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)
 	if err != nil && !lost && !errors.Is(err, journal.ErrUnknown) && open {
@@ -369,7 +369,7 @@ func (s *seat) judged(t *turn, res journal.Outcome, err error, open bool) {
 	s.book(s.h, t, res, err)
 }
 
-// collect is a garbage collector that runs beside everybody.
+// collect runs a garbage collector concurrently with everything else.
 func (w *world) collect(done <-chan struct{}) {
 	s := w.seat(99)
 	for range w.plan.ops {

@@ -16,9 +16,9 @@ var (
 	oneDrop  = flag.Uint("drop", 0, "with -seed: faults that do not happen, as a bit set")
 )
 
-// TestProofSimulation plays seeds. What was acknowledged is in the history once, with its bytes, in its
-// order; what was refused is not; what was in doubt is there at most once; every reader saw a prefix; all
-// that is referred to exists after garbage was collected; nothing comes back after a deletion.
+// TestProofSimulation plays seeds. An acknowledged turn is in the history once, with its bytes, in order; a refused one
+// is not; one in doubt is there at most once; every reader saw a prefix; all referenced objects exist after a garbage
+// collection; nothing reappears after a deletion.
 func TestProofSimulation(t *testing.T) {
 	rep := proof.Begin(t, "simulation")
 	bad := func(r result) {
@@ -49,7 +49,7 @@ func (r *result) flags() string {
 	return text
 }
 
-// A seed is the same whenever it is played, to the last event: in one process, and in another one.
+// A seed is the same in every run, to the last event: in one process, and in another one.
 func TestDeterminism(t *testing.T) {
 	bad := func(r result) { t.Errorf("seed %d: %s", r.Seed, r.Bad[0]) }
 	seeds := uint64(proof.Pick(t, 50, 1000, 20_000))
@@ -60,9 +60,9 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// found are seeds that once failed, made small: commits in doubt that were reported as certain or looked
-// for too early, and first commits that were left behind. They say so only as long as the simulation draws
-// as it did; TestDoubtThenUnreadable and those beside it say it for good.
+// found are reduced seeds that once failed: commits in doubt that were reported as certain or searched for too early,
+// and first commits that later ones hid. They reproduce the faults only as long as the simulation draws as it did then;
+// regress_test.go has the permanent tests.
 var found = []Knobs{
 	{Seed: 5724, Seats: 1, Drop: 24576},
 	{Seed: 1389, Ops: 2, Drop: 30784},

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
-// move sets the head to an earlier place: a branch, or a rollback that leaves a name behind.
+// move sets the head to an earlier entry: a branch, or a rollback that names the old one.
 func (s *seat) move(d *chance) {
 	st := s.h.j.State()
 	if st.Summary.Commit == "" {
@@ -25,7 +25,7 @@ func (s *seat) move(d *chance) {
 	s.commit(s.ctx, d, t)
 }
 
-// blob stores an image and commits a turn that names it.
+// blob stores an image and commits a turn that refers to it.
 func (s *seat) blob(d *chance) {
 	data := fmt.Appendf(nil, "image %d", d.n(6)) // some are stored twice
 	sum, err := s.h.j.PutBlob(s.ctx, data)
@@ -40,7 +40,7 @@ func (s *seat) blob(d *chance) {
 	s.commit(s.ctx, d, s.aTurn(d))
 }
 
-// snapshot copies the state that the handle stands at.
+// snapshot stores the state of the handle.
 func (s *seat) snapshot(d *chance) {
 	st := s.h.j.State()
 	if st.Summary.Commit == "" {
@@ -57,7 +57,7 @@ func (s *seat) snapshot(d *chance) {
 	l.shots = append(l.shots, shot{info.ID, st.Summary.Commit, string(st.DocJSON), st.HeadOrd})
 }
 
-// look reads the whole history: by a reader of its own, or with the handle as it stands.
+// look reads the whole history: by a reader of its own, or with the present handle.
 func (s *seat) look(d *chance) {
 	j, l := s.h.j, s.w.ledger
 	if d.one(3) {
@@ -88,7 +88,7 @@ func (s *seat) look(d *chance) {
 	}
 }
 
-// tidy seals and folds all that there is.
+// tidy seals and folds everything.
 func (s *seat) tidy(d *chance) {
 	if s.w.plan.keys || s.h.j.State().Summary.Commit == "" {
 		return
@@ -116,7 +116,7 @@ func (s *seat) bury(remove func() error) {
 			l.buried = s.w.now()
 		}
 		l.mu.Unlock()
-	case born: // else it was made just now
+	case born: // otherwise it was created just now
 		s.w.violation("a deletion was acknowledged, and the head is commit %d", h.sum.Seq)
 	}
 }

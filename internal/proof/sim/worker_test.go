@@ -17,23 +17,23 @@ import (
 	"time"
 )
 
-// Seeds are played in processes of their own, one bubble each: the compressors that package codec keeps for
-// use again hold channels, and a channel belongs for good to the bubble in which it was made. It also makes
-// one processor enough for a seed, and a crash the finding of one seed.
+// Seeds are played in processes of their own, one bubble each: the pooled compressors of package codec hold channels,
+// and a channel belongs to the bubble in which it was made. This also makes one processor enough for a seed, and
+// attributes a crash to one seed.
 
-// jobEnv holds a job as JSON: the process is a worker, and does that and nothing else.
+// jobEnv holds a job as JSON: the process is a worker and does nothing else.
 const jobEnv = "COPPICE_SIM"
 
-// job is what a worker is asked to do: seeds First, First+Step, … below End, or those of List.
+// job is the task of a worker: seeds First, First+Step, … below End, or those of List.
 type job struct {
 	First, End, Step uint64
 	List             []Knobs
-	Twice            bool // and once more, which must be the same to the last event
+	Twice            bool // and once more, with an identical result
 	Trace            bool
-	Shrink           bool // violations are made smaller before they are told
+	Shrink           bool // violations are reduced before they are reported
 }
 
-// totals are what a worker did.
+// totals are the sums of a worker.
 type totals struct {
 	Seeds, Events, Acked, Doubt int
 	Hash                        uint64 // of all seeds
@@ -53,7 +53,7 @@ const (
 	saySum = "sim sum " // totals as JSON
 )
 
-// TestWorker is not a test: it is the other end of work.
+// TestWorker is not a test: it is the worker process of work.
 func TestWorker(t *testing.T) {
 	text := os.Getenv(jobEnv)
 	if text == "" {
@@ -77,7 +77,7 @@ func TestWorker(t *testing.T) {
 				tell(sayBad, r)
 			}
 			if r.Stuck {
-				break // its goroutines are still there
+				break // its goroutines still run
 			}
 		}
 		tell(saySum, sum)
@@ -92,7 +92,7 @@ func tell(what string, v any) {
 	fmt.Fprintf(os.Stdout, "%s%s\n", what, p)
 }
 
-// play runs one seed as the job says.
+// play runs one seed with the options of the job.
 func (j *job) play(k Knobs) result {
 	var trace io.Writer
 	if j.Trace {
@@ -110,8 +110,8 @@ func (j *job) play(k Knobs) result {
 	return r
 }
 
-// shrink looks for the same seed with less in it that fails as well: fewer operations, fewer writers,
-// fewer kinds of faults.
+// shrink searches for a smaller run of the same seed that fails as well: fewer operations, fewer writers, fewer kinds
+// of faults.
 func shrink(r result) result {
 	best := r
 	try := func(k Knobs) bool {
@@ -142,11 +142,11 @@ func shrink(r result) result {
 	return best
 }
 
-// hanging is how long a worker may stay with one seed, in real time.
+// hanging is the maximum real time of a worker for one seed.
 const hanging = 90 * time.Second
 
-// work has workers do a job, and hands on what they find. A worker that dies is a finding too; another
-// one goes on behind the seed that killed it.
+// work has workers do a job, and passes their findings on. The death of a worker is a finding too; another one
+// continues after the seed that killed it.
 func work(t *testing.T, j job, procs int, bad func(result), out io.Writer) totals {
 	t.Helper()
 	if procs == 0 {
@@ -185,7 +185,7 @@ func work(t *testing.T, j job, procs int, bad func(result), out io.Writer) total
 	return sum
 }
 
-// worker runs one process until it ends; last is the seed that it was at.
+// worker runs one process until it ends; last is its last seed.
 func worker(ctx context.Context, j job, mu *sync.Mutex, bad func(result), out io.Writer) (last uint64, sum totals, err error) {
 	text, err := json.Marshal(j)
 	if err != nil {

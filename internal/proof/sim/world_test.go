@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// chance is a small generator of random numbers, splitmix64: what it gives is fixed by where it starts.
+// chance is a small random generator, splitmix64: its start determines its numbers.
 type chance struct{ s uint64 }
 
 func (c *chance) next() uint64 {
@@ -35,7 +35,7 @@ func (c *chance) p(p float64) bool { return float64(c.next()>>11)/(1<<53) < p }
 // one in n.
 func (c *chance) one(n int) bool { return c.n(n) == 0 }
 
-// seeded starts a generator from what it is for.
+// seeded starts a generator from its purpose.
 func seeded(parts ...uint64) *chance {
 	c := &chance{s: 1}
 	for _, p := range parts {
@@ -53,7 +53,7 @@ func hashOf(texts ...string) uint64 {
 	return h.Sum64()
 }
 
-// world is one seed: the bucket, the messages that are under way, and what everybody was told.
+// world is the run of one seed: the bucket, the messages under way, and all answers.
 type world struct {
 	Knobs
 	plan   plan
@@ -61,12 +61,12 @@ type world struct {
 	bucket *bucket
 	ledger *ledger
 
-	late  sync.WaitGroup // messages that arrive after their sender has given up
+	late  sync.WaitGroup // messages that arrive after their sender gave up
 	hosts int            // clients made so far
-	way   int            // such messages that are still under way
+	way   int            // the number of these messages still under way
 
 	mu     sync.Mutex
-	held   []func()            // messages that arrive when all others are gone
+	held   []func()            // messages that arrive after all others
 	ambush map[string][]func() // messages that arrive just before another one about the same object
 	hash   uint64              // over all events
 	events int
@@ -80,7 +80,7 @@ func newWorld(k Knobs, trace io.Writer) *world {
 	w := &world{Knobs: k, plan: planOf(k), began: time.Now(), trace: trace, hash: 14695981039346656037}
 	w.ambush = map[string][]func(){}
 	w.bucket = &bucket{w: w, objects: map[string]*object{}, names: map[string]string{}, tags: map[string]bool{}}
-	w.bucket.objects["cas/proof"] = &object{body: []byte("{}")} // the store was found to honour conditions
+	w.bucket.objects["cas/proof"] = &object{body: []byte("{}")} // the store has passed the probe for conditional writes
 	w.ledger = &ledger{w: w, blobs: map[string][]byte{}, keys: map[string]*turn{}}
 	return w
 }
@@ -88,8 +88,8 @@ func newWorld(k Knobs, trace io.Writer) *world {
 // now is the virtual time since the seed began.
 func (w *world) now() time.Duration { return time.Since(w.began) }
 
-// event folds something that happened into the seed's hash, and prints it where that is asked for. It
-// is called only by whoever has just woken up, so the order of events is fixed.
+// event adds an event to the seed's hash, and prints it if requested. Only a goroutine that has just woken up calls it,
+// so the order of events is fixed.
 func (w *world) event(who, what, key, detail string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +100,7 @@ func (w *world) event(who, what, key, detail string) {
 	}
 }
 
-// violation records that a promise was broken.
+// violation records a broken promise.
 func (w *world) violation(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +113,7 @@ func (w *world) violation(format string, args ...any) {
 	}
 }
 
-// later has a message about an object arrive after d.
+// later delivers a message about an object after d.
 func (w *world) later(d time.Duration, slot uint64, key string, deliver func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +135,7 @@ func (w *world) later(d time.Duration, slot uint64, key string, deliver func()) 
 	})
 }
 
-// overtaken delivers what arrives just before a message about an object.
+// overtaken delivers the messages that arrive just before one about an object.
 func (w *world) overtaken(key string) {
 	w.mu.Lock()
 	list := w.ambush[key]
@@ -146,7 +146,7 @@ func (w *world) overtaken(key string) {
 	}
 }
 
-// leftover are the messages that arrive when all is over.
+// leftover returns the messages that arrive after all writers have ended.
 func (w *world) leftover() []func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,14 +157,14 @@ func (w *world) leftover() []func() {
 	return list
 }
 
-// awaited tells whether some message has not arrived yet.
+// awaited reports whether some message has not arrived yet.
 func (w *world) awaited() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.way+len(w.held)+len(w.ambush) > 0
 }
 
-// rest sleeps for about d. The last six digits of the moment at which it wakes up are slot's own.
+// rest sleeps for about d. The last six digits of the wake-up time are unique to slot.
 func (w *world) rest(ctx context.Context, d time.Duration, slot uint64) error {
 	now := w.now()
 	at := (now + d).Truncate(time.Millisecond) + time.Millisecond + time.Duration(slot%1_000_000)
@@ -184,7 +184,7 @@ func (w *world) rest(ctx context.Context, d time.Duration, slot uint64) error {
 
 type whoKey struct{}
 
-// as is a context of someone by number; the background work of a handle is nobody, 0.
+// as returns a context for the actor with a number; 0 = background work of a handle.
 func as(who int) context.Context { return context.WithValue(context.Background(), whoKey{}, who) }
 
 func whose(ctx context.Context) int {

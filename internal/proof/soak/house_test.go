@@ -23,7 +23,7 @@ import (
 	"github.com/coppice-go/coppice/internal/proof"
 )
 
-// house is a store, its sessions, and what their writers were told.
+// house is a store, its sessions, and the answers of their writers.
 type house struct {
 	t    *testing.T
 	r    *proof.Report
@@ -33,11 +33,11 @@ type house struct {
 	mem  *memory.Backend // of a bucket
 
 	mu       sync.Mutex
-	networks map[fault.Backend]bool // of the writers that are alive
+	networks map[fault.Backend]bool // of living writers
 	rooms    []*room
 }
 
-// room is a session: what was acknowledged of it, and what was reported as failed.
+// room is a session: its acknowledged turns, and those reported as failed.
 type room struct {
 	id string
 
@@ -46,7 +46,7 @@ type room struct {
 	failed map[string]error
 }
 
-// newHouse builds a house on a disk, where n is even, or in a bucket.
+// newHouse creates a house on a disk, if n is even, or in a bucket.
 func newHouse(t *testing.T, r *proof.Report, seed uint64, n, sessions int) *house {
 	h := &house{t: t, r: r, seed: seed, n: n, networks: map[fault.Backend]bool{}}
 	if n%2 == 0 {
@@ -60,7 +60,7 @@ func newHouse(t *testing.T, r *proof.Report, seed uint64, n, sessions int) *hous
 	return h
 }
 
-// rng gives the chances of one inhabitant.
+// rng returns the random source of one writer or checker.
 func (h *house) rng(who int) *rand.Rand {
 	return rand.New(rand.NewPCG(h.seed, uint64(h.n)<<32|uint64(who)))
 }
@@ -72,7 +72,7 @@ func (h *house) open() backend.Backend {
 	}
 	b, err := local.Open(h.dir, nil)
 	if err != nil {
-		panic(err) // nothing is touched yet
+		panic(err) // nothing is damaged yet
 	}
 	return b
 }
@@ -81,8 +81,8 @@ func (h *house) broken(format string, args ...any) {
 	h.r.Violation(fmt.Sprintf("seed %d, house %d: ", h.seed, h.n)+format, args...)
 }
 
-// live lets two writers live in each session, and a checker among them, for a while; then it looks at
-// everything once more, deletes all, and leaves nothing behind.
+// live runs two writers in each session, and a checker, for a while; then it checks everything once more, deletes all,
+// and checks that nothing remains.
 func (h *house) live(d time.Duration) {
 	ctx, cancel := context.WithTimeout(h.t.Context(), d)
 	defer cancel()
@@ -106,8 +106,7 @@ func (h *house) live(d time.Duration) {
 	}
 }
 
-// watch checks one session after the other while they are written to, and lets what the network holds back
-// arrive.
+// watch checks one session after another while they are written to, and delivers messages that the network holds back.
 func (h *house) watch(ctx context.Context) {
 	rng := h.rng(1 << 20)
 	for ctx.Err() == nil && !h.r.Full() {
@@ -118,13 +117,13 @@ func (h *house) watch(ctx context.Context) {
 	h.deliver(h.t.Context())
 }
 
-// deliver lets the writes that are under way arrive, those of writers that are dead too.
+// deliver delivers the writes under way, also those of dead writers.
 func (h *house) deliver(ctx context.Context) {
 	h.mu.Lock()
 	networks := slices.Collect(maps.Keys(h.networks))
 	h.mu.Unlock()
 	for _, f := range networks {
-		f.Deliver(ctx) // what the bucket says to it nobody hears
+		f.Deliver(ctx) // the bucket's answer is dropped
 	}
 }
 
@@ -136,9 +135,9 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// check reads a session by a fresh handle, on a network without faults: what was acknowledged before it began
-// is there once, what was reported as failed is not (I1, I2). With last nobody writes any more: its commits
-// count, and the whole of it must verify.
+// check reads a session by a fresh handle, on a network without faults: a turn acknowledged before it began is there
+// once, one reported as failed is not (I1, I2). With last all writers have ended: their commits count, and the whole
+// session must verify.
 func (h *house) check(room *room, last bool) (there bool) {
 	acked, failed := room.known()
 	b := h.open()
@@ -204,8 +203,8 @@ func (h *house) verify(st *coppice.Store, room *room) {
 	}
 }
 
-// remove deletes a session. It stays deleted, whatever of its writers' requests arrives afterwards, and once
-// deletion was repeated nothing of it is left.
+// remove deletes a session. It stays deleted whichever late requests of its writers arrive, and after a repeated
+// deletion no object remains.
 func (h *house) remove(room *room) {
 	b := h.open()
 	defer func() { _ = b.Close() }()
@@ -233,14 +232,14 @@ func (h *house) remove(room *room) {
 	}
 }
 
-// known is what the writers know so far.
+// known returns the writers' knowledge so far.
 func (r *room) known() (acked map[string]bool, failed map[string]error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.acked), maps.Clone(r.failed)
 }
 
-// tell books what a writer was told of a turn in the end: nil = acknowledged, an error = never applied.
+// tell records the final answer for a turn: nil = acknowledged, an error = never applied.
 func (r *room) tell(turn string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

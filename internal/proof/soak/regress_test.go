@@ -15,9 +15,9 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// A session is created on a disk, and the answer is lost: whatever happens to the tries that follow, and
-// whoever goes on with the session meanwhile, the first turn is acknowledged or in doubt. It was seen to be
-// reported as not applied (I2).
+// A session is created on a disk, and the answer is lost: whatever the outcome of the next tries, and whichever writer
+// continues the session meanwhile, the first turn is acknowledged or in doubt. It was once reported as not applied
+// (I2).
 func TestCreationInDoubt(t *testing.T) {
 	log := fault.On("put", layout.Sessions)
 	lost := fault.Rule{When: log, Kind: fault.After}
@@ -57,14 +57,14 @@ func at(n int, f func()) func(fault.Call) bool {
 		if !log(c) {
 			return false
 		}
-		if seen++; seen == n-1 { // the first was the lost one's
+		if seen++; seen == n-1 { // the first was that of the lost answer
 			f()
 		}
 		return true
 	}
 }
 
-// first makes the session by its first turn.
+// first creates the session by its first turn.
 func first(t *testing.T, b backend.Backend) error {
 	st, err := coppice.New(b, nil)
 	if err != nil {
@@ -77,7 +77,7 @@ func first(t *testing.T, b backend.Backend) error {
 	if _, err := s.Append(t.Context(), entry.User("first")); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // it would try again for long
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // otherwise it would retry for long
 	defer cancel()
 	_, err = s.Commit(ctx, coppice.Turn{State: 1})
 	if errors.Is(err, coppice.ErrCommitUnknown) {
@@ -106,7 +106,7 @@ func more(t *testing.T, b backend.Backend) {
 	}
 }
 
-// there tells whether the first turn is in the history.
+// there reports whether the first turn is in the history.
 func there(t *testing.T, b backend.Backend) bool {
 	st, err := coppice.New(b, nil)
 	if err != nil {
@@ -127,8 +127,8 @@ func there(t *testing.T, b backend.Backend) bool {
 	return false
 }
 
-// A session is opened on a disk while its writer seals the log that the reader is in the middle of: the
-// session is there. It was seen to be reported as missing.
+// A session is opened on a disk while its writer seals the log that is being read: the session exists. It was once
+// reported as missing.
 func TestOpenWhileTheLogIsSealed(t *testing.T) {
 	inner := memory.NewAppender()
 	writer := func(turns, entries int) {
@@ -148,7 +148,7 @@ func TestOpenWhileTheLogIsSealed(t *testing.T) {
 			}
 		}
 		if err == nil && entries > 1 {
-			err = s.Close() // else it dies, and its turns are in the log alone
+			err = s.Close() // otherwise it dies, and its turns are in the log only
 		}
 		if err != nil {
 			t.Fatal(err)

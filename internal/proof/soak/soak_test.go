@@ -1,7 +1,7 @@
-// Package soak lets many sessions live for as long as one likes: writers that die in mid-call and come back,
-// a network that loses and delays, rollbacks, claims, snapshots, garbage collection and deletion, and beside
-// them a checker that never stops. Whatever was acknowledged is there once at every look, and after each
-// round memory, descriptors and goroutines are where they were.
+// Package soak runs many sessions for any length of time: writers that die during a call and return, a network that
+// loses and delays messages, rollbacks, claims, snapshots, garbage collection and deletion, and a concurrent checker.
+// At every check each acknowledged turn is present once, and after each round memory, descriptors and goroutines are
+// back to their level.
 //
 //	make soak DURATION=10m
 package soak
@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	durationEnv = "COPPICE_SOAK" // how long; absent = by the size of the run
+	durationEnv = "COPPICE_SOAK" // duration; absent = by the size of the run
 	round       = 20 * time.Second
-	heapFactor  = 1.25    // by which the heap at the end may exceed that in the middle,
-	heapSlack   = 4 << 20 // beside so many bytes
+	heapFactor  = 1.25    // factor by which the heap at the end may exceed that in the middle,
+	heapSlack   = 4 << 20 // plus so many bytes
 	patience    = time.Minute
 )
 
-// duration is how long the soak takes.
+// duration returns the length of the soak.
 func duration(t *testing.T) time.Duration {
 	if text := os.Getenv(durationEnv); text != "" {
 		d, err := time.ParseDuration(text)
@@ -37,8 +37,8 @@ func duration(t *testing.T) time.Duration {
 	return time.Duration(proof.Pick(t, 3, 6, 600)) * time.Second
 }
 
-// TestProofSoak runs rounds. In each the houses, each a store with some sessions, are built, lived in,
-// checked, emptied and torn down; then the process must be as it was.
+// TestProofSoak runs rounds. In each the houses, a store with some sessions each, are created, used, checked, emptied
+// and removed; then the process must be as it was.
 func TestProofSoak(t *testing.T) {
 	r := proof.Begin(t, "soak")
 	whole := duration(t)
@@ -70,15 +70,15 @@ func TestProofSoak(t *testing.T) {
 	}
 }
 
-// mark is what the process holds between two rounds.
+// mark is the resources of the process between two rounds.
 type mark struct {
 	heap              uint64
 	goroutines, files int
 }
 
-// look measures, once what runs in the background has ended: it waits for at most a minute until no more is
-// held than after the first round. A sync.Pool gives up what it has at the second collection after its last
-// use, and what had a finalizer goes at the third.
+// look measures the resources after background work has ended: it waits for at most a minute until they are not above
+// those after the first round. A sync.Pool releases its content at the second collection after its last use, and
+// objects with a finalizer at the third.
 func look(marks []mark) mark {
 	var m mark
 	for begun := time.Now(); ; runtime.Gosched() {
@@ -95,7 +95,7 @@ func look(marks []mark) mark {
 	}
 }
 
-// openFiles counts the file descriptors of this process; 0 where nobody tells.
+// openFiles counts the file descriptors of this process; 0 = unknown.
 func openFiles() int {
 	names, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	chance = 0.03 // that a request fails
-	most   = 400  // turns of a session: then its writers rest
+	chance = 0.03 // probability that a request fails
+	most   = 400  // maximum number of turns of a session
 )
 
-// write is a writer's place: one life after the other, until the round is over.
+// write runs the lives of one writer, one after another, until the round is over.
 func (h *house) write(ctx context.Context, room *room, who int) {
 	rng := h.rng(who)
 	for n := 0; ctx.Err() == nil && !h.r.Full(); n++ {
@@ -32,11 +32,11 @@ func (h *house) write(ctx context.Context, room *room, who int) {
 	}
 }
 
-// life is a writer from its start to its death: its time runs out in mid-call, or it ends as it should. What
-// it asked for may still arrive when it is dead.
+// life is a writer from its start to its death: its time ends during a call, or it ends regularly. Its requests may
+// arrive after its death.
 func (h *house) life(ctx context.Context, room *room, rng *rand.Rand, name string) {
 	rules := fault.Chaos(chance)
-	if h.dir != "" { // a disk does nothing after the call is over
+	if h.dir != "" { // a disk does nothing after the call has ended
 		rules = slices.DeleteFunc(rules, func(r fault.Rule) bool { return r.Kind == fault.Late })
 	}
 	inner := h.open()
@@ -49,7 +49,7 @@ func (h *house) life(ctx context.Context, room *room, rng *rand.Rand, name strin
 		h.mu.Lock()
 		delete(h.networks, network)
 		h.mu.Unlock()
-		_ = inner.Close() // under whatever the dead left running
+		_ = inner.Close() // while background work of the dead writer still runs
 	}()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(rng.Int64N(int64(400*time.Millisecond))))
 	defer cancel()
@@ -71,11 +71,11 @@ func (h *house) life(ctx context.Context, room *room, rng *rand.Rand, name strin
 		}
 	}
 	if rng.IntN(2) == 0 {
-		_ = st.Close() // an error counts what was never committed
+		_ = st.Close() // an error counts uncommitted entries
 	}
 }
 
-// turn commits one turn, by all the ways that are open after an error. false = the handle is of no use.
+// turn commits one turn, and handles an error in each possible way. false = the handle is unusable.
 func (h *house) turn(ctx context.Context, room *room, s *coppice.Session, name string, rng *rand.Rand) bool {
 	if _, err := s.Append(ctx, entry.User(name), entry.Custom("filler", strings.Repeat("x", rng.IntN(3000)))); err != nil {
 		return false
@@ -108,7 +108,7 @@ func (h *house) turn(ctx context.Context, room *room, s *coppice.Session, name s
 	return !behind || s.Reload(ctx) == nil
 }
 
-// gone books a turn that its writer gives up: it is in doubt, or it was never applied.
+// gone records a turn that its writer gives up: it is in doubt, or it was never applied.
 func (h *house) gone(room *room, name string, doubt bool, told, err error) bool {
 	if !doubt && !errors.Is(err, coppice.ErrCommitUnknown) && backend.OutcomeOf(err) == backend.NotApplied {
 		room.tell(name, told)
@@ -116,7 +116,7 @@ func (h *house) gone(room *room, name string, doubt bool, told, err error) bool 
 	return false
 }
 
-// odd does what agents do now and then. It gives the handle to go on with; nil = none.
+// odd runs an occasional operation of agents. It returns the handle to continue with; nil = none.
 func (h *house) odd(ctx context.Context, room *room, st *coppice.Store, s *coppice.Session, rng *rand.Rand) *coppice.Session {
 	var err error
 	seq := s.Head().Seq
