@@ -24,8 +24,8 @@ func pictured(t *testing.T, s *coppice.Session) {
 	must(s.Snapshot(bg, "x"))(t)
 }
 
-// The id of a deleted session is used again on request. What is there then is the new session: it has its own entries,
-// images and snapshots, and is listed, verified, collected, repaired and deleted as any other.
+// The id of a deleted session can be used again on request. The new session has its own entries, images and snapshots,
+// and is listed, verified, collected, repaired and deleted like any other.
 func TestAgain(t *testing.T) {
 	for kind, open := range backends {
 		t.Run(kind, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// An import under the id of a deleted session has the original of its own file, also if it is the same file.
+// An import under the id of a deleted session stores the original of its own file, also if it is the same file.
 func TestImportAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		for n := range 3 {
@@ -103,8 +103,8 @@ func TestImportAgain(t *testing.T) {
 	})
 }
 
-// A deletion was broken off, and the id is used again. Verify reports what is left of the deleted session, a collection
-// removes that and nothing else, and a repair of the new one takes nothing of it.
+// A deletion was interrupted, and the id is used again. Verify reports the remaining objects of the deleted session, a
+// collection removes exactly those, and a repair of the new session uses none of them.
 func TestAgainOverLeftovers(t *testing.T) {
 	for kind, opens := range backends {
 		t.Run(kind, func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestAgainOverLeftovers(t *testing.T) {
 	}
 }
 
-// On a disk a process dies between the first segment of the new session and its checkpoint: the tombstone is there
-// still. The session is listed, read, verified, collected and deleted like any other.
+// On a disk a process dies between the first segment of the new session and its checkpoint: the tombstone still exists.
+// The session is listed, read, verified, collected and deleted like any other.
 func TestAgainBeforeTheCheckpoint(t *testing.T) {
 	b := backends["append"](t)
 	store := newStore(t, b, nil)
@@ -171,8 +171,8 @@ func TestAgainBeforeTheCheckpoint(t *testing.T) {
 	same(t, "left", keysIn(t, b, "/s/"), []string(nil))
 }
 
-// A later session of an id loses its checkpoint, and then its first segment too, while objects of the earlier one are
-// there. It is repaired as what it is.
+// A later session of an id loses its checkpoint, and then its first segment too, while objects of the earlier one
+// exist. The repair restores the later session.
 func TestRepairAgain(t *testing.T) {
 	for kind, opens := range backends {
 		for _, first := range []bool{false, true} {

@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// A turn that names its base leaves alone what was appended: it is neither stored nor dropped, and the state that the
-// caller sees stays while it is there.
+// A turn that names its base ignores the buffer: appended entries are neither stored nor dropped, and the state that
+// the caller sees does not change while there are any.
 func TestBaseLeavesTheBufferAlone(t *testing.T) {
 	for what, turn := range map[string]coppice.Turn{
 		"nothing else": {}, "state": {State: state{Turns: 2}},
@@ -39,8 +39,8 @@ func TestBaseLeavesTheBufferAlone(t *testing.T) {
 	}
 }
 
-// A turn that fails leaves the handle where it was, also one that names its base: else the next turn, which was
-// computed from the state before, replaces the winner's, and no caller of the handle gets an error.
+// A turn that fails leaves the handle unchanged, also one that names its base: otherwise the next turn, computed from
+// the old state, would replace the winner's without an error.
 func TestFailedBaseLeavesTheState(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		a := create(t, st, "s", nil)
@@ -68,8 +68,8 @@ func TestFailedBaseLeavesTheState(t *testing.T) {
 	})
 }
 
-// A base is found in the index of ids, however long the session is, and so is that it is not there: no caller waits for
-// a walk through the history.
+// A base is found by the index of ids, however long the session is, and so is its absence: no caller waits for a scan
+// of the history.
 func TestBaseIsFoundWithoutAWalk(t *testing.T) {
 	inMemory(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)

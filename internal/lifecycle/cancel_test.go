@@ -13,9 +13,9 @@ import (
 // all is more bytes than a request has.
 const all = 1 << 30
 
-// A request that is cancelled after it was sent is its own caller's doubt. A call that waited for it, and one that
-// comes later, is not applied, and the error names the way on. Settle stores the cancelled turn once, whether the
-// store made the request or not.
+// A request that is cancelled after it was sent is in doubt for its own caller. A call that waited for it, and a later
+// one, is not applied, and its error has a hint. Settle stores the cancelled turn once, whether the store applied the
+// request or not.
 func TestCancelledRequestIsInDoubt(t *testing.T) {
 	for name, lands := range map[string]bool{"made": true, "not made": false} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestCancelledRequestIsInDoubt(t *testing.T) {
 	}
 }
 
-// neverSent checks the error of a call that was refused because another's outcome is unknown.
+// neverSent checks the error of a call that was refused because the outcome of an earlier commit is unknown.
 func neverSent(t *testing.T, what string, err error) {
 	t.Helper()
 	switch {
@@ -65,8 +65,8 @@ func neverSent(t *testing.T, what string, err error) {
 	}
 }
 
-// A call waits for the request on its way only as long as its context lasts. When it is cancelled nothing has happened,
-// and the call after it has its turn.
+// A call waits for the request under way only as long as its context lasts. A cancelled call has no effect, and the
+// next call in line proceeds.
 func TestWaitingForTheLockIsCancelled(t *testing.T) {
 	receipt := func(_ coppice.Receipt, err error) error { return err }
 	calls := map[string]func(ctx context.Context, s *coppice.Session) error{

@@ -24,8 +24,8 @@ func swell(t testing.TB, s *coppice.Session) {
 	commit(t, s, nil)
 }
 
-// turnsOf is the ids of a session's commits that a caller made, oldest first. Those of the session's own upkeep do not
-// count.
+// turnsOf returns the ids of a session's commits made by callers, oldest first. Commits of its background work are left
+// out.
 func turnsOf(t testing.TB, s *coppice.Session) (list []string) {
 	t.Helper()
 	for _, c := range history(t, s) {
@@ -37,7 +37,7 @@ func turnsOf(t testing.TB, s *coppice.Session) (list []string) {
 	return list
 }
 
-// left checks the error of Close: ErrUncommitted counts the entries that were appended and not stored, ErrCommitUnknown
+// left checks the error of Close: ErrUncommitted counts the appended entries that are not stored, ErrCommitUnknown
 // names a commit in doubt.
 func left(t testing.TB, err error, pending int, doubt bool) {
 	t.Helper()
@@ -56,8 +56,8 @@ func left(t testing.TB, err error, pending int, doubt bool) {
 	}
 }
 
-// Close refuses new calls at once, and those that wait, and waits for the request that was sent, beside which it sends
-// none. A fresh handle sees exactly the commits that were acknowledged.
+// Close refuses new and waiting calls at once. It waits for the request that was sent, and sends none meanwhile. A
+// fresh handle sees exactly the acknowledged commits.
 func TestCloseWaitsForTheRequestThatWasSent(t *testing.T) {
 	for name, outcome := range map[string]struct {
 		decide  func(write *request)
@@ -117,8 +117,8 @@ func TestCloseWaitsForTheRequestThatWasSent(t *testing.T) {
 	}
 }
 
-// Close counts the entries that were appended and are not stored, and names a commit in doubt. A handle in doubt writes
-// nothing more.
+// Close counts the appended entries that are not stored, and names a commit in doubt. A handle in doubt writes nothing
+// more.
 func TestCloseTellsWhatIsLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		pending int
@@ -145,7 +145,7 @@ func TestCloseTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A handle that commits nothing writes nothing, at Close either.
+// A handle that commits nothing writes nothing, also at Close.
 func TestCloseWithoutACommitWritesNothing(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
 		s := r.start(t, nil)
@@ -153,7 +153,7 @@ func TestCloseWithoutACommitWritesNothing(t *testing.T) {
 		swell(t, s)
 		want := s.Head()
 		reader := must(r.store.Open(bg, "s", nil))(t)
-		quiet(t) // what the first handle does beside its commits has ended
+		quiet(t) // the background work of the first handle has ended
 		_, _, before := r.gate.count()
 		texts(t, reader)
 		ok(t, reader.Close())

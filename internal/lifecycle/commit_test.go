@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// A commit that returns nil has stored everything that was appended to the handle before it, also entries that an
-// earlier commit was to store: that commit was refused, or it was cancelled while it waited.
+// A commit that returns nil has stored everything that was appended to the handle before it, including entries whose
+// earlier commit was refused or was cancelled while it waited.
 func TestCommitStoresAllThatWasAppendedBefore(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		onGates(t, func(t *testing.T, r *rig) {
@@ -112,7 +112,7 @@ func TestCommitTakesEntriesOfOtherCallers(t *testing.T) {
 	})
 }
 
-// An Append during a navigation waits for it, and grows from the place that it goes to.
+// An Append during a navigation waits for it; the parent of its entry is the target.
 func TestAppendDuringNavigationGrowsFromItsTarget(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
 		s := r.start(t, nil)
@@ -135,7 +135,7 @@ func TestAppendDuringNavigationGrowsFromItsTarget(t *testing.T) {
 	})
 }
 
-// loses makes a commit meet a conflict.
+// loses makes a commit that gets a conflict.
 func loses(t *testing.T, r *rig, s *coppice.Session, turn coppice.Turn) {
 	t.Helper()
 	r.gate.open()

@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/fault"
 )
 
-// lost is a session whose turn lost the race against a winner's, who said w.
+// lost returns a session whose turn lost against that of a winner, with the text w.
 func lost(t *testing.T, store *coppice.Store, o *coppice.SessionOptions) (loser, winner *coppice.Session, err error) {
 	t.Helper()
 	loser = create(t, store, "s", o)
@@ -28,7 +28,7 @@ func lost(t *testing.T, store *coppice.Store, o *coppice.SessionOptions) (loser,
 	return loser, winner, err
 }
 
-// After ErrConflict nothing of the losing turn is stored, what was appended stays, and the error names the winner. The
+// After ErrConflict nothing of the losing turn is stored, appended entries stay, and the error names the winner. The
 // same turn with KeepBoth becomes a branch, and the head stays the winner's.
 func TestConflictKept(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
@@ -112,7 +112,7 @@ func TestKeepBoth(t *testing.T) {
 	})
 }
 
-// What moved neither head nor document is no conflict.
+// A commit that moved neither head nor document causes no conflict.
 func TestFoldedCommits(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -158,7 +158,7 @@ func TestClaim(t *testing.T) {
 	})
 }
 
-// A new session whose id is taken fails its first commit, and harms nothing.
+// The first commit of a new session whose id is taken fails, and changes nothing.
 func TestTakenID(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		a, b := create(t, store, "s", nil), create(t, store, "s", nil)
@@ -172,8 +172,8 @@ func TestTakenID(t *testing.T) {
 	})
 }
 
-// A lost answer is found out where that is possible; else it is ErrCommitUnknown, and Settle looks
-// first and repeats only what is not there.
+// If an answer is lost the outcome is determined if possible; otherwise the error is ErrCommitUnknown, and Settle first
+// reads and then sends only the missing part.
 func TestUnknownOutcome(t *testing.T) {
 	for name, kindOf := range map[string]fault.Kind{"applied": fault.After, "not applied": fault.Before} {
 		for _, kind := range []string{"replace", "append"} {
@@ -221,7 +221,7 @@ func TestUnknownFirstCommit(t *testing.T) {
 				setSleep(store, func(context.Context) error { cancel(); return context.Canceled })
 				s := create(t, store, "s", nil)
 				say(t, s, "u1")
-				wrote := false // the reads before it go through
+				wrote := false // the reads before it succeed
 				b.Add(fault.Rule{Count: 1, Kind: kindOf, When: func(c fault.Call) bool {
 					wrote = wrote || writes(c) && !strings.HasPrefix(c.Key, "cas/")
 					return wrote
@@ -239,7 +239,7 @@ func TestUnknownFirstCommit(t *testing.T) {
 	}
 }
 
-// A first commit whose answer was lost is in doubt, also where the next read fails and the repeat is refused: it may be
+// A first commit whose answer was lost is in doubt, also if the next read fails and the retry is refused: it may be
 // stored.
 func TestFirstCommitRefusedAfterALostAnswer(t *testing.T) {
 	for _, kind := range []string{"replace", "append"} {
@@ -267,8 +267,7 @@ func TestFirstCommitRefusedAfterALostAnswer(t *testing.T) {
 	}
 }
 
-// A failure that is certain changes nothing: the entries are pending, the state is as it was, and Commit
-// may be called again.
+// A certain failure changes nothing: the entries are pending, the state is as it was, and Commit may be called again.
 func TestPlainFailure(t *testing.T) {
 	for _, kind := range []string{"replace", "append"} {
 		t.Run(kind, func(t *testing.T) {
@@ -295,7 +294,7 @@ func TestPlainFailure(t *testing.T) {
 	}
 }
 
-// Read-only handles refuse to write, and nothing else.
+// Read-only handles refuse only writes.
 func TestReadOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, _ := grown(t, store, "s", 2, nil)
@@ -324,7 +323,7 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// Limits name what is too large, the limit and the value.
+// Limit errors name the value that is too large, the limit and the size.
 func TestLimits(t *testing.T) {
 	store := newStore(t, memory.New(), nil)
 	s := create(t, store, "s", nil)
@@ -341,7 +340,7 @@ func TestLimits(t *testing.T) {
 	same(t, "context", texts(t, s), "")
 }
 
-// A deleted session is gone for its open handles too, and its id is never used again.
+// A deleted session is deleted for its open handles too, and its id is never used again.
 func TestDelete(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, _ := grown(t, store, "s", 2, nil)

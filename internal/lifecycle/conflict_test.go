@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// torn is a session whose losing turn "l" was being kept beside the winner's "w" when the write stopped: of the two
-// commit lines of that request, the log has the first.
+// torn returns a session in which the write of a kept losing turn "l" stopped after the first of its two commit lines;
+// the winner's turn is "w".
 func (r *rig) torn(t *testing.T) (loser, winner *coppice.Session) {
 	t.Helper()
 	s := r.start(t, nil)
@@ -37,8 +37,8 @@ func (r *rig) torn(t *testing.T) (loser, winner *coppice.Session) {
 	return s, winner
 }
 
-// A kept turn never moves the session: where the write stops after its line, every reader stays at the winner's head
-// and document, and every writer continues from there. The kept turn itself is stored, once.
+// A kept turn never moves the session: if the write stops after its line, every reader stays at the winner's head and
+// document, and every writer continues from there. The kept turn itself is stored once.
 func TestTornKeptTurnDoesNotMoveTheSession(t *testing.T) {
 	check := func(t *testing.T, s *coppice.Session, path, entries string) {
 		t.Helper()
@@ -160,8 +160,8 @@ func TestKeepingDoesNotLiftAFence(t *testing.T) {
 	}
 }
 
-// A handle that knows that it lost appends nothing to the line that the session has left: its caller learns it before
-// it asks a model. Reload ends that, and Claim after a fence alone.
+// A handle that knows of its conflict refuses Append on the path that the session has left: its caller learns it before
+// it calls a model. Reload ends that; Claim does only after a fence.
 func TestAppendOnAHandleThatLost(t *testing.T) {
 	refused := func(t *testing.T, s *coppice.Session, want error) {
 		t.Helper()
@@ -185,7 +185,7 @@ func TestAppendOnAHandleThatLost(t *testing.T) {
 			s := r.start(t, nil)
 			r.gate.open()
 			r.wins(t, "w")
-			say(t, s, "l") // it does not know yet
+			say(t, s, "l") // the handle does not know of the conflict yet
 			loses(t, r, s, turnsTo(2))
 			refused(t, s, coppice.ErrConflict)
 			keeps(t, s)
@@ -218,8 +218,8 @@ func TestAppendOnAHandleThatLost(t *testing.T) {
 	})
 }
 
-// With KeepBoth, turns that grow from different places are kept under names of their own, each of which leads to its
-// own last entry and document. The handle stays where it was.
+// With KeepBoth, turns with different parents are kept on separate branches, each with its own last entry and document.
+// The handle stays where it was.
 func TestKeepBothNamesEachLine(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
 		s := r.start(t, &coppice.SessionOptions{KeepBoth: true})
@@ -247,7 +247,7 @@ func TestKeepBothNamesEachLine(t *testing.T) {
 	})
 }
 
-// Reload drops what is not stored, a commit in doubt too.
+// Reload drops everything that is not stored, including a commit in doubt.
 func TestReloadDropsWhatIsNotStored(t *testing.T) {
 	for name, n := range map[string]int{"doubtful and stored": all, "doubtful and not stored": 0} {
 		t.Run(name, func(t *testing.T) {

@@ -20,9 +20,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// A snapshot whose commit the log lost is damage: it is not mixed with what the log has. Nothing is written upon it,
-// whether the log ends with a line or within one. A repair brings back what the snapshot holds: title, folder, head and
-// state.
+// A snapshot whose commit is missing in the log is damage: it is not combined with the log. Nothing is written after
+// it, whether the log ends with a whole line or within one. A repair restores the content of the snapshot: title,
+// folder, head and state.
 func TestSnapshotOfALostCommit(t *testing.T) {
 	for _, torn := range []string{"", `{"type":"message","id":"to`} {
 		dir := t.TempDir()
@@ -65,7 +65,7 @@ func TestSnapshotOfALostCommit(t *testing.T) {
 	}
 }
 
-// cutLog uses a session whose log a snapshot shows to be short.
+// cutLog uses a session whose log is too short, according to a snapshot.
 func cutLog(t *testing.T, st *coppice.Store, early string) {
 	t.Helper()
 	s := open(t, st, "s")
@@ -87,7 +87,7 @@ func cutLog(t *testing.T, st *coppice.Store, early string) {
 	_ = s.Close()
 }
 
-// whileListing is a store in which something happens before some objects are listed.
+// whileListing is a store that calls a function before some objects are listed.
 type whileListing struct {
 	*memory.Backend
 	prefix string
@@ -102,7 +102,7 @@ func (w *whileListing) List(ctx context.Context, o backend.ListOptions) iter.Seq
 	return w.Backend.List(ctx, o)
 }
 
-// A copy of a session that is written meanwhile has no snapshot that is newer than its log.
+// A copy of a session that is written concurrently has no snapshot that is newer than its log.
 func TestCopyBesideAWriter(t *testing.T) {
 	b := &whileListing{Backend: memory.New(), prefix: "snapshots/"}
 	from, to := newStore(t, b, nil), newStore(t, memory.New(), nil)
@@ -125,8 +125,8 @@ func TestCopyBesideAWriter(t *testing.T) {
 	ok(t, s.Close())
 }
 
-// A copy that fails on damage of its source leaves nothing: a log that is damaged, or that a snapshot alone shows to be
-// short, an image or an imported file that is gone or damaged.
+// A copy that fails because its source is damaged leaves nothing. Cases: a damaged log, a log that is too short
+// according to a snapshot, an image or an imported file that is missing or damaged.
 func TestFailedCopyLeavesNothing(t *testing.T) {
 	for what, harm := range map[string]func(raw []byte) []byte{
 		"transcript/*.jsonl flipped": func(raw []byte) []byte { raw[len(raw)/3] ^= 1; return raw },
@@ -173,13 +173,13 @@ func TestFailedCopyLeavesNothing(t *testing.T) {
 			}
 		}
 		must(from.Repair(bg, "s", false))(t)
-		ok(t, closed(to.Copy(bg, from, "s", "c"))) // what is lost is recorded
+		ok(t, closed(to.Copy(bg, from, "s", "c"))) // the loss is recorded
 		ok(t, from.Close())
 	}
 }
 
-// A commit whose state a repair could not bring back is marked in the log, has not the state of another commit, and is
-// no target of a rollback; verify notes it.
+// A commit whose state a repair could not restore is marked in the log, does not have the state of another commit, and
+// cannot be the target of a rollback; verify reports it.
 func TestLostStates(t *testing.T) {
 	dir := t.TempDir()
 	st := must(coppice.Open(bg, dir, nil))(t)
@@ -225,7 +225,7 @@ func TestLostStates(t *testing.T) {
 	ok(t, st.Close())
 }
 
-// closed closes a session that is of no more use.
+// closed closes a session that is no longer needed.
 func closed(s *coppice.Session, err error) error {
 	if err != nil {
 		return err
@@ -233,7 +233,7 @@ func closed(s *coppice.Session, err error) error {
 	return s.Close()
 }
 
-// A copy has the images that the checkpoint carries. One whose object is damaged fails it.
+// A copy includes the images in the checkpoint. One whose object is damaged fails the copy.
 func TestCopyOfADamagedImage(t *testing.T) {
 	for name, size := range map[string]int{"in the checkpoint": 20 << 10, "alone": 300 << 10} {
 		t.Run(name, func(t *testing.T) {

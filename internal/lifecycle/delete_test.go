@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 )
 
-// between is a store on which something happens after the first listing of a whole session.
+// between is a store that calls a function after the first listing of a whole session.
 type between struct {
 	backend.Backend
 	happens func()
@@ -33,8 +33,8 @@ func (b *between) List(ctx context.Context, o backend.ListOptions) iter.Seq2[bac
 	}
 }
 
-// The id does not exist when it is deleted, and a session begins under it while the deletion looks: it is there
-// afterwards, with all of its segments.
+// A session is created while a deletion of the same, previously unused id runs: it exists afterwards, with all of its
+// segments.
 func TestDeleteBesideABirth(t *testing.T) {
 	inner := memory.New()
 	store := newStore(t, inner, nil)
@@ -58,7 +58,7 @@ func TestDeleteBesideABirth(t *testing.T) {
 	same(t, "damage", len(must(store.Verify(bg, "s", true))(t).Problems), 0)
 }
 
-// overtaken is a store on which something happens after the first read of an object.
+// overtaken is a store that calls a function after the first read of an object.
 type overtaken struct {
 	backend.Backend
 	happens func()
@@ -73,7 +73,7 @@ func (o *overtaken) Get(ctx context.Context, key string, r backend.Range) ([]byt
 	return p, info, err
 }
 
-// DeleteAt deletes the session whose newest commit it names, and no other.
+// DeleteAt deletes the session only if its newest commit is the named one.
 func TestDeleteAt(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, rs := grown(t, store, "s", 3, nil)
@@ -95,7 +95,7 @@ func TestDeleteAt(t *testing.T) {
 	})
 }
 
-// A commit of another writer between the look at the head and the deletion stays, and the session too.
+// If another writer commits between the read of the head and the deletion, commit and session stay.
 func TestDeleteAtIsOvertaken(t *testing.T) {
 	inner := memory.New()
 	store := newStore(t, inner, nil)

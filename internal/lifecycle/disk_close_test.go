@@ -11,9 +11,9 @@ import (
 	"github.com/coppice-go/coppice/internal/trace"
 )
 
-// "Nothing is written by Open, Create, Append or any read." Neither is anything by the Close of
-// a handle that committed nothing, whatever its writer, who was killed, left undone: the session is not moved
-// to another commit or epoch, and no object changes.
+// "Nothing is written by Open, Create, Append or any read." The same holds for Close of a handle that committed
+// nothing, whatever a killed writer left unfinished: the session is not moved to another commit or epoch, and no object
+// changes.
 func TestOpenAndCloseWriteNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		turns int // of 140 KiB each: the first handle is closed, the second is not
@@ -47,7 +47,7 @@ func TestOpenAndCloseWriteNothing(t *testing.T) {
 	}
 }
 
-// killed is a handle that committed and is never closed, the second of its session.
+// killed returns a handle that committed and is never closed, the second one of its session.
 func killed(t *testing.T, b backend.Backend, turns int) *coppice.Session {
 	t.Helper()
 	s := create(t, processOn(t, b, "first"), "s", nil)
@@ -67,7 +67,7 @@ func killed(t *testing.T, b backend.Backend, turns int) *coppice.Session {
 	return s
 }
 
-// opensReadsAndCloses is a process that reads all that a session has, appends, and commits nothing.
+// opensReadsAndCloses is a process that reads everything in a session, appends, and commits nothing.
 func opensReadsAndCloses(t *testing.T, b backend.Backend, head any) {
 	t.Helper()
 	store := processOn(t, b, "reader")
@@ -87,7 +87,7 @@ func opensReadsAndCloses(t *testing.T, b backend.Backend, head any) {
 	ok(t, store.Close())
 }
 
-// changed are the keys whose objects differ, in order.
+// changed returns the keys whose objects differ, in order.
 func changed(before, after map[string]string) (keys []string) {
 	for key, object := range before {
 		if now, there := after[key]; !there || now != object {

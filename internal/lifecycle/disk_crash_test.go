@@ -19,8 +19,8 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
-// process is a store on a disk as a new process opens it: processes share nothing but the disk. Equal names
-// make equal ids, so no two processes of a test have the same name.
+// process returns the store on a disk as a new process opens it: processes share only the disk. Equal names result in
+// equal ids, so no two processes of a test have the same name.
 func process(t testing.TB, disk vfs.FS, name string) *coppice.Store {
 	t.Helper()
 	b := must(local.Open("", &local.Options{FS: disk}))(t)
@@ -38,7 +38,7 @@ func processOn(t testing.TB, b backend.Backend, name string) *coppice.Store {
 	return s
 }
 
-// firstTurn is a disk with a session of one turn, closed.
+// firstTurn returns a disk with a session of one turn, closed.
 func firstTurn(t testing.TB) *vfstest.CrashFS {
 	t.Helper()
 	disk := vfstest.NewCrashFS()
@@ -57,7 +57,7 @@ func opensAndCloses(t testing.TB, disk vfs.FS) {
 	ok(t, s.Close())
 }
 
-// turnThree is a process that commits a turn, acknowledged. It is not closed.
+// turnThree is a process that commits a turn, which is acknowledged. It is not closed.
 func turnThree(t testing.TB, disk vfs.FS) *coppice.Session {
 	t.Helper()
 	s := open(t, process(t, disk, "three"), "s")
@@ -66,8 +66,8 @@ func turnThree(t testing.TB, disk vfs.FS) *coppice.Session {
 	return s
 }
 
-// powerIsLost boots the disk from many of the states that a loss of power may leave, and has the next user go
-// on in each: all that was acknowledged is there, the next turn is taken, and it stays.
+// powerIsLost restarts the disk in many of the states that a power loss may leave, and lets a next process continue in
+// each: everything acknowledged exists, the next turn is committed, and it stays.
 func powerIsLost(t *testing.T, when string, disk *vfstest.CrashFS, acked string, turns int) {
 	t.Helper()
 	n, failed := 0, 0
@@ -87,8 +87,7 @@ func powerIsLost(t *testing.T, when string, disk *vfstest.CrashFS, acked string,
 	}
 }
 
-// goesOn opens the session after a crash, commits a turn, and finds it with another process. No byte is
-// damaged.
+// goesOn opens the session after a crash, commits a turn, and reads it with another process. Verify finds no damage.
 func goesOn(t *testing.T, disk vfs.FS, acked string, turns int) error {
 	s, err := process(t, disk, "next").Open(bg, "s", nil)
 	if err != nil {
@@ -142,7 +141,7 @@ func heard(s *coppice.Session) (string, state, error) {
 	return strings.Join(said, " "), v, err
 }
 
-// containsInOrder reports whether said has all words of acked, in order.
+// containsInOrder reports whether said contains all words of acked, in order.
 func containsInOrder(said, acked string) bool {
 	want := strings.Fields(acked)
 	for word := range strings.FieldsSeq(said) {
@@ -153,17 +152,17 @@ func containsInOrder(said, acked string) bool {
 	return len(want) == 0
 }
 
-// "What Commit acknowledged is in the history of every later head, on every host, after kill -9, power loss,
-// a full disk or a lost answer." A writer's fdatasync fails with EIO, its commit is in doubt, and it dies.
-// Its bytes still read back, but are not on the disk. A process that only opens and closes the session does
-// not change that for the next writer, whose acknowledged turn survives power loss.
+// "What Commit acknowledged is in the history of every later head, on every host, after kill -9, power loss, a full
+// disk or a lost answer." A writer's fdatasync fails with EIO, its commit is in doubt, and it dies. Its bytes can still
+// be read, but are not on the disk. A process that only opens and closes the session does not change that for the next
+// writer, whose acknowledged turn survives power loss.
 func TestFailedSyncThenOpenAndClose(t *testing.T) {
 	disk := firstTurn(t)
 	losesItsSync(t, disk, coppice.Turn{State: state{Turns: 2}})
 	takesTheNextTurn(t, disk)
 }
 
-// losesItsSync commits a turn whose sync of the log fails: the commit is in doubt, and its process dies.
+// losesItsSync commits a turn whose sync of the log fails: the commit is in doubt, and the process dies.
 func losesItsSync(t *testing.T, disk *vfstest.CrashFS, turn coppice.Turn) {
 	t.Helper()
 	doubtful := func(disk vfs.FS) error {
@@ -189,7 +188,7 @@ func losesItsSync(t *testing.T, disk *vfstest.CrashFS, turn coppice.Turn) {
 	}
 }
 
-// takesTheNextTurn opens and closes the session, and commits one more turn; power may be lost after each of these.
+// takesTheNextTurn opens and closes the session, and commits one more turn; power may be lost after each step.
 func takesTheNextTurn(t *testing.T, disk *vfstest.CrashFS) {
 	t.Helper()
 	opensAndCloses(t, disk)
@@ -200,10 +199,9 @@ func takesTheNextTurn(t *testing.T, disk *vfstest.CrashFS) {
 	powerIsLost(t, "after its writer closed", disk, "u1 a1 u3", 3)
 }
 
-// "What Commit acknowledged is in the history of every later head ... after kill -9, power loss": a writer is
-// killed between the write of its turn and the fdatasync, another process opens and closes the session, and
-// power is lost, before or after one more turn is acknowledged. The session takes the next turn in every
-// state that the disk may be in.
+// "What Commit acknowledged is in the history of every later head ... after kill -9, power loss": a writer is killed
+// between the write of its turn and the fdatasync, another process opens and closes the session, and power is lost,
+// before or after one more turn is acknowledged. The session accepts the next turn in every possible state of the disk.
 func TestKilledBeforeTheSyncThenOpenAndClose(t *testing.T) {
 	disk := firstTurn(t)
 	var killed []*vfstest.Point
@@ -221,8 +219,9 @@ func TestKilledBeforeTheSyncThenOpenAndClose(t *testing.T) {
 	takesTheNextTurn(t, killed[0].Fork())
 }
 
-// A receipt names what power loss cannot take, also that of a move that has nothing to do. A writer is killed between
-// the write of its turn and the fdatasync; the next process reads that turn, and Switch returns a receipt of it.
+// A receipt names only a commit that survives power loss, also the receipt of a move that has no effect. A writer is
+// killed between the write of its turn and the fdatasync; the next process reads that turn, and Switch returns a
+// receipt of it.
 func TestMoveToWhereTheHeadIsConfirmsIt(t *testing.T) {
 	disk := firstTurn(t)
 	var killed []*vfstest.Point
@@ -244,8 +243,8 @@ func TestMoveToWhereTheHeadIsConfirmsIt(t *testing.T) {
 	ok(t, s.Close())
 }
 
-// The receipt of a repeat names what power loss cannot take: the first writer's sync failed, and the turn is confirmed
-// before it is acknowledged to another handle, whether that has read it before or meets it in the log.
+// The receipt of a repeat names only a commit that survives power loss: the first writer's sync failed, and the turn is
+// synced before it is acknowledged to another handle, whether that handle had read it before or finds it in the log.
 func TestRepeatIsConfirmed(t *testing.T) {
 	turn := coppice.Turn{State: state{Turns: 2}, Key: "k"}
 	for name, behind := range map[string]bool{"opened before": true, "opened after": false} {

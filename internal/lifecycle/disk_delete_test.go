@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/fault"
 )
 
-// pairs are stores that append, each as two processes see it.
+// pairs are stores that append, each opened by two processes.
 var pairs = map[string]func(t *testing.T) (one, two backend.Backend){
 	"append": func(*testing.T) (one, two backend.Backend) {
 		b := memory.NewAppender()
@@ -30,9 +30,8 @@ var pairs = map[string]func(t *testing.T) (one, two backend.Backend){
 	},
 }
 
-// Delete: "first a tombstone, so that the id is never used again". While a writer is about to create a session,
-// another process creates and deletes it. What that writer is told is true afterwards: as the session opens as
-// deleted, none of its commits was acknowledged.
+// Delete: "first a tombstone, so that the id is never used again". While a writer is about to create a session, another
+// process creates and deletes it. Since the session opens as deleted, no commit of the writer was acknowledged.
 func TestCreateWhileAnotherCreatesAndDeletes(t *testing.T) {
 	for kind, open := range pairs {
 		t.Run(kind, func(t *testing.T) {
@@ -41,7 +40,7 @@ func TestCreateWhileAnotherCreatesAndDeletes(t *testing.T) {
 			other := processOn(t, two, "other")
 			raced := false
 			faulty.Add(fault.Rule{Count: -1, When: func(c fault.Call) bool {
-				if !raced && putIn("/transcript/")(c) { // it has looked for a session of this id, and is about to create one
+				if !raced && putIn("/transcript/")(c) { // it is about to create a session with this id
 					raced = true
 					s := create(t, other, "s", nil)
 					say(t, s, "of the other")
@@ -64,7 +63,7 @@ func TestCreateWhileAnotherCreatesAndDeletes(t *testing.T) {
 				}
 			}
 			same(t, "raced", raced, true)
-			_ = s.Close() // it counts what was never committed
+			_ = s.Close() // it counts uncommitted entries
 			same(t, "commits acknowledged after Delete returned", acked, 0)
 			if _, err := other.Open(bg, "s", nil); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("open: %v", err)
@@ -75,9 +74,8 @@ func TestCreateWhileAnotherCreatesAndDeletes(t *testing.T) {
 	}
 }
 
-// Open: "fs.ErrNotExist if there is none, or if it was deleted". A deletion dies at any of its calls. The
-// session is there as a whole then, or deleted; it never opens and turns out to be gone
-// when it is read.
+// Open: "fs.ErrNotExist if there is none, or if it was deleted". A deletion dies at any of its calls. Afterwards the
+// session exists as a whole, or is deleted; it never opens and then fails to be read.
 func TestHalfDeletedSessionOnDisk(t *testing.T) {
 	writes := func(c fault.Call) bool { return c.Op != "get" && c.Op != "stat" && c.Op != "list" }
 	for _, kind := range []fault.Kind{fault.Before, fault.After} {
@@ -117,7 +115,7 @@ func TestHalfDeletedSessionOnDisk(t *testing.T) {
 	}
 }
 
-// halfDeleted opens a session and reads all that it has, and commits to it.
+// halfDeleted opens a session, reads everything in it, and commits to it.
 func halfDeleted(t *testing.T, where string, store *coppice.Store) {
 	t.Helper()
 	s, err := store.Open(bg, "s", nil)
@@ -139,5 +137,5 @@ func halfDeleted(t *testing.T, where string, store *coppice.Store) {
 	if errs = errors.Join(errs, err); errs != nil || n != 4 {
 		t.Errorf("%s: the session opens, and then: %d of 4 entries, %v", where, n, errs)
 	}
-	_ = s.Close() // with entries that were never committed, where that failed
+	_ = s.Close() // with uncommitted entries, if the commit failed
 }

@@ -17,19 +17,19 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// lived is one session that is led on one kind of store. Lives that take the same steps on different stores
-// hold the same entries, branches and commits by their numbers, under different ids.
+// lived is one session on one kind of store. Sessions with the same steps on different stores have the same entries,
+// branches and commits by their numbers, under different ids.
 type lived struct {
 	kind  string
 	b     backend.Backend
 	store *coppice.Store
 	s     *coppice.Session
-	said  []string // ids of messages, in the order of their appending
+	said  []string // ids of messages, in order of appending
 	seqs  []uint64 // of turns
 	names []string // branches
 }
 
-// lives are the same life on each kind of store; the one on a store that only replaces is the first.
+// lives returns the same session on each kind of store; the first is on a store that only replaces.
 func lives(t *testing.T) []*lived {
 	t.Helper()
 	var all []*lived
@@ -73,7 +73,7 @@ func (l *lived) edit(t *testing.T, at int, text string) {
 	l.said = append(l.said, r.Entry)
 }
 
-// loses has another process commit first; the turn that lost is kept.
+// loses lets another process commit first; the losing turn is kept.
 func (l *lived) loses(t *testing.T, text string) {
 	t.Helper()
 	winner := &lived{s: open(t, processOn(t, l.b, "winner of "+text), "s")}
@@ -86,7 +86,7 @@ func (l *lived) loses(t *testing.T, text string) {
 	ok(t, l.s.Reload(bg))
 }
 
-// dies lets the handle go without a Close, and opens another.
+// dies drops the handle without Close, and opens another.
 func (l *lived) dies(t *testing.T, name string) {
 	t.Helper()
 	l.store = processOn(t, l.b, name)
@@ -101,13 +101,12 @@ func (l *lived) losesCheckpoint(t *testing.T) {
 	}
 }
 
-// shown is what people see of a session in a listing.
+// shown returns the fields of a session in a listing.
 func shown(i checkpoint.Summary) string {
 	return fmt.Sprintf("%q %s, title %q, first %q, %d entries", i.Preview, i.Status, i.Title, i.First, i.Entries)
 }
 
-// agree holds what each handle reports of its session against what a fresh handle reports, and against what
-// the store that only replaces has.
+// agree compares the report of each handle with that of a fresh handle, and with that on the store that only replaces.
 func agree(t *testing.T, after string, all []*lived) (agreed bool) {
 	t.Helper()
 	agreed = true
@@ -127,8 +126,8 @@ func agree(t *testing.T, after string, all []*lived) (agreed bool) {
 	return agreed
 }
 
-// agreeListed has another handle of each session change something else, which saves the summary, and compares
-// what List yields then.
+// agreeListed lets another handle of each session change something else, which stores the summary, and compares the
+// results of List.
 func agreeListed(t *testing.T, after string, all []*lived) {
 	t.Helper()
 	want := ""
@@ -147,9 +146,9 @@ func agreeListed(t *testing.T, after string, all []*lived) {
 	}
 }
 
-// "What Commit acknowledged is in the history of every later head, on every host": what a handle reports of
-// its session after a move of the head is what a fresh handle reports, and List, on every kind of store:
-// preview and status are those of the line that the head is on.
+// "What Commit acknowledged is in the history of every later head, on every host": after a move of the head, a handle
+// reports the same as a fresh handle and as List, on every kind of store: preview and status are those of the path to
+// the head.
 func TestInfoAfterMoves(t *testing.T) {
 	testutil.SkipLong(t)
 	for name, move := range map[string]func(t *testing.T, l *lived){

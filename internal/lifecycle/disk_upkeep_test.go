@@ -21,7 +21,7 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// hold makes the calls that match wait, once, until they are released.
+// hold makes the first matching call wait until it is released.
 type hold struct {
 	match   func(op, key string) bool
 	entered chan struct{} // closed when one waits
@@ -40,7 +40,7 @@ func (h *hold) wait(op, key string) {
 	}
 }
 
-// reached reports whether a heldCall waits, or waited.
+// reached reports whether a call waits, or waited.
 func (h *hold) reached() bool {
 	select {
 	case <-h.entered:
@@ -72,12 +72,12 @@ func (b heldAppenderPuts) Put(ctx context.Context, key string, p []byte, c backe
 	return b.Appender.Put(ctx, key, p, c)
 }
 
-// bubbleEnv has the name of the test that a process is to run in a bubble.
+// bubbleEnv is the environment variable with the name of the test that a process runs in a bubble.
 const bubbleEnv = "COPPICE_BUBBLE"
 
-// bubble runs a test in which nothing but its own goroutines can make progress, so that what hangs is seen to
-// hang without a clock. It takes a process of its own: the compressors that package codec keeps for reuse
-// hold channels, and a channel belongs to the bubble in which it was made.
+// bubble runs a test in a bubble, in which only its own goroutines can make progress, so that a hang is detected
+// without a clock. It needs a process of its own: the pooled compressors of package codec hold channels, and a channel
+// belongs to the bubble in which it was made.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if os.Getenv(bubbleEnv) == t.Name() {
@@ -94,8 +94,8 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// heldCall is a heldCall in a goroutine of the bubble. What it waits for must not be a mutex: the bubble takes a
-// goroutine that waits for one as running.
+// heldCall is a call in a goroutine of the bubble. It must not wait for a mutex: the bubble counts a goroutine that
+// waits for one as running.
 type heldCall struct{ done chan struct{} }
 
 func beginHeld(t *testing.T, f func() error) heldCall {
@@ -110,7 +110,7 @@ func beginHeld(t *testing.T, f func() error) heldCall {
 	return c
 }
 
-// returned reports whether the heldCall has returned once nothing moves any more.
+// returned reports whether the call has returned when all goroutines of the bubble are blocked.
 func (c heldCall) returned() bool {
 	synctest.Wait()
 	select {
@@ -121,8 +121,8 @@ func (c heldCall) returned() bool {
 	}
 }
 
-// Commit: "durable: one PUT, or one append and one sync". A snapshot that the policy takes by the way is no
-// part of that: while its PUT hangs commits return, and moves too. Close waits for it, and then it is there.
+// Commit: "durable: one PUT, or one append and one sync". A snapshot of the policy is no part of that: while its PUT
+// hangs, commits and moves return. Close waits for it, and then it exists.
 func TestSnapshotHoldsNoCommitUp(t *testing.T) {
 	for kind, over := range map[string]func(h *hold) backend.Backend{
 		"replace": func(h *hold) backend.Backend { return heldPuts{memory.New(), h} },
@@ -170,16 +170,16 @@ func TestSnapshotHoldsNoCommitUp(t *testing.T) {
 	}
 }
 
-// ticks lets watchers sleep until they are woken: a watcher's context holds its channel.
+// ticks makes watchers sleep until they are woken: a watcher's context holds its channel.
 type ticks struct{}
 
-// watcher is the context of a Watch whose polls are counted out by ticks.
+// watcher returns the context of a Watch whose polls are controlled by ticks.
 func watcher(ctx context.Context) (context.Context, chan struct{}) {
 	tick := make(chan struct{})
 	return context.WithValue(ctx, ticks{}, tick), tick
 }
 
-// sleepsByTicks is how a store's watchers sleep.
+// sleepsByTicks is the sleep function of the watchers of a store.
 func sleepsByTicks(ctx context.Context) error {
 	tick, _ := ctx.Value(ticks{}).(chan struct{})
 	select {
@@ -190,14 +190,13 @@ func sleepsByTicks(ctx context.Context) error {
 	}
 }
 
-// Watch: "Between commits it costs one Stat per Options.Poll." On a handle that commits it costs no write at
-// all, and the handle's own commits are no reason to read checkpoint_latest: at most a look at the log and a
-// read of it for each.
+// Watch: "Between commits it costs one Stat per Options.Poll." On a handle that commits it costs no write, and the
+// handle's own commits cause no read of checkpoint_latest: at most one Stat and one read of the log each.
 func TestWatchOnAWriterCostsItsPolls(t *testing.T) {
 	const commits, every = 300, 10
 	for kind, open := range backends {
 		if kind == "replace" {
-			continue // there every commit is a PUT of checkpoint_latest
+			continue // on this store every commit is a PUT of checkpoint_latest
 		}
 		t.Run(kind, func(t *testing.T) {
 			counted := trace.New(open(t))
@@ -258,7 +257,7 @@ func TestWatchOnAWriterCostsItsPolls(t *testing.T) {
 	}
 }
 
-// slowReads is a backend in which the answer to the n-th read under a context that says so is held back.
+// slowReads is a backend that delays the answer to the n-th read under a marked context.
 type slowReads struct {
 	backend.Backend
 	*slow
@@ -276,7 +275,7 @@ type slow struct {
 	n  int
 }
 
-// isSlow marks a context.
+// isSlow is the key of the mark in a context.
 type isSlow struct{}
 
 func (w *slow) answered(ctx context.Context) {
@@ -316,9 +315,8 @@ func (b slowAppenderReads) Stat(ctx context.Context, key string) (backend.Info, 
 	return info, err
 }
 
-// Watch: "It moves a read-only handle along." Along is forward: of two watchers of one handle one reads
-// slowly, and what it has read is old when it comes. Head().Seq never decreases, whichever read is the slow
-// one.
+// Watch: "It moves a read-only handle along." Along means forward: of two watchers of one handle one reads slowly, and
+// its result is outdated when it arrives. Head().Seq never decreases, whichever read is the slow one.
 func TestTwoWatchersMoveForward(t *testing.T) {
 	for kind, over := range map[string]func(s *slow) (reader, writer backend.Backend){
 		"replace": func(s *slow) (reader, writer backend.Backend) {
@@ -344,7 +342,7 @@ func TestTwoWatchersMoveForward(t *testing.T) {
 	}
 }
 
-// twoWatchers has one watcher read while another is overtaken by it; false where the slow one had no such read.
+// twoWatchers lets one watcher read while another overtakes it; false if the slow one had no such read.
 func twoWatchers(t *testing.T, what string, reader, writer backend.Backend, slow *slow) (held bool) {
 	t.Helper()
 	store := newStore(t, reader, nil)
@@ -399,7 +397,7 @@ func twoWatchers(t *testing.T, what string, reader, writer backend.Backend, slow
 	case <-slowSeen:
 	}
 	turn(3)
-	for got := uint64(0); got < 3; { // a poll is not made if the slow watcher moves the handle at that moment
+	for got := uint64(0); got < 3; { // the slow watcher may move the handle at the same moment, and then makes no poll
 		select {
 		case fastTick <- struct{}{}:
 		case got = <-fastSeen:
@@ -423,9 +421,9 @@ func twoWatchers(t *testing.T, what string, reader, writer backend.Backend, slow
 	return held
 }
 
-// "With any other error of a commit nothing was applied: the entries are pending, the state is as it was, and
-// Commit may be called again." The next segment cannot be created, or may have been: the append that would
-// have named it was never tried, so the outcome of the commit is known.
+// "With any other error of a commit nothing was applied: the entries are pending, the state is as it was, and Commit
+// may be called again." The creation of the next segment fails, or its outcome is unknown: the append that would have
+// named it was never tried, so the outcome of the commit is known.
 func TestFailedSegmentIsNoDoubt(t *testing.T) {
 	for name, rule := range map[string]fault.Rule{
 		"lost before": {Kind: fault.Before}, "lost after": {Kind: fault.After}, "late": {Kind: fault.Late},
@@ -459,7 +457,7 @@ func TestFailedSegmentIsNoDoubt(t *testing.T) {
 	}
 }
 
-// heldNames is a file system in which giving a file its name waits.
+// heldNames is a file system in which the rename of a new file waits.
 type heldNames struct {
 	vfs.FS
 	*hold
@@ -475,9 +473,9 @@ func (f heldNames) Link(from, to string) error {
 	return f.FS.Link(from, to)
 }
 
-// "A handle (Session) is one writer": the writers of two sessions have nothing to wait for between them.
-// While the checkpoint of one session is being written, and the disk takes its time, that of another is
-// written and closed, by the same process and by another one.
+// "A handle (Session) is one writer": the writers of two sessions never wait for each other. While the checkpoint of
+// one session is being written to a slow disk, that of another is written and closed, by the same process and by
+// another one.
 func TestSessionsDoNotWaitForEachOther(t *testing.T) {
 	for _, name := range []string{"one process", "two processes"} {
 		t.Run(name, func(t *testing.T) {

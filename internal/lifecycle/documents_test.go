@@ -33,7 +33,7 @@ func docs(t testing.TB, s *coppice.Session, change obj) coppice.Receipt {
 	return must(s.Commit(context.Background(), coppice.Turn{Docs: change}))(t)
 }
 
-// docsOf are the documents in force, in the order in which they come.
+// docsOf returns the documents in force, in order.
 func docsOf(s interface {
 	Docs() iter.Seq2[string, json.RawMessage]
 },
@@ -86,7 +86,7 @@ func TestDocsAreStoredWithTheirTurn(t *testing.T) {
 	})
 }
 
-// Navigation brings back the documents of the place that it goes to, and a fork begins with those of its target.
+// Navigation restores the documents at its target, and a fork begins with those of its target.
 func TestDocsFollowTheTree(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		ctx := t.Context()
@@ -108,8 +108,8 @@ func TestDocsFollowTheTree(t *testing.T) {
 	})
 }
 
-// Two hosts that change nothing but documents conflict, as those do that change the state; the loser's documents are
-// those of its branch.
+// Two hosts that change only documents conflict, like those that change the state; the loser's documents are those of
+// its branch.
 func TestDocsConflict(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		ctx := t.Context()
@@ -161,7 +161,7 @@ func TestDocsAndKeys(t *testing.T) {
 	})
 }
 
-// Each limit is a LimitError that names what is too large, and leaves everything as it was.
+// Each limit is a LimitError that names the value, and leaves everything as it was.
 func TestDocsLimits(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		ctx := t.Context()
@@ -222,8 +222,7 @@ func TestDocsWithoutACheckpoint(t *testing.T) {
 	}
 }
 
-// List brings the documents that are asked for, of the same commit as the rest of the summary, by one read for each
-// session that is listed.
+// List returns the requested documents, of the same commit as the summary, with one read for each listed session.
 func TestListWithDocs(t *testing.T) {
 	b := memory.New()
 	counted := &sessiontest.Counting{Backend: b}

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// I16, and "The next commit saves it": what else a handle does between SetContext and the next commit, that commit
+// I16, and "The next commit saves it": whatever the handle does between SetContext and the next commit, that commit
 // saves the context, and a fresh handle has it.
 func TestExplicitContextIsSavedByTheNextCommit(t *testing.T) {
 	uncommitted := func(t *testing.T, what string, err error) {
@@ -58,7 +58,8 @@ func TestExplicitContextIsSavedByTheNextCommit(t *testing.T) {
 	}
 }
 
-// aside is a session with a line "main", where the head is, and one "side"; ids are of two entries before both.
+// aside returns a session with a branch "main", which has the head, and a branch "side"; ids are those of two entries
+// common to both.
 func (r *rig) aside(t *testing.T) (s *coppice.Session, ids []string) {
 	t.Helper()
 	s = r.start(t, nil)
@@ -72,7 +73,7 @@ func (r *rig) aside(t *testing.T) (s *coppice.Session, ids []string) {
 	return s, ids
 }
 
-// An explicit context that lost to another host goes with the turn that keeps it, and with Reload.
+// The explicit context of a turn that lost is stored with the kept turn, and dropped by Reload.
 func TestExplicitContextThatLost(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
 		s, _ := r.aside(t)

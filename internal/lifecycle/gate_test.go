@@ -21,15 +21,15 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Causes of what a gate makes fail.
+// Causes of failures that a gate makes.
 var (
 	errRefused = errors.New("the gate refused the request")
 	errDown    = errors.New("the gate answers nothing")
 )
 
 // gate is a store that holds the requests of commits until the test decides the outcome of each: a PUT of
-// checkpoint_latest where the store only replaces objects, an append to the log where it appends. All other
-// requests pass. What a gate says of an outcome is true of the store below it.
+// checkpoint_latest if the store only replaces objects, an append to the log if it appends. All other requests pass.
+// The outcome that a gate reports is always that of the store below.
 type gate struct {
 	below backend.Backend
 
@@ -37,8 +37,8 @@ type gate struct {
 	shut bool // requests of commits are held
 	down bool // no request is answered
 	held []*request
-	sent int // requests of commits so far
-	all  int // requests that write anything, so far
+	sent int // number of requests of commits
+	all  int // number of requests that write anything
 }
 
 // loggedGate is a gate on a store that appends.
@@ -51,10 +51,10 @@ type loggedGate struct {
 // methods come first.
 type appendingStore struct{ backend.Appender }
 
-// writing makes a write of p in the store below.
+// writing writes p to the store below.
 type writing func(p []byte) (backend.Info, error)
 
-// verdict makes a write, or not, and returns what the store answers.
+// verdict writes or does not write, and returns the store's answer.
 type verdict func(write writing) (backend.Info, error)
 
 // request is a request of a commit that the gate holds.
@@ -62,14 +62,14 @@ type request struct {
 	g       *gate
 	body    []byte
 	verdict chan verdict
-	late    func() error // makes the request after its caller has gone
+	late    func() error // sends the request after its caller has gone
 }
 
 func failure(op, key string, outcome backend.Outcome, cause error) error {
 	return &backend.Error{Op: op, Key: key, Outcome: outcome, Err: cause}
 }
 
-// write makes one write, when the test has decided on it.
+// write sends one write, after the test has decided.
 func (g *gate) write(
 	ctx context.Context, op, key string, p []byte, write func(ctx context.Context, p []byte) (backend.Info, error),
 ) (backend.Info, error) {
@@ -88,7 +88,7 @@ func (g *gate) write(
 		g.mu.Unlock()
 		return write(ctx, p)
 	}
-	// Once decided, the request is made whether its caller still waits or not.
+	// Once decided, the request is sent whether its caller still waits or not.
 	made := func(p []byte) (backend.Info, error) { return write(context.WithoutCancel(ctx), p) }
 	r := &request{g: g, body: bytes.Clone(p), verdict: make(chan verdict, 1)}
 	r.late = func() error {
@@ -176,14 +176,14 @@ func (g *gate) open() {
 	}
 }
 
-// count returns how many requests of commits are held, how many were made, and how many writes of any kind were.
+// count returns the number of held requests of commits, of sent ones, and of sent writes of any kind.
 func (g *gate) count() (held, sent, all int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.held), g.sent, g.all
 }
 
-// next waits until nothing more happens by itself and returns the oldest request that the gate holds.
+// next waits until all goroutines are blocked and returns the oldest held request.
 func (g *gate) next(t testing.TB) *request {
 	t.Helper()
 	quiet(t)
@@ -195,7 +195,7 @@ func (g *gate) next(t testing.TB) *request {
 	return g.held[0]
 }
 
-// leave removes a request from those that are held. It reports whether it was one of them.
+// leave removes a request from the held ones. It reports whether it was one of them.
 func (r *request) leave() bool {
 	r.g.mu.Lock()
 	defer r.g.mu.Unlock()
@@ -215,7 +215,7 @@ func (r *request) decide(v verdict) {
 	}
 }
 
-// pass makes the request.
+// pass sends the request.
 func (r *request) pass() {
 	r.decide(func(write writing) (backend.Info, error) { return write(r.body) })
 }
@@ -227,8 +227,8 @@ func (r *request) refuse() {
 	})
 }
 
-// lose loses the answer to the request, of which the store has taken the first n bytes; an object that is replaced
-// is taken as a whole or not at all. The store answers nothing from then on, until open.
+// lose loses the answer to the request, of which the store has applied the first n bytes; an object that is replaced is
+// written as a whole or not at all. From then on the store answers nothing, until open.
 func (r *request) lose(n int) {
 	r.decide(func(write writing) (backend.Info, error) {
 		if n > 0 {
@@ -241,14 +241,14 @@ func (r *request) lose(n int) {
 	})
 }
 
-// call is a call of a handle that runs beside the test.
+// call is a method call that runs concurrently with the test.
 type call[T any] struct {
 	done  chan struct{}
 	value T
 	err   error
 }
 
-// pair is two commits that run beside the test.
+// pair is two concurrent commits.
 type pair [2]*call[coppice.Receipt]
 
 // begin starts a call.
@@ -261,7 +261,7 @@ func begin[T any](f func() (T, error)) *call[T] {
 	return c
 }
 
-// ended reports whether the call has returned by the time that nothing more happens by itself.
+// ended reports whether the call has returned when all goroutines are blocked.
 func (c *call[T]) ended(t testing.TB) bool {
 	t.Helper()
 	quiet(t)
@@ -273,7 +273,7 @@ func (c *call[T]) ended(t testing.TB) bool {
 	}
 }
 
-// wait returns what the call returned.
+// wait returns the results of the call.
 func (c *call[T]) wait(t testing.TB) (T, error) {
 	t.Helper()
 	if !c.ended(t) {
@@ -282,13 +282,13 @@ func (c *call[T]) wait(t testing.TB) (T, error) {
 	return c.value, c.err
 }
 
-// goroutine is the first line of a goroutine in a stack trace: its number and what it does.
+// goroutine matches the first line of a goroutine in a stack trace: its number and its state.
 var goroutine = regexp.MustCompile(`^goroutine (\d+) \[([^],]+)`)
 
-// parked matches what a goroutine does that waits for another one, and not for a lock.
+// parked matches the state of a goroutine that waits for another one, and not for a lock.
 var parked = regexp.MustCompile(`^(chan |select|sleep|coroutine|sync\.Cond|sync\.WaitGroup)`)
 
-// goroutines returns the stack of each goroutine but the caller's, by number.
+// goroutines returns the stack of each goroutine except the caller's, by number.
 func goroutines() map[string]string {
 	trace := make([]byte, 1<<20)
 	all := strings.Split(string(trace[:runtime.Stack(trace, true)]), "\n\n")
@@ -301,11 +301,11 @@ func goroutines() map[string]string {
 	return stacks
 }
 
-// older are the goroutines that ran before the gate of the present test was made.
+// older are the goroutines that existed before the gate of the present test was made.
 var older map[string]string
 
-// settled waits until nothing more happens by itself: every goroutine of the test waits for something. It returns
-// the stack of one that waits for a lock; "" = none does.
+// settled waits until every goroutine of the test is blocked. It returns the stack of one that waits for a lock; "" =
+// none does.
 func settled() (locked string) {
 	for ; ; runtime.Gosched() {
 		busy := false
@@ -325,8 +325,8 @@ func settled() (locked string) {
 	}
 }
 
-// quiet waits until nothing more happens by itself. Where a goroutine waits for a lock then, the test fails, because
-// no answer of the store and no context ends that wait.
+// quiet waits until every goroutine of the test is blocked. If one of them waits for a lock the test fails, because no
+// answer of the store and no context ends that wait.
 func quiet(t testing.TB) {
 	t.Helper()
 	if locked := settled(); locked != "" {
@@ -334,15 +334,15 @@ func quiet(t testing.TB) {
 	}
 }
 
-// rig is a store with a gate, and the same objects without it, as another process has them.
+// rig is a store with a gate, and the same objects without it, as another process sees them.
 type rig struct {
 	gate    *gate
 	objects backend.Backend // without the gate
 	store   *coppice.Store  // through the gate
-	others  *coppice.Store  // past it
+	others  *coppice.Store  // without the gate
 }
 
-// gated is an appending or a replacing store with a gate in front of it.
+// gated returns a rig on an appending or a replacing store.
 func gated(t *testing.T, objects backend.Backend) *rig {
 	t.Helper()
 	return gatedAt(t, objects, clock())
@@ -370,7 +370,7 @@ var gates = map[string]func() backend.Backend{
 	"append":  func() backend.Backend { return memory.NewAppender() },
 }
 
-// onGate runs a test on a store with a gate. At its end the gate is open.
+// onGate runs a test on a store with a gate. At its end the gate is opened.
 func onGate(t *testing.T, objects backend.Backend, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	older = goroutines()
@@ -388,7 +388,7 @@ func onGates(t *testing.T, f func(t *testing.T, r *rig)) {
 	}
 }
 
-// start returns a handle on the session "s", to which one turn was committed, and closes the gate.
+// start returns a handle on the session "s" with one committed turn, and closes the gate.
 func (r *rig) start(t testing.TB, o *coppice.SessionOptions) *coppice.Session {
 	t.Helper()
 	s := create(t, r.store, "s", o)
@@ -398,13 +398,13 @@ func (r *rig) start(t testing.TB, o *coppice.SessionOptions) *coppice.Session {
 	return s
 }
 
-// fresh returns a new handle on the session, of another process.
+// fresh returns a new handle of another process on the session.
 func (r *rig) fresh(t testing.TB) *coppice.Session {
 	t.Helper()
 	return open(t, r.others, "s")
 }
 
-// wins commits a turn of another writer that says text.
+// wins commits a turn of another writer with the text.
 func (r *rig) wins(t testing.TB, text string) (*coppice.Session, coppice.Receipt) {
 	t.Helper()
 	w := r.fresh(t)
@@ -417,7 +417,7 @@ func committing(ctx context.Context, s *coppice.Session, turn coppice.Turn) *cal
 	return begin(func() (coppice.Receipt, error) { return s.Commit(ctx, turn) })
 }
 
-// following starts a commit and waits until nothing more happens: its request is in flight, or it is in line.
+// following starts a commit and waits until all goroutines are blocked: its request is held, or it waits for the lock.
 func following(
 	ctx context.Context, t testing.TB, s *coppice.Session, turn coppice.Turn,
 ) *call[coppice.Receipt] {
@@ -427,10 +427,10 @@ func following(
 	return c
 }
 
-// turnsTo is a turn that sets the state.
+// turnsTo returns a turn that sets the state.
 func turnsTo(n int) coppice.Turn { return coppice.Turn{State: state{Turns: n}} }
 
-// agrees checks that a handle on which nothing is pending reports what a fresh one does.
+// agrees checks that a handle without pending entries reports the same as a fresh one.
 func (r *rig) agrees(t testing.TB, s *coppice.Session) {
 	t.Helper()
 	fresh := r.fresh(t)
@@ -446,7 +446,7 @@ func isAny(err error, list ...error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
-// hint returns the way on that an error names.
+// hint returns the hint of an error.
 func hint(err error) string {
 	if e, is := errors.AsType[*coppice.Error](err); is {
 		return e.Hint
@@ -454,7 +454,7 @@ func hint(err error) string {
 	return ""
 }
 
-// under is a draft of a user's message below an entry.
+// under returns a draft of a user message with a parent.
 func under(parent, text string) transcript.Draft {
 	d := entry.User(text)
 	d.Parent = parent

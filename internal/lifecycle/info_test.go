@@ -14,14 +14,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// infoOf is what a session is known by.
+// infoOf returns title, directory and metadata of a session.
 func infoOf(s *coppice.Session) string {
 	i := s.Info()
 	return fmt.Sprintf("%s|%s|%v", i.Title, i.Cwd, i.Meta)
 }
 
 // Title, working directory and metadata change in one commit, for every handle and for listings; the head stays, and
-// time travel does not bring older ones back.
+// time travel does not restore older values.
 func TestSetInfo(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		s := create(t, st, "s", &coppice.SessionOptions{
@@ -74,7 +74,7 @@ func TestSetInfoOfTwoWriters(t *testing.T) {
 	})
 }
 
-// Metadata that changed is recovered from a log alone, also where it is long, and where the log has many segments.
+// Changed metadata is recovered from a log alone, also if it is long, and if the log has many segments.
 func TestInfoWithoutACheckpoint(t *testing.T) {
 	testutil.SkipLong(t)
 	for _, name := range []string{"append", "local"} {
@@ -134,8 +134,8 @@ func TestSetInfoLimits(t *testing.T) {
 	})
 }
 
-// The metadata of an import's options counts before that of the file's header line, also after recovery; exports have
-// the lines as they were, with the changes that came since.
+// The metadata of an import's options overrides that of the file's header line, also after recovery; exports contain
+// the lines as they were, with later changes.
 func TestImportWithMeta(t *testing.T) {
 	lines := []string{
 		`{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00.000Z","coppice":{"meta":{"team":"red","old":"1"}}}`,
@@ -175,7 +175,7 @@ func TestImportWithMeta(t *testing.T) {
 	}
 }
 
-// A session file that is exported after a change of the metadata has the change when it is imported.
+// A session file that was exported after a change of the metadata contains the change when it is imported.
 func TestExportedMeta(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		s := create(t, st, "s", &coppice.SessionOptions{Meta: map[string]string{"a": "1", "b": "1"}})
@@ -196,8 +196,8 @@ func TestExportedMeta(t *testing.T) {
 	})
 }
 
-// Whether a value is set already is decided on the newest state: of two titles the later one counts, also where the
-// handle has not seen the one between.
+// The newest state decides whether a value is already set: of two titles the later one counts, also if the handle has
+// not seen a title in between.
 func TestSetInfoOnAnOldState(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		x, y, k := "X", "Y", "k"
@@ -218,8 +218,8 @@ func TestSetInfoOnAnOldState(t *testing.T) {
 	})
 }
 
-// A handle that is behind changes what the session is known by all the same: it moves nothing, and the handle stays
-// where it is.
+// A handle that is behind can still change title, directory and metadata: nothing moves, and the handle stays where it
+// is.
 func TestSetInfoOnAMovedHead(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		a := create(t, st, "s", &coppice.SessionOptions{Title: "old"})

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice"
 )
 
-// keptAs checks that a turn lives on the branch that its receipt names, with its state, and not at the head.
+// keptAs checks that a turn is on the branch that its receipt names, with its state, and not at the head.
 func keptAs(t *testing.T, store *coppice.Store, r coppice.Receipt, context, note string) {
 	t.Helper()
 	if !strings.HasPrefix(r.Kept, "conflict-") {
@@ -19,8 +19,8 @@ func keptAs(t *testing.T, store *coppice.Store, r coppice.Receipt, context, note
 	same(t, "kept state", stateOf(t, v).Note, note)
 }
 
-// Turn.KeepBoth keeps a turn on a stale base, and one that lost to another host; the handle's own turns without it get
-// the conflict, and it works on.
+// Turn.KeepBoth keeps a turn on an outdated base, and one that lost to another host; the handle's own turns without it
+// get the conflict, and the handle stays usable.
 func TestTurnKeepsBoth(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)

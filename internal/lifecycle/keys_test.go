@@ -13,8 +13,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Two commits with one key that are made at once are one turn: the second waits for the first, finds it, and nothing is
-// stored twice. Where the first was refused the second stores the turn; where its outcome is unknown it is so for both.
+// Two concurrent commits with one key are one turn: the second waits for the first, finds it, and nothing is stored
+// twice. If the first was refused the second stores the turn; if its outcome is unknown both are in doubt.
 func TestOneKeyTwiceAtOnce(t *testing.T) {
 	keyed := coppice.Turn{State: state{Turns: 2}, Key: "job", Entries: []transcript.Draft{entry.User("k")}}
 	for name, c := range map[string]struct {
@@ -63,8 +63,8 @@ func TestOneKeyTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// A turn with a key whose outcome is unknown is made again without the drafts that it took: it is the same turn, also
-// after another call has ended the doubt, until more is appended.
+// A turn with a key and an unknown outcome can be repeated without the drafts that it took from the buffer: it is the
+// same turn, also after another call has ended the doubt, until more is appended.
 func TestDoubtTookTheDrafts(t *testing.T) {
 	keyed := coppice.Turn{State: state{Turns: 2}, Key: "job"}
 	for name, n := range map[string]int{"stored": all, "not stored": 0} {
@@ -94,7 +94,7 @@ func TestDoubtTookTheDrafts(t *testing.T) {
 	}
 }
 
-// storesOnce checks that a keyed turn is stored once when it is made again.
+// storesOnce checks that a repeated turn with a key is stored once.
 func (r *rig) storesOnce(t *testing.T, s *coppice.Session, keyed coppice.Turn) {
 	t.Helper()
 	if _, err := s.Commit(bg, keyed); errors.Is(err, coppice.ErrConflict) {
@@ -118,8 +118,7 @@ func (r *rig) storesOnce(t *testing.T, s *coppice.Session, keyed coppice.Turn) {
 	r.agrees(t, s)
 }
 
-// A turn whose key is in what the winner committed gets that receipt instead of ErrConflict, and nothing of it is
-// applied.
+// A turn whose key was committed by the winner gets that receipt instead of ErrConflict, and nothing of it is applied.
 func TestKeyInTheWinnersHistory(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
 		s := r.start(t, nil)
@@ -140,8 +139,8 @@ func TestKeyInTheWinnersHistory(t *testing.T) {
 	})
 }
 
-// Another writer uses the key of a turn in doubt for something else, and is first. The doubt is lost, which is a
-// conflict; the turn again is ErrKeyReused, and the handle works on.
+// Another writer first commits something else with the key of a turn in doubt. The doubt ends as a conflict; the
+// repeated turn is ErrKeyReused, and the handle stays usable.
 func TestKeyOfADoubtIsTaken(t *testing.T) {
 	keyed := carrying("", 2, "k")
 	keyed.Key = "job"
@@ -168,12 +167,12 @@ func TestKeyOfADoubtIsTaken(t *testing.T) {
 	})
 }
 
-// keysKept is how many keyed commits a session remembers.
+// keysKept is the number of commits with a key that a session remembers.
 const keysKept = 1024
 
-// The last 1,024 keyed commits are remembered on every kind of store, across restarts and writers. The same turn again
-// is not applied and returns the receipt of then; another turn with a known key is ErrKeyReused; and a key that is not
-// known costs no read.
+// The last 1,024 commits with a key are remembered on every kind of store, across restarts and writers. A repeated turn
+// is not applied and returns the original receipt; another turn with a known key is ErrKeyReused; and an unknown key
+// costs no read.
 func TestKeysAreRemembered(t *testing.T) {
 	testutil.SkipLong(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
@@ -222,8 +221,8 @@ func TestKeysAreRemembered(t *testing.T) {
 	})
 }
 
-// The entries of a keyed turn are part of it, and so is what was appended: with others the key belongs to another turn.
-// Nothing of a repeated turn is stored again. With a Base it leaves alone what was appended.
+// The entries of a turn with a key are part of its identity, and so are appended entries: with others the key belongs
+// to another turn. Nothing of a repeated turn is stored again. With a Base the buffer is ignored.
 func TestRepeatedTurnStoresNothing(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
 		s := r.start(t, nil)

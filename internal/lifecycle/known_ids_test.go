@@ -19,7 +19,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// noted returns small entries with these ids, which no context shows.
+// noted returns small entries with these ids that are not part of the context.
 func noted(ids ...string) []transcript.Draft {
 	list := make([]transcript.Draft, len(ids))
 	for i, id := range ids {
@@ -28,10 +28,10 @@ func noted(ids ...string) []transcript.Draft {
 	return list
 }
 
-// noteID is the id of the n-th entry of a session that noteMany made.
+// noteID returns the id of the n-th entry of a session that noteMany made.
 func noteID(n int) string { return fmt.Sprintf("note-%07d", n) }
 
-// noteMany makes a session of n entries, each commits of them.
+// noteMany makes a session of n entries, in commits of each entries.
 func noteMany(t testing.TB, store *coppice.Store, id string, n, each int) *coppice.Session {
 	t.Helper()
 	inline(store)
@@ -40,7 +40,7 @@ func noteMany(t testing.TB, store *coppice.Store, id string, n, each int) *coppi
 	return s
 }
 
-// noteMore adds n entries to a session, each commits of them.
+// noteMore adds n entries to a session, in commits of each entries.
 func noteMore(t testing.TB, s *coppice.Session, n, each int) {
 	t.Helper()
 	for at := 0; at < n; at += each {
@@ -52,18 +52,18 @@ func noteMore(t testing.TB, s *coppice.Session, n, each int) {
 	}
 }
 
-// rested makes what is overdue, if its background work lagged behind, and closes the session.
+// rested runs pending background work, and closes the session.
 func rested(t testing.TB, store *coppice.Store, s *coppice.Session) {
 	t.Helper()
 	ok(t, s.Close())
-	for range 2 { // on a store that only replaces, the second names what the first has made
+	for range 2 { // on a store that only replaces, the second names the objects that the first made
 		s = must(store.Open(bg, s.ID(), noSnapshots))(t)
 		commit(t, s, nil)
 		ok(t, s.Close())
 	}
 }
 
-// spread returns 500 numbers that lie all over 0 to n.
+// spread returns 500 numbers spread over 0 to n.
 func spread(n int) []int {
 	list := make([]int, 500)
 	for i := range list {
@@ -72,7 +72,7 @@ func spread(n int) []int {
 	return list
 }
 
-// asked is a turn that asks for the 500 entries, by which it is ignored, and for as many that are new.
+// asked commits a turn that contains 500 known entries, which are ignored, and as many new ones.
 func asked(s *coppice.Session, hits []int, misses ...string) (coppice.Receipt, error) {
 	var list []string
 	for _, n := range hits {
@@ -89,7 +89,7 @@ func newNotes(prefix string) []string {
 	return list
 }
 
-// Looking for 500 ids takes at most 4 reads, hits and misses alike; the handle keeps what it read.
+// A search for 500 ids takes at most 4 reads, hits and misses alike; the handle caches them.
 func TestKnownIDsCost(t *testing.T) {
 	testutil.SkipLong(t)
 	n := 100_000
@@ -151,7 +151,7 @@ func TestKnownIDsCost(t *testing.T) {
 	}
 }
 
-// idObjects are the runs of the id index that a store holds.
+// idObjects returns the keys of the runs of the id index in a store.
 func idObjects(t testing.TB, b backend.Backend) (keys []string) {
 	t.Helper()
 	for info, err := range b.List(bg, backend.ListOptions{Prefix: "sessions/"}) {
@@ -163,7 +163,7 @@ func idObjects(t testing.TB, b backend.Backend) (keys []string) {
 	return keys
 }
 
-// With a run that is damaged or gone, the answers are the same; verify reports it, and repair writes it again.
+// With a damaged or missing run the answers are the same; verify reports it, and repair writes it again.
 func TestKnownIDsDamage(t *testing.T) {
 	testutil.SkipLong(t)
 	const n = 3000
@@ -229,7 +229,7 @@ func hurt(t testing.TB, b backend.Backend, key, how string) {
 }
 
 // A batch that is sent again stores nothing twice: on the same handle, on one that is behind, on a new one, with and
-// without KeepBoth, and two at once.
+// without KeepBoth, and twice at once.
 func TestKnownIDsRetry(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		for _, keep := range []bool{false, true} {
@@ -276,7 +276,7 @@ func TestKnownIDsRetry(t *testing.T) {
 	})
 }
 
-// What else a turn holds is committed, though all its entries are known; with a key it is remembered.
+// The other parts of a turn are committed even if all its entries are known; with a key it is remembered.
 func TestKnownIDsState(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -309,7 +309,7 @@ func TestKnownIDsState(t *testing.T) {
 	})
 }
 
-// An id that another writer stores without a turn makes no conflict, and the index has it.
+// An id that another writer stores outside of a turn causes no conflict, and the index has it.
 func TestKnownIDsOfAnotherWriter(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -321,7 +321,7 @@ func TestKnownIDsOfAnotherWriter(t *testing.T) {
 			mine, other := open(t, store, "s"), open(t, store, "s")
 			must(mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name+"-first")...)}))(t)
 			must(other.Commit(bg, coppice.Turn{Entries: known(transcript.KnownIgnore, noted(name+"-first")...)}))(t)
-			// a label of the other moves neither head nor document, and the next commit begins at both
+			// the other's label moves neither head nor document, and the next commit begins at both
 			must(other.Label(bg, name+"-first", "x"))(t)
 			_, err := mine.Commit(bg, coppice.Turn{Entries: known(policy, noted(name+"-first", name+"-next")...)})
 			refused := errors.Is(err, fs.ErrExist)
@@ -338,7 +338,7 @@ func TestKnownIDsOfAnotherWriter(t *testing.T) {
 	})
 }
 
-// Turns of one handle that meet, with the same entries: one of them stores each.
+// Of concurrent turns of one handle with the same entries, one stores each.
 func TestKnownIDsTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", &coppice.SessionOptions{KeepBoth: true})
@@ -359,8 +359,8 @@ func TestKnownIDsTogether(t *testing.T) {
 	})
 }
 
-// Whatever batches two writers send, of ids that are known and of others: no id is there twice, and all that was
-// acknowledged is there, under the ids of its receipt.
+// For any batches of known and new ids that two writers send: no id is stored twice, and everything acknowledged is
+// stored, under the ids of its receipt.
 func TestKnownIDsModel(t *testing.T) {
 	testutil.SkipLong(t)
 	for kind, begin := range map[string]func() backend.Backend{
@@ -440,7 +440,7 @@ func (m *idModel) batch(r *rapid.T) {
 	}
 }
 
-// more makes the session seal.
+// more adds entries until the session seals.
 func (m *idModel) more(*rapid.T) {
 	if m.most++; m.most > 2 {
 		return
@@ -478,8 +478,8 @@ func (m *idModel) check(r *rapid.T) {
 	ok(m.t, s.Close())
 }
 
-// BenchmarkKnownIDs opens a session of 1,000,000 entries and looks for 500 of them, all over its history, and for 500
-// that it does not have. Building it takes a minute.
+// BenchmarkKnownIDs opens a session of 1,000,000 entries and searches 500 of them, spread over its history, and 500
+// that do not exist. Building it takes a minute.
 func BenchmarkKnownIDs(b *testing.B) {
 	const n = 1_000_000
 	for name, begin := range map[string]func() backend.Backend{
@@ -501,14 +501,14 @@ func BenchmarkKnownIDs(b *testing.B) {
 				}
 				b.ReportMetric(float64(io.Get), "gets/op")
 				b.ReportMetric(float64(io.BytesRead), "bytes-read/op")
-				_ = s.Close() // what was appended is not committed
+				_ = s.Close() // the appended entries are not committed
 			}
 		})
 	}
 }
 
-// A repeated turn that ignores what the session has answers with the ids of the first time: of what was stored then,
-// and of what was there before.
+// A repeated turn that ignores known ids returns the ids of the first time: of the entries stored then, and of those
+// that existed before.
 func TestRepeatedIgnoreHasTheSameIDs(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -521,7 +521,7 @@ func TestRepeatedIgnoreHasTheSameIDs(t *testing.T) {
 			first := must(s.Commit(bg, turn))(t)
 			same(t, "ids", len(first.IDs), len(list))
 			for _, h := range []*coppice.Session{s, open(t, store, "s")} {
-				say(t, h, "pending") // a turn is what it was the first time, what was appended before it included
+				say(t, h, "pending") // the turn is the same as the first time, earlier appended entries included
 				again := must(h.Commit(bg, turn))(t)
 				same(t, "repeated", again.Repeated, true)
 				same(t, "ids again", again.IDs, first.IDs)

@@ -24,8 +24,8 @@ func (b *beforeCut) Cut(ctx context.Context, key string, off int64, torn []byte)
 	return b.Appender.Cut(ctx, key, off, torn)
 }
 
-// Two writers find the same torn tail. One is about to cut it when the other cuts it and commits as many
-// bytes as were torn: that commit stays (I1).
+// Two writers find the same torn tail. One is about to cut it when the other cuts it and commits exactly as many bytes
+// as were torn: that commit stays (I1).
 func TestTwoWritersMendOneTail(t *testing.T) {
 	for _, kind := range []string{"append", "local"} {
 		t.Run(kind, func(t *testing.T) {

@@ -54,12 +54,12 @@ func watchPartial(s *coppice.Session) *watching {
 func (w *watching) ends(t testing.TB) {
 	t.Helper()
 	w.stop()
-	for range w.changes { // what was on its way
+	for range w.changes { // changes under way
 	}
 	ok(t, <-w.done)
 }
 
-// Partial output is seen on every handle of the store at once, costs no request, and is over with the turn.
+// Partial output is visible on every handle of the store at once, costs no request, and ends with the turn.
 func TestPartialInMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		setSleep(store, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
@@ -79,7 +79,7 @@ func TestPartialInMemory(t *testing.T) {
 		see(`partial {"text":"one"}`)
 		ok(t, s.Partial(bg, json.RawMessage(`{"text":"one two"}`)))
 		see(`partial {"text":"one two"}`)
-		ok(t, s.Partial(bg, json.RawMessage(`{"text":"one two"}`))) // nothing new
+		ok(t, s.Partial(bg, json.RawMessage(`{"text":"one two"}`))) // unchanged
 		ok(t, s.Partial(bg, nil))
 		see("partial ")
 		ok(t, s.Partial(bg, json.RawMessage(`1`)))
@@ -99,7 +99,7 @@ func TestPartialInMemory(t *testing.T) {
 		ok(t, s.Partial(bg, json.RawMessage(`4`)))
 		see("partial 4")
 		must(s.Label(bg, collect(t, s.Entries(bg))[0].ID, "x"))(t)
-		same(t, "a label", <-mine.changes, "label 1") // the other handle learns of it when it polls, and it ends nothing
+		same(t, "a label", <-mine.changes, "label 1") // the other handle sees it when it polls, and it ends nothing
 		ok(t, s.Reload(bg))
 		same(t, "reloaded", <-mine.changes, "partial ")
 		mine.ends(t)
@@ -107,8 +107,8 @@ func TestPartialInMemory(t *testing.T) {
 	})
 }
 
-// A watcher that comes late sees what is streamed; one that is slow sees the newest; the end of the handle is the end of
-// what it streamed.
+// A watcher that starts late sees the present partial output; a slow one sees the newest; closing the handle ends its
+// partial output.
 func TestPartialLatest(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		setSleep(store, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
@@ -140,7 +140,7 @@ func TestPartialLatest(t *testing.T) {
 	})
 }
 
-// What cannot be partial output, and who cannot set it.
+// Values that cannot be partial output, and handles that cannot set it.
 func TestPartialRefuses(t *testing.T) {
 	store := newStore(t, memory.New(), nil)
 	s, _ := grown(t, store, "s", 1, nil)
@@ -163,8 +163,8 @@ func TestPartialRefuses(t *testing.T) {
 	}
 }
 
-// A turn ends what was streamed before it, also one that is kept as a branch; what is streamed while a turn is on
-// its way, or belongs to a turn that was refused, stays.
+// A turn ends the partial output before it, also if it is kept as a branch; partial output set while a turn is being
+// sent, or of a turn that was refused, stays.
 func TestPartialEnds(t *testing.T) {
 	for name, o := range map[string]struct {
 		do   func(t *testing.T, s, rival *coppice.Session) error
@@ -212,8 +212,8 @@ func commitErr(s *coppice.Session, turn coppice.Turn) error {
 	return err
 }
 
-// One goroutine streams, one commits, one watches: the turns are all there, and none of them meets a conflict. The
-// watcher sees nothing that is streamed after the last turn.
+// One goroutine streams, one commits, one watches: all turns are stored without a conflict. The watcher sees no partial
+// output after the last turn.
 func TestPartialRace(t *testing.T) {
 	for kind := range backends {
 		t.Run(kind, func(t *testing.T) {
@@ -264,7 +264,7 @@ func TestPartialRace(t *testing.T) {
 	}
 }
 
-// clockEvery returns a clock that moves on by step with each call.
+// clockEvery returns a clock that advances by step with each call.
 func clockEvery(step time.Duration) func() time.Time {
 	var mu sync.Mutex
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -276,7 +276,7 @@ func clockEvery(step time.Duration) func() time.Time {
 	}
 }
 
-// The bytes and requests of a session without partial output do not change unnoticed.
+// The bytes and requests of a session without partial output stay the same.
 func TestNoPartialNoCost(t *testing.T) {
 	for kind, want := range map[string]string{"replace": "cc3877748b7dcf78", "append": "aa76a42865e74ab2"} {
 		t.Run(kind, func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestNoPartialNoCost(t *testing.T) {
 	}
 }
 
-// addUncompressed adds an object to a sum: of a checkpoint what is in it, since compressors change.
+// addUncompressed adds an object to a hash; of a checkpoint its decompressed content, since compressors change.
 func addUncompressed(t *testing.T, sum hash.Hash, key string, p []byte) {
 	t.Helper()
 	if !strings.HasPrefix(key, "checkpoint_latest/") {

@@ -16,8 +16,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Many goroutines on one handle: every appended entry is there once, in one line, and every commit has
-// its own seq.
+// Many goroutines on one handle: every appended entry is stored once, on one path, and every commit has its own seq.
 func TestManyGoroutines(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -74,7 +73,7 @@ func TestManyGoroutines(t *testing.T) {
 	})
 }
 
-// Readers, movers and appenders at once: nothing is lost, whatever the order.
+// Concurrent readers, movers and appenders: nothing is lost, in any order.
 func TestMovesAmongCommits(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, _ := grown(t, store, "s", 3, nil)
@@ -116,8 +115,8 @@ func TestMovesAmongCommits(t *testing.T) {
 	})
 }
 
-// Equal clocks and equal randomness give equal bytes, ids included, but for what is done in the background: which commit
-// names a snapshot depends on when it was written.
+// Equal clocks and equal randomness result in equal bytes, ids included, except for background work: the commit that
+// names a snapshot depends on when the snapshot was written.
 func TestDeterminism(t *testing.T) {
 	run := func(b backend.Backend) string {
 		store := newStore(t, b, &coppice.Options{Now: clock(), Rand: rand.NewChaCha8([32]byte{1}), Writer: "test"})

@@ -11,9 +11,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// "A turn with a key that is known is not applied again; its receipt comes back", also where its entries have ids of
-// their own, which are in the session since the first time: on the handle that committed it, on a new one, and on
-// one that is behind.
+// "A turn with a key that is known is not applied again; its receipt comes back", also if its entries have ids chosen
+// by the caller, which are stored since the first time: on the handle that committed it, on a new one, and on one that
+// is behind.
 func TestRepeatedTurnWithOwnIDs(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		d := entry.User("x")
@@ -42,8 +42,8 @@ func TestRepeatedTurnWithOwnIDs(t *testing.T) {
 	})
 }
 
-// The receipt of a repeated turn names the ids of the first time, in the order of the drafts, whatever became of drafts
-// with ids that the session had: left out, amended, or stored.
+// The receipt of a repeated turn names the ids of the first time, in the order of the drafts, whether drafts with known
+// ids were left out, amended, or stored.
 func TestRepeatedTurnWithKnownIDs(t *testing.T) {
 	for name, policy := range map[string]transcript.KnownID{
 		"ignore": transcript.KnownIgnore, "amend": transcript.KnownAmend,

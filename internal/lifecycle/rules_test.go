@@ -47,7 +47,7 @@ func TestOnlyCommitsWrite(t *testing.T) {
 	}
 }
 
-// The conversation is read-your-writes, committed or not; state and seq move with the acknowledgement.
+// The conversation is read-your-writes, committed or not; state and seq change with the acknowledgement.
 func TestReadYourWrites(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -67,8 +67,8 @@ func TestReadYourWrites(t *testing.T) {
 	})
 }
 
-// A commit takes what was appended before it was called. While its request is on its way, readers see what they saw
-// before, and an Append waits.
+// A commit includes what was appended before the call. While its request is under way, readers see the previous state,
+// and an Append waits.
 func TestAppendWhileACommitIsSent(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
 		s := r.start(t, nil)
@@ -96,7 +96,7 @@ func TestAppendWhileACommitIsSent(t *testing.T) {
 	})
 }
 
-// State is marshalled first of all; nil = unchanged; null clears.
+// State is marshalled before anything else; nil = unchanged; null clears.
 func TestState(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -128,7 +128,7 @@ func TestState(t *testing.T) {
 	})
 }
 
-// Messages are objects and stay byte for byte; anything else is refused, and nothing of the call stays.
+// Messages are objects and are kept byte for byte; anything else is refused, and the call has no effect.
 func TestMessages(t *testing.T) {
 	store := newStore(t, memory.New(), nil)
 	s := create(t, store, "s", nil)
@@ -145,7 +145,7 @@ func TestMessages(t *testing.T) {
 	same(t, "raw", string(c.Messages[0].Raw), raw)
 }
 
-// Options that cannot be are errors of the constructor.
+// Invalid options are errors of the constructor.
 func TestImpossibleOptions(t *testing.T) {
 	for _, o := range []coppice.Options{
 		{Poll: -1},
@@ -229,7 +229,7 @@ func TestDoneContext(t *testing.T) {
 	same(t, "entries", commit(t, s, nil).Entries, 1)
 }
 
-// After Close every method that can fail gives fs.ErrClosed; Close counts what was never committed.
+// After Close every method that can fail returns fs.ErrClosed; Close counts uncommitted entries.
 func TestClose(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -309,7 +309,7 @@ func everyError(s *coppice.Session) map[string]error {
 	return errs
 }
 
-// Hooks run with no lock held, see everything, and stop a call before anything is queued.
+// Hooks run with no lock held, see everything, and can stop a call before anything is queued.
 func TestHooks(t *testing.T) {
 	o := fixedOptions()
 	var receipts []coppice.Receipt
@@ -355,7 +355,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// A session with pi's manners writes nothing before the assistant has spoken.
+// With DeferUntilAssistant a session writes nothing before the first assistant message, as in pi.
 func TestDeferUntilAssistant(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", &coppice.SessionOptions{DeferUntilAssistant: true})
@@ -386,7 +386,7 @@ func TestDeferUntilAssistant(t *testing.T) {
 	})
 }
 
-// A turn with a known key is applied once, whoever sends it again.
+// A turn with a known key is applied once, whichever host repeats it.
 func TestIdempotency(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// says returns a turn that appends texts and counts itself.
+// says returns a turn that appends texts and increments the counter of the state.
 func says(st *state, texts ...string) func(context.Context, *coppice.Session) error {
 	return func(ctx context.Context, s *coppice.Session) error {
 		st.Turns++
@@ -24,8 +24,8 @@ func says(st *state, texts ...string) func(context.Context, *coppice.Session) er
 	}
 }
 
-// Run creates the session, decodes the state, commits messages and state together, and the next host continues. It costs
-// what the calls that it stands for cost.
+// Run creates the session, decodes the state, commits messages and state together, and the next host continues. It
+// costs the same requests as the calls that it replaces.
 func TestRun(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		for n := 1; n <= 3; n++ {
@@ -46,7 +46,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// A turn without state keeps that of before.
+// A turn without state keeps the previous one.
 func TestRunWithoutState(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		st := state{}
@@ -78,7 +78,7 @@ func TestRunAnswersOpenCalls(t *testing.T) {
 	})
 }
 
-// What a failed turn appended is dropped, what it committed stays, and the handle works on.
+// Entries that a failed turn appended are dropped, its own commits stay, and the handle stays usable.
 func TestRunDropsAFailedTurn(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		broke := errors.New("the model is away")
@@ -106,7 +106,7 @@ func TestRunDropsAFailedTurn(t *testing.T) {
 	})
 }
 
-// Another writer was first: both turns are stored, the head is the winner's, and the receipt names the branch.
+// Another writer committed first: both turns are stored, the head is the winner's, and the receipt names the branch.
 func TestRunKeepsBoth(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		st := state{}
@@ -131,7 +131,7 @@ func TestRunKeepsBoth(t *testing.T) {
 	})
 }
 
-// With Claim a host takes over once. The one before keeps its turn as a branch, is told, and stays fenced.
+// With Claim a host takes over once. The previous one keeps its turn as a branch, gets an error, and stays fenced.
 func TestRunClaims(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		claim := &coppice.RunOptions{Claim: true}
@@ -165,7 +165,7 @@ func TestRunClaims(t *testing.T) {
 	})
 }
 
-// Where the answer to the commit is lost, Run looks what became of it: the turn is stored once.
+// If the answer to the commit is lost, Run determines the outcome: the turn is stored once.
 func TestRunAfterALostAnswer(t *testing.T) {
 	for name, applied := range map[string]bool{"applied": true, "not applied": false} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestRunRefusesState(t *testing.T) {
 	})
 }
 
-// A job that is done is not done again: its key brings back its receipt, on any host, also where two hosts are at it.
+// A finished job is not repeated: its key returns its receipt, on any host, also if two hosts run it concurrently.
 func TestRunWithKey(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		job := &coppice.RunOptions{Key: "job 1"}

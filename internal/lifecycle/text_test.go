@@ -19,14 +19,14 @@ const latin = "caf\xe9"
 
 var latinJSON = json.RawMessage(`{"a":"` + latin + `"}`)
 
-// textDoor is a call that takes text which is stored.
+// textDoor is a call with text that is stored.
 type textDoor struct {
-	name, what string // what the error names
+	name, what string // the name in the error
 	offset     int64
 	call       func(s *coppice.Session, id string) error
 }
 
-// textDoors are all of those of a session. id is that of an entry.
+// textDoors are all such calls of a session. id is that of an entry.
 var textDoors = []textDoor{
 	{"append a string", "message.content", 3, textAppend(entry.User(latin))},
 	{"append JSON", "message", 9, textAppend(entry.Message(latinJSON))},
@@ -105,7 +105,7 @@ func textInfo(c coppice.InfoChange) func(*coppice.Session, string) error {
 	}
 }
 
-// notText checks the error of a door.
+// notText checks the error of such a call.
 func notText(t *testing.T, door, what string, offset int64, err error) {
 	t.Helper()
 	e, typed := errors.AsType[*coppice.Error](err)
@@ -120,8 +120,8 @@ func notText(t *testing.T, door, what string, offset int64, err error) {
 	same(t, door+": there is a hint", e.Hint != "", true)
 }
 
-// Text that is not UTF-8 is refused at every door of a session, before anything is written: the session is as it was,
-// in the store and in the handle, which can be used again.
+// Text that is not UTF-8 is refused by every call of a session, before anything is written: store and handle are as
+// they were, and the handle stays usable.
 func TestTextIsRefused(t *testing.T) {
 	for name, openBackend := range backends {
 		t.Run(name, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestTextIsRefused(t *testing.T) {
 	}
 }
 
-// What begins a session is refused as well: options, imported lines and headers, forks, the name of the writer, and
-// the results of hooks.
+// It is also refused in the input of a new session: options, imported lines and headers, forks, the name of the writer,
+// and the results of hooks.
 func TestTextOfNewSessionsIsRefused(t *testing.T) {
 	b := memory.New()
 	store := newStore(t, b, nil)
@@ -159,7 +159,7 @@ func TestTextOfNewSessionsIsRefused(t *testing.T) {
 		notText(t, "create", what, 3, err)
 		_, err = store.Import(bg, textLines(`{"type":"session","version":3,"id":"x"}`), &o)
 		notText(t, "import", what, 3, err)
-		if o.Parent == "" { // that of a fork is the session
+		if o.Parent == "" { // the parent of a fork is the session
 			_, err = s.Fork(bg, coppice.Target{}, "f", &o)
 			notText(t, "fork", what, 3, err)
 		}

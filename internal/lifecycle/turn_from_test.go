@@ -28,7 +28,7 @@ func fork3(t *testing.T, store *coppice.Store, id string) (*coppice.Session, []s
 	return s, all
 }
 
-// A turn with From leaves what Branch and Commit leave together, by one commit.
+// A turn with From has the same result as Branch and Commit together, in one commit.
 func TestTurnFrom(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		for name, at := range map[string]int{"first": 0, "middle": 1, "head": 3, "root": -1} {
@@ -69,7 +69,7 @@ func TestTurnFrom(t *testing.T) {
 	})
 }
 
-// A turn with From is judged, kept and repeated as any other turn, and takes no drafts.
+// A turn with From is judged, kept and repeated like any other turn, and does not commit the buffer.
 func TestTurnFromIsATurn(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, all := fork3(t, store, "s")
@@ -113,7 +113,7 @@ func TestTurnFromIsATurn(t *testing.T) {
 	})
 }
 
-// A batch with From that is sent again is answered: its entries are known, and the head is there.
+// A batch with From that is sent again succeeds: its entries are known, and the head is at them.
 func TestTurnFromWithKnownEntries(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, all := fork3(t, store, "s")
@@ -122,13 +122,13 @@ func TestTurnFromWithKnownEntries(t *testing.T) {
 		again := must(s.Commit(bg, turn))(t)
 		same(t, "again", fmt.Sprint(again.Repeated, again.IDs, again.Commit == first.Commit), "true [x y] true")
 		must(s.Switch(bg, all[3]))(t)
-		r := must(s.Commit(bg, turn))(t) // it moves the head to what is known
+		r := must(s.Commit(bg, turn))(t) // it moves the head to the known entries
 		same(t, "moved", fmt.Sprint(r.Repeated, r.IDs, r.Entries, r.Entry), "false [x y] 0y")
 		same(t, "head", open(t, store, "s").Head().Entry, "y")
 	})
 }
 
-// A move that names its base is judged by it, leaves the buffer alone, and goes from the newest state.
+// A move with a base is judged by it, ignores the buffer, and starts from the newest state.
 func TestMovesWithBase(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, all := fork3(t, store, "s")
@@ -164,8 +164,8 @@ func TestMovesWithBase(t *testing.T) {
 	})
 }
 
-// Callers that share a handle differ by their names: a claim fences the turns, moves and annotations of the
-// others that were made on a commit before.
+// Callers that share a handle are distinguished by their names: a claim fences the turns, moves and annotations of the
+// others that are based on an earlier commit.
 func TestWriters(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, all := fork3(t, store, "s")
@@ -183,7 +183,7 @@ func TestWriters(t *testing.T) {
 				t.Errorf("%s of another writer: %v, want ErrFenced", what, err)
 			}
 		}
-		must(s.Label(bg, all[0], "x", by))(t) // made on nothing in particular
+		must(s.Label(bg, all[0], "x", by))(t) // without a base
 		other := open(t, store, "s")          // as of another server
 		_, err := other.Commit(bg, turn("b", base))
 		isErr(t, "b, through another handle", err, coppice.ErrFenced)
@@ -200,7 +200,7 @@ func TestWriters(t *testing.T) {
 	})
 }
 
-// The commit that a turn was made on is found by the index of ids, however old it is, and without a walk.
+// The base of a turn is found by the index of ids, however old it is, without a scan.
 func TestBaseOfAnOldCommit(t *testing.T) {
 	for name, b := range map[string]backend.Backend{"replace": memory.New(), "append": memory.NewAppender()} {
 		t.Run(name, func(t *testing.T) {
@@ -229,15 +229,15 @@ func TestBaseOfAnOldCommit(t *testing.T) {
 	}
 }
 
-// named returns a user's message with an id of its own.
+// named returns a user message with an id of the caller.
 func named(id string, rule transcript.KnownID) transcript.Draft {
 	d := entry.User(id)
 	d.ID, d.OnKnownID = id, rule
 	return d
 }
 
-// The context follows the path to the head, also where a turn with From leads back into the history: by an entry that
-// the session has, or by a parent that a draft names.
+// The context follows the path to the head, also if a turn with From goes back in the history: by an entry that the
+// session has, or by the parent of a draft.
 func TestContextOfATurnFrom(t *testing.T) {
 	child := named("n", transcript.KnownError)
 	child.Parent = "u2"
@@ -265,7 +265,7 @@ func TestContextOfATurnFrom(t *testing.T) {
 					must(s.Commit(bg, coppice.Turn{Entries: []transcript.Draft{named(id, transcript.KnownError)}}))(t)
 				}
 				must(s.Commit(bg, coppice.Turn{From: &c.from, Entries: c.entries}))(t)
-				for range 2 { // then after Close
+				for range 2 { // the second time after Close
 					same(t, "own", texts(t, s), c.want)
 					same(t, "fresh", texts(t, open(t, store, "s")), c.want)
 					last := c.want[strings.LastIndexByte(c.want, ' ')+1:]
@@ -278,7 +278,7 @@ func TestContextOfATurnFrom(t *testing.T) {
 	}
 }
 
-// An id is stored once, whichever handle appended it first, and whatever the turns are made on.
+// An id is stored once, whichever handle appended it first, and whatever the bases of the turns are.
 func TestIDsOfTheBuffer(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		a := create(t, store, "s", nil)
@@ -297,7 +297,7 @@ func TestIDsOfTheBuffer(t *testing.T) {
 	})
 }
 
-// What is redacted goes from listings, also where the head moved before, and another handle redacts it.
+// Redacted text is removed from listings, also if the head was moved before, and another handle redacts it.
 func TestListingsAfterMovesAndAmendments(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		for _, hide := range []bool{false, true} {
@@ -326,7 +326,7 @@ func TestListingsAfterMovesAndAmendments(t *testing.T) {
 	})
 }
 
-// The key of a move or an annotation that changes nothing is known afterwards: its repeat undoes nothing.
+// The key of a move or an annotation without effect is known afterwards: its repeat undoes nothing.
 func TestKeysOfWhatChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -348,7 +348,7 @@ func TestKeysOfWhatChangesNothing(t *testing.T) {
 }
 
 // A turn that a deferred commit cannot hold is stored at once. A context that is not stored keeps the handle where it
-// is. The handle's own name for its branch is no conflict.
+// is. The handle's own name for its branch causes no conflict.
 func TestBuffersAndTurns(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "d", &coppice.SessionOptions{DeferUntilAssistant: true})

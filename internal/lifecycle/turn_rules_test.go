@@ -13,11 +13,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// race is a session that a winner committed to while another handle had a draft in its buffer.
+// race is a session to which a winner committed while another handle had a draft in its buffer.
 type race struct {
 	store       *coppice.Store
 	s, w        *coppice.Session
-	first, last coppice.Receipt // the commit that s shows, and the winner's
+	first, last coppice.Receipt // the commit in the view of s, and the winner's
 }
 
 func newRace(t *testing.T, store *coppice.Store, o *coppice.SessionOptions) race {
@@ -31,7 +31,7 @@ func newRace(t *testing.T, store *coppice.Store, o *coppice.SessionOptions) race
 	return r
 }
 
-// The rules of ADR 0036 by number, as a caller of the package meets them.
+// The rules of ADR 0036 by number, as a caller of the package sees them.
 func TestRulesOfATurn(t *testing.T) {
 	answer := func(text string) []transcript.Draft { return []transcript.Draft{entry.Assistant(text)} }
 	rules := map[string]func(t *testing.T, store *coppice.Store){
@@ -154,8 +154,8 @@ func TestRulesOfATurn(t *testing.T) {
 	}
 }
 
-// A turn whose answer was lost is stored once, whoever asks first: Settle, the turn again with its key, or a call of
-// another kind. Where the request was lost, its draft is in the buffer again.
+// A turn whose answer was lost is stored once, whichever call is first: Settle, the repeated turn with its key, or a
+// call of another kind. If the request was lost, its draft is in the buffer again.
 func TestRuleOfDoubt(t *testing.T) {
 	asks := map[string]func(s *coppice.Session, turn coppice.Turn, unknown error) error{
 		"settle": func(s *coppice.Session, _ coppice.Turn, unknown error) error {

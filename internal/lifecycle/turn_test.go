@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// carrying is a turn that carries one user's message for each text, made on the commit base, with the state n.
+// carrying returns a turn with one user message for each text, based on the commit base, with the state n.
 func carrying(base string, n int, texts ...string) coppice.Turn {
 	turn := coppice.Turn{State: state{Turns: n}, Base: base}
 	for _, text := range texts {
@@ -21,8 +21,8 @@ func carrying(base string, n int, texts ...string) coppice.Turn {
 	return turn
 }
 
-// The entries of a turn are stored with it: each grows from the one before it, the first from the head of Base, unless
-// Draft.Parent says otherwise. The receipt has their ids in order, and ids that the caller chose are kept.
+// The entries of a turn are stored with it: the parent of each is the one before it, of the first the head of Base,
+// unless Draft.Parent is set. The receipt has their ids in order, and ids chosen by the caller are kept.
 func TestTurnStoresItsEntries(t *testing.T) {
 	onGates(t, func(t *testing.T, r *rig) {
 		s := r.start(t, nil)
@@ -56,8 +56,8 @@ func TestTurnStoresItsEntries(t *testing.T) {
 	})
 }
 
-// Entries of a turn that was not applied are nowhere: not in the store, the handle's tree or its context. The same drafts
-// can be committed again, and are stored once.
+// Entries of a turn that was not applied are not in the store, nor in the handle's tree or context. The same drafts can
+// be committed again, and are stored once.
 func TestFailedTurnStoresNothing(t *testing.T) {
 	drafts := carrying("", 2, "x", "y")
 	drafts.Entries[0].ID, drafts.Entries[1].ID = "own-x", "own-y"
@@ -123,8 +123,8 @@ func TestFailedTurnStoresNothing(t *testing.T) {
 	}
 }
 
-// The entries of a turn whose outcome is unknown are shown when it is known; Settle stores them once, whether the store
-// has them or not, and Reload drops what it has not.
+// The entries of a turn with an unknown outcome are shown once it is known; Settle stores them once, whether the store
+// has them or not, and Reload drops them unless they are stored.
 func TestTurnInDoubt(t *testing.T) {
 	for name, n := range map[string]int{"stored": all, "not stored": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestTurnInDoubt(t *testing.T) {
 	}
 }
 
-// meeting commits two turns that were made on one commit, and returns them in the order in which they were committed.
+// meeting commits two turns with the same base, and returns them in the order in which they were committed.
 type meeting func(t *testing.T, r *rig, s *coppice.Session, first, second coppice.Turn) pair
 
 // meetings are the ways in which two turns can meet.
@@ -188,8 +188,8 @@ var meetings = map[string]meeting{
 	},
 }
 
-// Of two turns that were made on one commit the first wins. The other is ErrConflict for its caller alone: nothing of
-// it is kept, and the handle works on for all others.
+// Of two turns with the same base the first wins. The other gets ErrConflict: nothing of it is kept, and the handle
+// stays usable for all other callers.
 func TestTurnsOnOneBaseConflict(t *testing.T) {
 	for name, meet := range meetings {
 		t.Run(name, func(t *testing.T) {
@@ -220,8 +220,8 @@ func TestTurnsOnOneBaseConflict(t *testing.T) {
 	}
 }
 
-// With KeepBoth the second of two turns that were made on one commit becomes a branch that grows from that commit's
-// head, with its own document; neither turn is the other's parent.
+// With KeepBoth the second of two turns with the same base becomes a branch from that base's head, with its own
+// document; neither turn is the other's parent.
 func TestTurnsOnOneBaseAreSiblings(t *testing.T) {
 	for name, meet := range meetings {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestTurnsOnOneBaseAreSiblings(t *testing.T) {
 	}
 }
 
-// Base may be any commit of the session: what came after it is a conflict only if it moved the head or the document.
+// Base may be any commit of the session: a later commit is a conflict only if it moved the head or the document.
 func TestBaseOfAnOlderCommit(t *testing.T) {
 	const labels = 100 // more commits than a checkpoint lists
 	for name, c := range map[string]struct {
@@ -303,7 +303,7 @@ func TestBaseOfAnOlderCommit(t *testing.T) {
 	}
 }
 
-// An unknown Base is fs.ErrNotExist: no request is made, nothing is applied, and the handle works on.
+// An unknown Base is fs.ErrNotExist: no request is sent, nothing is applied, and the handle stays usable.
 func TestUnknownBase(t *testing.T) {
 	for _, both := range []bool{false, true} {
 		t.Run(fmt.Sprintf("KeepBoth=%v", both), func(t *testing.T) {

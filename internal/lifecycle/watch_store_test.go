@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Watch and WatchPartial learn at once what other handles of their Store commit: the poll is hours away.
+// Watch and WatchPartial see commits of other handles of their Store at once: the poll is hours away.
 func TestWatchOtherHandles(t *testing.T) {
 	for name, watch := range map[string]func(*coppice.Session, context.Context, func(coppice.Change, error) bool){
 		"Watch": func(s *coppice.Session, ctx context.Context, yield func(coppice.Change, error) bool) {
@@ -63,7 +63,7 @@ func TestWatchOtherHandles(t *testing.T) {
 	}
 }
 
-// A session that grows by an import tells those who watch it.
+// A session that grows by an import notifies its watchers.
 func TestWatchGrow(t *testing.T) {
 	for kind, b := range backends {
 		t.Run(kind, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestWatchGrow(t *testing.T) {
 	}
 }
 
-// A handle that has met another writer's commit watches it at once, and waits for no poll.
+// A handle that has got a conflict with another writer's commit watches that commit at once, without a poll.
 func TestWatchAfterAConflict(t *testing.T) {
 	for kind, b := range backends {
 		t.Run(kind, func(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"github.com/coppice-go/coppice"
 )
 
-// Watch yields every commit once, old and new, of this handle and of others, and moves a read-only
-// handle along.
+// Watch yields every commit once, old and new, of this handle and of others, and advances a read-only handle.
 func TestWatch(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, _ := grown(t, store, "s", 3, nil)

@@ -11,7 +11,7 @@ import (
 )
 
 // A commit that changes one key of a state of over 1 MiB writes the change, on a store that appends, and neither the
-// state nor a new segment. Each state is restored.
+// state nor a new segment. Each state can be restored.
 func TestOneKeyOfAWideState(t *testing.T) {
 	testutil.SkipLong(t)
 	store := newStore(t, memory.NewAppender(), nil)

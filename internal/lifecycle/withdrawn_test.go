@@ -10,8 +10,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Nothing of a turn that loses is stored or stays in the handle, the state is as it was, and the hint says so. Made
-// again after Reload it is stored.
+// Nothing of a losing turn is stored or stays in the handle, the state is as it was, and the hint states this. Repeated
+// after Reload it is stored.
 func TestConflictWithdrawsTheCarriedTurn(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
