@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// titles are the names of elements that programs insert. Others are called by the words of their tag; "" = the content
-// is enough.
+// titles are the names of elements that programs insert. An element that is not listed is named by the words of its
+// tag; "" = the content needs no name.
 var titles = map[string]string{
 	"system-reminder": "reminder", "local-command-caveat": "note about commands",
 	"ide_selection": "selection in the editor", "ide_opened_file": "file open in the editor",
@@ -19,15 +19,15 @@ var titles = map[string]string{
 	"bash-input": "!", "user_shell_command": "!", "system-interrupt": "interrupt", "irc": "message",
 }
 
-// Bounds of what About looks at: bytes of the text, which is for one line, elements, and bytes of a tag.
+// Bounds of About: bytes of the text, which is for one line; elements; bytes of a tag.
 const (
 	maxAbout = 8 << 10
 	maxParts = 16
 	maxTag   = 256
 )
 
-// About returns what a text that a program wrote, a string, is about, for one line: elements by their titles, without
-// tags. false: the text does not begin with an element that programs insert.
+// About returns a one-line description of a text that a program wrote, a JSON string: elements by their titles, without
+// tags. ok is false if the text does not begin with an element that programs insert.
 func About(val []byte) (words string, ok bool) {
 	if len(val) > maxAbout {
 		end := maxAbout
@@ -54,8 +54,8 @@ func About(val []byte) (words string, ok bool) {
 	return strings.TrimSpace(strings.Join(list, " ")), ok
 }
 
-// element returns the element with which a text begins, up to its end or that of the text, and what follows; name "" =
-// it begins with none that programs insert.
+// element returns the element at the start of a text, up to its end or that of the text, and the rest; name "" = the
+// text does not begin with an element that programs insert.
 func element(text string) (name, body, after string) {
 	head, rest, ok := strings.Cut(text, ">")
 	if !ok || len(head) > maxTag || !strings.HasPrefix(head, "<") {
@@ -71,14 +71,14 @@ func element(text string) (name, body, after string) {
 	return name, body, after
 }
 
-// named reports whether a tag is one that programs insert.
+// named reports whether programs insert a tag.
 func (t *insertions) named(tag string) bool {
 	_, ok := titles[tag]
 	return ok || t.names[tag] || t.begins[tag]
 }
 
 func aboutElement(name, body string) string {
-	if name == "command-message" { // the name once more
+	if name == "command-message" { // the name again
 		return ""
 	}
 	if _, rest, ok := strings.Cut(body, "<summary>"); ok {
@@ -100,7 +100,7 @@ func aboutElement(name, body string) string {
 	return title + ": " + words
 }
 
-// untagged returns a text with a space for each tag.
+// untagged replaces each tag of a text by a space.
 func untagged(text string) string {
 	var out strings.Builder
 	for {

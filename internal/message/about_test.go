@@ -67,7 +67,7 @@ func TestAbout(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", tt.text, got, ok, tt.want)
 		}
 	}
-	for n := range 20 { // of a long one the beginning is enough
+	for n := range 20 { // the beginning of a long text is enough
 		text := "<system-reminder>" + strings.Repeat("a", n) + strings.Repeat("é\\", 3000) + "</system-reminder>"
 		got, ok := About(rawjson.AppendString(nil, []byte(text)))
 		if !ok || len(got) > 1<<13 || !strings.HasPrefix(got, "reminder: "+text[17:500]) {

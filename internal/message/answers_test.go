@@ -7,12 +7,12 @@ import (
 	"github.com/coppice-go/coppice/internal/message"
 )
 
-// figures are the numbers of a usage in the order of its fields.
+// figures returns the numbers of a usage in the order of its fields.
 func figures(u message.Usage) string {
 	return fmt.Sprintf("%d %d %d %d 1h %d thought %d total %d cost %s", u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Hour, u.Reasoning, u.Total, u.Cost)
 }
 
-// TestUsageOf: what each provider counts, number by number: input, output, cache read, cache written.
+// TestUsageOf: the counts of each provider, number by number: input, output, cache read, cache written.
 func TestUsageOf(t *testing.T) {
 	for _, tt := range []struct{ name, message, want string }{
 		{"pi", `"usage":{"input":1,"output":2,"cacheRead":4,"cacheWrite":8,"cacheWrite1h":3,"reasoning":1,"totalTokens":15,"cost":{"input":0.1,"total":0.5}}`, "1 2 4 8 1h 3 thought 1 total 15 cost 0.5"},
@@ -57,7 +57,7 @@ func TestUsageOf(t *testing.T) {
 	}
 }
 
-// TestNames: the order of the fields decides nothing, where a usage has two names of one count.
+// TestNames: the order of the fields does not matter if a usage has two names of one count.
 func TestNames(t *testing.T) {
 	for _, usage := range []string{`"input_tokens":1,"prompt_tokens":2`, `"prompt_tokens":2,"input_tokens":1`, `"input_tokens":1,"prompt_tokens":2,"input":"x"`} {
 		if u := message.UsageOf([]byte(`{"usage":{` + usage + `}}`)); u.Input != 1 {
@@ -84,7 +84,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestByModel: what a model gave, by role or as an item that has none.
+// TestByModel: answers of a model, by role or as an item that has none.
 func TestByModel(t *testing.T) {
 	for _, tt := range []struct {
 		role, message string

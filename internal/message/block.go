@@ -6,36 +6,36 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Kind is what a block is.
+// Kind is the kind of a block.
 type Kind uint8
 
 // The kinds.
 const (
 	Unread   Kind = iota // a block that is not in the table
-	Text                 // words
-	Thinking             // what a model thought: Block.Thought
-	Call                 // of a tool
-	Result               // of a call
+	Text                 // text
+	Thinking             // a model's thinking: Block.Thought
+	Call                 // a tool call
+	Result               // the result of a call
 	Attached             // an image or a document: Block.Media
-	Command              // one that the user ran, with its output
+	Command              // a command of the user, with its output
 )
 
 // Block is a part of a message. All byte slices but Type are JSON, and nil where there is no such value.
 type Block struct {
 	Kind   Kind
-	Raw    []byte // as the message has it: an object, or a string
+	Raw    []byte // as in the message: an object, or a string
 	Type   string // as written; "" = none. Of thinking in a field of the message: the field's name
-	Text   []byte // of Text and Command: a string, of Bedrock's JSON made of it; of Unread: its field text
+	Text   []byte // of Text and Command: a string, of Bedrock's JSON made from it; of Unread: its field text
 	Inner  []byte // of Call and Result: the object that has the fields, Raw or a member of it
 	ID     []byte // of Call: a string; of Result: that of the call
 	Name   []byte // the tool's, a string; of Unread: its name
-	Body   []byte // of Call: the arguments; of Result and Command: the output; of Unread: what is like arguments
+	Body   []byte // of Call: the arguments; of Result and Command: the output; of Unread: the field most like arguments
 	Parts  []byte // of Result: more output, a list
 	Failed bool   // of Result and Command
 	Hosted bool   // of Call and Result: the provider ran the tool
 }
 
-// Word is rawjson.Text. It spares an allocation for the roles and types of nearly all messages.
+// Word is rawjson.Text, without an allocation for the usual roles and types.
 func Word(val []byte) string {
 	switch string(val) {
 	case `"user"`:
@@ -62,7 +62,7 @@ func Word(val []byte) string {
 	return rawjson.Text(val)
 }
 
-// kindOf returns the kind of the blocks of a type. Of blocks without a type the fields decide.
+// kindOf returns the kind of a block type. The kind of a block without a type depends on its fields.
 func kindOf(typ string) Kind {
 	switch typ {
 	case "text", "input_text", "output_text", "refusal":
@@ -83,12 +83,12 @@ func kindOf(typ string) Kind {
 	return Unread
 }
 
-// Cursor goes over blocks:
+// Cursor iterates over blocks:
 //
 //	for c.Next() { use c.Block }
 type Cursor struct {
 	Block Block
-	ready bool // Block is the first one
+	ready bool // Block is already the first one
 	list  rawjson.Members
 	queue [4]source
 	n, at int
@@ -97,7 +97,7 @@ type Cursor struct {
 // source is a text, a list of blocks and texts, or a block.
 type source struct {
 	val []byte
-	typ string // of a text or block that does not name its type
+	typ string // of a text or block without a type
 }
 
 // Content returns a cursor over content: a text, or a list of blocks and texts.
@@ -126,7 +126,7 @@ func (c *Cursor) add(val []byte, typ string) {
 
 func (c *Cursor) begin(b Block) { c.Block, c.ready = b, true }
 
-// Next goes on to the next block. false: there is none.
+// Next moves to the next block; false: there is none.
 func (c *Cursor) Next() bool {
 	if c.ready {
 		c.ready = false
@@ -159,7 +159,7 @@ type blockFields struct {
 	thought, failed, media                                                 bool
 }
 
-// read reads a block. typ is its type if it does not name one.
+// read reads a block. typ is its type if it has none itself.
 func (b *Block) read(raw []byte, typ string) {
 	*b = Block{Raw: raw, Type: typ}
 	if raw[0] == '"' {
@@ -176,7 +176,7 @@ func (b *Block) read(raw []byte, typ string) {
 		b.Kind = Thinking
 	case f.innerKind == Thinking:
 		b.Kind = Thinking
-	case f.inner != nil: // one level deeper, and no deeper (I15)
+	case f.inner != nil: // one level deep at most (I15)
 		b.Kind, b.Inner = f.innerKind, f.inner
 		var in blockFields
 		in.read(f.inner)
@@ -187,7 +187,7 @@ func (b *Block) read(raw []byte, typ string) {
 		b.Kind, b.Text = Text, f.text
 	case (kind == Text || b.Type == "") && str(f.content) != nil:
 		b.Kind, b.Text = Text, f.content
-	case b.Type == "" && f.json != nil: // in Bedrock's results
+	case b.Type == "" && f.json != nil: // in results of Bedrock
 		b.Kind, b.Text = Text, rawjson.AppendString(nil, f.json)
 	case kind == Call, kind == Result:
 		b.Kind, b.Inner = kind, raw
@@ -257,9 +257,9 @@ func (b *Block) tool(outer, inner *blockFields) {
 	if b.Kind == Call {
 		b.ID = nonEmpty(outer.callID, outer.id, inner.callID, inner.id)
 		if b.Body = inner.args; strings.HasSuffix(b.Type, "_call") && outer.callID == nil && !callTypes[b.Type] {
-			b.Kind = Unread // it has its result itself, or the provider keeps it
+			b.Kind = Unread // it contains its result, or the provider keeps it
 		} else if b.Name == nil && strings.HasSuffix(b.Type, "_call") && !callTypes[b.Type] {
-			b.Name = rawjson.AppendString(nil, strings.TrimSuffix(b.Type, "_call")) // a tool of OpenAI's
+			b.Name = rawjson.AppendString(nil, strings.TrimSuffix(b.Type, "_call")) // a built-in tool of OpenAI
 		}
 		return
 	}
@@ -272,11 +272,11 @@ func (b *Block) tool(outer, inner *blockFields) {
 	}
 }
 
-// callTypes are the types of calls that may have no call_id. Without one, others that end in _call are no calls that
-// wait for a result.
+// callTypes are the types of calls that may have no call_id. Other types that end in _call and have none are not calls
+// that wait for a result.
 var callTypes = map[string]bool{"tool_call": true, "function_call": true, "custom_tool_call": true}
 
-// nonEmpty returns the first of these strings that has something in it; nil = none has.
+// nonEmpty returns the first non-empty string; nil = none.
 func nonEmpty(vals ...[]byte) []byte {
 	for _, v := range vals {
 		if len(v) > 2 {
@@ -286,7 +286,7 @@ func nonEmpty(vals ...[]byte) []byte {
 	return nil
 }
 
-// Called returns the tool that a block names; "" = it names none. Of tools that the provider runs some are Unread.
+// Called returns the tool that a block names; "" = none. Some blocks of tools that the provider runs are Unread.
 func (b *Block) Called() (name string) {
 	if b.Kind == Call || b.Kind == Unread && b.Body != nil {
 		name = rawjson.Text(b.Name)
@@ -294,7 +294,7 @@ func (b *Block) Called() (name string) {
 	return name
 }
 
-// ArgumentText returns the arguments of a call as text: of a string what it holds, else the JSON.
+// ArgumentText returns the arguments of a call as text: the content of a string, else the JSON.
 func (b *Block) ArgumentText() string {
 	if rawjson.IsString(b.Body) {
 		return rawjson.Text(b.Body)
@@ -302,10 +302,10 @@ func (b *Block) ArgumentText() string {
 	return string(b.Body)
 }
 
-// Key returns the string by which a result names its call: the id, or else the tool's name; nil = there is neither.
+// Key returns the string by which a result names its call: the id, or else the tool's name; nil = neither exists.
 func (b *Block) Key() []byte { return nonEmpty(b.ID, b.Name) }
 
-// Content returns a cursor over the output of a result. An object is one text.
+// Content returns a cursor over the output of a result. An object counts as one text.
 func (b *Block) Content() Cursor {
 	body := b.Body
 	if object(body) != nil {
@@ -316,7 +316,7 @@ func (b *Block) Content() Cursor {
 	return c
 }
 
-// onlyField returns the field of an object that has no other; nil = val is none.
+// onlyField returns the field of an object that has exactly one; nil = val is no such object.
 func onlyField(val []byte) (name, inner []byte) {
 	n := 0
 	for m := rawjson.Walk(val); m.Closing == '}' && n < 2 && m.Next(); n++ {
@@ -328,8 +328,8 @@ func onlyField(val []byte) (name, inner []byte) {
 	return name, inner
 }
 
-// responseText returns the response of a Gemini function, or another output that is an object, as a string: the text of
-// its one field output, result or error, else the whole.
+// responseText returns the response of a Gemini function, or another output object, as a string: the text of its only
+// field output, result or error, else the whole object.
 func responseText(val []byte) []byte {
 	switch name, inner := onlyField(val); string(name) {
 	case "output", "result", "error":
@@ -341,7 +341,7 @@ func responseText(val []byte) []byte {
 	return rawjson.AppendString(nil, val)
 }
 
-// Arguments returns arguments as JSON: of a string that holds one value it is that value.
+// Arguments returns arguments as JSON: if a string contains one JSON value it returns that value.
 func Arguments(val []byte) []byte {
 	if !rawjson.IsString(val) {
 		return val

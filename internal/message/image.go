@@ -16,19 +16,19 @@ import (
 
 // ImageLimits are the limits of an API on images. A Side of 0 is no limit.
 type ImageLimits struct {
-	Types    string // the types that it takes, without "image/"
-	Still    bool   // it takes no animations
+	Types    string // accepted types, without "image/"
+	Still    bool   // animations are refused
 	Encoded  int    // bytes of an image in base64
 	Side     int    // pixels of its longer side
-	Many     int    // in a request with more images than that,
+	Many     int    // maximum number of images for Side; with more, ManySide applies
 	ManySide int    // pixels of the longer side
 	Count    int    // images in a request
 	Request  int    // bytes of a request
 }
 
-// The limits of the APIs, as documented in 2026. Where a page and the API differ, the lower limit.
+// The limits of the APIs, as documented in 2026. If a page and the API differ, the lower limit.
 var (
-	// AnthropicImages: https://platform.claude.com/docs/en/build-with-claude/vision. The 5 MB are of base64:
+	// AnthropicImages: https://platform.claude.com/docs/en/build-with-claude/vision. The 5 MB apply to the base64 text:
 	// https://github.com/anthropics/claude-code/issues/19631.
 	AnthropicImages = ImageLimits{
 		Types: "png jpeg gif webp", Encoded: 5 << 20, Side: 8000, Many: 20, ManySide: 2000, Count: 100,
@@ -39,16 +39,16 @@ var (
 		Types: "png jpeg gif webp", Still: true, Encoded: 20 << 20, Count: 500, Request: 50 << 20,
 	}
 	// GeminiImages: https://ai.google.dev/gemini-api/docs/image-understanding, "Supported image formats", and the size
-	// of a request with data in it: https://firebase.google.com/docs/ai-logic/input-file-requirements.
+	// of a request with inline data: https://firebase.google.com/docs/ai-logic/input-file-requirements.
 	GeminiImages = ImageLimits{Types: "png jpeg webp", Encoded: 20 << 20, Count: 3000, Request: 20 << 20}
-	// AnyImages are the limits for a program that works with all of these APIs: none takes an image over them.
+	// AnyImages are the limits for a program that uses all of these APIs: every API refuses an image over them.
 	AnyImages = ImageLimits{Types: "png jpeg gif webp", Encoded: 20 << 20}
 )
 
 // ImageSize is the size of an image in pixels, from its header.
 type ImageSize struct{ Width, Height int }
 
-// Over returns in words that an image is larger than a limit on its longer side; "" = it is not.
+// Over describes how an image exceeds a limit on its longer side; "" = it does not.
 func (s ImageSize) Over(side int) string {
 	if side <= 0 || max(s.Width, s.Height) <= side {
 		return ""
@@ -56,7 +56,7 @@ func (s ImageSize) Over(side int) string {
 	return grouped(s.Width) + " x " + grouped(s.Height) + " pixels, at most " + grouped(side)
 }
 
-// Fault returns why an image in base64 cannot be sent, in a few words; "" = it can. It decodes only the header.
+// Fault returns why an image in base64 cannot be sent, in a few words; "" = it can be. It decodes only the header.
 func (l ImageLimits) Fault(mime, data string) (size ImageSize, fault string) {
 	switch {
 	case data == "":
@@ -80,7 +80,7 @@ func (l ImageLimits) Fault(mime, data string) (size ImageSize, fault string) {
 	return size, size.Over(l.Side)
 }
 
-// IsBase64 reports whether a text is base64 in the alphabet of its standard, with padding and without line breaks.
+// IsBase64 reports whether a text is base64 in the standard alphabet, with padding and without line breaks.
 func IsBase64(s string) bool {
 	coded := strings.TrimSuffix(strings.TrimSuffix(s, "="), "=")
 	return len(s)%4 == 0 && isCoded(coded, "+/")
@@ -93,7 +93,7 @@ func IsSignature(val []byte) bool {
 	return len(coded)%4 != 1 && (isCoded(coded, "+/") || isCoded(coded, "-_"))
 }
 
-// isCoded reports whether a text has only letters, digits and two more characters, and at least one.
+// isCoded reports whether a text consists only of letters, digits and two more characters, and is not empty.
 func isCoded(s, more string) bool {
 	for i := range len(s) {
 		b := s[i]
@@ -104,7 +104,7 @@ func isCoded(s, more string) bool {
 	return s != ""
 }
 
-// grouped returns a number with a comma after each three digits.
+// grouped formats a number with a comma after each three digits.
 func grouped(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)
@@ -115,9 +115,9 @@ func grouped(n int) string {
 // readImageHeader reads the type and the size of an image, and whether it is an animation. size is zero if r has no
 // image of a known type.
 func readImageHeader(r io.Reader) (typ string, size ImageSize, moves bool) {
-	const most = 1 << 10 // a GIF shows here that it is an animation
+	const most = 1 << 10 // enough to detect the animation of a GIF
 	in := bufio.NewReaderSize(r, most)
-	p, _ := in.Peek(most) // what is there
+	p, _ := in.Peek(most) // the available bytes
 	short, long := binary.LittleEndian, binary.BigEndian
 	switch {
 	case len(p) < 30:
@@ -157,7 +157,7 @@ func webpSize(p []byte) (s ImageSize) {
 	return s
 }
 
-// jpegSize returns the size of a JPEG image: that of its first frame, which comes after other segments.
+// jpegSize returns the size of a JPEG image: that of its first frame, which follows other segments.
 func jpegSize(in *bufio.Reader) (s ImageSize) {
 	_, err := in.Discard(2)
 	for err == nil {

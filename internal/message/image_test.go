@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/message"
 )
 
-// encoded returns an image in base64, as package image writes it.
+// encoded returns an image in base64, written by package image.
 func encoded(t *testing.T, typ string, width, height int) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -36,11 +36,11 @@ func encoded(t *testing.T, typ string, width, height int) string {
 	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
-// The reasons for which an image is not sent, with each of the types in their order.
+// The reasons for refusing an image, with each of the types in order.
 func TestFault(t *testing.T) {
 	pic := func(typ string, width, height int) string { return encoded(t, typ, width, height) }
 	raw := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	tags := strings.Repeat("\xff\xe1\xff\xff"+strings.Repeat("e", 65533), 2) // more than is read at once
+	tags := strings.Repeat("\xff\xe1\xff\xff"+strings.Repeat("e", 65533), 2) // longer than one read
 	photo, err := base64.StdEncoding.DecodeString(pic("jpeg", 8001, 2))
 	if err != nil {
 		t.Fatal(err)

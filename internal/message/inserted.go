@@ -11,23 +11,23 @@ import (
 )
 
 // table has the texts that programs insert, by program and the version in whose files they were seen: the tags of
-// elements, the beginning and the end of other texts, those around an image, those that are all of a part of a message,
-// also with one word at the end, and those of a developer. The viewer reads the same file.
+// elements; the beginning and the end of other texts; those around an image; whole parts of a message, also followed by
+// one word; and those of a developer message. The viewer reads the same file.
 //
 //go:embed inserted.json
 var table []byte
 
-// insertions are the table. Keys are a program and a version.
+// insertions is the parsed table. Keys are a program and a version.
 type insertions struct {
 	Tags      map[string][]string
 	Texts     map[string][][2]string
-	Media     map[string][][2]string // around a request of the user's, or an image
+	Media     map[string][][2]string // around a user's request, or an image
 	Whole     map[string][][2]string
-	Word      map[string][]string // the beginnings of those that end with one word more
+	Word      map[string][]string // the beginnings of those that end with one more word
 	Developer map[string][][2]string
 
 	names  map[string]bool // all tags
-	begins map[string]bool // those of other texts that begin with one
+	begins map[string]bool // beginnings of other texts that start with one
 	pairs  [][2]string     // all texts, and those around images
 }
 
@@ -37,7 +37,7 @@ const opened = "codex 0.40"
 var inserted = sync.OnceValue(func() *insertions {
 	t := &insertions{names: map[string]bool{}, begins: map[string]bool{}}
 	if err := json.Unmarshal(table, t); err != nil {
-		panic(err) // it is part of the program
+		panic(err) // the table is part of the program
 	}
 	for of, list := range t.Tags {
 		for _, name := range list {
@@ -60,7 +60,7 @@ var inserted = sync.OnceValue(func() *insertions {
 	return t
 })
 
-// knows reports whether the table has a program.
+// knows reports whether the table has entries of a program.
 func (t *insertions) knows(program string) bool {
 	for of := range t.Tags {
 		if name, _, _ := strings.Cut(of, " "); name == program {
@@ -70,8 +70,8 @@ func (t *insertions) knows(program string) bool {
 	return false
 }
 
-// Inserted reports whether a program wrote a content of a role, and not a person. program is the name of its format. Of
-// Codex one such text is enough, as it is for Codex itself; of others all of them are.
+// Inserted reports whether a program and not a person wrote the content of a role. program is the name of its format.
+// For Codex one inserted text is enough, as in Codex itself; for others all texts have to be inserted.
 func Inserted(program, role string, content []byte) bool {
 	t := inserted()
 	by := t.Whole
@@ -94,7 +94,7 @@ func Inserted(program, role string, content []byte) bool {
 	return some && (all || program == "codex")
 }
 
-// endsWithWord reports whether a block is a text of the table and a word after it.
+// endsWithWord reports whether a block is a text of the table followed by one word.
 func (t *insertions) endsWithWord(b *Block, program string) bool {
 	for of, list := range t.Word {
 		for _, begin := range list {
@@ -108,7 +108,7 @@ func (t *insertions) endsWithWord(b *Block, program string) bool {
 	return false
 }
 
-// isMarked looks at the ends of a text, if it begins as those of the table do, or with what may be white space.
+// isMarked compares the ends of a text, if it begins like a text of the table or with possible white space.
 func isMarked(val []byte, program string, by map[string][][2]string) bool {
 	if len(val) < 2 || val[1] > ' ' && val[1] < 0x80 && bytes.IndexByte([]byte(`<#CTwW\`), val[1]) < 0 {
 		return false
@@ -128,7 +128,7 @@ func isMarked(val []byte, program string, by map[string][][2]string) bool {
 	return false
 }
 
-// Inserted reports whether a block is a text that a program wrote entirely.
+// Inserted reports whether a program wrote the whole text of a block.
 func (b *Block) Inserted() bool {
 	if b.Kind != Text || !maybeSpans(b.Text) {
 		return false
@@ -137,8 +137,7 @@ func (b *Block) Inserted() bool {
 	return before != "" && typed == ""
 }
 
-// Typed reports whether a block of a user's message is a person's: words that no program inserted, a command, or a
-// call.
+// Typed reports whether a person wrote a block of a user message: text that no program inserted, a command, or a call.
 func (m *Message) Typed(b *Block) bool {
 	switch b.Kind {
 	case Text:
@@ -150,7 +149,7 @@ func (m *Message) Typed(b *Block) bool {
 	return false
 }
 
-// Typed returns the part of a user's text that a person wrote, a string.
+// Typed returns the part of a user's text, a JSON string, that a person wrote.
 func Typed(val []byte) []byte {
 	if !maybeSpans(val) {
 		return val
@@ -162,7 +161,7 @@ func Typed(val []byte) []byte {
 	return rawjson.AppendString(nil, typed)
 }
 
-// maybeSpans reports whether a string begins or ends as the texts of programs do, or with what may be white space.
+// maybeSpans reports whether a string begins or ends like an inserted text, or with possible white space.
 func maybeSpans(val []byte) bool {
 	if len(val) <= 2 {
 		return false
@@ -172,13 +171,13 @@ func maybeSpans(val []byte) bool {
 		last <= ' ' || last == '>' || val[len(val)-3] == '\\'
 }
 
-// Piece is a part of a text: of a user's message, what a person wrote or what a program put to it.
+// Piece is a part of a user's text: typed by a person, or inserted by a program.
 type Piece struct {
 	Text     string
 	Inserted bool
 }
 
-// Pieces returns the parts of a text of a message that Decode returned, in their order.
+// Pieces returns the parts of a text of a decoded message, in order.
 func (m *Message) Pieces(text []byte) (list []Piece) {
 	all := rawjson.Text(text)
 	if m.Speaker != User || !maybeSpans(text) {
@@ -193,8 +192,8 @@ func (m *Message) Pieces(text []byte) (list []Piece) {
 	return list
 }
 
-// TypedText returns the texts of a message that Decode returned, one below the other, without what a program put to
-// those of a user.
+// TypedText returns the texts of a decoded message, joined by newlines, without the insertions of programs in texts of
+// a user.
 func (m *Message) TypedText() string {
 	var texts []string
 	for i := range m.Blocks {
@@ -214,8 +213,8 @@ func (m *Message) TypedText() string {
 
 const blank = " \t\r\n"
 
-// Apart returns what programs put before a text, what a person wrote, and what programs put after it. A text of
-// programs alone is before.
+// Apart returns the texts that programs inserted before and after the typed text, and the typed text. If everything is
+// inserted it is in before.
 func Apart(text string) (before, typed, after string) {
 	start := 0
 	for n := 1; n > 0; start += n {
@@ -233,8 +232,8 @@ func Apart(text string) (before, typed, after string) {
 	return text[:start], cut, typed[len(cut):]
 }
 
-// spanAt returns the length of the text of a program at the beginning of a text, with the white space before it; 0 =
-// there is none.
+// spanAt returns the length of an inserted text at the start of a text, with the white space before it; 0 = there is
+// none.
 func spanAt(text string) int {
 	rest := strings.TrimLeft(text, blank)
 	skipped := len(text) - len(rest)
@@ -258,7 +257,7 @@ func spanAt(text string) int {
 	return 0
 }
 
-// cutSpans returns a text without the elements that programs put on lines of their own at its end.
+// cutSpans removes the elements that programs inserted on separate lines at the end of a text.
 func cutSpans(text string) string {
 	for {
 		rest := strings.TrimRight(text, blank)

@@ -40,7 +40,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestInserted: a message with anything of the user's is the user's, but for Codex, which decides by any part.
+// TestInserted: a message with any text of the user is the user's; for Codex, any inserted part decides.
 func TestInserted(t *testing.T) {
 	const reminder = `{"type":"text","text":"<system-reminder>x</system-reminder>"}`
 	const environment = `{"type":"input_text","text":"<environment_context>x"}`

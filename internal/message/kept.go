@@ -2,8 +2,8 @@ package message
 
 import "github.com/coppice-go/coppice/internal/rawjson"
 
-// KeptMessage returns the message that an entry of type custom_message was made of, because a format has no messages of
-// its role; nil = it was made of none. Such an entry has the role as its kind, and the message in its details.
+// KeptMessage returns the message from which an export made an entry of type custom_message, because the format has no
+// messages of its role; nil = none. Such an entry has the role as its kind, and the message in its details.
 func KeptMessage(entry []byte) []byte {
 	message := rawjson.Field(rawjson.Field(entry, "details"), "message")
 	if len(message) == 0 || message[0] != '{' ||
@@ -13,8 +13,8 @@ func KeptMessage(entry []byte) []byte {
 	return message
 }
 
-// UserSent returns what the user typed of an entry of type custom_message that carries it out, as omp's skills: a
-// string or a content. nil: a program or an extension wrote the entry.
+// UserSent returns the user's input in an entry of type custom_message that expands it, such as a skill of omp: a
+// string or a content; nil: a program or an extension wrote the entry.
 func UserSent(entry []byte) (typed []byte) {
 	if rawjson.Text(rawjson.Field(entry, "attribution")) != "user" {
 		return nil
@@ -25,7 +25,7 @@ func UserSent(entry []byte) (typed []byte) {
 	return rawjson.Field(entry, "content")
 }
 
-// KeptAs returns the kind of the custom message that a message of a role becomes.
+// KeptAs returns the kind of the custom message that represents a message of a role.
 func KeptAs(role string) string {
 	if role == "" {
 		return "message"
@@ -33,11 +33,10 @@ func KeptAs(role string) string {
 	return role
 }
 
-// KeptKind is the kind of custom entry that exports make of an entry of a type that a format does not have.
+// KeptKind is the kind of the custom entries in which exports store an entry of a type that the format lacks.
 const KeptKind = "coppice.entry"
 
-// KeptEntry returns the type and the fields of the entry that one of type custom was made of; nil = it was made of
-// none.
+// KeptEntry returns the type and the fields of the entry stored in one of type custom; nil = it stores none.
 func KeptEntry(entry []byte) (typ string, data []byte) {
 	if rawjson.Text(First(entry, "customType", "custom_type")) != KeptKind {
 		return "", nil

@@ -10,18 +10,18 @@ import (
 
 // Media is an image or a document.
 type Media struct {
-	Name string // or the URL; "" = it has none
-	Mime string // "" = not known. Of some documents it is the format
-	Data string // the bytes in base64, unchecked, or a reference to them; "" = they are elsewhere
-	URL  string // where they are; "" = not known
-	Text string // of a document that is a text; "" = it is none
-	Size int64  // in bytes; -1 = not known
+	Name string // or the URL; "" = none
+	Mime string // "" = unknown. Of some documents it is the format
+	Data string // the bytes in base64, unchecked, or a reference to them; "" = stored elsewhere
+	URL  string // their location; "" = unknown
+	Text string // of a text document; "" = not text
+	Size int64  // in bytes; -1 = unknown
 }
 
-// Image reports whether it is an image whose bytes are here.
+// Image reports whether it is an image with data.
 func (m Media) Image() bool { return m.Data != "" && strings.HasPrefix(m.Mime, "image/") }
 
-// Media returns the image or document that a block is.
+// Media returns the image or document of a block.
 func (b *Block) Media() Media {
 	f := func(raw []byte, names ...string) string { return rawjson.Text(First(raw, names...)) }
 	raw := b.Raw
@@ -61,7 +61,7 @@ func (b *Block) Media() Media {
 	return m
 }
 
-// sourced reads Anthropic's images and documents, and pi's images.
+// sourced reads images and documents of Anthropic, and images of pi.
 func (m *Media) sourced(raw []byte) {
 	f := func(raw []byte, names ...string) string { return rawjson.Text(First(raw, names...)) }
 	m.Name = cmp.Or(f(raw, "title"), f(raw, "filename"), f(raw, "name"))
@@ -82,7 +82,7 @@ func (m *Media) sourced(raw []byte) {
 	}
 }
 
-// place reads the address of an image or a file: a data URL, or where it is.
+// place reads the address of an image or a file: a data URL, or a location.
 func (m *Media) place(url string) {
 	if head, data, ok := strings.Cut(url, ";base64,"); ok && strings.HasPrefix(head, "data:") {
 		m.Mime, m.Data = head[len("data:"):], data

@@ -1,11 +1,12 @@
-// Package message reads messages of models in the shapes of pi, Anthropic, OpenAI (chat completions and responses),
+// Package message reads messages of models in the formats of pi, Anthropic, OpenAI (chat completions and responses),
 // Gemini and Bedrock.
 //
-// It is the one table of these shapes. Scan reads a message without allocating anything for its blocks; Decode returns
-// all of them. Usage, stop reasons, models and thinking have functions of their own. The viewer has the same table in
+// All knowledge of these formats is here. Scan reads a message without allocating its blocks; Decode returns all of
+// them. Usage, stop reasons, models and thinking have functions of their own. The viewer has the same table in
 // web/model/message.ts; testdata/vectors.json, which "go test -run Vectors -update" writes, keeps the two equal.
 //
-// It is pure, goes to a fixed depth (I15), and never fails: a field of another type than expected counts as absent.
+// The package is pure, has a bound on depth (I15), and never fails: a field of another type than expected counts as
+// absent.
 package message
 
 import (
@@ -14,15 +15,15 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Speaker is who a message is of, whatever its provider calls the role.
+// Speaker is the author of a message, whatever its provider calls the role.
 type Speaker uint8
 
 // The speakers.
 const (
 	Other     Speaker = iota // a role that is not in the table
-	User                     // a person, or what a provider has under that role
+	User                     // a person, or anything else that a provider stores under that role
 	Assistant                // a model
-	Tool                     // the result of a call is the message as a whole
+	Tool                     // the whole message is the result of a call
 	System                   // instructions
 	Program                  // a message that an extension or a hook wrote
 	Summary                  // of a compaction, or of a branch
@@ -36,12 +37,12 @@ type Message struct {
 	Speaker Speaker
 	Failed  bool    // the answer failed: an error, a refusal, or it was aborted; of a tool, the call failed
 	Error   []byte  // a string that explains the failure; nil = none
-	aside   bool    // omp wrote it in the user's name
-	Blocks  []Block // empty in what Scan returns
+	aside   bool    // written by omp in the user's name
+	Blocks  []Block // not set by Scan
 	stop    []byte
 }
 
-// Decode returns a message with its blocks. Results within the content of a tool's message are blocks of the message.
+// Decode returns a message with its blocks. Results within the content of a tool message become blocks of the message.
 func Decode(raw []byte) Message {
 	var c Cursor
 	m := Scan(raw, &c)
@@ -77,7 +78,7 @@ func Decode(raw []byte) Message {
 	return m
 }
 
-// Inserted reports whether a program wrote all of a message in the user's name. blocks are those of the message.
+// Inserted reports whether a program wrote a whole user message. blocks are those of the message.
 func (m *Message) Inserted(blocks []Block) bool {
 	inserted := false
 	for i := range blocks {
@@ -91,7 +92,7 @@ func (m *Message) Inserted(blocks []Block) bool {
 	return inserted || m.aside
 }
 
-// fields are the fields of a message that say what its blocks are.
+// fields are the fields of a message that determine its blocks.
 type fields struct {
 	role, typ, text, refusal, summary, calls, call []byte
 	id, name, output, command, exit                []byte
@@ -205,7 +206,8 @@ func (f *fields) read(m *Message) {
 	}
 }
 
-// speakerOf returns who a message of a role is of. parts: it has Gemini's, whose role "function" is a user's.
+// speakerOf returns the author of a message by its role. parts: it has Gemini's parts, where the role "function" is a
+// user's.
 func speakerOf(role string, parts bool) Speaker {
 	switch role {
 	case "user", "human", "bashExecution", "pythonExecution":
@@ -229,12 +231,12 @@ func speakerOf(role string, parts bool) Speaker {
 	return Other
 }
 
-// isItem reports whether a message is one of OpenAI's items that are one block. They have a type in place of a role.
+// isItem reports whether a message is an OpenAI item that is one block. Such items have a type instead of a role.
 func isItem(role, typ string, content []byte) bool {
 	return role == "" && typ != "" && typ != "message" && (content == nil || kindOf(typ) != Unread)
 }
 
-// itemSpeaker returns who an item is of.
+// itemSpeaker returns the author of an item.
 func itemSpeaker(typ string) Speaker {
 	switch kind := kindOf(typ); {
 	case kind == Result:
@@ -245,7 +247,7 @@ func itemSpeaker(typ string) Speaker {
 	return Assistant // a tool that OpenAI runs has a type of its own
 }
 
-// Stopped returns the error of an answer that failed, or the word for why it stopped, a string; nil = it did not fail.
+// Stopped returns the error of a failed answer, or its stop reason, a JSON string; nil = it did not fail.
 func (m *Message) Stopped() []byte {
 	switch {
 	case !m.Failed || m.Speaker != Assistant:
@@ -268,7 +270,7 @@ func (m *Message) Calls() bool {
 	return false
 }
 
-// Files returns the texts of the files that a message of omp's user mentions, each with its path above it.
+// Files returns the texts of the files that a user message of omp mentions, each with its path above it.
 func Files(message []byte) (texts []string) {
 	for w := rawjson.Walk(rawjson.Field(message, "files")); w.Closing == ']' && w.Next(); {
 		path, content := rawjson.Field(w.Val, "path"), rawjson.Field(w.Val, "content")
@@ -277,7 +279,7 @@ func Files(message []byte) (texts []string) {
 	return texts
 }
 
-// choose sets a field that has several names: of these, the last that is a string with something in it.
+// choose sets a field with several names to the last of its values that is a non-empty string.
 func choose(field *[]byte, val []byte) {
 	if rawjson.IsString(val) && (len(val) > 2 || *field == nil) {
 		*field = val
@@ -295,7 +297,7 @@ func typed(val []byte, a, b byte) []byte {
 func str(val []byte) []byte    { return typed(val, '"', '"') }
 func list(val []byte) []byte   { return typed(val, '[', '[') }
 func object(val []byte) []byte { return typed(val, '{', '{') }
-func blocks(val []byte) []byte { return typed(val, '[', '"') } // what can hold blocks
+func blocks(val []byte) []byte { return typed(val, '[', '"') } // values that can hold blocks
 
 // First returns the first of these fields of an object that is a string; nil = none is.
 func First(object []byte, names ...string) []byte {

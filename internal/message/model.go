@@ -2,22 +2,22 @@ package message
 
 import "github.com/coppice-go/coppice/internal/rawjson"
 
-// Unknown replaces a model or its provider in the messages of pi's family where no one said which.
+// Unknown replaces an unknown model or provider in messages of pi and related programs.
 const Unknown = "unknown"
 
 // models are the fields that name a model.
 var models = [...]string{"model", "modelVersion", "model_version", "modelId"}
 
-// Models are the names of the fields that Model looks at.
+// Models returns the names of the fields that Model reads.
 func Models() []string { return models[:] }
 
-// Model returns the model that a message names, as a JSON string; nil = it names none.
+// Model returns the model that a message names, as a JSON string; nil = none.
 func Model(message []byte) []byte {
 	return First(message, models[:]...)
 }
 
-// Name returns the model of a message or of another object that has a usage: "provider/id", or the id where no provider
-// is named; "" = the model is not said.
+// Name returns the model of a message or of another object with a usage: "provider/id", or the id if there is no
+// provider; "" = unknown.
 func Name(message []byte) string {
 	model, provider := rawjson.Text(Model(message)), rawjson.Text(rawjson.Field(message, "provider"))
 	switch {
@@ -29,8 +29,8 @@ func Name(message []byte) string {
 	return provider + "/" + model
 }
 
-// ByModel reports a message that is an answer of a model: by its role, or as an item of OpenAI's responses that has
-// none.
+// ByModel reports whether a message is an answer of a model: by its role, or as an item of OpenAI's responses without a
+// role.
 func ByModel(role string, message []byte) bool {
 	switch role {
 	case "assistant", "model", "ai":
@@ -41,7 +41,8 @@ func ByModel(role string, message []byte) bool {
 	return false
 }
 
-// IsItem reports an item of OpenAI's responses that a model gave and that is one part: a call, or what it thought.
+// IsItem reports whether a message is an item of OpenAI's responses that a model produced and that is one block: a
+// call, or thinking.
 func IsItem(message []byte) bool {
 	switch rawjson.Text(rawjson.Field(message, "type")) {
 	case "function_call", "custom_tool_call":

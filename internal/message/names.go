@@ -5,26 +5,26 @@ import (
 	"sync"
 )
 
-// kind is what a number of a usage counts.
+// kind is the meaning of a number in a usage.
 type kind uint8
 
 const (
 	input   kind = iota
-	output       // with what was thought
-	said         // without: Gemini counts the two apart
+	output       // including thinking
+	said         // excluding thinking: Gemini counts the two separately
 	thought      //
-	used         // what tools of the provider's put into the prompt, beside it
-	read         // from a cache, beside the input
-	write        // to a cache, beside the input
-	cached       // from a cache, within the input
-	filled       // to a cache, within the input
-	hour         // of what went to a cache: for an hour
+	used         // tokens that the provider's tools added to the prompt, not in the input
+	read         // from a cache, not in the input
+	write        // to a cache, not in the input
+	cached       // from a cache, included in the input
+	filled       // to a cache, included in the input
+	hour         // of the tokens written to a cache: kept for an hour
 	total
 	kinds
 )
 
-// names are those that the counts have: of pi, Anthropic, OpenAI (chat completions, responses), Bedrock, Gemini (its
-// API, its SDK for Python). "outer.inner" is one that is a level deeper. Of several the first counts.
+// names are the names of the counts in pi, Anthropic, OpenAI (chat completions, responses), Bedrock and Gemini (its
+// API, its Python SDK). "outer.inner" is a nested name. If several are present the first counts.
 var names = [kinds][]string{
 	input:  {ownInput, "input_tokens", "prompt_tokens", "inputTokens", "promptTokenCount", "prompt_token_count"},
 	output: {"output", "output_tokens", "completion_tokens", "outputTokens"},
@@ -45,23 +45,22 @@ var names = [kinds][]string{
 	total:  {"totalTokens", "total_tokens", "totalTokenCount", "total_token_count"},
 }
 
-// ownInput is pi's name, whose usages count everything once: nothing is within anything else.
+// ownInput is pi's name: its usages count every token in one number only.
 const ownInput = "input"
 
 // bearers are the fields of a message that hold a usage.
 var bearers = [...]string{"usage", "usageMetadata", "usage_metadata"}
 
-// Bearers are the names of the fields that UsageOf looks at.
+// Bearers returns the names of the fields that UsageOf reads.
 func Bearers() []string { return bearers[:] }
 
-// place is a kind of count, and which of its names it was found by.
+// place is a kind of count, with the index of the name by which it was found.
 type place struct {
 	kind kind
 	rank uint8
 }
 
-// places returns names the other way round: by name, and by the outer name and the inner one. They are made when the
-// first usage is read.
+// places is the inverse of names: by name, and by outer and inner name. It is built when the first usage is read.
 var places = sync.OnceValues(func() (flat map[string]place, deep map[string]map[string]place) {
 	flat, deep = map[string]place{}, map[string]map[string]place{}
 	for k, list := range names {

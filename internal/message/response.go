@@ -6,15 +6,15 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Response is the provider's response that a message is of.
+// Response identifies the provider's response of a message.
 type Response struct {
-	ID        string // "" = the message has none
+	ID        string // "" = none
 	Inherited bool   // a copy: another session received it
 }
 
-// ResponseOf returns the response of a message, or of another object that has a usage. Its id is the provider's
-// (responseId, or id in a provider's own message), else the one that an import made ("origin"). Of several messages
-// with one id each reports the usage of the whole response, as far as it was known.
+// ResponseOf returns the response of a message, or of another object with a usage. Its id is the provider's
+// (responseId, or id in a provider's own message), else the one that an import made ("origin"). Each of several
+// messages with one id reports the usage of the whole response, as far as it was known at that time.
 func ResponseOf(message []byte) (r Response) {
 	var own, origin string
 	for m := rawjson.Walk(message); m.Closing == '}' && m.Next(); {
@@ -38,7 +38,7 @@ func ResponseOf(message []byte) (r Response) {
 	return r
 }
 
-// isResponseID reports an id in the form of a provider's. Ids of other forms are the program's that stored the
+// isResponseID reports whether an id has the form of a provider's. Other ids are made by the program that stored the
 // message, and may repeat.
 func isResponseID(id string) bool {
 	for _, prefix := range []string{"msg_", "resp_", "chatcmpl-"} {

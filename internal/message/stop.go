@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// IsStop reports whether a value is one of pi's words for why a model stopped.
+// IsStop reports whether a value is a stop reason of pi.
 func IsStop(val []byte) bool {
 	switch string(val) {
 	case `"stop"`, `"length"`, `"toolUse"`, `"error"`, `"aborted"`, `"pending"`, `"deferred"`:
@@ -15,7 +15,7 @@ func IsStop(val []byte) bool {
 	return false
 }
 
-// stops are the providers' words for why a model stopped, in lower case, and pi's for them.
+// stops maps the providers' stop reasons, in lower case, to pi's.
 var stops = map[string]string{
 	"stop": "stop", "end_turn": "stop", "stop_sequence": "stop", "pause_turn": "stop",
 	"length": "length", "max_tokens": "length", "model_context_window_exceeded": "length",
@@ -26,7 +26,7 @@ var stops = map[string]string{
 	"aborted": "aborted", "pending": "pending", "deferred": "deferred",
 }
 
-// refusals are those for an answer that was held back for what is in it; pi has them as errors.
+// refusals are the stop reasons of an answer that was withheld because of its content; pi treats them as errors.
 var refusals = map[string]bool{
 	"refusal": true, "content_filter": true, "content_filtered": true, "guardrail_intervened": true,
 	"sensitive": true, "safety": true, "recitation": true,
@@ -34,9 +34,8 @@ var refusals = map[string]bool{
 	"image_prohibited_content": true, "image_recitation": true,
 }
 
-// Stop returns pi's word for why the model stopped in a message of any provider; calls reports that
-// there are some. raw is the provider's word where pi's says less than that; refused: the answer was
-// held back for what is in it.
+// Stop returns pi's stop reason for a message of any provider; calls reports whether it has tool calls. raw is the
+// provider's reason if it is more specific than pi's; refused: the answer was withheld because of its content.
 func Stop(message []byte, calls bool) (word, raw string, refused bool) {
 	if own := rawjson.Field(message, "stopReason"); IsStop(own) {
 		return rawjson.Text(own), "", false
@@ -47,7 +46,7 @@ func Stop(message []byte, calls bool) (word, raw string, refused bool) {
 			return "error", said, true
 		}
 		switch word = stops[strings.ToLower(said)]; {
-		case word == "" || word == "stop" && calls: // some say so of calls too
+		case word == "" || word == "stop" && calls: // some providers report "stop" for calls too
 		case word == "error" && said != "error":
 			return word, said, false
 		default:
@@ -63,7 +62,7 @@ func Stop(message []byte, calls bool) (word, raw string, refused bool) {
 	return "stop", "", false
 }
 
-// failedStop reports whether a value is a provider's word for an answer that failed.
+// failedStop reports whether a value is a provider's stop reason of a failed answer.
 func failedStop(val []byte) bool {
 	switch string(val) {
 	case "", `"stop"`, `"toolUse"`, `"end_turn"`, `"tool_use"`, `"tool_calls"`:

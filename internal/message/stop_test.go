@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/message"
 )
 
-// TestStops: every provider's words for why a model stopped, where there are calls and where there are none.
+// TestStops: every provider's stop reasons, with and without calls.
 func TestStops(t *testing.T) {
 	for _, tt := range []struct{ field, without, with string }{
 		{`"stopReason":"stop"`, "stop", "stop"}, // pi's own word

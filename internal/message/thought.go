@@ -6,15 +6,15 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Thought is what a block of a message says the model thought.
+// Thought is the thinking in a block.
 type Thought struct {
-	Text      string // "" = the provider keeps it to itself, or it is redacted
-	Signature []byte // what the provider wants back with it, a JSON string; nil = there is none
+	Text      string // "" = redacted, or withheld by the provider
+	Signature []byte // must be sent back to the provider, a JSON string; nil = there is none
 	Redacted  bool   // the signature replaces the text
-	Item      bool   // it is an item of OpenAI's responses: the provider wants the whole of it back
+	Item      bool   // an item of OpenAI's responses: the whole item must be sent back
 }
 
-// Thought returns what a block of thinking holds.
+// Thought returns the thinking in a block.
 func (b *Block) Thought() Thought {
 	if b.Text != nil {
 		return Thought{Text: rawjson.Text(b.Text)}
@@ -31,7 +31,7 @@ func (b *Block) Thought() Thought {
 	case "redactedThinking", "redacted_thinking":
 		return Thought{Signature: First(b.Raw, "data"), Redacted: true}
 	}
-	inner := Object(b.Raw, "reasoningContent") // Bedrock's
+	inner := Object(b.Raw, "reasoningContent") // Bedrock
 	if inner == nil {
 		return Thought{Text: rawjson.Text(rawjson.Field(b.Raw, "text")), Signature: GeminiSignature(b.Raw)}
 	}
@@ -42,7 +42,7 @@ func (b *Block) Thought() Thought {
 	return Thought{Text: rawjson.Text(rawjson.Field(text, "text")), Signature: First(text, "signature")}
 }
 
-// reasoning reads OpenAI's: an item of the responses, or a block that other libraries name so.
+// reasoning reads OpenAI's thinking: an item of the responses, or a block to which other libraries gave that type.
 func reasoning(block []byte) Thought {
 	t := Thought{Signature: First(block, "thinkingSignature", "signature")}
 	for _, name := range []string{"summary", "content", "thinking", "text"} {
@@ -55,7 +55,7 @@ func reasoning(block []byte) Thought {
 	return t
 }
 
-// texts returns a text, or those of a list of blocks.
+// texts returns a text, or the texts of a list of blocks.
 func texts(val []byte, sep string) string {
 	if rawjson.IsString(val) {
 		return rawjson.Text(val)
@@ -69,15 +69,15 @@ func texts(val []byte, sep string) string {
 	return strings.Join(list, sep)
 }
 
-// GeminiSignature returns what Gemini wants back with a part, a JSON string; nil = it has none.
+// GeminiSignature returns the signature of a part that must be sent back to Gemini, a JSON string; nil = none.
 func GeminiSignature(part []byte) []byte {
 	return First(part, "thoughtSignature", "thought_signature")
 }
 
-// asides are the fields in which OpenAI's chat completions say what was thought, beside the content.
+// asides are the fields of OpenAI's chat completions that hold thinking, outside the content.
 var asides = [...]string{"reasoning_content", "reasoning", "reasoning_text"}
 
-// aside returns the thinking beside the content of a message, and the name of its field; nil = there is none.
+// aside returns the thinking outside the content of a message, and the name of its field; nil = none.
 func (f *fields) aside() (text []byte, field string) {
 	for i, val := range f.asides {
 		if rawjson.IsString(val) && len(val) > 2 {
@@ -87,5 +87,5 @@ func (f *fields) aside() (text []byte, field string) {
 	return nil, ""
 }
 
-// Asides returns the names of the fields beside the content in which a message has thinking.
+// Asides returns the names of the fields outside the content that hold thinking.
 func Asides() []string { return asides[:] }

@@ -1,10 +1,3 @@
-// Package message reads messages of models in any provider's shape.
-//
-// It returns what people look at (Parse: text, calls with their arguments and results, thinking, images, documents)
-// and what is recorded beside the words: the model, the usage, the reasoning. There is one table of it, so that every
-// sum, view and export finds the same. transcript.Inspect returns what a message is in the conversation.
-//
-// It is pure and never fails on what it reads: a field of another type counts as absent.
 package message
 
 import (
@@ -14,30 +7,30 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// MaxTokens bounds what is counted: 2^53, beyond which programs of JavaScript do not count. More is no count, and sums
-// end there.
+// MaxTokens bounds a count: 2^53, the limit of integers in JavaScript. A larger number is not a count, and sums stop
+// there.
 const MaxTokens = 1 << 53
 
-// Usage is what a message says was counted, in tokens, none below 0 or beyond MaxTokens. What is not said is 0.
+// Usage is the token counts of a message, none below 0 or beyond MaxTokens. A missing count is 0.
 type Usage struct {
-	Input      int64 // without what came from a cache or went to one
-	Output     int64 // with what was thought
+	Input      int64 // without tokens read from or written to a cache
+	Output     int64 // including thinking
 	CacheRead  int64
 	CacheWrite int64
-	Hour       int64  // of CacheWrite: what is kept for an hour
+	Hour       int64  // of CacheWrite: tokens kept for an hour
 	Reasoning  int64  // of Output
-	Total      int64  // as it is said; where it is not, the sum
-	Cost       []byte // a number above 0, in the currency of the caller that wrote it; nil = not said
-	Raw        []byte // the object that says all this; nil = there is none
+	Total      int64  // as reported; if missing, the sum
+	Cost       []byte // a number above 0, in the currency of the program that wrote it; nil = missing
+	Raw        []byte // the JSON object of the usage; nil = none
 }
 
-// Nothing reports that nothing was counted. Programs of pi's family write such usages where no provider said one.
+// Nothing reports whether all counts are 0. pi and related programs write such usages if the provider reported none.
 func (u Usage) Nothing() bool {
 	return u.Input|u.Output|u.CacheRead|u.CacheWrite|u.Reasoning|u.Total == 0 && u.Cost == nil
 }
 
-// UsageOf reads the usage of a message, or of another object that has one. Of several the first counts that counts
-// something.
+// UsageOf reads the usage of a message, or of another object that has one. Of several the first with a count above 0 is
+// used.
 func UsageOf(message []byte) Usage {
 	var vals [len(bearers)][]byte
 	for m := rawjson.Walk(message); m.Closing == '}' && m.Next(); {
@@ -66,7 +59,7 @@ func UsageOf(message []byte) Usage {
 // counter holds the numbers of a usage while it is read.
 type counter struct {
 	n    [kinds]int64
-	rank [kinds]uint8 // of the name that it was found by, from 1 on; 0 = it was not
+	rank [kinds]uint8 // of the name by which it was found, from 1; 0 = not found
 }
 
 func (c *counter) take(p place, val []byte) {
@@ -80,7 +73,7 @@ func (c *counter) take(p place, val []byte) {
 
 func (c *counter) has(k kind) bool { return c.rank[k] != 0 }
 
-// parse reads a usage in one walk.
+// parse reads a usage in one pass.
 func parse(val []byte) Usage {
 	var c counter
 	var cost, other []byte
@@ -117,7 +110,7 @@ func parse(val []byte) Usage {
 	return u
 }
 
-// usage returns the counts so that each token is in one of the four.
+// usage returns the counts with each token in exactly one of the four.
 func (c *counter) usage() Usage {
 	n := &c.n
 	u := Usage{
@@ -149,8 +142,8 @@ func sum(list ...int64) (all int64) {
 	return all
 }
 
-// Count reads a count of tokens. Programs that have no whole numbers write 10.0 or 1e3; what is after the point counts
-// not. false: it is none, or one below 0 or beyond MaxTokens.
+// Count reads a count of tokens. Programs without integers write 10.0 or 1e3; the fraction is dropped. ok is false if
+// it is not a number, below 0 or beyond MaxTokens.
 func Count(val []byte) (int64, bool) {
 	if !rawjson.IsNumber(val) {
 		return 0, false

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/vectors.json")
 
-// vector is a message and what it decodes to, in the form of web/model/message.ts, which has to find the same.
+// vector is a message and its decoded form, as in web/model/message.ts, which must produce the same.
 type vector struct {
 	Name    string          `json:"name"`
 	Message json.RawMessage `json:"message"`
@@ -24,7 +24,7 @@ type vector struct {
 
 type decoded struct {
 	Speaker string `json:"speaker"`
-	Failed  string `json:"failed,omitempty"` // why the answer failed
+	Failed  string `json:"failed,omitempty"` // the reason for a failed answer
 	Tokens  int64  `json:"tokens,omitempty"`
 	Parts   []part `json:"parts"`
 }
@@ -42,7 +42,7 @@ type part struct {
 	Parts  []part          `json:"parts,omitempty"` // images of a result
 }
 
-// TestVectors compares the table with testdata/vectors.json; with -update it writes what the messages decode to.
+// TestVectors compares the decoded messages with testdata/vectors.json; with -update it writes them.
 func TestVectors(t *testing.T) {
 	const file = "testdata/vectors.json"
 	var vectors []vector
@@ -166,7 +166,7 @@ func load(t testing.TB, file string, v any) {
 	}
 }
 
-// FuzzDecode: nothing in a message makes the decoder fail, whether it is JSON or not.
+// FuzzDecode: no input makes the decoder fail, whether it is JSON or not.
 func FuzzDecode(f *testing.F) {
 	var vectors []vector
 	load(f, "testdata/vectors.json", &vectors)

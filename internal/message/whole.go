@@ -6,8 +6,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Whole is rawjson.Whole of a message or an entry. It replaces the same in JSON that is the text of a field: in the
-// arguments of calls, and in the items of OpenAI that pi keeps as signatures. Others put this JSON into a request.
+// Whole is rawjson.Whole of a message or an entry. It also repairs JSON inside text fields: the arguments of calls, and
+// the OpenAI items that pi stores as signatures, because providers put this JSON into a request.
 func Whole(raw []byte) (out []byte, n int) {
 	out, n = rawjson.Whole(raw)
 	if !bytes.Contains(out, []byte(`\\ud`)) && !bytes.Contains(out, []byte(`\\uD`)) {
@@ -18,7 +18,7 @@ func Whole(raw []byte) (out []byte, n int) {
 	return out, n + more
 }
 
-// wholeFields replaces halves of pairs in the JSON that is in the fields of an object or of the objects in a list.
+// wholeFields replaces unpaired surrogates in the JSON inside the fields of an object or of the objects in a list.
 func wholeFields(val []byte, deep int) (out []byte, n int) {
 	w := rawjson.Walk(val)
 	object := w.Closing == '}'
@@ -46,7 +46,7 @@ func wholeFields(val []byte, deep int) (out []byte, n int) {
 	return append(append([]byte{'['}, out...), ']'), n
 }
 
-// wholeText is rawjson.Whole of the JSON in a string; any other text stays as it is.
+// wholeText is rawjson.Whole of the JSON in a string; any other text is unchanged.
 func wholeText(val []byte) (out []byte, n int) {
 	text := rawjson.AppendText(nil, val)
 	if end, err := rawjson.ValueEnd(text, 0, rawjson.MaxDepth); err != nil || rawjson.Space(text, end) < len(text) {
