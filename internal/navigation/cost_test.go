@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// What a move reads is the window at the place where it goes, however long the path to that place is.
+// The bytes that a move reads are the window at its target, however long the path to it is.
 func TestMovesReadTheWindow(t *testing.T) {
 	testutil.SkipLong(t)
 	costs := map[int]backend.IO{}
@@ -44,7 +44,7 @@ func TestMovesReadTheWindow(t *testing.T) {
 	}
 }
 
-// randomFile is a session file of one line of messages of 1,000 letters that no compression shortens much.
+// randomFile returns a session file of a chain of messages of 1,000 letters that compress badly.
 func randomFile(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder

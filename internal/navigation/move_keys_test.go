@@ -12,7 +12,7 @@ import (
 // mover moves a head; ids are those of a, b and c.
 type mover func(s *coppice.Session, ids []string, o ...coppice.MoveOption) (coppice.Receipt, error)
 
-// moves are the ways to move a head, from a session with three entries a, b, c on one line, and the branch "side" at a.
+// moves are the ways to move a head, from a session with three entries a, b, c on one path, and the branch "side" at a.
 var moves = map[string]mover{
 	"branch": func(s *coppice.Session, ids []string, o ...coppice.MoveOption) (coppice.Receipt, error) {
 		return s.Branch(bg, ids[1], &coppice.BranchOptions{Name: "new", Summary: "so far"}, o...)
@@ -43,8 +43,8 @@ func forked(t *testing.T, st *coppice.Store) (*coppice.Session, []string) {
 	return s, ids
 }
 
-// A move with a key is made once: a repeat returns the first receipt after later commits too, through this handle,
-// through one that was reloaded, and through one that was opened later. Another move with the key is ErrKeyReused.
+// A move with a key is made once: a repeat returns the first receipt, also after later commits, through this handle,
+// through a reloaded one, and through one that was opened later. Another move with the key is ErrKeyReused.
 func TestMovesWithKeys(t *testing.T) {
 	t.Parallel()
 	for name, move := range moves {
@@ -68,7 +68,7 @@ func TestMovesWithKeys(t *testing.T) {
 				}
 			}
 			repeats(s)
-			repeats(stale) // the key comes before the conflict
+			repeats(stale) // the key is checked before the conflict
 			ok(t, stale.Reload(t.Context()))
 			repeats(stale)
 			say(t, s, "later")
@@ -91,8 +91,7 @@ func TestMovesWithKeys(t *testing.T) {
 	}
 }
 
-// A key belongs to one move: another one is ErrKeyReused, also where the words of both are the same, one after the
-// other.
+// A key belongs to one move: another one is ErrKeyReused, also if the concatenated arguments of both are equal.
 func TestKeyOfAnotherBranch(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, ids := forked(t, store)

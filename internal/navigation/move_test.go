@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Branch, Switch and Edit move the head, survive a restart, and bring back the state in force there.
+// Branch, Switch and Edit move the head, survive a restart, and restore the state in force at the target.
 func TestNavigation(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -76,8 +76,7 @@ func TestNavigation(t *testing.T) {
 	})
 }
 
-// A move is refused while entries are appended that are not stored: nothing changes. After Discard, or a commit, it
-// works.
+// A move is refused while appended entries are not stored: nothing changes. After Discard, or a commit, it succeeds.
 func TestMovesRefuseABuffer(t *testing.T) {
 	for name, move := range moves {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +159,7 @@ func TestDraftParent(t *testing.T) {
 	})
 }
 
-// Ids that callers give must be free, in the whole tree, among what is pending, and in one call.
+// Ids chosen by callers must be unused in the whole tree, among pending entries, and in one call.
 func TestGivenIDs(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -193,7 +192,7 @@ func TestGivenIDs(t *testing.T) {
 	})
 }
 
-// The context keeps to its bound, and says what it cut; a view of the head has all.
+// The context keeps its bound, and reports what it cut; a view of the head has everything.
 func TestBoundedContext(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", &coppice.SessionOptions{ContextBytes: 2000})
@@ -222,7 +221,7 @@ func TestBoundedContext(t *testing.T) {
 	})
 }
 
-// The default bound is 4 MiB of messages, of which an image is only its reference.
+// The default bound is 4 MiB of messages; an image counts as its reference only.
 func TestDefaultBound(t *testing.T) {
 	testutil.SkipLong(t)
 	shapes := map[string]string{
@@ -259,7 +258,7 @@ func TestDefaultBound(t *testing.T) {
 	}
 }
 
-// A compaction shortens the context, and the way back before it still works.
+// A compaction shortens the context, and entries before it can still be reached.
 func TestCompaction(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -299,7 +298,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// A summary is in the commit of the move, with what its maker keeps beside the text.
+// A summary is in the commit of the move, with its details.
 func TestBranchSummary(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)

@@ -16,12 +16,12 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// wide is a state that is too long to be stored whole with each commit, so commits store patches of it.
+// wide returns a state that is too long to be stored whole in each commit, so commits store patches of it.
 func wide(n int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"fill":%q,"n":%d}`, strings.Repeat("x", 8<<10), n))
 }
 
-// States yields what At returns for each commit, newest first, lines that keep a losing turn included.
+// States yields the result of At for each commit, newest first, kept losing turns included.
 func TestStatesAreWhatAtReturns(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -86,13 +86,13 @@ func TestStatesCost(t *testing.T) {
 	}
 }
 
-// The patches of consecutive changes lead from each state to the next; those of a Watch cost no read of their own.
+// The patches of consecutive changes lead from each state to the next; those of a Watch cost no additional read.
 func TestStatePatch(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		store := newStore(t, memory.New(), nil)
 		s := create(t, store, rapid.StringMatching(`s[a-z]{12}`).Draw(rt, "id"), nil)
-		states := map[uint64]string{} // the session's, after the commits that the test made
+		states := map[uint64]string{} // the session's states after the commits of the test
 		steps := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 400).Draw(rt, "steps")
 		base, now, until := "", "", uint64(0)
 		for i, step := range steps {
@@ -168,7 +168,7 @@ func equalJSON(t rapid.TB, a, b []byte) bool {
 	return slices.Equal(p, q)
 }
 
-// watchTo watches the commits after one, up to another, and returns how many reads that took.
+// watchTo watches the commits after one, up to another, and returns the number of reads.
 func watchTo(t rapid.TB, store *coppice.Store, id string, after, until uint64, f func(coppice.Change)) int {
 	s, err := store.Open(bg, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {

@@ -70,7 +70,7 @@ func FuzzTarget(f *testing.F) {
 	})
 }
 
-// A target whose text could not be read back, such as an id with a space, has none.
+// A target whose text could not be parsed, such as an id with a space, has none.
 func TestTargetWithoutText(t *testing.T) {
 	for _, id := range []string{" ", "\x00", "a b", "x\ny"} {
 		if text, err := (coppice.Target{Entry: id}).MarshalText(); err == nil {

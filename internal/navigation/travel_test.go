@@ -60,7 +60,7 @@ func TestAt(t *testing.T) {
 	})
 }
 
-// A snapshot holds state, head and context in one read; tags find it; prune keeps what it is told to.
+// A snapshot is state, head and context in one read; tags find it; prune follows its rules.
 func TestSnapshots(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, _ := grown(t, store, "s", 3, nil)
@@ -93,8 +93,8 @@ func TestSnapshots(t *testing.T) {
 	})
 }
 
-// Snapshots are taken by policy, in the background: by one handle for many turns, and by a handle a turn. The log
-// names those that a later commit of their handle knew of.
+// Snapshots are taken by policy, in the background: by one handle for many turns, and by a handle for each turn. The
+// log names those that were finished before a later commit of their handle.
 func TestSnapshotPolicy(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		o := &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: 5}}
@@ -125,7 +125,7 @@ func TestSnapshotPolicy(t *testing.T) {
 	})
 }
 
-// A rollback restores exactly, keeps the line that is left under a name, and can be undone.
+// A rollback restores exactly, gives the old path a branch name, and can be undone.
 func TestRollback(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, rs := grown(t, store, "s", 4, nil)
@@ -152,7 +152,7 @@ func TestRollback(t *testing.T) {
 	})
 }
 
-// Any commit's state comes back exactly, whatever was edited between.
+// Any commit's state is restored exactly, whatever was edited in between.
 func TestEveryStateIsRestored(t *testing.T) {
 	testutil.SkipLong(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
@@ -180,7 +180,7 @@ func TestEveryStateIsRestored(t *testing.T) {
 	})
 }
 
-// Diff shows the messages that only one side has, and the change of the state.
+// Diff returns the messages that only one side has, and the change of the state.
 func TestDiff(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, rs := grown(t, store, "s", 3, nil)
@@ -197,7 +197,7 @@ func TestDiff(t *testing.T) {
 	})
 }
 
-// A fork is a session of its own with the way to the target, byte for byte, and the document there.
+// A fork is a new session with the path to the target, byte for byte, and the document there.
 func TestFork(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, rs := grown(t, store, "s", 4, &coppice.SessionOptions{Title: "the title", Cwd: "/w"})
@@ -246,7 +246,7 @@ func TestLog(t *testing.T) {
 	})
 }
 
-// What the options of a fork say of title and directory holds, whatever the entries that came along say.
+// Title and directory of a fork's options override those in copied entries.
 func TestForkIsNamedByItsOptions(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", &coppice.SessionOptions{Title: "at first", Cwd: "/w"})
@@ -259,8 +259,8 @@ func TestForkIsNamedByItsOptions(t *testing.T) {
 		for id, c := range map[string]struct {
 			o     *coppice.SessionOptions
 			want  string
-			added uint64 // entries that were not on the path
-			seq   uint64 // where it ends
+			added uint64 // entries outside the path
+			seq   uint64 // seq of its end
 		}{
 			"both":   {&coppice.SessionOptions{Title: "mine", Cwd: "/own"}, "mine /own", 2, at},
 			"title":  {&coppice.SessionOptions{Title: "mine"}, "mine /moved", 1, at},
@@ -282,8 +282,8 @@ func TestForkIsNamedByItsOptions(t *testing.T) {
 	})
 }
 
-// A rollback is a keyframe: its document stands in the log whole. The commit before it is damaged and the checkpoint is
-// lost, so what is rebuilt has the log alone, and a patch against what is gone would restore nothing.
+// A rollback is a keyframe: the log has its whole document. The commit before it is damaged and the checkpoint is lost,
+// so the state is rebuilt from the log alone, and a patch against the lost document would restore nothing.
 func TestRollbackStandsAlone(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		if !appends(b) {
@@ -291,7 +291,7 @@ func TestRollbackStandsAlone(t *testing.T) {
 		}
 		store := newStore(t, b, nil)
 		s := create(t, store, "s", nil)
-		const pad = 5000 // more than a document that goes whole anyway
+		const pad = 5000 // more than a document that is always stored whole
 		doc := map[string]any{"pad": strings.Repeat("x", pad)}
 		for _, name := range []string{"one", "two", "three"} {
 			say(t, s, name)
