@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// managed is what a conversation manager keeps of its own.
+// managed is the state of a conversation manager.
 type managed struct {
 	Removed  int    `json:"removed,omitempty"`
 	Summary  string `json:"summary,omitempty"`
@@ -37,7 +37,7 @@ func items(ids ...string) []transcript.Item {
 	return list
 }
 
-// 15: every byte comes back, in state, in the manager's state, and in a document of a provider's own shape,
+// 15: every byte is returned, in the state, in the manager's state, and in a document in a provider's format, whether
 // small or large enough to be stored outside of the line.
 func TestEveryByteSurvives(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
@@ -67,8 +67,8 @@ func TestEveryByteSurvives(t *testing.T) {
 	})
 }
 
-// 16: where the provider's server keeps the conversation, its id comes back, and the messages that it holds
-// are not sent again, though none is lost.
+// 16: if the provider's server keeps the conversation, its id is returned, and the messages on the server are not sent
+// again, though none is lost.
 func TestServerSideConversation(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, _ := grown(t, store, "s", 3, nil)
@@ -86,7 +86,7 @@ func TestServerSideConversation(t *testing.T) {
 	})
 }
 
-// 27: a window that slides: the trimmed conversation comes back with its count, not the whole one.
+// 27: a sliding window: the trimmed conversation is returned with its count, not the whole one.
 func TestTrimmedConversation(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -105,8 +105,8 @@ func TestTrimmedConversation(t *testing.T) {
 	})
 }
 
-// 28: pinned messages, then a summary, then the newest ones: back in this order, each once, and what is
-// appended next follows them once.
+// 28: pinned messages, then a summary, then the newest ones: returned in this order, each once, and later appended
+// messages follow once.
 func TestPinnedMessages(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -125,8 +125,8 @@ func TestPinnedMessages(t *testing.T) {
 	})
 }
 
-// 29: a context that overflows in the middle of a turn: the reduced conversation is what comes back,
-// also where the turn's other entries were appended behind it.
+// 29: a context that overflows during a turn: the reduced conversation is returned, also if the turn's other entries
+// were appended after the reduction.
 func TestReducedInMidTurn(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, _ := grown(t, store, "s", 5, nil)
@@ -144,8 +144,8 @@ func TestReducedInMidTurn(t *testing.T) {
 	})
 }
 
-// 30: a result that was moved out of the context can be fetched after a resume, is not in the context,
-// and goes with its session.
+// 30: a result that was moved out of the context can be fetched after a resume, is not in the context, and is deleted
+// with its session.
 func TestOffloadedResult(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		store := newStore(t, b, nil)
@@ -155,7 +155,7 @@ func TestOffloadedResult(t *testing.T) {
 		kept := must(s.Append(bg, entry.Custom("offloaded", big)))(t)[0]
 		must(s.Append(bg, entry.ToolResult("c1", "bash", "kept as "+kept, false)))(t)
 		commit(t, s, nil)
-		for i := range 300 { // until it lies in a segment
+		for i := range 300 { // until it is in a segment
 			say(t, s, fmt.Sprintf("u%d", i))
 			if i%30 == 0 {
 				commit(t, s, nil)
@@ -177,7 +177,7 @@ func TestOffloadedResult(t *testing.T) {
 	})
 }
 
-// 31: for any history, answering the calls of OpenCalls leaves each call with one result.
+// 31: for any history, answering the calls of OpenCalls results in one result for each call.
 func TestToolPairs(t *testing.T) {
 	call := func(ids ...string) transcript.Draft {
 		var calls []entry.Block
@@ -222,13 +222,13 @@ func TestToolPairs(t *testing.T) {
 	}
 }
 
-// 31: providers that number the calls of each turn from 0 use an id twice: each use is a call of its own.
+// 31: providers that number the calls of each turn from 0 use an id twice: each use is a separate call.
 func TestCallIDUsedAgain(t *testing.T) {
 	call := entry.Assistant("a", entry.Call("1", "bash", nil))
 	result := entry.ToolResult("1", "bash", "r", false)
 	for name, c := range map[string]struct {
 		history []transcript.Draft
-		open    int // which entry's call is open
+		open    int // the entry with an open call
 	}{
 		"the first is answered":  {[]transcript.Draft{call, result, call}, 2},
 		"the second is answered": {[]transcript.Draft{call, entry.User("u"), call, result}, 0},
@@ -242,8 +242,8 @@ func TestCallIDUsedAgain(t *testing.T) {
 	}
 }
 
-// 33: a run is taken up in the middle: what is done is not done again, nodes that ran side by side and the
-// sessions of sub-graphs are all there, and a run that is over starts afresh.
+// 33: a run is resumed in the middle: finished work is not repeated, parallel nodes and the sessions of sub-graphs all
+// exist, and a finished run starts afresh.
 func TestResumeMidRun(t *testing.T) {
 	type run struct {
 		Done, Pending []string
@@ -253,7 +253,7 @@ func TestResumeMidRun(t *testing.T) {
 		s := create(t, store, "run", nil)
 		say(t, s, "u1")
 		commit(t, s, run{Pending: []string{"a", "b", "c"}})
-		for _, node := range []string{"a", "b"} { // a and b in processes of their own, c never ran
+		for _, node := range []string{"a", "b"} { // a and b in separate processes, c never ran
 			sub := create(t, store, "run."+node, &coppice.SessionOptions{Parent: "run"})
 			say(t, sub, "u-"+node)
 			commit(t, sub, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/internal/fault"
 )
 
-// foreign are bytes that are no checkpoint of session s. good is one, other is another session's.
+// foreign returns bytes that are no checkpoint of session s. good is one, other is that of another session.
 func foreign(good, other []byte) map[string][]byte {
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)/2] ^= 4
@@ -29,8 +29,8 @@ func foreign(good, other []byte) map[string][]byte {
 	}
 }
 
-// 14, 35, a corrupt latest: where the checkpoint is all that there is, a typed error with the object's
-// name; where there is a log, the log tells, and the session goes on from its last commit.
+// 14, 35, a corrupt latest: if the checkpoint is the only copy, a typed error with the object's name; if there is a
+// log, the log is used, and the session continues from its last commit.
 func TestForeignBytesForACheckpoint(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		store := newStore(t, b, nil)
@@ -53,7 +53,7 @@ func TestForeignBytesForACheckpoint(t *testing.T) {
 				same(t, name, again.Head(), rs[4].Head)
 				same(t, name, texts(t, again), "u1 a1 u2 a2 u3 a3 u4 a4 u5 a5")
 				same(t, name, stateOf(t, again), state{Turns: 5})
-				continue // without Close, which may write the checkpoint anew
+				continue // without Close, which may write the checkpoint
 			}
 			var e *coppice.Error
 			if !errors.Is(err, coppice.ErrCorrupt) || !errors.As(err, &e) || e.Object != latestKey || e.Hint == "" {
@@ -63,7 +63,7 @@ func TestForeignBytesForACheckpoint(t *testing.T) {
 	})
 }
 
-// 14: a checkpoint of a later release is no damage: nobody repairs it away, nobody falls back behind it.
+// 14: a checkpoint of a later release is no damage: it is not repaired, and no older state is used instead.
 func TestCheckpointOfALaterFormat(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		store := newStore(t, b, nil)
@@ -88,7 +88,7 @@ func TestCheckpointOfALaterFormat(t *testing.T) {
 	})
 }
 
-// 34: damage is never taken for "there is none": no new session is put over one that can be repaired.
+// 34: damage is never taken for a missing session: no new session replaces one that can be repaired.
 func TestDamageIsNotTakenForNew(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		store := newStore(t, b, nil)
@@ -114,7 +114,8 @@ func TestDamageIsNotTakenForNew(t *testing.T) {
 	})
 }
 
-// 34: a restore that fails for the network's sake says so, harms nothing, and works when it is tried again.
+// 34: a resume that fails because of the network returns an error, changes nothing, and succeeds when it is tried
+// again.
 func TestFailedOpenHarmsNothing(t *testing.T) {
 	for kind, open := range backends {
 		t.Run(kind, func(t *testing.T) {
@@ -139,7 +140,7 @@ func TestFailedOpenHarmsNothing(t *testing.T) {
 	}
 }
 
-// Damage found while a commit flies is said as such, and at once, not as a precondition after many tries.
+// Damage found during a commit is reported as damage at once, not as a failed precondition after many retries.
 func TestCommitMeetsDamage(t *testing.T) {
 	b := memory.New()
 	store := newStore(t, b, nil)
@@ -155,7 +156,7 @@ func TestCommitMeetsDamage(t *testing.T) {
 	}
 }
 
-// A commit that meets damage is in doubt: once the checkpoint is mended, Settle stores it.
+// A commit that meets damage is in doubt: once the checkpoint is repaired, Settle stores it.
 func TestCommitAfterDamage(t *testing.T) {
 	b := memory.New()
 	store := newStore(t, b, nil)
@@ -172,7 +173,7 @@ func TestCommitAfterDamage(t *testing.T) {
 	same(t, "reopened", texts(t, open(t, store, "s")), "u1 a1 u2")
 }
 
-// 30: an image that is gone is told, blocks neither context nor commit, and comes back when it is put back.
+// 30: a missing image is reported, blocks neither context nor commit, and is used again when its object is restored.
 func TestLostImageBlocksNothing(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		store := newStore(t, b, nil)
@@ -204,9 +205,9 @@ func TestLostImageBlocksNothing(t *testing.T) {
 	})
 }
 
-// A log that lost commits at its end, at a line's end or in the middle of one, is read as far as it goes. Writes return
-// ErrCorrupt, since checkpoint_latest has the commits that are missing and a new one would hide their loss. After a
-// repair, commits succeed again. Verify finds the loss, also that of a commit without entries.
+// A log that lost commits at its end, at the end of a line or within one, is read up to there. Writes return
+// ErrCorrupt, since checkpoint_latest has the missing commits and a new one would hide their loss. After a repair,
+// commits succeed again. Verify finds the loss, also that of a commit without entries.
 func TestLostEndOfTheLog(t *testing.T) {
 	b := memory.NewAppender()
 	st := newStore(t, b, nil)

@@ -14,8 +14,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// What is imported is as old as its file says: a list of old sessions is no list of new ones. What comes
-// afterwards is new.
+// An imported session has the dates of its file: old sessions do not sort as new ones. Later entries have new dates.
 func TestImportKeepsItsDates(t *testing.T) {
 	testutil.SkipLong(t)
 	const stamp = "2006-01-02T15:04:05.000Z"
@@ -64,9 +63,8 @@ func TestImportKeepsItsDates(t *testing.T) {
 	}
 }
 
-// A clock that is set back by an hour does not date a commit before the one that it follows, so that a time names
-// the newest commit of then, and the session keeps its place in lists. A date of 2031 does not stay when the clock is
-// right.
+// A clock that is set back by an hour does not date a commit before its predecessor, so that a time names the newest
+// commit at that time, and the session keeps its place in lists. A date of 2031 disappears when the clock is right.
 func TestAClockThatRunsBack(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ first, then, want time.Time }{
@@ -91,8 +89,8 @@ func TestAClockThatRunsBack(t *testing.T) {
 	}
 }
 
-// A session that an agent began for its own ends is known as such wherever it is listed, also when its checkpoint
-// had to be made anew; one that forks from it is somebody's.
+// A session that an agent created for itself is marked as internal in every listing, also when its checkpoint was
+// rebuilt; a fork of it is not internal.
 func TestInternalSessions(t *testing.T) {
 	for header, want := range map[string]bool{
 		`"internal":true,"workflow":{"runId":"r"}`: true,

@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Grow brings what is new, tells observers of it, and does nothing where it cannot.
+// Grow adds new lines, notifies watchers, and does nothing if it cannot.
 func TestGrow(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		told := 0
@@ -59,8 +59,8 @@ func TestGrow(t *testing.T) {
 	})
 }
 
-// A session whose entries have ids that an earlier release drew at random grows without a doubled entry, and what is
-// new hangs on the ids that it has.
+// A session whose entries have random ids of an earlier release grows without duplicates, and the parents of new
+// entries are the ids that it has.
 func TestGrowRandomIDs(t *testing.T) {
 	v1 := func(n int) []byte {
 		raw := []byte(`{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n")

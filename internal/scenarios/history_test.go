@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// What was once said is never changed, whatever is done with the session afterwards.
+// Stored entries are never changed, whatever is done with the session afterwards.
 func TestHistoryIsNeverChanged(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, rs := grown(t, store, "s", 8, nil)
@@ -51,8 +51,8 @@ func TestHistoryIsNeverChanged(t *testing.T) {
 	})
 }
 
-// States of branches do not leak into one another, however the writer goes to and fro, and each commit has
-// a new id, a move back in time too.
+// States of branches do not leak into each other, however often the writer switches, and each commit has a new id, also
+// a move back in time.
 func TestStatesOfBranchesDoNotLeak(t *testing.T) {
 	testutil.SkipLong(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
@@ -64,7 +64,7 @@ func TestStatesOfBranchesDoNotLeak(t *testing.T) {
 		root := s.Head().Entry
 		for _, name := range slices.Sorted(maps.Keys(states)) {
 			must(s.Branch(bg, root, &coppice.BranchOptions{Name: name}))(t)
-			say(t, s, "u-"+name) // so that the branch has a place of its own
+			say(t, s, "u-"+name) // so that the branch has its own head
 			commit(t, s, nil)
 		}
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -103,8 +103,8 @@ func TestStatesOfBranchesDoNotLeak(t *testing.T) {
 	})
 }
 
-// A fork behind a compaction, or of an explicit context, has the view that its source had, not the raw
-// messages; a parent that is gone does it no harm.
+// A fork after a compaction, or of an explicit context, has the context of its source, not the raw messages; a deleted
+// parent does not affect it.
 func TestForkAfterCompaction(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, rs := grown(t, store, "s", 4, nil)
@@ -125,8 +125,8 @@ func TestForkAfterCompaction(t *testing.T) {
 	})
 }
 
-// A rollback to the very first commits brings back the state of then, not nothing, and what stood behind
-// them is a ghost to no reader.
+// A rollback to the first commits restores the state of that time, not nothing, and later entries are not visible to
+// readers of the context.
 func TestRollbackToTheStart(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -153,7 +153,7 @@ func TestRollbackToTheStart(t *testing.T) {
 	})
 }
 
-// 20: a snapshot that cannot be taken is a warning; the commit stands, and the next snapshot is taken.
+// 20: a snapshot that cannot be taken is a warning; the commit is stored, and the next snapshot is taken.
 func TestFailedSnapshotKeepsTheCommit(t *testing.T) {
 	for kind, newBackend := range backends {
 		t.Run(kind, func(t *testing.T) {
@@ -184,14 +184,14 @@ func TestFailedSnapshotKeepsTheCommit(t *testing.T) {
 			if len(of) == 0 {
 				t.Error("no snapshot after one that failed")
 			}
-			for i := range rs { // the one that failed is the way to no state
+			for i := range rs { // the failed snapshot restores nothing
 				same(t, "at", stateOf(t, must(s.At(bg, coppice.Target{Seq: uint64(i + 1)}))(t)), state{Turns: i + 1})
 			}
 		})
 	}
 }
 
-// 22: files of others among the snapshots are no snapshots, take no place, and stay.
+// 22: other files among the snapshots are no snapshots, use up no retention count, and stay.
 func TestForeignSnapshots(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		store := newStore(t, b, nil)

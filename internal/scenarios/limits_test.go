@@ -23,8 +23,8 @@ func tooLarge(t *testing.T, what string, err error) {
 	}
 }
 
-// A commit is not acknowledged where the next checkpoint, or the next segment, would be refused: on a disk the
-// names of branches are checked when the line is composed, not when a segment begins.
+// A commit is not acknowledged if the next checkpoint or the next segment would be refused: on a disk the names of
+// branches are checked when the line is composed, not when a segment begins.
 func TestNamesAreCheckedAtTheDoor(t *testing.T) {
 	inMemory(t, func(t *testing.T, st *coppice.Store) {
 		s := must(st.Create("s", nil))(t)
@@ -55,7 +55,7 @@ func livesOn(t *testing.T, st *coppice.Store, s *coppice.Session) {
 	}
 }
 
-// Rollbacks go on at the limit of names: the automatic name of an older one is used again.
+// Rollbacks succeed at the limit of branch names: the automatic name of an older one is reused.
 func TestRollbacksBeyondTheNames(t *testing.T) {
 	inMemory(t, func(t *testing.T, st *coppice.Store) {
 		s := must(st.Create("s", nil))(t)
@@ -87,7 +87,7 @@ func hasBranch(all []transcript.Branch, name string) bool {
 	return false
 }
 
-// A parent that no checkpoint could hold is refused with the first commit.
+// A parent that is too long for a checkpoint is refused with the first commit.
 func TestParentIsCheckedAtTheDoor(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		long := must(st.Create("s", &coppice.SessionOptions{Parent: strings.Repeat("p", checkpoint.MaxName+1)}))(t)
@@ -108,7 +108,7 @@ func noise(bytes int, seed uint64) string {
 	return base64.StdEncoding.EncodeToString(p)
 }
 
-// A turn with which the checkpoint would be too large is refused on a store that appends too.
+// A turn that would make the checkpoint too large is refused, also on a store that appends.
 func TestWindowIsCheckedAtTheDoor(t *testing.T) {
 	inMemory(t, func(t *testing.T, st *coppice.Store) {
 		s := must(st.Create("s", &coppice.SessionOptions{ContextBytes: -1}))(t)

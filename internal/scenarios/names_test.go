@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// branchHeads are the heads of the branches of a session by name.
+// branchHeads returns the heads of the branches of a session by name.
 func branchHeads(t testing.TB, s *coppice.Session) map[string]string {
 	t.Helper()
 	heads := map[string]string{}
@@ -29,7 +29,7 @@ func branchHeads(t testing.TB, s *coppice.Session) map[string]string {
 }
 
 // A branch gets another name, or none; the head stays, a fresh handle and a log without a checkpoint show the same, and
-// the entries of a branch without a name are there.
+// the entries of a branch without a name exist.
 func TestRenameBranch(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		st := newStore(t, b, fixedOptions())
@@ -81,7 +81,7 @@ func TestRenameBranchRefuses(t *testing.T) {
 			{"main", "side", fs.ErrExist},
 			{"main", "main", fs.ErrExist},
 			{"main", strings.Repeat("n", 257), backend.ErrTooLarge},
-			{"side", "", nil}, // the session is on it
+			{"side", "", nil}, // the session is on this branch
 			{"", "x", nil},
 			{"main", "\xff", nil},
 		} {
@@ -98,7 +98,7 @@ func TestRenameBranchRefuses(t *testing.T) {
 	})
 }
 
-// At the limit of names, new names of any kind replace names that the library made; names of callers stay.
+// At the limit of names, new names of any kind replace automatic names; names of callers stay.
 func TestAutomaticNamesGiveWay(t *testing.T) {
 	inMemory(t, func(t *testing.T, st *coppice.Store) {
 		s := must(st.Create("s", nil))(t)
@@ -130,13 +130,13 @@ func TestAutomaticNamesGiveWay(t *testing.T) {
 		same(t, "those of callers", heads["mine"] != "" && heads["b0"] != "" && heads["main"] != "", true)
 		own := branchHeads(t, s)
 		livesOn(t, st, s)
-		same(t, "fresh", maps.Equal(own, branchHeads(t, open(t, st, "s"))), false) // main went on
+		same(t, "fresh", maps.Equal(own, branchHeads(t, open(t, st, "s"))), false) // main moved
 		now := branchHeads(t, open(t, st, "s"))
 		same(t, "names of it", slices.Sorted(maps.Keys(own)), slices.Sorted(maps.Keys(now)))
 	})
 }
 
-// Rollbacks without end: the table of names stays within its limit, and so does the checkpoint.
+// Unlimited rollbacks: the table of names stays within its limit, and so does the checkpoint.
 func TestRollbacksWithoutEnd(t *testing.T) {
 	testutil.SkipLong(t)
 	b := memory.NewAppender()
@@ -164,7 +164,7 @@ func TestRollbacksWithoutEnd(t *testing.T) {
 	livesOn(t, st, s)
 }
 
-// Title and working directory are whole in every handle, on every kind of store; a listing cuts them.
+// Title and working directory are untruncated in every handle, on every kind of store; a listing truncates them.
 func TestLongTitlesAreWhole(t *testing.T) {
 	title, cwd := strings.Repeat("é", 2048), strings.Repeat("/dir", 1024)
 	onEach(t, func(t *testing.T, st *coppice.Store) {
@@ -200,7 +200,7 @@ func TestLongTitlesAreWhole(t *testing.T) {
 				t.Errorf("a long %s was taken", what)
 			}
 		}
-		// What comes as an entry is stored whole, and known cut.
+		// An entry stores the whole value; the summary truncates it.
 		s := open(t, st, "set")
 		must(s.Append(bg, entry.Title(long)))(t)
 		commit(t, s, nil)
@@ -209,7 +209,7 @@ func TestLongTitlesAreWhole(t *testing.T) {
 	})
 }
 
-// Two calls that pass a limit together: the second one is refused, through whichever handle.
+// If two calls exceed a limit together the second one is refused, through any handle.
 func TestMetadataTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		for name, c := range map[string][2]map[string]*string{
@@ -229,7 +229,7 @@ func TestMetadataTogether(t *testing.T) {
 	})
 }
 
-// Metadata can be changed without end: what is removed leaves nothing behind.
+// Metadata can be changed any number of times: a removed key leaves nothing behind.
 func TestMetadataWithoutEnd(t *testing.T) {
 	inMemory(t, func(t *testing.T, st *coppice.Store) {
 		s := create(t, st, "s", &coppice.SessionOptions{Meta: map[string]string{"first": "1"}})
@@ -246,7 +246,7 @@ func TestMetadataWithoutEnd(t *testing.T) {
 	})
 }
 
-// keys returns a change of so many keys.
+// keys returns a change of n keys.
 func keys(prefix string, n int, value string) map[string]*string {
 	c := map[string]*string{}
 	for i := range n {

@@ -15,12 +15,12 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// nested returns an object of the depth.
+// nested returns an object of a depth.
 func nested(depth int) json.RawMessage {
 	return json.RawMessage(strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth))
 }
 
-// nesting is one way to store nested JSON. around counts the levels that a line of the log has around it.
+// nesting is one way to store nested JSON. around is the number of levels that a line of the log has around it.
 type nesting struct {
 	name   string
 	around int
@@ -66,8 +66,8 @@ func nestings() []nesting {
 	}
 }
 
-// What a commit acknowledged can be read, however deep the JSON in it is; what is too deep is refused before anything
-// is stored, and the handle works on. The bound is that of a line, less the levels around the value.
+// Every acknowledged commit can be read, however deep its JSON is; JSON that is too deep is refused before anything is
+// stored, and the handle stays usable. The bound is that of a line, minus the levels around the value.
 func TestNesting(t *testing.T) {
 	testutil.SkipLong(t)
 	for _, n := range nestings() {
@@ -75,7 +75,7 @@ func TestNesting(t *testing.T) {
 			onEach(t, func(t *testing.T, store *coppice.Store) {
 				bound := checkpoint.MaxDepth - n.around
 				for depth := bound - 3; depth <= bound+3; depth++ {
-					// A small document goes into the line whole, a large one as a patch, if it can.
+					// A small document is stored in the line whole, a large one as a patch, if possible.
 					for size, note := range []string{"", strings.Repeat("x", 32<<10)} {
 						nestingHolds(t, store, strings.Repeat("s", depth-bound+4)+string(rune('0'+size)), note, n, depth, bound)
 					}
@@ -112,7 +112,7 @@ func nestingHolds(t *testing.T, store *coppice.Store, id, note string, n nesting
 	nestingReads(t, store, id, depth)
 }
 
-// nestingReads reads all that a session holds.
+// nestingReads reads everything in a session.
 func nestingReads(t *testing.T, store *coppice.Store, id string, depth int) {
 	t.Helper()
 	s := open(t, store, id)

@@ -13,16 +13,16 @@ import (
 	"github.com/coppice-go/coppice/internal/trace"
 )
 
-// careless is a store that takes every write, whatever its condition, as several do that call themselves
-// compatible with S3.
+// careless is a store that accepts every write, whatever its condition, like several that claim to be compatible with
+// S3.
 type careless struct{ backend.Backend }
 
 func (c careless) Put(ctx context.Context, key string, p []byte, _ backend.Cond) (backend.Info, error) {
 	return c.Backend.Put(ctx, key, p, backend.Cond{})
 }
 
-// No session begins on a store that ignores conditions, unless somebody insists; and what they made there
-// goes on only while they insist.
+// No session is created on a store that ignores conditions, unless the caller insists; a session created that way can
+// be continued only with the same option.
 func TestStoreThatIgnoresConditions(t *testing.T) {
 	b := careless{memory.New()}
 	store := newStore(t, b, nil)
@@ -49,8 +49,8 @@ func TestStoreThatIgnoresConditions(t *testing.T) {
 	}
 }
 
-// The proof is found once for a store, and rides in each checkpoint: a resume is one read and a commit
-// one write, in any process.
+// The proof is made once for a store, and is stored in each checkpoint: a resume is one read and a commit one write, in
+// any process.
 func TestProofRidesInTheCheckpoint(t *testing.T) {
 	b := memory.New()
 	first := create(t, newStore(t, b, nil), "s", nil)
@@ -67,7 +67,7 @@ func TestProofRidesInTheCheckpoint(t *testing.T) {
 	io := counted.IO()
 	same(t, "requests of a resume and a commit", []int{io.Get, io.Put, io.List, io.Stat, io.Delete}, []int{1, 1, 0, 0, 0})
 
-	for id, lists := range map[string]int{"": 0, "another": 1} { // segments may be there under an id of the caller's
+	for id, lists := range map[string]int{"": 0, "another": 1} { // segments may exist under an id of the caller's
 		counted = trace.New(b)
 		s = create(t, newStore(t, counted, nil), id, nil)
 		say(t, s, "u1")

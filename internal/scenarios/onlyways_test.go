@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// onlyWays opens the session, and counts the snapshots that are the only way to their states, and all of them.
+// onlyWays opens the session, and counts the snapshots that are the only copy of their state, and all snapshots.
 func onlyWays(t *testing.T, w *proof.World) (only, all int) {
 	t.Helper()
 	ctx := context.Background()
@@ -28,8 +28,8 @@ func onlyWays(t *testing.T, w *proof.World) (only, all int) {
 	return all - len(dropped), all
 }
 
-// A snapshot is the only way to its state where the segment of its commit is damaged, or one that holds entries of its
-// window: Prune keeps it. In an intact session none is.
+// A snapshot is the only copy of its state if the segment of its commit is damaged, or one with entries of its window:
+// Prune keeps it. In an intact session there is no such snapshot.
 func TestOnlyWays(t *testing.T) {
 	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestOnlyWays(t *testing.T) {
 					sealed = append(sealed, key)
 				}
 			}
-			all[sealed[0]] = []byte("damage") // the first entries: every window has them
+			all[sealed[0]] = []byte("damage") // the first entries: every window contains them
 			hurt := proof.NewWorld(t, proof.StoreOf(kind))
 			for _, key := range slices.Sorted(maps.Keys(all)) {
 				if _, err := hurt.B.Put(context.Background(), key, all[key], backend.Cond{}); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// The summary tells what was asked first and how far the conversation is, on every line of the tree.
+// The summary has the first prompt and the state of the conversation, on every branch of the tree.
 func TestSummaryTellsHowFar(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)

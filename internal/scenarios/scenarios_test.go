@@ -56,7 +56,7 @@ import (
 // orphans TestNothingIsLeftOver and internal/gc; torn tails internal/journal
 // TestTornTailAtEveryByte; many resumes TestOpenAndCloseWriteNothing; history TestHistoryIsNeverChanged.
 
-// plain is an object with what is compressed in it unpacked as well.
+// plain returns an object with its compressed parts decompressed as well.
 func plain(t testing.TB, key, object string) string {
 	t.Helper()
 	p, most := []byte(object), 64<<20
@@ -73,7 +73,7 @@ func plain(t testing.TB, key, object string) string {
 	return object
 }
 
-// holders are the objects in which a text stands, compressed or not.
+// holders returns the objects that contain a text, compressed or not.
 func holders(t testing.TB, b backend.Backend, text string) []string {
 	t.Helper()
 	var keys []string
@@ -86,7 +86,7 @@ func holders(t testing.TB, b backend.Backend, text string) []string {
 	return keys
 }
 
-// 11, and a user's right: after Delete no object holds anything of what was said, tombstone included.
+// 11, and a user's right: after Delete no object contains anything of the conversation, the tombstone included.
 func TestDeleteErases(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		store := newStore(t, b, nil)
@@ -107,12 +107,12 @@ func TestDeleteErases(t *testing.T) {
 		ok(t, store.Delete(bg, "s"))
 		same(t, "holders", holders(t, b, "private"), []string(nil))
 		left := objects(t, b)
-		delete(left, "cas/proof") // of the store, and says nothing of a session
+		delete(left, "cas/proof") // belongs to the store, and contains nothing of a session
 		same(t, "objects", slices.Collect(maps.Keys(left)), []string{"checkpoint_latest/s"})
 	})
 }
 
-// 12: who opens or creates can tell which it was, and a new start never stands on an old session.
+// 12: OpenOrCreate reports which of the two it did, and a new session never starts on an old one.
 func TestOpenOrCreateTellsNewFromOld(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := must(store.OpenOrCreate(bg, "s", nil))(t)
@@ -125,7 +125,7 @@ func TestOpenOrCreateTellsNewFromOld(t *testing.T) {
 	})
 }
 
-// 22: a clock that stands still makes neither ids nor snapshots collide, and order stays.
+// 22: with a stopped clock neither ids nor snapshots collide, and order is kept.
 func TestOneMillisecond(t *testing.T) {
 	for name, open := range backends {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestOneMillisecond(t *testing.T) {
 	}
 }
 
-// 32: ids that look alike are sessions apart, and deleting one leaves the others.
+// 32: sessions with similar ids are separate, and deleting one leaves the others.
 func TestNamesDoNotCollide(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		names := []string{"agent", "Agent", "AGENT", "agent-1", "agent.1", "agent_1", "agent-10", "_agent", "a", "main", "checkpoint_latest", "sessions"}

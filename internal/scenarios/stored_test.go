@@ -22,7 +22,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// 17: what the hook takes out stands in no object, compressed or not, by whichever call it came.
+// 17: text that the hook removes is in no object, compressed or not, whichever call stored it.
 func TestRedactionReachesNoObject(t *testing.T) {
 	testutil.SkipLong(t)
 	const secret = "sk-live-0123456789abcdef"
@@ -62,7 +62,7 @@ func TestRedactionReachesNoObject(t *testing.T) {
 	})
 }
 
-// 17: a message that stands in an explicit context alone goes through the hook as well.
+// 17: a message that is only in an explicit context passes the hook as well.
 func TestRedactionOfAnExplicitContext(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		o := fixedOptions()
@@ -78,8 +78,7 @@ func TestRedactionOfAnExplicitContext(t *testing.T) {
 	})
 }
 
-// 25: state that did not change is not written again: not in a commit that says it once more, and not in
-// one that says nothing.
+// 25: unchanged state is not written again: not in a commit that repeats it, and not in one without state.
 func TestUnchangedStateIsNotWrittenAgain(t *testing.T) {
 	for _, kind := range []string{"append", "local"} {
 		t.Run(kind, func(t *testing.T) {
@@ -111,7 +110,7 @@ func TestUnchangedStateIsNotWrittenAgain(t *testing.T) {
 	}
 }
 
-// Bytes put for a turn do not grow with the history, on a store that replaces objects either.
+// The bytes written for a turn do not grow with the history, also on a store that replaces objects.
 func TestBytesPutDoNotGrow(t *testing.T) {
 	testutil.SkipLong(t)
 	store := newStore(t, memory.New(), nil)
@@ -133,8 +132,8 @@ func TestBytesPutDoNotGrow(t *testing.T) {
 	}
 }
 
-// 5, orphans: after a session of many turns, moves, snapshots and deletions nothing lies on the disk that
-// no reader of the store would know: no temporary file, no empty object.
+// 5, orphans: after a session of many turns, moves, snapshots and deletions the disk has only files that a reader of
+// the store knows: no temporary file, no empty object.
 func TestNothingIsLeftOver(t *testing.T) {
 	dir := t.TempDir()
 	b, err := local.Open(dir, nil)
@@ -163,7 +162,7 @@ func TestNothingIsLeftOver(t *testing.T) {
 	}))
 }
 
-// Nothing is removed that nobody asked to be removed: not by age, number or size, on any read or commit.
+// Nothing is removed without a request: not by age, number or size, on any read or commit.
 func TestNothingGoesByItself(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		o, now := fixedOptions(), clock()

@@ -18,8 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// An import keeps lines byte for byte, and the export is the file; what is appended later is not of the
-// original.
+// An import keeps lines byte for byte, and the export is the file; later entries are not part of the original.
 func TestImportExport(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		raw := strings.Join([]string{
@@ -87,7 +86,7 @@ func TestImportOriginals(t *testing.T) {
 	})
 }
 
-// Parents may stand behind their children, and ids may be double: the last line with an id answers.
+// Parents may follow their children, and ids may be duplicates: the last line with an id counts.
 func TestImportOddTrees(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		raw := strings.Join([]string{
@@ -105,7 +104,7 @@ func TestImportOddTrees(t *testing.T) {
 	})
 }
 
-// A large import is several commits, whole in the end; images leave their lines and come back.
+// A large import is several commits, complete at the end; images are stored outside their lines and returned.
 func TestImportLarge(t *testing.T) {
 	testutil.SkipLong(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
@@ -141,7 +140,7 @@ func TestImportLarge(t *testing.T) {
 	})
 }
 
-// A failed import leaves no session behind, and a taken id harms nothing.
+// A failed import leaves no session, and does not affect the session of a taken id.
 func TestImportFails(t *testing.T) {
 	testutil.SkipLong(t)
 	b := memory.New()
@@ -198,7 +197,7 @@ func TestImportFails(t *testing.T) {
 	same(t, "still there", texts(t, open(t, store, "taken")), "u1")
 }
 
-// Real sessions come back byte for byte, with the context that pi's own code has.
+// Real sessions are returned byte for byte, with the same context as in pi.
 func TestRealSessions(t *testing.T) {
 	testutil.SkipLong(t)
 	for name, want := range map[string]int{"before-compaction.jsonl": 446, "large-session.jsonl": 914} {
@@ -216,8 +215,8 @@ func TestRealSessions(t *testing.T) {
 	}
 }
 
-// An import is dropped whole or not at all, wherever a request fails, and dropping it again ends what was begun. A session
-// that anyone continued stays.
+// An import is dropped completely or not at all, whichever request fails, and a repeated drop completes it. A session
+// with later commits stays.
 func TestDropImport(t *testing.T) {
 	raw := []byte(`{"type":"session","version":3,"id":"x","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/w"}` + "\n" +
 		`{"type":"message","id":"m1","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"u1"}}` + "\n")

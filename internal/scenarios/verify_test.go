@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// A sound store has nothing to report, and nothing to collect that anyone needs.
+// An intact store has no problems, and garbage collection finds nothing.
 func TestVerifySoundStore(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		for _, id := range []string{"s", "s2"} {
@@ -34,7 +34,7 @@ func TestVerifySoundStore(t *testing.T) {
 	})
 }
 
-// Damage is ErrCorrupt, with its object; the error of an open names it too.
+// Damage is ErrCorrupt, with its object; the error of Open names it too.
 func TestVerifyFindsDamage(t *testing.T) {
 	b := memory.New()
 	store := newStore(t, b, nil)
@@ -56,8 +56,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 }
 
-// A damaged session is repaired: nothing is written by a dry run, what is intact is there afterwards, and the
-// next commit works.
+// A damaged session is repaired: a dry run writes nothing, all intact data exists afterwards, and the next commit
+// succeeds.
 func TestRepair(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		store := newStore(t, b, nil)
@@ -98,8 +98,8 @@ func TestRepair(t *testing.T) {
 	})
 }
 
-// An entry of the log is damaged, and a snapshot holds it: prune keeps the snapshot whatever the rules are, until a
-// repair has brought the entry back into the log.
+// An entry of the log is damaged, and a snapshot has a copy: prune keeps the snapshot whatever the rules are, until a
+// repair has restored the entry in the log.
 func TestPruneKeepsTheOnlyCopy(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		if !appends(b) {
