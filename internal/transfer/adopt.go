@@ -9,8 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
-// adopt begins a session with a foreign header line: what g does not say already it says. A beginning that is still
-// to come counts for nothing.
+// adopt sets the fields of g that are empty from a foreign header line. A start time in the future is ignored.
 func adopt(g state.Genesis, header []byte, now time.Time) state.Genesis {
 	var h struct {
 		Title  string `json:"title"`
@@ -19,18 +18,18 @@ func adopt(g state.Genesis, header []byte, now time.Time) state.Genesis {
 		Time   any    `json:"timestamp"`
 	}
 	if err := json.Unmarshal(header, &h); err != nil {
-		h.Title, h.Cwd, h.Parent = "", "", "" // fields of other types say nothing
+		h.Title, h.Cwd, h.Parent = "", "", "" // fields of other types are ignored
 	} else if len(h.Parent) > checkpoint.MaxName {
 		h.Parent = "" // a path, as pi has it: the header keeps it
 	}
-	if len(g.Meta) > 0 { // in place of the header's
+	if len(g.Meta) > 0 { // instead of the header's
 		_, theirs := checkpoint.About(header)
 		for key := range theirs {
 			if _, ok := g.Meta[key]; !ok {
 				g.Meta[key] = nil
 			}
 		}
-		if !g.Meta.Valid() { // a header of too many keys: those of g are beside them
+		if !g.Meta.Valid() { // a header with too many keys: its keys stay
 			maps.DeleteFunc(g.Meta, func(_ string, value *string) bool { return value == nil })
 		}
 	}

@@ -10,18 +10,18 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Heads that are none of the entries.
+// Heads that are not an index of an entry.
 const (
-	here   = -1 // at the last entry
+	here   = -1 // the last entry
 	nobody = -2 // before the first one
 )
 
-// commitAll commits what was taken in and is not committed yet, in chunks, and brings the session to the shape of one
-// that grew by itself. head is the entry at which it opens; last completes the last step.
+// commitAll commits the gathered entries that are not committed yet, in chunks, and leaves the session as if it had
+// grown turn by turn. head is the index of the entry at which it opens; last completes the last step.
 func (ld *loader) commitAll(ctx context.Context, reason string, head int, last func(*journal.Step)) error {
 	parents, odd := transcript.ResolveParents(ld.heads)
 	if len(odd) > 0 && ld.older == nil {
-		ld.source = ld.source.Whole() // a later line may change what is odd
+		ld.source = ld.source.Whole() // a later line may change the differences
 	}
 	ld.ords = slices.Grow(ld.ords, len(ld.heads)-len(ld.ords))
 	begun := len(ld.ords)
@@ -57,7 +57,7 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 			ld.ords = append(ld.ords, ord)
 		}
 		ld.lines.drop(at, end)
-		few := at == begun && ld.older != nil // one commit, as of a session that grew by itself
+		few := at == begun && ld.older != nil // one commit, as in a session that grew turn by turn
 		if at = end; at == len(ld.heads) && few {
 			return nil
 		} else if at == len(ld.heads) {
@@ -66,9 +66,9 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 	}
 }
 
-// settle settles a session whose entries are all committed. A failure of that alone fails nothing: the entries are
-// stored, and later commits and the closing of the session do what is left. Where the outcome of a write is unknown,
-// or ctx is done, it is an error.
+// settle settles a session whose entries are all committed. A failure of only that is not an error: the entries are
+// stored, and later commits and Close complete the work. It is an error if the outcome of a write is unknown, or ctx is
+// done.
 func (ld *loader) settle(ctx context.Context) error {
 	err := ld.j.Tidy(ctx)
 	if ctx.Err() != nil || ld.j.InDoubt() {
@@ -91,7 +91,7 @@ func (ld *loader) entries(at, end int, parents []int64) ([]*journal.Entry, error
 	}
 	for i, e := range entries {
 		switch p := parents[at+i]; {
-		case p >= int64(end): // further on than a commit can reach: a root, reported as an orphan
+		case p >= int64(end): // further ahead than a commit can refer to: a root, reported as an orphan
 		case p >= int64(at):
 			e.Parent = journal.PlaceAt(entries[p-int64(at)])
 		case p >= 0:
@@ -105,8 +105,8 @@ func (ld *loader) entries(at, end int, parents []int64) ([]*journal.Entry, error
 	return entries, nil
 }
 
-// target is the entry to which a leaf entry at the end of the file moves the head, as pi's harness and operator go
-// on there.
+// target returns the entry to which a leaf entry at the end of the file moves the head, as in pi's harness and
+// operator.
 func (ld *loader) target() int {
 	if string(ld.leaf) == "null" {
 		return nobody
@@ -121,8 +121,8 @@ func (ld *loader) target() int {
 	return here
 }
 
-// age is when the newest of some entries, or of those before them, was made: the activity that a commit of an
-// import represents, so that what was brought in is listed by its own dates. A time to come counts as now.
+// age returns the time of the newest of some entries, or of those before them: the activity of an import's commit, so
+// that imported sessions are listed by their own dates. A time in the future counts as now.
 func (ld *loader) age(from, to int) time.Time {
 	if ld.dated.IsZero() {
 		return ld.dated
@@ -136,7 +136,8 @@ func (ld *loader) age(from, to int) time.Time {
 	return ld.dated
 }
 
-// chunk returns the end of the chunk that begins at an entry: full, and with no parent after it.
+// chunk returns the end of the chunk that begins at an entry: the chunk is full, and contains the parents of all of its
+// entries.
 func (ld *loader) chunk(at int, parents []int64) int {
 	size, need := 0, int64(0)
 	for i := at; i < len(ld.heads); i++ {

@@ -18,14 +18,13 @@ import (
 // Images returns a stored line with its images put back.
 type Images func(ctx context.Context, st *state.State, stored []byte) ([]byte, error)
 
-// Original writes a session as it came: the imported bytes exactly, or the lines that were imported; of a
-// session that was made here every line.
+// Original writes a session in its original form: the imported bytes exactly, or the imported lines; of a session that
+// was not imported every line.
 func Original(ctx context.Context, j *journal.Journal, images Images, w io.Writer) error {
 	return write(w, func(lw *lineWriter) error { return lw.original(ctx, j, images) })
 }
 
-// Pi writes a session as a pi v3 file that goes on at the head. tail makes a line of a draft that hangs on
-// an entry.
+// Pi writes a session as a pi v3 file that continues at the head. tail makes the line of a draft below an entry.
 func Pi(
 	ctx context.Context, j *journal.Journal, images Images, w io.Writer,
 	tail func(d transcript.Draft, parent string) ([]byte, error),
@@ -53,10 +52,10 @@ func (lw *lineWriter) line(raw []byte) error {
 	return nil
 }
 
-// importReasons are those of the commits that stand among and before an import's.
+// importReasons are the reasons of the commits of an import and of those among them.
 var importReasons = []string{"create", "import", "roll"}
 
-// amends reports whether a commit added nothing but amendments, which stay whatever an import brings.
+// amends reports whether a commit has only amendments, which stay valid for any import.
 func amends(reason string, lines [][]byte) bool {
 	return reason == "amend" && !slices.ContainsFunc(lines, func(raw []byte) bool {
 		l, err := transcript.ParseLine(raw)
@@ -92,12 +91,12 @@ func (lw *lineWriter) original(ctx context.Context, j *journal.Journal, images I
 			return fmt.Errorf("commit line %d: %w", l.Ord, err)
 		}
 		imported = imported || commit.Data.Reason == "import"
-		if imported && amends(commit.Data.Reason, batch) { // an import that grew may follow
+		if imported && amends(commit.Data.Reason, batch) { // a later import may follow
 			batch = batch[:0]
 			return nil
 		}
 		if imported && !slices.Contains(importReasons, commit.Data.Reason) {
-			return errStop // what was appended since is not of the original
+			return errStop // later entries are not part of the original
 		}
 		for _, raw := range batch {
 			if err := lw.line(raw); err != nil {
@@ -139,7 +138,7 @@ func (lw *lineWriter) pi(
 // errStop ends eachLine.
 var errStop = errors.New("stop")
 
-// eachLine passes every durable line to f, images put back in those that are no commits; errStop ends it.
+// eachLine passes every durable line to f, with images restored except in commit lines; errStop ends it.
 func eachLine(
 	ctx context.Context, j *journal.Journal, st *state.State, images Images, f func(l state.Line, raw []byte) error,
 ) error {

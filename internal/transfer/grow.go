@@ -18,13 +18,13 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// errOther says that a session is not what lines were when there were fewer of them.
+// errOther reports that the session is not a prefix of the lines.
 var errOther = fmt.Errorf(
 	"the session does not match the beginning of these lines, or has commits besides imports: %w", fs.ErrExist)
 
-// Grow brings into a session what lines have beyond those that it was imported from, and returns how many entries
-// those are. The session becomes what an import of all lines would have made; where it would not, nothing is done
-// and the error is fs.ErrExist. A failure in between leaves it with a part of what is new: the next Grow goes on there.
+// Grow adds to a session the lines that follow those it was imported from, and returns the number of added entries. The
+// session becomes what an import of all lines would have made; if it would not, nothing is done and the error is
+// fs.ErrExist. A failure in between leaves it with a part of the new lines: the next Grow continues there.
 func Grow(
 	ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], original func() (io.Reader, error),
 ) (*journal.Journal, int, error) {
@@ -43,7 +43,7 @@ func Grow(
 func (ld *loader) grow(
 	ctx context.Context, lines iter.Seq2[transcript.Draft, error], original func() (io.Reader, error),
 ) (added int, err error) {
-	var header []byte // the session keeps its own
+	var header []byte // the session keeps its header
 	next, stop := iter.Pull2(headless(lines, &header))
 	defer stop()
 	st := ld.j.State()
@@ -56,14 +56,14 @@ func (ld *loader) grow(
 	}
 	before, _ := transcript.ResolveParents(ld.heads[:had])
 	if after, _ := transcript.ResolveParents(ld.heads); !slices.Equal(before, after[:had]) {
-		return 0, errOther // what was an orphan has its parent now
+		return 0, errOther // an orphan has a parent now
 	}
 	sum, err := ld.original(ctx, original)
 	switch {
 	case err != nil:
 		return 0, err
 	case sum == "" && st.Original != "":
-		return 0, errOther // the lines are the original now: that of before would stay in force
+		return 0, errOther // the lines are the original now: the stored one would remain in force
 	}
 	if err := ld.identify(); err != nil {
 		return 0, err
@@ -76,12 +76,12 @@ func (ld *loader) grow(
 		ld.commitAll(ctx, "import", ld.target(), func(step *journal.Step) { step.Original = sum })
 }
 
-// Drop deletes a session to which nothing but imports was committed: its file was imported anew, as the session by.
-// Any other session stays, and the error is fs.ErrExist; so does one that is committed to meanwhile. It may be repeated
-// after a failure.
+// Drop deletes a session that has only commits of imports, after its file was imported again as the session by. Any
+// other session stays, and the error is fs.ErrExist; the same holds if another writer commits meanwhile. It may be
+// repeated after a failure.
 func Drop(ctx context.Context, cfg journal.Config, by string) (err error) {
 	j, err := journal.Open(ctx, cfg)
-	if errors.Is(err, store.ErrDeleted) { // an earlier call was broken off
+	if errors.Is(err, store.ErrDeleted) { // an earlier call was interrupted
 		return journal.Delete(ctx, cfg)
 	}
 	if err != nil {
@@ -105,7 +105,8 @@ func Drop(ctx context.Context, cfg journal.Config, by string) (err error) {
 	return err
 }
 
-// meet takes from next what the session has, line by line. It must have been imported and left alone since.
+// meet consumes from next the lines that the session has, one by one. The session must have no other commits than
+// imports.
 func (ld *loader) meet(ctx context.Context, st *state.State, next func() (transcript.Draft, error, bool)) error {
 	for batch, err := range ld.j.Since(ctx, st, -1, nil) {
 		if err != nil {
@@ -118,7 +119,7 @@ func (ld *loader) meet(ctx context.Context, st *state.State, next func() (transc
 	return nil
 }
 
-// meetLines takes from next the lines of a commit that was made for a reason.
+// meetLines consumes from next the lines of a commit with a reason.
 func (ld *loader) meetLines(reason string, lines []state.Line, next func() (transcript.Draft, error, bool)) error {
 	var added [][]byte
 	for _, l := range lines {
@@ -150,7 +151,7 @@ func (ld *loader) meetLines(reason string, lines []state.Line, next func() (tran
 	return nil
 }
 
-// same compares a line with one that the session has, and remembers where that is.
+// same compares a line with one of the session, and records its ordinal.
 func (ld *loader) same(d transcript.Draft, l state.Line) error {
 	raw, err := d.Line(d.ID, d.Parent, ld.in.Config.Now())
 	if err != nil {
@@ -160,7 +161,7 @@ func (ld *loader) same(d transcript.Draft, l state.Line) error {
 	if err != nil {
 		return err
 	}
-	// Earlier releases stored bytes that are not valid UTF-8, for which a reader now has U+FFFD.
+	// Earlier releases stored bytes that are not valid UTF-8; a reader now has U+FFFD in their place.
 	stored, _ := blob.Externalise(ld.renamed(raw))
 	if !bytes.Equal(stored, rawjson.ValidText(l.Raw)) && !ld.rename(stored, head) {
 		return errOther
@@ -170,10 +171,10 @@ func (ld *loader) same(d transcript.Draft, l state.Line) error {
 	return ld.lines.add(nil)
 }
 
-// rename reports whether a line is the stored one but for an id that a conversion made: earlier releases drew it at
-// random. It remembers the id, for the lines that refer to it.
+// rename reports whether a line equals the stored one except for an id that a conversion made: earlier releases made it
+// at random. It records the id, for the lines that refer to it.
 func (ld *loader) rename(raw []byte, stored transcript.Line) bool {
-	const timed = 15 // characters of a UUIDv7 that its time decides, and its version
+	const timed = 15 // characters of a UUIDv7 that encode its time, and its version
 	made := rawjson.Text(rawjson.Field(raw, "id"))
 	if len(made) != len(stored.ID) || len(made) < timed || made[:timed] != stored.ID[:timed] || made[timed-1] != '7' {
 		return false
@@ -188,7 +189,7 @@ func (ld *loader) rename(raw []byte, stored transcript.Line) bool {
 	return true
 }
 
-// renamed returns a line that refers to stored ids where it refers to made ones.
+// renamed replaces references to made ids by the stored ids.
 func (ld *loader) renamed(raw []byte) []byte {
 	if len(ld.renames) == 0 {
 		return raw
@@ -201,7 +202,7 @@ func (ld *loader) renamed(raw []byte) []byte {
 	return raw
 }
 
-// rest is what has not come yet.
+// rest returns the remaining drafts.
 func rest(next func() (transcript.Draft, error, bool)) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		for {

@@ -1,7 +1,7 @@
-// Package transfer brings whole histories into a new session and out of one: imports, forks, exports.
+// Package transfer moves whole histories into a new session and out of one: imports, forks, exports.
 //
-// Guarantees: lines go in and come out byte for byte; parents are resolved over all lines at once; if
-// an import fails, no session remains, or, with Into.Source, one that Grow completes.
+// Guarantees: lines are stored and returned byte for byte; parents are resolved over all lines at once; if an import
+// fails, no session remains, or, with Into.Source, one that Grow completes.
 package transfer
 
 import (
@@ -26,27 +26,27 @@ import (
 
 const (
 	chunkBytes = 4 << 20  // lines of one commit of an import
-	chunkMost  = 16 << 20 // the same, where parents stand after their children
-	blobLeast  = 24 << 10 // from which on an image leaves its line, in bytes
+	chunkMost  = 16 << 20 // the same, if parents follow their children
+	blobLeast  = 24 << 10 // minimum size in bytes of an image that is stored outside its line
 	pathPart   = 512      // entries of a fork that are read at once
 )
 
-// Into is where a history goes: a new session's objects, by a journal that is made once the header is
-// known.
+// Into is the destination of a history: the objects of a new session, through a journal that is created once the header
+// is known.
 type Into struct {
 	Config journal.Config
-	Screen func(ctx context.Context, d *transcript.Draft) error // nil = every draft as it is
-	Fresh  bool                                                 // the session's id is no one else's
-	Meta   checkpoint.MetaChange                                // in place of an import's header's; nil = that one
-	// bytes of lines that are held in memory at most; 0 = 16 MiB
+	Screen func(ctx context.Context, d *transcript.Draft) error // nil = drafts are not changed
+	Fresh  bool                                                 // no other session has this id
+	Meta   checkpoint.MetaChange                                // instead of that of the header; nil = the header's
+	// maximum bytes of lines in memory; 0 = 16 MiB
 	Memory int64
-	// Source is asked after the last line for the file that the lines are from. With it an import that fails in the
-	// middle leaves what it committed, for Grow. nil, or a nil source = not known.
+	// Source is called after the last line and returns the file of the lines. With it a failed import keeps its
+	// commits, for Grow. nil, or a nil result = unknown.
 	Source func() (*checkpoint.Source, error)
 }
 
-// Import brings lines in, and returns the journal of the session. g is what the session starts with where the lines say
-// nothing else; original returns the imported bytes where the lines are not those, and may be nil.
+// Import stores lines, and returns the journal of the session. g is the initial state of fields that the lines do not
+// set; original returns the imported bytes if the lines are not those bytes, and may be nil.
 func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], g state.Genesis,
 	original func() (io.Reader, error),
 ) (*journal.Journal, error) {
@@ -92,18 +92,18 @@ func (ld *loader) bring(
 	return ld.commitAll(ctx, "import", ld.target(), func(st *journal.Step) { st.Original = sum })
 }
 
-// Path is what a fork takes over: the way to a place in another session.
+// Path is the content of a fork: the path to an entry of another session.
 type Path struct {
 	Entries    []uint64            // ordinals, from the root down
 	Labels     []transcript.Draft  // of these entries
-	Amendments []uint64            // ordinals of those that are in force now
-	Doc        checkpoint.Document // in force there
+	Amendments []uint64            // ordinals of those in force
+	Doc        checkpoint.Document // in force at the entry
 
-	Read  func(ctx context.Context, ords []uint64) ([]transcript.Entry, error) // as they are stored
+	Read  func(ctx context.Context, ords []uint64) ([]transcript.Entry, error) // as stored
 	Image func(ctx context.Context, sum string) ([]byte, error)
 }
 
-// Fork brings a path in: its entries, the labels on them and the amendments of them, and the document.
+// Fork copies a path: its entries with their labels and amendments, and the document.
 func Fork(ctx context.Context, in Into, from Path, g state.Genesis) (*journal.Journal, error) {
 	var err error
 	if in.Config, err = journal.Again(ctx, in.Config); err != nil {
@@ -135,24 +135,24 @@ func (ld *loader) fork(ctx context.Context, from Path) error {
 	})
 }
 
-// loader brings many lines into a new session. Beside the lines it holds some 150 bytes of each until the last is
-// committed: any may be the parent of any other.
+// loader loads many lines into a new session. In addition to the lines it holds about 150 bytes of each until the last
+// is committed: any may be the parent of any other.
 type loader struct {
 	in    Into
 	j     *journal.Journal
 	heads []transcript.Line // their lines are in lines until they are committed
-	ords  []uint64          // of those that are committed
+	ords  []uint64          // of committed entries
 	lines spool
-	small []blob.Blob // the newest images that can ride in the checkpoint
-	dated time.Time   // what is brought in is as old as it says, and no older than this; zero = it is new
+	small []blob.Blob // the newest images that fit into the checkpoint
+	dated time.Time   // imported entries have their own dates, but none before this; zero = they are new
 	// ids that a conversion made, and those that the session has in their place
 	renames map[string]string
-	older   map[string]uint64  // by id: parents among lines of the session that are not in heads; nil = all lines are
-	leaf    []byte             // of the last entry, if it is a leaf entry: where it moves the head, as JSON
-	source  *checkpoint.Source // the file that is imported; nil = not known
+	older   map[string]uint64  // by id: possible parents that are not in heads; nil = heads has all lines
+	leaf    []byte             // of the last entry, if it is a leaf entry: the new head, as JSON
+	source  *checkpoint.Source // the imported file; nil = unknown
 }
 
-// identify asks for the file that is imported.
+// identify sets the source.
 func (ld *loader) identify() (err error) {
 	if ld.in.Source != nil {
 		ld.source, err = ld.in.Source()
@@ -160,7 +160,7 @@ func (ld *loader) identify() (err error) {
 	return err
 }
 
-// gather takes all lines in; images are stored at once.
+// gather reads all lines; images are stored at once.
 func (ld *loader) gather(ctx context.Context, lines iter.Seq2[transcript.Draft, error]) error {
 	for d, err := range lines {
 		if err != nil {
@@ -188,7 +188,7 @@ func (ld *loader) screen(ctx context.Context, d *transcript.Draft) error {
 	return ld.in.Screen(ctx, d)
 }
 
-// headless returns lines without the header, which is the first, if it is one.
+// headless returns lines without the header, if the first line is one.
 func headless(lines iter.Seq2[transcript.Draft, error], header *[]byte) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		first := true
@@ -230,7 +230,7 @@ func (ld *loader) take(ctx context.Context, d transcript.Draft) error {
 	return ld.line(stored)
 }
 
-// written returns the line of a draft, with an id and a parent where it names none.
+// written returns the line of a draft, with a new id and the previous line as parent unless it names them.
 func (ld *loader) written(d transcript.Draft) ([]byte, error) {
 	now, id, parent := ld.in.Config.Now(), d.ID, d.Parent
 	if d.Raw == nil && id == "" {
@@ -245,7 +245,7 @@ func (ld *loader) written(d transcript.Draft) ([]byte, error) {
 	return d.Line(id, parent, now)
 }
 
-// image stores an image of an entry that is taken in.
+// image stores an image of an entry.
 func (ld *loader) image(ctx context.Context, data []byte) error {
 	sum, err := ld.j.PutBlob(ctx, data)
 	if err != nil {
@@ -258,7 +258,7 @@ func (ld *loader) image(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// line takes a stored line in.
+// line adds a stored line.
 func (ld *loader) line(raw []byte) error {
 	l, err := transcript.ParseLine(raw)
 	if err != nil {
@@ -272,19 +272,19 @@ func (ld *loader) line(raw []byte) error {
 	return ld.lines.add(raw)
 }
 
-// hold remembers the head of a line.
+// hold records the head of a line.
 func (ld *loader) hold(l transcript.Line) {
 	if n := len(ld.heads); n > 0 && l.ParentID == ld.heads[n-1].ID {
-		l.ParentID = ld.heads[n-1].ID // the usual case: one text instead of two
+		l.ParentID = ld.heads[n-1].ID // the usual case: the strings share memory
 	}
 	l.Raw = nil
 	ld.heads = append(ld.heads, l)
 }
 
-// original stores the bytes of the imported file, where the lines are not those bytes.
+// original stores the bytes of the imported file, if the lines are not those bytes.
 func (ld *loader) original(ctx context.Context, open func() (io.Reader, error)) (sum string, err error) {
 	if open == nil || ld.in.Screen != nil {
-		return "", nil // a hook may have taken out what must not be kept
+		return "", nil // a hook may have removed text that must not be stored
 	}
 	r, err := open()
 	if err != nil || r == nil {
@@ -296,8 +296,8 @@ func (ld *loader) original(ctx context.Context, open func() (io.Reader, error)) 
 	return ld.j.PutOriginal(ctx, r)
 }
 
-// discard leaves nothing of a session that could not be made. If its id may be another's, all that was
-// stored before the first commit stays: the other's objects may have the same names.
+// discard removes everything of a session whose load failed. If its id may belong to another session, all objects
+// stored before the first commit stay: the other's objects may have the same names.
 func (ld *loader) discard(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	committed, broken := ld.j.State().Summary.Commit != "", ld.j.InDoubt()
@@ -318,7 +318,7 @@ func (ld *loader) discard(ctx context.Context) error {
 	return err
 }
 
-// copyPath takes the lines of a path in, with their images, labels and amendments.
+// copyPath adds the lines of a path, with their images, labels and amendments.
 func (ld *loader) copyPath(ctx context.Context, from Path) error {
 	for part := range slices.Chunk(from.Entries, pathPart) {
 		entries, err := from.Read(ctx, part)
@@ -350,7 +350,7 @@ func (ld *loader) copyPath(ctx context.Context, from Path) error {
 		if err := ld.copyImages(ctx, from, e.Raw); err != nil {
 			return err
 		}
-		body := rawjson.ValidText(e.Body()) // it is a new line; earlier releases took other bytes
+		body := rawjson.ValidText(e.Body()) // a new line must be valid; earlier releases stored other bytes
 		raw, err := ld.written(transcript.Draft{Type: e.Type, Body: body, Parent: ld.heads[head-1].ID})
 		if err != nil {
 			return err
@@ -362,7 +362,7 @@ func (ld *loader) copyPath(ctx context.Context, from Path) error {
 	return nil
 }
 
-// copyImages stores the images that a line of another session refers to.
+// copyImages stores the images to which a line of another session refers.
 func (ld *loader) copyImages(ctx context.Context, from Path, raw []byte) error {
 	for _, ref := range blob.Refs(raw) {
 		data, err := from.Image(ctx, ref.Sum)

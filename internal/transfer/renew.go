@@ -10,8 +10,8 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
-// Renew records size and time of the file that a session was imported from, in a commit without entries. A session
-// whose newest commit is no import's stays as it is: a writer may have it open, whose next commit would conflict.
+// Renew records size and time of the imported file of a session, in a commit without entries. A session whose newest
+// commit is not an import's is unchanged: a writer may have it open, and its next commit would conflict.
 func Renew(ctx context.Context, cfg journal.Config, size int64, changed time.Time) (err error) {
 	j, err := journal.Open(ctx, cfg)
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Again are the entries of an imported file as an import of it stores them, in their order. The zero value holds none.
-// Close takes its temporary file away. What it holds in memory is what an import holds.
+// Again are the entries of an imported file in the form in which an import stores them, in order. The zero value is
+// empty. Close removes its temporary file. It uses as much memory as an import.
 type Again struct {
 	header []byte
 	ld     loader
 	ends   map[int]bool
 }
 
-// Reread reads the lines of a file that was imported before. Lines without a Draft.Raw are those of which another
-// import would make something else; they keep their place. image gets each image that leaves a line.
+// Reread reads the lines of a file that was imported before. Lines without a Draft.Raw are those that another import
+// would convert differently; they keep their index. image is called with each image that is stored outside its line.
 func Reread(
 	lines iter.Seq2[transcript.Draft, error], memory int64, image func(sum string, data []byte) error,
 ) (*Again, error) {
@@ -63,14 +63,14 @@ func (a *Again) Header() []byte { return a.header }
 // Len returns the number of entries.
 func (a *Again) Len() int { return len(a.ld.heads) }
 
-// ID returns the id of entry i; "" = it is not known.
+// ID returns the id of entry i; "" = unknown.
 func (a *Again) ID(i int) string { return a.ld.heads[i].ID }
 
-// Raw returns the stored line of entry i without its line feed; nil = it is not known.
+// Raw returns the stored line of entry i without its line feed; nil = unknown.
 func (a *Again) Raw(i int) ([]byte, error) { return a.ld.lines.get(i) }
 
 // Ends reports whether a commit of the import ends with entry i.
 func (a *Again) Ends(i int) bool { return a.ends[i] }
 
-// Close releases what it holds.
+// Close releases its resources.
 func (a *Again) Close() error { return a.ld.lines.close() }

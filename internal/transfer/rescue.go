@@ -21,8 +21,8 @@ import (
 // maxRaw bounds the lines of one segment when it is decoded, in bytes.
 const maxRaw = 1 << 30
 
-// Rescue writes the bytes of the imported file of a session that cannot be opened: it needs nothing of the session but
-// those, and something that names them. It is fs.ErrNotExist if no file is found; then nothing was written.
+// Rescue writes the original bytes of a session that cannot be opened: it needs only those, and an object that names
+// them. It returns fs.ErrNotExist if no original is found; then nothing was written.
 func Rescue(ctx context.Context, cfg journal.Config, w io.Writer) error {
 	sum, since, err := named(ctx, cfg)
 	if err != nil {
@@ -33,8 +33,8 @@ func Rescue(ctx context.Context, cfg journal.Config, w io.Writer) error {
 	return objects.WriteOriginal(ctx, sum, w)
 }
 
-// named finds the hex SHA-256 of the session's imported file: as checkpoint, log or snapshots name it, the newest
-// first; else the only one that is there. since is the first epoch of the session.
+// named returns the hex SHA-256 of the session's original: as named by checkpoint, log or snapshots, the newest first;
+// else the only one that exists. since is the first epoch of the session.
 func named(ctx context.Context, cfg journal.Config) (sum string, since uint64, err error) {
 	key := layout.CheckpointKey(cfg.Session)
 	if p, _, err := cfg.Backend.Get(ctx, key, backend.Range{}); err == nil {
@@ -69,7 +69,7 @@ func named(ctx context.Context, cfg journal.Config) (sum string, since uint64, e
 	return only(ctx, cfg.Backend, prefix+layout.Originals, since)
 }
 
-// names lists keys, those of an epoch before since left out: they are of a session that was deleted.
+// names lists keys, except those of an epoch before since: they belong to a deleted session.
 func names(ctx context.Context, b backend.Backend, prefix string, since uint64) (keys []string, err error) {
 	for info, err := range b.List(ctx, backend.ListOptions{Prefix: prefix}) {
 		if err != nil {
@@ -83,8 +83,8 @@ func names(ctx context.Context, b backend.Backend, prefix string, since uint64) 
 	return keys, nil
 }
 
-// namedIn is the imported file that a segment or a snapshot of a session names; "" = none, or it cannot be read, or is
-// another session's. since is the first epoch of the session.
+// namedIn returns the original that a segment or a snapshot of a session names; "" = none, or the object cannot be
+// read, or belongs to another session. since is the first epoch of the session.
 func namedIn(id, key string, p []byte) (sum string, since uint64) {
 	seg, sealed, ok := layout.ParseSegmentKey(key)
 	if !ok {
@@ -115,7 +115,7 @@ func namedIn(id, key string, p []byte) (sum string, since uint64) {
 	return sum, since
 }
 
-// only is the imported file of a session that has one: the list of its parts, or its only object.
+// only returns the original of a session that has exactly one: the list of its parts, or its only object.
 func only(ctx context.Context, b backend.Backend, prefix string, since uint64) (sum string, of uint64, err error) {
 	keys, err := names(ctx, b, prefix, since)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 )
 
 // Continue is Grow for lines that begin in the middle: with the entry Resume.Entry of the session's source. more
-// returns the bytes of the file beyond those of that source, where the lines are not those bytes. It returns
-// fs.ErrExist and does nothing if the session does not end with the first lines or has commits besides imports and
-// amendments, and where only Grow can find out the parents of the new lines.
+// returns the bytes of the file after those of that source, if the lines are not those bytes. It returns fs.ErrExist
+// and does nothing if the session does not end with the first lines, if it has commits other than imports and
+// amendments, or if only Grow can determine the parents of the new lines.
 func Continue(
 	ctx context.Context, in Into, j *journal.Journal, lines iter.Seq2[transcript.Draft, error],
 	more func() (io.Reader, error),
@@ -95,7 +95,7 @@ func (ld *loader) meetFrom(
 	return nil
 }
 
-// meetBatch takes from next the lines of a commit, which comes last.
+// meetBatch consumes from next the lines of a commit; the commit line is the last.
 func (ld *loader) meetBatch(batch []state.Line, next func() (transcript.Draft, error, bool)) error {
 	n := len(batch) - 1
 	var commit struct {
@@ -109,8 +109,8 @@ func (ld *loader) meetBatch(batch []state.Line, next func() (transcript.Draft, e
 	return ld.meetLines(commit.Data.Reason, batch[:n], next)
 }
 
-// findOlder finds the parents that the new lines have among the session's lines before those at hand. All of it has to
-// be as if all lines had been resolved at once: no id comes twice, and every parent is there.
+// findOlder finds the parents of the new lines among earlier lines of the session. The result has to be the same as if
+// all lines had been resolved at once: no id occurs twice, and every parent exists.
 func (ld *loader) findOlder(ctx context.Context, st *state.State, had int) error {
 	parents, _ := transcript.ResolveParents(ld.heads)
 	fresh := map[string]bool{}
@@ -146,7 +146,7 @@ func (ld *loader) findOlder(ctx context.Context, st *state.State, had int) error
 	return nil
 }
 
-// growOriginal stores the bytes by which the file grew, where the session keeps those.
+// growOriginal stores the bytes by which the file grew, if the session stores its original.
 func (ld *loader) growOriginal(
 	ctx context.Context, st *state.State, was *checkpoint.Source, more func() (io.Reader, error),
 ) (sum string, err error) {

@@ -7,22 +7,22 @@ import (
 	"os"
 )
 
-// spoolMemory is how many bytes of lines are held in memory while a history is gathered; more go to a file in
-// the system's folder for temporary files, which no one else can read and which is gone with the import.
+// spoolMemory is the maximum bytes of lines in memory while a history is gathered; more are written to a file in the
+// system's temporary folder, which only its owner can read and which is removed with the import.
 const spoolMemory = 16 << 20
 
-// spoolAhead is how many bytes of lines go to the file at once.
+// spoolAhead is the number of bytes per write to the file.
 const spoolAhead = 256 << 10
 
-// spool holds the lines of a history until all have come, for a parent may stand after its child. Beside the
-// lines it needs 16 bytes for each.
+// spool holds the lines of a history until all are read, since a parent may follow its child. In addition to the lines
+// it needs 16 bytes for each.
 type spool struct {
 	held  [][]byte      // the first lines
 	bytes int64         // of them
-	most  int64         // of them in memory
+	most  int64         // maximum in memory
 	file  *os.File      // the others
-	ahead *bufio.Writer // before the file, until the first of them is asked for
-	at    []int64       // where each of them ends in the file
+	ahead *bufio.Writer // buffer of the file, until the first read
+	at    []int64       // the end of each of them in the file
 }
 
 func newSpool(memory int64) spool {
@@ -32,7 +32,7 @@ func newSpool(memory int64) spool {
 	return spool{most: memory}
 }
 
-// add takes a line in, which it keeps.
+// add adds a line, and keeps the slice.
 func (s *spool) add(raw []byte) error {
 	if s.file == nil && s.bytes+int64(len(raw)) <= s.most {
 		s.held = append(s.held, raw)
@@ -89,14 +89,14 @@ func (s *spool) size(i int) int {
 	return int(s.at[i] - s.at[i-1])
 }
 
-// drop lets go of the lines from one on before another; those in memory are not asked for again.
+// drop releases lines from to to-1; those in memory must not be read again.
 func (s *spool) drop(from, to int) {
 	for i := from; i < min(to, len(s.held)); i++ {
 		s.held[i] = nil
 	}
 }
 
-// close takes the file away.
+// close removes the file.
 func (s *spool) close() error {
 	if s.file == nil {
 		return nil

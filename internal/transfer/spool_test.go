@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Lines come back as they went in, those in memory and those put aside; the file goes with the spool.
+// Lines are returned unchanged, from memory and from the file; the file is removed with the spool.
 func TestSpool(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := spool{most: 100}
@@ -48,15 +48,15 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// An import whose lines do not fit into memory brings in the same session, forward references included, and
-// leaves no file behind.
+// An import whose lines do not fit into memory results in the same session, forward references included, and leaves no
+// file.
 func TestImportThroughAFile(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	lines := func(yield func(transcript.Draft, error) bool) {
 		for i := range 200 {
-			parent := (i + 7) % 200 // some stand behind their child
+			parent := (i + 7) % 200 // some follow their child
 			if i == 5 {
-				parent = 1000 // nowhere: a root
+				parent = 1000 // missing: a root
 			}
 			raw := fmt.Appendf(nil, `{"type":"message","id":"e%d","parentId":"e%d","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"%d"}}`, i, parent, i)
 			if !yield(transcript.Draft{Raw: raw}, nil) {
