@@ -65,7 +65,7 @@ func TestOutcomeOf(t *testing.T) {
 		{&backend.Error{Op: "put", Err: io.EOF}, backend.Unknown},
 		{inner, backend.NotApplied},
 		{fmt.Errorf("commit: %w", inner), backend.NotApplied},
-		{&backend.Error{Op: "put", Err: inner}, backend.Unknown}, // the outer one has looked at the inner one
+		{&backend.Error{Op: "put", Err: inner}, backend.Unknown}, // the outer error has considered the inner one
 		{&backend.Error{Op: "put", Outcome: backend.Applied, Err: io.EOF}, backend.Applied},
 	} {
 		if got := backend.OutcomeOf(c.err); got != c.want {

@@ -2,7 +2,7 @@ package backend
 
 import "fmt"
 
-// Cond is the condition of a Put. The zero value holds always.
+// Cond is the condition of a Put. The zero value always holds.
 type Cond struct {
 	absent bool
 	match  Version
@@ -46,14 +46,14 @@ type Range struct {
 	n    int64
 }
 
-// Bytes is the n bytes from off on, exactly: a range that is not fully inside the object is ErrRange.
+// Bytes is exactly the n bytes from off: a range that is not fully inside the object is ErrRange.
 func Bytes(off, n int64) Range { return Range{kind: rangeBytes, off: off, n: n} }
 
-// Tail is the last n bytes, or the whole object where it is shorter.
+// Tail is the last n bytes, or the whole object if it is shorter.
 func Tail(n int64) Range { return Range{kind: rangeTail, n: n} }
 
-// Resolve returns the offset and length, in bytes, of the range in an object of size bytes; ErrRange
-// where it does not lie inside.
+// Resolve returns the offset and length, in bytes, of the range in an object of size bytes; ErrRange if it is not
+// inside.
 func (r Range) Resolve(size int64) (off, n int64, err error) {
 	switch r.kind {
 	case rangeWhole:

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// What a driver's errors are, found by errors.Is. ErrNotExist and ErrClosed are those of io/fs.
+// The causes of a driver's errors, for errors.Is. ErrNotExist and ErrClosed are those of io/fs.
 var (
 	ErrNotExist     = fs.ErrNotExist
 	ErrPrecondition = errors.New("precondition failed")
@@ -15,17 +15,17 @@ var (
 	ErrTooLarge     = errors.New("too large")
 	ErrKey          = errors.New("invalid key")
 	ErrNoCAS        = errors.New("store does not honour conditional writes")
-	// throttled, or a concurrent request won nothing yet; always NotApplied.
+	// throttled, or a concurrent request has not won yet; always NotApplied.
 	ErrBusy   = errors.New("store is busy, try again")
 	ErrClosed = fs.ErrClosed
 )
 
-// Outcome is what a failed call did to the data.
+// Outcome is the effect of a failed call on the data.
 type Outcome uint8
 
-// The outcomes. Unknown is the zero value, so a driver that forgets to classify is safe.
+// The outcomes. Unknown is the zero value, so a driver that forgets to classify an error is safe.
 const (
-	Unknown    Outcome = iota // look before trying again
+	Unknown    Outcome = iota // read before trying again
 	NotApplied                // certainly without effect, now and later
 	Applied                   // certainly in effect
 )
@@ -41,14 +41,14 @@ func (o Outcome) String() string {
 	return "outcome unknown"
 }
 
-// Error is what every failed call of a driver returns.
+// Error is returned by every failed call of a driver.
 type Error struct {
 	Op, Key string
 	Outcome Outcome
 	Err     error
 }
 
-// Error returns operation, key, cause and, where it matters, the outcome.
+// Error returns operation, key, cause and, if it matters, the outcome.
 func (e *Error) Error() string {
 	text := e.Op
 	if e.Key != "" {
@@ -60,7 +60,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %v", text, e.Err)
 }
 
-// printable keeps a hostile key from a terminal: what ValidKey refuses is quoted and cut.
+// printable protects a terminal from a hostile key: a key that ValidKey refuses is quoted and truncated.
 func printable(key string) string {
 	if keyFault(key) == "" {
 		return key
@@ -79,12 +79,12 @@ func (e *Error) writes() bool {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Refused reports whether a store does not let an object or a folder be read: a disk or S3 without permission, a disk
-// with a bad sector. Others may be readable.
+// Refused reports whether a store does not permit the read of an object or a folder: a disk or S3 without permission, a
+// disk with a bad sector. Others may be readable.
 func Refused(err error) bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO) }
 
-// OutcomeOf returns what happened: Applied for nil, the outcome that the first Error in the chain
-// states, and Unknown for anything else.
+// OutcomeOf returns the outcome of a call by its error: Applied for nil, the outcome of the first Error in the chain,
+// and Unknown for anything else.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return Applied

@@ -14,7 +14,7 @@ import (
 	_ "github.com/coppice-go/coppice/backend/memory"
 )
 
-// Conditional writes are how two writers find out about each other.
+// Two writers detect each other by conditional writes.
 func ExampleBackend() {
 	ctx := context.Background()
 	store, err := backend.Open(ctx, "mem:") // the import of a driver registers its scheme
@@ -22,7 +22,7 @@ func ExampleBackend() {
 		panic(err)
 	}
 	defer store.Close()
-	b := backend.WithPrefix(store, "tenant-7") // every key below it
+	b := backend.WithPrefix(store, "tenant-7") // a view of all keys below this prefix
 	first, err := b.Put(ctx, "state", []byte("one"), backend.IfAbsent())
 	if err != nil {
 		panic(err)
@@ -112,14 +112,14 @@ func (s *shelf) List(_ context.Context, o backend.ListOptions) iter.Seq2[backend
 func (s *shelf) Delete(_ context.Context, key string) error { delete(s.objects, key); return nil }
 func (s *shelf) Close() error                               { return nil }
 
-// A driver may keep space for writes that free more of it.
+// A driver may reserve space for writes that free more of it.
 func ExampleFreeing() {
 	ctx := context.Background()
 	fmt.Println(backend.IsFreeing(ctx), backend.IsFreeing(backend.Freeing(ctx)))
 	// Output: false true
 }
 
-// A driver makes itself known under a scheme; programs that import it open its URLs.
+// A driver registers itself under a scheme; programs that import it open its URLs.
 func ExampleRegister() {
 	ctx := context.Background()
 	kept := &shelf{objects: map[string][]byte{}}

@@ -17,7 +17,7 @@ func init() {
 	backend.Register("fuzz", func(context.Context, *url.URL) (backend.Backend, error) { return nil, errSeen })
 }
 
-// FuzzOpen opens any address: a driver gets it or an error says why not, and a password is in no error.
+// FuzzOpen opens any address: it reaches a driver or is an error, and no error contains a password.
 func FuzzOpen(f *testing.F) {
 	for _, s := range []string{
 		"", "fuzz://bucket/prefix?a=b", "fuzz:x", "h/p", "[::1/%zz", "FUZZ://x", "mem:", "C:\\dir", "s3:", "file://%00", "://", "a b:", "nosuch://x", "h:port",
@@ -44,7 +44,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// A memory store below any prefix: what is written below it stands there, and nowhere else.
+// A memory store below any prefix: objects written through the view are stored below it, and nowhere else.
 func FuzzPrefix(f *testing.F) {
 	for _, s := range [][2]string{{"a", "k"}, {"a/", "../b"}, {"..", "k"}, {"a/b", "k/l"}, {"", "k"}, {"/a", "/k"}, {"a", "."}} {
 		f.Add(s[0], s[1])

@@ -1,6 +1,6 @@
 package backend
 
-// IO counts what was asked of a backend: calls, whether they succeeded or not, and bytes of objects.
+// IO counts the use of a backend: calls, whether they succeeded or not, and bytes of objects.
 type IO struct {
 	Get    int `json:"get"`
 	Put    int `json:"put"`
@@ -9,8 +9,8 @@ type IO struct {
 	List   int `json:"list"` // listings, not pages
 	Delete int `json:"delete"`
 
-	BytesRead    int64 `json:"bytesRead"`    // that Get returned
-	BytesWritten int64 `json:"bytesWritten"` // that Put and Append were given
+	BytesRead    int64 `json:"bytesRead"`    // returned by Get
+	BytesWritten int64 `json:"bytesWritten"` // passed to Put and Append
 }
 
 // Add returns the sum of two counts.
@@ -22,7 +22,7 @@ func (x IO) Add(y IO) IO {
 	}
 }
 
-// Sub returns what came to y until it was x.
+// Sub returns the difference of two counts.
 func (x IO) Sub(y IO) IO {
 	return IO{
 		Get: x.Get - y.Get, Put: x.Put - y.Put, Append: x.Append - y.Append,

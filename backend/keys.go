@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Limits of a key. S3 takes 1,024 bytes and common file systems 255 a name; the rest is room for a
-// prefix that the store's owner chose.
+// Limits of a key. S3 accepts 1,024 bytes and common file systems 255 a name; the rest is room for a prefix that the
+// store's owner chose.
 const (
 	maxKeyBytes       = 900
 	maxComponentBytes = 255
 )
 
-// ValidKey reports whether key may name an object: components of 1 to 255 bytes out of [A-Za-z0-9._-]
-// with "/" between them, none of which starts or ends with ".", and at most 900 bytes in all. What
-// starts with a dot is left to drivers (locks, temporary files), so a key never meets one, and "."
-// and ".." cannot be written. The error is an *Error around ErrKey, outcome NotApplied.
+// ValidKey reports whether key may name an object: components of 1 to 255 bytes out of [A-Za-z0-9._-] with "/" between
+// them, none of which starts or ends with ".", and at most 900 bytes in all. Names that start with a dot are reserved
+// for drivers (locks, temporary files), so they never collide with a key, and "." and ".." cannot be written. The error
+// is an *Error around ErrKey, outcome NotApplied.
 //
-// Two more rules are the caller's: a key is never a folder of another key ("a" and "a/b"), and
-// keys never differ in case alone. Some stores do not distinguish those.
+// The caller must ensure two more rules: a key is never a folder of another key ("a" and "a/b"), and keys never differ
+// in case alone. Some stores do not distinguish those.
 func ValidKey(key string) error {
 	reason := keyFault(key)
 	if reason == "" {

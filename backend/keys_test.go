@@ -38,7 +38,7 @@ func TestValidKey(t *testing.T) {
 	}
 }
 
-// A hostile key must not reach a terminal or a log as it is.
+// A hostile key must not be printed unquoted to a terminal or a log.
 func TestKeyInErrorTextIsHarmless(t *testing.T) {
 	text := backend.ValidKey("a\x1b[31m\n" + strings.Repeat("x", 1<<20)).Error()
 	if strings.ContainsAny(text, "\x1b\n") || len(text) > 2000 {

@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 )
 
-// WithPrefix returns a view of the part of b below a folder: the key "x" of the view is the key
-// prefix + "/" + x of b, and the view shows and reaches nothing else. A slash at the end of prefix
-// changes nothing; an empty prefix is all of b. Views nest. The view is an Appender iff b is one.
+// WithPrefix returns a view of the part of b below a folder: the key "x" of the view is the key prefix + "/" + x of b,
+// and the view has no access to anything else. A slash at the end of prefix changes nothing; an empty prefix is all of
+// b. Views nest. The view is an Appender iff b is one.
 //
-// Errors and infos speak of the view's keys. The prefix takes its part of the 900 bytes of a key; one
-// that is itself no valid key makes every call of the view fail with ErrKey.
+// Errors and infos contain the view's keys. The prefix counts towards the 900 bytes of a key; if it is not a valid key
+// itself every call of the view fails with ErrKey.
 //
-// Close closes the view and leaves b open, for b stays its maker's: one client, many tenants.
+// Close closes the view and leaves b open: it belongs to its maker, and may have many views.
 func WithPrefix(b Backend, prefix string) Backend {
 	v := &view{inner: b}
 	if folder := strings.TrimSuffix(prefix, "/"); folder != "" {
@@ -32,7 +32,7 @@ func WithPrefix(b Backend, prefix string) Backend {
 type view struct {
 	inner  Backend
 	prefix string // "" or ends in "/"
-	fault  error  // what is wrong with the prefix
+	fault  error  // the error of an invalid prefix
 	closed atomic.Bool
 }
 
@@ -41,7 +41,7 @@ type appenderView struct {
 	appender Appender
 }
 
-// enter judges what the inner backend cannot: the view's own state, and the key as it was given.
+// enter checks what the inner backend cannot: the view's own state, and the key as passed by the caller.
 func (v *view) enter(op, key string) error {
 	if v.closed.Load() {
 		return &Error{Op: op, Key: key, Outcome: NotApplied, Err: ErrClosed}
@@ -52,7 +52,7 @@ func (v *view) enter(op, key string) error {
 	return nil
 }
 
-// outside puts the view's key into an error.
+// outside replaces the key in an error by the view's key.
 func outside(err error, key string) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -77,7 +77,7 @@ func (v *view) Get(ctx context.Context, key string, r Range) ([]byte, Info, erro
 	return p, v.info(info), nil
 }
 
-// change runs one call that answers with an Info.
+// change runs one call that returns an Info.
 func (v *view) change(op, key string, call func(key string) (Info, error)) (Info, error) {
 	if err := v.enter(op, key); err != nil {
 		return Info{}, err
@@ -125,7 +125,7 @@ func (v *view) List(ctx context.Context, o ListOptions) iter.Seq2[Info, error] {
 	}
 }
 
-// Close closes the view alone.
+// Close closes the view only.
 func (v *view) Close() error {
 	v.closed.Store(true)
 	return nil

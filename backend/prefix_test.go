@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestPrefixContract(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{
-		Short: testing.Short(), // what it passes on is tried at length where it is kept
+		Short: testing.Short(), // the full size runs on the inner backend
 		New: func(t *testing.T) backend.Backend {
 			m := memory.New()
 			plant(t, m)
@@ -34,7 +34,7 @@ func TestPrefixAppenderContract(t *testing.T) {
 		return b
 	}
 	backendtest.Run(t, backendtest.Harness{
-		Short: testing.Short(), // what it passes on is tried at length where it is kept
+		Short: testing.Short(), // the full size runs on the inner backend
 		New: func(t *testing.T) backend.Backend {
 			m := memory.NewAppender()
 			plant(t, m)

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// drivers that come with coppice, and the import that registers each.
+// the drivers of this module, and the import that registers each.
 var imports = map[string]string{
 	"file": "github.com/coppice-go/coppice/backend/local",
 	"mem":  "github.com/coppice-go/coppice/backend/memory",
@@ -24,8 +24,8 @@ var registry = struct {
 	open map[string]opener
 }{open: map[string]opener{}}
 
-// Register makes a driver known to Open under a URL scheme, in lower case and of at least two bytes;
-// a driver calls it in an init function. A second driver for a scheme, or none, panics.
+// Register registers a driver for Open under a URL scheme, in lower case and of at least two bytes; a driver calls it
+// in an init function. A second driver for a scheme, or none, panics.
 func Register(scheme string, open func(ctx context.Context, u *url.URL) (Backend, error)) {
 	if found, _, ok := cutScheme(scheme + ":"); !ok || found != scheme || open == nil {
 		panic(fmt.Sprintf("backend: register %q: not a scheme, or no driver", scheme))
@@ -38,9 +38,9 @@ func Register(scheme string, open func(ctx context.Context, u *url.URL) (Backend
 	registry.open[scheme] = open
 }
 
-// Open opens the backend that a URL names, by the driver that is registered for its scheme. A bare
-// path, relative or not, is a folder on the local disk: the driver of "file" gets it in u.Path as it
-// was written. The error for a scheme without a driver names the import that is missing.
+// Open opens the backend of a URL with the driver that is registered for its scheme. A bare path, relative or not, is a
+// folder on the local disk: the driver of "file" gets it unchanged in u.Path. The error for a scheme without a driver
+// names the missing import.
 func Open(ctx context.Context, rawURL string) (Backend, error) {
 	u, err := parse(rawURL)
 	if err != nil {
@@ -60,7 +60,7 @@ func Open(ctx context.Context, rawURL string) (Backend, error) {
 }
 
 // Redacted returns an address without the user, the password and the values of parameters that may be secret, for
-// messages and logs. The address need not be valid. A bare path is returned as it is.
+// messages and logs. The address need not be valid. A bare path is returned unchanged.
 func Redacted(address string) string {
 	scheme, rest, ok := cutScheme(address)
 	if !ok {
@@ -93,10 +93,10 @@ func Redacted(address string) string {
 	return scheme + ":" + rest + "?" + strings.Join(parameters, "&")
 }
 
-// hidden replaces what Redacted removes.
+// hidden replaces the removed parts.
 const hidden = "xxxxx"
 
-// secret reports whether a parameter is hidden by Redacted.
+// secret reports whether Redacted hides a parameter.
 func secret(name, value string) bool {
 	for _, word := range []string{"key", "secret", "token", "pass", "sig", "cred"} {
 		if strings.Contains(strings.ToLower(name), word) {

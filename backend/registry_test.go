@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 )
 
-// opened is what the driver of a test's scheme was given.
+// opened records the URL that the driver of a test's scheme received.
 type opened struct {
 	*memory.Backend
 	u *url.URL
@@ -68,7 +68,7 @@ func TestOpenMemoryIsFreshEachTime(t *testing.T) {
 	}
 }
 
-// Whoever opens a name in this process has one store, also when all others have closed it.
+// All handles on a name in this process share one store, also after all earlier handles were closed.
 func TestOpenNamedMemoryIsShared(t *testing.T) {
 	open := func(name string) backend.Backend {
 		b, err := backend.Open(t.Context(), "mem:"+t.Name()+name)

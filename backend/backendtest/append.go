@@ -23,7 +23,7 @@ var appendCases = []testCase{
 
 func testAppendRules(e *env) {
 	_, err := e.a.Append(e.ctx(), "log", 0, []byte("x"))
-	e.refused(err, "append", "log", backend.ErrPrecondition) // it never creates
+	e.refused(err, "append", "log", backend.ErrPrecondition) // Append never creates an object
 	e.absent("log")
 
 	e.put("log", nil, backend.IfAbsent())
@@ -73,7 +73,7 @@ var badCuts = []struct {
 	{0, "abcdefg"},
 	{3, "ef"},
 	{5, "ef"},
-	{4, "eF"}, // as many bytes, but others
+	{4, "eF"}, // the same number of bytes, but different ones
 	{4, "Ef"},
 	{4, "fe"},
 	{0, "abcdeF"},
@@ -115,12 +115,11 @@ func testCut(e *env) {
 		}
 		e.holds("log", []byte(c.want))
 	}
-	e.append("log", 0, []byte("xyz")) // nothing of what was cut comes back
+	e.append("log", 0, []byte("xyz")) // the removed bytes do not reappear
 	e.holds("log", []byte("xyz"))
 }
 
-// testCutLarge: the bytes are compared to the last one, also where they are more than a driver reads at
-// once.
+// testCutLarge: all bytes are compared, also if there are more than a driver reads at once.
 func testCutLarge(e *env) {
 	n := e.size(700_000, 70_000)
 	base, torn := []byte("base"), fill("torn", n)
@@ -138,9 +137,8 @@ func testCutLarge(e *env) {
 	e.holds("log", base)
 }
 
-// raceCut: in each round writers find the same torn tail. Each cuts it, appends a record of the same
-// length, and cuts the tail once more, as one that was slow would. The tail is cut once, one append
-// wins, and what was acknowledged stays.
+// raceCut: in each round writers find the same torn tail. Each cuts it, appends a record of the same length, and cuts
+// the tail once more, as a slow writer would. The tail is cut once, one append wins, and acknowledged records stay.
 func raceCut(e *env, handles ...backend.Appender) {
 	const writers = 6
 	base := []byte("base")
@@ -185,7 +183,7 @@ func raceCut(e *env, handles ...backend.Appender) {
 	}
 }
 
-// badSpans are arguments of Resync that no object of six bytes takes, and why.
+// badSpans are invalid arguments of Resync for an object of six bytes, with the reason.
 var badSpans = []struct {
 	off, size int64
 	err       error
@@ -225,7 +223,7 @@ func testResync(e *env) {
 	e.holds("log", append(want, '!'))
 }
 
-// A version from before an append or a cut matches no longer.
+// A version from before an append or a cut no longer matches.
 func testAppendVersions(e *env) {
 	old := e.put("log", []byte("abc"), backend.Cond{}).Version
 	step := func(name string, info backend.Info) {
@@ -256,7 +254,7 @@ func record(tag string, n int) []byte {
 	return binary.LittleEndian.AppendUint32(p, crc32.ChecksumIEEE(p))
 }
 
-// countRecords walks whole records; bytes that are none are an error.
+// countRecords counts whole records; other bytes are an error.
 func countRecords(p []byte) (int, error) {
 	count := 0
 	for rest := p; len(rest) > 0; count++ {
@@ -272,8 +270,8 @@ func countRecords(p []byte) (int, error) {
 	return count, nil
 }
 
-// raceAppend: writers extend one object by compare-and-append while readers look on. No record is
-// lost, doubled or mixed with another; a reader sees whole appends only, and all that had returned.
+// raceAppend: writers extend one object by compare-and-append while readers read it. No record is lost, duplicated or
+// mixed with another; a reader sees only whole appends, and all that had returned.
 func raceAppend(e *env, handles ...backend.Appender) {
 	const key, writers, readers = "race/log", 6, 2
 	each := e.size(25, 5)
@@ -283,7 +281,7 @@ func raceAppend(e *env, handles ...backend.Appender) {
 	e.together(writers+readers, func(w int) error {
 		a := handles[w%len(handles)]
 		if w >= writers {
-			for i := 0; running.Load() > 0 && i < 40*each; i++ { // enough; more would only hold writers up
+			for i := 0; running.Load() > 0 && i < 40*each; i++ { // bounded: more would only delay writers
 				if err := readLog(e, a, key, &appended); err != nil {
 					return err
 				}

@@ -1,16 +1,15 @@
-// Package backendtest holds a driver or a decorator to the contract of package backend: each
-// numbered line of that package's comment has at least one case here, the races included. A backend
-// that passes may be trusted with sessions.
+// Package backendtest checks a driver or a decorator against the contract of package backend: each numbered line of
+// that package's comment has at least one case here, the races included. A backend that passes can be trusted with
+// sessions.
 //
-// Use: call Run from a test of the driver. Cases run one after the other, each on a backend of its
-// own, which is closed when the case ends.
+// Use: call Run from a test of the driver. Cases run sequentially, each on a backend of its own, which is closed when
+// the case ends.
 //
 //	func TestBackend(t *testing.T) {
 //		backendtest.Run(t, backendtest.Harness{New: func(t *testing.T) backend.Backend { return dial(t) }})
 //	}
 //
-// Cases that draw at random print their seed when they fail; the environment variable
-// COPPICE_BACKENDTEST_SEED repeats a run.
+// Random cases print their seed when they fail; the environment variable COPPICE_BACKENDTEST_SEED repeats a run.
 package backendtest
 
 import (
@@ -26,20 +25,19 @@ import (
 // SeedEnv names the environment variable that fixes the seed of the random cases.
 const SeedEnv = "COPPICE_BACKENDTEST_SEED"
 
-// Harness says how to make the backends under test.
+// Harness makes the backends under test.
 type Harness struct {
-	// New returns a fresh and empty backend. What it needs besides Close is cleaned up by t.Cleanup.
+	// New returns a fresh and empty backend. Cleanup other than Close is registered by t.Cleanup.
 	New func(t *testing.T) backend.Backend
 	// Reopen returns another handle on the objects of b, as another process would have; b may be closed
 	// or in use. nil skips the cases with two handles.
 	Reopen func(t *testing.T, b backend.Backend) backend.Backend
-	// Short makes races and random walks small and leaves out the largest objects: for a store that
-	// charges by the request.
+	// Short reduces races and random walks and leaves out the largest objects: for a store that charges for each
+	// request.
 	Short bool
 }
 
-// Run runs every case. The cases of Append, Cut and Resync run where New's backend is a
-// backend.Appender and are skipped elsewhere.
+// Run runs every case. The cases of Append, Cut and Resync are skipped unless New returns a backend.Appender.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	seed := chooseSeed(t)
@@ -53,7 +51,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// needs says what a case cannot do without.
+// needs is what a case requires.
 type needs uint8
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-// env is what one case works with.
+// env is the environment of one case.
 type env struct {
 	*testing.T
 	b   backend.Backend
@@ -25,7 +25,7 @@ type env struct {
 
 func (e *env) ctx() context.Context { return e.Context() }
 
-// size picks how much of a thing a case does.
+// size returns the size of a case: full or short.
 func (e *env) size(full, short int) int {
 	if e.h.Short {
 		return short
@@ -33,7 +33,7 @@ func (e *env) size(full, short int) int {
 	return full
 }
 
-// fill returns n bytes that differ for each tag and show where they were cut.
+// fill returns n bytes that differ for each tag and offset.
 func fill(tag string, n int) []byte {
 	p := make([]byte, 0, n+len(tag)+24)
 	for len(p) < n {
@@ -138,7 +138,7 @@ func (e *env) fails(err error, op, key string, want error) {
 	}
 }
 
-// refused is fails for a call that must be certain to have had no effect.
+// refused is fails for a call that certainly had no effect.
 func (e *env) refused(err error, op, key string, want error) {
 	e.Helper()
 	e.fails(err, op, key, want)
@@ -192,7 +192,7 @@ func (e *env) together(n int, f func(i int) error) {
 	}
 }
 
-// show cuts long bytes for a message.
+// show truncates long bytes for a message.
 func show(p []byte) string {
 	if len(p) <= 80 {
 		return fmt.Sprintf("%q (%d bytes)", p, len(p))

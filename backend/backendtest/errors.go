@@ -22,7 +22,7 @@ var errorCases = []testCase{
 	{name: "Errors/CloseInUse", run: testCloseInUse},
 }
 
-// ops is every method that takes a key, as a call that returns its error.
+// ops returns every method that takes a key, as a call that returns its error.
 func ops(b backend.Backend) map[string]func(ctx context.Context, key string) error {
 	m := map[string]func(ctx context.Context, key string) error{
 		"get": func(ctx context.Context, key string) error {
@@ -84,8 +84,8 @@ func testDoneContext(e *env) {
 	e.absent("absent")
 }
 
-// Whatever a cancelled call says of its outcome is true, and no object is ever half there. Each
-// round has a key of its own, for an unknown outcome may still come true later.
+// The outcome that a cancelled call reports is true, and no object is ever half written. Each round has its own key,
+// since a write with an unknown outcome may still be applied later.
 func testCancelled(e *env) {
 	rounds := e.size(150, 10)
 	for i := range rounds {
@@ -158,8 +158,8 @@ func testClosed(e *env) {
 	}
 }
 
-// Close beside calls under way: each of them ends, and either did its work or says so; those that
-// begin after it has returned are refused.
+// Close concurrent with calls: each of them ends with its effect or an error; calls that begin after it has returned
+// are refused.
 func testCloseInUse(e *env) {
 	e.put("object", []byte("before"), backend.Cond{})
 	const writers = 4

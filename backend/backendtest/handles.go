@@ -95,7 +95,7 @@ func testPersist(e *env) {
 	}
 }
 
-// Two writers that both believe that the log ends at the same place: one appends, the other gets ErrPrecondition.
+// Two writers assume the same end of the log: one appends, the other gets ErrPrecondition.
 func testFencing(e *env) {
 	handles := []backend.Appender{e.a, e.secondAppender()}
 	e.put("log", nil, backend.IfAbsent())
@@ -135,7 +135,7 @@ func testFencing(e *env) {
 	e.holds("log", want[:size-1])
 }
 
-// A Put that replaces a log and an Append to it each happen whole, in one order or the other.
+// A Put that replaces a log and an Append to it are each applied whole, in one order or the other.
 func testAppendAgainstPut(e *env) {
 	other := e.secondAppender()
 	for round := range e.size(40, 5) {

@@ -28,7 +28,7 @@ func (e *env) putAll(keys []string) {
 	}
 }
 
-// expect is the listing that the contract asks for.
+// expect returns the listing that the contract requires.
 func expect(keys []string, o backend.ListOptions) []backend.Info {
 	var want []backend.Info
 	for _, key := range slices.Sorted(slices.Values(keys)) {
@@ -50,7 +50,7 @@ func expect(keys []string, o backend.ListOptions) []backend.Info {
 	return want
 }
 
-// lists compares a listing with what the contract asks for: keys, order and kind.
+// lists compares a listing with the required one: keys, order and kind.
 func (e *env) lists(keys []string, o backend.ListOptions) {
 	e.Helper()
 	got, want := e.list(o), expect(keys, o)
@@ -111,7 +111,7 @@ func testListOptions(e *env) {
 	}
 }
 
-// Past a thousand objects stores answer in pages; a walk by Limit and After sees the same keys.
+// Stores return more than a thousand objects in pages; a walk by Limit and After sees the same keys.
 func testListMany(e *env) {
 	n := e.size(1100, 30)
 	keys := make([]string, n)
@@ -148,7 +148,7 @@ func testListMany(e *env) {
 	}
 }
 
-// Who stops a listing early gets no more of it, may start it again, and may write inside the loop.
+// A caller that stops a listing early gets no more results, may start it again, and may write inside the loop.
 func testListStop(e *env) {
 	e.putAll(listKeys)
 	seq := e.b.List(e.ctx(), backend.ListOptions{})
@@ -177,7 +177,7 @@ func testListStop(e *env) {
 	e.lists(nil, backend.ListOptions{})
 }
 
-// Keys that stay are in every listing, once and in order, whatever comes and goes beside them.
+// Keys that stay are in every listing, once and in order, while other keys are created and deleted.
 func testListChurn(e *env) {
 	var stay []string
 	for i := range 40 {

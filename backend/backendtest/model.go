@@ -11,12 +11,12 @@ import (
 
 var modelCases = []testCase{{name: "Model/RandomWalk", run: testModel}}
 
-// model is the contract as a map: what a sequence of calls by one caller must do.
+// model is the contract as a map: the required results of a sequence of calls by one caller.
 type model struct {
 	e       *env
-	a       backend.Appender // nil where the backend is none
+	a       backend.Appender // nil if the backend is none
 	objects map[string]object
-	past    []object // states that were, for stale conditions
+	past    []object // earlier states, for outdated conditions
 	writes  int
 }
 
@@ -73,7 +73,7 @@ func (m *model) put(key string) {
 			c = backend.IfMatch(o.version)
 		}
 	case 3:
-		// Equal bytes may have equal versions; only a state that differs is certainly stale.
+		// Equal bytes may have equal versions; only a different state is certainly outdated.
 		if len(m.past) > 0 {
 			stale := m.past[m.e.rng.IntN(len(m.past))]
 			if exists && !bytes.Equal(stale.bytes, o.bytes) {
@@ -147,7 +147,7 @@ func (m *model) remove(key string) {
 	delete(m.objects, key)
 }
 
-// near returns the size, or now and then a number beside it.
+// near returns the size, or sometimes a number next to it.
 func (m *model) near(size int64) int64 {
 	if m.e.rng.IntN(3) == 0 {
 		return size + m.e.rng.Int64N(5) - 2
@@ -155,7 +155,7 @@ func (m *model) near(size int64) int64 {
 	return size
 }
 
-// after checks what a call of Appender said and did; done is the object as it should be now.
+// after checks the result and the effect of a call of Appender; done is the required content.
 func (m *model) after(op, key string, info backend.Info, err, want error, done []byte) {
 	if want != nil {
 		m.e.refused(err, op, key, want)
@@ -180,8 +180,7 @@ func (m *model) append(key string) {
 	m.after("append", key, info, err, want, slices.Concat(o.bytes, p))
 }
 
-// cut takes away a tail, or now and then fails to: another offset, a byte too many or too few, a byte
-// that differs.
+// cut removes a tail, or sometimes fails to: another offset, a byte too many or too few, a different byte.
 func (m *model) cut(key string) {
 	o, exists := m.objects[key]
 	size := int64(len(o.bytes))

@@ -19,10 +19,9 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 )
 
-// A suite is worth what it catches: each mutant breaks one line of the contract, and the case that is
-// named beside it must fail.
+// Each mutant breaks one line of the contract, and the case named with it must fail.
 
-// mutant is a right backend with some methods replaced.
+// mutant is a correct backend with some methods replaced.
 type mutant struct {
 	backend.Appender
 	get    func(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error)
@@ -91,7 +90,7 @@ func (m *mutant) Close() error {
 	return m.Appender.Close()
 }
 
-// mutants: name, the case that must fail, and what is broken. a is the right backend below.
+// mutants: name, the case that must fail, and the fault. a is the correct backend below.
 var mutants = []struct {
 	name, fails string
 	make        func(m *mutant, a backend.Appender)
@@ -431,7 +430,7 @@ func resort(seq iter.Seq2[backend.Info, error], compare func(x, y backend.Info) 
 
 const mutantEnv = "COPPICE_BACKENDTEST_MUTANT"
 
-// TestMutant runs the suite on the mutant that the environment names, for TestMutantsAreCaught.
+// TestMutant runs the suite on the mutant that the environment variable names, for TestMutantsAreCaught.
 func TestMutant(t *testing.T) {
 	name := os.Getenv(mutantEnv)
 	for _, mu := range mutants {
@@ -458,7 +457,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			group, name, _ := strings.Cut(mu.fails, "/")
 			var out []byte
 			var err error
-			for range 5 { // a race may go well; not five times
+			for range 5 { // a race may succeed by chance; not five times
 				cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.short", "-test.run=^TestMutant$/^"+group+"$/^"+name+"$")
 				cmd.Env = append(os.Environ(), mutantEnv+"="+mu.name)
 				if out, err = cmd.CombinedOutput(); err != nil || !strings.Contains(mu.fails, "Race") {

@@ -20,8 +20,8 @@ var raceCases = []testCase{
 	{name: "Race/DeleteAndCreate", run: raceDelete},
 }
 
-// retryMax bounds how often one write is sent again after a NotApplied that is no answer to its
-// condition: a store under load may say so (S3: 409, 429, 503).
+// retryMax bounds the retries of one write after a NotApplied that is not due to its condition: a busy store may answer
+// that (S3: 409, 429, 503).
 const retryMax = 100
 
 func putHard(ctx context.Context, b backend.Backend, key string, p []byte, c backend.Cond) (backend.Info, error) {
@@ -36,7 +36,7 @@ func putHard(ctx context.Context, b backend.Backend, key string, p []byte, c bac
 	return info, err
 }
 
-// raceIfAbsent: of 8 callers for each of 200 keys exactly one wins, and its bytes are the ones kept.
+// raceIfAbsent: of 8 callers for each of 200 keys exactly one wins, and its bytes are stored.
 func raceIfAbsent(e *env, handles ...backend.Backend) {
 	const callers = 8
 	rounds := e.size(200, 20)
@@ -67,8 +67,8 @@ func raceIfAbsent(e *env, handles ...backend.Backend) {
 	}
 }
 
-// raceIfMatch: 8 callers count one object up by compare-and-set. No update is lost, and the writes
-// that succeeded form one chain: no version was replaced twice.
+// raceIfMatch: 8 callers increment one object by compare-and-set. No update is lost, and the writes that succeeded form
+// one chain: no version was replaced twice.
 func raceIfMatch(e *env, handles ...backend.Backend) {
 	const callers = 8
 	turns := e.size(25, 5)
@@ -122,8 +122,8 @@ func counterBody(n uint64, caller, try int) []byte {
 	return fmt.Appendf(binary.LittleEndian.AppendUint64(nil, n), " by %d, try %d", caller, try)
 }
 
-// raceOverwrite: readers beside a writer see whole objects, and never one older than a write that had
-// returned before they began.
+// raceOverwrite: readers concurrent with a writer see whole objects, and never one older than a write that had returned
+// before they began.
 func raceOverwrite(e *env, writer, reader backend.Backend) {
 	const key = "race/object"
 	writes := e.size(120, 20)
@@ -169,7 +169,7 @@ func raceOverwrite(e *env, writer, reader backend.Backend) {
 	})
 }
 
-// stamped is a body that proves itself: number, filling, CRC.
+// stamped returns a body that can be checked alone: number, filling, CRC.
 func stamped(n int64, size int) []byte {
 	p := binary.LittleEndian.AppendUint64(nil, uint64(n))
 	p = append(p, fill(fmt.Sprint("write ", n), size)...)
@@ -187,8 +187,8 @@ func checkStamped(p []byte) (int64, error) {
 	return int64(binary.LittleEndian.Uint64(body)), nil
 }
 
-// raceDelete: creators and deleters on one key. Every success of IfAbsent is a creation of its own,
-// and readers see nothing or a whole object.
+// raceDelete: creators and deleters of one key. Every success of IfAbsent is a separate creation, and readers see
+// nothing or a whole object.
 func raceDelete(e *env) {
 	const key = "race/come-and-go"
 	rounds := e.size(60, 10)

@@ -58,7 +58,7 @@ func testMissing(e *env) {
 		e.delete(key)
 	}
 	e.put("folder/object", []byte("x"), backend.Cond{})
-	e.absent("folder") // a folder is no object
+	e.absent("folder") // a folder is not an object
 	e.delete("folder")
 	e.holds("folder/object", []byte("x"))
 }
@@ -117,8 +117,8 @@ func testRanges(e *env) {
 	}
 }
 
-// Versions: those of Put, of a whole Get and of Stat are equal and never empty. A ranged Get and a
-// listing may leave theirs empty but never give another.
+// Versions: those of Put, of a whole Get and of Stat are equal and never empty. A ranged Get and a listing may return
+// an empty one but never a different one.
 func testInfos(e *env) {
 	put := e.put("dir/object", fill("info", 777), backend.Cond{})
 	_, got := e.get("dir/object", backend.Range{})

@@ -85,7 +85,7 @@ func testIfMatch(e *env) {
 	}
 	e.holds("object", []byte("two"))
 
-	// The version of a read serves as well as that of a write.
+	// The version of a read can be used like that of a write.
 	_, info := e.get("object", backend.Range{})
 	e.put("object", []byte("three"), backend.IfMatch(info.Version))
 	e.put("object", []byte("four"), backend.IfMatch(e.stat("object").Version))
@@ -101,8 +101,8 @@ func testIfMatch(e *env) {
 	e.refused(err, "put", "object", backend.ErrPrecondition)
 }
 
-// Bodies with something unique in each never bring an old version back, whatever lies between (I5).
-// For equal bodies both answers are right, and the answer must be true.
+// Bodies with something unique in each never have an old version again, whatever was written in between (I5). For equal
+// bodies either answer is permitted, and it must be true.
 func testABA(e *env) {
 	a := e.put("object", []byte("A, write 1"), backend.Cond{}).Version
 	e.put("object", []byte("B, write 2"), backend.Cond{})

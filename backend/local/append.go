@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// rewriteChunk is how much of an object Resync has in memory.
+// rewriteChunk is the number of bytes that Resync holds in memory.
 const rewriteChunk = 1 << 20
 
 // Append writes p at the end iff the object is off bytes long: one write, one fdatasync.
@@ -42,8 +42,8 @@ func (b *Backend) Append(ctx context.Context, key string, off int64, p []byte) (
 	return infoOf(key, st), nil
 }
 
-// hold takes the lock of an object that is to be changed in place, and the object's own against its
-// readers, and makes sure that it is size bytes long. d.file is the object then, open for appending.
+// hold takes the lock of an object that is to be changed in place, and the object's own lock against its readers, and
+// checks that it is size bytes long. d.file is the object then, open for appending.
 func (b *Backend) hold(ctx context.Context, key string, size int64) (*domain, vfs.Stat, error) {
 	d, err := b.acquire(ctx, key)
 	if vfs.Missing(err) {
@@ -66,8 +66,8 @@ func (b *Backend) hold(ctx context.Context, key string, size int64) (*domain, vf
 	return d, st, nil
 }
 
-// settleFile makes d.file the object that key names now, exclusively locked. An open one is kept as
-// long as the name leads to it, which is one lstat.
+// settleFile makes d.file the object that key names now, exclusively locked. An open file is reused while the name
+// refers to it, which costs one lstat.
 func (b *Backend) settleFile(ctx context.Context, d *domain, key string) (vfs.Stat, error) {
 	st, err := b.fs.Lstat(key)
 	if err != nil {
@@ -76,7 +76,7 @@ func (b *Backend) settleFile(ctx context.Context, d *domain, key string) (vfs.St
 	}
 	if d.file == nil || d.key != key || d.fileID != st.ID {
 		d.dropFile()
-		// A name that was found, not made, may be known to this system only.
+		// A name that existed already may not be durable.
 		if err := b.dirs.Ensure(vfs.Folder(key)); err != nil {
 			return vfs.Stat{}, err
 		}
@@ -100,9 +100,8 @@ func (b *Backend) settleFile(ctx context.Context, d *domain, key string) (vfs.St
 	return st, nil
 }
 
-// soleLink refuses an object that has another name, for changing it would change that too: a hard
-// link into someone else's tree, or a copy that a backup program made. The name that a crash left
-// in .tmp is the driver's own, and is removed.
+// soleLink refuses an object with a second name, since a change would affect that too: a hard link into another tree,
+// or a copy that a backup program made. A name that a crash left in .tmp is the driver's own, and is removed.
 func (b *Backend) soleLink(key string) (vfs.Stat, error) {
 	st, err := b.fs.Lstat(key)
 	if err == nil && st.Links > 1 {
@@ -144,8 +143,8 @@ func (d *domain) extend(off int64, p []byte) (vfs.Stat, backend.Outcome, error) 
 	return st, backend.Applied, nil
 }
 
-// cutBack undoes a short write, of which p arrived. It changes nothing unless the file ends with
-// exactly p after off: other bytes are another program's.
+// cutBack undoes a short write of p. It changes nothing unless the file ends with exactly p after off: other bytes were
+// written by another program.
 func (d *domain) cutBack(off int64, p []byte) bool {
 	st, err := d.file.Stat()
 	if err != nil || st.Size != off+int64(len(p)) {
@@ -160,7 +159,7 @@ func (d *domain) cutBack(off int64, p []byte) bool {
 	return d.file.Truncate(off) == nil && d.file.Datasync() == nil
 }
 
-// has reports whether the object has p at off. It reads in chunks.
+// has reports whether the object contains p at off. It reads in chunks.
 func (d *domain) has(off int64, p []byte) (bool, error) {
 	buf := make([]byte, min(len(p), hashChunk))
 	for len(p) > 0 {
@@ -176,9 +175,8 @@ func (d *domain) has(off int64, p []byte) (bool, error) {
 	return true, nil
 }
 
-// landed reports whether p is at off. It is if the file ends with it; otherwise a program appended
-// without the lock, and the bytes at off are read and compared. If the file cannot be described, the
-// size that it must have is returned.
+// landed reports whether p is at off. It is if the file ends with it; otherwise a program appended without the lock,
+// and the bytes at off are read and compared. If Stat of the file fails, the required size is returned.
 func (d *domain) landed(off int64, p []byte) (vfs.Stat, bool) {
 	end := off + int64(len(p))
 	st, err := d.file.Stat()
@@ -214,8 +212,8 @@ func (b *Backend) Cut(ctx context.Context, key string, off int64, torn []byte) e
 	return nil
 }
 
-// cut compares what is after off with torn, shortens the object to off bytes and syncs. The caller
-// holds the locks and has made sure of the length.
+// cut compares the bytes after off with torn, shortens the object to off bytes and syncs. The caller holds the locks
+// and has checked the length.
 func (d *domain) cut(off int64, torn []byte) (backend.Outcome, error) {
 	same, err := d.has(off, torn)
 	if err != nil {
@@ -239,7 +237,7 @@ func (d *domain) cut(off int64, torn []byte) (backend.Outcome, error) {
 	return backend.Applied, nil
 }
 
-// Resync writes the bytes from off to size again and syncs them.
+// Resync rewrites the bytes from off to size and syncs them.
 func (b *Backend) Resync(ctx context.Context, key string, off, size int64) (backend.Info, error) {
 	const op = "resync"
 	if err := b.enterKey(ctx, op, key); err != nil {
@@ -264,7 +262,7 @@ func (b *Backend) Resync(ctx context.Context, key string, off, size int64) (back
 }
 
 func (b *Backend) resync(d *domain, key string, off, size int64) (backend.Outcome, error) {
-	// Another open file: with O_APPEND the system would put the bytes at the end.
+	// A second descriptor: with O_APPEND the system would write at the end.
 	f, st, err := vfs.OpenPlain(b.fs, key, os.O_RDWR)
 	if err != nil {
 		return backend.NotApplied, err

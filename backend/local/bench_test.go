@@ -13,8 +13,8 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// BenchmarkAppend measures Append of 4 KiB against a bare append and fdatasync of the same bytes on
-// the same disk, turn by turn, and reports the ratio of the medians.
+// BenchmarkAppend measures Append of 4 KiB against a bare append and fdatasync of the same bytes on the same disk,
+// alternately, and reports the ratio of the medians.
 func BenchmarkAppend(b *testing.B) {
 	dir := b.TempDir()
 	store, err := local.Open(filepath.Join(dir, "store"), nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// ErrForeign says that what lies under the name is not a plain file of the store's own, but a symbolic link, a
-// pipe, a device, or a file with further hard links. It is left alone: remove it by hand.
+// ErrForeign reports that the object of a name is not a plain file of the store, but a symbolic link, a pipe, a device,
+// or a file with further hard links. It is left alone: remove it by hand.
 var ErrForeign = vfs.ErrForeign
 
 var (
@@ -28,8 +28,8 @@ func tooLarge(size int64) error {
 	return fmt.Errorf("%w: %d bytes, the limit is %d", backend.ErrTooLarge, size, int64(backend.MaxObjectSize))
 }
 
-// refused reports whether a call on a name (link, rename, unlink) that ended so certainly had no
-// effect. EIO and EINTR are not among them: they may come after it.
+// refused reports whether an error of a call on a name (link, rename, unlink) means that it certainly had no effect.
+// EIO and EINTR do not: they may be returned after the effect.
 func refused(err error) bool {
 	for _, known := range []error{
 		fs.ErrExist, fs.ErrNotExist, fs.ErrPermission,
@@ -43,7 +43,7 @@ func refused(err error) bool {
 	return vfs.Unsupported(err)
 }
 
-// waitError is what ends a wait for a lock.
+// waitError returns the error that ends a wait for a lock.
 func (b *Backend) waitError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

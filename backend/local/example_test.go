@@ -9,15 +9,15 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 )
 
-// A folder is a store whose objects can be extended. An append says where it expects the object to end, so that of two
-// writers one is refused.
+// A folder is a store whose objects can be extended. An append names the expected end of the object, so that one of two
+// writers is refused.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "coppice-example")
 	if err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	b, err := local.Open(dir, &local.Options{MaxOpen: 8}) // a URL has no room for options
+	b, err := local.Open(dir, &local.Options{MaxOpen: 8}) // a URL cannot contain options
 	if err != nil {
 		panic(err)
 	}
@@ -31,7 +31,7 @@ func ExampleOpen() {
 	}
 	_, err = b.Append(ctx, "log", 4, []byte("three\n"))
 	fmt.Println("a second writer:", backend.OutcomeOf(err))
-	info, err := b.Resync(ctx, "log", 0, 8) // after a restart: what is there is made durable before it is built upon
+	info, err := b.Resync(ctx, "log", 0, 8) // after a restart: makes existing bytes durable
 	fmt.Println(info.Size, err)
 	// Output:
 	// a second writer: not applied

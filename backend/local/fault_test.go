@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// script is a file system that records each call and lets chosen ones fail. Syncs reach no disk.
+// script is a file system that records each call and makes selected ones fail. Syncs do not reach the disk.
 type script struct {
 	vfs.FS
 	t *testing.T
@@ -20,8 +20,8 @@ type script struct {
 	mu    sync.Mutex
 	calls []string
 	fail  func(n int, call string) error // n counts from 0
-	short bool                           // a failing write writes half first
-	open  int                            // files that are open
+	short bool                           // a failing write first writes a half
+	open  int                            // number of open files
 }
 
 // newScript is for a directory that exists: Make has nothing to do.
@@ -29,7 +29,7 @@ func newScript(t *testing.T, dir string) *script {
 	return &script{FS: vfs.OS(dir), t: t}
 }
 
-// did records a call and answers with the error that it is to fail with.
+// did records a call and returns the error with which it fails.
 func (s *script) did(call string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *script) did(call string) error {
 	return s.fail(n, call)
 }
 
-// reset forgets the calls so far and sets what fails from here on.
+// reset clears the recorded calls and sets the function that makes calls fail.
 func (s *script) reset(fail func(n int, call string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +197,7 @@ func (f *scriptFile) Stat() (vfs.Stat, error) {
 	return f.File.Stat()
 }
 
-// sync holds the driver to its word: a descriptor whose sync failed is not synced again.
+// sync checks the driver: a descriptor whose sync failed is not synced again.
 func (f *scriptFile) sync(call string) error {
 	if f.lost {
 		f.s.t.Errorf("%s %s: again after a failed sync", call, f.name)
@@ -231,7 +231,7 @@ func (f *scriptFile) Close() error {
 	return f.File.Close()
 }
 
-// errnos are what a disk and a kernel may answer.
+// errnos are errors that a disk and a kernel may return.
 var errnos = []syscall.Errno{
 	syscall.EIO, syscall.ENOSPC, syscall.EINTR, syscall.EDQUOT,
 	syscall.EROFS, syscall.EACCES, syscall.EMFILE,

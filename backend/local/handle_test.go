@@ -34,8 +34,8 @@ func holdLock(t *testing.T, dir, name string) vfs.File {
 	return f
 }
 
-// TestWaitingEnds: who waits for a lock that another process does not let go of goes by its context,
-// or with the backend, and has changed nothing.
+// TestWaitingEnds: a call that waits for a lock of another process ends with its context, or with the backend, and has
+// changed nothing.
 func TestWaitingEnds(t *testing.T) {
 	b, dir := openWith(t, logKey, oldData)
 	holdLock(t, dir, "sessions/s1/.lock")
@@ -50,7 +50,7 @@ func TestWaitingEnds(t *testing.T) {
 		}
 	})
 	var wg sync.WaitGroup
-	for range 2 { // one waits for the process, one for the goroutine before it
+	for range 2 { // one waits for the process, one for the other goroutine
 		wg.Go(func() {
 			err := b.Delete(ctx, logKey)
 			if !errors.Is(err, backend.ErrClosed) || backend.OutcomeOf(err) != backend.NotApplied {
@@ -64,7 +64,7 @@ func TestWaitingEnds(t *testing.T) {
 	wg.Wait()
 }
 
-// TestReaderWaitsForWholeAppend: the size of an object that is being written is nobody's business.
+// TestReaderWaitsForWholeAppend: a reader never sees the size of an object that is being written.
 func TestReaderWaitsForWholeAppend(t *testing.T) {
 	b, dir := openWith(t, logKey, oldData)
 	f := holdLock(t, dir, logKey)
@@ -85,8 +85,8 @@ func TestReaderWaitsForWholeAppend(t *testing.T) {
 	}
 }
 
-// TestSweep: what a crashed process left goes with the next handle's first write, what is being
-// written stays, and so does what is not ours.
+// TestSweep: files that a crashed process left are removed by the next handle's first write; files that are being
+// written and foreign files stay.
 func TestSweep(t *testing.T) {
 	_, dir := openWith(t, logKey, oldData)
 	for _, name := range []string{"7", "1", "readme.txt"} {
@@ -116,7 +116,7 @@ func TestSweep(t *testing.T) {
 	if got := left(); !slices.Equal(got, []string{"1", "7", "8", "readme.txt"}) {
 		t.Errorf("after a read: %q", got)
 	}
-	for i := range 10 { // passes by the name that is taken
+	for i := range 10 { // skips the name that is taken
 		if _, err := b.Put(ctx, fmt.Sprintf("x/%d", i), newData, backend.IfAbsent()); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestNoLinks: on a file system without hard links IfAbsent still has one winner.
+// TestNoLinks: on a file system without hard links IfAbsent still has exactly one winner.
 func TestNoLinks(t *testing.T) {
 	dir := t.TempDir()
 	var handles []*local.Backend
@@ -173,8 +173,7 @@ func TestNoLinks(t *testing.T) {
 	}
 }
 
-// TestStoreRemovedUnderHandle: who clears the directory takes away locks and cached files too; the
-// handle finds that out.
+// TestStoreRemovedUnderHandle: removing the directory also removes locks and cached files; the handle detects it.
 func TestStoreRemovedUnderHandle(t *testing.T) {
 	b, dir := openWith(t, logKey, oldData)
 	if _, err := b.Append(ctx, logKey, int64(len(oldData)), newData); err != nil {
@@ -198,8 +197,8 @@ func TestStoreRemovedUnderHandle(t *testing.T) {
 	}
 }
 
-// TestDescriptorsAreBounded: folders that were written to do not stay open without limit, and what
-// is idle makes room where descriptors have run out.
+// TestDescriptorsAreBounded: the number of open descriptors is bounded, and idle ones are closed when descriptors have
+// run out.
 func TestDescriptorsAreBounded(t *testing.T) {
 	s := newScript(t, t.TempDir())
 	b, err := local.Open("", &local.Options{FS: s, MaxOpen: 3})
@@ -228,8 +227,8 @@ func TestDescriptorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAnswerLost: a link or a rename that took effect and answered with an error (network file
-// systems do that) is seen for what it is.
+// TestAnswerLost: a link or a rename that took effect and returned an error, as on network file systems, is recognised
+// as applied.
 func TestAnswerLost(t *testing.T) {
 	for call, c := range map[string]backend.Cond{"link ": backend.IfAbsent(), "rename ": {}} {
 		dir := t.TempDir()
@@ -286,7 +285,7 @@ func TestOpenURL(t *testing.T) {
 	}
 }
 
-// TestRootIsNoDirectory: neither a file nor a pipe in the store's place is opened.
+// TestRootIsNoDirectory: neither a file nor a pipe at the store's path is opened.
 func TestRootIsNoDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -306,7 +305,7 @@ func TestRootIsNoDirectory(t *testing.T) {
 	}
 }
 
-// TestFolderInTheWay: where keys lie below a name, no object goes.
+// TestFolderInTheWay: a name with keys below it cannot be an object.
 func TestFolderInTheWay(t *testing.T) {
 	b, _ := openWith(t, logKey, oldData)
 	for _, c := range []backend.Cond{{}, backend.IfAbsent()} {
@@ -318,7 +317,7 @@ func TestFolderInTheWay(t *testing.T) {
 	if _, err := b.Put(ctx, logKey+"/below", newData, backend.Cond{}); !errors.Is(err, local.ErrForeign) {
 		t.Errorf("below an object: %v", err)
 	}
-	if err := b.Delete(ctx, "sessions/s1"); err != nil { // there is no such object
+	if err := b.Delete(ctx, "sessions/s1"); err != nil { // no such object exists
 		t.Error(err)
 	}
 	if p, _, err := b.Get(ctx, logKey, backend.Range{}); err != nil || string(p) != string(oldData) {

@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 )
 
-// calls is every operation on one key.
+// calls returns every operation on one key.
 func calls(b *local.Backend, key string) map[string]func() error {
 	return map[string]func() error{
 		"get":    func() error { _, _, err := b.Get(ctx, key, backend.Range{}); return err },
@@ -39,8 +39,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestForeignThings puts what an attacker or an accident may put in an object's place: every call
-// is refused, none hangs, and neither the thing nor what it leads to is touched.
+// TestForeignThings puts other file types in an object's place: every call is refused, none hangs, and neither the file
+// nor its target is changed.
 func TestForeignThings(t *testing.T) {
 	things := map[string]func(path, outside string) error{
 		"link to a file":      func(path, outside string) error { return os.Symlink(outside+"/secret", path) },
@@ -123,7 +123,7 @@ func TestForeignFolders(t *testing.T) {
 	}
 }
 
-// TestForeignLock: neither a lock nor the folder of temporary files may lead elsewhere.
+// TestForeignLock: neither a lock nor the folder of temporary files may be a link.
 func TestForeignLock(t *testing.T) {
 	for name, key := range map[string]string{
 		"sessions/s1/.lock": logKey, ".tmp": logKey,
@@ -153,7 +153,7 @@ func TestForeignLock(t *testing.T) {
 	}
 }
 
-// TestForeignNames: what is no key is no object, and a folder without objects is no prefix.
+// TestForeignNames: files with invalid keys are not objects, and a folder without objects is not a prefix.
 func TestForeignNames(t *testing.T) {
 	b, dir := openWith(t, "a-b", nil)
 	_, err := b.Put(ctx, "a/b", nil, backend.Cond{})
@@ -177,8 +177,8 @@ func TestForeignNames(t *testing.T) {
 	}
 }
 
-// TestHardLink: what has a second name is read and replaced, but not changed in place: the other
-// name may be somebody's backup.
+// TestHardLink: a file with a second name is read and replaced, but not changed in place: the other name may be a
+// backup.
 func TestHardLink(t *testing.T) {
 	b, dir := openWith(t, logKey, oldData)
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -200,8 +200,8 @@ func TestHardLink(t *testing.T) {
 	must(t, err)
 }
 
-// TestOwnLinkIsNoObstacle: a crash, or a failed unlink, between publishing an object and removing its
-// temporary name leaves two names.
+// TestOwnLinkIsNoObstacle: a crash, or a failed unlink, after an object was published leaves its temporary name as a
+// second one.
 func TestOwnLinkIsNoObstacle(t *testing.T) {
 	dir := t.TempDir()
 	s := newScript(t, dir)
@@ -221,7 +221,7 @@ func TestOwnLinkIsNoObstacle(t *testing.T) {
 	}
 }
 
-// TestModes: nobody but the owner sees anything, whatever the umask is.
+// TestModes: only the owner has access, whatever the umask is.
 func TestModes(t *testing.T) {
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
@@ -252,7 +252,7 @@ func TestModes(t *testing.T) {
 	}))
 }
 
-// TestUnreadableFolder: a listing tells what it could not see, last, and nothing after it.
+// TestUnreadableFolder: a listing reports a folder that it could not read, as the last result.
 func TestUnreadableFolder(t *testing.T) {
 	b, s, _ := stage(t, false)
 	for _, key := range []string{"a/x", "m/x", "z/x"} {
@@ -279,7 +279,7 @@ func TestUnreadableFolder(t *testing.T) {
 	}
 }
 
-// TestUnreadableFolderAmongPrefixes: a listing of folders has one that cannot be read, and those after it.
+// TestUnreadableFolderAmongPrefixes: a listing of common prefixes includes an unreadable folder, and those after it.
 func TestUnreadableFolderAmongPrefixes(t *testing.T) {
 	b, s, _ := stage(t, false)
 	for _, key := range []string{"a/x", "m/n/x", "z/x"} {
@@ -299,8 +299,8 @@ func TestUnreadableFolderAmongPrefixes(t *testing.T) {
 	}
 }
 
-// TestForeignAppender: a program that appends without the lock loses nothing, and its bytes are not
-// taken for ours.
+// TestForeignAppender: a program that appends without the lock loses nothing, and its bytes are not taken for those of
+// the driver.
 func TestForeignAppender(t *testing.T) {
 	b, s, dir := stage(t, true)
 	intrude := func(call string) func(int, string) error {
@@ -315,13 +315,13 @@ func TestForeignAppender(t *testing.T) {
 		}
 	}
 	size := int64(len(oldData))
-	s.reset(intrude("datasync ")) // behind ours: no harm
+	s.reset(intrude("datasync ")) // after ours: harmless
 	_, err := b.Append(ctx, logKey, size, newData)
 	must(t, err)
 	s.reset(nil)
 	_, info, err := b.Get(ctx, logKey, backend.Tail(0))
 	must(t, err)
-	s.reset(intrude("write ")) // before ours: not where the caller thinks
+	s.reset(intrude("write ")) // before ours: not at the offset that the caller expects
 	_, err = b.Append(ctx, logKey, info.Size, newData)
 	if err == nil || backend.OutcomeOf(err) != backend.Unknown {
 		t.Errorf("%v, outcome %v", err, backend.OutcomeOf(err))

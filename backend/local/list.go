@@ -14,13 +14,12 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// dirChunk is how many names of a folder are in memory beside those that are wanted.
+// dirChunk is the number of names of a folder in memory in addition to the wanted ones.
 const dirChunk = 4096
 
-// List walks the folders in key order; in memory are, at each level, the wanted names of one folder.
-// Whatever is no object
-// (dot files, names that are no keys, links, pipes) is passed over. No version is reported, and of an
-// object that is being appended to the size may be that of the moment.
+// List walks the folders in key order; at each level it holds the wanted names of one folder in memory. Files that are
+// not objects (dot files, names that are not keys, links, pipes) are skipped. No version is reported, and the size of
+// an object that is being appended to may be an intermediate one.
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[backend.Info, error] {
 	return func(yield func(backend.Info, error) bool) {
 		if o.Delimiter != "" && o.Delimiter != "/" {
@@ -44,7 +43,7 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[bac
 		if i := strings.LastIndexByte(o.Prefix, '/'); i >= 0 {
 			dir = o.Prefix[:i]
 			if backend.ValidKey(dir) != nil {
-				return // no key starts so
+				return // no key begins with this
 			}
 			dir += "/"
 		}
@@ -54,8 +53,8 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[bac
 	}
 }
 
-// exact answers a listing for the first key with a prefix that is a key itself: it comes before all others, and costs
-// one look.
+// exact answers a listing for the first key with a prefix that is a key itself: it precedes all others, and costs one
+// lookup.
 func (w *walk) exact() (found bool, err error) {
 	if w.o.Limit != 1 || w.o.After != "" || backend.ValidKey(w.o.Prefix) != nil {
 		return false, nil
@@ -64,8 +63,8 @@ func (w *walk) exact() (found bool, err error) {
 	return w.n > 0, err
 }
 
-// walk is one listing. It holds the backend open only while it reads, never while it yields, so that
-// the loop's body may do what it likes, Close included.
+// walk is one listing. It holds the backend open only while it reads, never while it yields, so that the loop's body
+// may call any method, including Close.
 type walk struct {
 	b     *Backend
 	ctx   context.Context //nolint:containedctx // lives as long as one call of List
@@ -75,8 +74,8 @@ type walk struct {
 	ended bool
 }
 
-// folder lists what is below dir, which is "" or ends with "/". Entries sort by what all their keys
-// start with: a folder by its name and "/", for "-" and "." sort before it.
+// folder lists the entries below dir, which is "" or ends with "/". Entries sort by the common start of their keys: a
+// folder by its name and "/", since "-" and "." sort before it.
 func (w *walk) folder(dir string) error {
 	entries, err := w.read(dir)
 	if err != nil {
@@ -104,7 +103,7 @@ type entry struct {
 	dir bool
 }
 
-// read returns the entries of dir that the listing can yield something of, in order.
+// read returns the entries of dir that can contribute to the listing, in order.
 func (w *walk) read(dir string) ([]entry, error) {
 	if err := w.b.enter(w.ctx, "list", w.o.Prefix); err != nil {
 		return nil, err
@@ -112,7 +111,7 @@ func (w *walk) read(dir string) ([]entry, error) {
 	defer w.b.leave()
 	d, err := w.b.openFolder(dir)
 	if vfs.Missing(err) {
-		return nil, nil // not there, or removed since
+		return nil, nil // missing, or removed since
 	}
 	if err != nil {
 		return nil, fail("list", strings.TrimSuffix(dir, "/"), backend.NotApplied, err)
@@ -137,7 +136,7 @@ func (w *walk) read(dir string) ([]entry, error) {
 	return entries, nil
 }
 
-// entry is what f is to the listing, if anything.
+// entry returns the entry for f; ok is false if f is not listed.
 func (w *walk) entry(dir string, f fs.DirEntry) (entry, bool) {
 	e := entry{key: dir + f.Name(), dir: f.IsDir()}
 	if !f.IsDir() && !f.Type().IsRegular() || backend.ValidKey(e.key) != nil {
@@ -149,7 +148,7 @@ func (w *walk) entry(dir string, f fs.DirEntry) (entry, bool) {
 	return e, w.wants(e)
 }
 
-// wants reports whether anything of e can match the prefix and come after After.
+// wants reports whether a key of e can match the prefix and follow After.
 func (w *walk) wants(e entry) bool {
 	matches := strings.HasPrefix(e.key, w.o.Prefix) || e.dir && strings.HasPrefix(w.o.Prefix, e.key)
 	after := e.key > w.o.After || e.dir && strings.HasPrefix(w.o.After, e.key)
@@ -172,8 +171,8 @@ func (w *walk) object(key string) error {
 	return nil
 }
 
-// common yields a folder as a common prefix, if it holds an object at all: the first one found is
-// enough. One that cannot be read may hold some, and does not end the listing: reading it reports why.
+// common yields a folder as a common prefix, if it contains an object: the search stops at the first one. An unreadable
+// folder may contain some, and does not end the listing: reading it reports the error.
 func (w *walk) common(prefix string) error {
 	if prefix <= w.o.After {
 		return nil
@@ -206,8 +205,7 @@ func (w *walk) give(info backend.Info) {
 	}
 }
 
-// openFolder opens the folder dir ("" or with "/" after it) after making sure that it is one all the
-// way down.
+// openFolder opens the folder dir ("" or with "/" after it) after checking that every component is a folder.
 func (b *Backend) openFolder(dir string) (vfs.Dir, error) {
 	for i, c := range dir {
 		if c != '/' {

@@ -1,53 +1,49 @@
-// Package local keeps objects as plain files below one directory. What a call reported as done
-// survives power loss; what it reported as not applied has left no byte after; several processes,
-// and several handles in one, may use the same directory at once.
+// Package local stores objects as plain files below one directory. An effect that a call reported as done survives
+// power loss; a call that was reported as not applied has left no byte; several processes, and several handles in one,
+// may use the same directory at once.
 //
-// On disk the key is the path. Files are 0600, directories 0700. Names that start with a dot are the
-// driver's: ".tmp/" at the root holds files that are being written, and what starts with ".lock" in a
-// folder are the locks of its objects. Nothing but plain files is ever opened: a symbolic link, a pipe or a device
-// in an object's place is ErrForeign, and os.Root keeps every path inside the directory.
+// On disk the key is the path. Files are 0600, directories 0700. Names that start with a dot belong to the driver:
+// ".tmp/" at the root holds files that are being written, and files in a folder that start with ".lock" are the locks
+// of its objects. Only plain files are opened: a symbolic link, a pipe or a device in an object's place is ErrForeign,
+// and os.Root keeps every path inside the directory.
 //
 // # Writing
 //
-// Put writes a temporary file, syncs it, publishes it (link for IfAbsent, so that the kernel picks
-// the one winner; rename else) and syncs the directory. Append, Cut and Resync change the file in
-// place: an append is one write at the end of the file (O_APPEND, never at an offset, so that a
-// program that ignores the lock loses nothing) and one fdatasync. A short write is cut back before
-// the lock is let go. Cut reads the bytes that it is to remove under the same lock and compares them.
-// A failed sync is never repeated, and its descriptor never used again.
+// Put writes a temporary file, syncs it, publishes it (link for IfAbsent, so that the kernel decides the one winner;
+// otherwise rename) and syncs the directory. Append, Cut and Resync change the file in place: an append is one write at
+// the end of the file (O_APPEND, never at an offset, so that a program that ignores the lock loses nothing) and one
+// fdatasync. A short write is cut back before the lock is released. Cut reads and compares the bytes to remove under
+// the same lock. A failed sync is never repeated, and its descriptor never used again.
 //
 // # Locks
 //
-// Whatever can replace or change an object holds an advisory lock (flock, LockFileEx) for the length
-// of that one call, until its sync has returned. The lock file of a key below "sessions/<id>/" is
-// "sessions/<id>/.lock". That of any other key is one of 64 in the key's own folder, ".lock-00" to
-// ".lock-3f": the CRC-32 (IEEE) of the key's last component, modulo 64. So publishing the checkpoint of
-// one session rarely waits for the directory sync of another's, and lock files do not grow in number
-// with the objects. Both stay the same when a store is opened further up or down the tree. A lock file
-// is never replaced nor removed, and neither is a directory: so who has found either may rely on it.
+// Every call that can replace or change an object holds an advisory lock (flock, LockFileEx) until its sync has
+// returned. The lock file of a key below "sessions/<id>/" is "sessions/<id>/.lock". That of any other key is one of 64
+// in the key's own folder, ".lock-00" to ".lock-3f": the CRC-32 (IEEE) of the key's last component, modulo 64. So
+// publishing the checkpoint of one session rarely waits for the directory sync of another's, and the number of lock
+// files does not grow with the objects. Both names are the same when a store is opened at a folder above or below. Lock
+// files and directories are never replaced or removed, so a process may rely on those that it has found.
 //
-// Releases before these 64 locks took ".lock" in the folder instead, exclusively. This one takes it too,
-// shared and after its own, so that both kinds may use a directory at once. A process of the older kind
-// can wait long where many others publish all the time.
+// Releases before these 64 locks took ".lock" in the folder instead, exclusively. This one takes it too, shared and
+// after its own, so that both kinds may use a directory at once. A process of the older kind can wait long while many
+// others publish all the time.
 //
-// The object itself is locked as well while it is written, and for the moment in which a reader takes
-// its size. A reader therefore sees whole appends only, and only what is durable; it waits for
-// nothing else and needs no right to write. A Get that overlaps a Cut, and an Append after it, may
-// get bytes of both after the cut: it is for tails that no checksum accepts. Waiting is polling,
-// ends with the context, and is not fair.
+// The object itself is locked as well while it is written, and while a reader determines its size. A reader therefore
+// sees only whole and durable appends; it waits for nothing else and needs no right to write. A Get that overlaps a Cut
+// and a later Append may return bytes of both after the cut: Cut is meant for tails that no checksum accepts. Waiting
+// is polling, ends with the context, and is not fair.
 //
 // # Versions
 //
-// A version is the first half of the SHA-256 of the content: inode and time stamps would be cheaper,
-// but inodes are reused within one tick of the clock, and a condition must not depend on one (I12).
-// Get of a whole object and Put have the bytes in hand; Stat reads the object. A ranged Get, List,
-// Append and Resync report none. Who needs no more than the size asks Get for Tail(0), which
-// reads nothing.
+// A version is the first half of the SHA-256 of the content: inode and time stamps would be cheaper, but inodes are
+// reused within one tick of the clock, and a condition must not depend on a clock (I12). Get of a whole object and Put
+// have the bytes in memory; Stat reads the object. A ranged Get, List, Append and Resync return no version. A caller
+// that needs only the size calls Get with Tail(0), which reads nothing.
 //
 // # Leftovers
 //
-// A crash may leave a file in ".tmp/". Its writer held a lock on it, so the first write of a handle
-// removes those that no one holds; no clock is asked.
+// A crash may leave a file in ".tmp/". Its writer held a lock on it, so the first write of a handle removes files
+// without a lock; no clock is used.
 package local
 
 import (
@@ -68,15 +64,15 @@ type Backend struct {
 	fs    vfs.FS
 	locks domains
 	dirs  *vfs.Dirs
-	temps atomic.Uint64 // the last number taken for a temporary file
+	temps atomic.Uint64 // the last number used for a temporary file
 	sweep sync.Once
 
-	reserve sync.Once   // makes it, where it is not there
-	spent   atomic.Bool // it is missing: the next Delete makes it again
+	reserve sync.Once   // creates it if it is missing
+	spent   atomic.Bool // it was removed: the next Delete creates it again
 
 	mu     sync.Mutex
 	closed bool
-	done   chan struct{}  // closed by Close: ends waiting for locks
+	done   chan struct{}  // closed by Close: ends waits for locks
 	calls  sync.WaitGroup // those under way; Close waits for them
 }
 
@@ -86,9 +82,9 @@ var _ backend.Appender = (*Backend)(nil)
 type Options struct {
 	// FS replaces the real file system; Open's directory is not used then.
 	FS vfs.FS
-	// MaxOpen bounds the locks that stay open between calls, each with the file that was last appended
-	// to under it: two file descriptors, and a third where the folder's own lock belongs to it; 512. Where descriptors
-	// run out, all that are idle are closed.
+	// MaxOpen bounds the locks that stay open between calls, each with the file that was last appended to under it: two
+	// file descriptors, and a third if the folder's own lock belongs to it; 512. When descriptors run out, all idle
+	// ones are closed.
 	MaxOpen int
 }
 
@@ -96,10 +92,9 @@ func init() {
 	backend.Register("file", openURL)
 }
 
-// Open makes a backend of the directory dir. Nothing is touched yet: a store that is only read is
-// never written to (I14), and the first write creates the directory. From its first use on a handle
-// stays with that directory, even if it is moved: after restoring one from a backup, open it anew.
-// Nil options are the defaults.
+// Open returns a backend for the directory dir. It touches nothing: a store that is only read is never written to
+// (I14), and the first write creates the directory. From its first use a handle refers to that directory, even if it is
+// moved: after restoring one from a backup, open it again. Nil options are the defaults.
 func Open(dir string, o *Options) (*Backend, error) {
 	var opts Options
 	if o != nil {
@@ -125,8 +120,7 @@ func Open(dir string, o *Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close waits for the calls under way and releases what is open; those that wait for a lock end with
-// ErrClosed.
+// Close waits for the calls under way and releases all open files; calls that wait for a lock end with ErrClosed.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	if b.closed {
@@ -145,7 +139,7 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// enter begins a call; each one that entered must leave.
+// enter begins a call; each successful enter needs a leave.
 func (b *Backend) enter(ctx context.Context, op, key string) error {
 	if err := b.admit(); err != nil {
 		return fail(op, key, backend.NotApplied, err)
@@ -181,7 +175,7 @@ func (b *Backend) admit() error {
 
 func (b *Backend) leave() { b.calls.Done() }
 
-// openURL opens file:///dir, file://localhost/dir, file:dir and what backend.Open made of a bare path.
+// openURL opens file:///dir, file://localhost/dir, file:dir and the URL that backend.Open makes of a bare path.
 func openURL(_ context.Context, u *url.URL) (backend.Backend, error) {
 	switch {
 	case u.Host != "" && u.Host != "localhost":

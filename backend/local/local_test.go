@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 )
 
-// harness makes stores in temporary directories, and remembers which is which for Reopen.
+// harness makes stores in temporary directories, and maps each to its directory for Reopen.
 func harness(wrap func(backend.Backend) backend.Backend) backendtest.Harness {
 	var dirs sync.Map
 	open := func(t *testing.T, dir string) backend.Backend {

@@ -18,25 +18,24 @@ import (
 
 const (
 	lockFile = ".lock"
-	// stripes is how many lock files the objects of a folder share. It is part of the format: all
-	// processes must agree on it.
+	// stripes is the number of lock files shared by the objects of a folder. It is part of the format: all processes
+	// must agree on it.
 	stripes = 64
-	// lockTries bounds how often the lock is taken anew because its file was replaced meanwhile.
+	// lockTries bounds how often the lock is taken again because its file was replaced meanwhile.
 	lockTries = 64
-	// Waiting for another process polls: the context must be able to end it, and a blocking flock
-	// cannot be interrupted.
+	// Waiting for another process polls: the context must be able to end it, and a blocking flock cannot be
+	// interrupted.
 	pollFirst = 20 * time.Microsecond
 	pollLast  = time.Millisecond
 )
 
-// lockNames returns the lock files of a key. One below a session has the session's, which is taken
-// exclusively; shared is empty then. The last "sessions" counts, so that the name is the same file from
-// wherever in the tree a store is opened.
+// lockNames returns the lock files of a key. A key below a session has the session's lock, which is taken exclusively;
+// shared is empty then. The last "sessions" component counts, so that the name is the same file wherever in the tree a
+// store is opened.
 //
-// Of any other key, the lock to take exclusively is one of a fixed number in its folder, chosen by the
-// last component: objects of one folder do not wait for each other's syncs, and no number of them makes
-// more lock files. The lock of the folder is taken too, shared, because releases without these stripes
-// take that one alone, exclusively.
+// Any other key has one of a fixed number of locks in its folder, chosen by the last component and taken exclusively:
+// objects of one folder do not wait for each other's syncs, and the number of lock files is bounded. The lock of the
+// folder is taken too, shared, because releases without these stripes take only that one, exclusively.
 func lockNames(key string) (exclusive, shared string) {
 	const mark = "sessions/"
 	for end := len(key); ; {
@@ -61,20 +60,20 @@ func lockNames(key string) (exclusive, shared string) {
 type lock struct {
 	name      string
 	exclusive bool
-	file      vfs.File // nil until it is needed
+	file      vfs.File // nil until needed
 	id        vfs.ID
 }
 
-// A domain is what one lock file guards that is taken exclusively. Within the process the semaphore
-// excludes, so that only one goroutine asks the system. What follows sem belongs to who holds it.
+// A domain is the set of objects under one exclusive lock file. Within the process the semaphore excludes, so that only
+// one goroutine asks the system. The fields after sem belong to its holder.
 type domain struct {
 	name string
 	sem  chan struct{}
 
-	// locks are taken in this order. The folder's is last, so that it is held while the call works and
-	// not while it waits.
+	// locks are taken in this order. The folder's is last, so that it is held while the call works and not while it
+	// waits.
 	locks []lock
-	// The file that was appended to last. flock belongs to the open file, so it can stay open.
+	// The file that was last appended to. flock belongs to the open file, so it can stay open.
 	key    string
 	file   vfs.File
 	fileID vfs.ID
@@ -83,7 +82,7 @@ type domain struct {
 	elem *list.Element
 }
 
-// domains keeps the most recently used ones open, at most max and those in use.
+// domains keeps the most recently used domains open, at most max and those in use.
 type domains struct {
 	max int
 
@@ -124,8 +123,8 @@ func (s *domains) put(d *domain) {
 	}
 }
 
-// evict closes idle domains, the oldest first, until at most keep are left; it counts those closed. Other calls do not
-// wait for that: an idle domain holds no lock.
+// evict closes idle domains, the oldest first, until at most keep are left; it returns the number closed. Other calls
+// do not wait for it: an idle domain holds no lock.
 func (s *domains) evict(keep int) int {
 	idle := s.forget(keep)
 	for _, d := range idle {
@@ -167,8 +166,8 @@ func (d *domain) dropFile() {
 	}
 }
 
-// acquire takes the lock of key against every other call, here and in other processes. The error is
-// missing where the key's folder does not exist. Nothing has been changed when it fails.
+// acquire takes the lock of key against every other call, in this and in other processes. missing is the error if the
+// key's folder does not exist. A failure has changed nothing.
 func (b *Backend) acquire(ctx context.Context, key string) (*domain, error) {
 	d := b.locks.get(key)
 	select {
@@ -193,9 +192,8 @@ func (b *Backend) acquire(ctx context.Context, key string) (*domain, error) {
 	return d, nil
 }
 
-// lockDomain locks the files that have the locks' names now. The names never move to other files by our
-// doing, but someone may have removed the folder and made it anew: then a lock on the old file
-// would exclude no one.
+// lockDomain locks the files that have the locks' names now. The driver never moves these names to other files, but
+// another program may have removed and recreated the folder: then a lock on the old file would exclude no one.
 func (b *Backend) lockDomain(ctx context.Context, d *domain) error {
 	for range lockTries {
 		current, err := b.takeAll(ctx, d)
@@ -208,7 +206,7 @@ func (b *Backend) lockDomain(ctx context.Context, d *domain) error {
 	return vfs.ErrUnsettled
 }
 
-// takeAll waits for one lock after the other; current = their names lead to the files that are locked.
+// takeAll waits for one lock after another; current reports whether their names still refer to the locked files.
 func (b *Backend) takeAll(ctx context.Context, d *domain) (current bool, err error) {
 	for i := range d.locks {
 		current, err := b.take(ctx, &d.locks[i])
@@ -259,7 +257,7 @@ func (b *Backend) openLock(l *lock) error {
 	return nil
 }
 
-// release lets go of the domain, and of the object's lock if one is held.
+// release releases the domain, and the object's lock if it is held.
 func (b *Backend) release(d *domain) {
 	if d.file != nil && d.file.Unlock() != nil {
 		d.dropFile()
@@ -273,7 +271,7 @@ func (b *Backend) release(d *domain) {
 	b.locks.put(d)
 }
 
-// await polls for a lock until it is there, the context is done, or the backend is closed.
+// await polls for a lock until it is taken, the context is done, or the backend is closed.
 func (b *Backend) await(ctx context.Context, f vfs.File, exclusive bool) error {
 	for wait := pollFirst; ; wait = min(2*wait, pollLast) {
 		ok, err := f.TryLock(exclusive)

@@ -21,8 +21,8 @@ func TestLocksOfSessions(t *testing.T) {
 	}
 }
 
-// TestLocksOfFolders: the names are part of the format, so that releases exclude each other. They are the
-// same files when the store is opened at a folder above.
+// TestLocksOfFolders: the names are part of the format, so that releases exclude each other. They are the same files
+// when the store is opened at a folder above.
 func TestLocksOfFolders(t *testing.T) {
 	for key, want := range map[string]string{
 		"x":                    ".lock-03",

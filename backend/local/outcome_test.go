@@ -19,16 +19,16 @@ import (
 
 const (
 	logKey    = "sessions/s1/transcript/log"
-	latestKey = "checkpoint_latest/s1" // its locks are the folder's
+	latestKey = "checkpoint_latest/s1" // its locks are those of the folder
 )
 
 // change is one write on a store that holds oldData under logKey and latestKey.
 type change struct {
 	name string
-	key  string // of the object that it changes
+	key  string // of the changed object
 	do   func(b *local.Backend) error
-	want []byte // nil: the object is gone
-	old  []byte // nil: there is none
+	want []byte // nil: the object is deleted
+	old  []byte // nil: there was none
 }
 
 var (
@@ -91,7 +91,7 @@ var oldVersion = func() backend.Version {
 	return info.Version
 }()
 
-// stage makes a store with oldData under both keys; warm = the handle has appended before.
+// stage makes a store with oldData under both keys; warm: the handle has appended before.
 func stage(t *testing.T, warm bool) (*local.Backend, *script, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,8 +126,8 @@ func stage(t *testing.T, warm bool) (*local.Backend, *script, string) {
 	return b, s, dir
 }
 
-// TestFaultAtEveryCall lets each call of each operation fail once in each way, and holds the outcome
-// that is reported to what the disk says.
+// TestFaultAtEveryCall lets each call of each operation fail once in each way, and compares the reported outcome with
+// the disk.
 func TestFaultAtEveryCall(t *testing.T) {
 	for _, warm := range []bool{false, true} {
 		for _, c := range changes() {
@@ -141,7 +141,7 @@ func TestFaultAtEveryCall(t *testing.T) {
 				calls := s.calls
 				for i, call := range calls {
 					kinds := errnos
-					if len(writes([]string{call})) == 0 { // changes nothing: any two will do
+					if len(writes([]string{call})) == 0 { // changes nothing: two errors are enough
 						kinds = []syscall.Errno{syscall.EIO, syscall.EMFILE}
 					}
 					for _, errno := range kinds {
@@ -192,7 +192,7 @@ func oneFault(t *testing.T, c change, warm bool, n int, call string, errno sysca
 	if left, _ := os.ReadDir(filepath.Join(dir, ".tmp")); len(left) > 0 && !strings.HasPrefix(call, "remove .tmp/") {
 		t.Errorf("%s: %d temporary files left: %s", what, len(left), left[0].Name())
 	}
-	// The handle lives on, unless the outcome is the caller's to settle.
+	// The handle stays usable, unless the caller has to determine the outcome.
 	if err != nil && backend.OutcomeOf(err) == backend.NotApplied {
 		if err := c.do(b); err != nil {
 			t.Errorf("%s: once more: %v", what, err)
@@ -200,7 +200,7 @@ func oneFault(t *testing.T, c change, warm bool, n int, call string, errno sysca
 	}
 }
 
-// TestShortAppendIsCutBack: of an append that the disk had no room for, nothing stays.
+// TestShortAppendIsCutBack: nothing remains of an append for which the disk had no room.
 func TestShortAppendIsCutBack(t *testing.T) {
 	for _, errno := range errnos {
 		b, s, dir := stage(t, true)
@@ -219,8 +219,8 @@ func TestShortAppendIsCutBack(t *testing.T) {
 	}
 }
 
-// TestShortAppendIsOthers: where other bytes of the same length are in the place of a short write, put
-// there by a program that takes no lock, nothing is cut back.
+// TestShortAppendIsOthers: if a program without the lock wrote other bytes of the same length in the place of a short
+// write, nothing is cut back.
 func TestShortAppendIsOthers(t *testing.T) {
 	b, s, dir := stage(t, true)
 	s.short = true
@@ -245,7 +245,7 @@ func TestShortAppendIsOthers(t *testing.T) {
 	}
 }
 
-// TestShortAppendThatStays: where cutting back fails too, nobody may take the append for undone.
+// TestShortAppendThatStays: if cutting back fails too, the append must not be reported as undone.
 func TestShortAppendThatStays(t *testing.T) {
 	for _, second := range []string{"truncate", "datasync", "stat"} {
 		b, s, _ := stage(t, true)
@@ -264,7 +264,7 @@ func TestShortAppendThatStays(t *testing.T) {
 	}
 }
 
-// TestAppendCalls: an append through a handle that has appended before is one write and one sync.
+// TestAppendCalls: an append by a handle that has appended before is one write and one sync.
 func TestAppendCalls(t *testing.T) {
 	b, s, _ := stage(t, true)
 	s.reset(nil)
@@ -282,9 +282,8 @@ func TestAppendCalls(t *testing.T) {
 	}
 }
 
-// TestFoundNameBecomesDurable: the writer that made a log may have died before its name was durable, so the first
-// append of another handle syncs the folder, and those that it is in, before it writes, and is not done where that
-// fails.
+// TestFoundNameBecomesDurable: the creator of a log may have died before its name was durable. So the first append of
+// another handle syncs the folder, and the folders above, before it writes, and fails if that fails.
 func TestFoundNameBecomesDurable(t *testing.T) {
 	_, _, dir := stage(t, false)
 	s := newScript(t, dir)
@@ -315,7 +314,7 @@ func TestFoundNameBecomesDurable(t *testing.T) {
 	}
 }
 
-// TestPutCalls: what a replacement costs, and in which order it becomes durable.
+// TestPutCalls: the calls of a replacement, and the order in which it becomes durable.
 func TestPutCalls(t *testing.T) {
 	b, s, _ := stage(t, true)
 	s.reset(nil)
@@ -347,8 +346,8 @@ func TestDeleteCalls(t *testing.T) {
 	}
 }
 
-// TestRepeatedDeleteIsDurable: a deletion that is repeated, because the folder could not be synced, syncs the folder
-// although the name is gone, and is not done where that fails again.
+// TestRepeatedDeleteIsDurable: a deletion that is repeated because the folder could not be synced syncs the folder
+// although the name no longer exists, and fails if that fails again.
 func TestRepeatedDeleteIsDurable(t *testing.T) {
 	b, s, _ := stage(t, true)
 	for range 2 {
@@ -366,7 +365,7 @@ func TestRepeatedDeleteIsDurable(t *testing.T) {
 	}
 }
 
-// TestReadsWriteNothing is I14: neither a store nor a lock appears because someone looked.
+// TestReadsWriteNothing is I14: a read creates neither a store nor a lock.
 func TestReadsWriteNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "store")
 	b, err := local.Open(dir, nil)

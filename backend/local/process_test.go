@@ -67,7 +67,7 @@ func child(args []string) error {
 	return nil
 }
 
-// appendLine appends at the end, wherever others have moved it to.
+// appendLine appends at the present end, which others may move.
 func appendLine(b *local.Backend, line string) error {
 	for range 100_000 {
 		_, info, err := b.Get(ctx, logKey, backend.Tail(0))
@@ -120,7 +120,7 @@ func start(t *testing.T, mode, dir, id string, n int) (*exec.Cmd, io.Reader) {
 	return cmd, out
 }
 
-// compete runs processes against each other, and gives what each printed.
+// compete runs processes against each other, and returns the output of each.
 func compete(t *testing.T, mode, dir string, processes, n int) [][]string {
 	t.Helper()
 	cmds, outs := make([]*exec.Cmd, processes), make([]io.Reader, processes)
@@ -152,7 +152,7 @@ func openWith(t *testing.T, key string, p []byte) (*local.Backend, string) {
 	return b, dir
 }
 
-// TestProcessesAppend: of appends that race, each lands whole, once, and in its writer's order.
+// TestProcessesAppend: each of racing appends is stored whole, once, and in its writer's order.
 func TestProcessesAppend(t *testing.T) {
 	t.Parallel()
 	const processes, n = 3, 60
@@ -188,7 +188,7 @@ func TestProcessesIfMatch(t *testing.T) {
 	}
 }
 
-// TestProcessesIfAbsent: each key has one winner, and holds what the winner wrote.
+// TestProcessesIfAbsent: each key has one winner, and holds its bytes.
 func TestProcessesIfAbsent(t *testing.T) {
 	t.Parallel()
 	const processes, n = 3, 60
@@ -212,13 +212,13 @@ func TestProcessesIfAbsent(t *testing.T) {
 	}
 }
 
-// TestKilledInMidAppend kills a writing process again and again: what it reported as appended is
-// there, at most one line more is, the lock is free, and writing goes on.
+// TestKilledInMidAppend kills a writing process repeatedly: everything acknowledged is stored, at most one more line
+// is, the lock is free, and writing continues.
 func TestKilledInMidAppend(t *testing.T) {
 	t.Parallel()
 	kills := 50
 	if testing.Short() {
-		kills = 14 // each number of lines twice; a process with the race detector takes 100 ms of CPU to begin
+		kills = 14 // each number of lines twice; with the race detector a process takes 100 ms of CPU to start
 	}
 	b, dir := openWith(t, logKey, nil)
 	var size int64
@@ -235,7 +235,7 @@ func TestKilledInMidAppend(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // what it wrote before it died counts
+		for lines.Scan() { // lines written before it died count
 			acked, _ = strconv.Atoi(lines.Text())
 		}
 		_ = cmd.Wait()
@@ -247,7 +247,7 @@ func TestKilledInMidAppend(t *testing.T) {
 	}
 }
 
-// verifyKilled checks what process k added behind size, cuts off a torn line, and gives the new size.
+// verifyKilled checks the bytes that process k appended after size, cuts off a torn line, and returns the new size.
 func verifyKilled(t *testing.T, b *local.Backend, k, acked int, size int64) int64 {
 	t.Helper()
 	p, info, err := b.Get(ctx, logKey, backend.Range{})

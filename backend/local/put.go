@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// Put writes an object if c holds. Whoever reads meanwhile gets the old one or the new one.
+// Put writes an object if c holds. Concurrent readers get the old object or the new one.
 func (b *Backend) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
 	const op = "put"
 	if err := b.enterKey(ctx, op, key); err != nil {
@@ -35,7 +35,7 @@ func (b *Backend) Put(ctx context.Context, key string, p []byte, c backend.Cond)
 func (b *Backend) put(
 	ctx context.Context, key string, p []byte, c backend.Cond,
 ) (backend.Info, backend.Outcome, error) {
-	// A lost condition is mostly lost already, and then nothing needs to be written.
+	// A condition that fails has mostly failed before, and then nothing needs to be written.
 	_, err := vfs.Lookup(b.fs, key)
 	_, match := c.Match()
 	switch {
@@ -62,14 +62,14 @@ func (b *Backend) put(
 	return t.info(key, p), backend.Applied, nil
 }
 
-// prepare does all that can fail without effect: the folder of the object, durable and open, and the
-// temporary file, synced.
+// prepare performs the steps that can fail without effect: it makes the object's folder durable and opens it, and
+// writes and syncs the temporary file.
 func (b *Backend) prepare(folder string, p []byte) (*temp, vfs.Dir, error) {
 	if err := b.dirs.Ensure(folder); err != nil {
 		return nil, nil, err
 	}
 	dir, err := b.fs.OpenDir(folder)
-	if errors.Is(err, fs.ErrNotExist) { // removed since we knew it
+	if errors.Is(err, fs.ErrNotExist) { // removed in the meantime
 		b.dirs.Forget()
 		if err := b.dirs.Ensure(folder); err != nil {
 			return nil, nil, err
@@ -87,12 +87,12 @@ func (b *Backend) prepare(folder string, p []byte) (*temp, vfs.Dir, error) {
 	return t, dir, nil
 }
 
-// create publishes under a name that must be free. link(2) lets one of any number win, without a
-// lock; where a file system refuses links, everyone takes the lock.
+// create publishes under a name that must be free. link(2) has exactly one winner without a lock; if the file system
+// refuses links, every caller takes the lock.
 func (b *Backend) create(ctx context.Context, t *temp, dir vfs.Dir, key string) (backend.Outcome, error) {
 	err := b.fs.Link(t.name, key)
 	switch {
-	case err == nil, t.published(key): // done, whatever the answer was
+	case err == nil, t.published(key): // done, even if the call returned an error
 		return settle(dir)
 	case errors.Is(err, fs.ErrExist):
 		return backend.NotApplied, b.taken(key)
@@ -119,7 +119,7 @@ func (b *Backend) taken(key string) error {
 	return backend.ErrPrecondition
 }
 
-// replace publishes over what is there, under the lock, which is held until the name is durable.
+// replace publishes over the existing object, under the lock, which is held until the name is durable.
 func (b *Backend) replace(
 	ctx context.Context, t *temp, dir vfs.Dir, key string, c backend.Cond,
 ) (backend.Outcome, error) {
@@ -175,7 +175,7 @@ func (b *Backend) holds(key string, c backend.Cond) error {
 	return nil
 }
 
-// Delete removes an object, durably; one that is not there is no error.
+// Delete removes an object, durably; a missing one is no error.
 func (b *Backend) Delete(ctx context.Context, key string) error {
 	const op = "delete"
 	if err := b.enterKey(ctx, op, key); err != nil {
@@ -228,5 +228,5 @@ func (b *Backend) remove(d *domain, key string) (backend.Outcome, error) {
 			d.dropFile()
 		}
 	}
-	return settle(dir) // also for one that was gone: who removed it may not have come to this
+	return settle(dir) // also for a missing one: its remover may have failed to sync
 }

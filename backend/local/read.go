@@ -12,10 +12,10 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// hashChunk is how much of an object is in memory while it is hashed.
+// hashChunk is the number of bytes in memory while an object is hashed.
 const hashChunk = 256 << 10
 
-// Get reads an object or a part of it. The version is reported where the part is the whole.
+// Get reads an object or a part of it. The version is returned if the part is the whole.
 func (b *Backend) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
 	const op = "get"
 	if err := b.enterKey(ctx, op, key); err != nil {
@@ -65,7 +65,7 @@ func (b *Backend) readOnce(ctx context.Context, key string, r backend.Range) ([]
 	return p, st, nil
 }
 
-// Stat reads the object to tell its version.
+// Stat reads the object to compute its version.
 func (b *Backend) Stat(ctx context.Context, key string) (backend.Info, error) {
 	const op = "stat"
 	if err := b.enterKey(ctx, op, key); err != nil {
@@ -85,9 +85,9 @@ func (b *Backend) Stat(ctx context.Context, key string) (backend.Info, error) {
 	return info, nil
 }
 
-// openWhole opens an object, and returns its size at a moment when no one was in the middle of changing
-// it. The lock is held for that moment only: bytes below the size of a whole object change no more
-// (but by Cut), and readers who held it while they read would keep writers out for ever.
+// openWhole opens an object, and returns its size at a moment when it was not being changed. The lock is held for that
+// moment only: bytes below the size of a whole object do not change (except by Cut), and readers that held it while
+// they read would keep writers out indefinitely.
 func (b *Backend) openWhole(ctx context.Context, key string) (vfs.File, vfs.Stat, error) {
 	f, _, err := vfs.OpenPlain(b.fs, key, os.O_RDONLY)
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *Backend) openWhole(ctx context.Context, key string) (vfs.File, vfs.Stat
 }
 
 func (b *Backend) wholeStat(ctx context.Context, f vfs.File) (vfs.Stat, error) {
-	// Where a file system has no locks there are no appends either, and all else is atomic by rename.
+	// A file system without locks has no appends either, and all else is atomic by rename.
 	err := b.await(ctx, f, false)
 	locked := err == nil
 	if err != nil && !vfs.Unsupported(err) {
@@ -133,7 +133,7 @@ func readAt(f vfs.File, p []byte, off int64) error {
 		return nil
 	}
 	if err == nil || err == io.EOF { //nolint:errorlint // ReaderAt's own contract
-		return io.ErrUnexpectedEOF // a Cut shortened it, or someone without the lock
+		return io.ErrUnexpectedEOF // shortened by a Cut, or by a program without the lock
 	}
 	return err
 }

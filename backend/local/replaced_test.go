@@ -16,8 +16,8 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// TestReplacedLockFile: the lock file that a call waits for is removed, or another takes its name (someone restored the
-// folder). The old file excludes no later process, so the call takes the lock of the file that has the name now.
+// TestReplacedLockFile: the lock file that a call waits for is removed, or replaced (by a restore of the folder). The
+// old file excludes no later process, so the call takes the lock of the file that has the name now.
 func TestReplacedLockFile(t *testing.T) {
 	const name = "sessions/s1/.lock"
 	for _, replaced := range []bool{true, false} {

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// reserveFile is removed on a full disk for writes that free more (backend.Freeing). It is made with the first
-	// object of a handle, and its bytes mean nothing.
+	// reserveFile is removed on a full disk to make room for writes that free more (backend.Freeing). It is created
+	// with the first object of a handle; its content has no meaning.
 	reserveFile = ".reserve"
-	// reserveBytes are enough for the end of a session in its log, its tombstone, and their directories.
+	// reserveBytes is enough for the end of a session in its log, its tombstone, and their directories.
 	reserveBytes = 64 << 10
 )
 
-// keepReserve makes the reserve where it is missing. Without room there is none: that is no error.
+// keepReserve creates the reserve if it is missing. A full disk is no error.
 func (b *Backend) keepReserve() {
 	if _, err := b.fs.Lstat(reserveFile); !vfs.Missing(err) {
 		return
@@ -29,19 +29,19 @@ func (b *Backend) keepReserve() {
 		return
 	}
 	p := make([]byte, reserveBytes)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(p) // file systems that compress would keep nothing of zeros
+	_, _ = rand.NewChaCha8([32]byte{}).Read(p) // a file system that compresses would reserve nothing for zeros
 	_, err = f.Write(p)
 	if errors.Join(err, f.Close()) != nil {
 		b.spent.Store(b.fs.Remove(reserveFile) == nil)
 	}
 }
 
-// spend removes the reserve for a write that a full disk refused; true: try it once more.
+// spend removes the reserve after a full disk refused a write; true: try the write once more.
 func (b *Backend) spend(ctx context.Context, out backend.Outcome, err error) bool {
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 	if !full || out != backend.NotApplied || !backend.IsFreeing(ctx) || b.fs.Remove(reserveFile) != nil {
 		return false
 	}
 	b.spent.Store(true)
-	return vfs.SyncDir(b.fs, ".") == nil // some file systems free what is removed with their next commit
+	return vfs.SyncDir(b.fs, ".") == nil // some file systems free removed files with their next commit
 }

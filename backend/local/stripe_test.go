@@ -19,12 +19,12 @@ import (
 
 const folder = "checkpoint_latest"
 
-// slowDisk stops the next sync of a folder until it is let go.
+// slowDisk stops the next sync of a folder until it is released.
 type slowDisk struct {
 	vfs.FS
 
 	mu      sync.Mutex
-	reached chan struct{} // nil = no sync is to stop
+	reached chan struct{} // nil = no sync stops
 	resume  chan struct{}
 }
 
@@ -61,15 +61,15 @@ func (d *slowDir) Sync() error {
 	return d.Dir.Sync()
 }
 
-// replace puts newData over oldData.
+// replace replaces oldData by newData.
 func replace(ctx context.Context, b *local.Backend, key string) error {
 	_, err := b.Put(ctx, key, newData, backend.IfMatch(oldVersion))
 	return err
 }
 
-// heldPut runs test while a conditional Put of checkpoint_latest/s1 is inside the sync of the folder. The
-// handles are the one that puts and another on the same directory. Time in test is the bubble's: a call
-// that waits for a lock runs into its deadline at once.
+// heldPut runs test while a conditional Put of checkpoint_latest/s1 is in the sync of the folder. The handles are the
+// one of the Put and another on the same directory. Time in test is that of the bubble: a call that waits for a lock
+// reaches its deadline at once.
 func heldPut(t *testing.T, test func(t *testing.T, dir string, handles map[string]*local.Backend)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -117,7 +117,7 @@ func TestPutsOfOneFolder(t *testing.T) {
 	})
 }
 
-// TestOneObjectWaits: whatever changes an object waits for the sync of a Put of it.
+// TestOneObjectWaits: every change of an object waits for the sync of a Put of it.
 func TestOneObjectWaits(t *testing.T) {
 	heldPut(t, func(t *testing.T, _ string, handles map[string]*local.Backend) {
 		const key = folder + "/s1"
@@ -141,8 +141,7 @@ func TestOneObjectWaits(t *testing.T) {
 	})
 }
 
-// TestOlderReleaseWaits: releases that know the folder's lock alone take it exclusively, and must find it
-// taken.
+// TestOlderReleaseWaits: releases that know only the folder's lock take it exclusively, and must find it taken.
 func TestOlderReleaseWaits(t *testing.T) {
 	heldPut(t, func(t *testing.T, dir string, _ map[string]*local.Backend) {
 		f, err := vfs.OS(dir).OpenFile(folder+"/.lock", os.O_RDWR|os.O_CREATE)
@@ -193,8 +192,8 @@ func TestOlderReleaseIsAwaited(t *testing.T) {
 	})
 }
 
-// TestLockFilesAreBounded: however many objects a folder has or had, its lock files are few, are never
-// removed, and are never listed.
+// TestLockFilesAreBounded: however many objects a folder has or had, it has few lock files, which are never removed and
+// never listed.
 func TestLockFilesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	b, err := local.Open("", &local.Options{FS: newScript(t, dir)})
@@ -280,7 +279,7 @@ func (f *cutFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.File.ReadAt(p, off)
 }
 
-// An object that is cut while it is read is read as it is then.
+// A read of an object that is cut meanwhile returns its content after the cut.
 func TestReadDuringACut(t *testing.T) {
 	ctx, key := t.Context(), "sessions/a/log"
 	for name, tt := range map[string]struct {

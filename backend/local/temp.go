@@ -14,18 +14,18 @@ import (
 
 const (
 	tempDir = ".tmp"
-	// maxTempTries bounds the search for a free name: those taken belong to writers at work, or to
-	// crashed ones that the sweep could not remove.
+	// maxTempTries bounds the search for a free name: names in use belong to active writers, or to crashed ones whose
+	// files the sweep could not remove.
 	maxTempTries = 10_000
-	// maxSweep bounds the leftovers that one sweep looks at.
+	// maxSweep bounds the leftover files that one sweep examines.
 	maxSweep = 10_000
 )
 
-// temp is an object that is not published yet. Its lock is held from its creation until it is closed:
-// so a sweep knows it from a leftover, and readers wait until a published one is durable.
+// temp is an object that is not published yet. Its lock is held from creation to close: so a sweep distinguishes it
+// from a leftover, and readers wait until a published one is durable.
 type temp struct {
 	b    *Backend
-	name string // "" once it is no longer there
+	name string // "" once it is removed
 	file vfs.File
 	stat vfs.Stat
 }
@@ -92,8 +92,7 @@ func (b *Backend) createTemp() (*temp, error) {
 	return nil, errTemps
 }
 
-// claim locks a new file. Between its creation and the lock a sweep may have come by and taken it for
-// a leftover; then another name is due.
+// claim locks a new file. Before the lock a sweep may have taken the file for a leftover; then another name is needed.
 func (t *temp) claim() (bool, error) {
 	ok, err := t.file.TryLock(true)
 	if err != nil {
@@ -118,8 +117,8 @@ func (t *temp) published(key string) bool {
 	return err == nil && st.ID == t.stat.ID
 }
 
-// discard removes what is left under the temporary name, and lets go of the file and its lock. What
-// cannot be removed is left to a sweep.
+// discard removes the temporary name, and releases the file and its lock. If the removal fails a sweep removes it
+// later.
 func (t *temp) discard() {
 	if t.name != "" {
 		_ = t.b.fs.Remove(t.name)
@@ -128,8 +127,8 @@ func (t *temp) discard() {
 	t.file.Close()
 }
 
-// sweepTemps removes temporary files that no one holds a lock on, and the temporary names of held,
-// which the caller has locked. It is housekeeping: failures are passed over.
+// sweepTemps removes temporary files without a lock, and the temporary names of held, which the caller has locked. It
+// is housekeeping: failures are ignored.
 func (b *Backend) sweepTemps(held vfs.ID) {
 	if st, err := b.fs.Lstat(tempDir); err != nil || !st.Mode.IsDir() {
 		return
@@ -150,8 +149,8 @@ func (b *Backend) sweepTemps(held vfs.ID) {
 	}
 }
 
-// sweepTemp removes one leftover. Its name cannot move to another file meanwhile: only who holds the
-// lock of a temporary file takes its name away.
+// sweepTemp removes one leftover. Its name cannot refer to another file meanwhile: only the holder of the lock of a
+// temporary file removes its name.
 func (b *Backend) sweepTemp(name string, held vfs.ID) {
 	f, st, err := vfs.OpenPlain(b.fs, name, os.O_RDWR)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// sector is the piece, in bytes, that a disk writes whole or not at all.
+// sector is the unit, in bytes, that a disk writes whole or not at all.
 const sector = 512
 
-// crash chooses, object by object in the order of their keys, what a power loss leaves.
+// crash selects, object by object in key order, the state that a power loss leaves.
 func (s *store) crash(seed uint64) *store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,22 +35,22 @@ func (s *store) crash(seed uint64) *store {
 	return left
 }
 
-// tear goes through what is in doubt, last piece first, and keeps it, cuts it off (only at the end of
-// the object), or zeroes the sectors that never reached the disk.
+// tear processes the unsynced pieces, the last first. It keeps a piece, cuts it off (only at the end of the object), or
+// zeroes the sectors that never reached the disk.
 func tear(rng *rand.Rand, data []byte, doubt []span) []byte {
 	for _, d := range slices.Backward(doubt) {
 		at := d.from + rng.Int64N(d.to-d.from)
 		switch rng.IntN(4) {
-		case 0: // it had reached the disk
+		case 0: // it was on disk
 		case 1:
 			if d.to == int64(len(data)) {
 				data = data[:at]
 				continue
 			}
 			clear(data[at:d.to])
-		case 2: // the size had, the bytes from here on had not
+		case 2: // the size was on disk, the bytes from here on were not
 			clear(data[at:d.to])
-		case 3: // sectors go to the disk in any order
+		case 3: // sectors are written in any order
 			for from := d.from; from < d.to; from = from - from%sector + sector {
 				if to := min(from-from%sector+sector, d.to); rng.IntN(2) == 0 {
 					clear(data[from:to])

@@ -31,7 +31,7 @@ func content(t *testing.T, b backend.Backend, key string) (body string, exists b
 	return string(p), err == nil
 }
 
-// crashes collects what many power losses leave of one object; "-" = nothing.
+// crashes returns the states of one object after many power losses; "-" = nothing.
 func crashes(t *testing.T, key string, crash func(seed uint64) backend.Backend) map[string]int {
 	t.Helper()
 	left := map[string]int{}
@@ -144,8 +144,7 @@ func TestReplacedObjectIsOldOrNew(t *testing.T) {
 	}
 }
 
-// An append whose sync failed is visible and in doubt: it may be torn in every way a disk tears, but
-// what was there before stays.
+// An append whose sync failed is visible and in doubt: it may be torn in every way of a disk, but earlier bytes stay.
 func TestAppendInDoubtIsTorn(t *testing.T) {
 	a := memory.NewAppender()
 	crash := func(seed uint64) backend.Backend { return a.Crash(seed) }
@@ -184,7 +183,7 @@ func TestAppendInDoubtIsTorn(t *testing.T) {
 		t.Errorf("%d whole, %d cut short, %d with zeros; want each", whole, short, zeroed)
 	}
 
-	// A later append is durable itself and confirms nothing before it: its pages are clean already.
+	// A later append is durable itself and confirms nothing before it: those pages are clean already.
 	if _, err := a.Append(t.Context(), "log", 2200, []byte("later")); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +249,7 @@ func TestShortWriteStaysVisible(t *testing.T) {
 	}
 }
 
-// A crash that comes while a call is under way finds its effect in doubt.
+// A crash during a call leaves its effect in doubt.
 func TestCrashFromTheHook(t *testing.T) {
 	for _, stage := range []memory.Stage{memory.Begun, memory.Visible} {
 		a := memory.NewAppender()
@@ -326,7 +325,7 @@ func TestCrashMakesAStoreOfItsOwn(t *testing.T) {
 	}
 }
 
-// Doubts that pile up on one object are bounded, and the durable state is never forgotten.
+// The number of states in doubt of one object is bounded, and the durable state is never forgotten.
 func TestManyDoubtfulStates(t *testing.T) {
 	b := memory.New()
 	put(t, b, "k", "durable")

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 )
 
-// A test of a program that stores things: a write fails half-way, and then the power does.
+// A test of a program that stores data: a write fails half-way, and then power is lost.
 func ExampleBackend_Crash() {
 	ctx := context.Background()
 	b := memory.New()
@@ -27,7 +27,7 @@ func ExampleBackend_Crash() {
 	fmt.Println("visible now:", err == nil)
 
 	left := map[bool]int{}
-	for seed := range uint64(20) { // each seed is one of the things that a power loss may leave
+	for seed := range uint64(20) { // each seed is one of the possible states after a power loss
 		_, err := b.Crash(seed).Stat(ctx, "doubtful")
 		left[err == nil]++
 	}
@@ -41,7 +41,7 @@ func ExampleBackend_Crash() {
 	// what was acknowledged is there: true
 }
 
-// An object that is extended may be cut short anywhere by a power loss.
+// An object that is extended may be torn anywhere by a power loss.
 func ExampleAppender_Crash() {
 	ctx := context.Background()
 	a := memory.NewAppender()

@@ -1,19 +1,18 @@
-// Package memory keeps objects in memory, by the contract of package backend, and can lose power.
+// Package memory stores objects in memory, by the contract of package backend, and can simulate power loss.
 //
-// New returns a backend that can only replace objects, as S3 does; NewAppender returns one that can
-// extend them too, as a disk does. Both count versions as S3 does: equal bodies have equal ones.
+// New returns a backend that can only replace objects, like S3; NewAppender returns one that can extend them too, like
+// a disk. Both have versions like those of S3: equal bodies have equal ones.
 //
-// Crash says what a power loss at this moment would leave. A write that had returned nil is always
-// there (contract, line 1). A write that was under way, or that had ended with the outcome Unknown
-// after it became visible, is in doubt: an object may be the new or an older one, an appended piece
-// may be whole, cut short anywhere, or of the right length with sectors of zeros in it. It stays in
-// doubt until a later write to the object returns nil; for appended bytes only Resync or a new Put
-// settles them, for the disk may have dropped their pages after the failed sync.
+// Crash returns the state that a power loss at this moment would leave. A write that had returned nil always stays
+// (contract, line 1). A write that was under way, or that had ended with the outcome Unknown after it became visible,
+// is in doubt: an object may be the new or an older one, an appended piece may be whole, cut short anywhere, or of the
+// right length with sectors of zeros. It stays in doubt until a later write to the object returns nil; appended bytes
+// are settled only by Resync or a new Put, because the disk may have dropped their pages after the failed sync.
 //
 // A Hook sees every write at its stages, may call Crash there, and may end the write by an error.
 //
-// The package registers the scheme "mem" with backend.Open: each Open of "mem:" is a fresh store. All of "mem:NAME"
-// are handles on one store, which lives as long as the process, as a folder outlives its programs.
+// The package registers the scheme "mem" with backend.Open: each Open of "mem:" is a fresh store. All of "mem:NAME" are
+// handles on one store, which exists as long as the process.
 package memory
 
 import (
@@ -42,7 +41,7 @@ func init() {
 	})
 }
 
-// maxNamed bounds the stores that live as long as the process.
+// maxNamed bounds the number of named stores.
 const maxNamed = 1024
 
 const (
@@ -50,7 +49,8 @@ const (
 	nameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 )
 
-// validName reports whether a store can have a name; "" is none. A pattern would cost every program that starts.
+// validName reports whether a name of a store is valid; "" is. A regular expression would slow the start of every
+// program.
 func validName(name string) bool { return len(name) <= nameMost && strings.Trim(name, nameChars) == "" }
 
 var shared = struct {
@@ -58,7 +58,7 @@ var shared = struct {
 	stores map[string]*Backend
 }{stores: map[string]*Backend{}}
 
-// named returns a handle on the store of a name.
+// named returns a handle on the store with a name.
 func named(name string) (*Backend, error) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
@@ -85,33 +85,32 @@ type Appender struct{ *Backend }
 // New returns a fresh and empty store that can only replace objects.
 func New() *Backend { return &Backend{store: newStore(false)} }
 
-// NewAppender returns a fresh and empty store that can extend objects. Its writes happen one after the
-// other, as under the lock of a disk.
+// NewAppender returns a fresh and empty store that can extend objects. Its writes are serialised, as by the lock of a
+// disk.
 func NewAppender() *Appender { return &Appender{&Backend{store: newStore(true)}} }
 
-// Share returns another handle on the same objects, as a second process would have. It is open, even if
-// this one is closed.
+// Share returns another handle on the same objects, as a second process would have. It is open, even if this one is
+// closed.
 func (b *Backend) Share() *Backend { return &Backend{store: b.store} }
 
 // Share returns another handle on the same objects.
 func (a *Appender) Share() *Appender { return &Appender{a.Backend.Share()} }
 
-// Crash returns a new store as a power loss at this moment would leave this one; equal seeds choose
-// equally among what may be left. The old store goes on as if nothing had happened: who stops using
-// it has seen the crash. The new one has no hook.
+// Crash returns a new store with the state that a power loss at this moment would leave; equal seeds select equal
+// states. The old store is not affected: a caller that simulates a crash stops using it. The new one has no hook.
 func (b *Backend) Crash(seed uint64) *Backend { return &Backend{store: b.store.crash(seed)} }
 
-// Crash returns a new store as a power loss at this moment would leave this one.
+// Crash returns a new store with the state that a power loss at this moment would leave.
 func (a *Appender) Crash(seed uint64) *Appender { return &Appender{a.Backend.Crash(seed)} }
 
-// SetHook has h called for all writes of all handles on this store from now on; nil = no more.
+// SetHook sets the function that is called for all writes of all handles on this store; nil = none.
 func (b *Backend) SetHook(h Hook) {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	b.store.hook = h
 }
 
-// enter is what every call does first: a closed handle, a bad key or a done context has no effect.
+// enter is the first step of every call: a closed handle, a bad key or a done context has no effect.
 func (b *Backend) enter(ctx context.Context, op, key string) error {
 	if op != "list" {
 		if err := backend.ValidKey(key); err != nil {
@@ -147,7 +146,7 @@ func (b *Backend) Get(ctx context.Context, key string, r backend.Range) ([]byte,
 	return append(make([]byte, 0, n), st.data[off:off+n]...), st.info(key), nil
 }
 
-// Stat says what Get would return.
+// Stat returns the Info that Get would return.
 func (b *Backend) Stat(ctx context.Context, key string) (backend.Info, error) {
 	if err := b.enter(ctx, "stat", key); err != nil {
 		return backend.Info{}, err
@@ -182,7 +181,7 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[bac
 	}
 }
 
-// rollUp sorts infos below o.Prefix and applies the rest of o.
+// rollUp sorts infos below o.Prefix and applies the other fields of o.
 func rollUp(infos []backend.Info, o backend.ListOptions) []backend.Info {
 	slices.SortFunc(infos, func(x, y backend.Info) int { return strings.Compare(x.Key, y.Key) })
 	kept := infos[:0]
@@ -204,7 +203,7 @@ func rollUp(infos []backend.Info, o backend.ListOptions) []backend.Info {
 	return kept
 }
 
-// Close closes this handle; the objects stay for the handles that Share gave.
+// Close closes this handle; the objects stay for the handles that Share returned.
 func (b *Backend) Close() error {
 	b.closed.Store(true)
 	return nil

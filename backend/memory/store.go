@@ -11,26 +11,26 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-// pastMax bounds how many older states of an object are remembered for a crash.
+// pastMax bounds the number of older states of an object that a crash may restore.
 const pastMax = 16
 
-// store is the objects after one or more handles.
+// store is the objects of one or more handles.
 type store struct {
 	mu      sync.Mutex
 	objects map[string]*object
-	ticks   int64         // the store's own clock: one millisecond a write, so equal runs are equal
-	turn    chan struct{} // held for the length of a write by an Appender's writers; nil = not needed
+	ticks   int64         // the store's clock: one millisecond for each write, so that equal runs are equal
+	turn    chan struct{} // held during a write by an Appender's writers; nil = not needed
 	hook    Hook
 }
 
-// object is what reads see and what a crash may bring back instead.
+// object is the visible state, and the states that a crash may restore.
 type object struct {
 	now  *state
-	past []*state // a crash may leave these instead, oldest first; empty = now is durable
+	past []*state // states that a crash may leave instead, oldest first; empty = now is durable
 }
 
-// state is one content of an object. Its bytes are never written again, so that reads copy them
-// without the lock; doubt is guarded by the store's lock.
+// state is one content of an object. Its bytes are never changed, so that reads copy them without the lock; doubt is
+// guarded by the store's lock.
 type state struct {
 	data    []byte
 	gone    bool // no object
@@ -53,7 +53,7 @@ func (st *state) info(key string) backend.Info {
 	return backend.Info{Key: key, Size: int64(len(st.data)), Version: st.version, ModTime: st.mod}
 }
 
-// look returns the visible state of an object; nil = there is none.
+// look returns the visible state of an object; nil = none.
 func (s *store) look(key string) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,13 +75,13 @@ func (s *store) all(prefix string) []backend.Info {
 	return infos
 }
 
-// next makes the state that follows; the lock is held.
+// next returns the next state; the lock is held.
 func (s *store) next(data []byte, version backend.Version, doubt []span) *state {
 	s.ticks++
 	return &state{data: data, version: version, doubt: doubt, mod: time.UnixMilli(s.ticks).UTC()}
 }
 
-// install makes a state visible and remembers the one it replaces; the lock is held.
+// install makes a state visible and keeps the replaced one; the lock is held.
 func (s *store) install(key string, st *state) {
 	o := s.objects[key]
 	if o == nil {
@@ -95,7 +95,7 @@ func (s *store) install(key string, st *state) {
 	o.now = st
 }
 
-// settle makes a state the oldest that a crash may bring back; the lock is held.
+// settle makes a state the oldest that a crash may restore; the lock is held.
 func (s *store) settle(key string, st *state) {
 	o := s.objects[key]
 	if o == nil {
@@ -108,7 +108,7 @@ func (s *store) settle(key string, st *state) {
 				return
 			}
 		}
-		return // something newer is durable already
+		return // a newer state is durable already
 	}
 	o.past = nil
 	if st.gone {
@@ -116,13 +116,13 @@ func (s *store) settle(key string, st *state) {
 	}
 }
 
-// bodyVersion is a content hash, as S3's ETag is: equal bodies, equal versions.
+// bodyVersion is a content hash, like S3's ETag: equal bodies, equal versions.
 func bodyVersion(p []byte) backend.Version {
 	sum := sha256.Sum256(p)
 	return backend.Version(hex.EncodeToString(sum[:16]))
 }
 
-// changeVersion follows a version through an append or a cut without a look at the whole object.
+// changeVersion derives the version after an append or a cut without reading the whole object.
 func changeVersion(v backend.Version, off int64, p []byte) backend.Version {
 	h := sha256.New()
 	h.Write([]byte(v))
@@ -131,7 +131,7 @@ func changeVersion(v backend.Version, off int64, p []byte) backend.Version {
 	return backend.Version(hex.EncodeToString(h.Sum(nil)[:16]))
 }
 
-// without takes [from, to) out of spans.
+// without removes [from, to) from spans.
 func without(spans []span, from, to int64) []span {
 	var rest []span
 	for _, d := range spans {

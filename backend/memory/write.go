@@ -11,13 +11,13 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-// Stage is how far a write has come when a Hook is called.
+// Stage is the progress of a write when a Hook is called.
 type Stage uint8
 
-// The stages of a write. Conditions, offsets and sizes are judged between the two.
+// The stages of a write. Conditions, offsets and sizes are checked between the two.
 const (
-	Begun   Stage = iota // nothing has happened yet
-	Visible              // every reader sees the effect, no sync has confirmed it yet
+	Begun   Stage = iota // no effect yet
+	Visible              // readers see the effect, no sync has confirmed it yet
 )
 
 // Step is one stage of one write.
@@ -25,31 +25,31 @@ type Step struct {
 	Op    string // put, append, cut, resync or delete
 	Key   string
 	Stage Stage
-	Bytes int // the length of what is put or appended
+	Bytes int // length of the body or the appended bytes
 }
 
-// Hook is called at the stages of every write, by the goroutine that writes and under no lock of
-// reads: it may read, write other stores, wait, cancel the write's context and call Crash. On an
-// Appender it must not write to the same store, whose writers stand in line.
+// Hook is called at the stages of every write, by the writing goroutine and under no lock of reads: it may read, write
+// to other stores, wait, cancel the write's context and call Crash. On an Appender it must not write to the same store,
+// whose writes are serialised.
 //
-// An error ends the write with the outcome Unknown and that error: at Begun before it has any effect,
-// at Visible with its effect in doubt. So does a context that is done by then. A Short at Begun ends
-// an append with so many of its bytes visible.
+// An error ends the write with the outcome Unknown and that error: at Begun before it has any effect, at Visible with
+// its effect in doubt. A context that is done by then has the same effect. A Short at Begun ends an append with that
+// number of its bytes visible.
 type Hook func(Step) error
 
-// Short is the error of a Hook that stops an append after so many bytes.
+// Short is the error of a Hook that stops an append after that number of bytes.
 type Short int
 
 func (n Short) Error() string { return fmt.Sprintf("short write of %d bytes", int(n)) }
 
-// write is one write on its way: plan judges it against the visible state (never nil) and makes what
-// replaces that; a plan that makes the state it was given changes nothing that can be seen.
+// write is one write in progress: plan checks it against the visible state (never nil) and returns the next one; a plan
+// that returns its argument changes nothing visible.
 type write struct {
 	b       *Backend
 	op, key string
 	bytes   int
 	plan    func(now *state) (*state, error)
-	durable func(st *state) // what else a sync confirms, under the lock
+	durable func(st *state) // additional effect of a sync, under the lock
 }
 
 func (w *write) run(ctx context.Context) (backend.Info, error) {
@@ -81,7 +81,7 @@ func (w *write) run(ctx context.Context) (backend.Info, error) {
 	return st.info(w.key), nil
 }
 
-// stage calls the hook and then looks whether the caller still waits.
+// stage calls the hook and then checks the context.
 func (w *write) stage(ctx context.Context, at Stage) error {
 	w.b.store.mu.Lock()
 	hook := w.b.store.hook
@@ -108,7 +108,7 @@ func (w *write) apply(plan func(now *state) (*state, error)) (*state, error) {
 	switch {
 	case err != nil || st == now:
 	case w.op == "append":
-		o.now = st // the same object, longer: a crash tears it, but brings back no older one
+		o.now = st // the same object, longer: a crash may tear it, but restores no older one
 	default:
 		s.install(w.key, st)
 	}
@@ -119,7 +119,7 @@ func (w *write) unknown(err error) error {
 	return &backend.Error{Op: w.op, Key: w.key, Outcome: backend.Unknown, Err: err}
 }
 
-// stopped ends a write at Begun; of an append, a part may have been written.
+// stopped ends a write at Begun; a part of an append may have been written.
 func (w *write) stopped(err error) error {
 	var n Short
 	if w.op == "append" && errors.As(err, &n) {

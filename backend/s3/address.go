@@ -29,8 +29,8 @@ func openURL(ctx context.Context, u *url.URL) (backend.Backend, error) {
 	return &folder{Backend: backend.WithPrefix(b, prefix), bucket: b}, nil
 }
 
-// parseURL reads an address. A parameter that is not known is an error: a misspelt sse= must not store
-// anything in the clear.
+// parseURL parses an address. An unknown parameter is an error: with a misspelt sse= objects would be stored
+// unencrypted.
 func parseURL(u *url.URL) (bucket, prefix string, o *Options, err error) {
 	switch {
 	case u.User != nil:
@@ -67,7 +67,7 @@ func parseURL(u *url.URL) (bucket, prefix string, o *Options, err error) {
 	return u.Host, prefix, o, nil
 }
 
-// parameters are what may follow the question mark.
+// parameters are the parameters of the query.
 var parameters = map[string]func(o *Options, value string) error{
 	"region":        func(o *Options, v string) error { o.Region = v; return nil },
 	"endpoint":      func(o *Options, v string) error { o.Endpoint = v; return nil },
@@ -100,7 +100,7 @@ func parameterNames() string {
 	return strings.Join(names, ", ")
 }
 
-// folder is the part of a bucket below a prefix. Its Close closes the bucket: no one else has it.
+// folder is the part of a bucket below a prefix. Its Close closes the bucket, which belongs to it.
 type folder struct {
 	backend.Backend
 	bucket *Backend

@@ -64,7 +64,7 @@ func TestBadAddresses(t *testing.T) {
 	}
 }
 
-// Opening asks the store nothing; closing the view closes the bucket.
+// Opening sends no request; closing the view closes the bucket.
 func TestOpenByAddress(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDTEST")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")

@@ -22,20 +22,20 @@ const (
 
 var errTimeout = errors.New("no answer in time")
 
-// attempt is one request, under a deadline of its own.
+// attempt is one request, with its own deadline.
 type attempt struct {
 	ctx   context.Context //nolint:containedctx // the attempt is a call under way
 	stop  context.CancelCauseFunc
 	timer *time.Timer
-	limit time.Duration // beside that of the bytes
-	sent  atomic.Bool   // the request was handed to the HTTP client
+	limit time.Duration // in addition to that for the bytes
+	sent  atomic.Bool   // the request was passed to the HTTP client
 
 	signed signature // of the newest request
 }
 
 type attemptKey struct{}
 
-// begin starts the deadline of a request that carries size bytes.
+// begin starts the deadline of a request with a body of size bytes.
 func (b *Backend) begin(ctx context.Context, size int) *attempt {
 	a := &attempt{limit: b.o.Timeout}
 	a.ctx, a.stop = context.WithCancelCause(context.WithValue(ctx, attemptKey{}, a))
@@ -43,12 +43,12 @@ func (b *Backend) begin(ctx context.Context, size int) *attempt {
 	return a
 }
 
-// within is how long an attempt may take that carries size bytes: a second more for each MiB.
+// within returns the time limit of an attempt with size bytes: a second more for each MiB.
 func (a *attempt) within(size int) time.Duration {
 	return a.limit + time.Duration(float64(size)/(1<<20)*float64(time.Second))
 }
 
-// extend starts the deadline anew, now that the answer has begun and says how long it is.
+// extend restarts the deadline when the answer has begun and its length is known.
 func (a *attempt) extend(size int) {
 	if a.timer.Stop() {
 		a.timer.Reset(a.within(size))
@@ -60,7 +60,7 @@ func (a *attempt) done() {
 	a.stop(nil)
 }
 
-// sender notes for an attempt that its request went out: what never got here was never sent.
+// sender records in an attempt that its request was sent: a request that did not reach it was never sent.
 type sender struct{ next s3.HTTPClient }
 
 func (s sender) Do(r *http.Request) (*http.Response, error) {
@@ -70,8 +70,8 @@ func (s sender) Do(r *http.Request) (*http.Response, error) {
 	return s.next.Do(r)
 }
 
-// read runs the attempts of a read until one succeeds, or until another would not help. Credentials that were refused
-// are replaced once, with an attempt more.
+// read runs the attempts of a read until one succeeds, or until a retry would not help. Refused credentials are
+// replaced once, with one more attempt.
 func (b *Backend) read(ctx context.Context, op, key string, call func(a *attempt) error) error {
 	renewed := false
 	for try := 1; ; try++ {
@@ -98,8 +98,8 @@ func (b *Backend) read(ctx context.Context, op, key string, call func(a *attempt
 	}
 }
 
-// write runs one attempt of a write, and further ones only while it certainly had no effect. What a busy
-// store says goes back to the caller, who may have something newer to write by then; unless patient.
+// write runs one attempt of a write, and further ones only while it certainly had no effect. A busy answer is returned
+// to the caller, which may have newer data by then; unless patient.
 func (b *Backend) write(
 	ctx context.Context, op, key string, size int, patient bool, call func(a *attempt) error,
 ) error {
@@ -144,7 +144,7 @@ func (b *Backend) rest(ctx context.Context, n int) error {
 	return b.wait(ctx, d)
 }
 
-// wait sleeps, until the context is done or the backend is closed.
+// wait sleeps until the context is done or the backend is closed.
 func (b *Backend) wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -175,10 +175,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// paceKeys bounds the keys whose pace is remembered; of more, some are forgotten early.
+// paceKeys bounds the keys whose pace is remembered; above it, some are forgotten early.
 const paceKeys = 4096
 
-// pace spaces the writes to one key. Nothing but politeness depends on its clock (I12).
+// pace spaces the writes to one key. Correctness does not depend on its clock (I12).
 type pace struct {
 	now func() time.Time
 	gap time.Duration // between writes to any key; 0 = none
@@ -187,13 +187,13 @@ type pace struct {
 	keys map[string]*turn
 }
 
-// turn is when a key may be written to next.
+// turn is the earliest time of the next write to a key.
 type turn struct {
 	at  time.Time
 	gap time.Duration
 }
 
-// How far apart the writes to a throttled key are kept, and for how long after the last of them.
+// The gap between writes to a throttled key, and how long it is kept after the last of them.
 const (
 	slowGap    = time.Second
 	slowMemory = time.Minute
@@ -206,7 +206,7 @@ func (p *pace) start(o *Options) {
 	}
 }
 
-// next takes the key's next turn and says how long it is until then.
+// next reserves the key's next turn and returns the time until then.
 func (p *pace) next(key string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -230,7 +230,7 @@ func (p *pace) next(key string) time.Duration {
 	return d
 }
 
-// slow notes that the store throttled the key.
+// slow records that the store throttled the key.
 func (p *pace) slow(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// reloadGap bounds how often the credentials are loaded again: a store that refuses all of them must not turn every
-// request into one to the service that issues them.
+// reloadGap bounds how often the credentials are loaded again: if a store refuses all of them, not every request may
+// cause one to the service that issues them.
 const reloadGap = time.Second
 
 // keyring provides the credentials of all requests, and replaces them after the store has refused them.
 type keyring struct {
-	chain bool // the SDK's default chain; else the provider of Options.Config
+	chain bool // the SDK's default chain; otherwise the provider of Options.Config
 	now   func() time.Time
 	limit time.Duration // of one reload
 
@@ -31,13 +31,13 @@ type keyring struct {
 	err    error         // of the last reload; guarded by reload
 }
 
-// signature is what an attempt was signed with.
+// signature is the credentials that an attempt was signed with.
 type signature struct {
 	version int
 	keys    aws.Credentials // zero if there were none
 }
 
-// newKeyring returns nil where requests are not signed.
+// newKeyring returns nil if requests are not signed.
 func newKeyring(cfg aws.Config, o *Options) *keyring {
 	if cfg.Credentials == nil || aws.IsCredentialsProvider(cfg.Credentials, (*aws.AnonymousCredentials)(nil)) {
 		return nil
@@ -48,7 +48,7 @@ func newKeyring(cfg aws.Config, o *Options) *keyring {
 	}
 }
 
-// Retrieve returns the credentials for a request, and notes them in its attempt.
+// Retrieve returns the credentials for a request, and records them in its attempt.
 func (k *keyring) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	provider, version := k.current()
 	keys, err := provider.Retrieve(ctx)
@@ -127,8 +127,8 @@ func sameKeys(a, b aws.Credentials) bool {
 	return a.AccessKeyID == b.AccessKeyID && a.SecretAccessKey == b.SecretAccessKey && a.SessionToken == b.SessionToken
 }
 
-// renew reports whether a call whose credentials were refused may be tried once more, with others. It answers true
-// at most once for each call; otherwise it adds to the cause what to do.
+// renew reports whether a call with refused credentials may be tried once more with others. It returns true at most
+// once for each call; otherwise it adds a hint to the cause.
 func (b *Backend) renew(ctx context.Context, a *attempt, v *verdict, renewed *bool) bool {
 	if b.keys == nil {
 		return false
@@ -150,7 +150,7 @@ func (b *Backend) renew(ctx context.Context, a *attempt, v *verdict, renewed *bo
 	return false
 }
 
-// advice returns what to do about credentials that the store refuses, where their source has no others.
+// advice returns a hint for credentials that the store refuses and whose source has no others.
 func (k *keyring) advice(source string) string {
 	file, shared := strings.CutPrefix(source, "SharedConfigCredentials: ")
 	switch {
@@ -165,8 +165,8 @@ func (k *keyring) advice(source string) string {
 }
 
 // outdated are the codes of a store, or of a token service, that does not know or no longer accepts the credentials,
-// with the meaning of each. A request that is answered with one of them had no effect. AccessDenied is not among
-// them: other credentials of the same user are refused as well.
+// with the meaning of each. A request with one of these answers had no effect. AccessDenied is not among them: other
+// credentials of the same user are refused as well.
 var outdated = map[string]string{
 	"ExpiredToken":                "the credentials have expired",
 	"ExpiredTokenException":       "the credentials have expired",

@@ -63,7 +63,7 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	refuse(w, g.status, g.code)
 }
 
-// requests returns the requests since the last call of it.
+// requests returns the requests since its last call.
 func (g *guarded) requests() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,8 +111,8 @@ func dialChain(t *testing.T, url string, now *time.Time) *Backend {
 	})
 }
 
-// TestRotatedCredentials: after a rotation every operation reads the shared file again and is sent once more, with the
-// result that it would have had.
+// TestRotatedCredentials: after a rotation every operation reads the shared file again and is sent once more, with its
+// normal result.
 func TestRotatedCredentials(t *testing.T) {
 	file := bareHost(t)
 	const all = "put create replace get stat delete list"
@@ -159,8 +159,8 @@ func TestRotatedCredentials(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentials: where the source has no other credentials, the call ends, and the error contains the cause
-// and what to do. Nothing is asked of the source again within a second.
+// TestRefusedCredentials: if the source has no other credentials the call ends, and the error contains the cause and a
+// hint. The source is not read again within a second.
 func TestRefusedCredentials(t *testing.T) {
 	file := bareHost(t)
 	var loaded atomic.Int32
@@ -259,7 +259,7 @@ func TestRefusedTwice(t *testing.T) {
 	b := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		code := "ExpiredToken"
 		if asked.Add(1) > 9 {
-			code = "AccessDenied" // ends a call that would go on
+			code = "AccessDenied" // ends a call that would continue
 		}
 		refuse(w, http.StatusBadRequest, code)
 	})), func(o *Options) {
@@ -350,7 +350,7 @@ func TestManyRefused(t *testing.T) {
 	}
 }
 
-// TestReloadIsCancelled: a caller that leaves while it loads the credentials decides for itself only.
+// TestReloadIsCancelled: a caller that is cancelled while it loads the credentials affects no other caller.
 func TestReloadIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var loaded atomic.Int32
@@ -379,7 +379,8 @@ func TestReloadIsCancelled(t *testing.T) {
 	}
 }
 
-// TestHeadOfTwoRotations: the credentials are replaced between a HEAD that was refused and the GET that asks why.
+// TestHeadOfTwoRotations: the credentials are replaced between a HEAD that was refused and the GET that finds the
+// reason.
 func TestHeadOfTwoRotations(t *testing.T) {
 	g := newGuarded(http.StatusForbidden, "InvalidAccessKeyId")
 	g.objects["key"] = sumOf(fakeObject{body: []byte("bytes")})
@@ -398,7 +399,7 @@ func TestHeadOfTwoRotations(t *testing.T) {
 	}
 }
 
-// tokenService is a fake of AWS STS: it issues an access key for what show returns, and refuses "".
+// tokenService is a fake of AWS STS: it issues the access key that show returns, and refuses "".
 func tokenService(t *testing.T, show func(r *http.Request) string) {
 	t.Setenv("AWS_ENDPOINT_URL_STS", serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {

@@ -18,21 +18,21 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-// verdict is what a failed attempt means.
+// verdict is the meaning of a failed attempt.
 type verdict struct {
 	cause   error
 	outcome backend.Outcome // of a write
-	again   bool            // another attempt may do better
+	again   bool            // another attempt may succeed
 	slow    bool            // the store asks for fewer writes to this key
-	renew   bool            // the credentials were refused, and others may do better; never with an effect
+	renew   bool            // the credentials were refused, and others may be accepted; never with an effect
 }
 
-// final is an error that this package made itself: no other attempt changes it.
+// final is an error of this package: another attempt would return the same.
 type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// judge says what the error of an attempt means. An answer counts even if the caller has left meanwhile.
+// judge classifies the error of an attempt. An answer counts even if the caller's context is done meanwhile.
 func (b *Backend) judge(ctx context.Context, a *attempt, err error) verdict {
 	if f, ok := errors.AsType[final](err); ok {
 		return verdict{cause: f.error, outcome: backend.NotApplied}
@@ -73,9 +73,9 @@ func (b *Backend) judge(ctx context.Context, a *attempt, err error) verdict {
 	return verdict{cause: plain(err), again: true}
 }
 
-// elsewhere returns the error of another service that was asked on the way, as the chain of credentials asks
-// the host's metadata, a token service or a login; nil if there was none. Nothing went to the store then,
-// and that service's answer must not be read as the store's.
+// elsewhere returns the error of another service that was called first: the chain of credentials may call the host's
+// metadata service, a token service or a login; nil if there was none. Nothing was sent to the store then, and that
+// service's answer must not be taken for the store's.
 func elsewhere(err error) error {
 	op, ok := errors.AsType[*smithy.OperationError](err)
 	if !ok {
@@ -87,13 +87,13 @@ func elsewhere(err error) error {
 	return nil
 }
 
-// unconnected reports that no connection came about, so that no byte of the request left.
+// unconnected reports whether no connection was made, so that no byte of the request was sent.
 func unconnected(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }
 
-// untrusted reports that the two sides could not agree on TLS, before any byte of the request left.
+// untrusted reports whether the TLS handshake failed, before any byte of the request was sent.
 func untrusted(err error) bool {
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
@@ -101,7 +101,7 @@ func untrusted(err error) bool {
 	return certificate || authority || record
 }
 
-// plain takes off the layers of the SDK that say nothing more.
+// plain removes the layers of the SDK that add no information.
 func plain(err error) error {
 	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
 		err = op.Err
@@ -112,13 +112,13 @@ func plain(err error) error {
 	return err
 }
 
-// answer is an answer that was no success.
+// answer is an unsuccessful answer.
 type answer struct {
 	status  int
-	code    string // S3's own word; "" = the answer holds none
+	code    string // S3's error code; "" = none
 	message string
-	request string // the store's number for it
-	region  string // where the bucket says it is
+	request string // the store's id of the request
+	region  string // the bucket's region, according to the store
 	err     error
 }
 
@@ -126,7 +126,7 @@ type answer struct {
 func answered(err error) *answer {
 	re, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	if !ok || re.Response == nil || re.Response.Response == nil || re.HTTPStatusCode() == 0 {
-		return nil // status 0 means no answer at all
+		return nil // status 0 means that there was no answer
 	}
 	s := &answer{status: re.HTTPStatusCode(), region: re.Response.Header.Get("X-Amz-Bucket-Region"), err: err}
 	if own, ok := errors.AsType[*awshttp.ResponseError](err); ok {
@@ -137,7 +137,7 @@ func answered(err error) *answer {
 	}
 	if s.message == http.StatusText(s.status) &&
 		(re.Response.Request == nil || re.Response.Request.Method != http.MethodHead) {
-		s.code, s.message = "", "" // made up by the SDK from the status: there was no body to hold a code
+		s.code, s.message = "", "" // made by the SDK from the status: there was no body with a code
 	}
 	return s
 }
@@ -161,8 +161,8 @@ func (s *answer) Error() string {
 
 func (s *answer) Unwrap() error { return s.err }
 
-// weigh says what an answer means. Only S3's own word, or a status that has one meaning, makes certain
-// that a write had no effect: a gateway between may say anything.
+// weigh classifies an answer. Only S3's error code, or a status with a single meaning, proves that a write had no
+// effect: a gateway in between may return anything.
 func (b *Backend) weigh(s *answer) verdict {
 	not := func(format string, args ...any) verdict {
 		return verdict{cause: fmt.Errorf(format, args...), outcome: backend.NotApplied}
@@ -204,7 +204,7 @@ func (b *Backend) weigh(s *answer) verdict {
 	return b.refused(s, not)
 }
 
-// refused is the error of an answer that no other attempt changes, in words that help.
+// refused returns the error of an answer that another attempt would not change, with a hint.
 func (b *Backend) refused(s *answer, not func(string, ...any) verdict) verdict {
 	switch {
 	case s.region != "" &&
@@ -220,21 +220,21 @@ func (b *Backend) refused(s *answer, not func(string, ...any) verdict) verdict {
 	return not("%w", s)
 }
 
-// throttled are the codes of a store that wants fewer requests. It has not begun with this one.
+// throttled are the codes of a store that asks for fewer requests. It has not processed this one.
 var throttled = map[string]bool{
 	"SlowDown": true, "SlowDownRead": true, "SlowDownWrite": true, "TooManyRequests": true,
 	"Throttling": true, "ThrottlingException": true, "ThrottledException": true,
 	"RequestThrottled": true, "RequestThrottledException": true, "RequestLimitExceeded": true,
 }
 
-// repeatable are codes that refuse these bytes only: the SDK has corrected its clock by the answer, and
-// damage on the way may not come twice.
+// repeatable are codes that refuse only these bytes: the SDK has corrected its clock by the answer, and damage in
+// transit may not recur.
 var repeatable = map[string]bool{
 	"RequestTimeTooSkewed": true, "BadDigest": true, "InvalidDigest": true,
 	"XAmzContentSHA256Mismatch": true, "XAmzContentChecksumMismatch": true, "IncompleteBody": true,
 }
 
-// etag is a version as the store wrote it, without quotes.
+// etag returns a version as the store wrote it, without quotes.
 func etag(tag *string) backend.Version {
 	if tag == nil {
 		return ""

@@ -53,13 +53,12 @@ var calls = map[string]func(ctx context.Context, b *Backend) error{
 	},
 }
 
-// Each answer that S3 and its like are known to give: what it means for the data, and how often the
-// driver asks.
+// Each known answer of S3 and compatible stores: its meaning for the data, and the number of attempts.
 func TestAnswers(t *testing.T) {
 	const writes, conditional, reads = "put create replace delete", "create replace", "get stat list"
 	for _, c := range []struct {
 		status  int
-		code    string // "" = an answer that is not S3's
+		code    string // "" = not an answer of S3
 		calls   string
 		is      error
 		outcome backend.Outcome
@@ -137,8 +136,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A missing object under IfMatch is a failed condition and nothing else: who asks for ErrNotExist first
-// would take the session for a new one.
+// A missing object under IfMatch is a failed condition and nothing else: a caller that checks ErrNotExist first would
+// take the session for a new one.
 func TestMissingUnderIfMatchIsNoErrNotExist(t *testing.T) {
 	b := dial(t, serve(t, newFake()), nil)
 	if err := calls["replace"](t.Context(), b); !errors.Is(err, backend.ErrPrecondition) || errors.Is(err, backend.ErrNotExist) {
@@ -146,7 +145,7 @@ func TestMissingUnderIfMatchIsNoErrNotExist(t *testing.T) {
 	}
 }
 
-// A HEAD that is answered 404 does not say what is missing; the driver asks once more, once.
+// A HEAD with the answer 404 does not show what is missing; the driver sends one more request.
 func TestStatInMissingBucket(t *testing.T) {
 	f := newFake()
 	url := serve(t, f)
@@ -169,7 +168,7 @@ func TestStatInMissingBucket(t *testing.T) {
 	}
 }
 
-// cut answers by doing something to the connection.
+// cut answers by an operation on the connection.
 func cut(t *testing.T, how func(c net.Conn)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -187,7 +186,7 @@ func say(text string) func(c net.Conn) {
 	return func(c net.Conn) { _, _ = io.WriteString(c, text) }
 }
 
-// An answer that does not arrive whole leaves a write in doubt. A read asks again.
+// An answer that does not arrive whole leaves a write in doubt. A read is retried.
 func TestLostAnswers(t *testing.T) {
 	for name, how := range map[string]func(c net.Conn){
 		"closed":          func(net.Conn) {},
@@ -204,7 +203,7 @@ func TestLostAnswers(t *testing.T) {
 			b := dial(t, serve(t, cut(t, how)), nil)
 			err := calls[op](t.Context(), b)
 			if name == "half a body" && err == nil {
-				continue // the status said it all: nothing of a Put's answer is in the body
+				continue // the status is enough: the body of a Put's answer has no meaning
 			}
 			if err == nil || backend.OutcomeOf(err) != backend.Unknown {
 				t.Errorf("%s, %s: %v (%s), want unknown", op, name, err, backend.OutcomeOf(err))
@@ -227,7 +226,7 @@ func TestLostAnswers(t *testing.T) {
 		f.objects["key"] = sumOf(f.objects["key"])
 		p, _, err := b.Get(t.Context(), "key", backend.Range{})
 		if name == "no ETag" {
-			continue // an empty object without an ETag is an answer
+			continue // an empty object without an ETag is a valid answer
 		}
 		if err != nil || string(p) != "abcdefghij" {
 			t.Errorf("get, %s twice: %q, %v", name, p, err)
@@ -240,8 +239,8 @@ func sumOf(o fakeObject) fakeObject {
 	return o
 }
 
-// A body that does not fit its checksum, or that is longer or shorter than announced, is read again, and
-// never returned.
+// A body that does not match its checksum, or that is longer or shorter than announced, is read again, and never
+// returned.
 func TestDamagedBody(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		var asked atomic.Int32
@@ -264,10 +263,10 @@ func TestDamagedBody(t *testing.T) {
 	}
 }
 
-// Nothing leaves without a connection: the outcome is certain, and another attempt may do better.
+// Nothing is sent without a connection: the outcome is certain, and another attempt may succeed.
 func TestNoConnection(t *testing.T) {
 	server := serve(t, newFake())
-	target, pauses := "127.0.0.1:1", 0 // no one listens there
+	target, pauses := "127.0.0.1:1", 0 // no server listens there
 	b := dial(t, server, func(o *Options) {
 		o.Attempts = 3
 		o.Sleep = func(ctx context.Context, _ time.Duration) error { pauses++; return ctx.Err() }
@@ -292,7 +291,7 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// Without credentials, and with a certificate that nobody vouches for, nothing is sent.
+// Without credentials, and with an untrusted certificate, nothing is sent.
 func TestNothingSent(t *testing.T) {
 	f := newFake()
 	url := serve(t, f)
@@ -319,7 +318,7 @@ func TestNothingSent(t *testing.T) {
 	}
 }
 
-// Each attempt has its own deadline; what is behind it is unknown.
+// Each attempt has its own deadline; after it the outcome is unknown.
 func TestTimeout(t *testing.T) {
 	release := make(chan struct{})
 	var asked atomic.Int32
@@ -346,8 +345,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A call that is cancelled while the request is under way is in doubt; an answer that came all the same
-// is an answer.
+// A call that is cancelled while the request is under way is in doubt; an answer that arrives anyway counts.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -360,7 +358,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Close wakes up who waits, and waits for who works.
+// Close wakes up waiting calls, and waits for active ones.
 func TestClose(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	f := newFake()
@@ -400,7 +398,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A store of credentials that cannot be asked is no answer of the bucket's: nothing was sent there.
+// A source of credentials that fails is not an answer of the bucket: nothing was sent there.
 func TestNoCredentials(t *testing.T) {
 	imds := &smithy.OperationError{ServiceID: "ec2imds", OperationName: "GetMetadata", Err: &smithyhttp.ResponseError{
 		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusForbidden}}, Err: errors.New("request to EC2 IMDS failed"),

@@ -9,12 +9,12 @@ import (
 	"github.com/coppice-go/coppice/backend/s3"
 )
 
-// A bucket with options that a URL has no room for. s3://bucket/prefix?region=... opens one without this package's name.
+// A bucket with options that a URL cannot contain. s3://bucket/prefix?region=... opens one without this package.
 func ExampleOpen() {
 	bucket, err := s3.Open(context.Background(), "sessions", &s3.Options{
 		Region: "eu-west-1", SSE: "aws:kms", StorageClass: "INTELLIGENT_TIERING",
 	})
-	if err != nil { // nothing is asked of the bucket before it is used
+	if err != nil { // no request is sent before the bucket is used
 		panic(err)
 	}
 	store, err := coppice.New(backend.WithPrefix(bucket, "tenant-7"), nil)

@@ -24,11 +24,11 @@ import (
 
 const testBucket = "bucket"
 
-// fake plays as much of S3 as the driver asks for, with one bucket in memory.
+// fake implements the part of S3 that the driver uses, with one bucket in memory.
 type fake struct {
 	mu      sync.Mutex
 	objects map[string]fakeObject
-	log     []*http.Request // headers and addresses; the bodies are gone
+	log     []*http.Request // headers and addresses, without the bodies
 }
 
 type fakeObject struct {
@@ -51,7 +51,7 @@ func serve(t testing.TB, h http.Handler) string {
 	return s.URL
 }
 
-// testConfig has made-up credentials, and asks nothing of the environment.
+// testConfig has artificial credentials, and does not read the environment.
 func testConfig() *aws.Config {
 	return &aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AKIDTEST", "secret", "")}
 }
@@ -173,8 +173,8 @@ type fakeEntry struct {
 
 type fakePrefix struct{ Prefix string }
 
-// list gives pages of at most 7, so that every listing of a test has several. As S3 does, it counts a
-// prefix again in which StartAfter lies.
+// list returns pages of at most 7, so that every listing of a test has several. Like S3, it counts a common prefix
+// again that contains StartAfter.
 func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	prefix, delimiter := q.Get("prefix"), q.Get("delimiter")

@@ -7,8 +7,8 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-// FuzzParseURL reads any address: an error, or a bucket and a prefix that is none or a key. Secrets in an
-// address, and parameters that nobody knows, are never taken.
+// FuzzParseURL parses any address: the result is an error, or a bucket with an empty prefix or one that is a key.
+// Secrets in an address and unknown parameters are never accepted.
 func FuzzParseURL(f *testing.F) {
 	for _, s := range []string{
 		"s3://bucket", "s3://bucket/a/b?region=eu&endpoint=http://127.0.0.1:9000&path-style=true&rate=3.5", "s3://bucket/../x", "s3://key:secret@bucket/x", "s3://bucket:80/x", "s3:bucket",

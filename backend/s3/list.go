@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-const pageMost = 1000 // S3 returns no more at once
+const pageMost = 1000 // maximum of S3
 
 // List yields the objects below a prefix: one request for each 1,000 results.
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[backend.Info, error] {
@@ -43,7 +43,7 @@ func (b *Backend) list(ctx context.Context, o backend.ListOptions, yield func(ba
 	last, given, none := o.After, 0, !startsKey(o.Prefix)
 	for {
 		if o.Limit > 0 {
-			// One more: the prefix that After lies in comes once again, and is left out.
+			// One more: the common prefix that contains After is returned once again, and is left out.
 			in.MaxKeys = aws.Int32(int32(min(o.Limit-given+1, pageMost)))
 		}
 		infos, next, err := b.page(ctx, in, none)
@@ -76,8 +76,8 @@ func (b *Backend) list(ctx context.Context, o backend.ListOptions, yield func(ba
 	}
 }
 
-// page asks for one page; next is nil for the last. It enters by itself, so that the body of a loop over
-// a listing may close the backend.
+// page requests one page; next is nil for the last. It calls enter itself, so that the body of a loop over a listing
+// may close the backend.
 func (b *Backend) page(
 	ctx context.Context, in *s3.ListObjectsV2Input, none bool,
 ) (infos []backend.Info, next *string, err error) {
@@ -98,7 +98,7 @@ func (b *Backend) page(
 		return nil, nil, err
 	}
 	for _, c := range out.Contents {
-		if backend.ValidKey(aws.ToString(c.Key)) == nil { // what is no key of ours cannot be asked for either
+		if backend.ValidKey(aws.ToString(c.Key)) == nil { // objects that are not keys cannot be read either
 			infos = append(infos, backend.Info{
 				Key: *c.Key, Size: aws.ToInt64(c.Size), Version: etag(c.ETag), ModTime: when(c.LastModified),
 			})
@@ -119,8 +119,8 @@ func (b *Backend) page(
 	return infos, next, nil
 }
 
-// startsKey reports whether a valid key can begin like this. The others are not sent: a store may read
-// more into ".." or "//" than three bytes of a name.
+// startsKey reports whether a valid key can begin with prefix. Other prefixes are not sent: a store may interpret ".."
+// or "//".
 func startsKey(prefix string) bool {
 	return backend.ValidKey(prefix+"x") == nil || backend.ValidKey(prefix) == nil
 }

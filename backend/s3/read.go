@@ -19,7 +19,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-// Get reads an object or a part of it: one request, unless it fails on the way.
+// Get reads an object or a part of it: one request, unless it fails in transit.
 func (b *Backend) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
 	if err := b.enter(ctx, "get", key); err != nil {
 		return nil, backend.Info{}, err
@@ -60,7 +60,7 @@ func (b *Backend) Get(ctx context.Context, key string, r backend.Range) ([]byte,
 	return p, info, nil
 }
 
-// getNothing is a Get that needs the object's size and no byte of it, or that is larger than any object.
+// getNothing is a Get of a range without bytes, which needs only the object's size, or of one larger than any object.
 func (b *Backend) getNothing(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
 	info, err := b.stat(ctx, "get", key)
 	if err != nil {
@@ -78,8 +78,8 @@ func (b *Backend) getNothing(ctx context.Context, key string, r backend.Range) (
 	return nil, backend.Info{}, fail("get", key, backend.NotApplied, err)
 }
 
-// getShort is a tail of an object that was refused for it: of an empty object no byte is the last, and
-// some stores refuse every tail that is longer than the object.
+// getShort is a tail of an object for which the store refused the range: an empty object has no last byte, and some
+// stores refuse every tail that is longer than the object.
 func (b *Backend) getShort(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
 	info, err := b.stat(ctx, "get", key)
 	switch {
@@ -99,14 +99,14 @@ func (b *Backend) getShort(ctx context.Context, key string, r backend.Range) ([]
 	return p[off : off+n : off+n], info, nil
 }
 
-// wanted is a range as a request asks for it.
+// wanted is a range in the form of a request.
 type wanted struct {
 	header   string // "" = the whole object
 	tail     bool
-	sizeOnly bool // the object's size decides, and no byte is needed
+	sizeOnly bool // only the object's size is needed, no byte
 }
 
-// want reads a range by what it resolves to in objects of two sizes: a tail moves with the size.
+// want resolves a range in objects of two sizes to determine its kind: a tail moves with the size.
 func want(r backend.Range) (wanted, error) {
 	if r.Whole() {
 		return wanted{}, nil
@@ -117,7 +117,7 @@ func want(r backend.Range) (wanted, error) {
 	}
 	off2, n2, err := r.Resolve(math.MaxInt64 - 1)
 	if tail := err == nil && (off2 != off || n2 != n); tail {
-		n = min(n, backend.MaxObjectSize+1) // one more says that the object is larger than any of ours
+		n = min(n, backend.MaxObjectSize+1) // one more shows that the object is too large
 		return wanted{header: fmt.Sprintf("bytes=-%d", n), tail: n > 0, sizeOnly: n == 0}, nil
 	}
 	if n == 0 || n > backend.MaxObjectSize {
@@ -126,7 +126,7 @@ func want(r backend.Range) (wanted, error) {
 	return wanted{header: fmt.Sprintf("bytes=%d-%d", off, off+n-1)}, nil
 }
 
-// take reads the body of an answer and cuts it to the range, should the store have sent more.
+// take reads the body of an answer and cuts it to the range, in case the store has sent more.
 func take(a *attempt, out *s3.GetObjectOutput, r backend.Range, w wanted) (p []byte, size int64, err error) {
 	length := int64(-1)
 	if out.ContentLength != nil {
@@ -188,7 +188,7 @@ func noEOF(err error) error {
 	return err
 }
 
-// contentRange reads "bytes 0-9/100" for a body of n bytes: its first byte, and the size of the object.
+// contentRange parses "bytes 0-9/100" for a body of n bytes: its first byte, and the size of the object.
 func contentRange(text string, n int64) (first, size int64, err error) {
 	span, total, ok := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
 	from, to, ok2 := strings.Cut(span, "-")
@@ -209,7 +209,7 @@ func when(t *time.Time) time.Time {
 	return *t
 }
 
-// Stat says what Get would return.
+// Stat returns the Info that Get would return.
 func (b *Backend) Stat(ctx context.Context, key string) (backend.Info, error) {
 	if err := b.enter(ctx, "stat", key); err != nil {
 		return backend.Info{}, err
@@ -238,8 +238,8 @@ func (b *Backend) stat(ctx context.Context, op, key string) (backend.Info, error
 	return info, nil
 }
 
-// head asks for the description of an object. A refusal has no body, and so no code: a GET of one byte learns from its
-// own refusal whether the credentials are the reason. If it is not refused, the HEAD is sent once more.
+// head requests the metadata of an object. A refusal has no body, and so no code: a GET of one byte learns from its own
+// refusal whether the credentials are the reason. If it is not refused, the HEAD is sent once more.
 func (b *Backend) head(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
 	in := &s3.HeadObjectInput{Bucket: aws.String(b.bucket), Key: aws.String(key), RequestPayer: b.payer()}
 	out, err := b.client.HeadObject(ctx, in)
@@ -260,7 +260,7 @@ func (b *Backend) head(ctx context.Context, key string) (*s3.HeadObjectOutput, e
 	return nil, asked
 }
 
-// ask reads the first byte of an object, for the error that a HEAD cannot have.
+// ask reads the first byte of an object, for the error code that a HEAD cannot return.
 func (b *Backend) ask(ctx context.Context, key string) error {
 	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{
 		Bucket: aws.String(b.bucket), Key: aws.String(key), Range: aws.String("bytes=0-0"), RequestPayer: b.payer(),
@@ -271,8 +271,8 @@ func (b *Backend) ask(ctx context.Context, key string) error {
 	return out.Body.Close()
 }
 
-// whichIsMissing finds out, once, whether it is the object or the bucket: the answer to a HEAD has no
-// body and cannot say.
+// whichIsMissing determines, once, whether the object or the bucket is missing: the answer to a HEAD has no body with a
+// code.
 func (b *Backend) whichIsMissing(ctx context.Context, op, key string, err error) error {
 	asked := b.read(ctx, op, key, func(a *attempt) error { return b.ask(a.ctx, key) })
 	if s, ok := errors.AsType[*answer](asked); ok && s.code == "NoSuchBucket" {

@@ -26,8 +26,8 @@ func checksum(p []byte) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc32.Checksum(p, castagnoli)))
 }
 
-// What a request says: condition, checksum, encryption, class, payer. Over TLS the body goes as it is
-// all the same, with a length and without a trailer.
+// The content of a request: condition, checksum, encryption, class, payer. Also over TLS the body is sent unchanged,
+// with a length and without a trailer.
 func TestRequests(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		f := newFake()
@@ -82,7 +82,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// One GET for each range, and a HEAD where no byte is asked for; also where the store ignores ranges.
+// One GET for each range, and a HEAD if no byte is needed; also if the store ignores ranges.
 func TestRangeRequests(t *testing.T) {
 	f := newFake()
 	ignore := false
@@ -123,7 +123,7 @@ func TestRangeRequests(t *testing.T) {
 	}
 }
 
-// A tail that is longer than the object is the object, also where the store refuses such a range.
+// A tail that is longer than the object is the object, also if the store refuses such a range.
 func TestLongTailRefused(t *testing.T) {
 	f := newFake()
 	b := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,10 +143,10 @@ func TestLongTailRefused(t *testing.T) {
 	}
 }
 
-// A host whose clock is wrong is set right by the first answer.
+// A host with a wrong clock corrects it by the first answer.
 func TestClockSkew(t *testing.T) {
 	f := newFake()
-	ahead := testutil.Shifted(time.Date(2126, 3, 1, 12, 0, 0, 0, time.UTC)) // of any machine
+	ahead := testutil.Shifted(time.Date(2126, 3, 1, 12, 0, 0, 0, time.UTC)) // ahead of any machine
 	b := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 		w.Header().Set("Date", ahead.Format(http.TimeFormat))
@@ -179,8 +179,8 @@ func (c *lateReader) Do(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// TestBodyIsGivenBack: once a call has ended, its bytes are the caller's to change, and an HTTP client that still has
-// the body reads none of them.
+// TestBodyIsGivenBack: after a call has ended the caller may change the bytes, and an HTTP client that still has the
+// body reads none of them.
 func TestBodyIsGivenBack(t *testing.T) {
 	client := &lateReader{}
 	b := dial(t, "http://127.0.0.1:1", func(o *Options) { o.Config.HTTPClient = client })
@@ -199,7 +199,7 @@ func TestBodyIsGivenBack(t *testing.T) {
 	}
 }
 
-// Writes to one key keep their distance; others, and reads, do not wait.
+// Writes to one key are spaced; other writes, and reads, do not wait.
 func TestPace(t *testing.T) {
 	now := time.Unix(0, 0)
 	var waits []time.Duration

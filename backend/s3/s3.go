@@ -1,46 +1,45 @@
-// Package s3 keeps objects in a bucket of Amazon S3, or of a store that speaks its protocol and honours
-// conditional writes. What a call reported as done has been answered with success by the store; what it
-// reported as not applied never was and never will be; anything else is the outcome Unknown.
+// Package s3 stores objects in a bucket of Amazon S3, or of a compatible store that honours conditional writes. A call
+// reported as done was answered with success by the store; one reported as not applied never was and never will be
+// applied; anything else has the outcome Unknown.
 //
 // # Writing
 //
-// A Put or Delete is one request: the SDK's own retries are off, for they turn a lost answer into a
-// failed condition of our own write. It is sent again only while it certainly had no effect and no one
-// was asked to wait: no connection came about, the bytes were damaged on the way, this host's clock was
-// corrected from the answer, or other credentials were loaded. Every body carries its CRC-32C, which the
-// store checks.
+// A Put or Delete is one request: the SDK's own retries are off, since they turn a lost answer into a failed condition
+// of our own write. A request is sent again only if it certainly had no effect and the store did not ask to wait: no
+// connection was made, the bytes were damaged in transit, this host's clock was corrected by the answer, or other
+// credentials were loaded. Every body has its CRC-32C, which the store checks.
 //
 //	answer                                                outcome
 //	412, 404 NoSuchKey under IfMatch                      ErrPrecondition, not applied
 //	409 ConditionalRequestConflict or OperationAborted    ErrBusy, not applied
-//	429, SlowDown and its kin                             ErrBusy, not applied; see Pace
+//	429, SlowDown and similar codes                       ErrBusy, not applied; see Pace
 //	501 NotImplemented under a condition                  ErrNoCAS, not applied
-//	ExpiredToken, InvalidAccessKeyId and their kin        not applied; see Credentials
-//	no bucket, wrong region, no permission, other 4xx     an error that says so, not applied
+//	ExpiredToken, InvalidAccessKeyId and similar codes    not applied; see Credentials
+//	no bucket, wrong region, no permission, other 4xx     an error with the reason, not applied
 //	other 5xx, 408, an answer that is not S3's own        unknown
 //	reset, timeout, answer cut short, context cancelled   unknown
 //
 // # Reading
 //
-// Reads repeat what failed on the way, with a growing, jittered pause, at most Options.Attempts times. A
-// whole object is checked against the checksum that the store keeps. A bucket that is not there is an
-// error of its own, never ErrNotExist.
+// Reads that failed in transit are retried, with a growing, jittered pause, at most Options.Attempts times. A whole
+// object is checked against the checksum that the store keeps. A missing bucket is an error of its own, never
+// ErrNotExist.
 //
 // # Pace
 //
-// Some stores take about one write a second to a key (Cloudflare R2, Google Cloud Storage). Options.Rate
-// spaces the writes to one key; without it a key that was throttled is spaced by a second of its own.
+// Some stores accept about one write a second to a key (Cloudflare R2, Google Cloud Storage). Options.Rate spaces the
+// writes to one key; without it the writes to a throttled key are spaced by a second.
 //
 // # Credentials
 //
-// They come from the SDK's default chain (environment, shared files, web identity, instance) or from
-// Options.Config, and have no place in an address. When the store answers that they have expired, are
-// unknown or are wrong, they are loaded again from their source, at most once a second and once for all
-// requests under way, and the request is sent once more. So a process outlives a rotation.
+// They are read from the SDK's default chain (environment, shared files, web identity, instance) or from
+// Options.Config, and cannot be in an address. When the store answers that they have expired, are unknown or are wrong,
+// they are loaded again from their source, at most once a second and once for all requests under way, and the request
+// is sent once more. So a process survives a rotation.
 //
 // # Versions
 //
-// A version is the ETag without its quotes. It is opaque: of equal bytes it may be equal.
+// A version is the ETag without its quotes. It is opaque: equal bytes may have equal versions.
 //
 // # Addresses
 //
@@ -73,21 +72,20 @@ import (
 
 // Options are the settings of Open. The zero value of each field is its default.
 type Options struct {
-	Region    string // "" = the SDK's; us-east-1 where an Endpoint is given and the SDK knows none
-	Endpoint  string // URL of another store than Amazon's; "" = the SDK's
-	PathStyle bool   // the bucket goes into the path, not into the host name
+	Region    string // "" = the SDK's; us-east-1 if an Endpoint is set and the SDK has none
+	Endpoint  string // URL of a store other than Amazon's; "" = the SDK's
+	PathStyle bool   // the bucket is in the path, not in the host name
 
-	SSE           string // "AES256", "aws:kms" or "aws:kms:dsse"; "" = as the bucket has it
+	SSE           string // "AES256", "aws:kms" or "aws:kms:dsse"; "" = the bucket's default
 	KMSKey        string // key of SSE by KMS: id, ARN or alias; "" = Amazon's own
 	StorageClass  string // of new objects; "" = the store's default
-	RequesterPays bool   // say that the caller pays for requests to the bucket
+	RequesterPays bool   // the caller pays for requests to the bucket
 
-	Rate     float64       // writes a second that one key takes; 0 = no limit
+	Rate     float64       // writes a second to one key; 0 = no limit
 	Attempts int           // of a read, and of a write that certainly was not sent; 5
-	Timeout  time.Duration // of one attempt, beside a second for each MiB; 15 s
+	Timeout  time.Duration // of one attempt, plus a second for each MiB; 15 s
 
-	// Config is used instead of the SDK's default chain. An HTTP client in it must not send a request
-	// again by itself.
+	// Config is used instead of the SDK's default chain. An HTTP client in it must not retry by itself.
 	Config *aws.Config
 
 	Now   func() time.Time                                 // clock of the pace and of reloads; time.Now
@@ -100,8 +98,8 @@ type Backend struct {
 	bucket string
 	o      Options
 	client *s3.Client
-	http   *http.Client // nil where the caller's own is used
-	keys   *keyring     // nil where requests are not signed
+	http   *http.Client // nil if the caller's own is used
+	keys   *keyring     // nil if requests are not signed
 	pace   pace
 	known  atomic.Bool // an answer proved that the bucket exists
 
@@ -116,8 +114,7 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// Open makes a backend of a bucket, which has to exist. It asks the store nothing. Nil options are the
-// defaults.
+// Open returns a backend for a bucket, which has to exist. It sends no request. Nil options are the defaults.
 func Open(ctx context.Context, bucket string, o *Options) (*Backend, error) {
 	b := &Backend{bucket: bucket}
 	if o != nil {
@@ -152,7 +149,7 @@ func Open(ctx context.Context, bucket string, o *Options) (*Backend, error) {
 		if so.AppID == "" {
 			so.AppID = "coppice"
 		}
-		// Unset, the SDK checks nothing; what is supported by default differs from call to call here.
+		// Unset, the SDK checks nothing; the default of "when supported" differs from call to call.
 		so.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		so.DisableLogOutputChecksumValidationSkipped = true
@@ -199,7 +196,7 @@ func (o *Options) complete() error {
 
 func (o *Options) kms() bool { return o.SSE == "aws:kms" || o.SSE == "aws:kms:dsse" }
 
-// config is the SDK's configuration: the caller's, else that of the default chain.
+// config returns the SDK's configuration: the caller's, else that of the default chain.
 func (o *Options) config(ctx context.Context) (aws.Config, error) {
 	var cfg aws.Config
 	if o.Config != nil {
@@ -222,7 +219,7 @@ func (o *Options) config(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// ownClient is an HTTP client that follows no redirect: a PUT would arrive as a GET.
+// ownClient returns an HTTP client that follows no redirect: a PUT would be sent as a GET.
 func ownClient(from *awshttp.BuildableClient) *http.Client {
 	if from == nil {
 		from = awshttp.NewBuildableClient()
@@ -235,7 +232,7 @@ func ownClient(from *awshttp.BuildableClient) *http.Client {
 	}
 }
 
-// Close waits for the requests under way; calls that wait for their turn end with ErrClosed.
+// Close waits for the requests under way; calls that wait for their pace end with ErrClosed.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.end()
@@ -247,8 +244,8 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// enter begins a call; each one that entered must leave. A closed handle, a bad key or a done context
-// has no effect. A listing has no key.
+// enter begins a call; each successful enter needs a leave. A closed handle, a bad key or a done context has no effect.
+// A listing has no key.
 func (b *Backend) enter(ctx context.Context, op, key string) error {
 	if op != "list" {
 		if err := backend.ValidKey(key); err != nil {

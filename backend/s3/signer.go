@@ -10,8 +10,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// signer signs requests. The SDK's signer caches the keys that it derives by the access key alone, for a day: after the
-// secret of an access key has changed it would sign with the old one. So each secret has a signer of its own.
+// signer signs requests. The SDK's signer caches derived keys by the access key alone, for a day: after the secret of
+// an access key has changed it would sign with the old one. So each secret has its own signer.
 type signer struct {
 	mu     sync.Mutex
 	secret string
@@ -31,7 +31,7 @@ func (s *signer) of(secret string) *v4.Signer {
 	defer s.mu.Unlock()
 	if s.sdk == nil || s.secret != secret {
 		s.secret = secret
-		s.sdk = v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }) // as S3 wants paths
+		s.sdk = v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }) // path encoding of S3
 	}
 	return s.sdk
 }

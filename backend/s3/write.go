@@ -58,17 +58,17 @@ func (b *Backend) Put(ctx context.Context, key string, p []byte, c backend.Cond)
 	return info, nil
 }
 
-// errNoVersion: the write was acknowledged without the version that the next condition needs. As with a
-// lost answer, the caller has to look.
+// errNoVersion: the write was acknowledged without the version that the next condition needs. As after a lost answer,
+// the caller has to read.
 var errNoVersion = errors.New("the response has no ETag")
 
-// conditioned returns those answers their meaning that depend on the condition.
+// conditioned returns the error of an answer whose meaning depends on the condition.
 func conditioned(err error, key string, match, conditional bool) error {
 	s, answered := errors.AsType[*answer](err)
 	switch {
 	case match && errors.Is(err, fs.ErrNotExist):
-		// S3 answers 404 where the object of an IfMatch is missing, other stores 412. No one is to read
-		// ErrNotExist out of it, and take the object for one that never was.
+		// S3 answers 404 if the object of an IfMatch is missing, other stores 412. The error must not be ErrNotExist,
+		// or a caller would take the object for one that never existed.
 		return fail("put", key, backend.NotApplied,
 			fmt.Errorf("%w: there is no object: %w", backend.ErrPrecondition, s))
 	case answered && conditional && s.code == "NotImplemented":
@@ -77,8 +77,8 @@ func conditioned(err error, key string, match, conditional bool) error {
 	return err
 }
 
-// putInput is the request of a Put, without its condition. The checksum goes as a header of its own: a
-// checksum in a trailer, the SDK's way over TLS, makes a framing that not every store understands.
+// putInput returns the request of a Put, without its condition. The checksum is a header: a checksum in a trailer, the
+// SDK's default over TLS, needs a framing that not every store supports.
 func (b *Backend) putInput(key string, p []byte) *s3.PutObjectInput {
 	sum := binary.BigEndian.AppendUint32(nil, crc32.Checksum(p, castagnoli))
 	in := &s3.PutObjectInput{
@@ -108,15 +108,14 @@ func (b *Backend) payer() types.RequestPayer {
 	return ""
 }
 
-// writable reports whether a version can be written into a condition, where "*" and a quote would mean
-// something else. No version that this package gave is refused.
+// writable reports whether a version can be used in a condition, where "*" and a quote have another meaning. Every
+// version that this package returns is valid.
 func writable(v backend.Version) bool {
 	return v != "" && v != "*" &&
 		strings.IndexFunc(string(v), func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' }) < 0
 }
 
-// Delete removes an object. A request that may have had its effect is not sent again: what it would
-// remove might be a later object.
+// Delete removes an object. A request that may have had its effect is not sent again: it might remove a later object.
 func (b *Backend) Delete(ctx context.Context, key string) error {
 	if err := b.enter(ctx, "delete", key); err != nil {
 		return err
