@@ -16,8 +16,8 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// faults that one conditional PUT may meet. Whatever the answer says, the commit is there once and is
-// acknowledged: nothing here is a failure of the turn.
+// faults of one conditional PUT. Whatever the answer is, the commit is stored once and is acknowledged: none of these
+// fails the turn.
 var faults = []faultproxy.Fault{
 	{Kind: faultproxy.LoseRequest},
 	{Kind: faultproxy.LoseAnswer},
@@ -40,7 +40,7 @@ var faults = []faultproxy.Fault{
 	{Kind: faultproxy.ReplaceAnswer, Status: 403},
 }
 
-// Each fault once, and twice in a row, at the commit that creates a session and at one that replaces its
+// Each fault once, and twice in succession, at the commit that creates a session and at one that replaces its
 // checkpoint.
 func TestAmbiguousPut(t *testing.T) {
 	for _, f := range faults {
@@ -59,14 +59,14 @@ func TestAmbiguousPut(t *testing.T) {
 					if w.proxy.Waiting() == times {
 						t.Errorf("no fault was met: %v", w.proxy.Log())
 					}
-					w.proxy.Clear() // once applied, and found, there was no second try to meet the second fault
+					w.proxy.Clear() // if the first fault applied the write there was no second try
 					if _, err := w.proxy.Deliver(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 					if st := w.check(l); string(st.Doc.State) != `{"last":"turn"}` {
 						t.Errorf("state %s", st.Doc.State)
 					}
-					l.acked["next"] = w.turn(j, "next").Commit.Commit // the handle lives
+					l.acked["next"] = w.turn(j, "next").Commit.Commit // the handle stays usable
 					w.check(l)
 				})
 			}
@@ -74,8 +74,8 @@ func TestAmbiguousPut(t *testing.T) {
 	}
 }
 
-// A false 412, and a false 404, that a server or a proxy makes up without having applied anything: the
-// base is still the head, so the same bytes go again.
+// A false 412, and a false 404, that a server or a proxy returns without having applied anything: the base is still the
+// head, so the same bytes are sent again.
 func TestFalseRefusal(t *testing.T) {
 	for _, f := range []faultproxy.Fault{
 		{Kind: faultproxy.Refuse, Status: 412, Code: "PreconditionFailed"},
@@ -92,8 +92,8 @@ func TestFalseRefusal(t *testing.T) {
 	}
 }
 
-// Our commit is applied, its answer is lost, and before we can look others commit on top of it: few, so
-// that the lineage tells; and so many that only the log does.
+// Our commit is applied, its answer is lost, and before we can read, others commit after it: few, so that the lineage
+// has it; and so many that only the log has it.
 func TestAppliedThenSuperseded(t *testing.T) {
 	for _, others := range []int{1, 63, 64, 70, 150} {
 		t.Run(fmt.Sprint(others), func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestAppliedThenSuperseded(t *testing.T) {
 			if want := fmt.Sprintf(`{"last":"other-%d"}`, others-1); string(st.Doc.State) != want {
 				t.Errorf("state %s, want %s", st.Doc.State, want)
 			}
-			// It was acknowledged, and the next commit meets the others.
+			// It was acknowledged, and the next commit conflicts with the others.
 			late := step(j, "late")
 			if _, err := j.Commit(t.Context(), late); !errors.Is(err, journal.ErrConflict) {
 				t.Errorf("the next commit: %v, want a conflict", err)
@@ -131,8 +131,8 @@ func TestAppliedThenSuperseded(t *testing.T) {
 	}
 }
 
-// Our request is lost, and others commit meanwhile: that is a conflict, and nothing of the request is stored,
-// until it is committed again to be kept as a branch.
+// Our request is lost, and others commit meanwhile: that is a conflict, and nothing of the request is stored until it
+// is committed again to be kept as a branch.
 func TestLostRequestThenConflict(t *testing.T) {
 	for _, others := range []int{1, 70} {
 		w, l := newWorld(t), newLedger()
@@ -163,7 +163,7 @@ func TestLostRequestThenConflict(t *testing.T) {
 	}
 }
 
-// A session that someone else created first is theirs, whatever became of our own request.
+// A session that another writer created first belongs to it, whatever the outcome of our own request.
 func TestCreateMeetsAnother(t *testing.T) {
 	for _, f := range []faultproxy.Fault{{}, {Kind: faultproxy.LoseRequest}, {Kind: faultproxy.Refuse, Status: 409, Code: "ConditionalRequestConflict"}} {
 		w, l := newWorld(t), newLedger()
@@ -179,7 +179,7 @@ func TestCreateMeetsAnother(t *testing.T) {
 	}
 }
 
-// dead is a store that answers nothing from the first write on: what reaches it is applied, or not.
+// dead is a store that answers nothing from the first write on: that write is applied or not.
 func dead(kind faultproxy.Kind) func(*http.Request) faultproxy.Fault {
 	var wrote atomic.Bool
 	return func(r *http.Request) faultproxy.Fault {
@@ -194,8 +194,8 @@ func dead(kind faultproxy.Kind) func(*http.Request) faultproxy.Fault {
 	}
 }
 
-// No answer ever comes: the outcome is unknown, the handle refuses further commits (I11), of which
-// nothing is sent, and Settle finds out, applied or not.
+// No answer arrives: the outcome is unknown, the handle refuses further commits (I11) without sending them, and Settle
+// determines the outcome, applied or not.
 func TestUnknown(t *testing.T) {
 	for _, kind := range []faultproxy.Kind{faultproxy.LoseAnswer, faultproxy.LoseRequest} {
 		for _, creates := range []bool{false, true} {
@@ -227,8 +227,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A request is held somewhere on the way, its sender gives up and dies, and another host goes on. When
-// the request arrives at last it must find its condition broken.
+// A request is delayed in the network, its sender gives up and dies, and another host continues. When the request
+// arrives its condition must fail.
 func TestZombieRequest(t *testing.T) {
 	w, l := newWorld(t), newLedger()
 	w.limits.Attempts = 2
@@ -273,7 +273,7 @@ func TestZombieRequest(t *testing.T) {
 	w.check(l)
 }
 
-// Without a claim in between the held request may still come true: unknown is neither yes nor no.
+// Without a claim in between the delayed request may still be applied: unknown is neither yes nor no.
 func TestZombieComesTrue(t *testing.T) {
 	w, l := newWorld(t), newLedger()
 	w.limits.Attempts = 2
@@ -304,7 +304,7 @@ func TestZombieComesTrue(t *testing.T) {
 	w.check(l)
 }
 
-// A read that fails on the way is read again; the commit path and a resume do not notice.
+// A read that fails in transit is retried; the commit path and a resume are not affected.
 func TestFaultyReads(t *testing.T) {
 	reads := func(r *http.Request) bool { return r.Method == http.MethodGet }
 	for _, f := range []faultproxy.Fault{

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// race times two ways in turn, so that both meet the same noise, and reports the medians and their ratio.
+// race measures two functions alternately, so that noise affects both, and reports the medians and their ratio.
 func race(b *testing.B, ours, bare func(n int)) {
 	b.Helper()
 	var times [2][]time.Duration
@@ -35,7 +35,7 @@ func race(b *testing.B, ours, bare func(n int)) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// agent is a session with about 200 KB of context.
+// agent returns a session with about 200 KB of context.
 func agent(b *testing.B) (*coppice.Store, backend.Backend, *coppice.Session) {
 	store := s3test.For(b).Store(b)
 	cs := newStore(b, store, nil)

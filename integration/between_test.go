@@ -22,7 +22,7 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// onStores runs a test on memory, where each order of events can be had, and on a real server.
+// onStores runs a test on memory, where each order of events can be forced, and on a real server.
 func onStores(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) {
@@ -35,7 +35,7 @@ func onStores(t *testing.T, f func(t *testing.T, w *world)) {
 	})
 }
 
-// machine is a host with faults of its own. Its context ends when it dies.
+// machine is a host with its own faults. Its context ends when it dies.
 type machine struct {
 	fault.Backend
 	w    *world
@@ -47,7 +47,7 @@ func (w *world) machine(name string) *machine {
 	return &machine{Backend: fault.New(w.direct, 1), w: w, name: name, ctx: w.t.Context()}
 }
 
-// journal opens the session, or creates it; background work is done at once, in the caller's turn.
+// journal opens or creates the session; background work runs synchronously in the caller.
 func (m *machine) journal(create bool) *journal.Journal {
 	m.w.t.Helper()
 	cfg := m.w.config(m)
@@ -58,12 +58,12 @@ func (m *machine) journal(create bool) *journal.Journal {
 	return must(journal.Open(m.w.t.Context(), cfg))(m.w.t)
 }
 
-// store is what a program on the machine has.
+// store returns the store of a program on the machine.
 func (m *machine) store() *coppice.Store {
 	return must(coppice.New(m, &coppice.Options{Writer: m.name}))(m.w.t)
 }
 
-// dies has the machine die at the first call that at picks: that one meets kind, and no later one is
+// dies makes the machine die at the first call that at selects: that one has the fault kind, and no later one is
 // answered.
 func (m *machine) dies(kind fault.Kind, at func(fault.Call) bool) {
 	ctx, cancel := context.WithCancel(m.w.t.Context())
@@ -74,13 +74,13 @@ func (m *machine) dies(kind fault.Kind, at func(fault.Call) bool) {
 		return dead
 	}}, fault.Rule{Count: -1, When: func(fault.Call) bool {
 		if dead {
-			cancel() // whoever waits for another try waits no more
+			cancel() // ends waits for a retry
 		}
 		return dead
 	}})
 }
 
-// late lets what the dead had sent arrive, and gives how much that was.
+// late delivers the pending requests of a dead machine, and returns their number.
 func (m *machine) late() int {
 	m.Clear()
 	return len(m.Deliver(m.w.t.Context()))
@@ -90,7 +90,7 @@ func putIn(folder string) func(fault.Call) bool {
 	return func(c fault.Call) bool { return c.Op == "put" && strings.Contains(c.Key, folder) }
 }
 
-// keys are those of one kind of object.
+// keys returns those of one kind of object.
 func (w *world) keys(folder string) []string {
 	w.t.Helper()
 	var list []string
@@ -105,7 +105,7 @@ func (w *world) keys(folder string) []string {
 	return list
 }
 
-// sound checks that nothing is damaged, by reading every byte, and counts what is left over.
+// sound checks that nothing is damaged, by reading every byte, and counts the leftovers.
 func (w *world) sound() (leftovers int) {
 	w.t.Helper()
 	r, err := check.Verify(w.t.Context(), w.config(w.direct), true)
@@ -123,7 +123,7 @@ func (w *world) sound() (leftovers int) {
 	return leftovers
 }
 
-// collect runs a collection and gives how many objects it removed.
+// collect runs a garbage collection and returns the number of objects removed.
 func (w *world) collect() int {
 	w.t.Helper()
 	r, err := gc.Run(w.t.Context(), w.config(w.direct), false)
@@ -135,10 +135,9 @@ func (w *world) collect() int {
 
 var kinds = []fault.Kind{fault.Before, fault.After, fault.Late}
 
-// A writer dies between the PUT of a segment, or of an index object, and the commit that would have named it:
-// before the PUT, after it, or so that it arrives long after. The history is whole; the orphan stays while
-// its writer may be alive, and goes once a later epoch is in force. The writer, which was only slow, names
-// it no more.
+// A writer dies between the PUT of a segment, or of an index object, and the commit that would have named it: before
+// the PUT, after it, or so that it arrives long after. The history is complete; the orphan stays while its writer may
+// be alive, and is removed once a later epoch is in force. The writer, which was only slow, no longer names it.
 func TestDeathBehindAnObject(t *testing.T) {
 	onStores(t, func(t *testing.T, w *world) {
 		for folder, turns := range map[string]int{"/transcript/": 20, "/index/": 80} {
@@ -156,7 +155,7 @@ func behindAnObject(w *world, folder string, kind fault.Kind, turns int) {
 	t, l := w.t, newLedger()
 	one, two := w.machine("one"), w.machine("two")
 	j := one.journal(true)
-	few := 10 // objects of the kind, or turns, before it dies
+	few := 10 // objects of the kind, or turns, before the death
 	one.dies(kind, func(c fault.Call) bool {
 		if folder == "/transcript/" && putIn(folder)(c) {
 			few--
@@ -169,7 +168,7 @@ func behindAnObject(w *world, folder string, kind fault.Kind, turns int) {
 			t.Fatalf("no object was written in %d turns", turns)
 		}
 		id := fmt.Sprintf("turn-%d", n)
-		l.acked[id] = w.turn(j, id).Commit.Commit // it dies in the background of the last one
+		l.acked[id] = w.turn(j, id).Commit.Commit // it dies in the background work of the last one
 	}
 	before := len(w.keys(folder))
 	w.check(l)
@@ -186,7 +185,7 @@ func behindAnObject(w *world, folder string, kind fault.Kind, turns int) {
 	}
 	was, runs := len(w.keys("/")), len(w.keys("/ids/"))
 	removed := w.collect()
-	orphans += runs - len(w.keys("/ids/")) // runs of ids that were written for the checkpoint that never came
+	orphans += runs - len(w.keys("/ids/")) // runs of ids that were written for a checkpoint that was never stored
 	if removed != orphans || len(w.keys("/")) != was-orphans || runs-len(w.keys("/ids/")) > 1 {
 		t.Errorf("%d objects collected of %d orphans; %d of %d left", removed, orphans, len(w.keys("/")), was)
 	}
@@ -203,7 +202,7 @@ func behindAnObject(w *world, folder string, kind fault.Kind, turns int) {
 	if err := j.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 8 { // sealed and folded anew
+	for i := range 8 { // sealed and folded again
 		id := fmt.Sprintf("on-%d", i)
 		l.acked[id] = w.turn(j, id).Commit.Commit
 	}
@@ -214,9 +213,9 @@ func behindAnObject(w *world, folder string, kind fault.Kind, turns int) {
 	}
 }
 
-// A commit that is refused for sure (no permission, say), or that came out empty, has taken in what was
-// sealed or folded in the background, and came to nothing: the next one takes it in. Nothing is written twice
-// and nothing is orphaned.
+// A commit that is certainly refused (no permission, for example), or that was empty, has used the results of sealing
+// or folding in the background, and was not stored: the next one uses them. Nothing is written twice and nothing is
+// orphaned.
 func TestRefusedCommitForgetsNoSegment(t *testing.T) {
 	onStores(t, func(t *testing.T, w *world) {
 		w.limits = journal.Limits{SealEntries: 2, Attempts: 4}
@@ -262,7 +261,7 @@ func TestRefusedCommitForgetsNoSegment(t *testing.T) {
 			named += len(refs) * []int{1, 65}[level]
 		}
 		have, folds := len(w.keys("/transcript/"))+len(w.keys("/index/")), len(w.keys("/index/"))
-		if due := written - named; have != written || due > 1 || folds == 0 { // one is not taken in yet
+		if due := written - named; have != written || due > 1 || folds == 0 { // one may not be named yet
 			t.Errorf("%d objects written, %d of them of indexes, %d there, %d that the head reaches", written, folds, have, named)
 		}
 		if n := len(last.Tail); n >= 4 {
@@ -271,8 +270,8 @@ func TestRefusedCommitForgetsNoSegment(t *testing.T) {
 	})
 }
 
-// Processes of one turn each: none lives to name what it would have made in the background. What has to be
-// sealed and folded is, all the same; next to nothing is orphaned, and the session does not end at a bound.
+// Processes of one turn each: none lives long enough to name the results of its background work. Sealing and folding
+// still happen when due, there are almost no orphans, and the session does not reach a limit.
 func TestProcessATurn(t *testing.T) {
 	onStores(t, func(t *testing.T, w *world) {
 		w.limits = journal.Limits{SealEntries: 2, Attempts: 4}
@@ -304,15 +303,15 @@ func TestProcessATurn(t *testing.T) {
 	})
 }
 
-// A program's host dies between the PUT of an image, a snapshot or a tombstone and what was to follow. What
-// was acknowledged is whole, on every host; an image and a snapshot stay with their session, a deletion is
-// ended by whoever comes next.
+// A program's host dies between the PUT of an image, a snapshot or a tombstone and the next step. Everything
+// acknowledged is complete, on every host; an image and a snapshot stay with their session, and the next caller
+// completes a deletion.
 func TestDeathOfAProgram(t *testing.T) {
 	onStores(t, func(t *testing.T, w *world) {
 		removal := func(c fault.Call) bool { return c.Op == "delete" }
 		for name, c := range map[string]struct {
 			at     func(fault.Call) bool
-			folder string // in which it leaves something; "" = it was a deletion
+			folder string // where it leaves objects; "" = it was a deletion
 			last   func(m *machine, s *coppice.Session) error
 		}{
 			"image": {putIn("/blobs/"), "/blobs/", func(m *machine, s *coppice.Session) error {
@@ -351,7 +350,7 @@ func TestDeathOfAProgram(t *testing.T) {
 	})
 }
 
-// endsDeletion checks that a deletion that broke off has left all of the session, or is ended by whoever comes.
+// endsDeletion checks that an interrupted deletion has left all of the session, or that the next caller completes it.
 func (w *world) endsDeletion(dead *machine, buried bool) {
 	t, ctx := w.t, w.t.Context()
 	t.Helper()
@@ -377,8 +376,8 @@ func (w *world) endsDeletion(dead *machine, buried bool) {
 	}
 }
 
-// goesOn checks that a session is whole whose host has died, and left n objects in folder that no commit
-// names; and that these go with it.
+// goesOn checks that the session of a dead host is complete, that the host left n objects in folder that no commit
+// names, and that these are deleted with the session.
 func (w *world) goesOn(dead *machine, folder string, n int) {
 	t, ctx := w.t, w.t.Context()
 	t.Helper()

@@ -13,15 +13,15 @@ import (
 	"github.com/coppice-go/coppice/integration/s3test"
 )
 
-// The races that a store must decide one way, harder than the contract runs them: they are the gate for
-// another version of the server. Each handle has connections of its own.
+// The races that a store must decide consistently, with more rounds than in the contract: they are required before
+// another version of the server is used. Each handle has its own connections.
 const casWriters = 16
 
-// COPPICE_LONG=1 runs the races and sizes in full: before another version of the server or of the SDK is
-// used. It takes minutes.
+// COPPICE_LONG=1 runs the races and sizes in full, for minutes: required before another version of the server or of the
+// SDK is used.
 func long() bool { return os.Getenv("COPPICE_LONG") != "" }
 
-// rounds is a fifth of n, all of it in a long run, and less where each request costs.
+// rounds is a fifth of n, all of it in a long run, and less if each request costs money.
 func rounds(t *testing.T, n int) int {
 	switch {
 	case long():
@@ -32,8 +32,8 @@ func rounds(t *testing.T, n int) int {
 	return n / 5
 }
 
-// each runs f for every handle at once, and gives how many succeeded. Any failure but a failed condition
-// is fatal.
+// each runs f for every handle at once, and returns the number of successes. Any error except a failed condition is
+// fatal.
 func each(t *testing.T, handles []backend.Backend, f func(i int, b backend.Backend) error) (won int) {
 	t.Helper()
 	var wg sync.WaitGroup

@@ -24,7 +24,7 @@ const (
 	timeEnv = "COPPICE_CHAOS_TIME"
 )
 
-// weather decides at random what becomes of a request.
+// weather chooses the fault of a request at random.
 func weather(rng *rand.Rand) func(r *http.Request) faultproxy.Fault {
 	return func(r *http.Request) faultproxy.Fault {
 		conditional := faultproxy.Conditional(r)
@@ -48,8 +48,8 @@ func weather(rng *rand.Rand) func(r *http.Request) faultproxy.Fault {
 	}
 }
 
-// Eight writers on one session over a store in bad weather. Every turn is acknowledged in the end, at
-// once or in the end; the history holds exactly those, each once; and no error was a false one.
+// Eight writers on one session over a store with many faults. Every turn is acknowledged, at once or at the end; the
+// history has exactly those, each once; and no error was false.
 func TestChaos(t *testing.T) {
 	seed := maphash.String(maphash.MakeSeed(), "chaos")
 	if text := os.Getenv(seedEnv); text != "" {
@@ -112,7 +112,7 @@ type chaos struct {
 	refused            int
 }
 
-// deliver lets requests that were held arrive late, now and then.
+// deliver sometimes delivers requests that were held back.
 func (c *chaos) deliver(over chan struct{}) {
 	tick := time.NewTicker(15 * time.Millisecond)
 	defer tick.Stop()
@@ -128,8 +128,8 @@ func (c *chaos) deliver(over chan struct{}) {
 	}
 }
 
-// write is one writer: it commits turns, brings its handle back after an error, and now and then begins
-// anew as another process would.
+// write is one writer: it commits turns, recovers its handle after an error, and sometimes starts again as another
+// process would.
 func (c *chaos) write(who int, rng *rand.Rand) {
 	ctx := c.t.Context()
 	var j *journal.Journal
@@ -168,8 +168,8 @@ func (c *chaos) write(who int, rng *rand.Rand) {
 	}
 }
 
-// recover does what a program does that wants its turn kept: it settles a doubt, keeps a turn that lost as a branch, and
-// commits again what was not stored.
+// recover is a program that wants its turn kept: it settles a doubt, keeps a turn that lost as a branch, and commits
+// again what was not stored.
 func (c *chaos) recover(ctx context.Context, j *journal.Journal, s *journal.Step, err error) (r journal.Outcome, _ error) {
 	for try := 0; err != nil && try < 100; try++ {
 		unknown := errors.Is(err, journal.ErrUnknown)

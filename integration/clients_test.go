@@ -32,16 +32,16 @@ import (
 const (
 	clientSessions = 3
 	clientWriters  = 3               // of each language
-	clientLife     = time.Second     // of a server, after the first acknowledgement of it
-	clientStart    = time.Second / 3 // of one that is killed while it starts
+	clientLife     = time.Second     // of a server, after its first acknowledgement
+	clientStart    = time.Second / 3 // of a server that is killed while it starts
 	clientPatience = time.Minute     // for an acknowledgement, for a server to start, and for a writer to end
-	clientOvertime = 4 * time.Minute // for what a slow machine has not done in its time
-	clientSurplus  = 20              // times as many acknowledgements as must be: what is still missing does not come
+	clientOvertime = 4 * time.Minute // additional time on a slow machine
+	clientSurplus  = 20              // stop after this multiple of the required acknowledgements
 )
 
 // The clients of both languages commit to the same sessions at once, through a network that loses, cuts, delays,
-// refuses and repeats, and a server that is killed at random. Each turn that was acknowledged is stored once, with the
-// commit of its acknowledgement and in the order of its writer; no other is stored at all.
+// refuses and repeats requests, to a server that is killed at random. Each acknowledged turn is stored once, with the
+// commit of its acknowledgement and in the order of its writer; no other turn is stored.
 func TestProofClientsDisk(t *testing.T) {
 	programs := clientPrograms(t)
 	dir := filepath.Join(t.TempDir(), "store")
@@ -65,7 +65,7 @@ func TestProofClientsS3(t *testing.T) {
 	})
 }
 
-// clientPrograms returns the command of a process of writers by the name of its language, but for the arguments.
+// clientPrograms returns the command of a writer process by the name of its language, without arguments.
 func clientPrograms(t *testing.T) map[string][]string {
 	if runtime.GOOS == "windows" {
 		t.Skip("SIGKILL is how it kills")
@@ -90,7 +90,7 @@ func clientPrograms(t *testing.T) map[string][]string {
 	}
 }
 
-// missing skips a test, or fails it where the environment requires what is missing.
+// missing skips a test, or fails it if the environment requires the missing program.
 func missing(t *testing.T, env, format string, err error) {
 	t.Helper()
 	if required, _ := strconv.ParseBool(os.Getenv(env)); required {
@@ -99,12 +99,12 @@ func missing(t *testing.T, env, format string, err error) {
 	t.Skipf(format, err)
 }
 
-// clients is a run: the server, the network before it, the writers, and what these were answered.
+// clients is a run: the server, the network before it, the writers, and their acknowledgements.
 type clients struct {
 	t     *testing.T
 	r     *proof.Report
 	seed  uint64
-	store string // the address of the store, for the command
+	store string // the address for the command
 	env   []string
 	proxy *faultproxy.Proxy
 	srv   *serving
@@ -117,7 +117,7 @@ type clients struct {
 	kept  int                                   // of these, turns that became branches
 }
 
-// acknowledgement is a line of a writer.
+// acknowledgement is a line printed by a writer.
 type acknowledgement struct {
 	Session, Text, Commit, Kept string
 	Repeated                    bool
@@ -172,8 +172,7 @@ func proveClients(t *testing.T, name string, programs map[string][]string, store
 	}
 }
 
-// network decides at random what becomes of a request: three of four pass. The longest delay is more than what a
-// writer waits for an answer.
+// network chooses the fault of a request at random: three of four pass. The longest delay exceeds a writer's timeout.
 func network(rng *rand.Rand) func(*http.Request) faultproxy.Fault {
 	faults := []faultproxy.Fault{
 		{Kind: faultproxy.LoseRequest},
@@ -200,7 +199,7 @@ func (c *clients) broken(format string, args ...any) {
 	c.r.Violation(fmt.Sprintf("seed %d: ", c.seed)+format, args...)
 }
 
-// write runs the writers until disturb returns, and a little longer: each ends the turn at which it is.
+// write runs the writers until disturb returns, and a little longer: each ends its present turn.
 func (c *clients) write(programs map[string][]string, sessions []string, disturb func()) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	defer cancel()
@@ -249,7 +248,7 @@ func (c *clients) write(programs map[string][]string, sessions []string, disturb
 	all.Wait()
 }
 
-// note takes down an acknowledgement.
+// note records an acknowledgement.
 func (c *clients) note(language string, line []byte) {
 	var a acknowledgement
 	if err := json.Unmarshal(line, &a); err != nil {
@@ -272,7 +271,8 @@ func (c *clients) note(language string, line []byte) {
 	c.r.Explored(1)
 }
 
-// done is the number of acknowledgements, and whether both languages have as many as they must, repeated ones too.
+// done returns the number of acknowledgements, and whether both languages have the required number, repeated ones
+// included.
 func (c *clients) done(acks, repeated int) (n int, enough bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -283,8 +283,9 @@ func (c *clients) done(acks, repeated int) (n int, enough bool) {
 	return c.count["ts"] + c.count["py"], enough
 }
 
-// disturb kills the server at random and starts it again, and delivers what the network held back, for as long as the
-// size of the run says, and until enough was tried. Then the server serves, and the network is whole.
+// disturb kills the server at random and starts it again, and delivers requests that the network held back, for a time
+// that depends on the size of the run, and until enough faults happened. Then it leaves a running server and a network
+// without faults.
 func (c *clients) disturb(rng *rand.Rand) {
 	t, begun := c.t, time.Now()
 	lasts := time.Duration(proof.Pick(t, 5, 10, 60)) * time.Second
@@ -308,7 +309,7 @@ func (c *clients) disturb(rng *rand.Rand) {
 			break
 		}
 		pause(t.Context(), time.Duration(rng.Int64N(int64(clientLife))))
-		_, _ = c.proxy.Deliver(t.Context()) // to a server that is dying, perhaps
+		_, _ = c.proxy.Deliver(t.Context()) // the server may be dying
 		c.kill()
 		if rng.IntN(4) == 0 {
 			c.launch()
@@ -359,7 +360,7 @@ func (c *clients) launch() {
 	c.srv = &serving{cmd: cmd, out: bufio.NewReader(out)}
 }
 
-// start starts a server, waits until it serves, and has the network lead to it.
+// start starts a server, waits until it serves, and directs the network to it.
 func (c *clients) start() {
 	c.launch()
 	hung := time.AfterFunc(clientPatience, func() { _ = c.srv.cmd.Process.Kill() })
@@ -391,7 +392,7 @@ func (c *clients) kill() {
 	c.kills++
 }
 
-// end ends the server as a signal does.
+// end ends the server by SIGTERM.
 func (s *serving) end() error {
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
 		return err
@@ -402,7 +403,7 @@ func (s *serving) end() error {
 	return s.cmd.Wait()
 }
 
-// judge compares what is stored with what was acknowledged.
+// judge compares the stored sessions with the acknowledgements.
 func (c *clients) judge(b backend.Backend, sessions []string) {
 	st, err := coppice.New(b, nil)
 	if err != nil {
@@ -434,7 +435,7 @@ func (c *clients) judge(b backend.Backend, sessions []string) {
 	}
 }
 
-// stored returns the commits of each text in a session, and checks that the turns of each writer are in its order.
+// stored returns the commits of each text in a session, and checks that the turns of each writer are in order.
 func (c *clients) stored(st *coppice.Store, session string) (have map[string][]string) {
 	s, err := st.Open(c.t.Context(), session, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {

@@ -26,7 +26,7 @@ func storeURL(target *s3test.Target, prefix string) string {
 	return "s3://" + target.Bucket + "/" + strings.Trim(prefix, "/") + "?" + q.Encode()
 }
 
-// credentials of the target, as the SDK's default chain takes them from the environment.
+// credentials returns those of the target as environment variables of the SDK's default chain.
 func credentials(t *testing.T, target *s3test.Target) []string {
 	t.Helper()
 	c, err := target.Config.Credentials.Retrieve(t.Context())
@@ -40,8 +40,8 @@ func credentials(t *testing.T, target *s3test.Target) []string {
 	return vars
 }
 
-// The command does on S3 what it does on a disk: the scripts of its own tests, on a bucket. What they say
-// of a disk's files and requests stands behind [disk] there.
+// The command does on S3 what it does on a disk: the scripts of its own tests, on a bucket. Lines about a disk's files
+// and requests have the condition [disk] there.
 func TestScriptsOnS3(t *testing.T) {
 	target := s3test.For(t)
 	files, err := filepath.Glob("../internal/cli/testdata/script/*.txtar")
@@ -58,8 +58,7 @@ func TestScriptsOnS3(t *testing.T) {
 	}
 }
 
-// What a command of its own process asks of the store: one read to resume, one read and one write for a
-// turn.
+// The requests of a command in its own process: one read to resume, one read and one write for a turn.
 func TestRequestsOfTheCommand(t *testing.T) {
 	target := s3test.For(t)
 	store := storeURL(target, target.Prefix(t))
@@ -91,7 +90,7 @@ func TestRequestsOfTheCommand(t *testing.T) {
 	}
 }
 
-// Damage is found by the command, named, and mended; the damage is done behind the store's back.
+// Damage is found by the command, named, and repaired; the test damages the objects directly.
 func TestDamageOnS3(t *testing.T) {
 	target := s3test.For(t)
 	prefix := target.Prefix(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/integration/s3test"
 )
 
-// contract runs the conformance suite on a target. The suite wants several handles on one store.
+// contract runs the conformance suite on a target. The suite needs several handles on one store.
 func contract(t *testing.T, target *s3test.Target, short bool) {
 	prefixes := map[backend.Backend]string{}
 	open := func(t *testing.T, prefix string) backend.Backend {
@@ -27,15 +27,15 @@ func contract(t *testing.T, target *s3test.Target, short bool) {
 	})
 }
 
-// In full on our own server as a process and in a container. On the stores of others, and over TLS unless
-// the run is a long one, the same checks with fewer rounds.
+// In full on our own server as a process and in a container. On external stores, and over TLS unless the run is a long
+// one, the same checks with fewer rounds.
 func TestContract(t *testing.T) {
 	s3test.Each(t, func(t *testing.T, target *s3test.Target) {
 		contract(t, target, target.External || testing.Short() || target.Secure() && !long())
 	})
 }
 
-// What the lane over TLS is for: the SDK signs the body only where anyone could change it on its way.
+// The reason for the lane over TLS: the SDK signs the body only on unencrypted connections.
 func TestSignedBody(t *testing.T) {
 	s3test.Each(t, func(t *testing.T, target *s3test.Target) {
 		if target.Plain() == "" {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The policies and rules of docs/s3.md can be pasted as they stand.
+// The policies and rules of docs/s3.md can be pasted unchanged.
 func TestDocumentedPolicies(t *testing.T) {
 	text := must(os.ReadFile("../docs/s3.md"))(t)
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1)

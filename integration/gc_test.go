@@ -21,14 +21,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// market is one session that machines write, read and collect at once.
+// market is one session that machines write, read and collect concurrently.
 type market struct {
 	*world
 	*ledger
-	news []chan struct{} // to each who looks: a turn has ended. Closed when all have.
+	news []chan struct{} // for each reader: a turn has ended. Closed when all have.
 }
 
-// life is one machine that commits turns until it dies, somewhere between two requests.
+// life is one machine that commits turns until it dies, between two requests.
 func (m *market) life(name string, rng *rand.Rand) {
 	ctx, host := m.t.Context(), m.machine(name)
 	j, err := journal.Open(ctx, m.config(host))
@@ -54,7 +54,7 @@ func (m *market) life(name string, rng *rand.Rand) {
 		s := step(j, id)
 		s.KeepBoth = true
 		r, err := j.Commit(host.ctx, s)
-		if errors.Is(err, journal.ErrFenced) { // another claimed it: the turn is kept
+		if errors.Is(err, journal.ErrFenced) { // another one claimed it: the turn is kept
 			r, err = keepBoth(host.ctx, j, s)
 		}
 		dead := len(host.Faults()) > 0
@@ -64,13 +64,13 @@ func (m *market) life(name string, rng *rand.Rand) {
 		if m.note(id, r, err); err != nil && dead {
 			m.mu.Lock()
 			delete(m.failed, id)
-			m.doubt[id] = err // what it had sent may still arrive
+			m.doubt[id] = err // its request may still arrive
 			m.mu.Unlock()
 		}
 		for _, c := range m.news {
 			select {
 			case c <- struct{}{}:
-			default: // it has not looked at the last yet
+			default: // it has not seen the last one yet
 			}
 		}
 		if dead {
@@ -85,14 +85,14 @@ func (m *market) life(name string, rng *rand.Rand) {
 	}
 }
 
-// known is what was acknowledged so far.
+// known returns the turns acknowledged so far.
 func (m *market) known() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.acked)
 }
 
-// read is a reader with one handle that it opened before all else, and a new one for each look.
+// read is a reader with one handle from the start, and a new one for each read.
 func (m *market) read(news chan struct{}, rng *rand.Rand) {
 	old := m.open(m.direct)
 	first, held := old.State(), old.State()
@@ -113,8 +113,8 @@ func (m *market) read(news chan struct{}, rng *rand.Rand) {
 	}
 }
 
-// whole checks that all of st can be read: every line, every skeleton, one commit of long ago; and that
-// what was acknowledged is in it.
+// whole checks that all of st can be read: every line, every skeleton, one old commit; and that it contains the
+// acknowledged turns.
 func (m *market) whole(j *journal.Journal, st *state.State, known map[string]string, rng *rand.Rand) error {
 	ctx := m.t.Context()
 	found, next := map[string]bool{}, uint64(0)
@@ -148,15 +148,15 @@ func (m *market) whole(j *journal.Journal, st *state.State, known map[string]str
 	return err
 }
 
-// Machines that write, die and come back, readers of the newest head and of old ones, and a collection that
-// never stops: nothing that anyone can reach disappears. One claim and one collection later, what the dead
-// left behind is gone, and nothing else is.
+// Machines that write, die and return, readers of the newest head and of old ones, and continuous collection: nothing
+// reachable disappears. After one more claim and collection, the leftovers of the dead are removed, and nothing else
+// is.
 func TestCollectBesideHosts(t *testing.T) {
 	onStores(t, func(t *testing.T, w *world) {
 		w.limits = journal.Limits{SealEntries: 2, Attempts: 20}
 		m := &market{world: w, ledger: newLedger(), news: []chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}}
 		first := w.machine("first").journal(true)
-		for i := range 50 { // so that references are folded on the way
+		for i := range 50 { // so that references are folded
 			id := fmt.Sprintf("first-%d", i)
 			m.acked[id] = w.turn(first, id).Commit.Commit
 		}
@@ -210,8 +210,8 @@ func TestCollectBesideHosts(t *testing.T) {
 	})
 }
 
-// unique checks that no two objects stand for the same entries: but for the newest writer's, one of them
-// would be an orphan. Names begin with so many numbers that say what they stand for.
+// unique checks that no two objects cover the same entries: except for the newest writer's, one of them would be an
+// orphan. Names begin with numbers that identify the covered entries.
 func (m *market) unique(folder string, numbers int) {
 	seen := map[string]string{}
 	for _, key := range m.keys(folder) {
@@ -223,8 +223,8 @@ func (m *market) unique(folder string, numbers int) {
 	}
 }
 
-// What a handle uploaded before it was reloaded is named by no later commit of its: it may have been
-// collected. It goes with the first commit after the reload, and not before.
+// Objects that a handle uploaded before it was reloaded are named by none of its later commits: they may have been
+// collected. They are removed after the first commit after the reload, and not before.
 func TestUploadBeforeReload(t *testing.T) {
 	onStores(t, func(t *testing.T, w *world) {
 		w.limits, w.t = journal.Limits{SealEntries: 6}, t
@@ -265,8 +265,8 @@ func TestUploadBeforeReload(t *testing.T) {
 	})
 }
 
-// Readers resume; then a segment that they know is damaged, repaired and collected. By themselves they read
-// the head again and find every entry, whatever they had read of the old segment before.
+// Readers resume; then a segment that they know is damaged, repaired and collected. They read the head again by
+// themselves and find every entry, whatever part of the old segment they had read before.
 func TestReadersOfAnOldMap(t *testing.T) {
 	onStores(t, func(t *testing.T, w *world) {
 		ctx, o := t.Context(), &coppice.SessionOptions{ContextBytes: 2 << 10, Snapshots: snapshot.Policy{Every: -1}}

@@ -14,13 +14,13 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// resume opens the session on a machine, whose store it gives too.
+// resume opens the session on a machine, and returns its store too.
 func (m *machine) resume(o *coppice.SessionOptions) *coppice.Session {
 	m.w.t.Helper()
 	return must(m.store().Open(m.w.t.Context(), sid, o))(m.w.t)
 }
 
-// texts counts the messages of the whole session by their text, as a new host sees it.
+// texts counts the messages of the whole session by their text, in a new handle.
 func (w *world) texts() map[string]int {
 	w.t.Helper()
 	all := map[string]int{}
@@ -35,7 +35,7 @@ func (w *world) texts() map[string]int {
 	return all
 }
 
-// onces checks that each of these texts is in the session once, and nothing else is.
+// onces checks that the session contains each of these texts once, and nothing else.
 func (w *world) onces(want ...string) {
 	w.t.Helper()
 	have := w.texts()
@@ -49,7 +49,7 @@ func (w *world) onces(want ...string) {
 	}
 }
 
-// begun is a session of one turn, "first".
+// begun creates a session of one turn, "first".
 func (w *world) begun() {
 	w.t.Helper()
 	s := must(w.machine("founder").store().Create(sid, nil))(w.t)
@@ -60,7 +60,7 @@ func (w *world) begun() {
 	}
 }
 
-// Many hosts resume one session and commit at once: one wins, each other is told by whom it was beaten, and
+// Many hosts resume one session and commit at once: one wins, each other gets an error that names the winner, and
 // nothing of theirs is stored until they commit it again with KeepBoth. That keeps every turn as a branch, with its own
 // state.
 func TestManyHosts(t *testing.T) {
@@ -138,8 +138,8 @@ func manyHosts(w *world, keep bool) {
 	w.sound()
 }
 
-// A claim fences the host before it: its commit, which comes before its next side effect, is refused, is not kept by
-// the handle's KeepBoth, and stores nothing. The turn's own KeepBoth keeps it as a branch and takes nothing: the new
+// A claim fences the previous host: its commit, before its next side effect, is refused, is not kept by the handle's
+// KeepBoth, and stores nothing. The turn's own KeepBoth keeps it as a branch and does not take the session: the new
 // host commits as before. The newest claim holds.
 func TestFencedHost(t *testing.T) {
 	onStores(t, func(t *testing.T, w *world) {
@@ -197,9 +197,8 @@ func TestFencedHost(t *testing.T) {
 	})
 }
 
-// A commit of which nobody knows what became of it, and another host that does nothing meanwhile, commits,
-// or claims. The first host refuses to go on until it has looked: with Settle. The turn is in the session once, on the
-// line where it got in force, else as a branch.
+// A commit with an unknown outcome, and another host that does nothing meanwhile, commits, or claims. The first host
+// refuses further commits until Settle. The turn is in the session once, on the path to the head, or as a branch.
 func TestUnknownBetweenHosts(t *testing.T) {
 	for _, kind := range kinds {
 		for _, other := range []string{"does nothing", "commits", "claims"} {
@@ -275,7 +274,7 @@ func unknownBetween(w *world, kind fault.Kind, other string) {
 	w.sound()
 }
 
-// A job that another host does again, under the same key, is applied once, whatever became of the first try.
+// A job that another host repeats with the same key is applied once, whatever the outcome of the first try.
 func TestJobIsDoneAgain(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.String(), func(t *testing.T) {

@@ -20,7 +20,7 @@ const (
 	imageReady = 30 * time.Second // from the start of the container to its first answer
 )
 
-// docker runs the client of Docker, or another program of the test of the image, and returns what it prints.
+// docker runs the client of Docker, or another program, and returns its output.
 func docker(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -32,8 +32,8 @@ func docker(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// The image of `make image` serves the store in its volume as a user who is not root, ends with 0 when it is stopped,
-// and has what was committed when it is started again.
+// The image of `make image` serves the store in its volume as a user other than root, exits with 0 when it is stopped,
+// and has all commits when it is started again.
 func TestImage(t *testing.T) {
 	if err := exec.CommandContext(t.Context(), "docker", "version").Run(); err != nil {
 		if os.Getenv("REQUIRE_DOCKER") == "1" {
@@ -85,7 +85,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// answers waits until the server in a container does.
+// answers waits until the server in a container answers.
 func answers(t *testing.T, id, url string) {
 	t.Helper()
 	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

@@ -18,8 +18,8 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 )
 
-// The server is killed again and again in the middle of commits. Whatever it had acknowledged is there
-// when it is back, and the writer finds out what became of the commit that was under way.
+// The server is killed repeatedly in the middle of commits. Everything that it acknowledged exists when it is back, and
+// the writer determines the outcome of the commit that was under way.
 func TestServerIsKilled(t *testing.T) {
 	if s3test.For(t).External {
 		t.Skip("only our own server is killed")
@@ -75,8 +75,8 @@ func TestServerIsKilled(t *testing.T) {
 
 const clientEnv = "COPPICE_KILLED_CLIENT"
 
-// A writer in a process of its own is killed in the middle of commits, again and again; the next one
-// goes on where it stopped. What a killed one had said to be acknowledged is in the history.
+// A writer in a process of its own is killed repeatedly in the middle of commits; the next one continues. Everything
+// that a killed one printed as acknowledged is in the history.
 func TestClientIsKilled(t *testing.T) {
 	target := s3test.For(t)
 	prefix := target.Prefix(t)
@@ -87,12 +87,12 @@ func TestClientIsKilled(t *testing.T) {
 	for life := range max(rounds(t, 20), 2) {
 		maps.Copy(l.acked, client(t, target, prefix, life, time.Duration(20+rng.IntN(150))*time.Millisecond))
 	}
-	l.deaths = true // what a dead writer had sent may be there, or arrive later still
+	l.deaths = true // requests of a dead writer may have been applied, or arrive later
 	w.check(l)
 	t.Logf("%d turns acknowledged by writers that were killed", len(l.acked)-1)
 }
 
-// client runs a writer for a while, kills it, and gives what it said to be acknowledged.
+// client runs a writer for a while, kills it, and returns the turns that it printed as acknowledged.
 func client(t *testing.T, target *s3test.Target, prefix string, life int, after time.Duration) map[string]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledClient$")
@@ -108,7 +108,7 @@ func client(t *testing.T, target *s3test.Target, prefix string, life int, after 
 		t.Fatal(err)
 	}
 	acked := map[string]string{}
-	var other []string // what else the writer printed: why it failed
+	var other []string // other output of the writer: why it failed
 	var timer *time.Timer
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		word := strings.Fields(lines.Text())
@@ -116,7 +116,7 @@ func client(t *testing.T, target *s3test.Target, prefix string, life int, after 
 			other = append(other, lines.Text())
 			continue
 		}
-		if timer == nil { // it has begun
+		if timer == nil { // it has started
 			timer = time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 		}
 		acked[word[1]] = word[2]

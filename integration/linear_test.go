@@ -13,8 +13,8 @@ import (
 	"github.com/coppice-go/coppice/internal/proof/linear"
 )
 
-// Histories of several hosts on one session of a real server, over a network that refuses, loses and delays,
-// are linearizable.
+// Histories of several hosts on one session of a real server, over a network that refuses, loses and delays, are
+// linearizable.
 func TestProofLinearS3(t *testing.T) {
 	target := s3test.For(t)
 	r := proof.Begin(t, "linear-s3")

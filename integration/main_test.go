@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-go/coppice/internal/cli"
 )
 
-// commandEnv names a built coppice for the scripts. The race detector watches the command in the scripts'
-// own package; here, where it would take most of the time, what users run is tried.
+// commandEnv names a built coppice for the scripts. The scripts' own package runs them under the race detector; here,
+// where that would take most of the time, the released form of the command is tested.
 const commandEnv = "S3TEST_COPPICE"
 
 // suite is this package's tests on a target.

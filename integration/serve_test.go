@@ -23,7 +23,7 @@ import (
 	"github.com/coppice-go/coppice/server"
 )
 
-// served is a server on a store. It ends with the test.
+// served starts a server on a store. It ends with the test.
 func served(t *testing.T, b backend.Backend) string {
 	t.Helper()
 	url, end := serve(t, b)
@@ -31,7 +31,7 @@ func served(t *testing.T, b backend.Backend) string {
 	return url
 }
 
-// serve starts a server on a store. end ends it as a signal does: it finishes the requests that it has begun.
+// serve starts a server on a store. end ends it as a signal does: it completes the requests under way.
 func serve(t *testing.T, b backend.Backend) (url string, end func()) {
 	t.Helper()
 	st, err := coppice.New(b, nil)
@@ -90,7 +90,7 @@ const (
 
 // Two servers share a store, and one of them is behind a network that refuses requests and loses answers, of one
 // conditional PUT in four. Three clients commit to two sessions through both, each turn with a key until it is
-// acknowledged, and then sometimes once more through the other server. Each turn is there once, with the commit of its
+// acknowledged, and then sometimes once more through the other server. Each turn is stored once, with the commit of its
 // acknowledgement.
 func TestProofServeS3(t *testing.T) {
 	r := proof.Begin(t, "serve-s3")
@@ -140,11 +140,11 @@ func TestProofServeS3(t *testing.T) {
 
 const (
 	rollClients = 6
-	rollTurns   = 10 // that are acknowledged at least between two restarts
+	rollTurns   = 10 // minimum acknowledged between two restarts
 )
 
-// Two servers of one bucket are restarted one after the other, again and again, while clients commit through both: as
-// one is ended by a signal it finishes what it has begun, and a client whose request was cut off sends it again, with
+// Two servers of one bucket are restarted alternately and repeatedly, while clients commit through both: a server that
+// is ended by a signal completes the requests under way, and a client whose request was cut off sends it again, with
 // its key, to either. No turn is lost, and none is stored twice.
 func TestProofServeRolling(t *testing.T) {
 	r := proof.Begin(t, "serve-rolling")
@@ -190,7 +190,7 @@ func TestProofServeRolling(t *testing.T) {
 	r.Figure("repeated", c.repeated)
 }
 
-// progress waits until the clients have had more answers.
+// progress waits until the clients have received more answers.
 func (c *sharers) progress(turns int64) {
 	for want, begun := c.answers.Load()+turns, time.Now(); c.answers.Load() < want; time.Sleep(time.Millisecond) {
 		if time.Since(begun) > time.Minute {
@@ -200,14 +200,14 @@ func (c *sharers) progress(turns int64) {
 	}
 }
 
-// sharers are the clients, and what they were answered.
+// sharers are the clients, and their answers.
 type sharers struct {
 	t    *testing.T
 	r    *proof.Report
 	seed uint64
 	urls [2]atomic.Pointer[string] // of the servers
 	over atomic.Bool               // they commit no more turns
-	cut  bool                      // a connection that breaks is no violation
+	cut  bool                      // a broken connection is no violation
 
 	answers atomic.Int64
 
@@ -275,7 +275,7 @@ func (c *sharers) turn(rng *rand.Rand, session, name, body string) bool {
 	return false
 }
 
-// check compares the sessions with what was acknowledged.
+// check compares the sessions with the acknowledgements.
 func (c *sharers) check(b backend.Backend) {
 	st, err := coppice.New(b, nil)
 	if err != nil {
@@ -319,7 +319,7 @@ func (c *sharers) check(b backend.Backend) {
 	}
 }
 
-// What requests to a server ask of S3: a turn one write, and no read while the session is open; resume one read.
+// The S3 requests of a server: a turn is one write, and no read while the session is open; a resume is one read.
 func TestRequestsOfTheServer(t *testing.T) {
 	w := newWorld(t)
 	b := trace.New(w.direct)

@@ -30,7 +30,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of testdata")
 
-// counter is what the agents of these tests keep.
+// counter is the state of the agents of these tests.
 type counter struct {
 	Turns int `json:"turns"`
 }
@@ -72,7 +72,7 @@ func turns(t testing.TB, s interface{ State(any) error }) int {
 	return st.Turns
 }
 
-// A whole life of a session, over an address: everything that the local store does.
+// A whole life of a session, by an address: everything that the local store supports.
 func TestStory(t *testing.T) { s3test.Each(t, story) }
 
 func story(t *testing.T, target *s3test.Target) {
@@ -154,8 +154,8 @@ func story(t *testing.T, target *s3test.Target) {
 	}
 }
 
-// Two hosts resume one session: the first commit wins, the other is told, and both turns are kept. A
-// claim fences the old host before its next side effect.
+// Two hosts resume one session: the first commit wins, the other gets an error, and both turns are kept. A claim fences
+// the old host before its next side effect.
 func TestTwoHosts(t *testing.T) { s3test.Each(t, twoHosts) }
 
 func twoHosts(t *testing.T, target *s3test.Target) {
@@ -235,8 +235,8 @@ func costs(t *testing.T, target *s3test.Target) {
 				t.Errorf("resume: %+v, %d messages; want one get", got, len(c.Messages))
 			}
 			t.Logf("%d entries: resumed with %d bytes in %v", s.Info().Entries, s.IO().BytesRead, took.Round(10*time.Microsecond))
-			// What the process before left unsealed, at its last large turn, is sealed first, and said: a segment, and a run
-			// of its ids, into which at most two older ones are merged.
+			// Lines that the previous process left unsealed, in its last large turn, are sealed first, and reported: a
+			// segment, and a run of its ids, into which at most two older ones are merged.
 			r, late := talk(t, s, 1), 0
 			if late = len(r.Warnings); late > 1 || r.IO.Put != 1+2*late || r.IO.Get > 2*late || r.IO.List+r.IO.Stat > 0 {
 				t.Errorf("the first commit asked for %+v, want one put: %v", r.IO, r.Warnings)
@@ -261,15 +261,15 @@ func grow(t *testing.T, s *coppice.Session, size int) {
 	}
 }
 
-// The requests of a session's life, by phase: the probe before a store's first session, create, a hundred
-// turns, the segment that is sealed meanwhile, a snapshot, a rollback, a resume. Within a phase they stand in order of their text, for what
-// is done in the background may be done a little earlier or later.
+// The requests of a session's life, by phase: the probe before a store's first session, create, a hundred turns, the
+// segment that is sealed meanwhile, a snapshot, a rollback, a resume. Within a phase they are sorted by their text,
+// since background work may run a little earlier or later.
 func TestGoldenTrace(t *testing.T) { s3test.Each(t, goldenTrace) }
 
 func goldenTrace(t *testing.T, target *s3test.Target) {
 	b := trace.New(target.Store(t))
 	b.Record(1000)
-	var mu sync.Mutex // background work asks for the time as well
+	var mu sync.Mutex // background work uses the clock as well
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	options := &coppice.Options{Writer: "golden", Rand: rand.NewChaCha8([32]byte{7}), Now: func() time.Time {
 		mu.Lock()
@@ -337,10 +337,10 @@ func goldenTrace(t *testing.T, target *s3test.Target) {
 	}
 }
 
-// random is what differs from run to run in a key.
+// random matches the part of a key that differs from run to run.
 var random = regexp.MustCompile(`-[0-9a-f]{16}|-[0-9a-f]{8}\b`)
 
-// plain takes out of an operation what differs from run to run: random parts of names, and sizes.
+// plain removes from an operation what differs from run to run: random parts of names, and sizes.
 func plain(op string) string {
 	op = strings.TrimSuffix(op, " 0")
 	return random.ReplaceAllString(op, "-*")

@@ -16,11 +16,11 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 )
 
-// toxic is one way to spoil the bytes of a connection. While it lasts, it lasts for every request.
+// toxic is one way to corrupt the traffic of a connection, for every request while it is on.
 type toxic struct {
 	kind, stream string
 	attributes   map[string]any
-	harmless     bool // the commit goes through while it lasts
+	harmless     bool // the commit succeeds while it is on
 }
 
 var toxics = []toxic{
@@ -35,8 +35,8 @@ var toxics = []toxic{
 	{"limit_data", "upstream", map[string]any{"bytes": 700}, false},
 }
 
-// A turn is committed while the connection is spoilt. Either it is acknowledged, or the error tells the
-// truth; and once the connection is whole again, the turn is there exactly once.
+// A turn is committed over a corrupted connection. Either it is acknowledged, or the error is true; and once the
+// connection is intact again, the turn is stored exactly once.
 func TestToxics(t *testing.T) {
 	target := s3test.For(t)
 	if target.Plain() == "" {

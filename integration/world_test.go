@@ -21,8 +21,8 @@ import (
 
 const sid = "session-1"
 
-// world is one session on a real server, seen by two kinds of handles: direct ones, and those behind a
-// proxy that breaks what it is told to.
+// world is one session on a real server, with two kinds of handles: direct ones, and those behind a proxy that makes
+// faults.
 type world struct {
 	t      testing.TB
 	proxy  *faultproxy.Proxy
@@ -56,7 +56,7 @@ func (w *world) config(b backend.Backend) journal.Config {
 	}
 }
 
-// create makes a handle on a new session; its first commit creates it.
+// create returns a handle on a new session; its first commit creates it.
 func (w *world) create(b backend.Backend) *journal.Journal {
 	header := fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`, sid)
 	return w.closes(journal.Create(w.config(b), state.Genesis{Header: header, Title: "t", Cwd: "/w"}))
@@ -80,7 +80,7 @@ func (w *world) closes(j *journal.Journal) *journal.Journal {
 	return j
 }
 
-// step is a turn of one message and a state.
+// step returns a turn of one message and a state.
 func step(j *journal.Journal, id string) *journal.Step {
 	st := j.State()
 	parent, link := "null", st.Summary.Entry
@@ -112,13 +112,13 @@ func (w *world) turn(j *journal.Journal, id string) journal.Outcome {
 	return r
 }
 
-// ledger is what callers were told.
+// ledger records the answers of callers.
 type ledger struct {
 	mu     sync.Mutex
 	acked  map[string]string // entry -> commit
 	failed map[string]error  // entries that were reported as not applied, and dropped
-	doubt  map[string]error  // entries whose outcome nobody was told
-	deaths bool              // writers died before they could tell of all that they did
+	doubt  map[string]error  // entries with an unknown outcome
+	deaths bool              // writers died before they could report all of their acknowledgements
 }
 
 func newLedger() *ledger {
@@ -138,7 +138,7 @@ func (l *ledger) note(entry string, r journal.Outcome, err error) {
 	}
 }
 
-// history reads the whole session by a fresh handle, and checks that it hangs together.
+// history reads the whole session by a fresh handle, and checks that it is consistent.
 func (w *world) history() (entries, commits map[string]int, last journal.Outcome) {
 	w.t.Helper()
 	j := w.open(w.direct)
@@ -170,7 +170,7 @@ func (w *world) history() (entries, commits map[string]int, last journal.Outcome
 	return entries, commits, journal.Outcome{State: st}
 }
 
-// check holds the ledger against the history: what was acknowledged is there once, what failed is not.
+// check compares the ledger with the history: every acknowledged entry is there once, every failed one is not.
 func (w *world) check(l *ledger) *state.State {
 	w.t.Helper()
 	entries, commits, last := w.history()

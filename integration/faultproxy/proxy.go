@@ -1,8 +1,8 @@
-// Package faultproxy is between an HTTP client and its server, of S3 or of `coppice serve`, and breaks exactly the
-// requests that it is set to: it can apply a request and lose, cut, hold back or replace its answer, refuse a request
-// with an answer of its own, or keep it and deliver it later, when its sender has long given up.
+// Package faultproxy is a proxy between an HTTP client and its server, of S3 or of `coppice serve`, that breaks
+// selected requests: it can apply a request and lose, cut, delay or replace its answer, refuse a request with an answer
+// of its own, or keep it and deliver it later, when its sender has given up.
 //
-// It passes the Host header on, which is part of what a client signs. Whatever it did is in its log.
+// It passes on the Host header, which a client signs. Its log contains every request.
 package faultproxy
 
 import (
@@ -21,13 +21,13 @@ import (
 	"time"
 )
 
-// Kind is what happens to a request.
+// Kind is the fault of a request.
 type Kind uint8
 
 // The faults. Those from LoseAnswer to ReplaceAnswer apply the request; Hold applies it with Deliver.
 const (
 	None          Kind = iota
-	LoseRequest        // cut the connection, the server never sees the request
+	LoseRequest        // cut the connection before the server sees the request
 	Refuse             // answer Status and Code without asking the server
 	LoseAnswer         // apply, then reset the connection
 	CutAnswer          // apply, then send a part of the answer
@@ -52,11 +52,11 @@ func (k Kind) String() string {
 type Fault struct {
 	Kind   Kind
 	Status int    // of Refuse and ReplaceAnswer
-	Code   string // S3's word for it; "" = an answer without a body
+	Code   string // S3's error code; "" = an answer without a body
 	Delay  time.Duration
-	// Match picks the request; nil = the next conditional PUT.
+	// Match selects the request; nil = the next conditional PUT.
 	Match func(r *http.Request) bool
-	// Then, if not nil, runs when the server has done what it does and the client waits.
+	// Then, if not nil, runs when the server has handled the request and the client waits.
 	Then func()
 }
 
@@ -67,20 +67,20 @@ func (f Fault) String() string {
 	return f.Kind.String()
 }
 
-// Conditional picks PUTs with a condition: what ambiguity is about.
+// Conditional selects PUTs with a condition, whose outcome can be ambiguous.
 func Conditional(r *http.Request) bool {
 	return r.Method == http.MethodPut && (r.Header.Get("If-Match") != "" || r.Header.Get("If-None-Match") != "")
 }
 
-// Any picks every request.
+// Any selects every request.
 func Any(*http.Request) bool { return true }
 
-// Event is one request and what became of it.
+// Event is one request and its outcome.
 type Event struct {
 	Method, Path, Cond string
 	Fault              Fault
-	Server             int // what the server answered; 0 = it was not asked, or did not answer
-	Client             int // what the client was answered; 0 = nothing, or nothing whole
+	Server             int // the server's status; 0 = not asked, or no answer
+	Client             int // the client's status; 0 = no complete answer
 }
 
 func (e Event) String() string {
@@ -102,14 +102,14 @@ type Proxy struct {
 	events   []Event
 }
 
-// request is a request that was read as a whole.
+// request is a request that was read completely.
 type request struct {
 	method, path, host string
 	header             http.Header
 	body               []byte
 }
 
-// maxBody bounds what is kept of one request or answer.
+// maxBody bounds the body of one request or answer, in bytes.
 const maxBody = 65 << 20
 
 // New starts a proxy in front of upstream, the URL of a server.
@@ -126,14 +126,14 @@ func New(upstream string) (*Proxy, error) {
 	return p, nil
 }
 
-// Close ends the proxy. Requests that are still held are forgotten.
+// Close ends the proxy. Held requests are dropped.
 func (p *Proxy) Close() {
 	p.server.CloseClientConnections()
 	p.server.Close()
 	p.client.CloseIdleConnections()
 }
 
-// Redirect has the proxy send what comes from now on, and what is held, to upstream: the server was started again.
+// Redirect makes the proxy send later and held requests to upstream: the server was restarted.
 func (p *Proxy) Redirect(upstream string) error {
 	u, err := url.Parse(upstream)
 	if err != nil {
@@ -145,52 +145,50 @@ func (p *Proxy) Redirect(upstream string) error {
 	return nil
 }
 
-// Script adds faults that wait for their requests, in order: a request takes the first one that it
-// matches.
+// Script adds faults for later requests, in order: a request gets the first one that it matches.
 func (p *Proxy) Script(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.script = append(p.script, faults...)
 }
 
-// Decide has f choose the fault of every request that the script leaves alone; nil = none. It is called
-// by one request at a time.
+// Decide makes f choose the fault of every request that no fault of the script matches; nil = none. It is called by one
+// request at a time.
 func (p *Proxy) Decide(f func(r *http.Request) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.decide = f
 }
 
-// Log returns what happened so far, in the order in which it was answered: who has an answer, or the loss of
-// one, finds it there.
+// Log returns all events so far, in the order of the answers: a caller that has an answer, or its loss, finds it there.
 func (p *Proxy) Log() []Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]Event(nil), p.events...)
 }
 
-// Waiting is the number of faults of the script that no request has met.
+// Waiting returns the number of unused faults of the script.
 func (p *Proxy) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.script)
 }
 
-// Clear forgets the faults of the script that no request has met.
+// Clear removes the unused faults of the script.
 func (p *Proxy) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.script = nil
 }
 
-// Held is the number of requests that wait for Deliver.
+// Held returns the number of requests that wait for Deliver.
 func (p *Proxy) Held() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.held)
 }
 
-// Deliver sends what is held to the server, in order, and returns the statuses of its answers.
+// Deliver sends the held requests to the server, in order, and returns the statuses of its answers.
 func (p *Proxy) Deliver(ctx context.Context) ([]int, error) {
 	p.mu.Lock()
 	held := p.held
@@ -247,7 +245,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	case None, LoseAnswer, CutAnswer, DelayAnswer, ReplaceAnswer:
 	}
-	// A client that leaves does not take back what it has sent.
+	// A client that disconnects does not take back its request.
 	a, err := p.forward(context.WithoutCancel(r.Context()), req)
 	if err != nil {
 		p.note(e)
@@ -265,7 +263,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// note puts an event in the log: before the client hears of it, so that the caller that was answered finds it.
+// note appends an event to the log, before the client is answered, so that the client finds it there.
 func (p *Proxy) note(e Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -319,7 +317,7 @@ func (p *Proxy) forward(ctx context.Context, r *request) (*answer, error) {
 	return &answer{status: res.StatusCode, header: res.Header, body: body, length: res.ContentLength}, nil
 }
 
-// answer is what the server said.
+// answer is the server's answer.
 type answer struct {
 	status int
 	header http.Header
@@ -327,7 +325,7 @@ type answer struct {
 	length int64
 }
 
-// delay waits as the fault says, and is false if the client has gone meanwhile.
+// delay waits as long as the fault requires; false if the client has disconnected meanwhile.
 func (f Fault) delay(ctx context.Context) bool {
 	if f.Kind != DelayAnswer {
 		return true
@@ -342,7 +340,7 @@ func (f Fault) delay(ctx context.Context) bool {
 	}
 }
 
-// told is the status that arrives whole; 0 = none.
+// told returns the status that arrives whole; 0 = none.
 func (a *answer) told(f Fault) int {
 	switch f.Kind {
 	case LoseAnswer, CutAnswer:
@@ -354,7 +352,7 @@ func (a *answer) told(f Fault) int {
 	return a.status
 }
 
-// answer answers the client as the fault demands.
+// answer answers the client as the fault requires.
 func (a *answer) answer(w http.ResponseWriter, f Fault) {
 	switch f.Kind {
 	case LoseAnswer:
@@ -376,7 +374,7 @@ func (a *answer) answer(w http.ResponseWriter, f Fault) {
 	_, _ = w.Write(a.body)
 }
 
-// part is a beginning of the answer: half of the body where there is one, else half a header.
+// part returns a prefix of the answer: half of the body if there is one, else half a header.
 func (a *answer) part() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", a.status, http.StatusText(a.status))
@@ -405,7 +403,7 @@ func refuse(w http.ResponseWriter, f Fault) {
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>injected</Message></Error>", f.Code)
 }
 
-// reset sends some bytes and cuts the connection; with none it goes by RST, as a crash would do it.
+// reset sends some bytes and cuts the connection; without any it sends RST, as a crash would.
 func reset(w http.ResponseWriter, some []byte) {
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// counter is a server that counts what it applied.
+// counter is a server that counts the applied requests.
 type counter struct {
 	mu      sync.Mutex
 	applied int
@@ -53,12 +53,12 @@ func put(t *testing.T, url string) (int, string, error) {
 	return res.StatusCode, string(p), err
 }
 
-// Each fault does what it says to the server and to the client, once.
+// Each fault has its effect on the server and on the client, once.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		fault   Fault
 		applied int
-		status  int // that the client gets; 0 = an error
+		status  int // for the client; 0 = an error
 	}{
 		{Fault{}, 1, 200},
 		{Fault{Kind: LoseRequest}, 0, 0},
@@ -109,9 +109,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A fault waits for the request that it is meant for, and a server that is gone is a reset.
+// A fault waits for a request that it matches, and a stopped server is a reset.
 func TestScript(t *testing.T) {
-	// Its port stays its own while it is gone, lest another process gets the request.
+	// It keeps its port while it is stopped, so that no other process gets the request.
 	var gone atomic.Bool
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if gone.Load() {

@@ -1,12 +1,12 @@
-// Command minio runs a command with a MinIO server to test against: it builds that once, from source, and
-// keeps it in the user's cache folder; starts it on a free port of 127.0.0.1 with an empty directory;
-// makes a bucket; and runs the command with S3_TEST_ENDPOINT and all else of package s3test's
-// environment set. The server ends with the command, whose exit code is passed on.
+// Command minio runs a command with a MinIO server to test against: it builds that once, from source, and keeps it in
+// the user's cache folder; starts it on a free port of 127.0.0.1 with an empty directory; makes a bucket; and runs the
+// command with S3_TEST_ENDPOINT and the other variables of package s3test set. The server ends with the command, whose
+// exit code is returned.
 //
 //	go run ./minio go test
 //
-// MinIO is a second opinion, never the default: its licence is the AGPL and its repository is declared
-// unmaintained, so the version here is the last one.
+// MinIO is a second opinion, never the default: its licence is the AGPL and its repository is declared unmaintained, so
+// the version here is the last one.
 package main
 
 import (
@@ -102,7 +102,7 @@ func build(ctx context.Context) (string, error) {
 		return path, nil
 	}
 	fmt.Fprintln(os.Stderr, "minio: building", module+"@"+version, "into", dir)
-	// Nothing but the whole binary gets its name: an interrupted build is not taken for one.
+	// Only a whole binary gets its name: an interrupted build is not taken for one.
 	temp := fmt.Sprintf("%s.%d", dir, os.Getpid())
 	defer os.RemoveAll(temp)
 	cmd := exec.CommandContext(ctx, "go", "install", "-trimpath", "-ldflags=-s -w", module+"@"+version)
@@ -125,7 +125,7 @@ func freeAddr(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// serve starts the server. It sees nothing of the user's environment and home.
+// serve starts the server, without the user's environment and home.
 func serve(bin, addr, dir string) (*exec.Cmd, error) {
 	cmd := exec.Command(bin, "server", "--quiet", "--address", addr, filepath.Join(dir, "data"))
 	cmd.Env = []string{

@@ -1,10 +1,9 @@
-// Command s3server is a real S3 server for tests: versitygw with its posix backend, one directory, one
-// account. It speaks on one address, prints "ready ADDRESS" once it listens, and ends on SIGTERM, on
-// SIGINT, with -stdin when its standard input is closed, and with -life after that time: so it does not
-// outlive the test that started it.
+// Command s3server is a real S3 server for tests: versitygw with its posix backend, one directory, one account. It
+// listens on one address, prints "ready ADDRESS" once it does, and ends on SIGTERM, on SIGINT, with -stdin when its
+// standard input is closed, and with -life after that time: so it does not outlive the test that started it.
 //
-// The account is ROOT_ACCESS_KEY and ROOT_SECRET_KEY of the environment. Objects are replaced
-// atomically but not synced to the disk: it survives being killed, not a power loss.
+// The account is ROOT_ACCESS_KEY and ROOT_SECRET_KEY of the environment. Objects are replaced atomically but not synced
+// to the disk: it survives being killed, not a power loss.
 package main
 
 import (
@@ -60,8 +59,8 @@ func run(ctx context.Context, addr, dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
-	// Without extended attributes the server would keep metadata in files of their own, and a reader
-	// could see the one of one write with the data of another.
+	// Without extended attributes the server would keep metadata in separate files, and a reader could see that of one
+	// write with the data of another.
 	if err := (meta.XattrMeta{}).Test(dir); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}

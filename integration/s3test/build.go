@@ -13,14 +13,14 @@ import (
 	"sync"
 )
 
-// built holds the servers that this process has found or built, by operating system: the one for Linux
-// also goes into an image.
+// built holds the servers that this process has found or built, by operating system: the one for Linux is also copied
+// into an image.
 var built = struct {
 	sync.Mutex
 	paths map[string]string
 }{paths: map[string]string{}}
 
-// binary finds integration/s3server for an operating system, and builds it at most once.
+// binary finds integration/s3server for an operating system, or builds it, at most once.
 func binary(ctx context.Context, goos string) (string, error) {
 	if path := os.Getenv("S3TEST_BIN"); path != "" && goos == runtime.GOOS {
 		return path, nil

@@ -20,21 +20,21 @@ import (
 	"github.com/testcontainers/testcontainers-go/wait"
 )
 
-// errNoDocker says that no container can be run here.
+// errNoDocker reports that no container can be run.
 var errNoDocker = errors.New("skipped unless REQUIRE_DOCKER=1, for no Docker answers")
 
-// Label marks our containers and images, so that `make clean` finds what a killed run left.
+// Label marks our containers and images, so that `make clean` finds the leftovers of a killed run.
 const Label = "coppice.s3test"
 
 const (
 	imageRepo     = "coppice-s3server"
 	containerPort = "7070"
-	// containerLife ends a container whose test was killed before it could.
+	// containerLife ends a container whose test was killed.
 	containerLife = "2h"
 	healthWithin  = 10 * time.Second
 )
 
-// dockerfile needs no other image, so no registry is asked for anything.
+// dockerfile needs no other image, so no registry is used.
 const dockerfile = `FROM scratch
 LABEL ` + Label + `=image
 COPY s3server /s3server
@@ -43,11 +43,11 @@ ENTRYPOINT ["/s3server", "-addr", "0.0.0.0:` + containerPort + `", "-dir", "/dat
 
 // openContainer runs our server in a container of its own.
 func openContainer(ctx context.Context) (*Target, error) {
-	// Ryuk, which would sweep up after us, is an image of a registry. The library reads this once.
+	// Ryuk, the cleaner of the library, is an image from a registry. The library reads this variable once.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return nil, err
 	}
-	log.SetDefault(log.NewNoopLogger()) // what goes wrong is in its errors
+	log.SetDefault(log.NewNoopLogger()) // failures are in its errors
 	if err := docker(ctx); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func openContainer(ctx context.Context) (*Target, error) {
 		testcontainers.WithHostConfigModifier(func(c *mobycontainer.HostConfig) { c.AutoRemove = true }),
 		testcontainers.WithWaitStrategy(wait.ForLog("ready ").WithStartupTimeout(startWithin)),
 	)
-	// The container lives as long as the package's tests, not one of them.
+	// The container exists as long as the package's tests, not one of them.
 	atEnd(func() error { return testcontainers.TerminateContainer(ctr, testcontainers.StopTimeout(stopWithin)) })
 	if err != nil {
 		return nil, err
@@ -79,11 +79,11 @@ func openContainer(ctx context.Context) (*Target, error) {
 	return t, t.MakeBucket(ctx)
 }
 
-// docker says in one line why no container can be run, if so.
+// docker returns an error of one line if no container can be run.
 func docker(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
-	defer func() { // the library does so over some settings
+	defer func() { // the library panics with some settings
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", errNoDocker, r)
 		}
@@ -130,9 +130,9 @@ func imageOf(ctx context.Context) (testcontainers.FromDockerfile, error) {
 	}, w.Close()
 }
 
-// reach finds the address at which the container answers. Where the root of the file system has a mark
-// of containers, as virtual machines made from images do, the library believes that it runs inside one
-// and names the gateway, where nothing listens: so what it says is only the first guess.
+// reach finds the address of the container. If the root of the file system has a mark of containers, as in virtual
+// machines made from images, the library assumes that it runs inside one and returns the gateway, where nothing
+// listens: so its address is only the first guess.
 func reach(ctx context.Context, ctr *testcontainers.DockerContainer) (string, error) {
 	var guesses []string
 	port, err := ctr.MappedPort(ctx, containerPort+"/tcp")

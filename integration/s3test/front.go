@@ -42,8 +42,8 @@ func openFront(ctx context.Context) (*Target, error) {
 	return t, nil
 }
 
-// newFront is a server that speaks HTTPS and passes everything on. What is cut off after it is cut off
-// before it too.
+// newFront returns a server with HTTPS that passes everything on. A connection that is cut on one side is cut on the
+// other too.
 func newFront(server string) (*httptest.Server, error) {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -54,7 +54,7 @@ func newFront(server string) (*httptest.Server, error) {
 		ErrorLog: quiet,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(u)
-			r.Out.Host = r.In.Host // it is signed
+			r.Out.Host = r.In.Host // the Host header is signed
 		},
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	})
@@ -81,15 +81,15 @@ func trust(t *Target, front *httptest.Server) {
 	})
 }
 
-// Plain is the address, without TLS, of the server after the target, for a proxy to pass requests on
-// to; "" if no proxy can be put before it.
+// Plain returns the address, without TLS, of the server behind the target, for a proxy; "" if no proxy can be put
+// before it.
 func (t *Target) Plain() string { return t.plain }
 
 // Secure reports whether requests go over TLS.
 func (t *Target) Secure() bool { return strings.HasPrefix(t.Endpoint, "https:") }
 
-// Behind is the same bucket, reached through a proxy that speaks HTTP and keeps the Host header; where
-// the target speaks HTTPS, by a front before the proxy.
+// Behind returns the same bucket, reached through a proxy that uses HTTP and keeps the Host header; if the target uses
+// HTTPS, through a front before the proxy.
 func (t *Target) Behind(tb testing.TB, proxy string) *Target {
 	tb.Helper()
 	if t.bundle == "" {

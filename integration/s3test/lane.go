@@ -17,7 +17,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// The lanes; see the package's comment.
+// The lanes; see the package comment.
 const (
 	process   = "process"
 	endpoint  = "endpoint"
@@ -25,8 +25,7 @@ const (
 	container = "container"
 )
 
-// lane is a target that is made when the first test asks for it, and lives as long as the package's
-// tests.
+// lane is a target that is created when the first test needs it, and exists as long as the package's tests.
 type lane struct {
 	sync.Mutex
 	target *Target
@@ -48,7 +47,7 @@ func open(ctx context.Context, name string) (*Target, error) {
 	}
 }
 
-// make returns the lane's target. The first time is the only one, even if it failed.
+// make returns the lane's target. It is created only once, even if that failed.
 func (l *lane) make(ctx context.Context, name string) (*Target, error) {
 	l.Lock()
 	defer l.Unlock()
@@ -61,7 +60,7 @@ func (l *lane) make(ctx context.Context, name string) (*Target, error) {
 	return l.target, l.err
 }
 
-// closers ends what the lanes started, the last first.
+// closers ends the targets of the lanes, the last first.
 var closers struct {
 	sync.Mutex
 	ready bool // Main runs, and will call them
@@ -87,7 +86,7 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// base is the lane without a front.
+// base returns the lane without a front.
 func base() string {
 	if os.Getenv("S3_TEST_ENDPOINT") != "" {
 		return endpoint
@@ -168,12 +167,12 @@ func openEndpoint(ctx context.Context) (*Target, error) {
 	t.plain, t.near = withoutTLS(t.Endpoint), loopback(t.Endpoint)
 	t.PathStyle, _ = strconv.ParseBool(os.Getenv("S3_TEST_PATH_STYLE"))
 	var err error
-	t.Config, err = config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // of connections that tests break
+	t.Config, err = config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // for connections that tests break
 	return t, err
 }
 
-// withoutTLS is the address of a server on this machine that speaks HTTP, so that a proxy or a front can
-// be put before it; "" for any other.
+// withoutTLS returns the address of a server on this machine that uses HTTP, so that a proxy or a front can be put
+// before it; "" for any other.
 func withoutTLS(address string) string {
 	if strings.HasPrefix(address, "http://") && loopback(address) {
 		return address

@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
-// told stands for a test, and keeps what it is told.
+// told is a test that records its messages.
 type told struct {
 	testing.TB
 	skipped, failed string
@@ -21,7 +21,7 @@ func (t *told) Skip(args ...any)          { t.skipped = fmt.Sprint(args...); run
 func (t *told) Fatal(args ...any)         { t.failed = fmt.Sprint(args...); runtime.Goexit() }
 func (t *told) Fatalf(f string, a ...any) { t.failed = fmt.Sprintf(f, a...); runtime.Goexit() }
 
-// Without Docker its lane is skipped, with the reason; REQUIRE_DOCKER makes a failure of it.
+// Without Docker its lane is skipped, with the reason; with REQUIRE_DOCKER it fails.
 func TestWithoutDocker(t *testing.T) {
 	l := lanes[container]
 	defer func() { lanes[container] = l }()
@@ -47,7 +47,7 @@ func TestWithoutDocker(t *testing.T) {
 	}
 }
 
-// Which lanes there are, by the environment.
+// The available lanes, by the environment.
 func TestChosen(t *testing.T) {
 	for _, c := range []struct{ lane, endpoint, want string }{
 		{"", "", "process tls container"},

@@ -2,5 +2,5 @@ package s3test
 
 import "syscall"
 
-// withParent has the kernel end a child when this process is gone.
+// withParent makes the kernel end a child when this process ends.
 func withParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

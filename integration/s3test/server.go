@@ -23,7 +23,7 @@ const (
 	Region    = "us-east-1"
 )
 
-// startTries bounds how often another port is tried; startWithin how long a server may take to listen.
+// startTries bounds the number of ports tried; startWithin the time until a server listens.
 const (
 	startTries  = 8
 	startWithin = 20 * time.Second
@@ -32,7 +32,7 @@ const (
 
 // Server is a running s3server.
 type Server struct {
-	Dir  string // its buckets
+	Dir  string // of its buckets
 	Addr string // 127.0.0.1:port
 
 	bin   string
@@ -73,8 +73,8 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// run starts the process and waits until it says that it listens. It must not outlive this process: it
-// ends when its standard input does, and on Linux the kernel sees to it too.
+// run starts the process and waits until it reports that it listens. It must not outlive this process: it ends when its
+// standard input is closed, and on Linux by the kernel too.
 func (s *Server) run() error {
 	cmd := exec.Command(s.bin, "-stdin", "-addr", s.Addr, "-dir", s.Dir)
 	cmd.Env = []string{"ROOT_ACCESS_KEY=" + AccessKey, "ROOT_SECRET_KEY=" + SecretKey, "GOMAXPROCS=2"}
@@ -116,7 +116,7 @@ func (s *Server) run() error {
 	}
 }
 
-// Stop ends the server politely, and waits for it.
+// Stop ends the server by SIGTERM, and waits for it.
 func (s *Server) Stop() error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
 		return nil
@@ -148,7 +148,7 @@ func (s *Server) wait() error {
 // Restart runs the server again, on the same directory and address.
 func (s *Server) Restart() error {
 	var err error
-	for range startTries { // the port may be held for a moment longer
+	for range startTries { // the port may still be in use for a moment
 		if err = s.run(); err == nil {
 			return nil
 		}
@@ -157,7 +157,7 @@ func (s *Server) Restart() error {
 	return err
 }
 
-// limited keeps the beginning of what a process complained about.
+// limited keeps the beginning of a process's error output.
 type limited struct {
 	mu   sync.Mutex
 	text []byte

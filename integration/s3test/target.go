@@ -18,20 +18,20 @@ import (
 	"github.com/coppice-go/coppice/backend/s3"
 )
 
-// Target is a bucket that a test package works on.
+// Target is a bucket for the tests of a package.
 type Target struct {
 	Endpoint  string // "" = Amazon's
 	Bucket    string
 	PathStyle bool
-	External  bool // not a server of ours: short runs, and tidy up
+	External  bool // not a server of ours: short runs, and cleanup
 	Config    aws.Config
 
-	near   bool   // on this machine: nothing is gained by waiting as one does for a distant store
+	near   bool   // on this machine: the waits for a distant store are not needed
 	plain  string // see Plain
-	bundle string // file with the certificate of an endpoint that speaks HTTPS by a front of ours
+	bundle string // file with the certificate of a front with HTTPS
 }
 
-// Target is a bucket of the server. It is not made yet.
+// Target returns a bucket of the server, which does not exist yet.
 func (s *Server) Target(bucket string) *Target {
 	return &Target{
 		Endpoint: s.URL(), Bucket: bucket, PathStyle: true, near: true, plain: s.URL(),
@@ -57,15 +57,15 @@ func (t *Target) client() *awss3.Client {
 	})
 }
 
-// Via is the same bucket, reached through a proxy that passes the Host header on.
+// Via returns the same bucket, reached through a proxy that passes the Host header on.
 func (t *Target) Via(endpoint string) *Target {
 	via := *t
 	via.Endpoint = endpoint
 	return &via
 }
 
-// Environ is what another process needs in its environment to find the target: as s3test does by
-// S3_TEST_ENDPOINT, and as any program that uses the SDK's default chain.
+// Environ returns the environment that another process needs to find the target: S3_TEST_ENDPOINT for s3test, and the
+// variables of the SDK's default chain.
 func (t *Target) Environ(ctx context.Context) (map[string]string, error) {
 	env := map[string]string{
 		"S3_TEST_LANE": "", "S3_TEST_ENDPOINT": t.Endpoint, "S3_TEST_BUCKET": t.Bucket,
@@ -75,15 +75,14 @@ func (t *Target) Environ(ctx context.Context) (map[string]string, error) {
 		env["AWS_CA_BUNDLE"] = t.bundle
 	}
 	if t.External {
-		return env, nil // it came from there
+		return env, nil // the target is from the environment
 	}
 	keys, err := t.Config.Credentials.Retrieve(ctx)
 	env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"] = keys.AccessKeyID, keys.SecretAccessKey
 	return env, err
 }
 
-// Options for backend/s3. On this machine pauses are a hundred times as short: the faults of tests do
-// not last.
+// Options for backend/s3. On this machine pauses are a hundred times shorter: the faults of tests do not last.
 func (t *Target) Options() *s3.Options {
 	cfg := t.Config.Copy()
 	o := &s3.Options{Endpoint: t.Endpoint, PathStyle: t.PathStyle, Config: &cfg, Region: cfg.Region}
@@ -93,10 +92,10 @@ func (t *Target) Options() *s3.Options {
 	return o
 }
 
-// haste is how many times faster than usual stores on this machine are waited for.
+// haste is the factor by which waits on this machine are shorter.
 const haste = 100
 
-// quickClock runs as fast as Quick sleeps.
+// quickClock returns a clock that is faster by the factor of Quick.
 func quickClock() func() time.Time {
 	start := time.Now()
 	return func() time.Time { return start.Add(haste * time.Since(start)) }
@@ -134,7 +133,7 @@ func (t *Target) Open(tb testing.TB, o *s3.Options) *s3.Backend {
 
 var prefixes atomic.Uint64
 
-// Prefix returns a folder that no other test uses. In a store that is not ours it is emptied at the end.
+// Prefix returns a folder that no other test uses. In an external store it is emptied at the end.
 func (t *Target) Prefix(tb testing.TB) string {
 	prefix := fmt.Sprintf("test-%d-%d", os.Getpid(), prefixes.Add(1))
 	if !t.External {
@@ -162,7 +161,7 @@ func (t *Target) Prefix(tb testing.TB) string {
 	return prefix
 }
 
-// Store is a fresh and empty store in the target.
+// Store returns a fresh and empty store in the target.
 func (t *Target) Store(tb testing.TB) backend.Backend {
 	return backend.WithPrefix(t.Open(tb, nil), t.Prefix(tb))
 }
