@@ -309,6 +309,7 @@ func (s *Server) describe() {
 	s.describeIssue()
 	s.describeLogin()
 	s.serveOpenAI()
+	s.serveMCP()
 	s.serveViewer()
 	s.mux.HandleFunc(elsewhere, s.nowhere)
 	plain(s.api.OpenAPI())

@@ -131,9 +131,10 @@ var table = []edge{
 	{
 		dir: "server", ours: join(pure, "", "backend", "export", "manager", "provider", "searchindex", "interop/...",
 			"internal/api", "internal/blob", "internal/exporter", "internal/fold", "internal/importer",
-			"internal/rawjson", "internal/rows", "internal/shortid"),
+			"internal/mcp", "internal/rawjson", "internal/rows", "internal/shortid"),
 		ext: []string{huma, zstd, uuid, "github.com/VictoriaMetrics/metrics"},
 	},
+	{dir: "internal/mcp", ours: []string{"internal/api", "searchindex", "transcript"}},
 	{dir: "internal/cli", ours: anywhere, ext: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", uuid}},
 	{dir: "internal/cli/demostore", ours: join(pure, "", "backend", "examples/..."), ext: []string{zstd}},
 	{

@@ -99,6 +99,7 @@ var commands = []struct {
 	{groupStore, "trash", (*cli).trashCommand},
 	{groupStore, "backend", (*cli).backendCommand},
 	{groupMore, "serve", (*cli).serveCommand},
+	{groupMore, "mcp", (*cli).mcpCommand},
 	{groupMore, "demo", (*cli).demoCommand},
 	{groupMore, "man", (*cli).manCommand},
 }
