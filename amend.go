@@ -2,6 +2,7 @@ package coppice
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,10 +81,7 @@ func (s *Session) amend(
 			return step, nil
 		}
 		step.Edit = amendDocument(on, a)
-		if on.Window == nil { // else the journal knows what a listing shows
-			step.Outline, err = s.outlineAfter(ctx, on, a)
-		}
-		return step, err
+		return step, s.giveWindow(ctx, on, step, []transcript.Amendment{a})
 	})
 	if err == nil {
 		s.refreshItems(draft)
@@ -107,23 +105,43 @@ func (s *Session) amended(ctx context.Context, entry string, d transcript.Draft)
 	return s.screenAmendment(ctx, was, d)
 }
 
-// outlineAfter returns what a listing shows of a state after an amendment.
-func (s *Session) outlineAfter(
-	ctx context.Context, on *state.State, a transcript.Amendment,
-) (*checkpoint.Outline, error) {
+// giveWindow reads the window of a step that stores amendments, where the one in memory does not determine it.
+func (s *Session) giveWindow(
+	ctx context.Context, on *state.State, step *journal.Step, amends []transcript.Amendment,
+) error {
+	w := cmp.Or(step.Window, on.Window)
+	known := w != nil
+	for _, a := range amends {
+		if known {
+			w = w.Clone()
+			_, known = w.Amend(a)
+		}
+	}
+	if known || len(amends) == 0 {
+		return nil
+	}
 	m, err := s.treeOn(ctx, on)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	profile, bound := s.rules()
-	win, err := s.windowAt(ctx, m, journal.PlaceOf(on), profile, bound)
-	if err != nil {
-		return nil, err
+	r := on.Rules()
+	step.Window, err = s.windowAt(ctx, m.amended(amends), journal.PlaceOf(on), r.Profile, r.MaxBytes)
+	step.Seen, step.Amended = on.Next, true
+	return err
+}
+
+// amendmentsOf returns the amendments among entries, and those that are stored in place of entries that the session
+// has.
+func amendmentsOf(entries []*journal.Entry, known places) (list []transcript.Amendment) {
+	for _, e := range entries {
+		if d, ok := known.amends[e.ID]; ok && d.Type != "" {
+			e = e.Instead
+		}
+		if a, ok := e.Head.Entry(0).Amendment(); ok {
+			list = append(list, a)
+		}
 	}
-	win = win.Clone()
-	win.Amend(a)
-	outline := state.Outline(win.Entries())
-	return &outline, nil
+	return list
 }
 
 // amendments returns the amendments that count at a moment of entries, by the ordinals of these.

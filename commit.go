@@ -118,7 +118,7 @@ func (s *Session) storeTurn(
 		} else {
 			p, err = s.step(ctx, t, edit, drafts, on, base)
 			if err == nil {
-				err = s.nameLeftBy(ctx, p.step, on, base)
+				err = errors.Join(s.nameLeftBy(ctx, p.step, on, base), s.giveWindow(ctx, on, p.step, p.amends))
 			}
 		}
 		if err != nil {
@@ -187,6 +187,7 @@ type prepared struct {
 	step    *journal.Step
 	from    *state.State // the view
 	blobs   []string     // of what it takes along
+	amends  []transcript.Amendment
 	itemsAt int
 	held    *docEdit
 	commit  string // id, if its outcome is unknown
@@ -217,6 +218,7 @@ func (s *Session) step(
 	if p.step.Entries, p.step.IDs, err = s.build(drafts, at, known, find); err != nil {
 		return nil, err
 	}
+	p.amends = amendmentsOf(p.step.Entries, known)
 	if base != nil {
 		p.step.Stay = v.more()
 		if err := s.apart(p.step.Entries); err != nil {
@@ -229,6 +231,7 @@ func (s *Session) step(
 			edit = edit.then(&docEdit{context: broughtBy(c, on.Doc.Context), own: p.step.Entries, setContext: true})
 		}
 	} else {
+		p.amends = append(amendmentsOf(v.Open, places{}), p.amends...)
 		if v.window() == nil {
 			p.step.Window, p.step.Seen = v.base, v.State.Next
 		}

@@ -127,12 +127,13 @@ func (v *liveState) grown() *transcript.WorkingContext {
 	}
 	win := v.win.Clone()
 	for _, e := range v.later {
-		if !e.aside && !win.Push(e.Entry) {
+		ok := e.aside || win.Push(e.Entry)
+		if a, amends := e.Amendment(); ok && amends {
+			_, ok = win.Amend(a)
+		}
+		if !ok {
 			win = nil
 			break
-		}
-		if a, ok := e.Amendment(); ok {
-			win.Amend(a)
 		}
 	}
 	v.setWindow(win, v.winAt)

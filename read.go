@@ -325,6 +325,9 @@ func (s *Session) bodies(ctx context.Context, m *treeView, ords []uint64) ([]tra
 		if a, ok := amends[ord]; ok {
 			e = e.Amended(a)
 		}
+		if a, ok := m.amends[ord]; ok {
+			e = e.Amended(a)
+		}
 		if _, ok := m.Tree.Parent(ord); !ok {
 			e.ParentID = ""
 		}

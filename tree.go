@@ -30,6 +30,8 @@ type treeView struct {
 	version uint64
 	upto    uint64 // amendments from this ordinal on do not count; 0 = all do
 	raw     bool   // none does
+
+	amends map[uint64]transcript.Amendment // that are about to be stored, by the ordinal of what they speak of
 }
 
 // before returns the moment as readers of an earlier commit see it: without the amendments from an ordinal on.
@@ -54,8 +56,23 @@ func (m *treeView) amendment(ord uint64) (uint64, bool) {
 	return m.Tree.Amendment(ord, upto)
 }
 
+// amended returns the moment after amendments that are about to be stored.
+func (m *treeView) amended(list []transcript.Amendment) *treeView {
+	then := *m
+	then.amends = map[uint64]transcript.Amendment{}
+	for _, a := range list {
+		if ord, err := m.find(a.Target); err == nil {
+			then.amends[ord] = a
+		}
+	}
+	return &then
+}
+
 // hidden reports whether an entry is hidden at the moment.
 func (m *treeView) hidden(ord uint64) bool {
+	if a, ok := m.amends[ord]; ok {
+		return a.Body == nil
+	}
 	a, ok := m.amendment(ord)
 	return ok && m.Tree.Hides(a)
 }

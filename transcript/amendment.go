@@ -188,9 +188,10 @@ func headLine(raw, typ []byte) []byte {
 // silentType is the type by which a window holds a hidden entry: no context reads such an entry, whatever the profile.
 const silentType = "custom"
 
-// Amend applies an amendment to the entry of the window that it speaks of. false: nothing changed, since the window
-// does not hold that entry.
-func (w *WorkingContext) Amend(a Amendment) bool {
+// Amend applies an amendment to the entry of the window that it speaks of, if the window holds it. ok false: the window
+// has to be made of the whole path again. It lacks entries of the path: the amended one may be among them, and set the
+// model, and what the bound cut off may fit now.
+func (w *WorkingContext) Amend(a Amendment) (changed, ok bool) {
 	at := -1
 	list := w.Entries()
 	for i := range list {
@@ -199,18 +200,21 @@ func (w *WorkingContext) Amend(a Amendment) bool {
 		}
 	}
 	if at < 0 {
-		return false
+		return false, !w.cut()
 	}
 	was := list[at]
 	is := headOnly(w.rules, was.Amended(a))
 	if is.AmendedBy == was.AmendedBy {
-		return false
+		return false, true
 	}
 	w.merge()
 	w.entries = append(make([]Entry, 0, len(list)+1), list...) // clones share what was there
 	w.entries[at] = is
 	w.bytes += len(is.Raw) - len(was.Raw)
-	w.fails, w.wait = 0, 0
+	w.front = front{}
+	if w.omitted > 0 {
+		return true, false
+	}
 	w.trim()
-	return true
+	return true, true
 }

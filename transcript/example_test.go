@@ -196,7 +196,7 @@ func ExampleBuildContext() {
 
 // A context that grows entry by entry within a bound says what it left out.
 func ExampleWorkingContext() {
-	const bound = 300 // bytes: two of the messages
+	const bound = 300 // bytes: about two of the messages
 	w := transcript.NewWorkingContext(transcript.Coppice, bound)
 	for _, e := range path(0, 1, 3) {
 		w.Push(e)
@@ -217,9 +217,8 @@ func ExampleWorkingContext() {
 		fmt.Println("back at", leaf.ID, w.Settings().Model)
 	}
 	// Output:
-	// assistant At 11:42.
 	// user And low water?
-	// complete: false - left out: 1 1
+	// complete: false - left out: 2 2
 	// the copy is at a2 of 300 bytes: true
 }
 
@@ -354,7 +353,7 @@ func ExampleEntry_Amend() {
 
 	w := transcript.NewWorkingContext(transcript.Coppice, 0)
 	w.PushAll(p)
-	if w.Amend(amendment) {
+	if _, ok := w.Amend(amendment); ok {
 		messages := w.Context().Messages
 		fmt.Println("in the context:", messages[len(messages)-1].Text())
 	}

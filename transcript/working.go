@@ -9,24 +9,24 @@ import (
 // WorkingContext is the working context of a path, kept entry by entry: what a checkpoint holds so that a
 // resumed session need not read its history. It holds, root first, the end of the path from where it can
 // still reach the context: everything since the latest compaction and what that one keeps, cut at the front
-// to a bound of bytes. Summaries always stay, the newest group of calls and results too, and no group is
-// split. Entries that never reach a context are held by their heads only, since a compaction may name them.
+// to a bound of bytes. Where it is cut depends on the path alone (working_cut.go), not on when it was
+// computed: I16. Summaries always stay. Entries that never reach a context are held by their heads only,
+// since a compaction may name them.
 //
 // Unbounded, its Context is exactly BuildContext of the whole path. Where a question needs entries that the
-// window does not hold, it returns false and stays as it was; the caller then rebuilds it from the whole
-// path with RestoreWorkingContext. Not safe for concurrent use.
+// window does not hold, it returns false; the caller then rebuilds it from the whole path with
+// RestoreWorkingContext. Not safe for concurrent use.
 type WorkingContext struct {
 	profile Profile
 	rules   rules
 	max     int // bound of bytes; -1 = none
-	fails   int // trims in a row that found nothing to cut
-	wait    int // entries to let pass before the next try, so that trying stays cheap over time
 	base    Settings
 	omitted int
 	entries []Entry   // never changed in place below its length: clones share it
 	full    [][]Entry // pushed since, freshMax at a time: clones share these too
 	fresh   []Entry   // pushed since, at most freshMax: what a push on a clone has to copy
 	bytes   int
+	front   front // where the window begins, once it has passed its bound
 }
 
 // defaultWindowBytes limits the working context (docs/design.md, Limits).
@@ -65,7 +65,9 @@ func RestoreWorkingContext(
 	if sel := w.rules.choose(w.entries); sel.boundary >= 0 && (sel.missing == "" || w.omitted == 0) {
 		w.drop(sel.kept)
 	}
-	w.trim()
+	if w.omitted == 0 { // else it begins where it has to
+		w.trim()
+	}
 	return w
 }
 
@@ -73,18 +75,18 @@ func RestoreWorkingContext(
 // target where the profile has it so. false: the window does not hold enough to decide, as for a compaction
 // that keeps entries from before it, or an entry with another parent; nothing has changed.
 func (w *WorkingContext) Push(e Entry) bool {
-	if !w.push(e, w.max) {
+	if !w.push(e) {
 		return false
 	}
 	w.trim()
 	return true
 }
 
-// PushAll adds entries that follow one another, and cuts once after the last, so that much at once costs no more
-// than its bytes. false: one of them could not be pushed, and the window is of no more use.
+// PushAll adds entries that follow one another, and cuts once after the last. false: one of them could not be pushed,
+// and the window is of no more use.
 func (w *WorkingContext) PushAll(entries []Entry) bool {
 	for _, e := range entries {
-		if !w.push(e, -1) {
+		if !w.push(e) {
 			return false
 		}
 	}
@@ -92,40 +94,35 @@ func (w *WorkingContext) PushAll(entries []Entry) bool {
 	return true
 }
 
-// push is Push without the cut. most bytes (-1 = any number) are held as they come, without a list being made of them.
-func (w *WorkingContext) push(e Entry, most int) bool {
+// push is Push without the cut.
+func (w *WorkingContext) push(e Entry) bool {
 	if leaf, ok := w.Leaf(); ok && e.ParentID != leaf.ID {
 		return false
 	}
-	if !(w.rules.moves && e.Type == "leaf") && !w.rules.boundary(e) {
-		e = headOnly(w.rules, e)
-		if most < 0 || w.bytes+len(e.Raw) <= most {
-			if len(w.fresh) == freshMax {
-				w.full, w.fresh = append(w.full[:len(w.full):len(w.full)], w.fresh), nil
-			}
-			w.fresh = append(w.fresh, e)
-			w.bytes += len(e.Raw)
-			return true
-		}
-	}
-	w.merge()
-	if w.rules.moves && e.Type == "leaf" {
+	switch {
+	case w.rules.moves && e.Type == "leaf":
+		w.merge()
 		return w.move(e)
-	}
-	from := -1
-	if w.rules.boundary(e) {
-		var ok bool
-		if from, ok = w.keptFrom(e); !ok {
+	case w.rules.boundary(e):
+		w.merge()
+		from, ok := w.keptFrom(e)
+		if !ok {
 			return false
 		}
-	}
-	e = headOnly(w.rules, e)
-	w.entries = append(w.entries, e)
-	w.bytes += len(e.Raw)
-	if from >= 0 {
+		w.entries = append(w.entries, e)
+		w.bytes += len(e.Raw)
 		w.drop(from)
 		w.omitted = 0 // whatever was cut off before cannot reach the context any more
+		w.front = front{}
+		return true
 	}
+	e = headOnly(w.rules, e)
+	w.follow(e)
+	if len(w.fresh) == freshMax {
+		w.full, w.fresh = append(w.full[:len(w.full):len(w.full)], w.fresh), nil
+	}
+	w.fresh = append(w.fresh, e)
+	w.bytes += len(e.Raw)
 	return true
 }
 
@@ -196,6 +193,7 @@ func (w *WorkingContext) move(e Entry) bool {
 	}
 	w.entries = append(w.entries, e) // it leads nowhere: BuildContext reports it
 	w.bytes += len(e.Raw)
+	w.front = front{}
 	return true
 }
 
@@ -223,7 +221,7 @@ func (w *WorkingContext) rewind(i int) bool {
 		w.bytes -= len(e.Raw)
 	}
 	w.entries = w.entries[: i+1 : i+1]
-	w.fails, w.wait = 0, 0
+	w.front = front{}
 	return true
 }
 

@@ -123,11 +123,11 @@ func (r *request) composeLine(step *Step, entries []*Entry, from *Anchor, kept b
 	if st.Opening {
 		rec.Base = st.Base()
 	}
-	window := step.Window
+	given := state.Given{Window: step.Window, Amended: step.Amended}
 	if kept || st.Amended > step.Seen {
-		window = nil
+		given = state.Given{}
 	}
-	return r.append(rec, step, entries, start, &segment.Commit{Doc: doc}, window)
+	return r.append(rec, step, entries, start, &segment.Commit{Doc: doc}, given)
 }
 
 func reasonOf(step *Step, entries []*Entry) string {
@@ -194,7 +194,7 @@ const lineBytes = 640
 
 // append writes the line of a commit, whose entries are in Bytes from start on, and advances the state.
 func (r *request) append(rec *checkpoint.Record, step *Step, entries []*Entry, start int, own *segment.Commit,
-	window *transcript.WorkingContext,
+	given state.Given,
 ) error {
 	st, since := r.next, r.bytes[start:]
 	if n := len(entries); n > 0 {
@@ -210,11 +210,12 @@ func (r *request) append(rec *checkpoint.Record, step *Step, entries []*Entry, s
 			small[b.Sum] = b.Data
 		}
 	}
-	next, err := r.advance(rec, own, since, window)
-	if err == nil && rec.Outline == nil && !state.Kept(rec) && next.Window != nil && amends(entries) {
+	next, err := r.advance(rec, own, since, given)
+	had := st.Window != nil || given.Window != nil
+	if err == nil && rec.Outline == nil && !state.Kept(rec) && had && amends(entries) {
 		// A reader of the log may not have the window that shows what is amended.
 		rec.Outline = &checkpoint.Outline{Preview: next.Summary.Preview, Status: next.Summary.Status}
-		next, err = r.advance(rec, own, since, window)
+		next, err = r.advance(rec, own, since, given)
 	}
 	if err != nil {
 		return err
@@ -234,7 +235,7 @@ func (r *request) append(rec *checkpoint.Record, step *Step, entries []*Entry, s
 
 // advance writes the line of a commit, whose other parts own has, and returns the state after it.
 func (r *request) advance(
-	rec *checkpoint.Record, own *segment.Commit, since []byte, window *transcript.WorkingContext,
+	rec *checkpoint.Record, own *segment.Commit, since []byte, given state.Given,
 ) (*state.State, error) {
 	st := r.next
 	line, self, err := rec.AppendLine(make([]byte, 0, lineBytes+len(rec.Doc)+len(rec.Patch)), st.Key, st.Self, since)
@@ -243,7 +244,7 @@ func (r *request) advance(
 	}
 	rec.Self = self
 	own.Record, own.Line = *rec, line
-	return state.Advance(st, own, window)
+	return state.Advance(st, own, given)
 }
 
 func amends(entries []*Entry) bool {

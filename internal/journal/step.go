@@ -41,6 +41,7 @@ type Step struct {
 	// Window is that of the place from which the head grows; it is used where the state has none, or another.
 	Window  *transcript.WorkingContext
 	Seen    uint64              // State.Next when Window was made: an amendment from there on is not in it
+	Amended bool                // but those of the step's own entries are
 	Outline *checkpoint.Outline // of the place that the head moves to; nil = the entries describe it
 
 	Kept     string              // names the line that the head leaves: rollback and the like

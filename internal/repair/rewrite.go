@@ -210,7 +210,7 @@ func (r *remake) commit(
 		return false, err
 	}
 	rec.Self = self
-	r.st, err = state.Advance(st, &segment.Commit{Record: rec, Entries: entries, Line: line}, nil)
+	r.st, err = state.Advance(st, &segment.Commit{Record: rec, Entries: entries, Line: line}, state.Given{})
 	return fits, err
 }
 

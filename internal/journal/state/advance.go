@@ -13,10 +13,9 @@ import (
 )
 
 // Advance returns the state after a commit from the state before it. Own commits and those read from the
-// log go through it alike. window is that from which the new head grows, where the composer has it and st
-// has not. The slices of st are extended in place: only the newest state of a handle is
+// log go through it alike. The slices of st are extended in place: only the newest state of a handle is
 // ever advanced, and a state never looks past its own lengths.
-func Advance(st *State, c *segment.Commit, window *transcript.WorkingContext) (*State, error) {
+func Advance(st *State, c *segment.Commit, given Given) (*State, error) {
 	next := *st
 	next.rules = st.Rules()
 	rec := &c.Record
@@ -40,11 +39,11 @@ func Advance(st *State, c *segment.Commit, window *transcript.WorkingContext) (*
 		if rec.Reason == ReasonInfo { // these are the session's, not a branch's
 			next.inform(entries)
 		}
-	} else if err := next.move(st, c, window, raw, lines, entries); err != nil {
+	} else if err := next.move(st, c, given.Window, raw, lines, entries); err != nil {
 		return nil, err
 	}
 	next.count(rec, entries, lines)
-	next.amend(entries)
+	next.amend(entries, given, rec.Outline != nil)
 	next.branch(st, rec)
 	next.Tail = append(next.Tail, lines...)
 	size := int64(0)
@@ -58,6 +57,13 @@ func Advance(st *State, c *segment.Commit, window *transcript.WorkingContext) (*
 		a.Bytes, a.Count, a.Self = a.Bytes+size, a.Count+uint64(len(lines)), rec.Self
 	}
 	return &next, nil
+}
+
+// Given is the window from which the new head of a commit grows, where the composer has it and the state before has
+// not, or has another.
+type Given struct {
+	Window  *transcript.WorkingContext
+	Amended bool // the amendments of the commit are in it
 }
 
 // Kept reports whether a commit line keeps a losing turn beside the session's line: it names its own branch as the one
@@ -114,9 +120,10 @@ func (st *State) inform(entries []transcript.Entry) {
 	}
 }
 
-// amend applies the amendments of a commit, those of a kept line too, to what the window shows, and to the preview.
-func (st *State) amend(entries []transcript.Entry) {
-	shows := false
+// amend applies the amendments of a commit, those of a kept line too, to what the window shows, and to the preview. The
+// window becomes nil where more of its path is needed to know where it begins; then an outline of the commit counts.
+func (st *State) amend(entries []transcript.Entry, given Given, outlined bool) {
+	w, shows, known := st.Window, false, true
 	for i := range entries {
 		a, ok := entries[i].Amendment()
 		if !ok {
@@ -127,17 +134,33 @@ func (st *State) amend(entries []transcript.Entry) {
 				Type: entries[i].Type, ID: a.ID, Raw: entries[i].Raw,
 			}, codec.NoParent).Preview
 		}
-		if st.Window == nil {
-			continue
-		}
-		if w := st.Window.Clone(); w.Amend(a) {
-			st.Window, shows = w, true
+		switch {
+		case w == nil:
+		case given.Amended:
+			shows = shows || holds(w, a.Target)
+		default:
+			w = w.Clone()
+			changed, ok := w.Amend(a)
+			shows, known = shows || changed, known && ok
 		}
 	}
-	if shows {
-		kept := st.Window.Entries()
+	if shows && (known || !outlined) {
+		kept := w.Entries()
 		st.Summary.Preview, _ = newest(kept[max(0, len(kept)-lookBack):])
 	}
+	if st.Window = w; !known {
+		st.Window = nil
+	}
+}
+
+// holds reports whether a window holds an entry.
+func holds(w *transcript.WorkingContext, id string) bool {
+	for e := range w.All {
+		if e.ID == id {
+			return true
+		}
+	}
+	return false
 }
 
 // DocumentOfLine returns the document of the newest line, to which the next one's patch applies. It is the session's
@@ -364,7 +387,7 @@ func (st *State) Follows(c *segment.Commit) (*State, error) {
 		return nil, fmt.Errorf("commit %s of seq %d and epoch %d after seq %d: %w", c.Record.ID, c.Record.Seq,
 			c.Record.Epoch, st.Summary.Seq, codec.ErrFormat)
 	}
-	return Advance(st, c, nil)
+	return Advance(st, c, Given{})
 }
 
 // Opened returns the state before the first commit of a segment, as far as that commit determines it. data are the
