@@ -46,6 +46,9 @@ func draw(seed uint64) (steps []step) {
 			often = append(often, name)
 		}
 	}
+	if rng.IntN(3) == 0 {
+		steps = append(steps, step{"bound", rng.IntN(1000), 0})
+	}
 	if rng.IntN(6) == 0 {
 		steps = append(steps, step{"import", rng.IntN(1000), rng.IntN(1000)})
 	}
@@ -158,8 +161,8 @@ func (l *life) step(i int, s step) bool {
 		if !m.dirty && m.s.Head().Commit != "" {
 			l.compare("handle and fresh handle", s, m.name, looks[k], "a fresh handle on "+m.name, fresh[k])
 		}
-		l.compare("handles on two stores", s, l.all[0].name, looks[0], m.name, looks[k])
-		l.compare("fresh handles on two stores", s, l.all[0].name, fresh[0], m.name, fresh[k])
+		l.compare("handles on two stores", s, l.all[0].name, l.all[0].alike(looks[0]), m.name, m.alike(looks[k]))
+		l.compare("fresh handles on two stores", s, l.all[0].name, l.all[0].alike(fresh[0]), m.name, m.alike(fresh[k]))
 	}
 	return true
 }

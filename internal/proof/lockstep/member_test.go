@@ -36,6 +36,7 @@ type member struct {
 	id    string
 	now   time.Time
 	both  bool   // SessionOptions.KeepBoth of the handle
+	bound int    // SessionOptions.ContextBytes of sessions that are created
 	dirty bool   // something was appended or set, and is not committed
 	odd   string // what the member itself contradicts; "" = nothing
 	ids   []string
@@ -77,6 +78,22 @@ func (m *member) newStore(writer string, seed byte) (*coppice.Store, error) {
 
 func (m *member) options() *coppice.SessionOptions {
 	return &coppice.SessionOptions{Title: "a life", Cwd: "/w", KeepBoth: m.both, Snapshots: snapshot.Policy{Every: -1}}
+}
+
+// alike is a look without what may differ between stores: where a context is cut depends on the ids of its entries.
+func (m *member) alike(look string) string {
+	if m.bound == 0 {
+		return look
+	}
+	var same []string
+	for line := range strings.SplitSeq(look, "\n") {
+		switch word, _, _ := strings.Cut(line, " "); word {
+		case "context", "window", "open", "diagnostic":
+		default:
+			same = append(same, line)
+		}
+	}
+	return strings.Join(same, "\n")
 }
 
 func (m *member) end() {

@@ -48,7 +48,22 @@ func init() {
 		"hide":     {2, (*member).hide},
 		"info":     {2, (*member).info},
 		"export":   {1, (*member).export},
+		"bound":    {0, (*member).limit},
 	}
+}
+
+// limit begins a session whose context soon passes its bound. It is a first step.
+func (m *member) limit(_ int, s step) (string, error) {
+	if m.s.Head().Commit != "" || m.dirty {
+		return "it has begun", nil
+	}
+	m.bound = 400 + s.a
+	o := m.options()
+	o.ContextBytes = m.bound
+	_ = m.s.Close()
+	var err error
+	m.s, err = m.store.Create(m.id, o)
+	return "", err
 }
 
 // pick is the id of an entry; "" where there is none.
@@ -336,7 +351,9 @@ func (m *member) again(s step, meanwhile func() error) (string, error) {
 	m.both, m.dirty = s.a%2 == 0, false
 	next, err := m.store.Open(ctx, m.id, m.options())
 	if errors.Is(err, fs.ErrNotExist) {
-		next, err = m.store.Create(m.id, m.options())
+		o := m.options()
+		o.ContextBytes = m.bound
+		next, err = m.store.Create(m.id, o)
 	}
 	if err != nil {
 		return "", err
@@ -442,7 +459,7 @@ func (m *member) fork(i int, s step) (string, error) {
 func (m *member) importFile(i int, s step) (string, error) {
 	id := fmt.Sprint("import", i)
 	o := m.options()
-	o.ID = id
+	o.ID, o.ContextBytes = id, m.bound
 	f, err := m.store.Import(ctx, lines(s), o)
 	if err != nil {
 		return "", err
