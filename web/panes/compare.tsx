@@ -13,6 +13,7 @@ import { go, target, view } from "../model/nav.ts";
 import { sessions } from "../model/sessions.ts";
 import { pretty } from "../model/pretty.ts";
 import { verdict, type Side } from "../model/verdict.ts";
+import { align, keyOf } from "../model/align.ts";
 import { itemsOf } from "../model/path.ts";
 import { ItemView } from "../parts/message.tsx";
 import { useResource } from "../parts/use-resource.ts";
@@ -85,31 +86,41 @@ function Result({ d }: { d: Difference }): JSX.Element {
     <>
       <p class="verdict">{d.more ? "They differ by more than can be shown here." : verdict(d.a, d.b, values, d.lines)}</p>
       {!same && <Merge a={d.stateA} b={d.stateB} />}
-      <div class="compare-sides">
-        <Only name="A" entries={d.onlyA} side={d.a} lines={d.lines} />
-        <Only name="B" entries={d.onlyB} side={d.b} lines={d.lines} />
-      </div>
+      <Sides d={d} />
     </>
   );
 }
 
-function Only({ name, entries, side, lines }: { name: string; entries: Entry[]; side: Side; lines: boolean }): JSX.Element {
+/** Sides shows what only A and only B have, side by side: calls of the same tool with the same arguments in one row. */
+function Sides({ d }: { d: Difference }): JSX.Element {
   const shown = useSignal(20);
   const now = new Date();
-  const items = useMemo(() => itemsOf(entries.slice(0, maxEntries)), [entries]);
-  const more = items.length - shown.value;
+  const rows = useMemo(() => align(itemsOf(d.onlyA.slice(0, maxEntries)), itemsOf(d.onlyB.slice(0, maxEntries)), keyOf), [d]);
+  const more = rows.length - shown.value;
+  const cut = Math.max(d.onlyA.length, d.onlyB.length) - maxEntries;
   return (
-    <div>
-      <h3>{lines ? `What the model saw only in ${name}` : `Only ${name}`}
-        <span class="figures"> {lines
-          ? `${entries.length} messages · the whole line: ${count(side.messages)} entries`
-          : `${entries.length} entries`} · {count(side.tokens)} tok {cost(side.cost)}</span></h3>
-      {items.slice(0, shown.value).map((item) => (
-        <article key={item.entry.id} class="entry small"><ItemView item={item} now={now} /></article>
-      ))}
+    <>
+      <div class="compare-sides">
+        <Heading name="A" entries={d.onlyA} side={d.a} lines={d.lines} />
+        <Heading name="B" entries={d.onlyB} side={d.b} lines={d.lines} />
+        {rows.slice(0, shown.value).map((row, k) => row.map((item, side) => (
+          <div key={`${k} ${side}`} class={row[0] && row[1] ? "both" : undefined}>
+            {item && <article class="entry small"><ItemView item={item} now={now} /></article>}
+          </div>
+        )))}
+      </div>
       {more > 0 ? <button onClick={() => (shown.value += 20)}>{more} more</button>
-        : entries.length > maxEntries && <p class="quiet">{entries.length - maxEntries} more entries are not shown.</p>}
-    </div>
+        : cut > 0 && <p class="quiet">Of each side the first {maxEntries} entries are shown.</p>}
+    </>
+  );
+}
+
+function Heading({ name, entries, side, lines }: { name: string; entries: Entry[]; side: Side; lines: boolean }): JSX.Element {
+  return (
+    <h3>{lines ? `What the model saw only in ${name}` : `Only ${name}`}
+      <span class="figures"> {lines
+        ? `${entries.length} messages · the whole line: ${count(side.messages)} entries`
+        : `${entries.length} entries`} · {count(side.tokens)} tok {cost(side.cost)}</span></h3>
   );
 }
 
