@@ -6,9 +6,9 @@ import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
 import { openExport, openHelp, openPalette } from "../model/dialogs.ts";
 import { go, view } from "../model/nav.ts";
+import { copy } from "../parts/copy.ts";
 import { Failed } from "../parts/failed.tsx";
 import { SessionLink } from "../parts/link.tsx";
-import { say } from "../parts/toast.tsx";
 import { useOpened, useSession } from "../parts/use-session.ts";
 
 /** Top shows the bar. */
@@ -39,8 +39,7 @@ export function Top(): JSX.Element {
 }
 
 function copyLink(): void {
-  navigator.clipboard?.writeText(location.href).then(() => say("The link to this view was copied."),
-    () => say("The browser does not allow copying; the link is in the address bar."));
+  copy(location.href, "The link to this view");
 }
 
 /** Live says whether new commits arrive, and how many there are. */
