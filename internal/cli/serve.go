@@ -371,6 +371,9 @@ func (s *service) announce(ctx context.Context, at net.Addr) error {
 		return err
 	}
 	page := base
+	if s.o.demo {
+		page = base + "/s/" + demostore.Main + "?hints=1&at=" + demostore.Point
+	}
 	if s.tokens != nil {
 		page = base + "/login?code=" + s.tokens.Link()
 		if err := s.c.textf("log in once with %s", page); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/cli/demostore"
 )
 
 // serve --open opens the one-time link in the browser, SIGHUP makes it read the tokens again, and SIGTERM ends the
@@ -90,4 +92,46 @@ func TestServeTerminated(t *testing.T) {
 	if got, _, code := call(t, store, "", "show", "s"); code != 0 || !strings.Contains(got, "hello") {
 		t.Errorf("exit code %d: %s", code, got)
 	}
+}
+
+// serve --demo --open opens a prompt that has two versions, with hints.
+func TestDemoOpensAtABranchPoint(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere another program opens the browser")
+	}
+	desktop := t.TempDir()
+	opened := filepath.Join(desktop, "opened")
+	script := "#!/bin/sh\necho \"$1\" >\"" + opened + "\"\n"
+	if err := os.WriteFile(filepath.Join(desktop, "xdg-open"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "coppice", "serve", "--demo", "--demo-turns", "0", "--open",
+		"--addr", "127.0.0.1:0")
+	cmd.Env = append(process(t, t.TempDir()).Env, "PATH="+desktop+string(os.PathListSeparator)+os.Getenv("PATH"))
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := strings.TrimSpace(strings.TrimPrefix(line, "serving "))
+	want := base + "/s/" + demostore.Main + "?hints=1&at=" + demostore.Point
+	got := ""
+	for !strings.HasSuffix(got, "\n") && t.Context().Err() == nil {
+		raw, _ := os.ReadFile(opened) // until the browser was opened
+		got = string(raw)
+	}
+	if strings.TrimSpace(got) != want {
+		t.Errorf("opened %q, want %q", got, want)
+	}
+	cancel()
+	_ = cmd.Wait()
 }

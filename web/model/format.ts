@@ -33,12 +33,12 @@ export function cost(n: number): string {
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /** hour returns the time of day where the reader is: 09:13. */
-function hour(t: Date): string {
+export function hour(t: Date): string {
   return String(t.getHours()).padStart(2, "0") + ":" + String(t.getMinutes()).padStart(2, "0");
 }
 
-/** day returns the date where the reader is: 2 Mar 2026. */
-function day(t: Date): string {
+/** date returns the date where the reader is: 2 Mar 2026. */
+export function date(t: Date): string {
   return `${t.getDate()} ${months[t.getMonth()]} ${t.getFullYear()}`;
 }
 
@@ -47,7 +47,7 @@ export function clock(time: string | undefined, now: Date): string {
   if (!time) return "";
   const t = new Date(time);
   if (Number.isNaN(t.getTime())) return "";
-  return t.toDateString() === now.toDateString() ? hour(t) : day(t) + " " + hour(t);
+  return t.toDateString() === now.toDateString() ? hour(t) : date(t) + " " + hour(t);
 }
 
 /** ago returns how long ago a time was: now, 4 min, 2 h, 3 d, else the date. */
@@ -58,7 +58,7 @@ export function ago(time: string, now: Date): string {
   if (s < 3600) return Math.floor(s / 60) + " min";
   if (s < 86400) return Math.floor(s / 3600) + " h";
   if (s < 30 * 86400) return Math.floor(s / 86400) + " d";
-  return day(new Date(time));
+  return date(new Date(time));
 }
 
 /** shorten cuts a text at a length, with a mark. */

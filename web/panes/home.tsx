@@ -5,18 +5,18 @@ import { SessionLink } from "../parts/link.tsx";
 import { later } from "./on-demand.tsx";
 
 const OverTime = later("OverTime");
+const Newest = later("Newest");
+const Empty = later("Empty");
 
-/** Home shows what this is, and what the sessions cost over time. */
+/** Home shows what this is, the newest sessions, and what all cost over time. */
 export function Home(): JSX.Element {
+  const some = sessions.value.length > 0 || list.busy.value || wanted.value !== "" || list.error.value !== "";
   return (
     <main class="home-page">
-      <h1>Sessions of agents</h1>
-      <p>coppice keeps the conversations of AI agents: every branch, and the agent's exact state at every commit.{" "}
-        {sessions.value.length > 0 || list.busy.value || wanted.value !== "" ?
-          <>Choose a session to see its tree, its state, and what the model saw.</> :
-          <>This store is empty. <code>coppice import</code> brings in the sessions of Claude Code, Codex and pi that are on this
-            machine.</>}{" "}
+      <h1>What your agents did, and the way back</h1>
+      <p>coppice keeps the conversations of AI agents: every branch, and the agent's exact state at every turn.{" "}
         <kbd>Ctrl+K</kbd> searches everything, <kbd>?</kbd> shows the keys.</p>
+      {some ? <Newest /> : <Empty />}
       <OverTime />
     </main>
   );

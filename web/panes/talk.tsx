@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { isPrompt, type Item } from "../model/path.ts";
+import { hinted } from "../model/hints.ts";
 import { view } from "../model/nav.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
 import { Breadcrumb } from "../parts/breadcrumb.tsx";
@@ -9,7 +10,10 @@ import { Failed } from "../parts/failed.tsx";
 import { highlight } from "../parts/highlight.ts";
 import { Scroller } from "../parts/scroller.tsx";
 import { useSession } from "../parts/use-session.ts";
+import { later } from "./on-demand.tsx";
 import { useTalkKeys } from "./talk-keys.ts";
+
+const Hints = later("Hints");
 
 /** Talk shows the conversation. */
 export function Talk(): JSX.Element {
@@ -18,6 +22,7 @@ export function Talk(): JSX.Element {
   return (
     <main class="talk" aria-label="Conversation">
       <Breadcrumb />
+      {hinted.value && <Hints />}
       <Events />
       <Lost />
       {talk.trouble.value && <p class="failed" role="alert">{talk.trouble.value}</p>}

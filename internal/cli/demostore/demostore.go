@@ -36,6 +36,9 @@ const (
 	Fork  = "019caec4-07c0-7000-9e66-ae87d62a3451" // of Main, at its release
 	Gauge = "019caec9-b4e0-7000-8720-cada43457117" // the session that Live continues
 
+	// Point is an entry of Main: the newer version of a prompt, on the line of the head.
+	Point = "019caeac-e9c8-7000-af38-4452845d8580"
+
 	// Windows and Fundy are agents of Main; Ranges is an agent of Fundy.
 	Windows = "019caead-10d8-7000-80de-e041df1b4dc2"
 	Fundy   = "019caeae-0ad8-7000-bf0b-d48762715c2b"
