@@ -5,58 +5,58 @@ import (
 	"time"
 )
 
-// Program is where a program keeps its session files on a machine, and how it continues a session. Files are only
-// named: they need not exist.
+// Program describes where a program keeps its session files on a machine, and how it continues a session. The named
+// files need not exist.
 type Program struct {
-	Name string // as people know it: "Claude Code"
-	// Folders returns the folders in which the program keeps sessions; "" among them is an unknown one.
+	Name string // for display: "Claude Code"
+	// Folders returns the folders in which the program keeps sessions. An element "" is a folder with an unknown path.
 	Folders func(e Env) []string
-	UUIDs   bool // the ids of its sessions are UUIDs
-	// ID returns the id of a session, or of an agent's, by the name of its file without folder; "" = the name has none.
-	// nil = names have none.
+	UUIDs   bool // session IDs are UUIDs
+	// ID returns the ID of a session, or of an agent, from its file name without folder; "" = no ID. nil = file names
+	// contain no IDs.
 	ID func(name string) string
-	// File returns the file of a session in a working directory that was begun at a time.
+	// File returns the path for the file of a session, by its working directory and start.
 	File func(e Env, id, cwd string, begun time.Time) (string, error)
-	// Taken returns patterns, as filepath.Glob takes them, of the files that a session with this id may have.
+	// Taken returns patterns for filepath.Glob: the possible files of a session with this ID.
 	Taken func(e Env, id string) []string
 	// Command returns the command that continues a session: a program and its arguments.
 	Command func(id, file string) []string
-	// Hides reports, by the beginning of a file, whether the program leaves its session out of the list of sessions.
-	// nil = none.
+	// Hides reports whether the program omits a session from its list, by the beginning of the file. nil = it omits
+	// none.
 	Hides func(head []byte) bool
 
-	Lists []string // names of files that are in its folders and hold no session
-	// Beside and ListsBeside report files, and folders to be listed, outside of a file's folder that the reader asks a
-	// Source for. nil = there are none.
+	Lists []string // names of files in its folders that are not sessions
+	// Whether a reader may open a file, or list a folder, outside of the session's folder (see Source). nil = never.
 	Beside, ListsBeside func(path string) bool
-	// Agent reports files that may be read with the file of the session that started an agent. nil = there are none.
+	// Agent reports whether a file may be read as a part of the session that started an agent. nil = never.
 	Agent func(file string) bool
-	// Owner returns the file with which one of an agent is read; "" = it is read alone. nil = so are all.
+	// Owner returns the session file to which an agent's file belongs; "" = none. nil = agents' files belong to no
+	// other.
 	Owner func(file string) string
-	// After returns the id of the line after which a file continues a session that another file begins, and the time
-	// of its first line; "" = it continues none. nil = a session is in one file.
+	// After supports sessions that are split over several files. It returns the ID of the last line before a file's own
+	// first line, and that line's time; "" = the file begins the session. nil = a session is one file.
 	After func(src Source) (line string, at time.Time, err error)
-	// Upto returns the size of the beginning of a file that ends with a line, and its number of lines; 0 = there is no
-	// such line. It goes with After.
+	// Upto returns the size and number of lines of a file up to the end of a line; 0 = no such line. It is set if After
+	// is.
 	Upto func(src Source, line string) (size int64, lines int, err error)
-	// Open opens a file that may be packed, and unpacks it. nil = files are never packed.
+	// Open opens a file and decompresses it. nil = files are never compressed.
 	Open func(src Source) (io.ReadCloser, error)
-	// Settled returns what finds the lines that later ones can change. nil = a line that is complete is settled.
+	// Settled returns a Settler, which finds the lines that later ones can change. nil = a complete line never changes.
 	Settled func() Settler
 }
 
-// Env is what the places of files on a machine depend on.
+// Env is the environment on which the paths of files depend.
 type Env struct {
 	Getenv func(name string) string
-	Home   string // folder of the user; "" = unknown
-	Temp   string // folder for temporary files
+	Home   string // home directory; "" = unknown
+	Temp   string // directory for temporary files
 }
 
-// Settler follows the lines of a growing file, and finds those whose meaning a later line can change.
+// Settler follows the lines of a growing file and finds those whose meaning a later line can change.
 type Settler interface {
-	// Line takes the next line, which begins and ends at these offsets, in bytes. nil = it is too long to be looked at.
-	// After the first line, settled ones may be left out.
+	// Line processes the next line. Offsets are in bytes. nil = the line is too long. After the first line, settled
+	// lines may be skipped.
 	Line(line []byte, from, end int64)
-	// Settled returns how many bytes, from the beginning of the file, no later line can change.
+	// Settled returns the length in bytes of the beginning of the file that no later line can change.
 	Settled() int64
 }

@@ -1,7 +1,7 @@
 // Package atomic reads and writes atomic's session files: pi's version 3, with entries of its own.
 //
-// Every line comes through byte for byte: what atomic means by its compactions is a matter of the profile
-// "atomic" of package transcript, not of the lines. Bounds and damage: as package pi has it.
+// Every line stays unchanged: the meaning of atomic's compactions is defined by the profile "atomic" of package
+// transcript. Bounds and handling of damage are those of package pi.
 package atomic
 
 import (
@@ -17,13 +17,13 @@ import (
 // Reader reads one file. It is not safe for concurrent use.
 type Reader struct{ *pi.Reader }
 
-// NewReader reads from a source, which is opened when the header is asked for.
+// NewReader returns a reader of a source, which Header opens.
 func NewReader(src interop.Source, o interop.Options) *Reader {
 	return &Reader{pi.Open(src, o)}
 }
 
-// Detect reports whether the beginning of a file holds what only atomic writes: a header of an internal
-// session, or an entry that pi does not have. Without such a mark its files are pi's.
+// Detect reports whether the beginning of a file has a mark of atomic: a header of an internal session, or an entry
+// that pi does not have. A file of atomic without a mark counts as pi's.
 func Detect(head []byte) bool {
 	for _, l := range jsonl.HeadLines(head) {
 		if marked(l) {

@@ -36,7 +36,7 @@ const (
 	active  = `{"type":"compaction","id":"v","parentId":"z","timestamp":"2026-01-01T00:00:06.000Z","summary":"LINES","firstKeptEntryId":null,"tokensBefore":1,"details":{"strategy":"verbatim-lines"}}`
 )
 
-// Lines come through byte for byte, and the profile gives atomic's own context of them.
+// Lines stay unchanged, and the profile builds atomic's own context of them.
 func TestContext(t *testing.T) {
 	data := lf(header, user, inert, retired, summed, hidden, active)
 	r := open([]byte(data))

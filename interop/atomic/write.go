@@ -14,8 +14,8 @@ var program = piwriter.Program{Types: []string{"context_compaction", "session_su
 var preparer piwriter.Preparer
 
 // Write writes a session as a file that atomic loads and opens at head, "" = before the first entry. Its title is an
-// entry. entries, pi v3 lines in the session's order, is walked twice and must yield the same each time. The losses
-// are what atomic's format cannot express, by kind.
+// entry. entries are pi v3 lines in the session's order; they are iterated twice, and both passes must yield the same
+// lines. The losses count what atomic's format cannot express, by kind.
 func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -24,9 +24,9 @@ func Write(
 	return piwriter.AddHeaderLoss(losses, err, lost)
 }
 
-// Extend writes what was added to a session as lines that go after the last one of the file that it came from, which
-// ends with a newline. entries are all of the session's in their order, the first known of which came from the file.
-// A custom entry after them leads to head, "" = before the first entry, where the last line does not.
+// Extend writes the entries added to a session as lines to append to its original file, which ends with a newline.
+// entries are all of the session's in order; the first known of them came from the file. If the last line is not at
+// head ("" = before the first entry), a custom entry below head follows.
 func Extend(
 	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
