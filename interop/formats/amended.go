@@ -8,24 +8,24 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// lostAmendment is the kind of loss of amendments of what the original has: its bytes stay.
+// lostAmendment is the loss of an amendment of an entry in the original, whose bytes do not change.
 const lostAmendment = "amendments of entries that the imported file has: its bytes stay as they are"
 
-// lines are the entries of a session, which can be walked more than once.
+// lines are the entries of a session, for several passes.
 type lines = iter.Seq2[transcript.Draft, error]
 
-// amended is what the amendments among the lines of a session say of the others. It holds the newest amendment of each
-// entry, and where entries are hidden the ids of what is around them.
+// amended holds the amendments among the lines of a session: the newest one for each entry, and the IDs around hidden
+// entries.
 type amended struct {
-	known  int                             // lines at the beginning that stay as they are
-	says   map[string]transcript.Amendment // newest, by the id of the entry
+	known  int                             // number of first lines that do not change
+	says   map[string]transcript.Amendment // newest amendment by entry ID
 	at     map[string]int                  // the line of that amendment
-	hidden map[string]string               // parents of the entries that are hidden
-	kept   map[string]string               // what a compaction keeps first, where that is hidden
-	lost   int                             // amendments of lines that stay as they are
+	hidden map[string]string               // parents of hidden entries
+	kept   map[string]string               // by compaction whose first kept entry is hidden: the first shown one
+	lost   int                             // number of amendments of lines that do not change
 }
 
-// readAmendments walks the lines, more than once only if there are amendments.
+// readAmendments reads the amendments. It makes more than one pass only if there are any.
 func readAmendments(entries lines, known int) (*amended, error) {
 	a := &amended{known: known, says: map[string]transcript.Amendment{}, at: map[string]int{}}
 	err := each(entries, func(i int, e transcript.Entry) {
@@ -52,7 +52,7 @@ func readAmendments(entries lines, known int) (*amended, error) {
 	return a, a.readKept(entries)
 }
 
-// each calls f with every line as an entry, and its number.
+// each calls f with every line and its index.
 func each(entries lines, f func(i int, e transcript.Entry)) error {
 	i := 0
 	for d, err := range entries {
@@ -72,14 +72,14 @@ func entryOf(d transcript.Draft) (transcript.Entry, bool) {
 	return l.Entry(0), err == nil
 }
 
-// applies reports whether the i-th line is amended by one after it.
+// applies reports whether a later line amends line i.
 func (a *amended) applies(i int, id string) bool { return id != "" && i < a.at[id] }
 
 func (a *amended) hides(i int, id string) bool {
 	return i >= a.known && a.applies(i, id) && a.says[id].Body == nil
 }
 
-// keeps returns the first entry that a compaction keeps; "" = e is none, or keeps nothing.
+// keeps returns the first entry that a compaction keeps; "" = none, or e is not a compaction.
 func keeps(e transcript.Entry) string {
 	if e.Type != "compaction" {
 		return ""
@@ -87,7 +87,8 @@ func keeps(e transcript.Entry) string {
 	return rawjson.Text(rawjson.Field(e.Raw, "firstKeptEntryId"))
 }
 
-// readKept finds for each compaction that keeps what is hidden the first entry after it on the way to the compaction.
+// readKept finds, for each compaction whose first kept entry is hidden, the first entry after it on the path to the
+// compaction.
 func (a *amended) readKept(entries lines) error {
 	a.kept = map[string]string{}
 	parents, cuts := map[string]string{}, map[string]string{}
@@ -111,7 +112,7 @@ func (a *amended) readKept(entries lines) error {
 	return err
 }
 
-// shown returns the nearest entry on the way from id to the root that is not hidden; "" = none.
+// shown returns the nearest entry on the path from id to the root that is not hidden; "" = none.
 func (a *amended) shown(id string) string {
 	for range len(a.hidden) + 1 {
 		up, gone := a.hidden[id]
@@ -123,8 +124,8 @@ func (a *amended) shown(id string) string {
 	return ""
 }
 
-// lines returns the lines with what the amendments say, without these and without what is hidden: what grew from it
-// grows from its parent, and labels on it are left out.
+// lines returns the lines with the amendments applied. Amendments, hidden entries and their labels are dropped;
+// children of a hidden entry become children of its parent.
 func (a *amended) lines(entries lines) lines {
 	return func(yield func(transcript.Draft, error) bool) {
 		i := -1
@@ -143,7 +144,7 @@ func (a *amended) lines(entries lines) lines {
 	}
 }
 
-// line returns one line as it is to be shown; false = it is left out.
+// line returns one line with its amendment applied, or false if it is dropped.
 func (a *amended) line(i int, d transcript.Draft) (transcript.Draft, bool) {
 	e, ok := entryOf(d)
 	if !ok {
@@ -177,7 +178,7 @@ func (a *amended) line(i int, d transcript.Draft) (transcript.Draft, bool) {
 	return d, true
 }
 
-// amend prepares lines for a format whose program knows no amendments.
+// amend prepares lines for a format whose program has no amendments.
 func amend(entries lines, head string, known int) (_ lines, at string, lost int, err error) {
 	a, err := readAmendments(entries, known)
 	if err != nil || a == nil {
@@ -186,7 +187,7 @@ func amend(entries lines, head string, known int) (_ lines, at string, lost int,
 	return a.lines(entries), a.shown(head), a.lost, nil
 }
 
-// continued is amend for a file that is continued: one in pi's form keeps amendments as the lines that they are.
+// continued is amend for a file that is continued. A file in pi's form keeps amendments as lines.
 func continued(t Format, entries lines, head string, known int) (_ lines, at string, lost int, err error) {
 	if t.amends {
 		return entries, head, 0, nil

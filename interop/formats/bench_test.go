@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// benchFile gives a session of a coding agent of some size: calls, results of a few KB, thinking, prose.
+// benchFile returns a session of a coding agent with the given size: calls, results of a few KB, thinking, prose.
 func benchFile(f interop.Format, size int) []byte {
 	var out bytes.Buffer
 	fmt.Fprintln(&out, headers[f][0])

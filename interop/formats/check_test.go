@@ -93,9 +93,9 @@ func checkTree(order []string, parents map[string]string) error {
 	return nil
 }
 
-// want gives an error for fields that are missing or of another type: name:kind, name?:kind where it may be
-// absent. Kinds: s string, n number, i whole number, b truth value, o object, l list, S strings, * anything; a
-// kind in capitals may be null.
+// want returns an error for fields that are missing or of another type: name:kind, name?:kind for an optional one.
+// Kinds: s string, n number, i whole number, b boolean, o object, l list, S strings, * anything; a kind in capitals may
+// be null.
 func want(v obj, fields ...string) error {
 	for _, f := range fields {
 		name, kind, _ := strings.Cut(f, ":")

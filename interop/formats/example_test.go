@@ -84,7 +84,7 @@ func ExampleWrite() {
 	// map[entries of programs (custom):1] <nil>
 }
 
-// A file that was imported goes on: its bytes as they are, then what was said since.
+// An imported file continues: its unchanged bytes, then the lines that were added.
 func ExampleContinue() {
 	file := `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/home/me"}
 {"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}

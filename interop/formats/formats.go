@@ -1,20 +1,20 @@
-// Package formats detects the format of a session file by its contents, and opens and
-// writes each by the package that it belongs to.
+// Package formats detects the format of a session file by its content, and opens and writes files with the package of
+// that format.
 //
-// How a format is detected, in this order; the first that fits:
+// The first rule that matches decides:
 //
 //  1. Codex: a zstd frame, or lines with a payload.
-//  2. operator: a header with its time in seconds, entries with a parent_id, or a line of metadata first.
+//  2. operator: a header with its time in seconds, entries with a parent_id, or a first line of metadata.
 //  3. omp: a title line, a field of a header or of an entry that only omp writes, an entry of a type of its
 //     own, a reference to a blob.
 //  4. atomic: a header of an internal session, or an entry that only atomic writes.
 //  5. Claude Code: lines with a uuid and a sessionId, or of one of its types.
-//  6. pi: a session header, or entries with ids and parents; or, looked for before all others, the header or the
-//     writes of its agent-core harness.
+//  6. pi: a session header, or entries with ids and parents. The header or the writes of its agent-core harness
+//     are looked for before all others.
 //
-// omp and atomic write plain pi files too, until they have something of their own to say: such a file is pi's,
-// unless it lies in the folder where one of them keeps its sessions. All three read it alike; what differs
-// is the context, by profile.
+// omp and atomic write plain pi files until a session needs one of their own features. Such a file is pi's, unless it
+// is in the folder where one of them keeps its sessions. The reader is the same for all three; the profile determines
+// the context.
 package formats
 
 import (
@@ -38,25 +38,25 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// headBytes is how much of a file is looked at.
+// headBytes is the number of bytes used for detection.
 const headBytes = 256 << 10
 
-// Format is all that is known of the session files of a program: a row of the table.
+// Format describes the session files of one program: a row of the table.
 type Format struct {
 	Name    interop.Format
-	Profile transcript.Profile // the rules by which the program builds contexts
-	Program *interop.Program   // nil = the program is not looked for on a machine
+	Profile transcript.Profile // rules by which the program builds contexts
+	Program *interop.Program   // nil = the program has no known folders
 
 	detect func(head []byte) bool
 	open   func(src interop.Source, o interop.Options) interop.Reader
 	write  writer
-	extend continuer            // nil = nothing can be added to a file
-	amends bool                 // its files keep amendments, as the lines that they are
-	images *message.ImageLimits // of the API of the program; nil = it works with several
-	folder string               // part of the paths of its files that are like pi's; "" = they are pi's
+	extend continuer            // nil = nothing can be appended to a file
+	amends bool                 // its files keep amendments as lines
+	images *message.ImageLimits // of the program's API; nil = it supports several APIs
+	folder string               // part of the paths of its files, whose format is pi's; "" = none
 }
 
-// table has the formats in the order in which they are looked for.
+// table has the formats in order of detection.
 var table = []Format{
 	{
 		Name: interop.Codex, Profile: transcript.Coppice, Program: &codex.Program,
@@ -89,21 +89,21 @@ var table = []Format{
 	},
 }
 
-// All returns the formats, pi's first.
+// All returns all formats, pi first.
 func All() []Format {
 	list := slices.Clone(table)
 	slices.Reverse(list)
 	return list
 }
 
-// opener returns the function of a row for one that returns a reader of its own type.
+// opener adapts a function that returns a specific reader type.
 func opener[R interop.Reader](
 	open func(interop.Source, interop.Options) R,
 ) func(interop.Source, interop.Options) interop.Reader {
 	return func(src interop.Source, o interop.Options) interop.Reader { return open(src, o) }
 }
 
-// ErrUnknown is wrapped by the error for a format that there is nothing for.
+// ErrUnknown is wrapped by the error for an unknown format, or for one without the requested operation.
 var ErrUnknown = errors.New("unknown format")
 
 // Of returns the row of a format, or an error that wraps ErrUnknown.
@@ -116,8 +116,8 @@ func Of(f interop.Format) (Format, error) {
 	return Format{}, fmt.Errorf("%w: %q", ErrUnknown, f)
 }
 
-// Detect returns the format of a file by its beginning, 256 KiB of it or all there is. name is its path: it
-// decides only where the content is pi's. "" = it is none of the formats.
+// Detect returns the format of a file, or "". head is its beginning: 256 KiB, or the whole file. name is its path,
+// which only matters if the content is pi's.
 func Detect(head []byte, name string) interop.Format {
 	if harness.Detect(head) {
 		return interop.Pi
@@ -134,7 +134,7 @@ func Detect(head []byte, name string) interop.Format {
 	return ""
 }
 
-// byFolder returns the program whose file one in pi's format is.
+// byFolder returns the program of a file in pi's format.
 func byFolder(name string) interop.Format {
 	path := strings.ReplaceAll(name, `\`, "/")
 	for _, t := range table {
@@ -145,8 +145,8 @@ func byFolder(name string) interop.Format {
 	return interop.Pi
 }
 
-// isPi reports whether the beginning of a file holds a session header of the family, or an entry with an id and a
-// place.
+// isPi reports whether the beginning of a file has a session header of pi's family, or an entry with an ID and a
+// parent.
 func isPi(head []byte) bool {
 	for _, l := range jsonl.HeadLines(head) {
 		if l.Type == "session" || l.Type != "" && l.ID != "" && rawjson.Field(l.Raw, "parentId") != nil {
@@ -156,8 +156,8 @@ func isPi(head []byte) bool {
 	return false
 }
 
-// Open returns the reader of a file's format; "" = the one that its content shows. A file of no known format
-// is read as pi's, whose reader says what is wrong with it.
+// Open returns a reader for format f; "" = the detected format. A file of unknown format gets pi's reader, which
+// returns a precise error.
 func Open(src interop.Source, f interop.Format, o interop.Options) (interop.Reader, error) {
 	if f == "" {
 		head, err := readHead(src)
@@ -175,7 +175,7 @@ func Open(src interop.Source, f interop.Format, o interop.Options) (interop.Read
 	return t.open(src, o), nil
 }
 
-// Told returns the format of a source, as Open finds it.
+// Told returns the format that Open detects.
 func Told(src interop.Source) (interop.Format, error) {
 	head, err := readHead(src)
 	if err != nil {

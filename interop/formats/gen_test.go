@@ -44,7 +44,7 @@ var (
 	}
 )
 
-// piTypes are the entries of pi 1.5 but for messages; the harness's beside them.
+// piTypes are the entries of pi 1.5 except messages, and those of the harness.
 var piTypes = []schema{
 	{"thinking_level_change", []string{`thinkingLevel="high"`}},
 	{"model_change", []string{`provider="openai"`, `modelId="gpt-4o"`}},
@@ -63,7 +63,7 @@ var piTypes = []schema{
 	{"from_the_future", []string{`what?={"ever":true}`}},
 }
 
-// ompTypes are the entries that omp has beside pi's, or has otherwise.
+// ompTypes are the entries that omp has in addition to pi's, or in another form.
 var ompTypes = []schema{
 	{"thinking_level_change", []string{`thinkingLevel?=null`, `configured?="auto"`}},
 	{"model_change", []string{`model="anthropic/claude-x"`, `role?="default"`, `resolvedModelIsFallback?=true`}},
@@ -129,7 +129,7 @@ var headers = map[interop.Format][]string{
 	interop.Operator: {`{"type":"session","version":3,"id":"s","timestamp":1767225600.123456,"cwd":"/w"}`, `{"type":"session","version":3,"id":"s","timestamp":1767225600.5,"cwd":"/w","parent_session":"/old.jsonl"}`},
 }
 
-// shapeOf gives what the lines of a format are made of.
+// shapeOf returns the types of lines and messages of a format.
 func shapeOf(f interop.Format) (types []schema, messages []string) {
 	switch f {
 	case interop.Omp:
@@ -153,7 +153,7 @@ type rapidDraw struct{ t *rapid.T }
 
 func (d rapidDraw) n(name string, most int) int { return rapid.IntRange(0, most-1).Draw(d.t, name) }
 
-// turns gives the choices of a file that has every type, with all fields or with none that may be absent.
+// turns makes the choices for a file that has every type, with all optional fields or none.
 type turns struct{ full bool }
 
 func (d turns) n(name string, most int) int {
@@ -183,7 +183,7 @@ func oneLine(f interop.Format, s schema, d draw, id, parent, kept string, i int)
 	return strings.NewReplacer("%k", kept, "%t", at, "%c", call).Replace(base) + "}"
 }
 
-// genFile gives the lines of a file of a format: a header, n entries, each below one of those before it.
+// genFile returns the lines of a file of a format: a header and n entries, each below an earlier one.
 func genFile(f interop.Format, d draw, n int) []string {
 	types, messages := shapeOf(f)
 	lines := []string{headers[f][d.n("header", len(headers[f]))]}
@@ -210,7 +210,7 @@ func genFile(f interop.Format, d draw, n int) []string {
 	return lines
 }
 
-// parentOf gives mostly the entry before.
+// parentOf returns the entry before, most of the time.
 func parentOf(d draw, quoted []string) string {
 	if d.n("branch", 5) > 0 {
 		return quoted[len(quoted)-1]
@@ -218,7 +218,7 @@ func parentOf(d draw, quoted []string) string {
 	return quoted[d.n("parent", len(quoted))]
 }
 
-// everyType gives a straight file with each type and message of a format once.
+// everyType returns a file without branches that has each type and message of a format once.
 func everyType(f interop.Format, full bool) []string {
 	types, messages := shapeOf(f)
 	for _, m := range messages {

@@ -22,7 +22,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// forked gives a file of each format with messages on two branches: a, b, c and, on a, d.
+// forked returns a file of each format with messages on two branches: a, b, c and, on a, d.
 func forked() map[string]forkedFile {
 	tree := func(line string, header ...string) string {
 		lines := header
@@ -65,7 +65,7 @@ type forkedFile struct {
 	ids    []string
 }
 
-// stored is a file in a store, and where the store has it stand.
+// stored is an imported file and its head in the store.
 type stored struct {
 	st    *coppice.Store
 	s     *coppice.Session
@@ -105,7 +105,7 @@ func (m stored) entries(t *testing.T) iter.Seq2[transcript.Draft, error] {
 	return transcript.Drafts(all...)
 }
 
-// at gives what the session says where it stands, and which of some entries are on the way.
+// at returns the context at the head, and which of the given entries are on the path to it.
 func (m stored) at(t *testing.T, ids []string) (words, on []string) {
 	t.Helper()
 	c, err := m.s.Context(context.Background())
@@ -156,7 +156,7 @@ func (m stored) goOn(t *testing.T, f interop.Format, data string) (string, inter
 	return out.String(), losses
 }
 
-// places counts the losses of the place where the session stands.
+// places counts the losses of the head.
 func places(losses interop.Losses) (n int) {
 	for kind, of := range losses {
 		if strings.HasPrefix(kind, "the place where the session stands") {
@@ -166,8 +166,8 @@ func places(losses interop.Losses) (n int) {
 	return n
 }
 
-// Wherever the session of an imported file stands, its file is opened there, with what was added and without; and a
-// head where the import put it changes nothing.
+// Wherever the head of an imported session is, its file opens there, with and without added entries. A head in the
+// place where an import puts it changes nothing.
 func TestContinueAtTheHead(t *testing.T) {
 	testutil.SkipLong(t)
 	t.Parallel()
@@ -175,7 +175,7 @@ func TestContinueAtTheHead(t *testing.T) {
 		for _, tt := range []struct {
 			name string
 			more []int // where something is added: before a, on a, ... = -1, 0, ...
-			head int   // where it stands then: -2 = where that left it, -1 = before the first entry
+			head int   // index of the head: -2 = unchanged, -1 = before the first entry
 		}{
 			{"untouched", nil, -2},
 			{"on the other branch", nil, 2},
@@ -250,7 +250,7 @@ func TestContinueAtTheHead(t *testing.T) {
 	}
 }
 
-// So it is of whatever files there are, which have entries that say nothing, and moves of the head of their own.
+// The same holds for generated files, with entries without content and moves of the head.
 func TestContinueAtAnyHead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -264,7 +264,7 @@ func TestContinueAtAnyHead(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if places(losses) > 0 { // among the messages of one entry: it ends behind the last
+		if places(losses) > 0 { // among the messages of one entry: the file opens after the last
 			for ; at+1 < len(s.entries) && strings.HasPrefix(s.entries[at+1].ID, s.entries[at].ID[:8]+"."); at++ {
 			}
 		}
@@ -276,21 +276,22 @@ func TestContinueAtAnyHead(t *testing.T) {
 		if last := back.entries[opens]; last.Type == "leaf" && last.ID != head {
 			opens = back.ordinal(rawjson.Text(rawjson.Field(last.Raw, "targetId"))) // as an import has it
 		}
-		want := said(transcript.BuildContext(s.path(int64(at)), profiles[f])) // by pi's, who stands at a leaf entry stands there
+		// In pi, a head that is a leaf entry stays at that entry.
+		want := said(transcript.BuildContext(s.path(int64(at)), profiles[f]))
 		if diff := cmp.Diff(want, said(transcript.BuildContext(back.path(opens), profiles[f]))); diff != "" {
 			rt.Fatalf("at %s\n%s\n%s", head, diff, out.String())
 		}
 	})
 }
 
-// A message that becomes several entries in the file stands for all of them: its file ends at the last, and a line that
-// leads there names that.
+// If a message becomes several entries in the file, its head is the last of them, and a line that moves the head names
+// that one.
 func TestContinueBehindSeveral(t *testing.T) {
 	t.Parallel()
 	const results = `{"type":"message","id":"x","parentId":"c","timestamp":"2026-02-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"k1","content":"one"},{"type":"tool_result","tool_use_id":"k2","content":"two"}]}}`
 	const other = `{"type":"custom","id":"y","parentId":"a","timestamp":"2026-02-01T00:00:00.000Z","customType":"ext"}`
 	for name, f := range forked() {
-		if f.format == interop.ClaudeCode { // results stand on one line there
+		if f.format == interop.ClaudeCode { // results share a line there
 			continue
 		}
 		s := read(t, f.format, []byte(f.data))
@@ -330,7 +331,7 @@ func TestContinueOtherLane(t *testing.T) {
 	}
 }
 
-// A file that ends with a move of the head to an entry that is not there stands at its last line.
+// A file that ends with a move of the head to a missing entry opens at its last line.
 func TestContinueMovedToNobody(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{

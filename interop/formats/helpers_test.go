@@ -55,7 +55,7 @@ func tryRead(f interop.Format, src interop.Source) (session, error) {
 	return session{f, p.Header, p.Entries, p.Drafts, p.Parents, p.Found, r}, err
 }
 
-// seq gives the entries as a session does.
+// seq returns the entries as a session does.
 func (s session) seq() iter.Seq2[transcript.Draft, error] {
 	return transcript.Drafts(s.drafts...)
 }
@@ -93,7 +93,7 @@ func (s session) rebuilt() string {
 	return lf(lines...)
 }
 
-// said gives what a reader would see of a context: text, calls, results, whatever the roles are called.
+// said returns what a reader sees of a context: text, calls and results, without roles.
 func said(c transcript.Context) []string {
 	var out []string
 	for _, m := range c.Messages {

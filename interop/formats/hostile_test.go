@@ -140,7 +140,7 @@ func TestTangledTrees(t *testing.T) {
 	}
 }
 
-// fill gives n bytes of one letter without holding them.
+// fill reads as n bytes of one letter without holding them.
 type fill struct{ n int64 }
 
 var letters = bytes.Repeat([]byte("x"), 64<<10)

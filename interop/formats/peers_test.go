@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// What the peers' own code answers for a file is what their reader and their profile give of it.
+// The peers' own code and our reader with their profile return the same for a file.
 func TestPeerVectors(t *testing.T) {
 	var file struct {
 		Vectors []struct {
@@ -58,7 +58,7 @@ func TestPeerVectors(t *testing.T) {
 	t.Logf("%d answers compared", compared)
 }
 
-// Real sessions are told, read, and written in every format, and say the same there.
+// Real sessions are detected, read, and written in every format, with the same content.
 func TestRealFiles(t *testing.T) {
 	testutil.SkipLong(t)
 	for _, name := range []string{"before-compaction.jsonl", "large-session.jsonl", "prompt-cache-replay-session.v1.jsonl"} {

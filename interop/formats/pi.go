@@ -13,12 +13,12 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// piFile reads a file of pi's: of its coding agent or of its agent-core harness, as its content shows when it is
-// opened. The source is opened once for both questions.
+// piFile reads a file of pi, either of its coding agent or of its agent-core harness, which the content decides. The
+// source is opened once for both.
 type piFile struct {
 	src interop.Source
 	o   interop.Options
-	r   interop.Reader // nil = not opened yet
+	r   interop.Reader // nil = not open yet
 	err error          // of opening
 }
 
@@ -36,7 +36,7 @@ func (p *piFile) Header() (interop.Header, error) {
 }
 
 func (p *piFile) open() (interop.Reader, error) {
-	if p.o.From != nil { // only a file of its coding agent has such a place
+	if p.o.From != nil { // only files of the coding agent have marks
 		return begun(pi.Open(p.src, p.o)), nil
 	}
 	f, err := p.src.Open()
@@ -61,8 +61,8 @@ func (p *piFile) open() (interop.Reader, error) {
 	return begun(pi.Open(src, p.o)), nil
 }
 
-// begun makes a reader take its source over, so that closing the one closes the other. What is wrong with the
-// source the reader says again when it is asked.
+// begun makes a reader open its source, so that closing the reader closes it. The reader returns an error of the source
+// again when it is used.
 func begun(r interop.Reader) interop.Reader {
 	_, _ = r.Header()
 	return r
@@ -76,10 +76,10 @@ func (p *piFile) Next() (transcript.Draft, error) {
 	return p.r.Next()
 }
 
-// Verbatim asks the reader.
+// Verbatim returns the reader's.
 func (p *piFile) Verbatim() bool { return p.r != nil && p.r.Verbatim() }
 
-// Mark asks the reader.
+// Mark returns the reader's.
 func (p *piFile) Mark() *interop.Mark {
 	if m, ok := p.r.(interop.Marker); ok {
 		return m.Mark()
@@ -87,7 +87,7 @@ func (p *piFile) Mark() *interop.Mark {
 	return nil
 }
 
-// BadLines asks the reader.
+// BadLines returns the reader's.
 func (p *piFile) BadLines() int {
 	if p.r == nil {
 		return 0
@@ -95,7 +95,7 @@ func (p *piFile) BadLines() int {
 	return p.r.BadLines()
 }
 
-// Diagnostics asks the reader.
+// Diagnostics returns the reader's.
 func (p *piFile) Diagnostics() []transcript.Diagnostic {
 	if p.r == nil {
 		return nil
@@ -103,7 +103,7 @@ func (p *piFile) Diagnostics() []transcript.Diagnostic {
 	return p.r.Diagnostics()
 }
 
-// Close closes the reader, and with it the source.
+// Close closes the reader and the source.
 func (p *piFile) Close() error {
 	if p.r == nil {
 		return nil
@@ -111,8 +111,8 @@ func (p *piFile) Close() error {
 	return p.r.Close()
 }
 
-// continuePi continues a file of pi's. Of one of its agent-core harness, the end is read first, which shows how it is
-// continued.
+// continuePi continues a file of pi. It reads a file of the agent-core harness to its end first, which determines the
+// form of the added lines.
 func continuePi(
 	w io.Writer, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error],
 	head string,

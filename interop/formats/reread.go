@@ -13,10 +13,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Reread reads an imported file once more: the header line, then every entry as the import of these bytes stored it.
-// It is for coppice.Options.Reread. A line for which an import makes up a time comes without Raw, since no second
-// import makes up the same; so does one for which it asks for another file, which is not at hand any more. open
-// is called for each reading; the file is read twice at the same time.
+// Reread reads an imported file again, for coppice.Options.Reread: the header line, then every entry as the import of
+// these bytes stored it. An entry has no Raw if another import cannot reproduce it: the import invented its time, or
+// read another file for it. open is called for each pass; two passes run at the same time.
 func Reread(open func() (io.ReadCloser, error)) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		if err := reread(open, yield); err != nil {
@@ -26,7 +25,7 @@ func Reread(open func() (io.ReadCloser, error)) iter.Seq2[transcript.Draft, erro
 }
 
 func reread(open func() (io.ReadCloser, error), yield func(transcript.Draft, error) bool) (err error) {
-	var asked atomic.Int64 // files beside it
+	var asked atomic.Int64 // number of requests for other files
 	srcs := [2]interop.Source{
 		{Name: "the original", Open: open, Beside: func(string) (io.ReadCloser, error) {
 			asked.Add(1)
@@ -44,7 +43,7 @@ func reread(open func() (io.ReadCloser, error), yield func(transcript.Draft, err
 	var readers [2]interop.Reader
 	var headers [2]interop.Header
 	for i := range readers {
-		o := interop.Options{Now: time.Unix(int64(i+1)*1e9, 0)} // two clocks: what differs was not in the file
+		o := interop.Options{Now: time.Unix(int64(i+1)*1e9, 0)} // two clocks: a difference was not in the file
 		if readers[i], err = Open(srcs[i], format, o); err != nil {
 			return err
 		}

@@ -65,7 +65,8 @@ func TestReread(t *testing.T) {
 	}
 }
 
-// A line that needs a file beside the imported one is none that the imported file alone makes again; those around it are.
+// A line for which the import read another file cannot be reproduced from the imported file alone; the lines around it
+// can.
 func TestRereadWithoutTheFilesBeside(t *testing.T) {
 	const sum = "9aef4fb3eefff5697350f2d4d43e0be2269092e568744e3f5ba37806aad6f6ad"
 	file := `{"type":"title","v":1,"title":"t","pad":""}

@@ -49,8 +49,8 @@ func write(t fataler, f interop.Format, s session, head string) (string, interop
 	return out.String(), losses
 }
 
-// A file of any format can be written in any other: the target loads it, no entry is gone, and the tree and
-// what is said at its head are the same.
+// A file of any format can be written in any other: the target loads it, no entry is lost, and the tree and the context
+// at its head are the same.
 func TestWriteAnyAsAny(t *testing.T) {
 	testutil.SkipLong(t)
 	check := func(t fataler, from, to interop.Format, lines []string) {
@@ -103,7 +103,7 @@ func sameTree(t fataler, was, is session) {
 	}
 }
 
-// plain are the entries that every format can say in its own words.
+// plain are entries that every format can express.
 func plain(d draw, n int) []string {
 	types := []schema{
 		{"thinking_level_change", []string{`thinkingLevel="high"`}},
@@ -188,7 +188,7 @@ func TestOperatorThereAndBack(t *testing.T) {
 	})
 }
 
-// What was added since an import stands behind the original's bytes, and hangs where it hung.
+// Entries added after an import follow the original's bytes, with the same parents.
 func TestContinue(t *testing.T) {
 	added := []string{
 		`{"type":"message","id":"01941f29-7c00-7000-8000-0000000000a1","parentId":%s,"timestamp":"2026-02-01T00:00:00.000Z","message":{"role":"user","content":"more"}}`,
@@ -248,8 +248,8 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// What is added behind a file of operator's that ends with a leaf entry goes on where that leads, for operator too,
-// which walks the ids in the file; and results of providers that do not say their tool find it in the file.
+// Entries appended to a file of operator that ends with a leaf entry continue from its target, for operator too, which
+// uses the IDs in the file. Results without the name of their tool get it from the file.
 func TestContinueBehindWhatTheFileSays(t *testing.T) {
 	next := func(parent, message string) string {
 		return `{"type":"message","id":"x","parentId":"` + parent + `","timestamp":"2026-02-01T00:00:00.000Z","message":` + message + `}`
@@ -299,7 +299,7 @@ func TestTitlesAreNoMark(t *testing.T) {
 	}
 }
 
-// A file of Claude Code's goes on at the head, wherever that is.
+// A file of Claude Code continues from the head, wherever that is.
 func TestWriteClaudeCode(t *testing.T) {
 	user := `{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-01T00:00:0%s.000Z","message":{"role":"user","content":"%s","timestamp":1}}`
 	s := read(t, interop.Pi, []byte(lf(headers[interop.Pi][0], fmt.Sprintf(user, "a", "null", "1", "first"), fmt.Sprintf(user, "b", `"a"`, "2", "left"), fmt.Sprintf(user, "c", `"a"`, "3", "right"))))

@@ -9,16 +9,18 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// maxSettled is the longest line that is looked at, in bytes.
+// maxSettled is the longest line that is examined, in bytes.
 const maxSettled = 16 << 20
 
-// Settled returns how many bytes at the beginning of a file keep their meaning when the file grows: an import of them
-// makes entries that an import of the longer file makes too, at the same places. It leaves out a line without a line
-// feed; of Claude Code the lines of a message of which more may come; of Codex an answer whose count of tokens may
-// still come, and events that an item may repeat. It is a judgement by how these programs write: what follows may still
-// change what was settled, and only an import of the longer file tells. It holds a line of at most maxSettled bytes; a
-// longer line is settled. from is a Mark's offset of what was imported, or 0: where the file allows it, the lines
-// between the first one and that are not read.
+// Settled returns the length in bytes of the beginning of a file that keeps its meaning when the file grows: an import
+// of it makes entries that an import of the longer file makes too, in the same places. It excludes a line without a
+// line feed; for Claude Code, lines of a message to which more may come; for Codex, an answer whose token count may
+// still come, and events that an item may repeat.
+//
+// The result is an estimate based on how these programs write. Later lines may still change it, which only an import of
+// the longer file detects. Settled holds a line of at most maxSettled bytes; a longer line counts as settled. from is
+// the Offset of the Mark of an import, or 0: if the format allows it, the lines between the first one and that offset
+// are not read.
 func Settled(f interop.Format, src interop.Source, from int64) (n int64, err error) {
 	t, err := Of(f)
 	if err != nil {
@@ -52,7 +54,7 @@ func Settled(f interop.Format, src interop.Source, from int64) (n int64, err err
 			return 0, fmt.Errorf("read %s: %w", src.Name, err)
 		}
 		if len(line) > maxSettled {
-			line = nil // only its place counts
+			line = nil // only its place matters
 		}
 		if tail != nil {
 			tail.Line(line, at, size)

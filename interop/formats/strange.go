@@ -13,8 +13,8 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// Strange returns what a file is that a reader of a format refused, by its beginning: "it is a database of SQLite".
-// "" = it is a session file of the format after all, or cannot be read.
+// Strange describes a file that a reader refused, by its beginning: "it is a database of SQLite". It returns "" if the
+// file has the format after all, or cannot be read.
 func Strange(src interop.Source, f interop.Format) string {
 	head, err := readHead(src)
 	if err != nil {
@@ -29,7 +29,7 @@ func Strange(src interop.Source, f interop.Format) string {
 	return ""
 }
 
-// magic are the bytes with which files of other kinds begin.
+// magic are the first bytes of other file types.
 var magic = [][2]string{
 	{"SQLite format 3\x00", "a database of SQLite"},
 	{"\x1f\x8b", "compressed with gzip: unpack it first"},
@@ -48,10 +48,10 @@ var magic = [][2]string{
 
 const utf16 = "text in UTF-16: save it as UTF-8"
 
-// setting matches a line that env writes.
+// setting matches a line of the output of env.
 var setting = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(export )?[A-Za-z_][A-Za-z0-9_]*=`) })
 
-// strange describes the beginning of a file that is of none of the formats.
+// strange describes the beginning of a file of unknown format.
 func strange(head []byte) string {
 	for _, m := range magic {
 		if bytes.HasPrefix(head, []byte(m[0])) {
@@ -85,7 +85,7 @@ func strange(head []byte) string {
 	return "it is text, and none of its lines is JSON"
 }
 
-// mostlyText reports whether a text is UTF-8, but for a few bytes.
+// mostlyText reports whether a text is UTF-8 except for a few bytes.
 func mostlyText(p []byte) bool {
 	bad := 0
 	for rest := p; len(rest) > 0; {
@@ -98,7 +98,7 @@ func mostlyText(p []byte) bool {
 	return bad <= len(p)/20
 }
 
-// strangeJSON describes JSON that has no entries.
+// strangeJSON describes JSON without entries.
 func strangeJSON(text []byte) string {
 	line, _, more := bytes.Cut(text, []byte{'\n'})
 	whole := json.Valid(line)
@@ -117,7 +117,7 @@ func strangeJSON(text []byte) string {
 	return "its lines are JSON objects with " + names + ", and none is an entry of a session"
 }
 
-// fieldNames returns the names of the first fields of an object, for a person.
+// fieldNames returns the names of an object's first fields for a message.
 func fieldNames(object []byte) string {
 	const most, longest = 5, 40
 	var names []string

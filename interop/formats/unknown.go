@@ -14,8 +14,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// known has the types of lines that the reader of each format knows. Of a type within a type, as that of a payload, the
-// outer one is before a slash. The family of pi has pi's types too.
+// known lists the types of lines that the reader of each format supports. A nested type, such as that of a payload,
+// follows the outer type and a slash. pi's types also apply to the formats of its family.
 var known = map[interop.Format]string{
 	interop.Pi: "session message model_change thinking_level_change compaction branch_summary custom custom_message " +
 		"label session_info leaf usage context_edit active_tools_change " +
@@ -51,12 +51,12 @@ var known = map[interop.Format]string{
 		"local_shell_call local_shell_call_output web_search_call", // without an envelope, in files of 2025
 }
 
-// maxUnknown bounds the types of a file that are listed.
+// maxUnknown bounds the listed types of a file.
 const maxUnknown = 100
 
-// Unknown returns a diagnostic of kind DiagUnknown for each type of lines that the reader of a format does not know:
-// the first line of it, and how many there are. The lines are kept by an import. It reads the file once, and holds a
-// line of at most maxSettled bytes; a longer one is not looked at.
+// Unknown returns a diagnostic of kind DiagUnknown for each type of line that the reader of a format does not support,
+// with the first such line and their number. An import keeps the lines. Unknown reads the file once and holds a line of
+// at most maxSettled bytes; it ignores longer lines.
 func Unknown(f interop.Format, src interop.Source) (list []transcript.Diagnostic, err error) {
 	t, err := Of(f)
 	if err != nil {
@@ -93,16 +93,16 @@ func Unknown(f interop.Format, src interop.Source) (list []transcript.Diagnostic
 	return u.list, err
 }
 
-// unknownTypes counts lines by their types.
+// unknownTypes counts lines by type.
 type unknownTypes struct {
 	known  map[string]bool
-	at     map[string]int // place in the list, by name
+	at     map[string]int // index in list, by name
 	list   []transcript.Diagnostic
 	counts []int
 	more   int // lines beyond maxUnknown types
 }
 
-// line takes a line; the first is 1. What is no JSON object has diagnostics of its own.
+// line counts a line. number begins with 1. Lines that are not JSON objects have diagnostics of their own.
 func (u *unknownTypes) line(number int, line []byte) {
 	line = line[min(rawjson.Space(line, 0), len(line)):]
 	if len(line) == 0 || line[0] != '{' && line[0] != '[' {
@@ -142,7 +142,7 @@ func (u *unknownTypes) object(number int, object []byte) {
 	}
 }
 
-// typeOf returns the type of an object, with that of what is in it; "" = it is known by other fields, or has none.
+// typeOf returns the type of an object, with the nested type; "" = it has none, or other fields identify it.
 func typeOf(object []byte) string {
 	text := func(of []byte, name string) string { return rawjson.Text(rawjson.Field(of, name)) }
 	typ, kind := text(object, "type"), text(object, "kind")
@@ -157,7 +157,7 @@ func typeOf(object []byte) string {
 	return typ
 }
 
-// eachLine calls take with every line of a file that is not longer than most bytes, and its number from 1 on.
+// eachLine calls take with every line of a file of at most most bytes, and its number from 1.
 func eachLine(in io.Reader, most int, take func(number int, line []byte)) error {
 	r := bufio.NewReaderSize(in, headBytes)
 	var line []byte

@@ -11,20 +11,20 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Kinds of losses of values that the API of a program refuses in each later request.
+// Losses of values that the API of a program would refuse in every later request.
 const (
 	lostText  = "halves of surrogate pairs: replaced by U+FFFD"
 	lostImage = "images that the program's API does not take: named in words"
 )
 
-// checker replaces the values of entries that the API of a program refuses.
+// checker replaces values of entries that the API of a program refuses.
 type checker struct {
 	limits message.ImageLimits
-	known  int // entries at the beginning whose losses do not count: the file has them
+	known  int // number of first entries, which the file has: their losses do not count
 	losses interop.Losses
 }
 
-// newChecker returns the checker of a format's program. One that works with several APIs has the limits of all.
+// newChecker returns a checker for a format's program. A program with several APIs has the limits of all.
 func newChecker(f Format, known int) *checker {
 	c := &checker{limits: message.AnyImages, known: known, losses: interop.Losses{}}
 	if f.images != nil {
@@ -33,7 +33,7 @@ func newChecker(f Format, known int) *checker {
 	return c
 }
 
-// lines returns entries with their values replaced. The losses are those of the last walk.
+// lines returns entries with refused values replaced. The losses are those of the last pass.
 func (c *checker) lines(entries lines) lines {
 	return func(yield func(transcript.Draft, error) bool) {
 		clear(c.losses)
@@ -52,7 +52,7 @@ func (c *checker) lines(entries lines) lines {
 	}
 }
 
-// line returns one entry with its values replaced.
+// line returns one entry with refused values replaced.
 func (c *checker) line(raw []byte) []byte {
 	raw, n := message.Whole(raw)
 	c.count(lostText, n)
@@ -74,7 +74,7 @@ func (c *checker) line(raw []byte) []byte {
 	return raw
 }
 
-// maxInside bounds how deep lists of blocks may lie in each other.
+// maxInside bounds the nesting of lists of blocks.
 const maxInside = 4
 
 // field checks a field of an object that may be a list of blocks.
@@ -96,7 +96,7 @@ func (c *checker) field(object []byte, name string, deep int) []byte {
 	return rawjson.WithField(object, name, rawjson.List(out))
 }
 
-// block returns a block, or words for an image that is refused.
+// block returns a block, or a text in place of a refused image.
 func (c *checker) block(raw []byte, deep int) []byte {
 	blocks := message.Content(rawjson.List([][]byte{raw}))
 	if !blocks.Next() || raw[0] != '{' {
@@ -117,7 +117,7 @@ func (c *checker) block(raw []byte, deep int) []byte {
 	if !isImage || media.Data == "" && media.Name != "" || strings.Contains(media.Data, "blob:sha256:") {
 		return raw
 	}
-	if media.Mime == "image/jpg" { // no API knows this name
+	if media.Mime == "image/jpg" { // no API accepts this name
 		media.Mime, raw = "image/jpeg", bytes.ReplaceAll(raw, []byte("image/jpg"), []byte("image/jpeg"))
 	}
 	_, why := c.limits.Fault(media.Mime, media.Data)
@@ -141,7 +141,7 @@ func (c *checker) count(kind string, n int) {
 	}
 }
 
-// plus returns losses with more of them.
+// plus returns the sum of two losses.
 func plus(losses, more interop.Losses) interop.Losses {
 	sum := maps.Clone(losses)
 	for kind, n := range more {

@@ -21,25 +21,25 @@ type (
 	writer func(
 		w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 	) (interop.Losses, error)
-	// continuer writes the bytes of an original and then what was added since.
+	// continuer writes the bytes of an original, and then the entries added since.
 	continuer func(
 		w io.Writer, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error],
 		head string,
 	) (interop.Losses, error)
-	// extender writes what was added to a file since, without the file.
+	// extender writes the entries added since, without the original.
 	extender func(
 		w io.Writer, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 	) (interop.Losses, error)
 )
 
-// ErrNoAppend is wrapped by the error for a file that has no place for more entries in its own format.
+// ErrNoAppend is wrapped by the error for a file to which no entries can be appended in its format.
 var ErrNoAppend = errors.New("nothing can be added to a file of this format")
 
-// Write writes a session as a file of a format that opens at head, "" = before the first entry. entries, pi v3
-// lines in the session's order, is walked three times, five where entries are amended, and must yield the same each
-// time. The file has what the newest amendment of an entry says under the entry's id, and neither amendments nor what
-// they hide. Every line is valid UTF-8 without half a surrogate pair, and images that the program's API refuses are
-// named in words. The losses are what the format cannot express, by kind.
+// Write writes a session as a file of a format. The file opens at head, "" = before the first entry. entries are pi v3
+// lines in the session's order. Write makes three passes over them, five if there are amendments; every pass must yield
+// the same lines. An amended entry is written with its newest amendment, under its own ID; amendments and hidden
+// entries are not written. Every line is valid UTF-8 without half a surrogate pair. A text replaces images that the
+// program's API refuses. The losses count what the format cannot express, by kind.
 func Write(
 	w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -57,16 +57,17 @@ func Write(
 	return plus(losses, c.losses), err
 }
 
-// Continue writes the bytes of an imported file as they are, and after them what was added since as
-// lines of its format. entries are all of the session's in their order, the first known of which the
-// file's reader gave under the header h; each further one hangs on one before it. head is the entry at
-// which the format's program is to open the file, "" = before the first: where it would open it
-// elsewhere, and an import did not put the head there, a last line leads to it. A last line without a
-// newline gets one, else the first addition would run into it. Codex's rollouts are continued as
-// package codex says. ErrNoAppend, before anything is written, for a file that has no place for more:
-// one without ids, as pi's version 1 and operator's older form, and one of pi's harness with damage,
-// which the harness would not load; of the harness's, original must be an io.Seeker.
-// Amendments of what the file has are lines of their own where the format is pi's or one like it, and losses elsewhere.
+// Continue writes the unchanged bytes of an imported file, and then the entries added since as lines of its format.
+// entries are all of the session's in order; the file's reader returned the first known of them, under the header h.
+// The parent of each further entry precedes it. head is the entry at which the format's program must open the file, ""
+// = before the first. If the program would open it elsewhere, a last line moves it to head, except where an import puts
+// the head. An incomplete last line of the original gets a line feed first. Package codex documents how its rollouts
+// continue.
+//
+// Continue returns ErrNoAppend before it writes anything if entries cannot be appended: the file has no IDs (pi's
+// version 1, operator's older form), or it is a damaged file of pi's harness, which the harness would not load. The
+// original of a harness file must be an io.Seeker. Amendments of entries in the original are lines of their own if the
+// format is of pi's family, and losses otherwise.
 func Continue(
 	w io.Writer, f interop.Format, original io.Reader, h interop.Header,
 	known int, entries iter.Seq2[transcript.Draft, error], head string,
@@ -91,7 +92,7 @@ func Continue(
 	return plus(losses, c.losses), nil
 }
 
-// after continues files whose additions come after what they have.
+// after returns a continuer for files whose added lines follow the original.
 func after(extend extender) continuer {
 	return func(
 		w io.Writer, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error],
@@ -110,7 +111,7 @@ func after(extend extender) continuer {
 	}
 }
 
-// begin returns the beginning of an original, and what reads all of it.
+// begin returns the beginning of an original, and a reader of all of it.
 func begin(original io.Reader) (in *bufio.Reader, start []byte, err error) {
 	in = bufio.NewReaderSize(original, headBytes)
 	start, err = in.Peek(headBytes)
@@ -120,7 +121,7 @@ func begin(original io.Reader) (in *bufio.Reader, start []byte, err error) {
 	return in, start, nil
 }
 
-// appendTo copies an original, and then what extend writes, on a line of its own.
+// appendTo copies an original, and appends the output of extend on a new line.
 func appendTo(
 	w io.Writer, original io.Reader, extend func(w io.Writer) (interop.Losses, error),
 ) (interop.Losses, error) {
@@ -131,7 +132,7 @@ func appendTo(
 	return extend(&ender{w: w, need: end.any && end.last != '\n'})
 }
 
-// hasIDs reports whether a file holds a tree, and not only a sequence, by its header.
+// hasIDs reports whether a file is a tree and not only a sequence, by its header.
 func hasIDs(head []byte) bool {
 	for _, l := range jsonl.HeadLines(head) {
 		switch l.Type {
@@ -140,7 +141,7 @@ func hasIDs(head []byte) bool {
 		case "session", "session_header":
 			v := rawjson.Field(l.Raw, "version")
 			if rawjson.IsNumber(rawjson.Field(l.Raw, "timestamp")) {
-				return true // operator's need not say it
+				return true // operator's version field is optional
 			}
 			n, err := strconv.ParseFloat(string(bytes.Trim(v, `"`)), 64)
 			return v != nil && (err != nil || n >= 2)
@@ -149,8 +150,8 @@ func hasIDs(head []byte) bool {
 	return true
 }
 
-// toClaude writes a file of Claude Code's, which continues at its last line: an entry that says nothing leads to
-// the head where that is another.
+// toClaude writes a file of Claude Code, which continues from its last line. If the head is another line, an entry
+// without content below the head is added.
 func toClaude(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -189,7 +190,7 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ender ends a line before the first thing that is written.
+// ender ends the current line before the first write.
 type ender struct {
 	w    io.Writer
 	need bool
