@@ -16,36 +16,35 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// DiagArtifacts is the kind of the diagnostic about files of a session that stay in the folder beside it.
+// DiagArtifacts is the kind of the diagnostic about files that stay in the session's artifact folder.
 const DiagArtifacts = "artifacts"
 
-// Artifacts is the field of an entry that has what lay in the session's folder and what the entry is the first to
-// name: whole outputs of tools, which the entry itself shows cut, and reports of agents. It is a list of
-// {"name","text"}. Models do not see it.
+// Artifacts is the field of an entry with the artifacts that the entry is the first to name: whole outputs of tools, of
+// which the entry has a shortened form, and reports of agents. It is a list of {"name","text"}. Models do not see it.
 const Artifacts = "artifacts"
 
-// room bounds what is read of artifacts, in bytes (I15); what is over stays in its folder.
+// room bounds the bytes read of artifacts (I15); larger ones stay in their folder.
 type room struct{ one, line, file int64 }
 
 var usualRoom = room{one: 1 << 20, line: 2 << 20, file: 256 << 20}
 
-// artifacts is the folder of one session: its file's name without .jsonl.
+// artifacts is the artifact folder of one session: the name of its file without .jsonl.
 type artifacts struct {
 	room
 	beside func(name string) (io.ReadCloser, error)
 	folder string
-	files  map[string]string // by what entries call them: "artifact://3", "agent://Scout"
-	all    int               // files in the folder, agents' sessions aside
-	many   bool              // there are more than were listed
+	files  map[string]string // by their names in entries: "artifact://3", "agent://Scout"
+	all    int               // files in the folder, except sessions of agents
+	many   bool              // there are more than List returns
 	agents int               // sessions of agents
 	kept   int
 	read   int64
 	err    error // of listing
 }
 
-const maxListed = 10_000 // as interop.Source has it
+const maxListed = 10_000 // as in interop.Source
 
-// list looks into the folder beside a session.
+// list lists the artifact folder of a session.
 func (a *artifacts) list(src interop.Source) {
 	name := src.Name[strings.LastIndexAny(src.Name, `/\`)+1:]
 	folder, ok := strings.CutSuffix(name, ".jsonl")
@@ -64,7 +63,7 @@ func (a *artifacts) list(src interop.Source) {
 		base := path.Base(name)
 		id, rest, _ := strings.Cut(base, ".")
 		switch {
-		case path.Dir(name) != folder, strings.HasPrefix(base, ".artifact-"): // the latter say who made another
+		case path.Dir(name) != folder, strings.HasPrefix(base, ".artifact-"): // the latter describe another artifact
 			continue
 		case strings.HasSuffix(base, ".jsonl"):
 			a.agents++
@@ -80,21 +79,20 @@ func (a *artifacts) list(src interop.Source) {
 
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// marks stand before the name of an artifact in an entry, and what they make of it.
+// marks are the prefixes of an artifact's name in an entry, and the prefixes of the names in files.
 var marks = [...]struct{ mark, as string }{
 	{"artifact://", "artifact://"},
 	{"agent://", "agent://"},
 	{`"artifactId":"`, "artifact://"},
 }
 
-// entry puts the files that a line is the first to name beside what it says. A line that names none
-// comes back itself.
+// entry adds the artifacts that a line is the first to name. Other lines are returned unchanged.
 func (a *artifacts) entry(raw []byte) []byte {
 	if len(a.files) == 0 || rawjson.Field(raw, Artifacts) != nil {
 		return raw
 	}
 	var found []byte
-	const names = 1 << 10 // of the fields
+	const names = 1 << 10 // bytes for the names of the fields
 	left := min(a.line, a.file-a.read, int64(jsonl.MaxEntry-names-len(raw)))
 	for _, m := range marks {
 		for rest := raw; ; {
@@ -108,7 +106,7 @@ func (a *artifacts) entry(raw []byte) []byte {
 			if !ok {
 				continue
 			}
-			delete(a.files, called) // whatever comes of it, it is read once
+			delete(a.files, called) // it is read once, even if that fails
 			text, ok := a.text(name, left)
 			if !ok {
 				continue
@@ -134,19 +132,19 @@ func isNameByte(c byte) bool {
 // maxCalled bounds the name of an artifact, in bytes.
 const maxCalled = 255
 
-// nameEnd returns the length of the name that text begins with.
+// nameEnd returns the length of the name at the start of text.
 func nameEnd(text []byte) int {
 	n := 0
 	for n < len(text) && n < maxCalled && isNameByte(text[n]) {
 		n++
 	}
-	for n > 0 && text[n-1] == '.' { // of the sentence
+	for n > 0 && text[n-1] == '.' { // part of the sentence
 		n--
 	}
 	return n
 }
 
-// text returns a file as JSON; false: it is over a limit, is no text, or cannot be read.
+// text returns a file as JSON, or false if it is over a limit, not text, or unreadable.
 func (a *artifacts) text(name string, left int64) ([]byte, bool) {
 	most := min(a.one, left)
 	if most <= 0 {
@@ -164,7 +162,7 @@ func (a *artifacts) text(name string, left int64) ([]byte, bool) {
 	return text, int64(len(text)) <= left
 }
 
-// said returns what there is to say about what stays in the folder; false: nothing.
+// said returns the diagnostic about files that stay in the folder, or false.
 func (a *artifacts) said() (transcript.Diagnostic, bool) {
 	d := transcript.Diagnostic{Kind: DiagArtifacts, Detail: fmt.Sprintf("the folder %.200q beside the file ", a.folder)}
 	if a.err != nil {

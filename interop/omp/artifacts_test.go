@@ -21,8 +21,8 @@ func openAt(name, data string, at folder) *Reader {
 	return NewReader(src, interop.Options{Now: testNow})
 }
 
-// What lies in the folder beside a session comes with the entry that is the first to name it; of what nobody names, or
-// is too large, or is no text, the import says how much stays there.
+// An artifact is added to the first entry that names it; the import reports how many stay because no entry names them,
+// they are too large, or not text.
 func TestArtifacts(t *testing.T) {
 	line := func(id, content string) string {
 		return `{"type":"message","id":"` + id + `","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"toolResult","content":[{"type":"text","text":"` + content + `"}],"details":{"meta":{"truncation":{"artifactId":"7"}}}}}`
@@ -61,7 +61,7 @@ func TestArtifacts(t *testing.T) {
 		t.Errorf("models see artifacts: %v", l.Messages)
 	}
 
-	// Nothing beside, and names that are no file's.
+	// No other files, and names that are not file names.
 	for _, name := range []string{"/x/other.jsonl", "x", ".jsonl", "...jsonl"} {
 		r := openAt(name, lf(header, line("b", "artifact://0")), at)
 		if _, _, err := readAll(r); err != nil || !r.Verbatim() || len(r.Diagnostics()) > 0 {

@@ -16,24 +16,24 @@ import (
 
 const refMark = "blob:sha256:"
 
-// limits bounds what is read of blobs, in bytes (I15).
+// limits bounds the bytes read of blobs (I15).
 type limits struct{ blob, line, file int64 }
 
 var usual = limits{blob: 32 << 20, line: 48 << 20, file: 4 << 30}
 
-// blobs resolves references of one file.
+// blobs resolves the references of one file.
 type blobs struct {
 	limits
 	beside func(name string) (io.ReadCloser, error)
-	folder string // where the last blob was; asked first
+	folder string // folder of the last blob; tried first
 	read   int64  // bytes of blobs so far
 }
 
-// folders are where a blob may lie, seen from the session's folder: as omp has it, and beside a file that
-// was taken elsewhere together with its blobs.
+// folders are the possible places of a blob, relative to the session's folder: omp's own, and those of a copied session
+// with its blobs.
 var folders = [...]string{"../../blobs/", "../blobs/", "blobs/"}
 
-// entry puts images back into a line. A line without references comes back itself.
+// entry replaces the references in a line by images. A line without references is returned unchanged.
 func (b *blobs) entry(l transcript.Line, say func(kind, detail string)) []byte {
 	if !bytes.Contains(l.Raw, []byte(`"`+refMark)) {
 		return l.Raw
@@ -61,14 +61,14 @@ func (b *blobs) entry(l transcript.Line, say func(kind, detail string)) []byte {
 // reference is malformed.
 const DiagBlob = "blob"
 
-// resolve returns what was in place of a reference: without its quotes, as JSON has it.
+// resolve returns the data for a reference, as JSON without quotes.
 func (b *blobs) resolve(ref []byte, url bool, left int64) ([]byte, error) {
 	sum := ref[len(refMark):]
 	if !validSum(sum) {
 		return nil, fmt.Errorf("a malformed reference to a blob, %.100q", ref)
 	}
 	if !url {
-		left = left / 4 * 3 // base64 takes more than the bytes
+		left = left / 4 * 3 // base64 is larger than the data
 	}
 	data, err := b.get(string(sum), left)
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *blobs) resolve(ref []byte, url bool, left int64) ([]byte, error) {
 	return text[1 : len(text)-1], nil
 }
 
-// validSum: 64 lower-case hex digits, so that no name that is made of it leads out of the blob folder.
+// validSum reports whether sum is 64 lower-case hex digits. A name made of it then stays in the blob folder.
 func validSum(sum []byte) bool {
 	if len(sum) != hex.EncodedLen(sha256.Size) {
 		return false
@@ -103,7 +103,7 @@ var (
 	errSum     = errors.New("its content is not what its name says")
 )
 
-// get reads a blob of at most so many bytes, and holds it against its name.
+// get reads a blob of at most most bytes and compares it with its name, which is its checksum.
 func (b *blobs) get(sum string, most int64) ([]byte, error) {
 	if most = min(most, b.blob); most <= 0 {
 		return nil, errSize

@@ -10,8 +10,8 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/homes"
 )
 
-// Program is where omp keeps its sessions: in a folder for each working directory. PI_CODING_AGENT_DIR replaces its own
-// folder, and PI_CONFIG_DIR the part of that below the user's folder.
+// Program describes where omp keeps its sessions: in a folder for each working directory. PI_CODING_AGENT_DIR replaces
+// omp's folder, and PI_CONFIG_DIR its part below the home directory.
 var Program = interop.Program{
 	Name: "omp",
 	Folders: func(e interop.Env) []string {
@@ -31,8 +31,8 @@ func homeDir(e interop.Env) string {
 	return homes.Join(homes.Folder(e, "PI_CODING_AGENT_DIR", config, "agent"), "sessions")
 }
 
-// cwdName names a working directory below the user's folder, or below the folder for temporary files, by the way from
-// there.
+// cwdName names a working directory below the home directory, or below the directory for temporary files, by its
+// relative path.
 func cwdName(e interop.Env, cwd string) string {
 	for _, base := range [][2]string{{e.Home, "-"}, {filepath.Clean(e.Temp), "-tmp-"}} {
 		rel, err := filepath.Rel(base[0], cwd)

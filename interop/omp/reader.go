@@ -1,16 +1,15 @@
-// Package omp reads and writes oh-my-pi's session files: pi's version 3 with a title line in front,
-// entries of its own, and images that lie beside the file in a blob folder.
+// Package omp reads and writes oh-my-pi's session files: pi's version 3 with a title line in front, entries of its own,
+// and images in a separate blob folder.
 //
-// Lines come through byte for byte, but for images: a reference to a blob that can be had becomes the
-// image again, for an omp file by itself is not the whole session. A blob that is missing, or that is
-// not what its name says, is reported and its reference stays. Of the folder that omp keeps beside a
-// session, its artifacts, what an entry names is put beside what that entry says; the rest stays, and
-// is reported. The title line has no place among the entries: its title goes into the header, its bytes
-// stay in the original.
+// Lines stay unchanged except for two additions. A reference to an available blob becomes the image again, because an
+// omp file alone is not the whole session. A blob that is missing or does not match its checksum is reported, and the
+// reference stays. An artifact in the session's artifact folder is added to the first entry that names it; other
+// artifacts stay there and are reported. The title line is not an entry: its title goes into the header, its bytes stay
+// in the original.
 //
-// Bounds (I15), beside those of package pi: 32 MiB a blob, 48 MiB of blobs a line, 4 GiB of them a
-// file; what is over is reported and stays a reference. 1 MiB an artifact, 2 MiB of them a line, 256
-// MiB a file, of 10,000 files.
+// Bounds (I15), in addition to those of package pi: 32 MiB per blob, 48 MiB of blobs per line, 4 GiB per file; larger
+// ones are reported and stay references. 1 MiB per artifact, 2 MiB of artifacts per line, 256 MiB per file, 10,000
+// files.
 package omp
 
 import (
@@ -32,15 +31,15 @@ type Reader struct {
 	listed    bool
 }
 
-// NewReader reads from a source, which is opened when the header is asked for. Blobs are asked of
-// Source.Beside under "../../blobs/", "../blobs/" and "blobs/" and their SHA-256.
+// NewReader returns a reader of a source, which Header opens. Blobs are opened by their SHA-256 in "../../blobs/",
+// "../blobs/" and "blobs/".
 func NewReader(src interop.Source, o interop.Options) *Reader {
 	r := &Reader{blobs: blobs{limits: usual, beside: src.Beside}, artifacts: artifacts{room: usualRoom}, src: src}
 	r.Reader = pi.OpenDialect(src, o, pi.Dialect{Slots: true, Entry: r.entry})
 	return r
 }
 
-// entry puts what lies beside the file back into a line.
+// entry adds images and artifacts from other files to a line.
 func (r *Reader) entry(l transcript.Line, say func(kind, detail string)) []byte {
 	if !r.listed {
 		r.listed = true
@@ -49,8 +48,8 @@ func (r *Reader) entry(l transcript.Line, say func(kind, detail string)) []byte 
 	return r.artifacts.entry(r.blobs.entry(l, say))
 }
 
-// Diagnostics returns what was found so far, at most 100 and then a count, and what stays in the folder
-// beside the file.
+// Diagnostics returns at most 100 findings, a count of the others, and a diagnostic about artifacts that stay in their
+// folder.
 func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	found := r.Reader.Diagnostics()
 	if d, ok := r.artifacts.said(); ok {
@@ -59,8 +58,8 @@ func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	return found
 }
 
-// Detect reports whether the beginning of a file holds what only omp writes: its title line, its fields of a
-// header, an entry that pi does not have, or a reference to a blob. Without such a mark its files are pi's.
+// Detect reports whether the beginning of a file has a mark of omp: its title line, its fields of a header, an entry
+// that pi does not have, or a reference to a blob. A file of omp without a mark counts as pi's.
 func Detect(head []byte) bool {
 	for n, l := range jsonl.HeadLines(head) {
 		if marked(l, n == 0) {
@@ -70,8 +69,8 @@ func Detect(head []byte) bool {
 	return false
 }
 
-// marked reports whether a line is omp's. A field says more than a type where another program may have
-// the same type. A title in a header says nothing: sessions that were made here have one too.
+// marked reports whether a line is omp's. If another program may have the same type of entry, a field decides. A title
+// in a header is no mark: sessions written by this module have one too.
 func marked(l transcript.Line, first bool) bool {
 	has := func(names ...string) bool {
 		for _, name := range names {
@@ -106,7 +105,7 @@ func marked(l transcript.Line, first bool) bool {
 	return false
 }
 
-// maxMessageLook bounds how far into a message Detect looks for a blob.
+// maxMessageLook bounds the bytes of a message that Detect searches for a blob.
 const maxMessageLook = 64 << 10
 
 func markedRole(role string) bool { return role == "pythonExecution" || role == "fileMention" }

@@ -24,7 +24,7 @@ var (
 	readAll = readtest.All[*Reader]
 )
 
-// folder answers for what lies beside a session.
+// folder holds the other files of a session.
 type folder = readtest.Files[[]byte]
 
 func open(data []byte, beside func(string) (io.ReadCloser, error)) *Reader {
@@ -44,7 +44,7 @@ const (
 	line1  = `{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"a","timestamp":1}}`
 )
 
-// The title line gives the title, is no entry, and is no oddity; its bytes are for the original to keep.
+// The title line sets the title and is neither an entry nor a finding; the original keeps its bytes.
 func TestTitleLine(t *testing.T) {
 	tests := []struct {
 		name, data, title string
@@ -164,8 +164,7 @@ func TestBlobBounds(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever the bytes, reading ends, gives only lines that can be appended, and a file that is called
-// verbatim is given back.
+// FuzzReader: for any bytes, reading ends and returns only valid lines, and the lines of a verbatim file are its bytes.
 func FuzzReader(f *testing.F) {
 	sum := sumOf([]byte("x"))
 	for _, s := range []string{

@@ -7,15 +7,15 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// refSpan is the place of a reference in a line, without its quotes.
+// refSpan is a reference in a line, without its quotes.
 type refSpan struct {
 	from, to int
 	url      bool // the blob holds a data URL, not the image's bytes
 }
 
-// refScan looks for references where omp puts them, in one pass over a line's tokens: the data of an image,
-// the result of a generated one, an image's URL. Whether an object is an image is known only when all of its
-// fields have been seen: its candidates wait until it closes.
+// refScan finds references where omp puts them, in one pass over a line's tokens: the data of an image, the result of a
+// generated one, an image's URL. Whether an object is an image is known only at its end, so its candidates wait until
+// then.
 type refScan struct {
 	open  []refObject
 	found []refSpan
@@ -23,11 +23,11 @@ type refScan struct {
 
 type refObject struct {
 	object, image, generated bool
-	key                      []byte // of the value that comes next; nil = a key comes next
+	key                      []byte // of the next value; nil = a key follows
 	data, result             []refSpan
 }
 
-// findRefs returns the references of a line, in order; none if it is no JSON.
+// findRefs returns the references of a line in order; none if it is not JSON.
 func findRefs(line []byte) []refSpan {
 	s := refScan{}
 	if !rawjson.Visit(line, &s) {
@@ -37,10 +37,10 @@ func findRefs(line []byte) []refSpan {
 	return s.found
 }
 
-// Open takes the beginning of an object or an array.
+// Open handles the start of an object or an array.
 func (s *refScan) Open(object bool) { s.open = append(s.open, refObject{object: object}) }
 
-// Text takes a string: a key, or a value.
+// Text handles a string: a key or a value.
 func (s *refScan) Text(from, to int, lit []byte, _ bool) {
 	if len(s.open) == 0 {
 		return
@@ -70,14 +70,14 @@ func (s *refScan) Text(from, to int, lit []byte, _ bool) {
 	s.Scalar()
 }
 
-// Scalar ends a value: a key comes next.
+// Scalar handles the end of a value: a key follows.
 func (s *refScan) Scalar() {
 	if len(s.open) > 0 {
 		s.open[len(s.open)-1].key = nil
 	}
 }
 
-// Close ends an object or an array.
+// Close handles the end of an object or an array.
 func (s *refScan) Close() {
 	o := s.open[len(s.open)-1]
 	if o.image {

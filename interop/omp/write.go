@@ -24,10 +24,11 @@ var program = piwriter.Program{
 
 var preparer = piwriter.Preparer{Blobs: true}
 
-// Write writes a session as a file that omp loads and opens at head, "" = before the first entry. It has no title
-// line: the title is in the header, as in omp's own older files, and as one that the user gave, which omp does not
-// replace. Images stay in their lines, so the file is the whole session. entries, pi v3 lines in the session's order,
-// is walked twice and must yield the same each time. The losses are what omp's format cannot express, by kind.
+// Write writes a session as a file that omp loads and opens at head, "" = before the first entry. It has no title line:
+// the title is in the header, as in omp's own older files, and marked as the user's, so that omp does not replace it.
+// Images stay in their lines, so the file is the whole session. entries are pi v3 lines in the session's order; they
+// are iterated twice, and both passes must yield the same lines. The losses count what omp's format cannot express, by
+// kind.
 func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -37,7 +38,7 @@ func Write(
 	return piwriter.AddHeaderLoss(losses, err, lost)
 }
 
-// headerOf returns the header with its title, and with who gave that, by which the file is known as omp's.
+// headerOf returns the header with title and title source. The latter identifies the file as omp's.
 func headerOf(h interop.Header) []byte {
 	header := piwriter.Header(h)
 	if h.Title == "" {
@@ -51,9 +52,9 @@ func headerOf(h interop.Header) []byte {
 	return rawjson.WithField(header, "titleSource", []byte(`"user"`))
 }
 
-// Extend writes what was added to a session as lines that go after the last one of the file that it came from, which
-// ends with a newline. entries are all of the session's in their order, the first known of which came from the file.
-// A custom entry after them leads to head, "" = before the first entry, where the last line does not.
+// Extend writes the entries added to a session as lines to append to its original file, which ends with a newline.
+// entries are all of the session's in order; the first known of them came from the file. If the last line is not at
+// head ("" = before the first entry), a custom entry below head follows.
 func Extend(
 	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
