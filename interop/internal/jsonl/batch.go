@@ -6,15 +6,15 @@ const (
 	batchLines = 1 << 12
 )
 
-// Batch is some lines that follow each other, held in memory of their own until it is filled again: what one of
-// several workers takes at once.
+// Batch is a run of lines in a buffer of its own: the unit of work of a worker. The buffer is valid until the next
+// Fill.
 type Batch struct {
 	Lines []Line
 	held  []byte
 }
 
-// Fill takes the next lines: of at least BatchSize bytes together if there are so many, and of less than that
-// and one line. An error of the reader's comes once all lines before it were taken.
+// Fill reads the next lines. Their size is at least BatchSize bytes, or less at the end, and exceeds it by at most one
+// line. An error of the reader is returned after all lines before it.
 func (b *Batch) Fill(r *LineReader) error {
 	b.Clear()
 	for len(b.held) < BatchSize && len(b.Lines) < batchLines {
@@ -31,19 +31,19 @@ func (b *Batch) Fill(r *LineReader) error {
 	return nil
 }
 
-// Clear forgets what the batch holds.
+// Clear empties the batch.
 func (b *Batch) Clear() {
 	if b.Lines, b.held = b.Lines[:0], b.held[:0]; cap(b.held) > 2*longBatch {
-		b.held = nil // a long line's; let go of it
+		b.held = nil // drop the buffer of a long line
 	}
 }
 
 // Size is how many bytes the batch holds.
 func (b *Batch) Size() int { return len(b.held) }
 
-// Hold copies bytes into the batch's memory.
+// Hold copies bytes into the batch's buffer.
 func (b *Batch) Hold(p []byte) []byte {
 	from := len(b.held)
-	b.held = append(b.held, p...) // if it moves, what was held before stays where it was
+	b.held = append(b.held, p...) // earlier slices keep the old array if it moves
 	return b.held[from:len(b.held):len(b.held)]
 }

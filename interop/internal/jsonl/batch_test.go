@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBatches: batches hold the lines that a reader gives, in memory of their own, within the bound, also when
-// one is filled again; what was read before an error comes before it.
+// TestBatches: batches hold the lines of a reader in their own buffer, within the bound, also when a batch is reused.
+// Lines before an error come before it.
 func TestBatches(t *testing.T) {
 	broken := errors.New("broken")
 	rapid.Check(t, func(t *rapid.T) {
@@ -71,8 +71,7 @@ func TestBatchLetsGo(t *testing.T) {
 	}
 }
 
-// TestGate: while a long batch is out nobody passes, until it is back or the gate is closed; short ones are in
-// nobody's way.
+// TestGate: while a long batch is in use, Wait blocks until Back or Close; short batches block nothing.
 func TestGate(t *testing.T) {
 	for _, end := range []func(*Gate){func(g *Gate) { g.Back(longBatch + 1) }, (*Gate).Close} {
 		g := NewGate()

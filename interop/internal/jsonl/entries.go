@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Entry is one JSON object of a file of entries. Raw is valid until the next call of Next; nil if the line holds
-// no object.
+// Entry is one JSON object of a file of entries. Raw is valid until the next call of Next; nil = the line has no
+// object.
 type Entry struct {
 	transcript.Line
 	Number int   // of its line, from 1
@@ -53,9 +53,9 @@ func NewEntryScanner(r io.Reader, parent string, isEntry func(transcript.Line) b
 // Start sets where in a file the stream begins: after so many lines, at an offset.
 func (s *EntryScanner) Start(lines int, offset int64) { s.in.Start(lines, offset) }
 
-// Next returns the next object, whatever is in it. Of a line that holds none it returns an Entry without Raw, and,
-// before an entry that hangs on it, one of type custom in its place. The error is io.EOF at the end; any other one is
-// the stream's.
+// Next returns the next object, of any content. For a line without one it returns an Entry without Raw. Before an entry
+// whose parent was on a damaged line, it returns an entry of type custom in that line's place. The error is io.EOF at
+// the end; any other one is the stream's.
 func (s *EntryScanner) Next() (Entry, error) {
 	if len(s.queue) == 0 {
 		e, err := s.next()
@@ -236,7 +236,7 @@ func (s *EntryScanner) Stub(e Entry, parent, rest []byte) []byte {
 	return rawjson.WithField(out, "stub", fmt.Appendf(nil, `{"bytes":%d,"limit":%d}`, e.Size, limit))
 }
 
-// headOf reads the head of a line of which only the beginning is there.
+// headOf reads the head of a truncated line.
 func headOf(prefix []byte) transcript.Line {
 	l := transcript.Line{Raw: prefix}
 	for m := rawjson.Walk(prefix); m.Closing == '}' && m.Next(); {
@@ -254,7 +254,7 @@ func headOf(prefix []byte) transcript.Line {
 	return l
 }
 
-// maxHeadLines bounds the lines that HeadLines looks at.
+// maxHeadLines bounds the lines that HeadLines examines.
 const maxHeadLines = 1000
 
 // HeadLines returns the JSON objects among the first 1,000 lines of the beginning of a file, each with its line's

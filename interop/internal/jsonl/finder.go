@@ -9,24 +9,24 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Finder finds the objects of one line after the other. What it finds in a line depends on that line alone. Not safe
-// for concurrent use.
+// Finder finds the objects of lines. The objects of a line depend on that line alone. It is not safe for concurrent
+// use.
 type Finder struct {
 	Accepts func(object []byte) bool // as a Scanner's
 	// Member is called with the members of an object while it is checked, first with key nil. May be nil.
 	Member func(key, val []byte)
 	// Check checks the first object of a piece of a line and returns where it ends, in place of Member. May be nil.
 	Check func(piece []byte) (end int, err error)
-	// Last returns the whole object at the end of a damaged piece of a line, in place of Accepts; nil =
-	// there is none. What it returns is a part of the piece. May be nil.
+	// Last returns the whole object at the end of a damaged piece of a line, in place of Accepts, or nil. The result is
+	// a part of the piece. May be nil.
 	Last func(piece []byte) (object []byte)
 	Noun string // what remarks call an object; "" = "object"
-	// Exact notes also what is no damage: blank lines, and white space around an object.
+	// Exact also reports what is not damage: blank lines, and white space around an object.
 	Exact bool
 	Note  func(Remark)
 
 	line   Line
-	fresh  bool   // the line was not looked at
+	fresh  bool   // nothing of the line was examined
 	rest   []byte // of the line, after its first object
 	restAt int
 }
@@ -119,8 +119,8 @@ func (f *Finder) members(p []byte) (end int, err error) {
 	})
 }
 
-// Members walks over the object at the start of p and returns where it ends. member returns the end of the value at
-// p[at]; name is the string literal of its name, key what that means.
+// Members iterates over the object at the start of p and returns where it ends. member returns the end of the value at
+// p[at]; name is the name's JSON string, key its content.
 func Members(p []byte, member func(name, key []byte, at int) (end int, err error)) (end int, err error) {
 	i := rawjson.Space(p, 1)
 	for first := true; i < len(p); first = false {
@@ -203,7 +203,7 @@ func (f *Finder) last(piece []byte) []byte {
 // blanks is what is removed around an object: white space, and NUL as a crash leaves it.
 const blanks = " \t\r\x00"
 
-// clean removes what is around the objects of a line. at is where the rest starts.
+// clean removes what is around the objects of a line. at is the start of the rest.
 func (f *Finder) clean(line []byte) (clean []byte, at int) {
 	if n := len(line); n > 1 && line[0] == '{' && line[n-1] == '}' {
 		return line, 0 // the usual case
@@ -211,9 +211,9 @@ func (f *Finder) clean(line []byte) (clean []byte, at int) {
 	return Clean(f.line.Number, line, f.Exact, f.report)
 }
 
-// Clean returns a line without what is around its objects: byte order mark, carriage return, white space, and NULs as a
-// crash leaves them. at is where the rest starts. note is called for each; with exact also for a blank line and for
-// white space.
+// Clean returns a line without byte order mark, carriage return, white space, and NULs left by a crash, around its
+// objects. at is the start of the rest. note is called for each of these; for blank lines and white space only if
+// exact.
 func Clean(number int, line []byte, exact bool, note func(Remark)) (clean []byte, at int) {
 	empty := len(line) == 0
 	if number == 1 {

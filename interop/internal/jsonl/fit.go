@@ -18,8 +18,8 @@ const (
 	keepTotal = 1 << 20
 )
 
-// Fit returns the entry as it is if it is within MaxEntry. Of any other it returns a stub, in which long strings
-// are replaced by a notice. The structure stays: roles and ids of calls are still there.
+// Fit returns an entry of at most MaxEntry bytes unchanged. For a larger one it returns a stub, in which a notice
+// replaces long strings. The structure stays: roles and IDs of calls.
 func Fit(entry []byte) (fitted []byte, whole bool) {
 	if len(entry) <= MaxEntry {
 		return entry, true
@@ -83,7 +83,7 @@ func AppendTime(dst []byte, t time.Time) []byte {
 // AppendMillis appends a time as messages have it: Unix milliseconds.
 func AppendMillis(dst []byte, t time.Time) []byte { return strconv.AppendInt(dst, t.UnixMilli(), 10) }
 
-// Stamp reads a line's time; false = it has none that an entry could have.
+// Stamp returns a line's time, or false if it is missing or not valid for an entry.
 func Stamp(val []byte) (time.Time, bool) {
 	t := rawjson.Time(val)
 	y := t.Year()

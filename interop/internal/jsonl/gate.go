@@ -1,19 +1,19 @@
 package jsonl
 
-// longBatch is from how many bytes on a batch goes alone.
+// longBatch is the size in bytes above which a batch is processed alone.
 const longBatch = 4 * BatchSize
 
-// Gate holds back who reads ahead while a long batch is out, so that of many workers only one holds a line of
-// many megabytes. Wait and Out belong to the one who reads, Back and Close to the one who takes the results.
+// Gate stops a goroutine that reads ahead while a long batch is in use, so that only one of many workers holds a line
+// of many megabytes. The reading goroutine calls Wait and Out; the consumer of the results calls Back and Close.
 type Gate struct {
-	out    chan struct{} // full while a long batch is out
+	out    chan struct{} // full while a long batch is in use
 	closed chan struct{}
 }
 
 // NewGate returns an open gate.
 func NewGate() *Gate { return &Gate{out: make(chan struct{}, 1), closed: make(chan struct{})} }
 
-// Wait waits while a long batch is out.
+// Wait waits until no long batch is in use.
 func (g *Gate) Wait() {
 	select {
 	case g.out <- struct{}{}:
@@ -22,19 +22,19 @@ func (g *Gate) Wait() {
 	}
 }
 
-// Out says that a batch of so many bytes was read, after Wait.
+// Out records that a batch of this size was read. Wait must be called before.
 func (g *Gate) Out(size int) {
 	if size > longBatch {
 		g.out <- struct{}{}
 	}
 }
 
-// Back says that the batch is not held any more.
+// Back records that the batch is no longer in use.
 func (g *Gate) Back(size int) {
 	if size > longBatch {
 		<-g.out
 	}
 }
 
-// Close lets go of who waits, for good. It is called once.
+// Close ends all waiting, now and later. It must be called once.
 func (g *Gate) Close() { close(g.closed) }

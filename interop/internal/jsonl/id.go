@@ -9,9 +9,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// MadeID returns an id for what a file names none for: a UUIDv7 of its time, of which the rest is a hash of its
-// content and of its number in the file. So a second import of the same bytes makes the same ids. What has no time of
-// its own, or none that a UUIDv7 holds, counts as of 1970.
+// MadeID returns an ID for an entry without one: a UUIDv7 of its time; the rest is a hash of its content and its number
+// in the file. So a second import of the same bytes makes the same IDs. A time that is missing, or outside of the range
+// of a UUIDv7, counts as 1970.
 func MadeID(at time.Time, content []byte, number int) string {
 	if y := at.Year(); y < 1970 || y > 9999 {
 		at = time.Unix(0, 0)
@@ -21,7 +21,7 @@ func MadeID(at time.Time, content []byte, number int) string {
 	h.Write(content)
 	id, err := transcript.NewID(at, bytes.NewReader(h.Sum(nil)))
 	if err != nil {
-		panic(err) // a hash is longer than what NewID reads
+		panic(err) // a hash is longer than NewID needs
 	}
 	return id
 }

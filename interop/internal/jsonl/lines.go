@@ -14,28 +14,28 @@ import (
 // The bounds, in bytes.
 const (
 	MaxLine    = 64 << 20 // of a line that is held whole
-	Prefix     = 64 << 10 // that are held of a longer one: enough for its head
+	Prefix     = 64 << 10 // held of a longer line: enough for its head
 	chunkSize  = 1 << 20
 	bufferSize = 1 << 18
 )
 
 // Line is one line of a stream.
 type Line struct {
-	// Bytes are valid UTF-8, with U+FFFD for each byte of the stream that is not, and so have at most three times the
-	// Size. They have no newline, and are valid until the next call. Of a line over MaxLine they are its beginning.
+	// Bytes is valid UTF-8, with U+FFFD for each byte of the stream that is not; so it is at most three times as long
+	// as Size. It has no newline and is valid until the next call. For a line over MaxLine it is the beginning.
 	Bytes  []byte
 	Number int   // from 1
 	Offset int64 // of its first byte
 	Size   int64 // of the whole line in bytes of the stream, without the newline
-	Ended  bool  // a newline was there
-	Bad    int   // bytes that are not valid UTF-8; 0 of a line over MaxLine
+	Ended  bool  // a newline ends it
+	Bad    int   // number of bytes that are not valid UTF-8; 0 for a line over MaxLine
 	BadAt  int   // offset in the line of the first of these
 }
 
-// Part reports whether only the beginning of a line is there.
+// Part reports whether Bytes is only the beginning of the line.
 func (l Line) Part() bool { return l.Size > MaxLine }
 
-// BadText returns what a diagnostic reports of a line with bytes that are not valid UTF-8.
+// BadText returns the diagnostic for a line with bytes that are not valid UTF-8.
 func (l Line) BadText() string {
 	return fmt.Sprintf("bytes that are not valid UTF-8 became U+FFFD: %d, the first is byte %d", l.Bad, l.BadAt)
 }
@@ -53,10 +53,10 @@ func (l *Line) repair() {
 	l.Bytes = repaired
 }
 
-// LineReader reads the lines of a stream. Not safe for concurrent use.
+// LineReader reads the lines of a stream. It is not safe for concurrent use.
 type LineReader struct {
 	in     *bufio.Reader
-	chunks [][]byte // of a line longer than the buffer; the first is kept for the next such line
+	chunks [][]byte // of a line longer than the buffer; the first is kept for reuse
 	number int
 	offset int64
 	err    error // sticky
@@ -70,11 +70,10 @@ func NewLineReader(r io.Reader) *LineReader {
 // Start sets where in a file the stream begins: after so many lines, at an offset.
 func (r *LineReader) Start(lines int, offset int64) { r.number, r.offset = lines, offset }
 
-// Number is the line that was given last, from 1.
+// Number returns the number of the last line returned, from 1.
 func (r *LineReader) Number() int { return r.number }
 
-// Next returns the next line. io.EOF = no more bytes; any other error is the stream's. After an error there is nothing
-// more.
+// Next returns the next line. io.EOF = the end; any other error is the stream's, and is returned again by later calls.
 func (r *LineReader) Next() (Line, error) {
 	if r.err != nil {
 		return Line{}, r.err
@@ -108,12 +107,12 @@ func (r *LineReader) next() (Line, error) {
 		switch {
 		case done && first:
 			r.number++
-			l.Bytes = part // the usual case: nothing copied
+			l.Bytes = part // the usual case: no copy
 			return l, nil
 		case l.Size <= MaxLine:
 			r.keep(part)
 		case len(r.chunks) > 1:
-			r.chunks = r.chunks[:1:1] // the beginning is enough; let go of the rest
+			r.chunks = r.chunks[:1:1] // only the beginning is needed
 		}
 		if done {
 			r.number++
@@ -137,7 +136,7 @@ func (r *LineReader) keep(part []byte) {
 	}
 }
 
-// join returns what was kept of a line, in one piece.
+// join returns the held part of a line as one slice.
 func (r *LineReader) join(size int64) []byte {
 	switch {
 	case size > MaxLine:

@@ -9,14 +9,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Remains is what a damaged line still shows of its place in the file's tree, as JSON; nil = it does not.
+// Remains is the readable part of a damaged line's place in the tree, as JSON; nil = unreadable.
 type Remains struct{ ID, Parent, Time []byte }
 
 // maxShown bounds an id in a damaged line, in bytes.
 const maxShown = 256
 
-// RemainsOf looks for the place of a damaged line in its members before the damage, then in what is after it: the
-// first parent, and the id next to it or, if tail is set, the last one.
+// RemainsOf finds the place of a damaged line in its members before the damage, then in the bytes after it: the first
+// parent, and the ID next to it or, if tail is set, the last one.
 func RemainsOf(piece []byte, id, parent string, tail bool) (r Remains) {
 	for m := rawjson.Walk(piece); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
@@ -51,7 +51,7 @@ func RemainsOf(piece []byte, id, parent string, tail bool) (r Remains) {
 	return r
 }
 
-// valueOf returns the value of the member at the start of a piece, and where that ends; nil = it is not whole.
+// valueOf returns the value of the member at the start of a piece, and its end; nil = it is incomplete.
 func valueOf(piece []byte) (val []byte, end int) {
 	_, rest, ok := bytes.Cut(piece, []byte(":"))
 	if !ok {
@@ -64,17 +64,18 @@ func valueOf(piece []byte) (val []byte, end int) {
 	return nil, len(piece)
 }
 
-// maxLost bounds the damaged lines whose places are remembered.
+// maxLost bounds the recorded damaged lines.
 const maxLost = 10_000
 
-// mender puts an entry in the place of each damaged line on which others hang, so that what came before stays in the
-// conversation. An id that no line shows is known from the next line, if that names an entry that was not there.
+// mender makes an entry in place of each damaged line that later entries name as their parent, so that the lines before
+// it stay in the conversation. If the damaged line has no readable ID, the next entry's parent is its ID, if no entry
+// has that ID.
 type mender struct {
 	seed  maphash.Seed
 	known map[uint64]struct{} // ids of entries so far, as hashes
-	lost  map[string]lostLine // by id: damaged lines that nothing hangs on yet
-	open  *lostLine           // the damaged line before the next entry; nil = there is none, or its id is known
-	last  string              // id of the line before
+	lost  map[string]lostLine // by ID: damaged lines without children so far
+	open  *lostLine           // the damaged line before the next entry; nil = none, or its ID is known
+	last  string              // ID of the line before
 }
 
 type lostLine struct {
@@ -84,7 +85,7 @@ type lostLine struct {
 	at     []byte
 }
 
-// lose takes a damaged line.
+// lose records a damaged line.
 func (m *mender) lose(number int, piece []byte, parent string) {
 	r := RemainsOf(piece, "id", parent, false)
 	l := lostLine{number: number, size: int64(len(piece)), parent: m.last, at: bytes.Clone(r.Time)}
@@ -104,7 +105,7 @@ func (m *mender) lose(number int, piece []byte, parent string) {
 	}
 }
 
-// before returns the entries that belong before another one, in their order: of the damaged lines on which it hangs.
+// before returns the entries to insert before another one, in order: those of the damaged lines above it.
 func (m *mender) before(id, up, parent string) (list []Entry) {
 	for steps := 0; up != "" && !m.knows(up) && steps <= maxLost; steps++ {
 		l, ok := m.lost[up]
@@ -131,7 +132,7 @@ func (m *mender) knows(id string) bool {
 
 func (m *mender) know(id string) { m.known[maphash.String(m.seed, id)] = struct{}{} }
 
-// entry makes the entry that takes the place of a damaged line.
+// entry makes the entry in place of a damaged line.
 func (l *lostLine) entry(id, parent string) Entry {
 	var up []byte
 	if l.parent != "" {

@@ -5,15 +5,16 @@ import (
 	"iter"
 )
 
-// Where something whole is looked for on a damaged line: so many places, so far from its end in bytes.
+// Bounds of the search for an intact object on a damaged line: number of candidates, and their distance from the end in
+// bytes.
 const (
 	maxCandidates        = 64
 	maxCandidateDistance = 1 << 20
 )
 
-// CandidatesAfterDamage returns the places on a damaged line where something that begins with mark may
-// stand whole up to the line's end, appended after what is torn: the last one first. The line's own
-// beginning is none of them.
+// CandidatesAfterDamage yields the offsets on a damaged line at which an object that begins with mark may be intact up
+// to the line's end, because it was appended to an incomplete line. The last offset comes first; the line's own start
+// is not one.
 func CandidatesAfterDamage(line []byte, mark string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		at := len(line)

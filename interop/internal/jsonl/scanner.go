@@ -1,10 +1,10 @@
-// Package jsonl reads files of one JSON object a line, whatever is in them: what is damaged is skipped
-// and reported, and never hides what is intact. It removes what a crash leaves around and between
-// objects: byte order marks, carriage returns, runs of NUL, two objects on one line, a whole object
-// after a torn one. The same bytes give the same objects at the same places each time they are read.
+// Package jsonl reads files with one JSON object per line, of any content: it skips and reports damage, which never
+// hides intact objects. It removes what a crash leaves around and between objects: byte order marks, carriage returns,
+// runs of NUL, two objects on one line, an intact object after an incomplete one. The same bytes always make the same
+// objects at the same places.
 //
-// Bounds (I15): one line at a time, of at most 64 MiB; of a longer one its first 64 KiB. An
-// EntryScanner keeps 100 diagnostics, then a count.
+// Bounds (I15): one line at a time, of at most 64 MiB; of a longer one its first 64 KiB. An EntryScanner keeps 100
+// diagnostics, then a count.
 package jsonl
 
 import (
@@ -18,21 +18,21 @@ const maxDepth = rawjson.MaxDepth - 2
 
 // Object is one JSON object of a file.
 type Object struct {
-	Raw    []byte // valid JSON; of a line over MaxLine only a prefix. Valid as long as its line is
+	Raw    []byte // valid JSON, or a prefix of it for a line over MaxLine. Valid as long as its line
 	Number int    // of its line, from 1
 	Offset int64  // of its line
-	At     int    // where it starts in its line
+	At     int    // offset in its line
 	Size   int64  // bytes of the line
 	Part   bool   // Raw is a prefix
-	left   int64  // bytes of what was left of the line after another object; 0 = it is the first
+	left   int64  // bytes of the line after an earlier object; 0 = this is the first
 }
 
-// Scanner returns the objects of a stream, each valid until the next call. Not safe for concurrent use.
+// Scanner returns the objects of a stream, each valid until the next call. It is not safe for concurrent use.
 type Scanner struct {
-	// Accepts reports whether an object after damage on the same line is a whole one, and not a piece of a torn one.
-	// nil = none is looked for.
+	// Accepts reports whether an object after damage on the same line is a whole one, and not a piece of an incomplete
+	// one. nil = none is looked for.
 	Accepts func(object []byte) bool
-	// Note is called with what was found, and how many lines it spoils (0 or 1). May be nil.
+	// Note is called with each finding, and the number of lines it spoils (0 or 1). May be nil.
 	Note func(number int, kind, detail string, bad int)
 
 	in   *LineReader
@@ -49,7 +49,7 @@ func (s *Scanner) Start(lines int, offset int64) { s.in.Start(lines, offset) }
 // Number returns the number of the line that was read last, from 1.
 func (s *Scanner) Number() int { return s.in.Number() }
 
-// Next returns the next object; io.EOF = no more. Lines without one are noted.
+// Next returns the next object, or io.EOF. Lines without one are reported.
 func (s *Scanner) Next() (Object, error) {
 	s.find.Accepts, s.find.Note = s.Accepts, s.note
 	for {
@@ -70,7 +70,7 @@ func (s *Scanner) note(r Remark) {
 	}
 }
 
-// Remark is what there is to report about a line.
+// Remark is a finding in a line.
 type Remark struct {
 	Number       int // of the line
 	Kind, Detail string
@@ -80,15 +80,15 @@ type Remark struct {
 	once         bool   // reported only the first time in a file
 }
 
-// RemarkOnce returns a remark that a OnceFilter lets pass only the first time in a file.
+// RemarkOnce returns a remark that a OnceFilter accepts only the first time in a file.
 func RemarkOnce(number int, kind, detail string) Remark {
 	return Remark{Number: number, Kind: kind, Detail: detail + " (said once)", once: true}
 }
 
-// OnceFilter drops repeated remarks that are to be made once in a file. The zero value is ready to use.
+// OnceFilter drops repeated remarks of RemarkOnce. The zero value is ready to use.
 type OnceFilter map[string]bool
 
-// First reports whether a remark is to be made.
+// First reports whether a remark must be reported.
 func (f *OnceFilter) First(r Remark) bool {
 	if !r.once {
 		return true

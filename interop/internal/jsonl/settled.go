@@ -1,9 +1,9 @@
 package jsonl
 
-// Holds are the beginnings of what a later line of a growing file can change. Offsets are in bytes.
+// Holds are the starts of lines that a later line of a growing file can change. Offsets are in bytes.
 type Holds struct {
-	from, end int64 // of the line that is looked at
-	Message   int64 // where an open message begins, plus 1; 0 = none is open
+	from, end int64 // of the current line
+	Message   int64 // start of an open message, plus 1; 0 = none is open
 	Events    []HeldEvent
 }
 
@@ -11,11 +11,10 @@ type Holds struct {
 type HeldEvent struct {
 	At   int64
 	Text uint64 // hash
-	User bool   // the user's words
+	User bool   // a message of the user
 }
 
-// Begin notes where the next line begins and ends, and reports whether lines before it were left out: nothing is open
-// then.
+// Begin sets start and end of the next line, and reports whether lines before it were skipped: then nothing is open.
 func (h *Holds) Begin(from, end int64) (after bool) {
 	if after = from > h.end; after {
 		h.Message, h.Events = 0, nil
@@ -24,17 +23,17 @@ func (h *Holds) Begin(from, end int64) (after bool) {
 	return after
 }
 
-// From returns where the line begins.
+// From returns the start of the current line.
 func (h *Holds) From() int64 { return h.from }
 
-// Open notes that a message begins with the line, unless one is open.
+// Open marks the line as the start of a message, unless one is open.
 func (h *Holds) Open() {
 	if h.Message == 0 {
 		h.Message = h.from + 1
 	}
 }
 
-// Turn forgets the events of the turn before, except the user's.
+// Turn drops the events of the turn before, except messages of the user.
 func (h *Holds) Turn() {
 	var stay []HeldEvent
 	for _, e := range h.Events {
@@ -45,7 +44,7 @@ func (h *Holds) Turn() {
 	h.Events = stay
 }
 
-// Settled returns how many bytes, from the beginning of the file, no later line can change.
+// Settled returns the length in bytes of the beginning of the file that no later line can change.
 func (h *Holds) Settled() int64 {
 	n := h.end
 	if h.Message > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// blocksFine reports a list of pi's blocks of these types.
+// blocksFine reports whether list is a list of pi's blocks of these types.
 func blocksFine(list []byte, types ...string) bool {
 	if len(list) == 0 || list[0] != '[' {
 		return false
@@ -21,7 +21,7 @@ func blocksFine(list []byte, types ...string) bool {
 	return true
 }
 
-// ownBlocks are the fields that pi needs in its blocks.
+// ownBlocks are the fields that pi requires in its blocks.
 var ownBlocks = map[string][]requiredField{
 	"text":     {{"text", '"', ""}},
 	"thinking": {{"thinking", '"', ""}},
@@ -29,7 +29,7 @@ var ownBlocks = map[string][]requiredField{
 	"toolCall": {{"id", '"', ""}, {"name", '"', ""}, {"arguments", '{', ""}},
 }
 
-// blockFine reports a block of one of these types, which may be of the target's own.
+// blockFine reports whether a block has one of these types, which may be the target's own, and all required fields.
 func blockFine(block []byte, types ...string) bool {
 	typ := rawjson.Field(block, "type")
 	if !rawjson.IsString(typ) || !slices.Contains(types, string(typ[1:len(typ)-1])) {
@@ -58,7 +58,7 @@ func textBlock(literal []byte) []byte {
 	return append(append([]byte(`{"type":"text","text":`), literal...), '}')
 }
 
-// block returns a block as pi's of one of these types; nil = of any. What has no such form is text.
+// block returns a block in pi's form with one of these types; nil = any type. A block without such a form becomes text.
 func (n *normaliser) block(b *message.Block, types []string) []byte {
 	out := n.own(b)
 	if out == nil || types != nil && !blockFine(out, types...) {
@@ -71,7 +71,7 @@ func (n *normaliser) block(b *message.Block, types []string) []byte {
 	return out
 }
 
-// own returns pi's block for any provider's; nil = there is none.
+// own returns pi's block for a block of any provider, or nil.
 func (n *normaliser) own(b *message.Block) []byte {
 	signature := message.GeminiSignature(b.Raw)
 	switch {
@@ -95,13 +95,13 @@ func (n *normaliser) own(b *message.Block) []byte {
 	return nil
 }
 
-// anthropicThinking reports whether thinking is Anthropic's, and not pi's, which has another name for the signature.
+// anthropicThinking reports whether a thinking block is Anthropic's and not pi's, whose signature has another name.
 func anthropicThinking(b []byte) bool {
 	return string(rawjson.Field(b, "type")) == `"thinking"` && rawjson.IsString(rawjson.Field(b, "signature")) &&
 		rawjson.Field(b, "thinkingSignature") == nil
 }
 
-// Thinking returns pi's block for any provider's block of thinking; nil = it is of another kind.
+// Thinking returns pi's block for a thinking block of any provider; nil = it is of another type.
 func Thinking(raw []byte) []byte {
 	c := message.Content(listOf(raw))
 	if !c.Next() || c.Block.Kind != message.Thinking {
@@ -110,8 +110,8 @@ func Thinking(raw []byte) []byte {
 	return thinking(&c.Block)
 }
 
-// thinking returns pi's block for thinking. Its signature is what pi sends back to the provider: of OpenAI's items the
-// whole item, of a field beside the content the name of the field.
+// thinking returns pi's thinking block. pi sends its signature back to the provider: it is the whole item for OpenAI's
+// items, and the name of the field for thinking in a field next to the content.
 func thinking(b *message.Block) []byte {
 	t := b.Thought()
 	switch {
@@ -128,7 +128,7 @@ func thinking(b *message.Block) []byte {
 		"thinkingSignature", t.Signature, "redacted", redacted)
 }
 
-// lineFeeds takes line feeds out of JSON text: a line holds none.
+// lineFeeds removes line feeds from JSON, which must be one line.
 var lineFeeds = strings.NewReplacer("\n", " ", "\r", " ")
 
 // callBlock returns pi's block of a call.
@@ -151,7 +151,7 @@ func callBlock(b *message.Block) []byte {
 // maxShown bounds the text that replaces a block.
 const maxShown = 16 << 10
 
-// blockText says in words what a block was.
+// blockText returns a text in place of a block.
 func blockText(b []byte) string {
 	if t := message.ContentText(listOf(b)); t != "" {
 		return t

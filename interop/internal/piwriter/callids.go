@@ -10,32 +10,30 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// maxOpen bounds the calls of one round whose results are waited for; results of further ones keep no id.
+// maxOpen bounds the calls of one round whose results are expected; results of further calls get no ID.
 const maxOpen = 256
 
-// CallIDs assigns ids to calls of tools that have none, as Gemini's, Ollama's and OpenAI's oldest, and
-// to their results: what a tool gave is the result of its oldest call that has none yet. Calls are
-// waited for until the user speaks, or until the model calls again after a result. It is for one
-// session, whose entries it is shown in their order, as often as one likes: an id is made of that of
-// the entry, so it is the same each time.
+// CallIDs assigns IDs to tool calls without one, as in the formats of Gemini, Ollama and older OpenAI, and to their
+// results: a result belongs to the oldest call of its tool that has none yet. A call waits until the next user message,
+// or until the model makes further calls after a result. A CallIDs serves one session. Its entries must be passed in
+// order, in any number of passes: an ID is derived from the entry's, so it is always the same.
 //
-// Bounds (I15): of each entry after a call without a result some 100 bytes, and of its calls at most
-// maxOpen.
+// Bounds (I15): about 100 bytes for each entry after a call without a result, and at most maxOpen calls per entry.
 type CallIDs map[string]*openCalls
 
-// openCalls is what an entry adds to calls that wait for results. Branches share those above them.
+// openCalls are the calls that one entry adds to those waiting for results. Branches share their ancestors'.
 type openCalls struct {
 	up    *openCalls
 	calls []called
 	done  []string // ids of calls
-	open  int      // calls without a result, here and above
-	said  int      // calls, here and above
+	open  int      // calls without a result, including those above
+	said  int      // calls, including those above
 }
 
 type called struct{ id, name string }
 
-// Message returns the message of an entry, nil = it has none, in which calls and results have ids. Where none was
-// missing it is the same one.
+// Message returns the message of an entry with IDs added to calls and results, or nil if it has none. If no ID was
+// missing it returns the same slice.
 func (ids CallIDs) Message(id, parent string, message []byte) []byte {
 	at := ids[parent]
 	if at == nil && !mayCall(message) {
@@ -59,7 +57,7 @@ func (ids CallIDs) Message(id, parent string, message []byte) []byte {
 	return message
 }
 
-// mayCall reports whether a message must be looked at: those of most providers never need it.
+// mayCall reports whether a message must be parsed: those of most providers always have IDs.
 func mayCall(message []byte) bool {
 	for _, name := range []string{`"functionCall"`, `"function_call"`, `"tool_calls"`} {
 		if bytes.Contains(message, []byte(name)) {
@@ -69,13 +67,13 @@ func mayCall(message []byte) bool {
 	return false
 }
 
-// idWriter goes over one message.
+// idWriter processes one message.
 type idWriter struct {
 	entry   string
 	at      *openCalls // before it
 	now     openCalls
 	made    int
-	asked   bool     // what is waiting
+	asked   bool     // waiting is set
 	waiting []called // before the message, oldest first
 }
 
@@ -102,12 +100,12 @@ func (w *idWriter) message(message []byte) []byte {
 	return message
 }
 
-// same reports whether a value was not touched.
+// same reports whether two slices are identical, without comparing the bytes.
 func same(is, was []byte) bool {
 	return len(is) == len(was) && (len(is) == 0 || &is[0] == &was[0])
 }
 
-// list returns a list of blocks in which calls and results have ids.
+// list returns a list of blocks with IDs added to calls and results.
 func (w *idWriter) list(list []byte) []byte {
 	if len(list) == 0 || list[0] != '[' {
 		return list
@@ -152,7 +150,7 @@ func (w *idWriter) block(b []byte) []byte {
 	return b
 }
 
-// call returns a call with an id.
+// call returns a call with an ID.
 func (w *idWriter) call(call []byte) []byte {
 	id := rawjson.Text(rawjson.Field(call, "id"))
 	if id == "" {
@@ -165,7 +163,7 @@ func (w *idWriter) call(call []byte) []byte {
 	return call
 }
 
-// called notes a call. The first of a message begins a round, unless none of the round before has a result.
+// called records a call. The first one of a message begins a round, unless no call of the last round has a result.
 func (w *idWriter) called(id string, call []byte) {
 	if w.now.calls == nil && w.now.done == nil && w.at != nil && w.at.open == w.at.said {
 		w.now.up, w.now.open, w.now.said = w.at, w.at.open, w.at.said
@@ -177,8 +175,8 @@ func (w *idWriter) called(id string, call []byte) {
 	}
 }
 
-// answered returns the id of the call that a result belongs to, by its own or by the name of its tool;
-// "" = none waits.
+// answered returns the ID of the call that a result belongs to, by the result's ID or the name of its tool; "" = no
+// such call is waiting.
 func (w *idWriter) answered(own, name string) (id string) {
 	if w.at == nil || w.now.calls != nil {
 		return ""
@@ -198,11 +196,11 @@ func (w *idWriter) answered(own, name string) (id string) {
 	return ""
 }
 
-// waiting returns the calls that have no result.
+// waiting returns the calls without a result.
 func (r *openCalls) waiting() (list []called) {
 	done := map[string]bool{}
 	var way []*openCalls
-	for at := r; at != nil; at = at.up { // at most one for each call and each result of a round
+	for at := r; at != nil; at = at.up { // at most one step for each call and each result of a round
 		way = append(way, at)
 		for _, id := range at.done {
 			done[id] = true

@@ -11,11 +11,12 @@ import (
 
 var ofPi = regexp.MustCompile(`"(?:id|toolCallId)":"([^"]+)","(?:name|toolName)":"([^"]+)"(?:,"arguments":\{"n":(\d+)\}|,"content":\[\{"type":"text","text":"(\d+)"\}\])`)
 
-// talk is a session: its entries are named a, b, c... and hang on the one before, unless they say another: "b>...".
+// talk is a session: its entries are named a, b, c... and each has the one before as parent, unless it names another:
+// "b>...".
 type talk []string
 
-// paired tells what each call and each result is: by the name of its tool and a number, and "=" before that of its call.
-// It fails where an id stands on two calls, or is another at the second reading.
+// paired describes each call and each result: the name of its tool and a number; a result begins with "=" and that of
+// its call. It fails if two calls have one ID, or if an ID differs in a second pass.
 func (s talk) paired(t *testing.T) string {
 	t.Helper()
 	ids := piwriter.CallIDs{}
@@ -143,7 +144,7 @@ func TestIDsLeaveAlone(t *testing.T) {
 	}
 }
 
-// TestIDsBounded: calls that nobody answers do not make what follows slow, nor is more remembered of them.
+// TestIDsBounded: calls without results neither slow down later messages nor take memory beyond the bound.
 func TestIDsBounded(t *testing.T) {
 	ids := piwriter.CallIDs{}
 	calls := strings.Repeat(`{"functionCall":{"name":"f"}},`, 50_000)

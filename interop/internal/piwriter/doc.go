@@ -1,26 +1,24 @@
-// Package piwriter writes sessions as files of pi and of programs whose files are like pi's.
+// Package piwriter writes sessions as files of pi and of programs with similar files.
 //
-// What it guarantees of the ids and parents that it writes: every id is written once; every parent is
-// in the file; there are no circles. Of several entries with one id the last keeps it, as everywhere in
-// this module; the others get an id of their own. A parent that is missing, and a circle where it is
-// cut, become null. The last line leads to the head. Commits of a session are left out; what hangs on
-// one hangs on its parent.
+// Guarantees for IDs and parents: every ID is written once; every parent is in the file; there are no cycles. If
+// several entries have one ID, the last keeps it, as everywhere in this module; the others get new IDs. A missing
+// parent becomes null, and so does one that closes a cycle. The last line moves the program to the head. Commit records
+// of a session are dropped; their children become children of their parents.
 //
-// WriteFile and AppendEntries write the tree and ask a Target what each entry becomes. A Program is a
-// Target of the pi family: a line that the program loads is written byte for byte. An entry of a type
-// that it does not have becomes an entry of type "custom" whose data is the original entry (customType
-// "coppice.entry"; a program that has the type gets it back), or a custom message. A missing field, or
-// one of another type, is put right.
+// WriteFile and AppendEntries write the tree, and a Target converts each entry. A Program is a Target of the pi family:
+// a line that the program loads is written unchanged. An entry of a type that the program does not have becomes an
+// entry of type "custom" with the original as data (customType "coppice.entry"; a program that has the type gets it
+// back), or a custom message. A field that is missing or of a wrong type is corrected.
 //
-// Messages turns a message in any provider's shape (pi's, omp's, Anthropic's, OpenAI's chat completions
-// and responses, Gemini's, Bedrock's) into messages of pi. What pi has no message for becomes a custom
-// message with the text of it, the original in its details.
+// Messages converts a message in the shape of any provider (pi, omp, Anthropic, OpenAI's chat completions and
+// responses, Gemini, Bedrock) to messages of pi. A message without an equivalent becomes a custom message with its
+// text, and the original in its details.
 //
-// A Preparer changes entries before a Target sees them, where it would see too little: it takes the
-// names of tools from the calls on the way to a result, names documents and recordings instead of
-// writing their bytes as text, and counts stubs and images of which only a reference is there.
+// A Preparer changes entries before a Target converts them one by one: it adds the names of tools to results, from the
+// calls above them; it replaces documents and recordings by a text that names them; and it counts stubs, and images of
+// which only a reference exists.
 //
-// Bounds (I15): the sequence is walked twice; about 200 bytes an entry are held, and one entry's lines.
-// Below the first call of a tool it is about 150 bytes more, and each call's id and name; 4,096 turns
-// with calls are looked at for the name of one.
+// Bounds (I15): two passes over the entries; about 200 bytes per entry, and one entry's lines. Below the first tool
+// call about 150 bytes more per entry, and each call's ID and name; the search for the name of a call covers 4,096
+// turns with calls.
 package piwriter

@@ -9,15 +9,15 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Kinds of losses of blocks.
+// Losses of blocks.
 const (
 	LostDocument = "documents, recordings and films: named in words, without their bytes"
 	LostForm     = "documents that are text, or elsewhere: kept as text"
 	LostImage    = "images of which only a reference to a blob is there: named in words"
 )
 
-// opening and closing are what follows a quote, and comes before one, in a line that holds something of all this, or
-// only speaks of it.
+// opening and closing are what follows a quote, or precedes one, in every line with such a block. Other lines may
+// contain them too.
 var (
 	opening = []string{
 		`document"`, `input_audio"`, `audio"`, `video"`, `resource`, `container_upload"`, `blob:sha256:`,
@@ -25,7 +25,7 @@ var (
 	closing = []string{`file`, `nlineData`, `nline_data`, `ileData`, `ile_data`}
 )
 
-// mayHold reports whether a line must be looked at: most need not.
+// mayHold reports whether a line must be parsed: most need not.
 func mayHold(line []byte) bool {
 	for before, rest, ok := bytes.Cut(line, quote); ok; before, rest, ok = bytes.Cut(rest, quote) {
 		n := len(before)
@@ -45,7 +45,7 @@ func mayHold(line []byte) bool {
 
 var quote = []byte{'"'}
 
-// message returns a message whose blocks the target has words for; the same one if all are.
+// message returns a message with all blocks in a form that the target supports; the same slice if nothing changed.
 func (f Preparer) message(raw []byte, lose func(kind string)) []byte {
 	switch rawjson.Text(rawjson.Field(raw, "role")) {
 	case "custom", "hookMessage", "toolResult", "tool", "function":
@@ -60,12 +60,12 @@ func (f Preparer) message(raw []byte, lose func(kind string)) []byte {
 	return raw
 }
 
-// blocks returns a list of blocks, those inside of results of tools too.
+// blocks returns a list of blocks with replacements, also within tool results.
 func (f Preparer) blocks(list []byte, lose func(kind string)) []byte {
 	return f.list(list, lose, maxInside)
 }
 
-// maxInside bounds how deep results and the texts of documents may lie in each other.
+// maxInside bounds the nesting of results and of texts of documents.
 const maxInside = 4
 
 func (f Preparer) list(list []byte, lose func(kind string), deep int) []byte {
@@ -89,7 +89,7 @@ func (f Preparer) list(list []byte, lose func(kind string), deep int) []byte {
 	return append(out, list[done:]...)
 }
 
-// block returns a block, or the one that replaces it.
+// block returns a block, or its replacement.
 func (f Preparer) block(b []byte, lose func(kind string), deep int) []byte {
 	if len(b) == 0 || b[0] != '{' {
 		return b
@@ -120,7 +120,7 @@ func (f Preparer) block(b []byte, lose func(kind string), deep int) []byte {
 	return b
 }
 
-// heardIn returns the bytes of a recording, as JSON; nil = the block holds none.
+// heardIn returns the data of an audio block, as JSON, or nil.
 func heardIn(typ string, b []byte) []byte {
 	switch typ {
 	case "input_audio":
@@ -148,14 +148,14 @@ func textBlockOf(s string) []byte {
 	return rawjson.Object("type", []byte(`"text"`), "text", rawjson.AppendString(nil, s))
 }
 
-// document is what is known of one.
+// document describes a document.
 type document struct {
 	kind, name, mime, place, text string
-	size                          int // of its bytes; 0 = they are not here
+	size                          int // in bytes; 0 = the data is not in the block
 }
 
-// kinds are the types of blocks that hold documents, in the words of any provider, and the fields that hold the same
-// without a type.
+// kinds are the types of blocks for documents of all providers, and the names of fields that contain a document without
+// a type.
 var kinds = []string{
 	"document", "file", "input_file", "input_audio", "audio", "video", "resource",
 	"container_upload", "resource_link",
@@ -163,7 +163,7 @@ var kinds = []string{
 
 var untyped = []string{"inlineData", "inline_data", "fileData", "file_data", "document", "video", "audio"}
 
-// documentOf returns what a block says of a document; false: it holds none.
+// documentOf returns the document in a block, or false.
 func documentOf(typ string, b []byte) (document, bool) {
 	d := document{kind: typ}
 	switch {
@@ -184,7 +184,7 @@ func documentOf(typ string, b []byte) (document, bool) {
 	return d, known && !strings.HasPrefix(d.mime, "image/")
 }
 
-// read takes what the fields of a document say, and those of the objects in them.
+// read reads the fields of a document and of nested objects.
 func (d *document) read(b []byte, deep int) {
 	first := func(to *string, val []byte) {
 		if s := rawjson.Text(val); *to == "" && s != "" && rawjson.IsString(val) {
@@ -221,7 +221,7 @@ func (d *document) read(b []byte, deep int) {
 // maxName bounds a name, a type and a place, in bytes.
 const maxName = 1 << 10
 
-// take takes a document's bytes: its text, or base64, of which only the size counts here.
+// take reads a document's data: its text, or base64, of which only the size matters.
 func (d *document) take(val []byte, plain bool) {
 	if !rawjson.IsString(val) {
 		return
@@ -241,7 +241,7 @@ func (d *document) take(val []byte, plain bool) {
 	d.size += len(coded) * 3 / 4 // base64
 }
 
-// texts takes the text of a document that is a list of blocks.
+// texts reads the text of a document that is a list of blocks.
 func (d *document) texts(list []byte) {
 	var all []string
 	for m := rawjson.Walk(list); m.Next(); {
@@ -252,7 +252,7 @@ func (d *document) texts(list []byte) {
 	d.text = strings.Join(all, "\n")
 }
 
-// words returns the block that replaces a document: its text whole, if it is one, else what it is.
+// words returns the block that replaces a document: its whole text, if it is text, else a description.
 func (d document) words(lose func(kind string)) []byte {
 	said := []string{d.kind}
 	if d.name != "" {

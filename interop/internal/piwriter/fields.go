@@ -9,13 +9,13 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// requiredField is a field that an entry needs, or whose type matters where it is there.
+// requiredField is a field that an entry needs, or whose type matters if it exists.
 type requiredField struct {
 	name string
-	// of its value: '"' a string, '0' a number, 't' a truth value, '[' a list, '{' an object, 'n' an
-	// object or null, 'k' a string or null, 's' a string or a list
+	// kind is the type of its value: '"' string, '0' number, 't' boolean, '[' list, '{' object, 'n' object or null, 'k'
+	// string or null, 's' string or list
 	kind byte
-	def  string // what it gets where it is missing or of another kind; "" = the entry is none; "?" = it is taken away
+	def  string // value if it is missing or of another type; "" = the entry is invalid; "?" = the field is removed
 }
 
 var requiredFields = map[string][]requiredField{
@@ -61,7 +61,7 @@ var requiredFields = map[string][]requiredField{
 	"session_summary":    {{"summary", '"', ""}, {"summarizedThroughId", '"', ""}},
 }
 
-// headerFields are what programs have in a header beside what all of them need.
+// headerFields are optional fields in the headers of some programs.
 var headerFields = []requiredField{
 	{"title", '"', "?"},
 	{"titleSource", '"', "?"},
@@ -72,12 +72,11 @@ var headerFields = []requiredField{
 	{"workflow", '{', "?"},
 }
 
-// LostHeader is the kind of loss of what only other programs have in a header.
+// LostHeader is the loss of header fields that only other programs have.
 const LostHeader = "fields of the header that the format does not have: left out"
 
-// KeepFields takes what other programs have out of a header, for by it the file would be taken for
-// theirs, and counts what is lost by that: a title, and who gave it, the target says elsewhere. own are
-// the program's fields.
+// KeepFields removes other programs' fields from a header, because the file would be taken for theirs. It counts the
+// removed fields. Titles do not count: the target stores them elsewhere. own are the target's fields.
 func KeepFields(header []byte, own ...string) (raw []byte, lost int) {
 	for _, f := range headerFields {
 		if slices.Contains(own, f.name) || rawjson.Field(header, f.name) == nil {
@@ -91,7 +90,7 @@ func KeepFields(header []byte, own ...string) (raw []byte, lost int) {
 	return header, lost
 }
 
-// AddHeaderLoss adds fields of a header that were left out to the losses of a file.
+// AddHeaderLoss adds removed header fields to the losses of a file.
 func AddHeaderLoss(losses interop.Losses, err error, lost int) (interop.Losses, error) {
 	if err == nil && lost > 0 {
 		losses[LostHeader] += lost
@@ -118,7 +117,7 @@ func (f requiredField) holds(val []byte) bool {
 	return val[0] == f.kind
 }
 
-// fitFields returns a line whose fields are as they must be; false: one is missing that has no default.
+// fitFields returns a line with its fields corrected, or false if one without a default is missing.
 func fitFields(raw []byte, want []requiredField) ([]byte, bool) {
 	for _, f := range want {
 		val := rawjson.Field(raw, f.name)
@@ -145,7 +144,7 @@ func retyped(l transcript.Line, typ string, body []byte) []byte {
 	return out
 }
 
-// wrapped keeps an entry whole in one of type custom.
+// wrapped keeps an entry whole within one of type custom.
 func wrapped(l transcript.Line) []byte {
 	data := []byte(`{"type":`)
 	data = append(rawjson.AppendString(data, l.Type), '}')
@@ -159,13 +158,13 @@ func wrapped(l transcript.Line) []byte {
 	}
 	out := retyped(l, "custom", rawjson.Object("customType", rawjson.AppendString(nil, message.KeptKind),
 		"data", data))
-	if _, err := transcript.ParseLine(out); err != nil { // one level deeper than it was
+	if _, err := transcript.ParseLine(out); err != nil { // one level deeper than before
 		out = rawjson.WithField(out, "data", nil)
 	}
 	return out
 }
 
-// restored returns the original of an entry that another program did not have and this one has.
+// restored returns the original of an entry that another program could not express and this one can.
 func (m Program) restored(l transcript.Line) transcript.Line {
 	if rawjson.Text(rawjson.Field(l.Raw, "customType")) != message.KeptKind {
 		return l

@@ -15,26 +15,25 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Target is a program whose files are written.
+// Target is a program for which files are written.
 type Target struct {
-	// Convert returns the lines that an entry becomes, as the target has them but for their ids and
-	// parents: the first one's are the entry's own, in the target's fields. None = the entry is left out.
-	// lose counts what could not be said.
+	// Convert returns the lines of an entry in the target's form except for IDs and parents. The first line's are those
+	// of the entry, in the target's fields. No lines = the entry is dropped. lose counts losses.
 	Convert func(l transcript.Line, lose func(kind string)) [][]byte
 	// Count returns the number of lines that Convert returns; nil = Convert is called to count them.
 	Count func(l transcript.Line) int
-	// Head makes a line that leads to an entry ("" = to no entry: a new root comes next). last is the id of
-	// the line before; after a file that is there, of the entry at which it would be opened.
+	// Head makes a line that moves the program to an entry ("" = to no entry: a new root follows). last is the ID of
+	// the line before, or, for an existing file, of the entry at which it would be opened.
 	Head func(id, head, last string, at time.Time) []byte
-	// Title makes an entry that names the session; nil = the header does.
+	// Title makes an entry with the session's title; nil = the header has it.
 	Title func(id, title, parent string, at time.Time) []byte
-	// Parent is the name of the field of a parent's id.
+	// Parent is the name of the field with the parent's ID.
 	Parent string
-	// Leaves: the target has entries that move the head.
+	// Leaves reports whether the target has entries that move the head.
 	Leaves bool
 }
 
-// Kinds of losses that every target has.
+// Losses of every target.
 const (
 	lostDuplicate = "entries whose id another one has: they got one of their own"
 	lostOrphan    = "entries whose parent is not in the session: they start a root"
@@ -42,12 +41,12 @@ const (
 	LostEntry     = "lines that are no entries: left out"
 )
 
-// ErrSequence is the error for a sequence of entries that yields others when it is walked again.
+// ErrSequence is the error for entries that differ between two passes.
 var ErrSequence = errors.New("the entries were others when they were asked for again")
 
-// WriteFile writes the header, then all entries; the last line leads to the head, "" = before the first entry. title
-// is for a target that has it among the entries, where no entry says one. entries is walked twice and must give
-// the same each time.
+// WriteFile writes the header, then all entries. The last line moves the program to the head, "" = before the first
+// entry. title is written as an entry if the target has titles in entries and no entry has one. entries is iterated
+// twice, and both passes must yield the same lines.
 func WriteFile(
 	w io.Writer, header []byte, title string, entries iter.Seq2[transcript.Draft, error], head string, t Target,
 ) (interop.Losses, error) {
@@ -62,7 +61,7 @@ func WriteFile(
 	}
 	out := &lineWriter{w: bufio.NewWriterSize(w, 1<<16)}
 	out.put(header)
-	last, leads, at := "", "", time.Time{} // leads: the entry at which a file that ended here would open
+	last, leads, at := "", "", time.Time{} // leads is the entry at which a file that ended here would open
 	i := 0
 	for d, err := range entries {
 		l, ok, err := LineOf(d, err)
@@ -99,19 +98,18 @@ func WriteFile(
 	return losses, out.flush()
 }
 
-// Opening says of a file after which entries are written where it is opened, and where it is to be opened. Append
-// reads it after the last entry: it may be filled in while they are walked.
+// Opening is the entry at which an existing file opens, and the one at which it must open. AppendEntries reads it after
+// the last entry, so it may be completed during the iteration.
 type Opening struct {
-	At     string    // the entry at which the file is opened as it is; "" = before the first
+	At     string    // entry at which the file opens unchanged; "" = before the first
 	Time   time.Time // of its last entry
-	Head   string    // the entry at which it is to be opened; "" = before the first
-	ID     string    // for the line that leads there
-	Always bool      // that line is there, wherever the last entry leads
+	Head   string    // entry at which it must open; "" = before the first
+	ID     string    // of the line that moves the program there
+	Always bool      // write that line in any case
 }
 
-// AppendEntries writes entries to be appended to a file: each hangs on an entry of the file, or on
-// one before it. It walks them once. Where the file would then be opened at another entry than it is to be, a line
-// after them leads there.
+// AppendEntries writes entries for appending to a file. The parent of each is in the file, or is an entry before it. It
+// iterates once. If the file would then open at another entry than required, a last line moves the program there.
 func AppendEntries(
 	w io.Writer, entries iter.Seq2[transcript.Draft, error], o *Opening, t Target,
 ) (interop.Losses, error) {
@@ -163,7 +161,7 @@ func AppendEntries(
 	return losses, out.flush()
 }
 
-// lead writes the line that leads to the head, where the lines before it lead elsewhere.
+// lead writes a line that moves the program to the head, if the lines before it end elsewhere.
 func (p *plan) lead(out *lineWriter, leads string, o *Opening, t Target) {
 	to := o.Head
 	if tail, ok := p.tails[to]; ok {
@@ -174,7 +172,7 @@ func (p *plan) lead(out *lineWriter, leads string, o *Opening, t Target) {
 	}
 }
 
-// LineOf returns the line of a draft; false: it is no entry.
+// LineOf returns the line of a draft, or false if it is not an entry.
 func LineOf(d transcript.Draft, err error) (transcript.Line, bool, error) {
 	if err != nil {
 		return transcript.Line{}, false, err
@@ -189,12 +187,12 @@ func LineOf(d transcript.Draft, err error) (transcript.Line, bool, error) {
 	return l, err == nil && l.Type != "" && l.ID != "" && l.Type != "session" && bytes.IndexByte(raw, '\n') < 0, nil
 }
 
-// isCommit reports whether a line is a commit record of the session, which is no entry for readers.
+// isCommit reports whether a line is a commit record, which is not an entry for readers.
 func isCommit(l transcript.Line) bool {
 	return l.Type == "custom" && string(rawjson.Field(l.Raw, "customType")) == `"coppice.commit"`
 }
 
-// withPlace sets the id and the parent of a line. A line that has them already stays as it is.
+// withPlace sets ID and parent of a line. A line that has both stays unchanged.
 func withPlace(raw []byte, l transcript.Line, id, parent, field string, first bool) []byte {
 	if first && id == l.ID && parent == l.ParentID && (parent != "" || string(rawjson.Field(raw, field)) == "null") {
 		return raw

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Kinds of losses.
+// Losses of messages.
 const (
 	LostBlock  = "blocks that the format has no form for: kept as text"
 	LostRole   = "messages of roles that the format does not have: kept as custom messages"
@@ -19,22 +19,22 @@ const (
 	LostNobody = "messages that are no objects: kept as custom entries"
 )
 
-// Part is one message that a message becomes: one of pi's, or the body of an entry of another type.
+// Part is a message of pi, or the body of an entry of another type.
 type Part struct {
 	Type    string // "message", or the type of the entry
 	Message []byte // of type "message"
 	Body    []byte // else: an object of the entry's fields
 }
 
-// Dialect is what a target has beside pi's roles and blocks. Both go out as they are.
+// Dialect lists the roles and blocks that a target has in addition to pi's. They are written unchanged.
 type Dialect struct {
 	Roles  []string
 	Blocks []string // in messages of the model
 }
 
-// Messages returns the parts of a message: never none. at is the entry's time. A call without an id is
-// called by the name of its tool, and so is its result: a caller that has the whole session asks
-// CallIDs for better ones first.
+// Messages returns the parts of a message, at least one. at is the entry's time. If a call has no ID, the call and its
+// result get the name of the tool as ID. A caller with the whole session should use CallIDs first, which makes better
+// ones.
 func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Part {
 	if len(raw) == 0 || raw[0] != '{' {
 		lose(LostNobody)
@@ -60,7 +60,7 @@ func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Par
 	return n.other(role)
 }
 
-// known returns the parts of a message that has a counterpart among pi's; nil = it has none.
+// known returns the parts of a message that has an equivalent in pi, or nil.
 func (n *normaliser) known(role string) []Part {
 	if message.ByModel(role, n.raw) {
 		return n.assistant()
@@ -77,7 +77,7 @@ func (n *normaliser) known(role string) []Part {
 		return n.custom()
 	case "":
 		if n.m.Type != "function_call_output" && n.m.Type != "custom_tool_call_output" {
-			return nil // an item of a tool of OpenAI's own
+			return nil // an item of one of OpenAI's own tools
 		}
 	}
 	if n.m.Speaker == message.Tool || role == "function" {
@@ -86,7 +86,7 @@ func (n *normaliser) known(role string) []Part {
 	return nil
 }
 
-// Content returns the content of a custom message as pi has it: text, or blocks of text and images.
+// Content returns the content of a custom message in pi's form: text, or blocks of text and images.
 func Content(val []byte, lose func(kind string)) []byte {
 	if rawjson.IsString(val) || blocksFine(val, "text", "image") {
 		return val
@@ -106,7 +106,7 @@ func Content(val []byte, lose func(kind string)) []byte {
 	return rawjson.List(list)
 }
 
-// messageFields are the fields that a target needs in a message of each role, beside its content.
+// messageFields are the fields that a target requires in a message of each role, except its content.
 var messageFields = map[string][]requiredField{
 	"user":       {{"timestamp", '0', ""}},
 	"system":     {{"timestamp", '0', ""}},
@@ -122,7 +122,7 @@ var messageFields = map[string][]requiredField{
 	"custom": {{"timestamp", '0', ""}, {"customType", '"', ""}, {"display", 't', ""}},
 }
 
-// fine reports whether the target can load the message as it is.
+// fine reports whether the target can load the message unchanged.
 func (d Dialect) fine(role string, raw []byte) bool {
 	want := messageFields[role]
 	if want == nil || !holdsAll(raw, want) {
@@ -143,12 +143,12 @@ func (d Dialect) fine(role string, raw []byte) bool {
 	return true
 }
 
-// blocks reports a list of blocks of these types or the target's own.
+// blocks reports whether list is a list of blocks of these types or the target's own.
 func (d Dialect) blocks(list []byte, types ...string) bool {
 	return blocksFine(list, slices.Concat(types, d.Blocks)...)
 }
 
-// usageFields are the fields that a target needs in a usage; the cost has a total too.
+// usageFields are the fields that a target requires in a usage; the cost must have a total.
 var usageFields = []requiredField{
 	{"input", '0', ""}, {"output", '0', ""}, {"cacheRead", '0', ""}, {"cacheWrite", '0', ""}, {"cost", '{', ""},
 }
@@ -164,11 +164,11 @@ type normaliser struct {
 	raw, at []byte
 	m       message.Message
 	lose    func(kind string)
-	said    []string // blocks that a message of the model may have
-	shown   []string // those that one of the user may have
+	said    []string // blocks allowed in a message of the model
+	shown   []string // blocks allowed in a message of the user
 }
 
-// keep returns the message without the fields that are written anew, its role and its time in front.
+// keep returns the message without the given fields, with its new role and its time first.
 func (n *normaliser) keep(role string, without ...string) []byte {
 	out := rawjson.Object("role", rawjson.AppendString(nil, role))
 	for m := rawjson.Walk(n.raw); m.Closing == '}' && m.Next(); {
@@ -198,7 +198,7 @@ func (n *normaliser) custom() []Part {
 	return []Part{{Type: "message", Message: AddField(out, "content", Content(n.content(), n.lose))}}
 }
 
-// other keeps a message of another role as a custom message, which models see as the user's.
+// other keeps a message of another role as a custom message, which models see as a user message.
 func (n *normaliser) other(role string) []Part {
 	n.lose(LostRole)
 	role = message.KeptAs(role)
@@ -235,7 +235,7 @@ func OrNull(s string) []byte {
 	return rawjson.AppendString(nil, s)
 }
 
-// AddField appends a field to an object; nil adds none.
+// AddField appends a field to an object; nil = no field.
 func AddField(object []byte, name string, val []byte) []byte {
 	if val == nil {
 		return object
@@ -247,7 +247,7 @@ func AddField(object []byte, name string, val []byte) []byte {
 	return append(append(append(rawjson.AppendString(object, name), ':'), val...), '}')
 }
 
-// millis is the Unix time in milliseconds, 0 for no time.
+// millis returns the Unix time in milliseconds, 0 for the zero time.
 func millis(t time.Time) []byte {
 	if t.IsZero() {
 		return []byte("0")

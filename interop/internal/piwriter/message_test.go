@@ -13,7 +13,7 @@ import (
 
 var at = time.UnixMilli(1_767_225_600_000) // 2026-01-01
 
-// made gives the messages that a message becomes, one a line, and what was lost.
+// made returns the messages made of a message, one a line, and the losses.
 func made(message string) (got, losses string) {
 	lost := map[string]int{}
 	var lines []string
@@ -33,8 +33,8 @@ func counted(input, output, read, write int, more string, total int, cost string
 		input, output, read, write, more, total, cost)
 }
 
-// TestAnswers: what models of each provider said becomes pi's, to the byte: what was thought apart from what was said,
-// with its signature; calls; the model, the counts and the reason why it stopped.
+// TestAnswers: exact messages of pi for answers of each provider: thinking apart from text, with its signature; calls;
+// model, usage and stop reason.
 func TestAnswers(t *testing.T) {
 	answer := func(fields, content, model, usage, stop string) string {
 		return `{"role":"assistant",` + fields + `"timestamp":1767225600000,"content":[` + content + `],"api":"unknown","provider":"unknown","model":"` + model + `","usage":` + usage + `,"stopReason":` + stop + `}`

@@ -10,18 +10,18 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// plan is what the first walk found.
+// plan is the result of the first pass.
 type plan struct {
-	lines   []transcript.Line // heads only
-	parts   []int32           // lines that an entry becomes
+	lines   []transcript.Line // without their content
+	parts   []int32           // number of lines per entry
 	parents []int64
-	ids     []string // of its first line
+	ids     []string // of the entry's first line
 	last    map[string]int
-	titled  bool              // an entry names the session
-	made    map[string]bool   // ids that were made
-	next    map[string]int    // what the next one made of an id ends in
-	more    map[int][]string  // ids of the further lines of an entry that has several
-	tails   map[string]string // Append: the id that replaces one left out or spread
+	titled  bool              // an entry has the session's title
+	made    map[string]bool   // new IDs
+	next    map[string]int    // by ID: number for the suffix of the next new ID
+	more    map[int][]string  // by entry: IDs of its second and later lines
+	tails   map[string]string // for appended entries: the ID that replaces one dropped or split
 }
 
 func newPlan(entries iter.Seq2[transcript.Draft, error], t Target, losses interop.Losses) (*plan, error) {
@@ -73,7 +73,7 @@ func (t Target) count(l transcript.Line) int {
 	return len(t.Convert(l, func(string) {}))
 }
 
-// count counts what was cut. The list is bounded, so only its kinds are taken from it.
+// count counts the parents that were removed. The list of diagnostics is bounded, so only its kinds are used.
 func (p *plan) count(found []transcript.Diagnostic, losses interop.Losses) {
 	if len(found) == 0 {
 		return
@@ -90,7 +90,7 @@ func (p *plan) count(found []transcript.Diagnostic, losses interop.Losses) {
 	}
 }
 
-// fresh returns an id that no entry has.
+// fresh returns an ID that no entry has.
 func (p *plan) fresh(id string) string {
 	for {
 		p.next[id]++
@@ -102,7 +102,7 @@ func (p *plan) fresh(id string) string {
 	}
 }
 
-// headOf returns the id of the line that a head has become; a leaf entry leads on to its target, if that is there.
+// headOf returns the ID of the line for a head. A leaf entry counts as its target, if that exists.
 func (p *plan) headOf(head string) (string, error) {
 	if head == "" {
 		return "", nil
@@ -128,7 +128,7 @@ func (p *plan) headOf(head string) (string, error) {
 	return p.tail(int64(i)), nil
 }
 
-// first returns the id of the line that others name an entry by; "" = it is not there.
+// first returns the ID of the line by which other lines name an entry; "" = it does not exist.
 func (p *plan) first(id string) string {
 	if i, ok := p.last[id]; ok {
 		return p.ids[i]
@@ -136,7 +136,7 @@ func (p *plan) first(id string) string {
 	return ""
 }
 
-// tail returns the id of the last line of an entry; of one that was left out, its parent's. "" = none.
+// tail returns the ID of the last line of an entry, or, if it was dropped, of its parent; "" = none.
 func (p *plan) tail(i int64) string {
 	for i >= 0 && p.parts[i] == 0 {
 		i = p.parents[i]
@@ -150,7 +150,7 @@ func (p *plan) tail(i int64) string {
 	return p.more[int(i)][p.parts[i]-2]
 }
 
-// write writes one entry, and returns the id of its last line; "" = it is left out.
+// write writes one entry and returns the ID of its last line; "" = it was dropped.
 func (p *plan) write(out *lineWriter, i int, l transcript.Line, t Target, losses interop.Losses) string {
 	if p.parts[i] == 0 {
 		if !isCommit(l) {

@@ -13,18 +13,18 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// LostStub is the kind of loss where an import kept a stub instead of a line.
+// LostStub is the loss of a line of which an import kept only a stub.
 const LostStub = "entries that were over the limit when they were imported: a stub of each, the rest is only in " +
 	"the file that they came from"
 
-// Preparer gets entries ready for a Target; its fields are what that has a place for.
+// Preparer prepares entries for a Target. Its fields are optional features of the target.
 type Preparer struct {
-	Audio bool // blocks of type "audio" in what users and models say
+	Audio bool // blocks of type "audio" in messages of users and models
 	Blobs bool // references to images in omp's folder
 }
 
-// Target returns t with a Convert that gets entries ready. It is for one file: Convert is called with its entries in
-// their order, as often as one likes.
+// Target returns t with a Convert that prepares entries first. It serves one file: entries must be passed to Convert in
+// order, in any number of passes.
 func (f Preparer) Target(t Target) Target {
 	convert, ids, named := t.Convert, CallIDs{}, toolNames{}
 	t.Convert = func(l transcript.Line, lose func(kind string)) [][]byte {
@@ -38,7 +38,7 @@ func (f Preparer) Target(t Target) Target {
 	return t
 }
 
-// withIDs returns an entry whose calls and results have ids.
+// withIDs returns an entry with IDs added to calls and results.
 func withIDs(ids CallIDs, l transcript.Line) transcript.Line {
 	var was []byte
 	if l.Type == "message" {
@@ -50,8 +50,8 @@ func withIDs(ids CallIDs, l transcript.Line) transcript.Line {
 	return l
 }
 
-// IsStub reports whether an import kept only the head of an entry, or the entry replaces a line that it
-// could not keep.
+// IsStub reports whether an import kept only the head of an entry, or made the entry in place of a line that it could
+// not keep.
 func IsStub(l transcript.Line) bool {
 	if !bytes.Contains(l.Raw, []byte(`"stub"`)) {
 		return false
@@ -62,13 +62,13 @@ func IsStub(l transcript.Line) bool {
 	return HasStub(l.Raw)
 }
 
-// HasStub reports whether an object has the field that an import writes in place of what it left out.
+// HasStub reports whether an object has the field that an import writes in place of the data it dropped.
 func HasStub(object []byte) bool {
 	stub := rawjson.Field(object, "stub")
 	return rawjson.IsNumber(rawjson.Field(stub, "bytes")) && rawjson.IsNumber(rawjson.Field(stub, "limit"))
 }
 
-// ready returns an entry whose blocks the target has words for.
+// ready returns an entry with all blocks in a form that the target supports.
 func (f Preparer) ready(l transcript.Line, lose func(kind string)) transcript.Line {
 	if !mayHold(l.Raw) {
 		return l
@@ -89,18 +89,17 @@ func (f Preparer) ready(l transcript.Line, lose func(kind string)) transcript.Li
 	return l
 }
 
-// Existing is a file after which entries are written, where its entries are not the session's line by
-// line. nil = they are.
+// Existing is a file to which entries are appended and whose entries differ from the session's lines. nil = they are
+// the same.
 type Existing struct {
-	See   func(l transcript.Line)        // is shown the entries that the file has
-	Fit   func(l transcript.Line) []byte // returns what is to be written of another one
-	Place func(id string) string         // returns the file's entry for one of the session's
+	See   func(l transcript.Line)        // receives the entries of the file
+	Fit   func(l transcript.Line) []byte // returns the line to write for another entry
+	Place func(id string) string         // returns the file's entry for one of the session
 }
 
-// Append writes what was added to a session after a file of it, as AppendEntries does. entries are all
-// of the session's in their order, the first known of which came from the file; head is where it is to
-// be opened, "" = before the first. A head where an import puts it adds nothing: at the last entry, or
-// where that leads if it is of type leaf.
+// Append writes the entries added to a session after its file, like AppendEntries. entries are all of the session's in
+// order; the first known of them came from the file. head is where the file must open, "" = before the first entry. If
+// the head is where an import puts it (the last entry, or its target if that is of type leaf), no line is added for it.
 func (f Preparer) Append(
 	w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string, t Target, file Existing,
 ) (interop.Losses, error) {
@@ -115,7 +114,7 @@ func (f Preparer) Append(
 				heads = max(heads, headNumber(l.ID))
 				switch {
 				case n <= known:
-					t.Convert(l, func(string) {}) // which notes its calls
+					t.Convert(l, func(string) {}) // records its calls
 					last, o.At, o.Time = l.ID, opensAt(l), l.Time
 					if file.See != nil {
 						file.See(l)
@@ -133,7 +132,7 @@ func (f Preparer) Append(
 		}
 		o.ID = headID + strconv.Itoa(heads+1)
 		if head == last {
-			o.At = head // a leaf entry that leads nowhere
+			o.At = head // a leaf entry without a target
 		}
 		if file.Place != nil {
 			o.At, o.Head = file.Place(o.At), file.Place(head)
@@ -142,7 +141,7 @@ func (f Preparer) Append(
 	return AppendEntries(w, added, o, t)
 }
 
-// headID begins the id of a line that leads to the head; a number that no other of the session has follows.
+// headID begins the ID of a line that moves the program to the head; a number makes it unique in the session.
 const headID = "coppice-head."
 
 func headNumber(id string) int {
@@ -154,7 +153,7 @@ func headNumber(id string) int {
 	return n
 }
 
-// opensAt returns the entry at which a file that ends with one is opened, "" = at none.
+// opensAt returns the entry at which a file opens whose last entry is l, "" = at none.
 func opensAt(l transcript.Line) string {
 	if l.Type == "leaf" {
 		return rawjson.Text(rawjson.Field(l.Raw, "targetId"))
@@ -162,7 +161,7 @@ func opensAt(l transcript.Line) string {
 	return l.ID
 }
 
-// rawLineOf returns the line of a draft that has one.
+// rawLineOf returns the line of a draft with Raw.
 func rawLineOf(d transcript.Draft) (transcript.Line, bool) {
 	raw := d.Raw
 	if n := len(raw); n > 0 && raw[n-1] == '\n' {

@@ -38,7 +38,7 @@ func line(id, parent, message string) string {
 	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:00.000Z","message":%s}`, id, p, message)
 }
 
-// written gives the entries of a file by their ids.
+// written returns the entries of a file by ID.
 func written(t *testing.T, write writer, head string, lines ...string) (map[string][]byte, interop.Losses) {
 	t.Helper()
 	var out bytes.Buffer
@@ -175,7 +175,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// What an import had no room for is said, whatever it is written as.
+// Stubs of an import are a loss in every format.
 func TestStubs(t *testing.T) {
 	stub := `"stub":{"bytes":5000000,"limit":4194304}}`
 	whole := strings.TrimSuffix(line("a", "", `{"role":"user","content":"[5000000 bytes left out]","timestamp":1}`), "}") + "," + stub
@@ -193,7 +193,7 @@ func TestStubs(t *testing.T) {
 	}
 }
 
-// The header says a title only to omp, which knows such a file again; atomic has it as an entry.
+// Only omp, which recognises its files by it, gets a title in the header; atomic has it as an entry.
 func TestTitles(t *testing.T) {
 	for _, raw := range []string{string(header.Raw), strings.Replace(string(header.Raw), `"cwd"`, `"title":"T","cwd"`, 1), strings.Replace(string(header.Raw), `"cwd"`, `"title":"Old","titleSource":"auto","cwd"`, 1)} {
 		h := header

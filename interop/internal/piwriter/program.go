@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Kinds of losses.
+// Losses of entries.
 const (
 	LostType       = "entries of types that the format does not have: kept as custom entries"
 	lostFields     = "entries without a field that the format needs: kept as custom entries"
@@ -24,10 +24,10 @@ const (
 
 // Program is a program of the family.
 type Program struct {
-	Types    []string // of entries that it has beside pi 0.73's
+	Types    []string // types of entries in addition to pi 0.73's
 	Shape    Dialect  // of messages
-	Models   bool     // a model is one string, "provider/id"; else it is two
-	Titles   bool     // title_change names a session; else session_info does
+	Models   bool     // the model is one string, "provider/id"; else two
+	Titles   bool     // title_change names a session; else session_info
 	NoSystem bool     // it has no messages of role system
 	Verbatim bool     // only compactions of strategy "verbatim-lines" count
 }
@@ -43,7 +43,7 @@ func (m Program) Target() Target {
 	return t
 }
 
-// headEntry makes an entry that says nothing, below the one that the file is to be opened at.
+// headEntry makes an entry without content, below the one at which the file must open.
 func headEntry(id, head, _ string, at time.Time) []byte {
 	return newEntry("custom", id, head, at, "customType", []byte(`"coppice.head"`))
 }
@@ -54,7 +54,7 @@ func newEntry(typ, id, parent string, at time.Time, name string, val []byte) []b
 		"timestamp", isoTime(at), name, val)
 }
 
-// isoTime returns a time as pi writes it; no time is 1970.
+// isoTime returns a time in pi's form; the zero time becomes 1970.
 func isoTime(at time.Time) []byte {
 	if y := at.Year(); at.IsZero() || y < 1970 || y > 9999 {
 		at = time.Unix(0, 0)
@@ -62,8 +62,8 @@ func isoTime(at time.Time) []byte {
 	return []byte(at.UTC().Format(`"2006-01-02T15:04:05.000Z"`))
 }
 
-// Header returns a header that the family loads: of version 3, with an id, a time and a directory; what else is in
-// it stays, unless it is of a type that a program could not read.
+// Header returns a header that the family loads: version 3, with an ID, a time and a directory. Other fields stay,
+// unless a program could not read their type.
 func Header(h interop.Header) []byte {
 	raw := h.Raw
 	if l, err := transcript.ParseLine(raw); err != nil || l.Type != "session" {
@@ -96,7 +96,7 @@ func orElse(s, def string) string {
 	return s
 }
 
-// Convert returns the lines of an entry as the program loads them.
+// Convert returns the lines of an entry in the program's form.
 func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 	at, body := timeAndMessage(l.Raw)
 	if !rawjson.IsString(at) || l.Time.IsZero() {
@@ -134,7 +134,7 @@ func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 	needed := requiredFields[l.Type]
 	if m.Models && l.Type == "thinking_level_change" &&
 		string(rawjson.OrNull(rawjson.Field(l.Raw, "thinkingLevel"))) == "null" {
-		needed = needed[1:] // it may be missing there
+		needed = needed[1:] // optional there
 	}
 	raw, ok := fitFields(l.Raw, needed)
 	if !ok {
@@ -144,7 +144,7 @@ func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 	return [][]byte{raw}
 }
 
-// Count returns the number of lines that Convert returns: only messages with results of tools become several.
+// Count returns the number of lines that Convert returns: only messages with tool results become several.
 func (m Program) Count(l transcript.Line) int {
 	if l.Type != "message" {
 		return 1
@@ -187,7 +187,7 @@ func (m Program) compaction(l transcript.Line, lose func(kind string)) {
 	}
 }
 
-// message returns a message's lines: more than one where it holds results of tools.
+// message returns a message's lines: more than one if it has tool results.
 func (m Program) message(l transcript.Line, raw []byte, lose func(kind string)) [][]byte {
 	parts := Messages(raw, l.Time, m.Shape, lose)
 	lines := make([][]byte, 0, len(parts))
@@ -211,7 +211,7 @@ func (m Program) message(l transcript.Line, raw []byte, lose func(kind string)) 
 	return lines
 }
 
-// model returns a change of the model as the program has it.
+// model returns a model change in the program's form.
 func (m Program) model(l transcript.Line, lose func(kind string)) []byte {
 	provider, id := rawjson.Text(rawjson.Field(l.Raw, "provider")), rawjson.Text(rawjson.Field(l.Raw, "modelId"))
 	model := rawjson.Text(rawjson.Field(l.Raw, "model"))
@@ -239,7 +239,7 @@ func (m Program) model(l transcript.Line, lose func(kind string)) []byte {
 		rawjson.AppendString(nil, id))
 }
 
-// title returns a name of the session as the program has it.
+// title returns a session title in the program's form.
 func (m Program) title(l transcript.Line, lose func(kind string)) []byte {
 	e := transcript.Entry{Type: l.Type, Raw: l.Raw}
 	name, _ := e.Title()
@@ -259,5 +259,5 @@ func (m Program) title(l transcript.Line, lose func(kind string)) []byte {
 	return raw
 }
 
-// lostTitle is the kind of loss where a title's origin cannot be said.
+// lostTitle is the loss of a title's origin.
 const lostTitle = "titles: who gave them, and what they were before"

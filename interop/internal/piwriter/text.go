@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// content returns the content of the message; nil = it has none.
+// content returns the content of the message, or nil.
 func (n *normaliser) content() []byte {
 	for _, name := range message.Contents() {
 		if c := rawjson.Field(n.raw, name); len(c) > 0 && c[0] != 'n' {
@@ -18,7 +18,7 @@ func (n *normaliser) content() []byte {
 	return nil
 }
 
-// user returns a user's message, and one for each result in it.
+// user returns a user message, and one message for each result in it.
 func (n *normaliser) user(role string) []Part {
 	without := message.Contents()
 	put := func(parts []Part, content []byte) []Part {
@@ -37,7 +37,7 @@ func (n *normaliser) user(role string) []Part {
 		}
 		if run != nil {
 			parts = put(parts, rawjson.List(run))
-			without = slices.Concat(without, message.Bearers()) // what was counted, was once
+			without = slices.Concat(without, message.Bearers()) // the usage counts once
 		}
 		run = nil
 		parts = append(parts, n.result(b))
@@ -56,7 +56,7 @@ func (n *normaliser) assistant() []Part {
 	for i := range n.m.Blocks {
 		b := &n.m.Blocks[i]
 		switch {
-		case b.Kind == message.Result: // of a tool that the provider ran itself
+		case b.Kind == message.Result: // a tool that the provider ran itself
 			n.lose(LostBlock)
 			content = append(content, textBlock(rawjson.AppendString(nil, blockText(n.output(b, nil)))))
 			continue
@@ -80,7 +80,7 @@ func (n *normaliser) assistant() []Part {
 	return []Part{{Type: "message", Message: out}}
 }
 
-// results returns the messages of a result of a tool, or of several.
+// results returns the messages of one or more tool results.
 func (n *normaliser) results() (parts []Part) {
 	for i := range n.m.Blocks {
 		if b := &n.m.Blocks[i]; b.Kind == message.Result {
@@ -90,7 +90,7 @@ func (n *normaliser) results() (parts []Part) {
 	return parts
 }
 
-// result returns the message of a result. Of one that is the message as a whole it keeps the other fields.
+// result returns the message of a tool result. If the result is the message as a whole, the other fields stay.
 func (n *normaliser) result(b *message.Block) Part {
 	out := rawjson.Object("role", []byte(`"toolResult"`), "timestamp", n.time())
 	if &b.Raw[0] == &n.raw[0] {
@@ -104,7 +104,7 @@ func (n *normaliser) result(b *message.Block) Part {
 	return Part{Type: "message", Message: AddField(out, "isError", strconv.AppendBool(nil, b.Failed))}
 }
 
-// output returns the content of a result as a list of pi's blocks of these types; nil = of all.
+// output returns the content of a result as a list of pi's blocks of these types; nil = any type.
 func (n *normaliser) output(b *message.Block, types []string) []byte {
 	var list [][]byte
 	for c := b.Content(); c.Next(); {

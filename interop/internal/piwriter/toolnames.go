@@ -7,13 +7,13 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// maxTurns bounds how far up the name of a call is looked for.
+// maxTurns bounds the search for the name of a call.
 const maxTurns = 4096
 
-// toolNames has the last turn with calls on the way to each entry; entries without one are not in it.
+// toolNames has, by entry, the last turn with calls above it; entries without one are missing.
 type toolNames map[string]*callTurn
 
-// callTurn is an entry that calls tools.
+// callTurn is an entry with tool calls.
 type callTurn struct {
 	calls []namedCall
 	up    *callTurn
@@ -21,14 +21,14 @@ type callTurn struct {
 
 type namedCall struct{ id, name string }
 
-// pass notes the calls in the lines that an entry became, and names the tools of results in them that have no name.
+// pass records the calls in the lines of an entry, and adds missing tool names to the results in them.
 func (n toolNames) pass(l transcript.Line, lines [][]byte) {
 	at := n[l.ParentID]
 	for i, raw := range lines {
 		if l.Type != "message" {
 			continue
 		}
-		// Most lines are neither, which is soon seen.
+		// Most lines have neither; this check is fast.
 		if bytes.Contains(raw, []byte(`"toolCall"`)) {
 			if calls := callsOf(rawjson.Field(raw, "message")); calls != nil {
 				at = &callTurn{calls, at}
@@ -46,7 +46,7 @@ func (n toolNames) pass(l transcript.Line, lines [][]byte) {
 	}
 }
 
-// named returns the line of a result with the name of its tool, if that is known.
+// named returns the line of a result with the name of its tool, if it is known.
 func (t *callTurn) named(raw []byte) []byte {
 	message := rawjson.Field(raw, "message")
 	if name := rawjson.Text(rawjson.Field(message, "toolName")); name != "" && name != "unknown" {
@@ -59,7 +59,7 @@ func (t *callTurn) named(raw []byte) []byte {
 	return rawjson.WithField(raw, "message", rawjson.WithField(message, "toolName", rawjson.AppendString(nil, name)))
 }
 
-// callsOf returns the calls in a message of pi's shape.
+// callsOf returns the calls in a message in pi's shape.
 func callsOf(message []byte) (calls []namedCall) {
 	if string(rawjson.Field(message, "role")) != `"assistant"` {
 		return nil
@@ -76,7 +76,7 @@ func callsOf(message []byte) (calls []namedCall) {
 	return calls
 }
 
-// find returns the name of the newest call of an id; "" = there is none.
+// find returns the name of the newest call with an ID; "" = none.
 func (t *callTurn) find(id string) string {
 	for range maxTurns {
 		if t == nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Usage returns what a message of any provider says was counted, as pi has it: what is not said is 0. A
-// usage that pi's programs can read stays byte for byte, and so does a number of it that counts the
-// same.
+// Usage returns the usage of a message of any provider in pi's form; missing counts are 0. A usage that pi's programs
+// can read stays unchanged, and so does each of its numbers that counts the same.
 func Usage(raw []byte) []byte {
 	u := message.UsageOf(raw)
 	if usageFine(u.Raw) {
@@ -34,7 +33,7 @@ func Usage(raw []byte) []byte {
 		"reasoning", some("reasoning", u.Reasoning), "totalTokens", count("totalTokens", u.Total), "cost", costOf(u))
 }
 
-// costOf returns a cost as pi has it, with what its parts cost where that is said.
+// costOf returns a cost in pi's form; parts that are missing are 0.
 func costOf(u message.Usage) []byte {
 	parts := rawjson.Field(u.Raw, "cost")
 	part := func(name string) []byte {

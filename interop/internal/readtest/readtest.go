@@ -1,4 +1,4 @@
-// Package readtest has what the tests of readers share.
+// Package readtest has helpers for the tests of readers.
 package readtest
 
 import (
@@ -19,14 +19,15 @@ import (
 // Now is the time of conversions.
 var Now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// T is a test, or the like.
+// T is a test, a benchmark or a fuzz target.
 type T interface {
 	Helper()
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// Files are files by their names from the folder of a session. One that is "gone" is listed, and cannot be opened.
+// Files maps names relative to a session's folder to contents. A file with content "gone" is listed, but cannot be
+// opened.
 type Files[T ~string | ~[]byte] map[string]T
 
 // Open opens a file.
@@ -51,14 +52,14 @@ func (f Files[T]) List(dir string) (names []string, err error) {
 	return names, err
 }
 
-// Source returns the source of one of some files.
+// Source returns the source of one of the files.
 func Source(name string, files map[string]string) interop.Source {
 	f := Files[string](files)
 	open := func() (io.ReadCloser, error) { return f.Open(name) }
 	return interop.Source{Name: name, Open: open, Beside: f.Open, List: f.List}
 }
 
-// Session is what a reader returned.
+// Session is the output of a reader.
 type Session struct {
 	Header  interop.Header
 	Entries []transcript.Entry
@@ -78,7 +79,7 @@ func Read(t T, r interop.Reader) Session {
 	return Collect(t, h, r.Next)
 }
 
-// Parsed is a session as it is opened.
+// Parsed is the result of Parse.
 type Parsed struct {
 	Header  interop.Header
 	Entries []transcript.Entry
@@ -88,7 +89,7 @@ type Parsed struct {
 	lines   []transcript.Line
 }
 
-// Parse returns all of a session, and closes its reader.
+// Parse reads a whole session and closes its reader.
 func Parse(r interop.Reader) (s Parsed, err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if s.Header, err = r.Header(); err != nil {
@@ -102,7 +103,7 @@ func Parse(r interop.Reader) (s Parsed, err error) {
 		if err != nil {
 			return s, err
 		}
-		raw, err := d.Line("", "", time.Time{}) // as a session checks it
+		raw, err := d.Line("", "", time.Time{}) // checks it as a session does
 		if err != nil {
 			return s, err
 		}
@@ -119,7 +120,7 @@ func Parse(r interop.Reader) (s Parsed, err error) {
 	return s, nil
 }
 
-// PathTo returns the entries from the root to the one with an ordinal.
+// PathTo returns the entries from the root to the entry at an index.
 func PathTo(entries []transcript.Entry, parents []int64, at int64) (path []transcript.Entry) {
 	for ; at >= 0; at = parents[at] {
 		path = append(path, entries[at])
@@ -134,7 +135,7 @@ func All[R interop.Reader](r R) (interop.Header, []transcript.Line, error) {
 	return s.Header, s.lines, err
 }
 
-// Collect takes entries and checks what holds for all: whole lines, ids that are there once, parents first.
+// Collect reads entries and checks the rules for all readers: whole lines, unique IDs, parents first.
 func Collect(t T, h interop.Header, next func() (transcript.Draft, error)) Session {
 	t.Helper()
 	s := Session{Header: h, ByID: map[string]int{}}
@@ -183,7 +184,7 @@ func (s *Session) Path(t T, id string) (out []transcript.Entry) {
 	return out
 }
 
-// Amended returns entries as later lines of the file amend them, without the amendments.
+// Amended returns entries with the amendments of later lines applied, without these.
 func (s *Session) Amended(list []transcript.Entry) (out []transcript.Entry) {
 	newest := map[string]transcript.Amendment{}
 	for _, e := range s.Entries {
@@ -199,7 +200,7 @@ func (s *Session) Amended(list []transcript.Entry) (out []transcript.Entry) {
 	return out
 }
 
-// Talk returns the context at an id: a word for each message. Entries are as later lines of the file amend them.
+// Talk returns the context at an ID: a word per message, with amendments applied.
 func (s *Session) Talk(t T, id string) string {
 	t.Helper()
 	roles := map[string]string{
@@ -230,5 +231,5 @@ func Kinds(list []transcript.Diagnostic) string {
 	return strings.Join(out, " ")
 }
 
-// Lines returns lines as a file has them.
+// Lines returns lines in the form of a file.
 func Lines(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
