@@ -5,7 +5,7 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// camel is member under pi's name; most are the same.
+// camel appends a member under pi's name; most names are the same.
 func (c *cursor) camel(dst, key []byte) []byte {
 	to := ""
 	switch string(key) {
@@ -33,7 +33,7 @@ func (c *cursor) camel(dst, key []byte) []byte {
 	return appendMember(dst, to, c.value())
 }
 
-// isKnownType reports a type that pi has too.
+// isKnownType reports whether pi has this type too.
 func isKnownType(typ string) bool {
 	switch typ {
 	case "message", "thinking_level_change", "model_change", "compaction", "branch_summary", "label", "leaf",
@@ -43,20 +43,19 @@ func isKnownType(typ string) bool {
 	return false
 }
 
-// decodedEntry is one of operator's entries, its fields and the blocks of its message under pi's names and in pi's
-// shapes: pieces from which lines are put together. It knows one entry at a time: ids, parents and the names of tools
-// need those before.
+// decodedEntry is an entry of operator with fields and blocks under pi's names and in pi's shapes: pieces from which
+// lines are assembled. It depends on one entry alone; IDs, parents and names of tools need the entries before.
 //
-// Each byte of an entry is passed once, and copied once. Its values are not decoded: what is not renamed is what the
-// file has. Its buffers are used again for the next entry.
+// Each byte of an entry is read once and copied once. Values are not decoded: everything that is not renamed is the
+// file's bytes. The buffers are reused for the next entry.
 type decodedEntry struct {
-	Parent, At []byte // JSON; nil = not said
-	Body       []byte // the fields of its own, a comma in front of each
-	Spoken     bool   // there is a message
+	Parent, At []byte // JSON; nil = missing
+	Body       []byte // its other fields, each with a leading comma
+	Spoken     bool   // it has a message
 	Message    decodedMessage
 }
 
-// Read takes an entry apart.
+// Read parses an entry.
 func (s *decodedEntry) Read(o jsonl.Entry) {
 	s.Parent, s.At, s.Body, s.Spoken = nil, nil, emptied(s.Body), false
 	s.Message.Over = false

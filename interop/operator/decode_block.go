@@ -6,14 +6,14 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// The types of blocks that keep their fields, under other names, as JSON.
+// Types of blocks that keep their fields, under other names. The values are JSON.
 const (
 	textBlock     = `"text"`
 	thinkingBlock = `"thinking"`
 	callBlock     = `"tool_call"`
 )
 
-// typeOf returns the type of the block at a cursor, as JSON; nil = it has none. Nearly always it is what comes first.
+// typeOf returns the type of the block at a cursor, as JSON, or nil. It is nearly always the first member.
 func typeOf(c cursor) []byte {
 	first := c
 	if first.enter('{') && first.more() && string(first.key()) == "type" {
@@ -22,7 +22,7 @@ func typeOf(c cursor) []byte {
 	return rawjson.Field(c.value(), "type")
 }
 
-// blocks appends pi's blocks for each of a list of operator's that a cursor stepped into.
+// blocks appends pi's blocks for the list of operator's blocks at the cursor.
 func (m *decodedMessage) blocks(dst []byte, c *cursor) []byte {
 	for from := len(dst); c.more(); {
 		dst = m.block(dst, from, c, typeOf(*c))
@@ -30,7 +30,7 @@ func (m *decodedMessage) blocks(dst []byte, c *cursor) []byte {
 	return dst
 }
 
-// block appends pi's blocks for one of operator's, with a comma in front of each but what begins at from.
+// block appends pi's blocks for one of operator's, each with a leading comma, except at from.
 func (m *decodedMessage) block(dst []byte, from int, c *cursor, typ []byte) []byte {
 	start, notes, block := len(dst), len(m.Notes), *c
 	var twice string
@@ -50,13 +50,13 @@ func (m *decodedMessage) block(dst []byte, from int, c *cursor, typ []byte) []by
 	return m.block(dst[:start], from, &again, typeOf(again))
 }
 
-// withoutTwice returns an object in which a name is there twice as one in which it is there once: in
-// place of the first, with the value of the last, for that is the one that counts.
+// withoutTwice returns an object without a duplicate member: the first one gets the value of the last, which is the one
+// that counts.
 func withoutTwice(object []byte, name string) []byte {
 	return rawjson.WithField(object, name, rawjson.Field(object, name))
 }
 
-// comma appends a comma unless what begins at from is empty.
+// comma appends a comma unless nothing was appended since from.
 func comma(dst []byte, from int) []byte {
 	if len(dst) > from {
 		return append(dst, ',')
@@ -64,7 +64,7 @@ func comma(dst []byte, from int) []byte {
 	return dst
 }
 
-// closeObject ends an object whose members, each with a comma in front, begin at from.
+// closeObject ends an object whose members begin at from, each with a leading comma.
 func closeObject(dst []byte, from int) []byte {
 	if len(dst) == from {
 		return append(dst, '{', '}')
@@ -73,7 +73,7 @@ func closeObject(dst []byte, from int) []byte {
 	return append(dst, '}')
 }
 
-// The fields that decide what becomes of their block, or of themselves: no two of a name are taken.
+// Fields that determine the form of a block or of the field itself. A duplicate of one makes the block invalid.
 const (
 	typeField = 1 << iota
 	theSignature
@@ -81,7 +81,7 @@ const (
 	theMetadata
 )
 
-// fieldOf returns pi's name of a block's field, "" = the same, and which of the deciding ones it is.
+// fieldOf returns pi's name of a block's field, "" = the same, and which of the fields above it is.
 func fieldOf(typ, key []byte) (to string, which int) {
 	switch string(key) {
 	case "type":
@@ -111,7 +111,7 @@ func fieldOf(typ, key []byte) (to string, which int) {
 	return "", 0
 }
 
-// empty reports what a default looks like when it is written.
+// empty reports whether a value is a default.
 func empty(which int, val []byte) bool {
 	switch which {
 	case theSignature:
@@ -122,8 +122,8 @@ func empty(which int, val []byte) bool {
 	return false
 }
 
-// fields appends a block that keeps its fields. twice names a deciding one that is there twice: then what was
-// appended counts for nothing.
+// fields appends a block that keeps its fields. twice names a duplicate of the fields above; then the appended bytes
+// are invalid.
 func (m *decodedMessage) fields(dst []byte, c *cursor, typ []byte) (out []byte, twice string) {
 	from, seen := len(dst), 0
 	isCall, call := string(typ) == callBlock, callNote{At: noteIsCall}
@@ -156,7 +156,7 @@ func (m *decodedMessage) fields(dst []byte, c *cursor, typ []byte) (out []byte, 
 	return closeObject(dst, from), twice
 }
 
-// images appends a block for each image of a block; one without a list of them stays as it is.
+// images appends a block for each image of a block. A block without a list of images is appended unchanged.
 func (m *decodedMessage) images(dst []byte, from int, c *cursor) (out []byte, twice string) {
 	start, block, typed, listed := len(dst), *c, false, false
 	for c.enter('{'); c.more(); {
@@ -193,12 +193,12 @@ func (m *decodedMessage) images(dst []byte, from int, c *cursor) (out []byte, tw
 	return dst, twice
 }
 
-// imageSignatures of images by the first bytes of their base64 text.
+// imageSignatures are the first bytes of images in base64.
 var imageSignatures = []struct{ start, mime string }{
 	{"iVBOR", "image/png"}, {"/9j/", "image/jpeg"}, {"R0lG", "image/gif"}, {"UklG", "image/webp"},
 }
 
-// imageType returns the type of an image by its base64 text; "" = it is none that is known.
+// imageType returns the type of an image by its base64 text; "" = unknown.
 func imageType(text []byte) (mime string) {
 	for _, k := range imageSignatures {
 		if bytes.HasPrefix(text, []byte(k.start)) {
@@ -208,7 +208,7 @@ func imageType(text []byte) (mime string) {
 	return ""
 }
 
-// appendImage appends a block for one image: base64 text, or where it is found.
+// appendImage appends a block for one image: base64 text, or its address.
 func appendImage(dst, val []byte) []byte {
 	s, plain := stringBytes(val)
 	if head, data, ok := bytes.Cut(s, []byte(";base64,")); ok && bytes.HasPrefix(head, []byte("data:")) {

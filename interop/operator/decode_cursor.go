@@ -7,17 +7,17 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// cursor goes over a value from its first byte to its last, into what it is asked to go into, so that no byte
-// is passed twice: a walk over members finds the end of each before it can be looked into. What it goes over
-// is valid, for transcript.ParseLine has read it. Of anything else it returns nonsense, and ends.
+// cursor reads a value from its first byte to its last, and enters nested values on request, so that no byte is read
+// twice. (A walk over members has to find the end of each before it can look inside.) The input must be valid, as
+// transcript.ParseLine checks. For other input the results are undefined, but finite.
 type cursor struct {
 	p    []byte
 	i    int
-	from int  // where the member begins whose key was given last
-	same bool // its key is one that we would write as it is written, and no white space is between it and its value
+	from int  // start of the member whose key was returned last
+	same bool // the key is in canonical form, and no white space is between it and its value
 }
 
-// enter steps into an object or an array, as open says; false: the value is none.
+// enter steps into an object or an array, as open requires, or returns false.
 func (c *cursor) enter(open byte) bool {
 	c.i = rawjson.Space(c.p, c.i)
 	if c.i < len(c.p) && c.p[c.i] == open {
@@ -27,7 +27,7 @@ func (c *cursor) enter(open byte) bool {
 	return false
 }
 
-// more continues to the next member or element. false: there is none, and the cursor is after the bracket.
+// more moves to the next member or element. At the end it returns false, and the cursor is after the bracket.
 func (c *cursor) more() bool {
 	i := rawjson.Space(c.p, c.i)
 	if i < len(c.p) && c.p[i] == ',' {
@@ -46,7 +46,7 @@ func (c *cursor) key() []byte {
 	from, all := c.i+1, byte(0)
 	end := from
 	for end < len(c.p) && c.p[end] != '"' && c.p[end] != '\\' {
-		all |= c.p[end] | (c.p[end] + 1) // the highest bit: not ASCII, or DEL
+		all |= c.p[end] | (c.p[end] + 1) // highest bit: not ASCII, or DEL
 		end++
 	}
 	escaped := end < len(c.p) && c.p[end] == '\\'
@@ -59,7 +59,7 @@ func (c *cursor) key() []byte {
 	}
 	c.from = c.i
 	if c.i = rawjson.Space(c.p, end+1); c.i < len(c.p) {
-		c.i = rawjson.Space(c.p, c.i+1) // over the colon
+		c.i = rawjson.Space(c.p, c.i+1) // after the colon
 	}
 	if c.same = all < 0x80 && c.i == end+2; escaped {
 		c.same = false
@@ -68,7 +68,7 @@ func (c *cursor) key() []byte {
 	return c.p[min(from, end):end]
 }
 
-// member appends the member whose key and value were given last, a comma in front.
+// member appends the member whose key and value were returned last, with a leading comma.
 func (c *cursor) member(dst, key, val []byte) []byte {
 	if c.same {
 		return append(append(dst, ','), c.p[c.from:c.i]...)
@@ -77,7 +77,7 @@ func (c *cursor) member(dst, key, val []byte) []byte {
 	return append(dst, val...)
 }
 
-// value returns a value, and passes it.
+// value returns a value and moves past it.
 func (c *cursor) value() []byte {
 	from := c.i
 	if from >= len(c.p) {
@@ -91,7 +91,7 @@ func (c *cursor) value() []byte {
 	return c.p[from:end]
 }
 
-// stringBytes returns what is in a string, nothing if the value is none, and whether that is what the file has.
+// stringBytes returns the content of a string, nothing for other values, and whether it is a slice of the file.
 func stringBytes(val []byte) (s []byte, plain bool) {
 	if !rawjson.IsString(val) {
 		return nil, true
@@ -102,8 +102,7 @@ func stringBytes(val []byte) (s []byte, plain bool) {
 	return []byte(rawjson.Text(val)), false
 }
 
-// isPlain reports a string that is written in one way only, as far as this module writes them: ASCII, nothing
-// escaped.
+// isPlain reports whether a string has only one form in the output of this module: ASCII without escapes.
 func isPlain(val []byte) bool {
 	const short, highs = 64, 0x8080808080808080
 	if len(val) <= short {
@@ -115,7 +114,7 @@ func isPlain(val []byte) bool {
 		return true
 	}
 	all, i := uint64(0), 0
-	for ; i+8 <= len(val); i += 8 { // an image has megabytes
+	for ; i+8 <= len(val); i += 8 { // 8 bytes at a time: an image has megabytes
 		all |= binary.LittleEndian.Uint64(val[i:])
 	}
 	for ; i < len(val); i++ {
@@ -124,13 +123,13 @@ func isPlain(val []byte) bool {
 	return all&highs == 0 && bytes.IndexByte(val, '\\') < 0 && bytes.IndexByte(val, 0x7f) < 0
 }
 
-// appendMember appends a member, a comma in front. The name needs no escape.
+// appendMember appends a member with a leading comma. The name needs no escape.
 func appendMember(dst []byte, name string, val []byte) []byte {
 	dst = append(append(append(dst, ',', '"'), name...), '"', ':')
 	return append(dst, val...)
 }
 
-// appendText appends a string of which Text gave a piece, as JSON.
+// appendText appends a piece of a string's content as JSON.
 func appendText(dst, piece []byte, plain bool) []byte {
 	if plain {
 		return append(append(append(dst, '"'), piece...), '"')

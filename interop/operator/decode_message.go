@@ -8,28 +8,27 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// decodedMessage is one of operator's as it is taken apart: what of it becomes of pi's, and what only
-// those who know the entries before can say. Values are JSON; they lie in the line, or in buffers that
-// the next message uses again.
+// decodedMessage is a parsed message of operator: the parts of pi's messages, and notes on what depends on earlier
+// entries. Values are JSON. They are slices of the line, or of buffers that the next message reuses.
 type decodedMessage struct {
-	Raw      []byte // the whole, if it is no object
-	Role     []byte // by operator's name
-	Head     []byte // its other fields, a comma in front of each
-	Contents []byte // if they are no list
+	Raw      []byte // the whole value, if it is not an object
+	Role     []byte // operator's name
+	Head     []byte // its other fields, each with a leading comma
+	Contents []byte // if they are not a list
 	At, ID   []byte
-	Text     []byte // of the parts, one after the other
+	Text     []byte // of all parts
 	Parts    []decodedPart
-	Notes    []callNote // in the order of Text
-	// it becomes more than maxSpread, or has more notes than are kept: what is here is not all of it
+	Notes    []callNote // in order of position in Text
+	// the lines exceed maxSpread, or there are more than maxNotes notes: the content is incomplete
 	Over bool
 
-	run   int  // where in Text the run of blocks begins
-	taken bool // contents were seen
+	run   int  // start of the current run of blocks in Text
+	taken bool // contents were read
 }
 
-// decodedPart is a run of blocks, or the fields of one result of a tool, which is a message by itself.
+// decodedPart is a run of blocks, or the fields of one tool result, which becomes a message of its own.
 type decodedPart struct {
-	From, To int // in Text
+	From, To int // range in Text
 	Kind     partKind
 }
 
@@ -38,25 +37,24 @@ type partKind int
 
 // The kinds of parts.
 const (
-	partAsIs partKind = iota // contents that are no list
+	partAsIs partKind = iota // contents that are not a list
 	partList
 	partResult
 )
 
-// callNote is a call of a tool, or a place in Text where the name of the tool of a call belongs:
-// results do not say it.
+// callNote is a tool call, or the position in Text for the name of the called tool, which results do not contain.
 type callNote struct {
-	At       int // Call, or the place
+	At       int // noteIsCall, or the position
 	ID, Name []byte
 }
 
-// noteIsCall is the place of a note that is a call.
+// noteIsCall marks a note of a call.
 const noteIsCall = -1
 
 // maxNotes bounds the notes of a message.
 const maxNotes = 1 << 18
 
-// maxSpread bounds the lines that one entry becomes, in bytes.
+// maxSpread bounds the lines of one entry, in bytes.
 const maxSpread = 2 * jsonl.MaxLine
 
 func (m *decodedMessage) note(n callNote) {
@@ -65,7 +63,7 @@ func (m *decodedMessage) note(n callNote) {
 	}
 }
 
-// reset empties a message. Buffers that a large one left are let go.
+// reset empties a message. It drops large buffers.
 func (m *decodedMessage) reset() {
 	*m = decodedMessage{
 		Head: emptied(m.Head), Text: emptied(m.Text), Parts: emptied(m.Parts),
@@ -73,10 +71,10 @@ func (m *decodedMessage) reset() {
 	}
 }
 
-// maxReused bounds what a buffer holds between two entries, in elements.
+// maxReused bounds a buffer that is kept between two entries, in elements.
 const maxReused = 1 << 18
 
-// emptied returns an emptied buffer, or none instead of one that has grown beyond what is held between two entries.
+// emptied returns an empty buffer for reuse, or nil instead of a large one.
 func emptied[T any](buffer []T) []T {
 	if cap(buffer) > maxReused {
 		return nil
@@ -84,7 +82,7 @@ func emptied[T any](buffer []T) []T {
 	return buffer[:0]
 }
 
-// Read takes a line apart that is a message, as the older form has them.
+// Read parses a line that is a message, as in the older form.
 func (m *decodedMessage) Read(raw []byte) { m.read(&cursor{p: raw}) }
 
 func (m *decodedMessage) read(c *cursor) {
@@ -126,7 +124,7 @@ func (m *decodedMessage) read(c *cursor) {
 	}
 }
 
-// take cuts contents at the results in them.
+// take splits contents at their tool results.
 func (m *decodedMessage) take(c *cursor) {
 	m.Text, m.Parts, m.Notes = m.Text[:0], m.Parts[:0], m.Notes[:0]
 	m.taken, m.Contents, m.run = true, nil, 0
@@ -143,7 +141,7 @@ func (m *decodedMessage) take(c *cursor) {
 	}
 }
 
-// endRun makes a part of the run of blocks that ends at a place in text.
+// endRun makes a part of the run of blocks that ends at to.
 func (m *decodedMessage) endRun(to int) {
 	if to > m.run {
 		m.Parts = append(m.Parts, decodedPart{From: m.run, To: to, Kind: partList})
@@ -168,7 +166,7 @@ func (m *decodedMessage) element(c *cursor) {
 	m.Parts = append(m.Parts, decodedPart{From: start, To: m.run, Kind: partResult})
 }
 
-// result appends the fields of a result. twice: it has two types, and what was appended counts for nothing.
+// result appends the fields of a tool result. twice = it has two types, and the appended bytes are invalid.
 func (m *decodedMessage) result(c *cursor) (twice bool) {
 	isError, typed := []byte("false"), false
 	for c.enter('{'); c.more(); {
@@ -205,7 +203,7 @@ func (m *decodedMessage) result(c *cursor) (twice bool) {
 	return twice
 }
 
-// resultContent returns text as a list of one block, and a list of blocks as pi's.
+// resultContent appends text as a list of one block, or a list of blocks in pi's form.
 func (m *decodedMessage) resultContent(c *cursor) {
 	m.Text = append(m.Text, `,"content":`...)
 	if !c.enter('[') {
@@ -221,7 +219,7 @@ func (m *decodedMessage) resultContent(c *cursor) {
 	m.Text = append(m.inner(m.Text, c), ']')
 }
 
-// inner is blocks for a list whose calls are not the message's own.
+// inner is blocks for a nested list, whose calls are not the message's.
 func (m *decodedMessage) inner(dst []byte, c *cursor) []byte {
 	notes := len(m.Notes)
 	dst = m.blocks(dst, c)
@@ -242,7 +240,7 @@ func appendStop(dst, val []byte) []byte {
 	return appendMember(dst, "stopReason", val)
 }
 
-// appendUsage appends counts of tokens under pi's names, and their sum.
+// appendUsage appends token counts under pi's names, and their sum.
 func appendUsage(dst []byte, c *cursor) []byte {
 	if !c.enter('{') {
 		return append(dst, c.value()...)
@@ -277,7 +275,7 @@ func appendUsage(dst []byte, c *cursor) []byte {
 	return append(dst[:from], rawjson.WithField(usage, "totalTokens", total)...)
 }
 
-// countOf returns the place of a count in the sum, and pi's name for it.
+// countOf returns the index of a count, and pi's name for it.
 func countOf(key []byte) (i int, name string) {
 	switch string(key) {
 	case "input_tokens", "input":

@@ -8,23 +8,23 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Times keep every digit: seconds with a fraction become an ISO-8601 string with as many digits, at least
-// three; and milliseconds of messages have the fraction that the seconds had beyond them.
+// Times keep every digit. Seconds with a fraction become an ISO-8601 string with as many digits, at least three.
+// Milliseconds of messages keep the fraction of a millisecond.
 
-// maxDigits bounds the digits of a fraction that are kept: a float has 17 in all.
+// maxDigits bounds the digits of a fraction: a float has 17 in all.
 const maxDigits = 17
 
-// isoTime returns a time in seconds as an ISO-8601 string; anything else comes back as it is.
+// isoTime returns a time in seconds as an ISO-8601 string; other values unchanged.
 func isoTime(val []byte) []byte { return appendISOTime(nil, val) }
 
-// appendISOTime appends what isoTime returns.
+// appendISOTime appends the result of isoTime.
 func appendISOTime(dst, val []byte) []byte {
 	seconds, fraction, ok := splitSeconds(val)
 	if !ok {
 		return append(dst, val...)
 	}
 	dst = time.Unix(seconds, 0).UTC().AppendFormat(append(dst, '"'), time.RFC3339)
-	dst[len(dst)-1] = '.' // the Z goes after the fraction
+	dst[len(dst)-1] = '.' // the Z follows the fraction
 	dst = append(dst, fraction...)
 	for n := len(fraction); n < 3; n++ {
 		dst = append(dst, '0')
@@ -32,7 +32,7 @@ func appendISOTime(dst, val []byte) []byte {
 	return append(dst, 'Z', '"')
 }
 
-// splitSeconds takes a number of seconds apart: its digits, none of them rounded.
+// splitSeconds returns the whole part and the digits of the fraction of a number of seconds, without rounding.
 func splitSeconds(val []byte) (seconds int64, fraction []byte, ok bool) {
 	if !rawjson.IsNumber(val) || val[0] == '-' {
 		return 0, nil, false
@@ -56,7 +56,7 @@ func splitSeconds(val []byte) (seconds int64, fraction []byte, ok bool) {
 // maxSeconds is the end of the year 9999.
 const maxSeconds = 253402300799
 
-// appendMillis appends a time in seconds as milliseconds; anything else as it is.
+// appendMillis appends a time in seconds as milliseconds; other values unchanged.
 func appendMillis(dst, val []byte) []byte {
 	seconds, fraction, ok := splitSeconds(val)
 	if !ok {

@@ -5,10 +5,10 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// maxLooked bounds the lines that Detect looks at.
+// maxLooked bounds the lines that Detect examines.
 const maxLooked = 100
 
-// Detect reports whether the beginning of a file is operator's: a header with a time in seconds, entries with a
+// Detect reports whether a file is operator's, by its beginning: a header with a time in seconds, entries with a
 // parent_id, or the metadata line of the older form.
 func Detect(head []byte) bool {
 	for n, l := range jsonl.HeadLines(head) {

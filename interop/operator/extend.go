@@ -10,15 +10,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Extend writes what was added to a session as lines that go after the last one of the file that it
-// came from, which ends with a newline. entries are all of the session's in their order, the first
-// known of which the reader gave.
+// Extend writes the entries added to a session as lines to append to its original file, which ends with a newline.
+// entries are all of the session's in order; the reader returned the first known of them.
 //
-// What is added hangs on entries that the file has: on the whole where the reader made several of one,
-// and never on a leaf entry but on what it moved the head to, as operator itself continues. In the file
-// a leaf entry hangs on the line that was left, and an entry below it would bring that line back.
+// The parents of added entries are entries of the file: the whole entry if the reader split it, and never a leaf entry
+// but its target, as operator itself continues. (In the file, the parent of a leaf entry is the abandoned line; an
+// entry below it would continue that line.)
 //
-// A leaf entry after them leads to head, "" = before the first entry, where the last line does not.
+// If the last line is not at head ("" = before the first entry), a leaf entry that moves there follows.
 func Extend(
 	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -31,15 +30,15 @@ func Extend(
 	return losses, err
 }
 
-// LostWithin is the kind of loss of a head that is one of the messages of an entry, and not the last.
+// LostWithin is the loss of a head at one of the messages of an entry that is not the last.
 const LostWithin = "the place where the session stands, among the results of tools in one entry: the file opens " +
 	"behind them all"
 
-// filePlaces has the file's entries for those of the session: for parts of an entry the whole, and for a move of
-// the head, on which nothing is to hang, the entry that it leads to, "" = none. ends has the last part of a whole.
+// filePlaces maps entries of the session to the file's. parts has the whole entry for each part, moves the target of
+// each leaf entry ("" = none), and ends the last part of each whole entry.
 type filePlaces struct{ parts, moves, ends map[string]string }
 
-// whole returns the id of the entry that the file has.
+// whole returns the ID of the file's entry.
 func (s filePlaces) whole(id string) string {
 	if of, ok := s.parts[id]; ok {
 		return of
@@ -47,7 +46,7 @@ func (s filePlaces) whole(id string) string {
 	return id
 }
 
-// hook returns the id of the entry to hang on.
+// hook returns the ID of the entry that can be a parent.
 func (s filePlaces) hook(id string) string {
 	if to, ok := s.moves[id]; ok {
 		return to
@@ -55,7 +54,7 @@ func (s filePlaces) hook(id string) string {
 	return s.whole(id)
 }
 
-// known takes an entry that the file has.
+// known records an entry of the file.
 func (s filePlaces) known(l transcript.Line) {
 	delete(s.parts, l.ID)
 	if of := rawjson.Text(rawjson.Field(l.Raw, partOf)); of != "" && l.Type == "message" {
@@ -64,7 +63,7 @@ func (s filePlaces) known(l transcript.Line) {
 	s.move(l)
 }
 
-// move notes that a leaf entry leads to what it hangs on: the reader put it below its target.
+// move records the target of a leaf entry: its parent, because the reader put it there.
 func (s filePlaces) move(l transcript.Line) {
 	if l.Type == "leaf" {
 		s.moves[l.ID] = s.hook(l.ParentID)
@@ -73,7 +72,7 @@ func (s filePlaces) move(l transcript.Line) {
 	}
 }
 
-// added returns the line of an entry that the file does not have yet.
+// added returns the line of an entry that is not in the file.
 func (s filePlaces) added(l transcript.Line) []byte {
 	raw := l.Raw
 	for _, name := range []string{"parentId", "targetId", "firstKeptEntryId", "fromId"} {

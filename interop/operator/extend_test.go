@@ -44,7 +44,7 @@ func walked(t testing.TB, data string) (ids []string, whole bool) {
 	return ids, true
 }
 
-// continued gives a file with what was added to its session behind it.
+// continued returns a file with the entries that were added to its session.
 func continued(t testing.TB, data string, added ...string) (string, interop.Losses) {
 	t.Helper()
 	h, lines, err := readAll(open([]byte(data)))
@@ -83,8 +83,8 @@ func userSaid(id, parent string) string {
 	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"x","timestamp":1}}`, id, parent)
 }
 
-// What is added to a session goes on for operator where it goes on here: a leaf entry does not bring back the line
-// that was left, and an entry that became several is one in the file.
+// Operator continues an extended session where it continues here: a leaf entry does not restore the abandoned line, and
+// a split entry is one entry in the file.
 func TestExtend(t *testing.T) {
 	left := []string{head, spoke("u", "null"), spoke("v", `"u"`), spoke("w", `"v"`)}
 	leafTo := func(id, parent, target string) string {
@@ -128,8 +128,8 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// Who stands among the results of one entry stands in operator's file behind all of them, and that is said; at the last
-// one nothing is lost, and a leaf entry leads there where the file ends elsewhere.
+// A head among the results of one entry is after all of them in operator's file, and is a loss. A head at the last one
+// is not, and a leaf entry moves there if the file ends elsewhere.
 func TestExtendAmongResults(t *testing.T) {
 	data := lf(head, `{"type":"message","id":"r","parent_id":null,"timestamp":2.0,"message":{"role":"tool","contents":[{"type":"tool_result","id":"k1","content":"1"},{"type":"tool_result","id":"k2","content":"2"}],"timestamp":2}}`, spoke("u", `"r"`))
 	h, lines, err := readAll(open([]byte(data)))
@@ -193,7 +193,7 @@ func TestExtendAnywhere(t *testing.T) {
 	})
 }
 
-// An image comes back as what it was, whatever its kind: by the beginning of its text, or because a data URL says it.
+// An image of any type is the same after a round trip, recognised by its first bytes or by a data URL.
 func TestImagesThereAndBack(t *testing.T) {
 	for _, image := range []string{`"data":"iVBORw0KGgo=","mimeType":"image/png"`, `"data":"AA==","mimeType":"image/png"`, `"data":"Qk0=","mimeType":"image/bmp"`} {
 		block := `{"type":"image",` + image + `}`

@@ -9,8 +9,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// FuzzReader: whatever the bytes, reading ends, gives only lines that can be appended, and what was read can be
-// written and read again.
+// FuzzReader: for any bytes, reading ends and returns only valid lines, and the result can be written and read again.
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{
 		"", lf(head), lf(head, `{"type":"leaf","id":"l","parent_id":"l","timestamp":1e9,"target_id":"l"}`),

@@ -76,7 +76,7 @@ func (r *Reader) makeHeader(o jsonl.Entry) error {
 			"cwd", []byte(`""`)))
 }
 
-// begun completes the header: it has an id, a time and a directory.
+// begun completes the header with an ID, a time and a directory.
 func (r *Reader) begun(o jsonl.Entry, raw []byte) error {
 	h := &r.header
 	if h.ID == "" {

@@ -31,7 +31,7 @@ func TestSizeEntryThatGrows(t *testing.T) {
 	}
 }
 
-// A name that counts and stands twice in a block counts as encoding/json has it: the last one.
+// If a block has a duplicate of a name that matters, the last one counts, as in encoding/json.
 func TestNamesTwice(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"type":"text","content":"a","type":"image","images":["/9j/x"]}`:                        `[{"type":"image","data":"/9j/x","mimeType":"image/jpeg"}]`,

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// foreignPrefix is the prefix of the type of an entry that pi has no type for.
+// foreignPrefix begins the types of entries that pi does not have.
 const foreignPrefix = "operator."
 
 // convert returns the lines of an entry.
@@ -30,13 +30,13 @@ func (r *Reader) convert(o jsonl.Entry) ([][]byte, error) {
 	return r.line(p, s.Body), nil
 }
 
-// foreign returns the line of an entry that pi has no type for.
+// foreign returns the line of an entry whose type pi does not have.
 func (r *Reader) foreign(o jsonl.Entry, p place, body []byte) [][]byte {
 	p.typ = "custom"
 	name := append(rawjson.AppendString([]byte(`,"customType":`), foreignPrefix+o.Type), `,"data":`...)
 	from := len(name)
 	lines := r.line(p, closeObject(append(name, body...), from))
-	if _, err := transcript.ParseLine(lines[0]); err != nil { // one level deeper than it was
+	if _, err := transcript.ParseLine(lines[0]); err != nil { // one level deeper than before
 		r.in.Note(o, transcript.DiagOversize,
 			"nested too deeply for an entry: its data is left out, the bytes are in the "+
 				"original file")
@@ -45,8 +45,8 @@ func (r *Reader) foreign(o jsonl.Entry, p place, body []byte) [][]byte {
 	return lines
 }
 
-// moved sets the place of a move of the head: below the entry that the head moved to, so that the way to it is the
-// way that the session continues from. Where it moved from is kept beside.
+// moved sets the parent of a move of the head to its target, so that the path to it is the path that the session
+// continues. The abandoned entry is kept in a field.
 func (r *Reader) moved(p *place, s *decodedEntry) {
 	from := p.parent
 	p.parent = nil
@@ -66,13 +66,13 @@ func (r *Reader) moved(p *place, s *decodedEntry) {
 	}
 }
 
-// place is where an entry is.
+// place is the type, ID, parent and time of an entry.
 type place struct {
 	typ, id    string
 	parent, at []byte
 }
 
-// open appends a line as far as its place goes.
+// open appends the beginning of a line with a place.
 func (p place) open(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `{"type":`...), p.typ)
 	dst = rawjson.AppendString(append(dst, `,"id":`...), p.id)
@@ -83,7 +83,7 @@ func (p place) open(dst []byte) []byte {
 	return dst
 }
 
-// oldMessage returns the lines of a message of the older form: each hangs on the one before.
+// oldMessage returns the lines of a message of the older form. The parent of each is the one before.
 func (r *Reader) oldMessage(o jsonl.Entry) ([][]byte, error) {
 	o.ID = ""
 	id := r.id(o)

@@ -7,15 +7,15 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Kinds of losses of what pi's lines have beside what operator has.
+// Losses of fields and values that operator does not have.
 const (
 	LostField = "entries, messages and blocks with fields that operator does not have: those fields are left out"
 	LostStop  = "answers whose end was still to come: operator has no word for that"
 )
 
-// knownFields are the fields of pi's that operator has too, by the type of the entry, by the role of
-// the message after "role ", and by the type of the block after "block ". What follows from others
-// counts as said: the API from the provider, the sum of tokens, the tool of a result from its call.
+// knownFields are pi's fields that operator has too, by the type of the entry, by "role " and the role of the message,
+// and by "block " and the type of the block. Fields that operator derives from others are included: the API from the
+// provider, the sum of tokens, the tool of a result from its call.
 var knownFields = map[string][]string{
 	"message":               {"message", "meta"},
 	"thinking_level_change": {"thinkingLevel"},
@@ -47,11 +47,11 @@ var knownFields = map[string][]string{
 	"usage":           {"input", "output", "cacheRead", "cacheWrite", "totalTokens", "cost"},
 }
 
-// commonFields are the fields of any object that are said, or counted elsewhere.
+// commonFields are the fields of any object that are written, or whose loss is counted elsewhere.
 var commonFields = []string{"type", "role", "id", "parentId", "timestamp", "stub", "partOf"}
 
-// loseFields counts an object that says more than operator has fields for; kind is none of those above
-// where the whole of it is kept as something else.
+// loseFields counts an object with fields that operator does not have. A kind that knownFields does not have is
+// ignored: such an object is kept whole in another form.
 func loseFields(object []byte, kind string, lose func(kind string)) {
 	fields, ok := knownFields[kind]
 	if !ok {
@@ -66,7 +66,7 @@ func loseFields(object []byte, kind string, lose func(kind string)) {
 	}
 }
 
-// isEmptyValue reports whether a value says no more than its absence.
+// isEmptyValue reports whether a value means the same as a missing field.
 func isEmptyValue(val []byte) bool {
 	switch string(val) {
 	case "null", "false", "0", `""`, "[]", "{}":
@@ -75,7 +75,7 @@ func isEmptyValue(val []byte) bool {
 	return false
 }
 
-// loseMessageFields counts what of a message of pi's, of its blocks and of its account operator has no fields for.
+// loseMessageFields counts the losses of a message of pi, its blocks and its usage.
 func loseMessageFields(raw []byte, lose func(kind string)) {
 	role := rawjson.Text(rawjson.Field(raw, "role"))
 	loseFields(raw, "role "+role, lose)
@@ -97,7 +97,7 @@ func loseBlockFields(list []byte, lose func(kind string)) {
 	}
 }
 
-// loseEntryFields counts what of a line that pi loads operator has no fields for.
+// loseEntryFields counts the losses of a line that pi loads.
 func loseEntryFields(raw []byte, typ string, lose func(kind string)) {
 	loseFields(raw, typ, lose)
 	switch typ {
@@ -108,7 +108,7 @@ func loseEntryFields(raw []byte, typ string, lose func(kind string)) {
 	}
 }
 
-// lostHeaderFields counts the fields of a session's header that operator does not have.
+// lostHeaderFields returns the number of header fields that operator does not have.
 func lostHeaderFields(raw []byte) (lost int) {
 	l, err := transcript.ParseLine(raw)
 	if err != nil {

@@ -1,14 +1,14 @@
-// Package operator reads and writes operator's session files: a tree of entries in snake case with times in
-// seconds, and the older form, a line of metadata and then messages.
+// Package operator reads and writes operator's session files: a tree of entries in snake case with times in seconds,
+// and the older form, a line of metadata followed by messages.
 //
-// Every entry becomes a line of pi's version 3: same id, same parent, fields and blocks under pi's names, every
-// digit of its times kept. A message that holds several results of tools becomes a run of messages; what pi
-// has no type for becomes a custom entry, its type after "operator.". Write turns all of that back. The
-// lines are never the file's bytes, so the original is always kept.
+// Every entry becomes a line of pi's version 3 with the same ID and parent, fields and blocks under pi's names, and
+// every digit of its times. A message with several tool results becomes a run of messages. A type that pi does not have
+// becomes a custom entry with the type after "operator.". Write reverses all of that. The lines are never the file's
+// bytes, so an import always keeps the original.
 //
-// Bounds and damage: as package pi has them. Of a file with split messages the ids of those are held, and of the
-// newest 4,096 calls the tools. The lines that one entry becomes take 128 MiB at most, or a stub replaces it; the same
-// again may be held twice while they are made.
+// Bounds and handling of damage are those of package pi. A reader also holds the IDs of split messages, and the tools
+// of the newest 4,096 calls. The lines of one entry take at most 128 MiB, or a stub replaces it; while they are made,
+// the same amount may be held twice more.
 package operator
 
 import (
@@ -34,16 +34,16 @@ type Reader struct {
 	in      *jsonl.EntryScanner
 	header  interop.Header
 	started bool
-	old     bool // metadata and messages
+	old     bool // older form: metadata and messages
 	err     error
 
-	first  *jsonl.Entry      // the first entry of a file without a header
-	ready  [][]byte          // lines of an entry that became several
-	last   string            // old form: the id of the message before
-	tails  map[string]string // of messages that became several: the id of the last, by that of the first
-	called map[string]string // names of tools by the ids of their calls; the newest
+	first  *jsonl.Entry      // first entry of a file without a header
+	ready  [][]byte          // remaining lines of a split entry
+	last   string            // older form: ID of the message before
+	tails  map[string]string // split messages: ID of the last part, by ID of the first
+	called map[string]string // names of tools by ID of the call; the newest ones
 
-	// Used again for each entry.
+	// Reused for each entry.
 	sheet decodedEntry
 	out   []byte
 	ends  []int
@@ -52,17 +52,17 @@ type Reader struct {
 
 const (
 	maxRefused = 1000
-	maxID      = 1 << 10 // bytes of the id of a call
+	maxID      = 1 << 10 // bytes of a call's ID
 
-	transcriptName = 64 << 10 // what an id may have at most, in bytes
+	transcriptName = 64 << 10 // longest ID of an entry, in bytes
 )
 
-// NewReader reads from a source, which is opened when the header is asked for.
+// NewReader returns a reader of a source, which Header opens.
 func NewReader(src interop.Source, o interop.Options) *Reader {
 	return &Reader{src: src, o: o, tails: map[string]string{}, called: map[string]string{}}
 }
 
-// Header returns the file's header, as pi has it.
+// Header returns the file's header in pi's form.
 func (r *Reader) Header() (interop.Header, error) {
 	if r.in == nil && r.err == nil {
 		f, err := r.src.Open()
@@ -172,7 +172,7 @@ func (r *Reader) entry() ([][]byte, error) {
 	return r.fit(o, r.convert)
 }
 
-// fit converts an entry, and again with its long texts left out if it comes out over the limit of an entry.
+// fit converts an entry. If the result is over the limit of an entry, it converts it again without long texts.
 func (r *Reader) fit(o jsonl.Entry, convert func(jsonl.Entry) ([][]byte, error)) ([][]byte, error) {
 	last := r.last
 	lines, err := convert(o)
@@ -195,7 +195,7 @@ func (r *Reader) shrunk(o jsonl.Entry, convert func(jsonl.Entry) ([][]byte, erro
 	stub := rawjson.Field(r.in.Stub(o, nil, nil), "stub")
 	small := o
 	small.Raw = jsonl.Shrink(o.Raw, 8)
-	for _, name := range []string{"parent_id", "timestamp"} { // the place counts, wherever it was said
+	for _, name := range []string{"parent_id", "timestamp"} { // in any place of the line
 		if val := rawjson.Field(o.Raw, name); len(val) < transcriptName {
 			small.Raw = rawjson.WithField(small.Raw, name, val)
 		}
@@ -217,7 +217,7 @@ func longest(lines [][]byte) (n int) {
 	return n
 }
 
-// large returns what replaces a line over the limit of one, of which only the beginning is there.
+// large returns the replacement of a truncated line over the limit.
 func (r *Reader) large(o jsonl.Entry) ([][]byte, error) {
 	id := r.id(o)
 	o.ID = id
@@ -248,7 +248,7 @@ func (r *Reader) id(o jsonl.Entry) string {
 	return id
 }
 
-// stamp is the line's own time, or now.
+// stamp returns the line's time, or now.
 func (r *Reader) stamp(o jsonl.Entry) time.Time {
 	if y := o.Time.Year(); o.Time.IsZero() || y < 1970 || y > 9999 {
 		return r.o.Now
@@ -256,7 +256,7 @@ func (r *Reader) stamp(o jsonl.Entry) time.Time {
 	return o.Time
 }
 
-// tail returns the id, as JSON, of the entry that a parent has become: of several, the last.
+// tail returns the ID, as JSON, of the last part of a parent.
 func (r *Reader) tail(id []byte) []byte {
 	if len(r.tails) == 0 {
 		return id
@@ -268,10 +268,10 @@ func (r *Reader) tail(id []byte) []byte {
 	return id
 }
 
-// Verbatim is false: no line of operator's is one of pi's.
+// Verbatim returns false: no line of operator is in pi's format.
 func (r *Reader) Verbatim() bool { return false }
 
-// BadLines counts the lines of which bytes were passed over; blank ones aside.
+// BadLines returns the number of lines of which bytes were skipped. Blank lines do not count.
 func (r *Reader) BadLines() int {
 	if r.in == nil {
 		return 0
@@ -279,7 +279,7 @@ func (r *Reader) BadLines() int {
 	return r.in.Bad()
 }
 
-// Diagnostics returns what was found so far, at most 100 and then a count.
+// Diagnostics returns at most 100 findings, and a count of the others.
 func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	if r.in == nil {
 		return nil
@@ -287,7 +287,7 @@ func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	return r.in.Diagnostics()
 }
 
-// Close closes what was opened.
+// Close closes the source.
 func (r *Reader) Close() error {
 	if r.close == nil {
 		return nil

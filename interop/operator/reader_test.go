@@ -69,8 +69,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A message of several results becomes a run of messages; the entry's children hang on the last, and whoever
-// names the entry means the first.
+// A message with several results becomes a run of messages; the entry's children follow the last one, and references to
+// the entry mean the first.
 func TestSeveralResults(t *testing.T) {
 	_, lines, err := readAll(open([]byte(lf(head,
 		`{"type":"message","id":"c","parent_id":null,"timestamp":1.0,"message":{"role":"assistant","contents":[{"type":"tool_call","id":"k1","name":"ls","args":{}},{"type":"tool_call","id":"k2","name":"cat","args":{}}],"timestamp":1}}`,

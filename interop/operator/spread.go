@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	maxCalled = 4096 // calls whose tool is known
-	maxName   = 128  // bytes of a tool's name, and maxID of its call's id: beyond them results have no name
+	maxCalled = 4096 // calls whose tool is remembered
+	maxName   = 128  // bytes of a tool's name; like maxID, a longer one leaves results without a name
 )
 
-// errSpread: the messages that an entry would become are over the limit, for each has its place and its head.
+// errSpread: the messages of an entry, each with its own place and head, exceed the limit.
 var errSpread = errors.New("operator: an entry of too many messages")
 
 // roleOf returns pi's name of a role, as JSON; nil = none.
@@ -38,9 +38,9 @@ func roleOf(val []byte) []byte {
 	return rawjson.AppendString(nil, string(role))
 }
 
-// size bounds the bytes of the lines that a message becomes.
+// size returns an upper bound for the lines of a message, in bytes.
 func size(m *decodedMessage, p place) int {
-	const names = 256 // of fields, and times
+	const names = 256 // names of fields, and times
 	each := len(p.typ) + 3*len(p.id) + names
 	n := len(m.Text) + len(m.Notes)*maxName + len(m.Raw) + len(m.ID) + len(p.parent)
 	for _, part := range m.Parts {
@@ -51,8 +51,8 @@ func size(m *decodedMessage, p place) int {
 	return n
 }
 
-// spread writes the messages that an entry became one below the other. The first has the entry's id, for
-// that is what others name; its children hang on the last.
+// spread writes the messages of a split entry, each below the one before. The first has the entry's ID, by which other
+// entries name it; its children become children of the last.
 func (r *Reader) spread(p place, m *decodedMessage, body []byte) ([][]byte, error) {
 	if size(m, p) > maxSpread {
 		return nil, errSpread
@@ -94,13 +94,13 @@ func (r *Reader) spread(p place, m *decodedMessage, body []byte) ([][]byte, erro
 	return r.cut(), nil
 }
 
-// partOf is the field of a further message of an entry that names the entry: the file has only that one.
+// partOf is the field of a further message that names the entry: the file has only that one.
 const partOf = "partOf"
 
-// partID is the id of a further message of an entry.
+// partID returns the ID of a further message of an entry.
 func partID(id string, i int) string { return id + "." + strconv.Itoa(i) }
 
-// appendSaid appends the fields of a message that is no result.
+// appendSaid appends the fields of a message that is not a tool result.
 func appendSaid(m *decodedMessage, out []byte, p decodedPart, role []byte) []byte {
 	if role != nil {
 		out = appendMember(out, "role", role)
@@ -115,8 +115,8 @@ func appendSaid(m *decodedMessage, out []byte, p decodedPart, role []byte) []byt
 	return out
 }
 
-// named appends text from a place on, and puts the names of tools where they belong. It keeps those of calls on
-// its way, for results may follow them in the same message; rest are the notes that come later.
+// named appends text from an offset on, with the names of tools inserted. It records the calls in it, because their
+// results may follow in the same message. rest are the later notes.
 func (r *Reader) named(out, text []byte, from int, notes []callNote, role []byte) (named []byte, rest []callNote) {
 	for len(notes) > 0 && notes[0].At <= len(text) {
 		n := notes[0]
@@ -133,7 +133,7 @@ func (r *Reader) named(out, text []byte, from int, notes []callNote, role []byte
 	return append(out, text[from:]...), notes
 }
 
-// noteCall keeps the name of a called tool, which results do not say.
+// noteCall records the name of a called tool, which results do not contain.
 func (r *Reader) noteCall(n callNote) {
 	if len(r.called) >= maxCalled {
 		clear(r.called)
@@ -154,7 +154,7 @@ func (r *Reader) toolOf(call []byte) string {
 	return r.called[string(id)]
 }
 
-// cut returns the lines in r.out, up to each of r.ends, in memory of their own.
+// cut returns the lines in r.out, which end at r.ends, as copies.
 func (r *Reader) cut() [][]byte {
 	r.lines = emptied(r.lines)
 	all, from := append(make([]byte, 0, len(r.out)), r.out...), 0

@@ -13,7 +13,7 @@ func isoOf(t time.Time) []byte {
 	return []byte(t.UTC().Format(`"2006-01-02T15:04:05.000Z"`))
 }
 
-// secondsOf returns an ISO-8601 string as seconds; nil if it is none.
+// secondsOf returns an ISO-8601 string as seconds, or nil.
 func secondsOf(val []byte) []byte {
 	s := rawjson.Text(val)
 	t, err := time.Parse(time.RFC3339Nano, s)
@@ -31,7 +31,7 @@ func secondsOf(val []byte) []byte {
 	return decimal(strconv.FormatInt(t.Unix(), 10), fraction)
 }
 
-// secondsOfMillis returns milliseconds as seconds; nil if it is no number of milliseconds.
+// secondsOfMillis returns milliseconds as seconds, or nil.
 func secondsOfMillis(val []byte) []byte {
 	if !rawjson.IsNumber(val) || val[0] == '-' || bytes.ContainsAny(val, "eE") {
 		return nil
@@ -43,7 +43,7 @@ func secondsOfMillis(val []byte) []byte {
 	return decimal(whole[:len(whole)-3], whole[len(whole)-3:]+fraction)
 }
 
-// decimal writes a number as the peer does: without zeros at the end, and with a point.
+// decimal writes a number as operator does: without trailing zeros, and with a point.
 func decimal(whole, fraction string) []byte {
 	if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
 		fraction = "0"

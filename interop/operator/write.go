@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Kinds of losses, beside those of the pi family.
+// Losses in addition to those of the pi family.
 const (
 	LostLevel  = "thinking levels that operator does not have: kept as custom entries"
 	LostImage  = "images in results of tools: operator's results are text"
@@ -27,13 +27,13 @@ var target = piwriter.Target{
 
 var preparer = piwriter.Preparer{Audio: true}
 
-// program makes pi's lines of whatever a session holds; those are then put into snake case.
+// program converts the entries of a session to lines of pi, which are then converted to snake case.
 var program = piwriter.Program{Shape: piwriter.Dialect{Blocks: []string{"image_url", "audio"}}}
 
-// Write writes a session as a file that operator loads and opens at head, "" = before the first entry: a line
-// that its loader does not accept would be passed over, and what hangs on it lost, so each has every field
-// that it needs. entries, pi v3 lines in the session's order, is walked twice and must yield the same each time.
-// The losses are what operator's format cannot express, by kind.
+// Write writes a session as a file that operator loads and opens at head, "" = before the first entry. Every line has
+// all fields that operator requires: its loader would skip another one and lose its children. entries are pi v3 lines
+// in the session's order; they are iterated twice, and both passes must yield the same lines. The losses count what
+// operator's format cannot express, by kind.
 func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -51,7 +51,7 @@ func headerOut(h interop.Header) []byte {
 	return out
 }
 
-// seconds returns an ISO-8601 string as seconds; anything else is 0.
+// seconds returns an ISO-8601 string as seconds; other values as 0.
 func seconds(val []byte) []byte {
 	if s := secondsOf(val); s != nil {
 		return s
@@ -99,7 +99,7 @@ func convertOut(l transcript.Line, lose func(kind string)) [][]byte {
 	return lines
 }
 
-// channel returns the original of an entry of type channel, which pi's format keeps as a custom one.
+// channel returns the original of an entry of type channel, which the reader keeps as a custom entry.
 func channel(l transcript.Line) []byte {
 	if l.Type != "custom" || string(rawjson.Field(l.Raw, "customType")) != `"`+foreignPrefix+`channel"` {
 		return nil
@@ -122,7 +122,7 @@ var levels = map[string]bool{
 	"max": true,
 }
 
-// snake returns operator's line for one that pi loads.
+// snake returns operator's line for a line that pi loads.
 func snake(raw []byte, lose func(kind string)) []byte {
 	field := func(name string) []byte { return rawjson.Field(raw, name) }
 	typ := rawjson.Text(field("type"))
@@ -152,7 +152,7 @@ func snake(raw []byte, lose func(kind string)) []byte {
 	case "compaction":
 		kept := field("firstKeptEntryId")
 		if !rawjson.IsString(kept) {
-			kept = field("id") // its own: nothing is kept
+			kept = field("id") // its own ID: nothing is kept
 		}
 		return line(typ, rawjson.Object("summary", field("summary"), "first_kept_entry_id", kept,
 			"tokens_before", whole(field("tokensBefore")),
@@ -178,7 +178,7 @@ func orFalse(val []byte) []byte {
 	return []byte("false")
 }
 
-// whole returns a number without its fraction, for fields that must be whole; nothing below 0.
+// whole returns a number without its fraction, for fields that must be whole; negative numbers as 0.
 func whole(val []byte) []byte {
 	s, _, _ := strings.Cut(string(val), ".")
 	if s == "" || s[0] == '-' || strings.ContainsAny(s, "eE") || len(s) > len("9007199254740993") {
@@ -187,7 +187,7 @@ func whole(val []byte) []byte {
 	return []byte(s)
 }
 
-// metaOut returns what operator keeps beside a message; nil = its loader would not accept it.
+// metaOut returns operator's metadata of a message; nil = its loader would not accept it.
 func metaOut(meta []byte) []byte {
 	if len(meta) == 0 || meta[0] != '{' {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// messageOut returns the type of the entry and its fields for one of pi's messages.
+// messageOut returns the type and the fields of operator's entry for a message of pi.
 func messageOut(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	field := func(name string) []byte { return rawjson.Field(raw, name) }
 	at := secondsOfMillis(field("timestamp"))
@@ -49,7 +49,7 @@ func messageOut(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	return shell(raw, lose)
 }
 
-// shell returns a command that the user ran: operator has no such message, so its text is said.
+// shell returns a command that the user ran: operator has no such message, so it becomes text.
 func shell(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	if rawjson.IsTrue(rawjson.Field(raw, "excludeFromContext")) {
 		lose(LostHidden)
@@ -122,8 +122,8 @@ func blockOut(b []byte) []byte {
 	return rawjson.Object("type", []byte(`"text"`), "content", text)
 }
 
-// imageOut returns an image as operator has it: base64 text, by whose beginning its kind is known; of another kind a
-// data URL, which says it.
+// imageOut returns an image in operator's form: base64 text if its first bytes show the type, else a data URL with the
+// type.
 func imageOut(data, mime []byte) []byte {
 	if len(data) < 2 || imageType(data[1:len(data)-1]) != "" || !rawjson.IsString(mime) {
 		return data
@@ -132,7 +132,7 @@ func imageOut(data, mime []byte) []byte {
 	return append(append(head, ";base64,"...), data[1:]...)
 }
 
-// urlOf returns the place of an image that is elsewhere.
+// urlOf returns the URL of an image, if the block has one.
 func urlOf(block []byte) []byte {
 	url := rawjson.Field(block, "image_url")
 	if len(url) > 0 && url[0] == '{' {
@@ -144,7 +144,7 @@ func urlOf(block []byte) []byte {
 	return url
 }
 
-// resultOut returns the block of a result: its text in one piece.
+// resultOut returns the block of a tool result, with its text in one piece.
 func resultOut(raw []byte, lose func(kind string)) []byte {
 	var text []string
 	for m := rawjson.Walk(rawjson.Field(raw, "content")); m.Closing == ']' && m.Next(); {
