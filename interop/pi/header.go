@@ -16,7 +16,7 @@ func (f *Reader) setHeader(l jsonl.Entry) error {
 	h := &f.header
 	h.Raw, h.Version, h.ID, h.Created = bytes.Clone(l.Raw), 1, l.ID, l.Time
 	h.Cwd = rawjson.Text(rawjson.Field(l.Raw, "cwd"))
-	if !f.slotted { // a title line says what holds now
+	if !f.slotted { // the title line is newer
 		h.Title = rawjson.Text(rawjson.Field(l.Raw, "title"))
 	}
 	if h.Parent = rawjson.Text(rawjson.Field(l.Raw, "parentSession")); h.Parent == "" {
@@ -52,7 +52,7 @@ func (f *Reader) setHeader(l jsonl.Entry) error {
 	return nil
 }
 
-// makeHeader makes a header for a file that has none.
+// makeHeader makes a header for a file without one.
 func (f *Reader) makeHeader(l jsonl.Entry) error {
 	at := f.stamp(l)
 	id := jsonl.MadeID(l.Time, l.Raw, 0)
@@ -70,7 +70,7 @@ func (f *Reader) makeHeader(l jsonl.Entry) error {
 	return nil
 }
 
-// stamp is the line's own time, or now.
+// stamp returns the line's time, or now.
 func (f *Reader) stamp(l jsonl.Entry) time.Time {
 	if y := l.Time.Year(); l.Time.IsZero() || y < 1970 || y > 9999 {
 		return f.now
@@ -89,7 +89,7 @@ func (f *Reader) notSession() error {
 		ErrNotSession, f.in.Lines())
 }
 
-// looksLikeEntry reports whether a line of a file without a header is an entry, and not of some other log.
+// looksLikeEntry reports whether a line of a file without a header is an entry, and not a line of another log.
 func looksLikeEntry(l transcript.Line) bool {
 	if l.Type == "message" && bytes.HasPrefix(rawjson.Field(l.Raw, "message"), []byte("{")) {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// convert makes a version 3 line of an object of the file. nil = there is none.
+// convert returns the version 3 line of an object, or nil.
 func (f *Reader) convert(l jsonl.Entry) []byte {
 	if l.Type == "session" {
 		f.in.Note(l, transcript.DiagBadLine, "another session header: skipped")
@@ -54,7 +54,7 @@ func (f *Reader) convert(l jsonl.Entry) []byte {
 	return f.spoken(l, id, raw)
 }
 
-// spoken returns the line that the dialect has for an entry.
+// spoken returns the dialect's replacement of an entry.
 func (f *Reader) spoken(l jsonl.Entry, id string, raw []byte) []byte {
 	o := l
 	o.ID, o.Raw = id, raw
@@ -74,7 +74,7 @@ func (f *Reader) spoken(l jsonl.Entry, id string, raw []byte) []byte {
 	return out
 }
 
-// growth bounds the bytes that an entry gains by its place.
+// growth bounds the bytes that ID and parent add to an entry.
 func (f *Reader) growth(l jsonl.Entry) int {
 	if l.ID != "" && f.header.Version >= oldestWithTree {
 		return 0
@@ -82,18 +82,18 @@ func (f *Reader) growth(l jsonl.Entry) int {
 	return len(f.last) + maxPlace
 }
 
-// maxPlace bounds the names of the fields of a place, and an id that is made.
+// maxPlace bounds the fields of ID and parent, with an ID made by the reader.
 const maxPlace = 256
 
-// index notes the id of an object of a version 1 file under its place in it.
+// index records the ID of an object of a version 1 file under its index in the file.
 func (f *Reader) index(id string) {
 	if f.header.Version < oldestWithTree {
 		f.ids = append(f.ids, id)
 	}
 }
 
-// chain returns a version 1 entry its place: after the one before it in the file, unless it names a parent
-// itself; and it translates the index from which a compaction keeps into an id.
+// chain adds ID and parent to a version 1 entry: the parent is the entry before, unless the entry names one. It also
+// converts the index of a compaction's first kept entry to an ID.
 func (f *Reader) chain(raw []byte, l jsonl.Entry, id string) []byte {
 	f.in.Change()
 	parent := rawjson.Field(raw, "parentId")
@@ -113,7 +113,8 @@ func (f *Reader) chain(raw []byte, l jsonl.Entry, id string) []byte {
 	at := int64(min(max(n, -1), 1<<40))
 	switch {
 	case err == nil && float64(at) == n && at == int64(len(f.ids)):
-		return rawjson.WithField(raw, "firstKeptEntryId", rawjson.AppendString(nil, id)) // the compaction itself
+		// The compaction itself: nothing before it is kept.
+		return rawjson.WithField(raw, "firstKeptEntryId", rawjson.AppendString(nil, id))
 	case err == nil && float64(at) == n && at >= 0 && at < int64(len(f.ids)) && f.ids[at] != "":
 		return rawjson.WithField(raw, "firstKeptEntryId", rawjson.AppendString(nil, f.ids[at]))
 	}
@@ -123,7 +124,7 @@ func (f *Reader) chain(raw []byte, l jsonl.Entry, id string) []byte {
 	return raw
 }
 
-// placed sets id and parent (nil = null) in our order: type, id, parentId, and the rest as it was.
+// placed sets ID and parent (nil = null) in our order: type, id, parentId, and the other fields unchanged.
 func placed(raw []byte, id string, parent []byte) []byte {
 	typ := rawjson.Field(raw, "type")
 	rest := rawjson.WithField(rawjson.WithField(rawjson.WithField(raw, "type", nil), "id", nil), "parentId", nil)

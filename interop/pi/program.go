@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/homes"
 )
 
-// Program is where pi keeps its sessions: in a folder for each working directory below PI_CODING_AGENT_DIR, or all in
-// PI_CODING_AGENT_SESSION_DIR.
+// Program describes where pi keeps its sessions: in a folder for each working directory below PI_CODING_AGENT_DIR, or
+// all in PI_CODING_AGENT_SESSION_DIR.
 var Program = interop.Program{
 	Name:    "pi",
 	Folders: func(e interop.Env) []string { return []string{homeDir(e)} },
@@ -25,7 +25,7 @@ var Program = interop.Program{
 	Command: func(_, file string) []string { return []string{"pi", "--session", file} },
 }
 
-// sessionDir is the variable that names one folder for all sessions.
+// sessionDir is the environment variable that names one folder for all sessions.
 const sessionDir = "PI_CODING_AGENT_SESSION_DIR"
 
 func homeDir(e interop.Env) string {

@@ -1,10 +1,10 @@
-// Package pi reads and writes session files of the pi family: versions 1 to 3, and whatever calls itself
-// later. Lines of version 3 come through byte for byte; anything else is converted to them. A file that is
-// damaged is read as far as it goes: a torn or bad line never hides another, what is passed over is reported,
-// and only the reader below or a file that is no session at all is an error.
+// Package pi reads and writes session files of the pi family: versions 1 to 3, and later versions with the same
+// structure. Lines of version 3 stay unchanged; others are converted. A damaged file is read as far as possible: a torn
+// or bad line never hides another, and skipped bytes are reported. The only errors are those of the underlying reader,
+// and ErrNotSession.
 //
-// Write makes a file that pi loads: what pi has no form for becomes a custom entry or a custom
-// message, and is counted.
+// Write makes a file that pi loads. An entry that pi cannot express becomes a custom entry or a custom message, and is
+// counted.
 package pi
 
 import (
@@ -21,28 +21,28 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// ErrNotSession is wrapped by the error for a file that holds no session of the pi family at all.
+// ErrNotSession is wrapped by the error for a file that is not a session of the pi family.
 var ErrNotSession = interop.ErrNotSession
 
-// Dialect is what a program of the family has beside pi's lines. The zero Dialect is pi's own.
+// Dialect describes the extensions of another program of the family. The zero Dialect is pi.
 type Dialect struct {
-	// Slots: a line of type "title" without an id is part of the format, not an oddity.
+	// Slots: a line of type "title" without an ID is part of the format, and not a finding.
 	Slots bool
-	// Entry is called with every entry as a version 3 line, and returns the line that replaces it: the same
-	// one, untouched, or another. nil = every line as it is.
+	// Entry is called with every entry as a version 3 line, and returns its replacement or the same slice. nil = lines
+	// stay unchanged.
 	Entry func(l transcript.Line, say func(kind, detail string)) []byte
 }
 
-// Reader reads a session file of the pi family, versions 1 to 3 and whatever calls itself later, line by
-// line, and returns lines of version 3. Lines that are that already come through byte for byte. What is
-// damaged is passed over and reported: a torn or bad line never hides another, and the file is only read.
-// It holds one line at a time, of at most 64 MiB; of a version 1 file also the ids that it gave.
+// Reader reads a session file of the pi family, versions 1 to 3 and later ones with the same structure, line by line,
+// and returns lines of version 3. Lines of that version stay unchanged. Damage is skipped and reported: a torn or bad
+// line never hides another. The file is only read. A Reader holds one line at a time, of at most 64 MiB; for a version
+// 1 file also the IDs that it made.
 //
 //	f := Open(src, options)
 //	h, err := f.Header()
 //	for d, err := f.Next(); err == nil; d, err = f.Next() { ... }   // io.EOF at the end
 //
-// Not safe for concurrent use.
+// It is not safe for concurrent use.
 type Reader struct {
 	src     interop.Source
 	close   func() error
@@ -50,31 +50,31 @@ type Reader struct {
 	in      *jsonl.EntryScanner
 	now     time.Time
 	from    *interop.Mark
-	newest  interop.Mark // the line of the last entry
+	newest  interop.Mark // line of the last entry
 	header  interop.Header
 	started bool
 	err     error // sticky
 
-	pending  *jsonl.Entry // the first entry of a file without a header
-	ids      []string     // version 1: by index among the file's objects, the header being 0
-	last     string       // version 1: the id of the entry before
+	pending  *jsonl.Entry // first entry of a file without a header
+	ids      []string     // version 1: IDs by index among the file's objects; the header is 0
+	last     string       // version 1: ID of the entry before
 	anything bool         // a line was an object
-	slotted  bool         // a title line came before the header
+	slotted  bool         // a title line precedes the header
 }
 
 const (
-	maxRefused     = 1000 // lines without any entry before a file is given up
-	oldestWithTree = 2    // versions before have no ids
+	maxRefused     = 1000 // lines without an entry after which a file is rejected
+	oldestWithTree = 2    // earlier versions have no IDs
 	currentVersion = 3
 )
 
-// NewReader reads from r. now stamps what the file has no time for: equal input and clock give equal output.
+// NewReader reads from r. now is the time of entries without one: equal input and clock make equal output.
 func NewReader(r io.Reader, now time.Time) *Reader {
 	src := interop.Source{Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
 	return Open(src, interop.Options{Now: now})
 }
 
-// Open reads from a source, which is opened when the header is asked for.
+// Open returns a reader of a source, which Header opens.
 func Open(src interop.Source, o interop.Options) *Reader { return OpenDialect(src, o, Dialect{}) }
 
 // OpenDialect is Open for another program of the family.
@@ -82,8 +82,8 @@ func OpenDialect(src interop.Source, o interop.Options, d Dialect) *Reader {
 	return &Reader{src: src, now: o.Now, from: o.From, dialect: d}
 }
 
-// Header reads the file's header. Without one, if entries follow, one is made and reported. A file that
-// holds neither is an error that wraps ErrNotSession and says what it looks like.
+// Header reads the file's header. If it is missing and entries follow, the reader makes one and reports it. For a file
+// with neither, the error wraps ErrNotSession and describes the file.
 func (f *Reader) Header() (interop.Header, error) {
 	if f.in == nil && f.err == nil {
 		f.open()
@@ -105,13 +105,13 @@ func (f *Reader) open() {
 	}
 	f.close = r.Close
 	f.in = jsonl.NewEntryScanner(r, "parentId", looksLikeEntry)
-	if m := f.from; m != nil { // it was a whole file of version 3, each line an entry
+	if m := f.from; m != nil { // marks exist only for intact files of version 3
 		f.in.Start(int(m.Line), m.Offset)
 		f.header.Version, f.started = currentVersion, true
 	}
 }
 
-// begin looks at one object before the header.
+// begin reads one object before the header.
 func (f *Reader) begin() error {
 	l, err := f.object()
 	switch {
@@ -136,19 +136,19 @@ func (f *Reader) begin() error {
 	return nil
 }
 
-// isSlot reports whether a line is omp's title line, which is rewritten in place and is no entry.
+// isSlot reports whether a line is omp's title line, which omp rewrites in place and which is no entry.
 func isSlot(l jsonl.Entry) bool { return l.Type == "title" && l.ID == "" }
 
 func (f *Reader) slot(l jsonl.Entry, detail string) {
 	if f.dialect.Slots {
-		f.in.Change() // it has no place among header and entries: the original keeps it
+		f.in.Change() // it is neither header nor entry: only the original keeps it
 		return
 	}
 	f.in.NoteOnce(l, transcript.DiagConverted, detail)
 }
 
-// Next returns the next entry as a draft with Raw set: a line of version 3 with an id. io.EOF = the end. Any
-// other error comes from the reader below, or from Header.
+// Next returns the next entry as a draft with Raw: a line of version 3 with an ID. It returns io.EOF at the end. Other
+// errors are those of the underlying reader, or of Header.
 func (f *Reader) Next() (transcript.Draft, error) {
 	if _, err := f.Header(); err != nil {
 		return transcript.Draft{}, err
@@ -180,7 +180,7 @@ func (f *Reader) next() (jsonl.Entry, error) {
 	return f.object()
 }
 
-// object reads on to the next object with a type.
+// object reads up to the next object with a type.
 func (f *Reader) object() (jsonl.Entry, error) {
 	for {
 		if !f.started && f.in.Refused() >= maxRefused {
@@ -199,13 +199,13 @@ func (f *Reader) object() (jsonl.Entry, error) {
 	}
 }
 
-// Verbatim reports, after io.EOF, that the header line and every line given, each with a newline, are the
-// file byte for byte. false: keep the original as well.
+// Verbatim reports, after io.EOF, whether the header line and all lines returned, each with a newline, are the file's
+// bytes. If not, the original must be kept too.
 func (f *Reader) Verbatim() bool {
 	return errors.Is(f.err, io.EOF) && f.started && !f.in.Changed()
 }
 
-// Mark returns the last line, of a file that is Verbatim: then no line depends on one before it.
+// Mark returns the last line of a Verbatim file, where no line depends on an earlier one.
 func (f *Reader) Mark() *interop.Mark {
 	if !f.Verbatim() || f.newest.Entry == "" || f.dialect.Entry != nil || f.dialect.Slots {
 		return nil
@@ -214,7 +214,7 @@ func (f *Reader) Mark() *interop.Mark {
 	return &m
 }
 
-// Diagnostics returns what was found so far, at most 100 and then a count; Ordinal is the line's number.
+// Diagnostics returns at most 100 findings, and a count of the others. Ordinal is the line number.
 func (f *Reader) Diagnostics() []transcript.Diagnostic {
 	if f.in == nil {
 		return nil
@@ -222,7 +222,8 @@ func (f *Reader) Diagnostics() []transcript.Diagnostic {
 	return f.in.Diagnostics()
 }
 
-// BadLines counts the lines so far of which bytes were passed over because they are no entry; blank lines aside.
+// BadLines returns the number of lines so far of which bytes were skipped because they are not an entry. Blank lines do
+// not count.
 func (f *Reader) BadLines() int {
 	if f.in == nil {
 		return 0
@@ -230,7 +231,7 @@ func (f *Reader) BadLines() int {
 	return f.in.Bad()
 }
 
-// Close closes what was opened. A reader that was closed returns no more entries.
+// Close closes the source. A closed reader returns no more entries.
 func (f *Reader) Close() error {
 	if f.close == nil {
 		return nil

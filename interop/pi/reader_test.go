@@ -26,7 +26,7 @@ const (
 
 var lf = readtest.Lines
 
-// TestDamagedFiles: no damage hides what is intact, each is reported, and Verbatim tells the truth.
+// TestDamagedFiles: damage never hides intact lines, all of it is reported, and Verbatim is correct.
 func TestDamagedFiles(t *testing.T) {
 	torn := lineC[:60]
 	nul := strings.Repeat("\x00", 512)
@@ -228,7 +228,7 @@ func TestMigration(t *testing.T) {
 
 var fillBytes = bytes.Repeat([]byte("x"), 64<<10)
 
-// fill gives n bytes of x without holding them.
+// fill reads as n bytes of x without holding them.
 type fill struct{ n int64 }
 
 func (f *fill) Read(p []byte) (int, error) {
@@ -268,7 +268,7 @@ func TestHugeLine(t *testing.T) {
 	}
 }
 
-// TestOversizeEntry: over 4 MiB beside its images an entry becomes a stub that keeps its structure.
+// TestOversizeEntry: an entry over 4 MiB without its images becomes a stub that keeps its structure.
 func TestOversizeEntry(t *testing.T) {
 	long := strings.Repeat("x", 5<<20)
 	result := `{"type":"message","id":"r","parentId":"a","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"toolResult","toolCallId":"k","toolName":"n","content":[{"type":"text","text":"` + long + `"},{"type":"text","text":"short"}],"isError":false}}`
@@ -331,8 +331,8 @@ func TestNoiseIsGivenUp(t *testing.T) {
 	}
 }
 
-// FuzzFileReader: whatever the bytes, reading ends without a panic, gives only entries that parse, and a
-// file called verbatim is given back.
+// FuzzFileReader: for any bytes, reading ends without a panic and returns only valid entries, and the lines of a
+// verbatim file are its bytes.
 func FuzzFileReader(f *testing.F) {
 	for _, s := range []string{
 		"", lf(fileHeaderLine, lineA, lineB), lf(fileHeaderLine, lineA) + lineB[:70], lf(lineA), "\ufeff" + lf(fileHeaderLine),

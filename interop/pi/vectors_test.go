@@ -18,7 +18,7 @@ import (
 
 var testNow = readtest.Now
 
-// testRand gives the same bytes in every run.
+// testRand returns the same bytes in every run.
 
 // sessionFile is a whole file as it was read.
 type sessionFile struct {
@@ -66,7 +66,7 @@ func tryReadFile(r io.Reader) (sessionFile, error) {
 	return f, nil
 }
 
-// path gives the way from the root to the entry with this ordinal.
+// path returns the path from the root to the entry with this ordinal.
 func (f sessionFile) path(from int) []transcript.Entry {
 	var path []transcript.Entry
 	for at := int64(from); at >= 0; at = f.parents[at] {

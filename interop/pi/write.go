@@ -9,14 +9,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// program is pi itself, as of its version 1.5.
+// program is pi 1.5.
 var program = piwriter.Program{Types: []string{"usage", "context_edit"}}
 
 var preparer piwriter.Preparer
 
-// Write writes a session as a version 3 file that pi loads and opens at head, "" = before the first entry.
-// entries, pi v3 lines in the session's order, is walked twice and must yield the same each time. Lines that pi
-// loads as they are go out byte for byte. The losses are what pi's format cannot express, by kind.
+// Write writes a session as a version 3 file that pi loads and opens at head, "" = before the first entry. entries are
+// pi v3 lines in the session's order; they are iterated twice, and both passes must yield the same lines. Lines that pi
+// loads stay unchanged. The losses count what pi's format cannot express, by kind.
 func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -25,9 +25,9 @@ func Write(
 	return piwriter.AddHeaderLoss(losses, err, lost)
 }
 
-// Extend writes what was added to a session as lines that go after the last one of the file that it came from, which
-// ends with a newline. entries are all of the session's in their order, the first known of which came from the file.
-// A custom entry after them leads to head, "" = before the first entry, where the last line does not.
+// Extend writes the entries added to a session as lines to append to its original file, which ends with a newline.
+// entries are all of the session's in order; the first known of them came from the file. If the last line is not at
+// head ("" = before the first entry), a custom entry below head follows.
 func Extend(
 	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {

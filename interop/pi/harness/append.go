@@ -17,17 +17,16 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// lostHarness is the kind of loss of what a file of the harness has no write for.
+// lostHarness is the loss of an entry for which the harness has no write.
 const lostHarness = "entries that the harness has no form for: kept as custom entries"
 
-// piProgram is what a session's entries are made of before they become writes.
+// piProgram converts a session's entries to lines of pi, from which writes are made.
 var piProgram = piwriter.Program{Types: []string{"usage", "context_edit", "active_tools_change", "leaf"}}
 
-// Append writes what was added to a session as transactions that go after the file's last line. entries
-// are all of the session's in their order, the first known of which came from the file; they are walked
-// twice and must give the same each time. The lane "main" ends at head then, "" = before the first
-// entry. Where nothing was added, and the head is where an import puts it, nothing is written: the
-// session may stand on another lane.
+// Append writes the entries added to a session as transactions to append to its file. entries are all of the session's
+// in order; the first known of them came from the file. They are iterated twice, and both passes must yield the same
+// lines. Afterwards the lane "main" ends at head, "" = before the first entry. If no entry was added, and the head is
+// where an import puts it, Append writes nothing: that may be the tip of another lane.
 func (e *End) Append(
 	w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -60,28 +59,28 @@ func (e *End) Append(
 	return a.losses, a.w.Flush()
 }
 
-// leafEntry makes the line of a move of the head, as version 3 has it.
+// leafEntry makes the line of a move of the head, as in version 3.
 func leafEntry(id, head, last string, at time.Time) []byte {
 	stamp := rawjson.AppendString(nil, at.UTC().Format(time.RFC3339Nano))
 	return rawjson.Object("type", []byte(`"leaf"`), "id", piwriter.OrNull(id), "parentId", piwriter.OrNull(last),
 		"timestamp", stamp, "targetId", piwriter.OrNull(head))
 }
 
-// appender turns lines of pi's version 3, which it is written, into writes.
+// appender converts lines of pi's version 3, which it receives as an io.Writer, to writes.
 type appender struct {
 	*End
 	w      *bufio.Writer
 	losses interop.Losses
-	part   []byte              // of a line
-	tails  map[string][]string // by id of a compaction that was added: the entries that it keeps, in order
-	kept   map[string][][]byte // by id: the messages of these
-	total  int                 // entries of the session
-	last   string              // the id of the last one,
-	opens  string              // and the one at which a file that ends with it is opened
+	part   []byte              // incomplete line
+	tails  map[string][]string // by ID of an added compaction: the entries that it keeps, in order
+	kept   map[string][][]byte // by ID: the messages of these entries
+	total  int                 // number of entries of the session
+	last   string              // ID of the last entry
+	opens  string              // entry at which a file opens that ends with the last entry
 	err    error
 }
 
-// plan looks which entries compactions keep.
+// plan finds the entries that compactions keep.
 func (a *appender) plan(known int, entries iter.Seq2[transcript.Draft, error]) error {
 	parents := map[string]string{}
 	for d, err := range entries {
@@ -116,7 +115,7 @@ func (a *appender) plan(known int, entries iter.Seq2[transcript.Draft, error]) e
 	return nil
 }
 
-// added returns the entries that the file does not have, and notes on the way what is kept of the others.
+// added returns the entries that the file does not have, and records the kept messages of the others.
 func (a *appender) added(known int, entries iter.Seq2[transcript.Draft, error]) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		n := 0
@@ -136,7 +135,7 @@ func (a *appender) added(known int, entries iter.Seq2[transcript.Draft, error]) 
 	}
 }
 
-// keep takes the message of an entry, or of a part of one, that a compaction keeps.
+// keep records the message of an entry, or of a part of one, if a compaction keeps it.
 func (a *appender) keep(id string, l transcript.Line) {
 	have, wanted := a.kept[id]
 	if m := messageOf(l); wanted && m != nil {
@@ -144,7 +143,7 @@ func (a *appender) keep(id string, l transcript.Line) {
 	}
 }
 
-// Write takes lines of pi's version 3.
+// Write receives lines of pi's version 3.
 func (a *appender) Write(p []byte) (int, error) {
 	n := len(p)
 	for a.err == nil {
@@ -171,12 +170,12 @@ func (a *appender) line(raw []byte) {
 	parent := a.at(l.ParentID)
 	at := strconv.AppendInt(nil, max(l.Time.UnixMilli(), 0), 10)
 	if body := a.body(l); body != nil {
-		whole, _, _ := strings.Cut(l.ID, ".") // an entry may have become several
+		whole, _, _ := strings.Cut(l.ID, ".") // a split entry has several IDs with this prefix
 		a.keep(whole, l)
 		a.entry(l, parent, at, body)
 		return
 	}
-	a.place[l.ID] = parent // what hangs on it hangs there
+	a.place[l.ID] = parent // its children become the parent's
 	if !a.setting(l, at) {
 		a.losses[lostHarness]++
 	}

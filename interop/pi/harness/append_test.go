@@ -23,7 +23,7 @@ const (
 	headerNew = `{"v":4,"kind":"header","id":"s1","storageVersion":1,"createdAt":1767225600000,"cwd":"/w"}`
 )
 
-// userLine is a transaction by which the user says something on the main lane; parent is JSON.
+// userLine is a transaction with a user message on the main lane; parent is JSON.
 func userLine(id, parent string, seq int) string {
 	return fmt.Sprintf(`[{"kind":"entry","id":%q,"parentId":%s,"type":"message","message":{"role":"user","content":%q,"timestamp":1},"seq":%d,"timestamp":1767225600000},{"kind":"value","op":"set","seq":%d,"namespace":"pi.branch.tip","key":"main","value":%q}]`,
 		id, parent, id, seq, seq+1, id)
@@ -76,7 +76,7 @@ func (s appendedSession) at(at int64) (out []string) {
 // context is what the session shows when it is opened.
 func (s appendedSession) context() []string { return s.at(int64(len(s.entries)) - 1) }
 
-// drafts gives the entries as a session does, and what was added to it.
+// drafts returns the entries as a session does, with added ones.
 func (s appendedSession) drafts(added ...string) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		for _, e := range s.entries {
@@ -92,7 +92,7 @@ func (s appendedSession) drafts(added ...string) iter.Seq2[transcript.Draft, err
 	}
 }
 
-// last gives the id of the last entry.
+// last returns the ID of the last entry.
 func (s appendedSession) last(added ...string) string {
 	raw := []byte(s.entries[len(s.entries)-1].Raw)
 	if len(added) > 0 {
@@ -101,7 +101,7 @@ func (s appendedSession) last(added ...string) string {
 	return rawjson.Text(rawjson.Field(raw, "id"))
 }
 
-// continued reads a file, adds entries to it as a session does, and gives the file with what was written behind it.
+// continued reads a file, adds entries as a session does, and returns the file with the lines written after it.
 func continued(t *testing.T, data string, added ...string) (string, interop.Losses) {
 	t.Helper()
 	s := readAppended(t, data)
@@ -241,7 +241,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// real gives the id of the file's first message of a role.
+// real returns the ID of the file's first message of a role.
 func (s appendedSession) real(t *testing.T, role string) string {
 	t.Helper()
 	for _, e := range s.entries {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// benchFile gives a session of a coding agent of some size in one form: questions, calls, results of a few KB,
-// and between them what the harness notes of its work.
+// benchFile returns a session of a coding agent with the given size and form: questions, calls, results of a few KB,
+// and between them the harness's records of its work.
 func benchFile(old bool, size int) []byte {
 	var out bytes.Buffer
 	out.WriteString(headerOf(old) + "\n")

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// form is what a line looks like.
+// form is the kind of a line.
 type form uint8
 
 const (
@@ -16,8 +16,8 @@ const (
 	aWrite
 )
 
-// Detect reports whether the first bytes of a file are those of one of the harness's version 4: by its header, or by
-// writes where that is lost. The last line may be torn.
+// Detect reports whether a file is of the harness's version 4, by its first bytes: a header, or writes if the header is
+// lost. The last line may be incomplete.
 func Detect(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	for range maxRefused {
@@ -37,7 +37,7 @@ func Detect(head []byte) bool {
 	return false
 }
 
-// kindOf returns what a line is by its fields.
+// kindOf returns the kind of a line, by its fields.
 func kindOf(line []byte) form {
 	if len(line) == 0 {
 		return aStranger

@@ -11,12 +11,12 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// ErrNoEnd is wrapped by the error for a file after which nothing can be written: the harness refuses a file
-// with damaged lines, and drops a last line that does not end.
+// ErrNoEnd is wrapped by the error for a file to which nothing can be appended: the harness refuses a file with damaged
+// lines, and drops an incomplete last line.
 var ErrNoEnd = errors.New("the file's own program would refuse it")
 
-// End is the end of a file, where it is continued. It holds an id or two for each entry that the file does not
-// have itself.
+// End is the end of a file, where it is continued. It holds an ID or two for each entry that the reader made and the
+// file does not have.
 type End struct {
 	fileState
 	place map[string]string
@@ -59,7 +59,7 @@ func reason(found []transcript.Diagnostic) string {
 	return fmt.Sprintf("line %d: %s", found[0].Ordinal, found[0].Detail)
 }
 
-// learn notes the place in the file of an entry that the file does not have.
+// learn records the place in the file of an entry that the file does not have.
 func (e *End) learn(l transcript.Line) {
 	if !l.HasParent {
 		l.ParentID = ""
@@ -69,7 +69,7 @@ func (e *End) learn(l transcript.Line) {
 	}
 }
 
-// at returns the entry of the file that represents one of the session's, as a parent or a place.
+// at returns the file's entry for one of the session, as a parent or a place.
 func (e *End) at(id string) string {
 	if at, ok := e.place[id]; ok {
 		return at
@@ -77,7 +77,7 @@ func (e *End) at(id string) string {
 	return id
 }
 
-// known reports whether an id is that of an entry of the file, or represents one.
+// known reports whether the file has an entry for an ID, and returns the entry's ID.
 func (e *End) known(val []byte) ([]byte, bool) {
 	id := e.at(rawjson.Text(val))
 	return piwriter.OrNull(id), id != ""

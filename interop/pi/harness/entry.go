@@ -7,10 +7,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// maxID bounds an id in bytes; no program makes longer ones.
+// maxID bounds an ID in bytes; no program makes longer ones.
 const maxID = 1 << 10
 
-// begun begins an entry with an id and a parent that are JSON already.
+// begun begins an entry; id and parent are JSON.
 func (r *Reader) begun(typ string, id, parent []byte, room int) []byte {
 	out := make([]byte, 0, room+len(id)+len(parent)+128)
 	out = append(append(append(out, `{"type":"`...), typ...), `","id":`...)
@@ -24,13 +24,13 @@ func (r *Reader) open(typ string, l *lane, room int) (id string, out []byte) {
 	return id, r.begun(typ, rawjson.AppendString(nil, id), piwriter.OrNull(l.hang), room)
 }
 
-// add hands out an entry that was opened on a lane; the next one hangs on it.
+// add appends an entry that was opened on a lane; it becomes the end of the lane.
 func (r *Reader) add(l *lane, id string, out []byte) {
 	r.put(id, out)
 	l.hang = id
 }
 
-// put hands an entry out, or its stub if it is too large.
+// put appends an entry, or its stub if it is too large.
 func (r *Reader) put(id string, out []byte) {
 	fitted, whole := jsonl.Fit(out)
 	if !whole {
@@ -41,14 +41,14 @@ func (r *Reader) put(id string, out []byte) {
 	r.newest = id
 }
 
-// custom keeps what has no other place, as it is, on a lane.
+// custom keeps data that the transcript cannot express unchanged, on a lane.
 func (r *Reader) custom(l *lane, kind string, data []byte) {
 	id, out := r.open("custom", l, len(data)+64)
 	out = append(append(out, `,"customType":"pi-harness.`...), kind...)
 	r.add(l, id, append(append(append(out, `","data":`...), data...), '}'))
 }
 
-// entry takes an entry of the file.
+// entry handles an entry of the file.
 func (r *Reader) entry(w *write) {
 	if !rawjson.IsString(w.id) || len(w.id) > maxID || len(w.id) == 2 {
 		r.note(transcript.DiagConverted, "an entry without an id: kept aside", 0)
@@ -67,13 +67,13 @@ func (r *Reader) entry(w *write) {
 		r.place(w, l, typ[1:len(typ)-1], func(out []byte) []byte { return append(appendRest(out, w), '}') })
 	case `"compaction"`:
 		r.place(w, l, "compaction", func(out []byte) []byte {
-			// keeps nothing before it
+			// it keeps nothing before it
 			return append(append(append(appendRest(out, w), `,"firstKeptEntryId":`...), w.id...), '}')
 		})
 	case `"branch_summary"`:
 		r.place(w, l, "branch_summary", func(out []byte) []byte {
 			if out = append(appendRest(out, w), '}'); !rawjson.IsString(w.from) {
-				out = rawjson.WithField(out, "fromId", []byte(`"root"`)) // as version 3 calls it
+				out = rawjson.WithField(out, "fromId", []byte(`"root"`)) // the name in version 3
 			}
 			return out
 		})
@@ -84,7 +84,7 @@ func (r *Reader) entry(w *write) {
 	}
 }
 
-// appendRest appends the fields of an entry that are its own.
+// appendRest appends the type-specific fields of an entry.
 func appendRest(out []byte, w *write) []byte {
 	if w.n <= len(w.rest) {
 		for _, m := range w.rest[:w.n] {
@@ -101,7 +101,7 @@ func appendRest(out []byte, w *write) []byte {
 	return out
 }
 
-// place hands an entry of the file out where it hangs, and what belongs after it.
+// place appends an entry of the file below its parent, and the entries that belong after it.
 func (r *Reader) place(w *write, l *lane, typ string, body func(out []byte) []byte) {
 	id, parent := rawjson.Text(w.id), r.parentOf(w, l)
 	if l != nil {
@@ -142,7 +142,7 @@ func (r *Reader) place(w *write, l *lane, typ string, body func(out []byte) []by
 	}
 }
 
-// lookAt reads a message that is known to be whole.
+// lookAt parses a message that is known to be valid.
 func lookAt(message []byte) (s said) {
 	for m := rawjson.Walk(message); m.Closing == '}' && m.Next(); {
 		s.set(m.Key, m.Val)
@@ -150,8 +150,8 @@ func lookAt(message []byte) (s said) {
 	return s
 }
 
-// hides reports whether the harness leaves a message out of every context: a turn that failed or is still to come.
-// 0.84 leaves out the latter only.
+// hides reports whether the harness omits a message from every context: a failed or an incomplete turn. 0.84 omits only
+// the latter.
 func (r *Reader) hides(s said) bool {
 	if string(s.role) != `"assistant"` {
 		return false
@@ -165,7 +165,7 @@ func (r *Reader) hides(s said) bool {
 	return false
 }
 
-// hide leaves an entry out of the context, and returns the entry that does.
+// hide appends an entry that removes another one from the context, and returns its ID.
 func (r *Reader) hide(target string) string {
 	id := r.newID()
 	out := r.begun("context_edit", piwriter.OrNull(id), piwriter.OrNull(target), len(target)+64)
@@ -173,7 +173,7 @@ func (r *Reader) hide(target string) string {
 	return id
 }
 
-// spoken notes with which model an assistant spoke: for who reads the branch that is the one in force.
+// spoken records the model of an assistant message as the one in force on the branch.
 func (r *Reader) spoken(l *lane, s said) {
 	if l == nil || string(s.role) != `"assistant"` ||
 		equal(s.model, l.said.model) && equal(s.provider, l.said.provider) {
@@ -184,12 +184,12 @@ func (r *Reader) spoken(l *lane, s said) {
 	}
 }
 
-// noUsage is for a copy of a message: what was spent on it is counted where it is first.
+// noUsage is the usage of a copied message: only the first copy counts.
 const noUsage = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,` +
 	`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 
-// retained puts the messages that a compaction kept after it, and returns the last of these entries. What the
-// user said is not said twice: it goes as a message that only the model sees.
+// retained appends the messages that a compaction kept, and returns the ID of the last one. User messages become
+// messages that only the model sees, because the conversation has them already.
 func (r *Reader) retained(last string, l *lane, tail []byte) string {
 	for m := rawjson.Walk(tail); m.Closing == ']' && m.Next(); {
 		s := lookAt(m.Val)
@@ -229,7 +229,7 @@ func (r *Reader) retained(last string, l *lane, tail []byte) string {
 	return last
 }
 
-// spent are the newest entries that say themselves what was spent on them.
+// spent holds the IDs of the newest entries with a usage of their own.
 type spent struct {
 	ids [64]string
 	n   int

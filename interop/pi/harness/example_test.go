@@ -31,7 +31,7 @@ func ExampleReader() {
 	// {"type":"message","id":"a","parentId":"ph-1.1","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"hi","timestamp":1767225600000}}
 }
 
-// A file of the harness goes on: what was added is a transaction after its last line.
+// A file of the harness continues: the added entries are a transaction after its last line.
 func ExampleReadEnd() {
 	file := `{"v":4,"kind":"header","id":"s1","storageVersion":1,"createdAt":1767225600000,"cwd":"/home/me"}
 [{"kind":"entry","id":"a","parentId":null,"type":"message","message":{"role":"user","content":"hi","timestamp":1767225600000},"seq":1,"timestamp":1767225600000},{"kind":"value","op":"set","seq":2,"namespace":"pi.branch.tip","key":"main","value":"a"}]

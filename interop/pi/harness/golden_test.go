@@ -60,7 +60,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// laneEnd is where a lane ends: the main one where the session opens, another where its name stands.
+// laneEnd returns the end of a lane: the head for the main lane, the entry with its name for another.
 func (s session) laneEnd(lane string) int64 {
 	if lane == mainLane {
 		return int64(len(s.entries)) - 1

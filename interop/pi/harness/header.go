@@ -50,7 +50,7 @@ func (h headerLine) parentText() string {
 	return rawjson.Text(h.path)
 }
 
-// begin looks for the header, or for a write of a file that has lost it.
+// begin finds the header, or the first write of a file without one.
 func (r *Reader) begin() error {
 	f, err := r.src.Open()
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Reader) begin() error {
 	return fmt.Errorf("%w: none of its first %d lines is one of pi's harness", interop.ErrNotSession, r.in.Number())
 }
 
-// setHeader takes the header in; nil = the file has none.
+// setHeader sets the header; nil = the file has none.
 func (r *Reader) setHeader(raw []byte) error {
 	v := readHeader(raw)
 	r.old = v.old

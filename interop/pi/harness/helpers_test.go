@@ -59,7 +59,7 @@ func (s session) context() transcript.Context {
 	return transcript.BuildContext(s.path(int64(len(s.entries))-1), transcript.Coppice)
 }
 
-// says gives a context in short: role and text of each message.
+// says returns a short form of a context: role and text of each message.
 func says(c transcript.Context) []string {
 	var out []string
 	for _, m := range c.Messages {
@@ -68,7 +68,7 @@ func says(c transcript.Context) []string {
 	return out
 }
 
-// outline gives the entries in short, one a line.
+// outline returns a short form of the entries, one a line.
 func (s session) outline() string {
 	var out strings.Builder
 	for _, e := range s.entries {

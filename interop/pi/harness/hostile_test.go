@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// odd values stand where others should.
+// odd values replace valid ones.
 var odd = []string{
 	"null", "true", "0", "-1.5e300", `""`, `"x"`, `"main"`, `"entry"`, `"e1"`, "[]", "{}", `[null,7,"s",[],{}]`, `{"kind":"entry"}`, `{"role":"assistant","stopReason":"error"}`,
 	`"` + strings.Repeat("y", maxID+1) + `"`, `"\ud800"`, `"\u0065\u0031"`,
@@ -56,8 +56,7 @@ func twist(d *rapid.T, v any, depth int) any {
 	return json.RawMessage(rapid.SampledFrom(odd).Draw(d, "odd"))
 }
 
-// Whatever is of another type than it should be, in any field of any line, is read to the end, and gives nothing
-// that a session would refuse.
+// A value of any type in any field of any line is read to the end, and all entries returned are valid in a session.
 func TestWrongTypes(t *testing.T) {
 	var files [][]string
 	for _, name := range []string{"transactions", "lanes"} {
@@ -103,7 +102,7 @@ func check(t interface{ Fatalf(string, ...any) }, data []byte) {
 	}
 }
 
-// FuzzRead: whatever a file holds, a reader gives lines that a session takes, and comes to an end.
+// FuzzRead: for any file, a reader returns lines that are valid in a session, and reaches the end.
 func FuzzRead(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(seeds) < 3 {

@@ -9,23 +9,23 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// mainLane is the lane that a harness opens.
+// mainLane is the lane that the harness opens.
 const mainLane = "main"
 
-// lane is a branch with a name, on which entries grow.
+// lane is a named branch.
 type lane struct {
-	tip   string // the entry of the file at its end; "" = before the first
-	hang  string // what the next entry hangs on: tip, or the last of what was put after it
-	named bool   // the file speaks of it
-	lost  bool   // its tip may be an entry that could not be read
+	tip   string // last entry of the file on the lane; "" = before the first
+	hang  string // parent of the next entry: tip, or the last entry that the reader put after it
+	named bool   // the file names it
+	lost  bool   // the tip may be an unreadable entry
 	want  settings
-	said  settings // as the branch says them so far
+	said  settings // configuration according to the entries of the branch
 }
 
 // settings are a lane's configuration.
 type settings struct{ provider, model, thinking, tools string }
 
-// tip is where a transaction leaves a lane.
+// tip is the end of a lane after a transaction.
 type tip struct{ lane, id string }
 
 // laneNamed returns a lane; nil = there are too many, or the name is too long.
@@ -38,7 +38,7 @@ func (r *Reader) laneNamed(name string) *lane {
 	return l
 }
 
-// speakOf is laneNamed for a lane that the file names. What follows and names none is of this one.
+// speakOf is laneNamed for a lane that the file names. Later writes that name no lane belong to it.
 func (r *Reader) speakOf(name []byte) *lane {
 	l := r.laneNamed(rawjson.Text(name))
 	if l == nil {
@@ -64,8 +64,8 @@ func isPlace(val []byte) bool {
 	return string(val) == "null" || rawjson.IsString(val) && len(val) <= maxID
 }
 
-// laneOf returns the lane on which an entry grows: the one that it names, else one whose tip its transaction sets and
-// which it continues or becomes the tip of. nil = it is unknown.
+// laneOf returns the lane of an entry: the lane that it names, else one whose tip its transaction sets, if the entry
+// continues that lane or becomes its tip. nil = unknown.
 func (r *Reader) laneOf(w *write) *lane {
 	if rawjson.IsString(w.lane) {
 		return r.laneNamed(rawjson.Text(w.lane))
@@ -84,7 +84,7 @@ func (r *Reader) laneOf(w *write) *lane {
 	return becomes
 }
 
-// equal compares an id as it lies, null being "", with one that was read.
+// equal compares an ID in JSON (null = "") with a string.
 func equal(val []byte, id string) bool {
 	if n := len(val) - 2; rawjson.IsString(val) && n == len(id) && string(val[1:n+1]) == id {
 		return true
@@ -92,7 +92,7 @@ func equal(val []byte, id string) bool {
 	return rawjson.Text(val) == id
 }
 
-// parentOf returns what an entry hangs on.
+// parentOf returns the parent of an entry.
 func (r *Reader) parentOf(w *write, l *lane) string {
 	if !isPlace(rawjson.OrNull(w.parent)) {
 		r.note(transcript.DiagNoted, "a parent that is no id: a root from here on", 0)
@@ -112,7 +112,7 @@ func (r *Reader) parentOf(w *write, l *lane) string {
 	return r.end(rawjson.Text(w.parent))
 }
 
-// end returns the last of what was put after an entry, or the entry itself.
+// end returns the last entry that the reader put after an entry, or the entry itself.
 func (r *Reader) end(id string) string {
 	if b, ok := r.behind[id]; ok {
 		return b
@@ -120,7 +120,7 @@ func (r *Reader) end(id string) string {
 	return id
 }
 
-// moveTo sets a lane's tip. Where it is not the entry that was added last, the write that says so is kept.
+// moveTo sets a lane's tip. If that is not the last entry added, the write is kept.
 func (r *Reader) moveTo(l *lane, to []byte, kind string, raw []byte) {
 	if l.lost = false; equal(to, l.tip) {
 		return
@@ -130,7 +130,7 @@ func (r *Reader) moveTo(l *lane, to []byte, kind string, raw []byte) {
 	r.custom(l, kind, raw)
 }
 
-// settle says on a lane's branch what of its configuration the branch does not say yet.
+// settle appends entries for the part of a lane's configuration that its branch does not have yet.
 func (r *Reader) settle(l *lane) {
 	want, said := l.want, l.said
 	if want == said {
@@ -152,8 +152,8 @@ func (r *Reader) settle(l *lane) {
 	}
 }
 
-// finish says what is known at the end: every lane's configuration, the names of lanes and their tips, and last
-// where the session continues.
+// finish appends the entries for the end of the file: every lane's configuration, names and tips of lanes, and last the
+// head of the session.
 func (r *Reader) finish() {
 	known := false
 	for _, name := range slices.Sorted(maps.Keys(r.lanes)) {
@@ -171,7 +171,7 @@ func (r *Reader) finish() {
 	}
 	at := head.hang
 	if !known && r.loose != "" {
-		at = r.loose // the file has lost all word of its lanes
+		at = r.loose // the file has no intact record of its lanes
 	}
 	if at != r.newest {
 		id := r.newID()

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// nextLine reads on to the next line and takes away what is around it.
+// nextLine reads the next line and trims it.
 func (r *Reader) nextLine() error {
 	l, err := r.in.Next()
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *Reader) nextLine() error {
 	return nil
 }
 
-// piece takes what comes next on the line: one write, or one transaction of them.
+// piece handles the next piece of the line: one write, or one transaction of several.
 func (r *Reader) piece() {
 	p := r.rest
 	r.rest = nil
@@ -49,8 +49,8 @@ func (r *Reader) piece() {
 	}
 }
 
-// transaction reads the transaction at the start of p, and returns where it ends. Its writes are in batch then, and
-// where there are many the others in more; the tips that it sets show on which lanes its entries are.
+// transaction parses the transaction at the start of p, and returns its end. Its first writes are then in batch and the
+// others in more. The tips that it sets determine the lanes of its entries.
 func (r *Reader) transaction(p []byte) (end int, err error) {
 	r.batch, r.more, r.tips = r.batch[:0], nil, r.tips[:0]
 	switch p[0] {
@@ -90,7 +90,7 @@ func (r *Reader) transaction(p []byte) (end int, err error) {
 	return i + 1, nil
 }
 
-// element reads the write at p[i], or whatever is there.
+// element parses the write at p[i], or whatever value is there.
 func (w *write) element(p []byte, i int) (end int, err error) {
 	if i < len(p) && p[i] == '{' {
 		end, err = w.check(p[i:])
@@ -101,7 +101,7 @@ func (w *write) element(p []byte, i int) (end int, err error) {
 	return end, err
 }
 
-// nextWrite returns the next write of the transaction; nil = there is none. It is valid until the next call.
+// nextWrite returns the next write of the transaction, or nil. It is valid until the next call.
 func (r *Reader) nextWrite() *write {
 	if r.done < len(r.batch) {
 		r.done++
@@ -113,7 +113,7 @@ func (r *Reader) nextWrite() *write {
 		return nil
 	}
 	end, err := r.extra.element(p, 0)
-	if err != nil { // it was read before
+	if err != nil { // it was parsed before
 		r.more = nil
 		return nil
 	}
@@ -125,7 +125,7 @@ func (r *Reader) nextWrite() *write {
 	return &r.extra
 }
 
-// salvage looks for a whole transaction at the end of a damaged line: appended after a torn one that had no
+// salvage looks for an intact transaction at the end of a damaged line, appended after an incomplete one without a
 // newline.
 func (r *Reader) salvage(p []byte, cause error) {
 	kind := transcript.DiagBadLine
@@ -147,8 +147,8 @@ func (r *Reader) salvage(p []byte, cause error) {
 	}
 }
 
-// oversize returns a stub for a line that is too long to be held. Of an entry its place stays; of a transaction
-// the writes at its beginning.
+// oversize returns a stub for a line that is too long. The place of an entry is kept, and so are the first writes of a
+// transaction.
 func (r *Reader) oversize() {
 	p := jsonl.Trim(r.line.Bytes)
 	r.note(transcript.DiagOversize, jsonl.OversizeDetail(r.line.Size, jsonl.MaxLine), 0)
@@ -157,7 +157,7 @@ func (r *Reader) oversize() {
 		for i := rawjson.Space(p, 1); i < len(p) && p[i] == '{'; {
 			end, err := r.extra.check(p[i:])
 			if err != nil {
-				break // it continues after what is held
+				break // it continues after the held part
 			}
 			if l, id, ok := r.extra.tip(); ok {
 				r.tips = append(r.tips[:0], tip{lane: l, id: id})
@@ -181,7 +181,7 @@ func (r *Reader) oversize() {
 	}
 	w.typ, w.stamp = []byte(`"custom"`), nil
 	l := r.laneOf(w)
-	if w.parent == nil && l != nil { // 0.84 writes it after the message
+	if w.parent == nil && l != nil { // 0.84 writes the parent after the message
 		w.parent = piwriter.OrNull(l.tip)
 	}
 	r.place(w, l, "custom", func(out []byte) []byte {

@@ -20,8 +20,8 @@ type gen struct {
 	n       int
 	tips    map[string]string
 	parents map[string]string
-	says    map[string]string   // by id: role and text of a message; "" = it says nothing
-	tails   map[string][]string // of compactions: what stands for all before
+	says    map[string]string   // by ID: role and text of a message; "" = no message
+	tails   map[string][]string // by compaction: the messages that replace all before it
 	names   []string            // of lanes
 	main    bool                // the file speaks of the main lane; else the session opens at another
 }
@@ -53,7 +53,7 @@ func place(id string) any {
 	return id
 }
 
-// message gives a message, and what a context shows of it.
+// message returns a message and its form in a context.
 func (g *gen) message(d *rapid.T) (raw, says string) {
 	text := fmt.Sprintf("t%d", g.n)
 	switch rapid.IntRange(0, 4).Draw(d, "role") {

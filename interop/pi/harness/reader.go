@@ -1,25 +1,22 @@
-// Package harness reads and continues the session files of pi's agent-core harness, version 4, in both
-// of their forms: lines with lanes, records and facts (0.84), and transactions of entries, usage rows,
-// values and lists (0.85 to 0.99).
+// Package harness reads and continues the session files of pi's agent-core harness, version 4, in both of their forms:
+// lines with lanes, records and facts (0.84), and transactions of entries, usage rows, values and lists (0.85 to 0.99).
 //
-// What it guarantees of a file that it reads:
+// Guarantees of the reader:
 //
-//   - Entries keep their ids and parents. A compaction is followed by the messages that it retained,
-//     as messages that the model sees; what the harness leaves out of a context (turns that failed) is
-//     left out by an entry of type context_edit. So the context of a branch is the harness's.
-//   - The configuration of a lane becomes changes of model, thinking level and tools on its branch,
-//     before the next entry there. Name and labels become entries. The last entry leads to the tip of
-//     the lane "main".
-//   - What the transcript cannot express is kept as it is, in entries of type custom named
-//     "pi-harness.<kind>", in the order of the file, each on the lane that it speaks of.
+//   - Entries keep their IDs and parents. A compaction is followed by the messages that it retained, as messages that
+//     the model sees. An entry of type context_edit removes messages that the harness omits from a context (failed
+//     turns). So the context of a branch is the harness's.
+//   - The configuration of a lane becomes changes of model, thinking level and tools on its branch, before the next
+//     entry there. Name and labels become entries. The last entry moves the head to the tip of the lane "main".
+//   - Writes that the transcript cannot express are kept unchanged, in entries of type custom named
+//     "pi-harness.<kind>", in file order, each on its lane.
 //
-// Append writes what was added to a session as the harness would have written it: with the next
-// numbers, on the lane "main", below entries that the file has. The harness loads the result. Nothing
-// is written after a file that the harness would refuse as it is.
+// Append writes the entries that were added to a session as the harness would have written them: with the next numbers,
+// on the lane "main", below entries of the file. The harness loads the result. Append refuses a file that the harness
+// would refuse.
 //
-// A file is read once. A reader holds one line of at most 64 MiB (of a longer one the first 64 KiB and
-// a stub), 256 lanes, and 65,536 pairs of ids: of compactions and left-out turns with what hangs after
-// them.
+// A file is read once. A reader holds one line of at most 64 MiB (of a longer one the first 64 KiB and a stub), 256
+// lanes, and 65,536 pairs of IDs: compactions and omitted turns, with the entries after them.
 package harness
 
 import (
@@ -37,29 +34,29 @@ import (
 )
 
 const (
-	maxRefused = 1000 // lines without any of the harness's, and the file is given up
+	maxRefused = 1000 // lines without any of the harness's after which a file is rejected
 	maxPairs   = 1 << 16
 	maxLanes   = 256
-	maxName    = 256 // bytes of an id or a lane's name that is remembered
+	maxName    = 256 // bytes of an ID or a lane's name that is remembered
 	maxDepth   = rawjson.MaxDepth - 2
-	maxBatch   = 64 // writes of a transaction that are read once only
+	maxBatch   = 64 // writes of a transaction that are parsed once; later ones are parsed twice
 )
 
-// made begins the ids of entries that the file does not have.
+// made begins the IDs of entries that the file does not have.
 const made = "ph-"
 
-// hasMadeID reports whether an id is that of an entry that the reader made and the file does not have.
+// hasMadeID reports whether an ID belongs to an entry that the reader made.
 func hasMadeID(id string) bool { return strings.HasPrefix(id, made) }
 
-// fileState is what a file ends with.
+// fileState is the state at the end of a file.
 type fileState struct {
-	Old                              bool   // the form of the file is that of 0.84
-	Seq                              int64  // the last number that a write has
+	Old                              bool   // the file has the form of 0.84
+	Seq                              int64  // last number of a write
 	Tip                              string // of the main lane; "" = before the first entry
-	Provider, Model, Thinking, Tools string // its configuration; "" = not said. Tools is a list in JSON
+	Provider, Model, Thinking, Tools string // configuration of the lane; "" = unknown. Tools is a JSON list
 }
 
-// state returns what the file ends with, after io.EOF.
+// state returns the state at the end of the file, after io.EOF.
 func (r *Reader) state() fileState {
 	l := r.lanes[mainLane]
 	return fileState{
@@ -68,14 +65,14 @@ func (r *Reader) state() fileState {
 	}
 }
 
-// Reader reads one file. It implements interop.Reader. Not safe for concurrent use.
+// Reader reads one file. It implements interop.Reader. It is not safe for concurrent use.
 type Reader struct {
 	src    interop.Source
 	o      interop.Options
 	file   io.Closer
 	in     *jsonl.LineReader
 	header interop.Header
-	old    bool  // the file's form is that of 0.84
+	old    bool  // the file has the form of 0.84
 	ended  bool  // no more lines
 	err    error // sticky
 	bad    int
@@ -83,29 +80,29 @@ type Reader struct {
 	diag   transcript.DiagnosticList
 
 	line  jsonl.Line
-	rest  []byte  // of the line: what was not looked at
-	batch []write // of the transaction that is being read: its first writes,
-	done  int     // of which so many were taken,
-	more  []byte  // and the others, as they lie
-	extra write   // one of these
-	tips  []tip   // that the transaction sets
-	ids   int     // made of this line
+	rest  []byte  // of the line: the part not parsed yet
+	batch []write // first writes of the current transaction
+	done  int     // number of writes taken from batch
+	more  []byte  // the other writes, not parsed
+	extra write   // a write from more
+	tips  []tip   // set by the transaction
+	ids   int     // number of IDs made for this line
 
 	out  []transcript.Draft
 	at   int
-	last time.Time // of an entry: what has no time of its own gets it
+	last time.Time // of an entry; the time of entries without one
 	seq  int64     // of the last write
-	next int64     // of the next one at least, as the header has it
+	next int64     // lower bound for the next write, from the header
 
 	lanes  map[string]*lane
-	lane   *lane             // spoken of last
-	newest string            // the entry that was given last
-	loose  string            // the end of the file's own entry that came last
-	behind map[string]string // by id of an entry: the last of those that were put after it
+	lane   *lane             // the lane named last
+	newest string            // the last entry returned
+	loose  string            // end after the last entry of the file
+	behind map[string]string // by ID of an entry: the last entry that the reader put after it
 	spent  spent
 }
 
-// NewReader reads src, which is opened once.
+// NewReader returns a reader of src, which it opens once.
 func NewReader(src interop.Source, o interop.Options) *Reader {
 	return &Reader{
 		src: src, o: o, lanes: map[string]*lane{}, behind: map[string]string{},
@@ -113,7 +110,7 @@ func NewReader(src interop.Source, o interop.Options) *Reader {
 	}
 }
 
-// Header reads as far as the file's header.
+// Header reads up to the file's header.
 func (r *Reader) Header() (interop.Header, error) {
 	if r.in == nil && r.err == nil {
 		r.err = r.begin()
@@ -141,7 +138,7 @@ func (r *Reader) Next() (transcript.Draft, error) {
 	return r.out[r.at-1], nil
 }
 
-// advance takes one write in, or one line; io.EOF = there was none.
+// advance handles one write, or reads one line. It returns io.EOF at the end.
 func (r *Reader) advance() error {
 	if w := r.nextWrite(); w != nil {
 		r.take(w)
@@ -183,7 +180,7 @@ func (r *Reader) note(kind, detail string, bad int) {
 	r.diag.Add("", uint64(r.line.Number), kind, detail)
 }
 
-// once is note for what is said of a file only the first time.
+// once is note for a finding that is reported only the first time in a file.
 func (r *Reader) once(kind, detail string) { r.remark(jsonl.RemarkOnce(r.line.Number, kind, detail)) }
 
 func (r *Reader) remark(m jsonl.Remark) {
@@ -192,22 +189,22 @@ func (r *Reader) remark(m jsonl.Remark) {
 	}
 }
 
-// newID makes an id that is the same each time the file is read.
+// newID returns an ID that is the same each time the file is read.
 func (r *Reader) newID() string {
 	r.ids++
 	return made + strconv.Itoa(r.line.Number) + "." + strconv.Itoa(r.ids)
 }
 
-// Verbatim is false: no line of the file is one of pi's version 3.
+// Verbatim returns false: no line of the file is of pi's version 3.
 func (r *Reader) Verbatim() bool { return false }
 
-// BadLines counts the lines of which bytes were passed over.
+// BadLines returns the number of lines of which bytes were skipped.
 func (r *Reader) BadLines() int { return r.bad }
 
-// Diagnostics returns what was found so far, at most 100 and then a count.
+// Diagnostics returns at most 100 findings, and a count of the others.
 func (r *Reader) Diagnostics() []transcript.Diagnostic { return r.diag.All() }
 
-// Close releases what the reader holds.
+// Close releases all resources.
 func (r *Reader) Close() error {
 	if r.in == nil || r.ended {
 		return r.release()

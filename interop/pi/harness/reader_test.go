@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// say is a transaction by which the user says something on the main lane.
+// say is a transaction with a user message on the main lane.
 func say(id, parent string, seq int) string {
 	return fmt.Sprintf(`[{"kind":"entry","id":%q,"parentId":%s,"type":"message","message":{"role":"user","content":%q,"timestamp":1},"seq":%d,"timestamp":1767225600000},{"kind":"value","op":"set","seq":%d,"namespace":"pi.branch.tip","key":"main","value":%q}]`,
 		id, js(place(parent)), id, seq, seq+1, id)
@@ -80,7 +80,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A file that is none of the harness's is no session, and says so; what is wrong with its source is said.
+// A file that is not the harness's returns ErrNotSession; an error of its source is returned.
 func TestNoSession(t *testing.T) {
 	for _, data := range []string{
 		"", "\n", "{}", "prose\n", `{"type":"session","version":3,"id":"s"}`, `{"kind":"header"}`, `{"kind":"entry"}`, `[[]]`, `["x"]`, "[", `{"kind":"value","seq":1}`,
@@ -118,7 +118,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// What the header says is there, whatever is missing of it.
+// The header has the values of the file; any of them may be missing.
 func TestHeader(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{`{"v":4,"kind":"header","id":"s","storageVersion":1,"createdAt":1767225600000,"cwd":"/w"}`, `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`},
@@ -135,14 +135,14 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// Usage is counted once: a row says again what its entry says, or stands for what no entry says.
+// Usage is counted once: a row repeats the usage of its entry, or counts on its own.
 func TestUsageIsCountedOnce(t *testing.T) {
 	row := func(rest string) string { return `{"kind":"usage","id":"x","usage":{"input":1},"seq":3,` + rest + `}` }
 	entry := `{"kind":"entry","id":"a","parentId":null,"type":"message","message":{"role":"assistant","content":[],"provider":"p","model":"m","usage":{"input":1},"stopReason":"stop"},"seq":1,"timestamp":1767225600000}`
 	for rest, want := range map[string]string{
 		`"adjustment":true`: "usage",
 		`"adjustment":true,"details":{"source":"v3-import"}`: "custom",
-		`"adjustment":false`:                                  "custom", // of a summary, which says it itself
+		`"adjustment":false`:                                  "custom", // of a summary with a usage of its own
 		`"adjustment":false,"entryId":"a"`:                    "custom",
 		`"adjustment":false,"entryId":"gone"`:                 "usage",
 		`"adjustment":true,"usage":7`:                         "custom",
@@ -189,7 +189,7 @@ func TestEverythingIsKept(t *testing.T) {
 	}
 }
 
-// ordinal gives at, if the way there leads over an entry.
+// ordinal returns at, if the path to it contains the entry over.
 func (s session) ordinal(over string, at int64) int64 {
 	for _, e := range s.path(at) {
 		if e.ID == over {

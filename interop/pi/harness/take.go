@@ -17,7 +17,7 @@ func (r *Reader) take(w *write) {
 		return
 	}
 	if w.lane != nil || w.fact != nil {
-		r.old = true // also where the header is lost
+		r.old = true // also if the header is lost
 	}
 	r.order(w.seq)
 	switch string(w.kind) {
@@ -40,7 +40,7 @@ func (r *Reader) take(w *write) {
 	}
 }
 
-// order watches the sequence of writes: 0.84 counts without gaps, later ones only go up.
+// order checks the sequence of writes: 0.84 counts without gaps; in later versions the numbers only increase.
 func (r *Reader) order(seq []byte) {
 	n, err := strconv.ParseInt(string(seq), 10, 64)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// The names of values that mean something here, as JSON.
+// Names of the values that the reader uses, as JSON.
 const (
 	nsTip    = `"pi.branch.tip"`
 	nsConfig = `"pi.lane.config"`
@@ -16,7 +16,7 @@ const (
 	nsLabel  = `"pi.entry.label"`
 )
 
-// value takes a value that is set or deleted.
+// value handles a value that is set or deleted.
 func (r *Reader) value(w *write) {
 	set := string(w.op) == `"set"`
 	switch string(w.namespace) {
@@ -45,7 +45,7 @@ func (r *Reader) value(w *write) {
 	r.custom(r.lane, "value", w.raw)
 }
 
-// configure takes a lane's configuration; false: it has another form.
+// configure sets a lane's configuration, or returns false if the value has another form.
 func configure(l *lane, val []byte) bool {
 	var want settings
 	fine := len(val) > 0 && val[0] == '{' && len(val) <= jsonl.Prefix
@@ -71,7 +71,7 @@ func configure(l *lane, val []byte) bool {
 	return fine
 }
 
-// name names the session; anything but a string takes the name away.
+// name names the session; a value that is not a string removes the name.
 func (r *Reader) name(name []byte) {
 	if !rawjson.IsString(name) {
 		name = []byte(`""`)
@@ -80,7 +80,7 @@ func (r *Reader) name(name []byte) {
 	r.add(r.lane, id, append(append(append(out, `,"name":`...), name...), '}'))
 }
 
-// label names an entry; nil takes the name away.
+// label names an entry; nil removes the name.
 func (r *Reader) label(target, label []byte) {
 	id, out := r.open("label", r.lane, len(target)+len(label)+32)
 	out = append(append(out, `,"targetId":`...), target...)
@@ -90,13 +90,13 @@ func (r *Reader) label(target, label []byte) {
 	r.add(r.lane, id, append(out, '}'))
 }
 
-// usage takes a row of what was spent. What an entry says itself is not said again.
+// usage handles a usage row. A row that repeats the usage of an entry is not counted.
 func (r *Reader) usage(w *write) {
 	extra := rawjson.IsTrue(w.adjustment) && string(rawjson.Field(w.details, "source")) != `"v3-import"`
 	r.row(w, extra || w.entry != nil && !rawjson.IsTrue(w.adjustment))
 }
 
-// row hands a row out: extra = what was spent beside what entries say, unless its entry does say it.
+// row appends a usage row. extra = the row counts in addition to the entries, unless its entry has the same usage.
 func (r *Reader) row(w *write, extra bool) {
 	if !extra || len(w.usage) == 0 || w.usage[0] != '{' || !rawjson.IsString(w.id) || len(w.id) > maxID ||
 		len(w.id) == 2 || r.spent.has(rawjson.Text(w.entry)) {
@@ -123,7 +123,7 @@ func (r *Reader) row(w *write, extra bool) {
 	r.add(r.lane, rawjson.Text(w.id), append(out, '}'))
 }
 
-// record takes what 0.84 notes of a lane's work.
+// record handles a record of 0.84 about a lane's work.
 func (r *Reader) record(w *write) {
 	if rawjson.IsString(w.lane) {
 		r.speakOf(w.lane)
@@ -138,7 +138,7 @@ func (r *Reader) record(w *write) {
 	r.custom(r.lane, "record", w.raw)
 }
 
-// moved takes a lane that 0.84 makes or moves.
+// moved handles a lane that 0.84 creates or moves.
 func (r *Reader) moved(w *write) {
 	l := r.speakOf(w.lane)
 	if !rawjson.IsString(w.lane) || l != r.lanes[rawjson.Text(w.lane)] || !isPlace(w.leaf) {
@@ -148,7 +148,7 @@ func (r *Reader) moved(w *write) {
 	r.moveTo(l, w.leaf, "lane", w.raw)
 }
 
-// fact takes what 0.84 says of the session: its name, a label.
+// fact handles a fact of 0.84 about the session: its name, or a label.
 func (r *Reader) fact(w *write) {
 	switch {
 	case string(w.fact) == `"name"` && (w.name == nil || rawjson.IsString(w.name)):

@@ -5,7 +5,7 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// write is one write of a transaction, each value where it lies. nil = absent.
+// write is one write of a transaction. Values are slices of the line; nil = absent.
 type write struct {
 	raw                               []byte
 	kind, id, typ, parent, stamp, seq []byte
@@ -16,14 +16,14 @@ type write struct {
 	v, version                        []byte
 
 	message said
-	rest    [4]member // what of an entry is its own, in order
-	n       int       // how many members that are; more than fit in rest have to be looked for
+	rest    [4]member // type-specific fields of an entry, in order
+	n       int       // number of these fields; if they do not fit, they must be searched in the line
 }
 
-// member is a member of an object, its name in quotes.
+// member is a member of an object, with its name in quotes.
 type member struct{ name, val []byte }
 
-// said is what a message says of itself.
+// said holds the fields of a message that the reader needs.
 type said struct {
 	role, stop, provider, model []byte
 	usage                       bool
@@ -44,7 +44,7 @@ func (s *said) set(key, val []byte) {
 	}
 }
 
-// readWrite reads a write of which it is not known whether it is whole.
+// readWrite parses a write that may be truncated.
 func readWrite(p []byte) *write {
 	w := &write{raw: p}
 	for m := rawjson.Walk(p); m.Closing == '}' && m.Next(); {
@@ -55,7 +55,7 @@ func readWrite(p []byte) *write {
 	return w
 }
 
-// check reads the write at the start of p, and returns where it ends: one pass for both.
+// check validates and parses the write at the start of p in one pass, and returns its end.
 func (w *write) check(p []byte) (end int, err error) {
 	*w = write{}
 	end, err = jsonl.Members(p, func(name, key []byte, at int) (int, error) {
@@ -89,7 +89,7 @@ func (s *said) check(p []byte) (end int, err error) {
 	})
 }
 
-// set takes a member in.
+// set records a member.
 func (w *write) set(name, key, val []byte) {
 	if to := w.field(key); to != nil {
 		*to = val
@@ -103,7 +103,7 @@ func (w *write) set(name, key, val []byte) {
 	w.n++
 }
 
-// isPlaceName reports whether a field is not an entry's own: its place, and what belongs to the form of the file.
+// isPlaceName reports whether a field is not type-specific: it is part of the entry's place, or of the file's form.
 func isPlaceName(key []byte) bool {
 	switch string(key) {
 	case "kind", "id", "type", "parentId", "timestamp", "seq", "lane", "retainedTail", "firstKeptEntryId":

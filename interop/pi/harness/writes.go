@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// body returns the type and the fields of an entry of the harness; nil = it has none such.
+// body returns the type and fields of the harness's entry for a line; nil = there is no such entry.
 func (a *appender) body(l transcript.Line) []byte {
 	fields := func(typ string, pairs ...any) []byte {
 		return rawjson.Object(append([]any{"type", rawjson.AppendString(nil, typ)}, pairs...)...)
@@ -72,7 +72,7 @@ func (a *appender) number() []byte {
 	return strconv.AppendInt(nil, a.Seq, 10)
 }
 
-// entry writes an entry on the main lane, which goes there first where it is not.
+// entry writes an entry on the main lane, after a move of the lane to the parent if necessary.
 func (a *appender) entry(l transcript.Line, parent string, at, body []byte) {
 	id := piwriter.OrNull(l.ID)
 	if a.Old {
@@ -91,7 +91,7 @@ func (a *appender) entry(l transcript.Line, parent string, at, body []byte) {
 	a.Tip = l.ID
 }
 
-// joined makes one object of the members of several.
+// joined returns one object with the members of several.
 func joined(objects ...[]byte) []byte {
 	out := []byte{'{'}
 	for _, o := range objects {
@@ -121,7 +121,7 @@ func (a *appender) writes(writes ...[]byte) {
 	}
 }
 
-// setting writes what the harness keeps beside its entries; false: it has no place for it.
+// setting writes a setting that the harness keeps outside of its entries, or returns false if it has none for the line.
 func (a *appender) setting(l transcript.Line, at []byte) bool {
 	get := func(name string) []byte { return rawjson.Field(l.Raw, name) }
 	switch l.Type {
@@ -190,7 +190,7 @@ func (a *appender) move(to string) {
 	a.writes(a.set(nsTip, []byte(`"main"`), piwriter.OrNull(to)))
 }
 
-// configure changes the main lane's configuration, which is one value; a file that has none gets none.
+// configure changes the main lane's configuration, which is one value; a file without it gets none.
 func (a *appender) configure(typ string, get func(string) []byte) bool {
 	if a.Model == "" || a.Thinking == "" || a.Tools == "" {
 		return false
@@ -210,7 +210,7 @@ func (a *appender) configure(typ string, get func(string) []byte) bool {
 	return true
 }
 
-// messageOf returns what an entry says to the model, as a message; nil = nothing.
+// messageOf returns the message to the model in an entry; nil = none.
 func messageOf(l transcript.Line) []byte {
 	at := strconv.AppendInt(nil, l.Time.UnixMilli(), 10)
 	switch l.Type {
