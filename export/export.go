@@ -1,15 +1,16 @@
-// Package export writes a session for people: as Markdown, and as one HTML page that needs nothing else.
+// Package export writes a session as a document for people: as Markdown, and as one self-contained HTML page.
 //
-// Guarantees: every message of every branch is there, the current line first; what a message holds never becomes
-// markup or script of the document, and cannot hide or change what is after it; both stream, so memory is
-// bounded by one line of the tree for each entry (about 400 bytes) and by the bodies of 64 entries; the page
-// holds one message besides, with at most 64 results of each of its calls.
+// Guarantees:
 //
-// The page renders what models said as Markdown without behaviour, and shows what users said as it was written. The
-// Markdown document shows both as a quotation, in which headings, lists, tables and code are what they were, while
-// HTML, definitions of links and pictures of elsewhere are text. Parts are in their order: words, thoughts, calls of
-// tools and their results, images; of documents there is the name, the kind and the size. Control sequences of
-// terminals are left out.
+//   - Every message of every branch is in the document, the current line first.
+//   - The content of a message never becomes markup or script of the document, and cannot hide or change what follows.
+//   - Both formats stream. Memory is bounded by one line of the tree per entry (about 400 bytes) and the bodies of 64
+//     entries; for HTML also one message, with at most 64 results for each of its calls.
+//
+// The HTML page renders messages of models as Markdown without active content, and shows messages of users as plain
+// text. The Markdown document shows both as quotations: headings, lists, tables and code work, while HTML, link
+// definitions and external images become text. The parts of a message keep their order: text, thinking, tool calls and
+// results, images. Documents are represented by name, type and size. Terminal control sequences are removed.
 package export
 
 import (
@@ -21,27 +22,27 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// batch is how many bodies are read at once.
+// batch is the number of bodies that are read at once.
 const batch = 64
 
-// Options of an export. The zero value, or nil, shows what is said, with tools.
+// Options of an export. The zero value, or nil, exports messages and tools.
 type Options struct {
 	Filter transcript.Filter // "" = transcript.FilterDefault
 
-	// Line is an entry, or a unique prefix of its id: only the path to it is written. "" = every branch.
+	// Line is the ID of an entry, or a unique prefix: only the path to it is written. "" = every branch.
 	Line string
 }
 
-// step is one thing to write: a message, or the beginning or end of a version that is not on the current line.
+// step is one item of the output: a message, or the beginning or end of a version that is not on the current line.
 type step struct {
 	kind    stepKind
 	node    transcript.Node
-	version int // of a message: its place among the versions of this point, from 1
+	version int // of a message: its number among the versions at this point, from 1
 	of      int
-	others  []string // ids of the other versions
+	others  []string // IDs of the other versions
 	heads   []string // of a message: the branches whose head it is
 	along   []string // of a version: the branches that end on the line that it begins
-	within  []string // of a version: the branches that end in all that grows on it
+	within  []string // of a version: the branches that end anywhere below it
 }
 
 type stepKind uint8
@@ -52,11 +53,11 @@ const (
 	shut
 )
 
-// forest is the tree as a filter shows it.
+// forest is the tree under a filter.
 type forest struct {
 	children map[string][]transcript.Node // by parent; "" = the roots
 	names    names
-	line     map[uint64]bool // ordinals of the only path that is written; nil = all are
+	line     map[uint64]bool // ordinals of the path to write; nil = all paths
 }
 
 func plant(t *transcript.Tree, o *Options) (*forest, error) {
@@ -88,10 +89,10 @@ func plant(t *transcript.Tree, o *Options) (*forest, error) {
 	return f, nil
 }
 
-// has reports whether a node is written: all are, or those on the line.
+// has reports whether a node is written.
 func (f *forest) has(n transcript.Node) bool { return f.line == nil || f.line[n.Ordinal] }
 
-// chosen is the place of the version that the conversation goes on with: the head's, or else the newest.
+// chosen returns the index of the version on the current line, or else of the newest one.
 func chosen(versions []transcript.Node) int {
 	for i, n := range versions {
 		if n.OnPath {
@@ -101,8 +102,7 @@ func chosen(versions []transcript.Node) int {
 	return len(versions) - 1
 }
 
-// fork returns the versions below a node: the one that the conversation goes on with, and the others, the
-// oldest first.
+// fork returns the versions below a node: the main one, and the others, oldest first.
 func (f *forest) fork(parent string) (main step, others []step) {
 	all := f.children[parent]
 	if len(all) == 0 {
@@ -128,15 +128,14 @@ func (f *forest) fork(parent string) (main step, others []step) {
 	return main, others
 }
 
-// Bounds of what is written about a fork: more versions than these are counted and not linked, and versions
-// within versions are folded no deeper.
+// Bounds at a fork: further versions are counted without links, and deeper versions are not folded.
 const (
 	maxLinks = 100
 	maxDepth = 32
 )
 
-// nested returns the steps of the whole tree, each version that is not on the line before the one that is, with
-// all that grows on it.
+// nested returns the steps of the whole tree. At a fork each other version, with all entries below it, precedes the
+// main one.
 func (f *forest) nested(yield func(step) error) error {
 	type task struct {
 		step   step
@@ -155,7 +154,7 @@ func (f *forest) nested(yield func(step) error) error {
 			case show:
 			}
 			if depth > maxDepth && t.step.kind != show || depth == maxDepth && t.step.kind == shut {
-				continue // what lies deeper is written without a fold of its own
+				continue // deeper versions get no fold of their own
 			}
 			if err := yield(t.step); err != nil {
 				return err
@@ -177,8 +176,8 @@ func (f *forest) nested(yield func(step) error) error {
 	return nil
 }
 
-// lines returns the steps of the whole tree line by line: the current one, then each that was left, opened by
-// where it begins.
+// lines returns the steps of the whole tree line by line: the current line, then each other line, introduced by the
+// place where it begins.
 func (f *forest) lines(yield func(step) error) error {
 	var left []step
 	follow := func(parent string) error {
@@ -215,14 +214,14 @@ func (f *forest) lines(yield func(step) error) error {
 	return nil
 }
 
-// writer is one of the two formats.
+// writer is an output format.
 type writer interface {
 	begin(s *coppice.Session) error
-	step(s step, e transcript.Entry) error // e is set where s shows a message
+	step(s step, e transcript.Entry) error // e is set if s is a message
 	end() error
 }
 
-// write reads the bodies batch by batch and hands the steps on.
+// write reads the bodies in batches and passes the steps to the writer.
 func write(ctx context.Context, s *coppice.Session, plan func(yield func(step) error) error, w writer) error {
 	if err := w.begin(s); err != nil {
 		return err

@@ -104,8 +104,8 @@ func htmlOf(ctx context.Context, s *coppice.Session) (string, error) {
 	return b.String(), err
 }
 
-// providers is a session with what providers put into messages beside words, and with named branches: documents,
-// tools that ran at the provider's, results that hold more than text, an answer that was cut off.
+// providers is a session with all that providers put into messages in addition to text, and with named branches:
+// documents, tools that ran at the provider, results with more than text, a truncated answer.
 func providers(t *testing.T) *coppice.Session {
 	s := session(t, "Attachments")
 	pdf := base64.StdEncoding.EncodeToString(make([]byte, 5000))
@@ -325,7 +325,7 @@ func TestBranchNamesOfALine(t *testing.T) {
 	}
 }
 
-// What a filter hides has no names; they stand at what is shown above it.
+// Entries that a filter hides have no names; the names are at the nearest shown ancestor.
 func TestBranchNamesFiltered(t *testing.T) {
 	var b bytes.Buffer
 	if err := Markdown(t.Context(), providers(t), &b, &Options{Filter: transcript.FilterUserOnly}); err != nil {
@@ -426,7 +426,7 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// Answers show the model and what they cost, the page adds up, and the contents lead to what users said.
+// Answers show model and cost, the page shows the sums, and the table of contents links to user messages.
 func TestModelsCostAndContents(t *testing.T) {
 	s := session(t, "")
 	answer := func(id, parent, model string, in int, cost float64) string {

@@ -22,12 +22,12 @@ import (
 //go:embed page.css
 var css string
 
-// HTML writes a session as one page that needs nothing else: no script, no font, no request. The current line
-// of the conversation runs down the page; where there are other versions they are folded in before it, with
-// all that grew on them, and each version links to the others. Results of tools are folded next to their calls.
+// HTML writes a session as one self-contained page: no script, no font, no request. The page follows the current line
+// of the conversation. Other versions, with all entries below them, are folded in before it, and each version links to
+// the others. Tool results are folded next to their calls.
 //
-// What a model says is rendered as Markdown, of which only words, lists, tables, code and links to the web are left;
-// what a user says is shown as it was written. The page's own policy forbids scripts and every request besides.
+// Messages of models are rendered as Markdown, reduced to text, lists, tables, code and links to the web. Messages of
+// users are shown as plain text. The page's content security policy forbids scripts and all requests.
 func HTML(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) error {
 	t, err := s.Tree(ctx)
 	if err != nil {
@@ -46,43 +46,43 @@ func HTML(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) erro
 	return b.Flush()
 }
 
-// page writes the HTML itself. With html/template, which calls methods by names that only the data knows, the linker
+// page writes the HTML without html/template. That package calls methods by names known only at run time, so the linker
 // would keep every exported method of the program: seven megabytes of the command.
 //
-// What a model said last is held until what comes next is not a result of its calls.
+// The last message of a model is held until a step is not a result of its calls.
 type page struct {
 	reader
 	k        sink
 	ends     []end
-	contents []transcript.Node // what users said on the current line
-	more     int               // that the contents leave out
+	contents []transcript.Node // user messages on the current line
+	more     int               // number of further user messages
 	held     []*article
 	used     manager.UsageSum
 }
 
-// article is an entry that is to be written.
+// article is an entry to write.
 type article struct {
 	step    step
 	entry   transcript.Entry
 	said    said
 	usage   string
-	results map[int][]outcome // by place of the call among the parts
+	results map[int][]outcome // by index of the call in said.Parts
 }
 
-// outcome is what one call returned.
+// outcome is the result of one call.
 type outcome struct {
-	id    string // of the entry, where it begins with this result; "" = elsewhere
+	id    string // of the entry, if this is its first result; else ""
 	parts []part // the result, then its images and documents
 }
 
-// head is the result itself.
+// head returns the result itself.
 func (r outcome) head() part { return r.parts[0] }
 
 // maxContents bounds the table of contents, in lines.
 const maxContents = 500
 
-// contents returns what users said on the line that is written, else the current one: the first maxContents of it, and
-// how many more there are.
+// contents returns the first maxContents user messages on the line that is written, or else the current one, and the
+// number of further ones.
 func (f *forest) contents(t *transcript.Tree) (list []transcript.Node, more int) {
 	for n := range t.Nodes(transcript.FilterUserOnly) {
 		switch {
@@ -96,8 +96,8 @@ func (f *forest) contents(t *transcript.Tree) (list []transcript.Node, more int)
 	return list, more
 }
 
-// print writes markup. Strings among its arguments are escaped, for text and for values of attributes in
-// double quotes; parts that are markup themselves have type markup.
+// print writes markup. Arguments of type string are escaped, for text and for attribute values in double quotes;
+// arguments of type markup are not.
 func (p *page) print(format string, args ...any) {
 	for i, a := range args {
 		if s, ok := a.(string); ok {
@@ -110,11 +110,11 @@ func (p *page) print(format string, args ...any) {
 // markup is a part of a page that must not be escaped.
 type markup string
 
-// escape makes text of what would be markup. A plus sign is escaped because old browsers took it for UTF-7.
+// escape turns markup into text. It escapes the plus sign because old browsers took it for UTF-7.
 var escape = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "+", "&#43;", "<", "&lt;",
 	">", "&gt;")
 
-// toEntry is the address of an entry on this page.
+// toEntry returns the link to an entry on this page.
 func toEntry(id string) markup {
 	b := []byte("#e-")
 	for _, c := range []byte(id) {
@@ -128,7 +128,7 @@ func toEntry(id string) markup {
 	return markup(b)
 }
 
-// policy allows the page's one style sheet, by its hash, and images that are part of the page.
+// policy allows the page's only style sheet, by its hash, and embedded images.
 func policy() string {
 	sum := sha256.Sum256([]byte(css))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
@@ -172,7 +172,7 @@ func (p *page) begin(s *coppice.Session) error {
 	return p.k.err
 }
 
-// table writes the table of contents. Of one line there is none.
+// table writes the table of contents, unless it has only one line.
 func (p *page) table() {
 	if len(p.contents) < 2 {
 		return
@@ -206,7 +206,7 @@ func (p *page) step(st step, e transcript.Entry) error {
 	return p.k.err
 }
 
-// take adds an entry: next to the calls that it answers, or after what is held.
+// take adds an entry: next to the calls that it answers, or after the held entries.
 func (p *page) take(a *article) {
 	if u, ok := manager.UsageOf(a.entry); ok {
 		a.usage = usageText(u)
@@ -221,7 +221,8 @@ func (p *page) take(a *article) {
 	p.held = append(p.held, a)
 }
 
-// onlyCalls reports an entry that is part of what a model says at once: OpenAI's items are a call each.
+// onlyCalls reports whether an entry has only calls, so that it belongs to the held entries: OpenAI stores each call as
+// an item.
 func (a *article) onlyCalls() bool {
 	for _, part := range a.said.Parts {
 		if part.Kind != kindCall {
@@ -231,8 +232,8 @@ func (a *article) onlyCalls() bool {
 	return true
 }
 
-// joins puts an entry that holds nothing but results next to the calls that they answer. false: it is not such an
-// entry, or it has something of its own to show: other versions, a label, the end of a branch.
+// joins places an entry with only results next to the calls that they answer. It returns false for other entries, and
+// for one with other versions, a label, or the end of a branch.
 func (p *page) joins(a *article) bool {
 	if a.said.Who != "tool" || a.step.of > 1 || a.step.node.Label != "" || len(a.step.heads) > 0 {
 		return false
@@ -269,13 +270,13 @@ func (p *page) joins(a *article) bool {
 	return len(results) > 0
 }
 
-// call is a call of an entry that is held.
+// call is a call of a held entry.
 type call struct {
 	by    *article
-	place int // among its parts
+	place int // index in said.Parts
 }
 
-// called returns the call with an id, the newest. false: what is held made none, or it has as many results as it may.
+// called returns the newest held call with an ID, or false if there is none or it has too many results.
 func (p *page) called(id string) (call, bool) {
 	for _, a := range slices.Backward(p.held) {
 		for i, of := range a.said.Parts {
@@ -287,7 +288,7 @@ func (p *page) called(id string) (call, bool) {
 	return call{}, false
 }
 
-// release writes what is held.
+// release writes the held entries.
 func (p *page) release() {
 	for _, a := range p.held {
 		p.article(a)
@@ -370,7 +371,7 @@ func (p *page) part(x *part) {
 	}
 }
 
-// words writes what was said: what a model said as markup, if it is not too long for it.
+// words writes text: that of a model as markup, unless it is over the bounds.
 func (p *page) words(x *part) {
 	if !x.Source {
 		if m, ok := prose(x.Text); ok {
@@ -381,7 +382,7 @@ func (p *page) words(x *part) {
 	p.print(`<div class="text">%s</div>`, x.Text)
 }
 
-// result writes what a tool returned, folded, with the images and documents that came with it.
+// result writes a tool result, folded, with its images and documents.
 func (p *page) result(r outcome, tool string) {
 	p.print(`<details class="result"`)
 	if r.id != "" {
@@ -418,7 +419,7 @@ func (p *page) end() error {
 	return p.k.err
 }
 
-// usage writes what the answers used, by model.
+// usage writes the usage of the answers by model.
 func (p *page) usage() {
 	var list strings.Builder
 	add := func(model string, u manager.Usage) {
@@ -439,7 +440,7 @@ func (p *page) usage() {
 	}
 }
 
-// usageText is a usage on one line: "1,200 tokens in, 80 out, 10,000 cached, cost 0.0123"; "" = nothing was counted.
+// usageText returns a usage as one line: "1,200 tokens in, 80 out, 10,000 cached, cost 0.0123"; "" = no usage.
 func usageText(u manager.Usage) string {
 	var list []string
 	for _, n := range []struct {

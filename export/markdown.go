@@ -11,10 +11,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Markdown writes a session as Markdown: the current line of the conversation, then every line that was left,
-// each under a heading that says where it began. What was said is a quotation, in which Markdown stays Markdown:
-// nothing in it reaches beyond it, HTML and pictures of elsewhere are text, and code is as it was. Arguments and
-// results of tools stand in fences that they cannot close.
+// Markdown writes a session as Markdown: the current line of the conversation, then each other line under a heading
+// with the place where it begins. Messages are quotations, in which Markdown works: nothing in a message has an effect
+// outside of its quotation, HTML and external images become text, and code is unchanged. Arguments and results of tools
+// are in fences that they cannot close.
 func Markdown(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) error {
 	t, err := s.Tree(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (m *markdown) begin(s *coppice.Session) error {
 	return m.k.err
 }
 
-// titleOf is the name by which lists and pages know a session.
+// titleOf returns the name of a session as in lists and pages.
 func titleOf(info checkpoint.Summary) string {
 	return first(oneLine(info.Name()), "Session "+info.ID)
 }
@@ -82,14 +82,14 @@ func (m *markdown) step(st step, e transcript.Entry) error {
 	m.k.printf("\n")
 	for i, p := range s.Parts {
 		if i > 0 && p.Kind == kindWords && isQuoted(s.Parts[i-1].Kind) {
-			m.k.printf("\n*said*\n") // some readers make one quotation of two
+			m.k.printf("\n*said*\n") // without it, some readers join two quotations
 		}
 		m.part(p)
 	}
 	return m.k.err
 }
 
-// isQuoted reports whether parts of a kind are written as quotations.
+// isQuoted reports whether parts of this kind are quotations.
 func isQuoted(k kind) bool { return k == kindWords || k == kindThoughts || k == kindInserted }
 
 func (m *markdown) part(p part) {
@@ -134,7 +134,7 @@ func (m *markdown) fence(language, text string) {
 
 func (m *markdown) end() error { return m.k.err }
 
-// longest is the length of the longest run of a character.
+// longest returns the length of the longest run of a character.
 func longest(s string, c rune) (most int) {
 	run := 0
 	for _, r := range s {
@@ -148,7 +148,7 @@ func longest(s string, c rune) (most int) {
 	return most
 }
 
-// inline keeps a text on one line and takes its markup away.
+// inline returns a text on one line with its markup escaped.
 func inline(s string) string {
 	var b strings.Builder
 	for _, r := range oneLine(s) {
@@ -160,7 +160,7 @@ func inline(s string) string {
 	return b.String()
 }
 
-// code is a name between backticks, more than it has itself.
+// code returns a name between backticks, more than it contains.
 func code(s string) string {
 	if s = oneLine(s); s == "" {
 		return "*none*"

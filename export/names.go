@@ -9,27 +9,27 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// names says which named branches end where, by id of an entry.
+// names maps entry IDs to the names of the branches that end there.
 type names struct {
 	ends   []end
-	heads  map[string][]string // of the entry that is a branch's head
-	along  map[string][]string // of the entry that begins the line on which the head is
-	within map[string][]string // of each entry that begins a version, if the head is in what grows on it
+	heads  map[string][]string // by the head of the branch
+	along  map[string][]string // by the first entry of the line with the head
+	within map[string][]string // by the first entry of each version that has the head below it
 }
 
-// end is where a branch ends: the entry that is its head, or what is shown of it.
+// end is the end of a branch: its head, or the entry shown in its place.
 type end struct{ Name, ID string }
 
-// namesMost limits the names that are listed at one place; a remark follows if there are more.
+// namesMost bounds the names listed at one place; a note follows if there are more.
 const namesMost = 5
 
-// name finds where the named branches end. A head that the filter does not let through counts for the nearest
-// entry above it that it does; a head that is not on Options.Line is left out.
+// name finds the ends of the named branches. A head that the filter hides counts for its nearest shown ancestor. A head
+// that is not on Options.Line is dropped.
 func (f *forest) name(t *transcript.Tree) names {
 	out := names{heads: map[string][]string{}, along: map[string][]string{}, within: map[string][]string{}}
 	branches := t.Branches()
 	if len(branches) < 2 {
-		return out // the only one is above everything
+		return out // a single branch needs no names
 	}
 	up := f.climb()
 	for _, b := range branches {
@@ -41,7 +41,7 @@ func (f *forest) name(t *transcript.Tree) names {
 			head = up.nearest(t.Up(b.Head))
 		}
 		if head == "" {
-			continue // it is empty
+			continue // the branch is empty
 		}
 		if len(out.ends) < maxLinks {
 			out.ends = append(out.ends, end{oneLine(b.Name), head})
@@ -49,18 +49,18 @@ func (f *forest) name(t *transcript.Tree) names {
 		enlist(out.heads, head, b.Name)
 		at := up.version(head)
 		enlist(out.along, at, b.Name)
-		// What is full below is full above: there, the same branches end and more.
+		// If a list is full, so are the lists above it: they have the same branches and more.
 		for ; at != "" && enlist(out.within, at, b.Name); at = up.version(up.parent[at]) {
 		}
 	}
 	return out
 }
 
-// climber goes up the forest.
+// climber walks from entries to the root.
 type climber struct {
 	parent map[string]string // by id
-	other  map[string]bool   // begins a version that the line above does not go on with
-	known  map[string]string // answers of version
+	other  map[string]bool   // begins a version that is not on its parent's main line
+	known  map[string]string // results of version
 }
 
 func (f *forest) climb() *climber {
@@ -77,7 +77,7 @@ func (f *forest) climb() *climber {
 	return c
 }
 
-// nearest is the first entry of a way up that is shown; "" = none is.
+// nearest returns the first shown entry of a walk; "" = none.
 func (c *climber) nearest(up iter.Seq[transcript.Node]) string {
 	for n := range up {
 		if _, ok := c.parent[n.ID]; ok {
@@ -87,7 +87,7 @@ func (c *climber) nearest(up iter.Seq[transcript.Node]) string {
 	return ""
 }
 
-// version is the nearest entry, this one or above it, that begins a version which is not the line's own; "" = none.
+// version returns the nearest entry, id or above it, that begins a version in other; "" = none.
 func (c *climber) version(id string) string {
 	var passed []string
 	for id != "" && !c.other[id] {
@@ -104,7 +104,7 @@ func (c *climber) version(id string) string {
 	return id
 }
 
-// enlist adds a name to a list, unless it is full.
+// enlist adds a name to a list unless it is full.
 func enlist(lists map[string][]string, id, name string) bool {
 	l := lists[id]
 	if id == "" || len(l) > namesMost {
@@ -114,7 +114,7 @@ func enlist(lists map[string][]string, id, name string) bool {
 	return true
 }
 
-// named returns the names of branches as a format writes them; "" for none.
+// named returns the names of branches in a format's form; "" for none.
 func named(list []string, write func(string) string) string {
 	if len(list) == 0 {
 		return ""
@@ -135,7 +135,7 @@ func named(list []string, write func(string) string) string {
 	return out
 }
 
-// about describes a document: its name, its kind, its size.
+// about describes a document by name, type and size.
 func about(f message.Media) string {
 	var out []string
 	for _, s := range []string{oneLine(f.Name), oneLine(f.Mime)} {
@@ -152,7 +152,7 @@ func about(f message.Media) string {
 	return "attached: " + strings.Join(out, " · ")
 }
 
-// size is a number of bytes for people.
+// size returns a number of bytes in readable form.
 func size(n int64) string {
 	const unit = 1024
 	if n < unit {

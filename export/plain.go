@@ -7,14 +7,13 @@ import (
 	"unicode"
 )
 
-// escapes matches the sequences that terminals obey: colours, titles, links. The output of tools is full of them.
+// escapes matches terminal control sequences: colours, titles, links. Tool outputs often have them.
 var escapes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\\\)|[ -/]*[0-~])" +
 		"|\u009b[0-?]*[ -/]*[@-~]")
 })
 
-// plain takes away what terminals obey, and makes lines end in one way: whatever a reader takes for the end of a
-// line is one. Any other control character becomes the mark of an unknown one.
+// plain removes terminal control sequences and makes all line ends "\n". Any other control character becomes U+FFFD.
 func plain(text string) string {
 	if !strings.ContainsFunc(text, odd) {
 		return text
@@ -35,7 +34,7 @@ func odd(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u2028' || r == '\u2029'
 }
 
-// oneLine is a text on one line: of controls, and of what turns the direction of writing around, it has none.
+// oneLine returns a text on one line, without control characters and without marks that change the writing direction.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {

@@ -14,15 +14,15 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Bounds of the Markdown that a page renders; a text beyond them is shown as its source. No answer of a model is that
-// long, and hostile nesting costs a parser seconds at most. A table has as many cells in each row as its head, whatever
-// the row holds, so that few bytes could make many cells.
+// Bounds of the Markdown that a page renders; a longer text is shown as its source. No model's answer is that long, and
+// hostile nesting costs a parser seconds at most. In a table each row has as many cells as the head, whatever the row's
+// text, so that few bytes could make many cells.
 const (
 	maxProse = 64 << 10 // bytes of one text
 	maxCells = 20_000   // of one text: its lines times the bars in the longest
 )
 
-// isSource reports a text that is not rendered.
+// isSource reports whether a text is shown as its source.
 func isSource(text string) bool {
 	if len(text) > maxProse {
 		return true
@@ -35,9 +35,9 @@ func isSource(text string) bool {
 	return lines*bars > maxCells
 }
 
-// prose returns Markdown as markup: headings, lists, tables, quotations, emphasis, code, and links to other pages.
-// HTML in it is text, a picture of elsewhere is a link to it, and a link that is not to the web or to an address of
-// mail is its words. false: it is beyond the bounds.
+// prose returns Markdown as markup: headings, lists, tables, quotations, emphasis, code, and links to other pages. HTML
+// becomes text, an external image a link to it, and a link that is neither http(s) nor mailto its text. ok is false if
+// the text is over the bounds.
 func prose(text string) (m markup, ok bool) {
 	if isSource(text) {
 		return "", false
@@ -57,14 +57,14 @@ var markdownReader = sync.OnceValue(func() goldmark.Markdown {
 			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"})),
 		),
 		goldmark.WithRendererOptions(
-			html.WithHardWraps(), // a line of an answer is meant as a line
+			html.WithHardWraps(), // a line end in an answer is meant as one
 			renderer.WithNodeRenderers(util.Prioritized(inert{}, 100)),
 		),
 	)
 })
 
-// inert renders what could carry behaviour into a page: raw HTML, links, pictures; and headings, below those of the
-// page itself.
+// inert renders the elements that could be active in a page: raw HTML, links, images. It also renders headings, at
+// levels below those of the page.
 type inert struct{}
 
 func (inert) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
@@ -123,7 +123,7 @@ func imageLink(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkS
 		if entering {
 			writeText(w, "", "[picture: ", "")
 		}
-		if n.Parent().Kind() != ast.KindLink { // a link holds no link
+		if n.Parent().Kind() != ast.KindLink { // a link cannot contain a link
 			anchor(w, string(i.Destination), entering)
 		}
 		if !entering {
@@ -147,7 +147,7 @@ func lowered(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSta
 	return ast.WalkContinue, nil
 }
 
-// anchor opens or closes a link, if it is one that a page may hold.
+// anchor opens or closes a link if a page may contain it.
 func anchor(w util.BufWriter, to string, entering bool) {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
@@ -160,7 +160,7 @@ func anchor(w util.BufWriter, to string, entering bool) {
 	}
 }
 
-// writeText writes text between two pieces of markup. What a write fails with, the flush at the end returns.
+// writeText writes text between two pieces of markup. The final flush returns the error of a write.
 func writeText(w util.BufWriter, before, text, after string) {
 	_, _ = w.WriteString(before)
 	_, _ = w.Write(util.EscapeHTML([]byte(text)))

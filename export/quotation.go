@@ -2,11 +2,11 @@ package export
 
 import "strings"
 
-// quote writes what a participant said as a quotation of Markdown: every line of it begins with ">". So whatever it
-// opens (a fence, a list, a table, a heading, what some dialect has besides) ends where the quotation ends, and it is
-// never taken for the document's own headings. Three things would reach out of a quotation, and are taken away
-// where they stand outside of code: HTML, the definitions of links and footnotes, and pictures of elsewhere, which
-// would tell their server that the page is read. Code stays as it is. The text must have no other line ends than "\n".
+// quote writes a message as a Markdown quotation: every line begins with ">". So everything that the message opens (a
+// fence, a list, a table, a heading, an element of some dialect) ends with the quotation, and no heading in it is one
+// of the document's. Three elements have an effect outside of a quotation and are escaped, except in code: HTML,
+// definitions of links and footnotes, and external images, which would reveal to their server that the page is read.
+// All line ends in the text must be "\n".
 func quote(text string) string {
 	var b strings.Builder
 	for _, l := range tame(text) {
@@ -19,35 +19,35 @@ func quote(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// tame returns the lines of a text, those that are no code without what would reach out of a quotation.
+// tame returns the lines of a text, with elements that have an effect outside of a quotation escaped, except in code.
 func tame(text string) []string {
 	t := &tamer{}
 	for l := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
 		t.line(l)
 	}
 	t.settle()
-	if t.fence.size > 0 { // an answer that was cut off
+	if t.fence.size > 0 { // the answer was truncated
 		t.out = append(t.out, t.margin()+strings.Repeat(string(t.fence.char), t.fence.size))
 	}
 	return t.out
 }
 
-// tamer goes through the lines of a text by the rules of CommonMark, as far as these say which lines are code.
+// tamer processes the lines of a text by the rules of CommonMark that determine which lines are code.
 type tamer struct {
 	out   []string
-	open  []container // quotations and items of lists that are open, the outer ones first
+	open  []container // open quotations and list items, outer ones first
 	fence fence
-	para  bool // a paragraph is open: a line can go on with it wherever it is
-	chunk int  // out[chunk:] are lines of words that are to be tamed together
-	table bool // these can be a table, which not every reader knows
-	lost  bool // nested too deeply, or too oddly, to say what is code
+	para  bool // a paragraph is open: the next line can continue it at any indentation
+	chunk int  // out[chunk:] are text lines that are escaped together
+	table bool // they can be a table, which not every reader supports
+	lost  bool // nesting is too deep or irregular to identify code
 }
 
-// container is an item of a list, or a quotation within what was said.
+// container is a list item, or a quotation within the message.
 type container struct {
 	quote  bool
-	offset int  // of an item: how far its lines are indented, in columns
-	empty  bool // of an item: nothing was after its mark
+	offset int  // of an item: indentation of its lines, in columns
+	empty  bool // of an item: no text follows its mark
 }
 
 type fence struct {
@@ -55,10 +55,10 @@ type fence struct {
 	size int // 0 = none is open
 }
 
-// nestMost bounds the containers in one another. Deeper, nothing counts as code any more.
+// nestMost bounds nested containers. At deeper levels nothing counts as code.
 const nestMost = 64
 
-// margin is what is before a line in the containers that are open.
+// margin returns the prefix of a line in the open containers.
 func (t *tamer) margin() string {
 	var b strings.Builder
 	for _, c := range t.open {
@@ -71,7 +71,7 @@ func (t *tamer) margin() string {
 	return b.String()
 }
 
-// line reads the next line.
+// line processes the next line.
 func (t *tamer) line(s string) {
 	if t.lost {
 		t.add(s)
@@ -82,7 +82,7 @@ func (t *tamer) line(s string) {
 	all := matched == len(t.open)
 	if t.fence.size > 0 && all {
 		if c.first() == t.fence.char {
-			c.expand() // in a quotation, tabs would be of another width
+			c.expand() // in a quotation tabs would have another width
 		}
 		if t.fence.closedBy(c) {
 			t.fence = fence{}
@@ -112,7 +112,7 @@ func (t *tamer) line(s string) {
 		t.words(c, true)
 		t.settle()
 		return
-	case !begun && !all && lazy: // goes on with the paragraph, though not indented as it is
+	case !begun && !all && lazy: // continues the paragraph, with less indentation
 		t.lost = t.lost || t.table
 	case !begun:
 		t.open = t.open[:matched]
@@ -124,7 +124,7 @@ func (t *tamer) line(s string) {
 	}
 }
 
-// reach goes through the marks of the containers that are open and says how many of them the line is in.
+// reach reads the marks of the open containers and returns how many of them contain the line.
 func (t *tamer) reach(c *cursor) int {
 	for i, o := range t.open {
 		switch {
@@ -150,7 +150,7 @@ func (t *tamer) reach(c *cursor) int {
 	return len(t.open)
 }
 
-// code adds a line of code, words a line of words; fresh: it begins something new.
+// code adds a line of code, words a line of text. fresh = the line begins a new block.
 func (t *tamer) code(c *cursor) {
 	t.settle()
 	t.out = append(t.out, c.done.String()+c.rest)
@@ -170,7 +170,7 @@ func (t *tamer) add(words string) {
 	t.table = t.table || dashes().MatchString(words)
 }
 
-// settle tames the lines of words that were added since it was last called.
+// settle escapes the text lines that were added since its last call.
 func (t *tamer) settle() {
 	defuse(t.out[t.chunk:], t.table, t.lost)
 	t.chunk, t.table = len(t.out), false

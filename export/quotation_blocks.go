@@ -4,15 +4,15 @@ import (
 	"strings"
 )
 
-// cursor is in a line after the marks of the containers that it is in. A tab goes to the next multiple of
-// four columns; it becomes spaces where it is taken apart, for in a quotation it would be of another width.
+// cursor is a position in a line after the marks of its containers. A tab extends to the next multiple of four columns.
+// It becomes spaces if it is split, because in a quotation it would have another width.
 type cursor struct {
 	done strings.Builder
 	rest string
 	col  int
 }
 
-// indent is how many columns of white space are ahead.
+// indent returns the columns of white space ahead.
 func (c *cursor) indent() int {
 	col := c.col
 	for i := range len(c.rest) {
@@ -30,7 +30,7 @@ func (c *cursor) indent() int {
 
 func (c *cursor) blank() bool { return strings.Trim(c.rest, " \t") == "" }
 
-// first is the first character that is no white space; 0 = none.
+// first returns the first character that is not white space; 0 = none.
 func (c *cursor) first() byte {
 	if s := strings.TrimLeft(c.rest, " \t"); s != "" {
 		return s[0]
@@ -38,7 +38,7 @@ func (c *cursor) first() byte {
 	return 0
 }
 
-// take passes over columns of white space, which are there.
+// take skips columns of white space, which must exist.
 func (c *cursor) take(columns int) {
 	for columns > 0 && c.rest != "" {
 		if c.rest[0] == '\t' {
@@ -49,32 +49,32 @@ func (c *cursor) take(columns int) {
 	}
 }
 
-// mark passes over characters of one column each.
+// mark skips characters of one column each.
 func (c *cursor) mark(n int) {
 	c.done.WriteString(c.rest[:n])
 	c.rest = c.rest[n:]
 	c.col += n
 }
 
-// expand makes the white space ahead spaces.
+// expand replaces the white space ahead by spaces.
 func (c *cursor) expand() {
 	n := c.indent()
 	c.rest = strings.Repeat(" ", n) + strings.TrimLeft(c.rest, " \t")
 }
 
-// closedBy reports that a line ends the code of a fence.
+// closedBy reports whether a line closes the fence.
 func (f fence) closedBy(c *cursor) bool {
 	s := strings.Trim(c.rest, " \t")
 	return c.indent() <= 3 && len(s) >= f.size && strings.Trim(s, string(f.char)) == ""
 }
 
-// leaf is what a line is of itself.
+// leaf is the kind of a line within its containers.
 type leaf uint8
 
 const (
 	isWords leaf = iota
 	isCode
-	isHeading // or a rule: no paragraph goes on after it
+	isHeading // a heading or a rule: it ends a paragraph
 )
 
 var (
@@ -85,8 +85,8 @@ var (
 	bullet    = lazy(`^(?:[-+*]|([0-9]{1,9})[.)])(?:[ \t]|$)`)
 )
 
-// begin opens the containers that begin with this line, and says what the line is of itself; begun: there is one.
-// matched are those of the open containers that the line is in.
+// begin opens the containers that begin with this line, and returns the kind of the line; begun reports whether there
+// are any. matched is the number of open containers that contain the line.
 func (t *tamer) begin(c *cursor, matched int, all bool) (is leaf, begun bool) {
 	para, lazy := t.para && all, t.para
 	enter := func(o container) {
@@ -105,7 +105,7 @@ func (t *tamer) begin(c *cursor, matched int, all bool) (is leaf, begun bool) {
 		ahead := c.indent()
 		text := strings.TrimLeft(c.rest, " \t")
 		if para && t.table && (text[0] == '=' || bullet().MatchString(text)) {
-			// Within a paragraph these are something else than after the row of a table.
+			// Within a paragraph these lines have another meaning than after a table row.
 			if _, ok := item(text, para); !ok {
 				t.lost = true
 				break
@@ -154,7 +154,7 @@ func (t *tamer) begin(c *cursor, matched int, all bool) (is leaf, begun bool) {
 	return isWords, begun
 }
 
-// item says how wide the mark of a list's item is. Not every one can stand within a paragraph.
+// item returns the width of a list item's mark. Some marks cannot interrupt a paragraph.
 func item(text string, para bool) (width int, ok bool) {
 	m := bullet().FindStringSubmatch(text)
 	if m == nil {

@@ -6,17 +6,18 @@ import (
 	"sync"
 )
 
-// lazy compiles an expression when it is first used: most programs that link this package never use one.
+// lazy compiles an expression at its first use: most programs that link this package never need it.
 func lazy(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// dashes is the line below the head of a table, and everything that could be one.
+// dashes matches the line below the head of a table, and all lines that could be one.
 var dashes = lazy(`^[ \t>|:+*-]*-[ \t|:-]*$`)
 
-// defuse takes away what reaches out of a quotation from lines that belong together. What is between backticks
-// on one line is code, and stays, if all backticks before it have their partner on their line: then it is code by
-// every reading of where paragraphs and the cells of tables begin. table: they can be one; unsure: none is code.
+// defuse escapes elements that have an effect outside of a quotation, in lines that belong together. Text between
+// backticks on one line is code and stays, if all backticks before it are paired on their line: then every reader
+// treats it as code, wherever paragraphs and table cells begin. table = the lines can be a table; unsure = nothing is
+// code.
 func defuse(lines []string, table, unsure bool) {
 	broken := false
 	for i, l := range lines {
@@ -30,8 +31,8 @@ func defuse(lines []string, table, unsure bool) {
 type defuser struct {
 	s      string
 	b      strings.Builder
-	sure   bool // backticks have had their partners so far
-	table  bool // the line can be a row of a table
+	sure   bool // all backticks so far were paired
+	table  bool // the line can be a table row
 	broken bool // the line before ends with a backslash
 }
 
@@ -42,7 +43,7 @@ var (
 
 func (d *defuser) run() string {
 	for i := 0; i < len(d.s); {
-		n, with := 1, "" // how much to copy, and what before it
+		n, with := 1, "" // bytes to copy, and an escape before them
 		switch rest := d.s[i:]; {
 		case rest[0] == '\\' && len(rest) > 1:
 			if n = 2; d.broken && (rest[1] == '<' || rest[1] == '!') {
@@ -70,8 +71,8 @@ func (d *defuser) run() string {
 	return d.b.String()
 }
 
-// write copies a part of the line. Some readers (goldmark 1.8 is one) mistake a backslash at the beginning of a
-// line if the line before ends with some: there, what it would take the meaning from is written by its number.
+// write copies a part of the line. Some readers (goldmark 1.8 is one) misread a backslash at the beginning of a line if
+// the line before ends with some. There a character reference is written instead of the escaped character.
 func (d *defuser) write(with, part string) {
 	if with != "" && d.broken {
 		switch part {
@@ -87,7 +88,7 @@ func (d *defuser) write(with, part string) {
 
 func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// ticks says how far the code reaches that begins with these backticks; of backticks that begin none, they alone.
+// ticks returns the length of the code that begins with these backticks, or of the backticks alone if they begin none.
 func (d *defuser) ticks(s string) int {
 	size := len(s) - len(strings.TrimLeft(s, "`"))
 	if !d.sure {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What was said is a quotation: code in it is as it was, and of the rest, what would reach out of it is text.
+// A message is a quotation: code in it is unchanged, and elements with an effect outside of it become text.
 func TestQuote(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"plain", "a *b* [c](https://d) [e](f/g.go#L1)\n\nh  \ni", "> a *b* [c](https://d) [e](f/g.go#L1)\n>\n> h  \n> i"},

@@ -11,21 +11,21 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// said is what an entry says: parts in their order.
+// said is the content of an entry: parts in order.
 type said struct {
-	Who   string // user, assistant, tool, summary, note, or what the message calls itself
+	Who   string // user, assistant, tool, summary, note, or the role in the message
 	Parts []part
-	Model string // that answered; "" = it is not said
+	Model string // model of the answer; "" = unknown
 }
 
-// part is one part of what an entry says, as a page can show it.
+// part is one part of an entry's content, in displayable form.
 type part struct {
 	Kind   kind
-	Text   string // of words, thoughts, an error, a call its arguments, a result what it says
-	Name   string // of a call or a result: the tool; "" = not known
-	Call   string // of a call or a result: the id of the call; "" = not said
-	Failed bool   // of a result: the tool did
-	Source bool   // of words: they are shown as they were written, and are no Markdown
+	Text   string // text, thinking or error; arguments of a call; text of a result
+	Name   string // of a call or a result: the tool; "" = unknown
+	Call   string // of a call or a result: ID of the call; "" = unknown
+	Failed bool   // of a result: the tool failed
+	Source bool   // of text: shown unchanged, not as Markdown
 	Image  image
 	File   message.Media
 }
@@ -34,22 +34,22 @@ type kind string
 
 const (
 	kindWords    kind = "words"
-	kindInserted kind = "inserted" // of a user's message: a program wrote it
+	kindInserted kind = "inserted" // of a user message: a program wrote it
 	kindThoughts kind = "thoughts"
 	kindCall     kind = "call"
 	kindResult   kind = "result"
 	kindImage    kind = "image"
 	kindFile     kind = "file"
-	kindFailure  kind = "failure" // the model broke off
-	kindRaw      kind = "raw"     // a message in which nothing was understood
+	kindFailure  kind = "failure" // the model stopped with an error
+	kindRaw      kind = "raw"     // a message of unknown form
 )
 
-type image struct{ Mime, Data string } // Data is base64 that was checked
+type image struct{ Mime, Data string } // Data is valid base64
 
-// briefMost is how much of a call's arguments its folded line shows, in runes.
+// briefMost is the length of the arguments in a call's folded line, in runes.
 const briefMost = 90
 
-// Brief is the text on one line, cut.
+// Brief returns the text on one line, shortened.
 func (p part) Brief() string {
 	line := []rune(strings.Join(strings.Fields(p.Text), " "))
 	if len(line) > briefMost {
@@ -58,10 +58,10 @@ func (p part) Brief() string {
 	return string(line)
 }
 
-// reader reads entries; it knows the tools that were called a while ago, so that results can name theirs.
+// reader converts entries. It remembers the tools of recent calls, for the names in results.
 type reader struct{ tools map[string]string } // by id of the call
 
-// toolsMost bounds the calls that are remembered. Results come soon after their calls.
+// toolsMost bounds the calls that are remembered. Results follow soon after their calls.
 const toolsMost = 4096
 
 func (r *reader) remember(id, tool string) {
@@ -71,7 +71,7 @@ func (r *reader) remember(id, tool string) {
 	r.tools[id] = tool
 }
 
-// of reads an entry. Fields of other types than they should be count as absent.
+// of converts an entry. Fields of wrong types count as absent.
 func (r *reader) of(e transcript.Entry) said {
 	entryMessage, ok := e.Message()
 	if !ok {
@@ -98,7 +98,7 @@ func (r *reader) of(e transcript.Entry) said {
 	return s
 }
 
-// who names who speaks.
+// who returns the author of a message.
 func who(s *said, m *message.Message) string {
 	switch {
 	case m.Role == "bashExecution", m.Role == "pythonExecution":
@@ -117,7 +117,7 @@ func who(s *said, m *message.Message) string {
 
 func (s *said) add(p part) { s.Parts = append(s.Parts, p) }
 
-// lone is the result of a message that holds just one, and nothing else of a tool's or a person's; nil: it does not.
+// lone returns the result of a message that has just one and no other part of a tool or a person, or nil.
 func (s *said) lone() (out *part) {
 	for i, p := range s.Parts {
 		switch p.Kind {
@@ -146,7 +146,7 @@ func (s *said) has(k kind) bool {
 	return false
 }
 
-// block takes over a part of a message.
+// block adds a block of a message.
 func (r *reader) block(s *said, m *message.Message, b *message.Block) {
 	switch b.Kind {
 	case message.Text:
@@ -193,7 +193,7 @@ func (r *reader) block(s *said, m *message.Message, b *message.Block) {
 	}
 }
 
-// output returns the output of a tool: its texts, what a search found, or the JSON of anything else.
+// output returns the output of a tool: its texts, the results of a search, or other content as JSON.
 func output(b *message.Block) string {
 	var lines []string
 	for c := b.Content(); c.Next(); {
@@ -209,7 +209,7 @@ func output(b *message.Block) string {
 	return strings.Join(lines, "\n")
 }
 
-// file takes over an image, or a document or image that a page does not show.
+// file adds an image, or a document or image that a page cannot show.
 func (s *said) file(b *message.Block) {
 	if b.Kind != message.Attached {
 		return
@@ -222,7 +222,7 @@ func (s *said) file(b *message.Block) {
 	s.add(part{Kind: kindFile, File: m})
 }
 
-// pictures are the kinds of images that a page shows; others could be documents with a life of their own.
+// pictures are the image types that a page shows; others could contain active content.
 var pictures = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
 
 func validBase64(s string) bool {
@@ -230,7 +230,7 @@ func validBase64(s string) bool {
 	return err == nil && s != ""
 }
 
-// indented indents an object of JSON; other text stays as it is.
+// indented indents a JSON object; other text stays unchanged.
 func indented(text string) string {
 	var b bytes.Buffer
 	if !strings.HasPrefix(text, "{") || json.Indent(&b, []byte(text), "", "  ") != nil {
@@ -239,7 +239,7 @@ func indented(text string) string {
 	return b.String()
 }
 
-// aside reads an entry that is no message.
+// aside converts an entry that is not a message.
 func aside(e transcript.Entry) said {
 	var f struct {
 		Content  json.RawMessage `json:"content"`
@@ -250,7 +250,7 @@ func aside(e transcript.Entry) said {
 		Provider string          `json:"provider"`
 	}
 	if err := e.Decode(&f); err != nil {
-		f.Content = nil // what was read before the odd field is there
+		f.Content = nil // the fields before the invalid one are set
 	}
 	s := said{Who: e.Type}
 	text := strings.TrimSpace(strings.Join([]string{f.Kind, f.Name, f.Provider, f.Model}, " "))

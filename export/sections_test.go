@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What terminals obey is no part of what was said; no other line end is left than one.
+// Terminal control sequences are removed, and all line ends are the same.
 func TestPlain(t *testing.T) {
 	for in, want := range map[string]string{
 		"\x1b[1;32mok\x1b[0m\r\nnext\rlast":             "ok\nnext\nlast",
@@ -106,7 +106,7 @@ func found(t *testing.T, texts []string) {
 	heard := letters(strings.ReplaceAll(strings.ReplaceAll(said.String(), "&lt;", "<"), "&#33;", "!"))
 	for _, text := range texts {
 		w := letters(strings.ReplaceAll(strings.ReplaceAll(plain(text), "&lt;", "<"), "&#33;", "!"))
-		if strings.Count(heard, w) < 2 { // as thought and as said
+		if strings.Count(heard, w) < 2 { // as thinking and as text
 			t.Fatalf("%q is not whole in\n%s", text, md)
 		}
 	}
