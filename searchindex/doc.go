@@ -1,16 +1,16 @@
-// Package searchindex keeps a full-text index beside a store, in a file of SQLite with FTS5. It finds the prompts
-// that were typed, newest first, and what was said in any session, ranked.
+// Package searchindex keeps a full-text index of a store, in a SQLite file with FTS5. It finds typed prompts, newest
+// first, and the content of all sessions, ranked.
 //
-// The index is never the truth. It guarantees that
+// The store is authoritative, and never the index. Guarantees:
 //
-//   - it can be made anew from the store at any time, and is then what it would have become step by step;
-//   - one that is missing, damaged or of another version is noticed and made anew, never trusted;
-//   - several processes may use one file at once;
-//   - it finds exactly what reading every entry would find (Query.Find on Said), as far as Update has read:
-//     of one entry at most MaxText bytes, of the store what was committed before.
+//   - The index can be rebuilt from the store at any time, with the same result as step by step.
+//   - A missing or damaged index, or one of another version, is detected and rebuilt.
+//   - Several processes may use one file at once.
+//   - A search finds exactly the entries that a scan of all entries would find (Query.Find on Said), as far as Update
+//     has read: at most MaxText bytes per entry, of commits before the update.
 //
-// No turn waits for it: what is new is read by Update, before a search.
+// No turn waits for the index: Update reads new entries before a search.
 //
-// All branches are in it. It holds the words of transcripts: the file is readable by its owner alone, and
-// what was deleted from the store is in it until Erase or the next Update, which leave no byte of it.
+// The index covers all branches. It contains the text of transcripts: only the file's owner can read it. Text that was
+// deleted from the store stays in it until Erase or the next Update, which leave no byte of it.
 package searchindex

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// mergePages bounds the pages that one transaction of a purge merges, so that no other process waits long.
+// mergePages bounds the pages that one transaction of a purge merges, which bounds the time that other processes wait.
 const mergePages = 500
 
-// Erase takes a session that was deleted out of the index, and every byte of it out of the file and its log. That takes
-// the longer the larger the whole index is: SQLite writes the full-text index again without the session. If ctx ends
-// first, the session is not found any more, and the next Update or Erase does the rest.
+// Erase removes a deleted session from the index, and every byte of it from the file and its log. The time it takes
+// grows with the whole index: SQLite rewrites the full-text index without the session. If ctx ends first, searches no
+// longer find the session, and the next Update or Erase completes the work.
 func (x *Index) Erase(ctx context.Context, id string) error {
 	if err := x.erase(ctx, id); err != nil {
 		return x.fail("erase", err)
@@ -19,7 +19,7 @@ func (x *Index) Erase(ctx context.Context, id string) error {
 	return x.fail("erase", x.purge(ctx))
 }
 
-// erase is remove, and notes that what is left of the session is to be purged.
+// erase removes the session and records that its remains must be purged.
 func (x *Index) erase(ctx context.Context, id string) error {
 	return x.write(ctx, func(tx *sql.Tx) error {
 		at, err := placeOf(ctx, tx, id)
@@ -33,8 +33,8 @@ func (x *Index) erase(ctx context.Context, id string) error {
 	})
 }
 
-// purge takes out of the file what erased sessions left there: FTS5 only marks as deleted what it has of a row, until
-// it merges, and the log of SQLite keeps old pages.
+// purge removes the remains of erased sessions from the file: FTS5 only marks a row as deleted until it merges, and
+// SQLite's log keeps old pages.
 func (x *Index) purge(ctx context.Context) error {
 	some, more := false, true
 	for more {
@@ -48,8 +48,8 @@ func (x *Index) purge(ctx context.Context) error {
 		return nil
 	}
 	return x.with(func(db *sql.DB) error {
-		// A reader in another process may hold the log longer than it is waited for: then the log goes with the next
-		// purge, or when the last process closes the index.
+		// A reader in another process may hold the log for too long. Then the next purge removes it, or the last
+		// process that closes the index.
 		if _, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 			return fmt.Errorf("empty the log of the index: %w", err)
 		}
@@ -57,7 +57,7 @@ func (x *Index) purge(ctx context.Context) error {
 	})
 }
 
-// merge goes one step on in merging all of the full-text index into one, and reports whether there was a step to go.
+// merge makes one step in merging the full-text index into one segment, and reports whether there was one to make.
 func (x *Index) merge(ctx context.Context) (more bool, err error) {
 	err = x.write(ctx, func(tx *sql.Tx) error {
 		var rows, begun, before, after int64
@@ -68,7 +68,7 @@ func (x *Index) merge(ctx context.Context) (more bool, err error) {
 		}
 		more = true
 		pages := int64(mergePages)
-		if begun == 0 { // negative: all parts of the index are to become one
+		if begun == 0 { // negative: merge all segments into one
 			pages = -pages
 			if _, err := tx.ExecContext(ctx, "UPDATE purge SET begun=1"); err != nil {
 				return err
@@ -81,7 +81,7 @@ func (x *Index) merge(ctx context.Context) (more bool, err error) {
 		if err := tx.QueryRowContext(ctx, "SELECT total_changes()").Scan(&after); err != nil {
 			return err
 		}
-		if after-before < 2 { // the command itself is one change: nothing is left to merge
+		if after-before < 2 { // the command itself counts as one change: nothing is left to merge
 			_, err = tx.ExecContext(ctx, "DELETE FROM purge WHERE begun=1")
 		}
 		return err

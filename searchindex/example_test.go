@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// say puts a question and an answer into a new session of a store.
+// say adds a question and an answer to a new session of a store.
 func say(ctx context.Context, st *coppice.Store, id, question, answer string) {
 	s, err := st.Create(id, &coppice.SessionOptions{Title: id})
 	if err != nil {
@@ -28,7 +28,7 @@ func say(ctx context.Context, st *coppice.Store, id, question, answer string) {
 	}
 }
 
-// An index beside a store: updated when someone searches, made anew if it is lost.
+// An index of a store: updated before a search, rebuilt if it is lost.
 func ExampleIndex_Search() {
 	ctx := context.Background()
 	st, err := coppice.New(memory.New(), nil)

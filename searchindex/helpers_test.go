@@ -37,7 +37,7 @@ func storeOn(t testing.TB, b backend.Backend) *coppice.Store {
 	return st
 }
 
-// say appends messages and commits: "> " begins a user's, the others are the assistant's.
+// say appends messages and commits: those with "> " are the user's, the others the assistant's.
 func say(t testing.TB, s *coppice.Session, texts ...string) []string {
 	t.Helper()
 	var d []transcript.Draft
@@ -81,7 +81,7 @@ func update(t testing.TB, x *Index, st *coppice.Store) Report {
 	return r
 }
 
-// find searches, and gives the texts of the snippets.
+// find searches and returns the hits.
 func find(t testing.TB, x *Index, query string, o *SearchOptions) []Hit {
 	t.Helper()
 	hits, _, err := x.Search(t.Context(), testutil.Must(Parse(query))(t), o)
@@ -104,7 +104,7 @@ func same(t testing.TB, what string, got, want any) {
 	}
 }
 
-// dump gives all that an index says, in an order of its own.
+// dump returns the content of an index in a stable order.
 func dump(t testing.TB, x *Index) string {
 	t.Helper()
 	var b strings.Builder

@@ -14,21 +14,20 @@ import (
 	"time"
 )
 
-// ErrDamaged is wrapped by the errors of an index that has to be rebuilt with Index.Rebuild.
+// ErrDamaged is wrapped by the errors of an index that must be rebuilt with Index.Rebuild.
 var ErrDamaged = errors.New("searchindex: the index is damaged")
 
-// Index is an open index. Safe for concurrent use, by several processes too.
+// Index is an open index. It is safe for concurrent use, also by several processes.
 type Index struct {
 	path string
 	now  func() time.Time
 
-	mu sync.RWMutex // held for reading while db is used, for writing while it is exchanged
+	mu sync.RWMutex // held for reading while db is used, for writing while it is replaced
 	db *sql.DB
 }
 
-// Open opens the index in a file, or creates an empty one, with its folder. A file that is damaged, of another
-// version or not an index is replaced. "" = in memory, until it is closed. Open reads nothing from the store:
-// Update does.
+// Open opens the index in a file, or creates an empty one and its folder. It replaces a file that is damaged, of
+// another version, or not an index. "" = in memory, until it is closed. Open reads nothing from the store; Update does.
 func Open(ctx context.Context, path string) (*Index, error) {
 	x := &Index{path: path, now: time.Now} //nolint:forbidigo // for the order of a list alone
 	db, err := x.connect(ctx)
@@ -44,7 +43,7 @@ func Open(ctx context.Context, path string) (*Index, error) {
 	return x, nil
 }
 
-// waitMost bounds how long an index waits for another process that writes.
+// waitMost bounds the wait for another process that writes.
 const waitMost = 10 * time.Second
 
 // Close closes the index.
@@ -54,14 +53,14 @@ func (x *Index) Close() error {
 	return x.fail("close", x.db.Close())
 }
 
-// connect opens the file and sees that the tables are there.
+// connect opens the file and creates missing tables.
 func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 	source := ":memory:"
 	if x.path != "" {
 		if err := os.MkdirAll(filepath.Dir(x.path), 0o700); err != nil {
 			return nil, fmt.Errorf("create its folder: %w", err)
 		}
-		f, err := os.OpenFile(x.path, os.O_RDWR|os.O_CREATE, 0o600) // SQLite would let others read it
+		f, err := os.OpenFile(x.path, os.O_RDWR|os.O_CREATE, 0o600) // SQLite would let other users read it
 		if err != nil {
 			return nil, fmt.Errorf("create: %w", err)
 		}
@@ -77,7 +76,7 @@ func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 		}
 		source = "file://" + (&url.URL{Path: full}).EscapedPath()
 	}
-	// Another process may be writing: wait for it. A crash may cost the last transactions, never the file.
+	// Wait if another process is writing. A crash may cost the last transactions, never the file.
 	source += fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"+
 		"&_pragma=secure_delete(1)&_txlock=immediate", waitMost.Milliseconds())
 	if err := register(); err != nil {
@@ -96,7 +95,7 @@ func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 	return db, nil
 }
 
-// discard removes the files. Others that have them open go on with what they have.
+// discard removes the files. Processes that have them open keep using them.
 func (x *Index) discard() error {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		if err := os.Remove(x.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +105,7 @@ func (x *Index) discard() error {
 	return nil
 }
 
-// renew makes the index empty: by a new file if it is damaged.
+// renew empties the index, with a new file if it is damaged.
 func (x *Index) renew(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -128,11 +127,10 @@ func (x *Index) renew(ctx context.Context) error {
 	return nil
 }
 
-// ahead is how far the clocks of writers may be ahead of this one's.
+// ahead bounds how far a writer's clock may be ahead of this one's.
 const ahead = 24 * time.Hour
 
-// newest returns the time, as the index keeps it, after which times are of wrong clocks: what has such a time comes
-// after all that has not.
+// newest returns the time above which a time counts as wrong, in the index's unit. Entries with such a time come last.
 func (x *Index) newest() int64 { return milli(x.now().Add(ahead)) }
 
 // with runs f on the database.

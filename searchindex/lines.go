@@ -11,20 +11,20 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// maxBranches bounds the names of branches that are given for one entry.
+// maxBranches bounds the branch names returned for one entry.
 const maxBranches = 16
 
-// Lines knows which branches of a session reach an entry.
+// Lines determines which branches of a session contain an entry.
 type Lines struct {
 	runs     []run // by First
 	branches []reach
 	head     []span
 }
 
-// run is a row of entries each of which has the one before it as its parent; it is named by its first entry.
-type run struct{ First, Parent int64 } // Parent: of the first; -1 = a root
+// run is a sequence of entries, each with the one before as parent. Its first entry identifies it.
+type run struct{ First, Parent int64 } // Parent of the first entry; -1 = a root
 
-// span is a row of ordinals, both ends included.
+// span is a range of ordinals, both ends included.
 type span struct{ from, to int64 }
 
 type reach struct {
@@ -32,7 +32,7 @@ type reach struct {
 	spans []span // newest first
 }
 
-// NewLines takes the lines of a session out of its tree.
+// NewLines returns the lines of a tree.
 func NewLines(t *transcript.Tree) *Lines {
 	l := &Lines{}
 	tail := int64(-1)
@@ -53,8 +53,8 @@ func NewLines(t *transcript.Tree) *Lines {
 	return l
 }
 
-// nextRun reports whether an entry begins a run; tail is the entry before it, which it replaces. What only
-// speaks about the tree is in no run: nothing grows from it.
+// nextRun reports whether an entry begins a run. tail is the entry before it, and is updated. Labels and leaf entries
+// are in no run, because they have no children.
 func nextRun(t *transcript.Tree, ordinal uint64, typ string, tail *int64) (run, bool) {
 	if typ == "label" || typ == "leaf" {
 		return run{}, false
@@ -68,7 +68,7 @@ func nextRun(t *transcript.Tree, ordinal uint64, typ string, tail *int64) (run, 
 	return run{int64(ordinal), parent}, before < 0 || parent != before
 }
 
-// ordinalOf returns an entry's place; -1 = none.
+// ordinalOf returns an entry's ordinal; -1 = none.
 func ordinalOf(t *transcript.Tree, id string) int64 {
 	if id == "" {
 		return -1
@@ -80,8 +80,7 @@ func ordinalOf(t *transcript.Tree, id string) int64 {
 	return int64(o)
 }
 
-// spans returns all that lies between an entry and its root. It is as long as the runs on the way, and ends
-// whatever they say.
+// spans returns the path from an entry to its root, as one span per run. It ends even if the runs are inconsistent.
 func (l *Lines) spans(head int64) []span {
 	var out []span
 	for head >= 0 && len(out) <= len(l.runs) {
@@ -95,7 +94,7 @@ func (l *Lines) spans(head int64) []span {
 	return out
 }
 
-// Reach returns the branches on which an entry is, at most 16, and whether the head's line has it.
+// Reach returns the branches that contain an entry, at most 16, and whether the head's line does.
 func (l *Lines) Reach(ordinal uint64) (branches []string, onHead bool) {
 	branches = []string{}
 	for _, b := range l.branches {
@@ -134,7 +133,7 @@ func readLines(ctx context.Context, db *sql.DB, session int64) (*Lines, error) {
 	}
 	head := int64(-1)
 	err = db.QueryRowContext(ctx, "SELECT head FROM session WHERE n=?", session).Scan(&head)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) { // another process may have taken the session out meanwhile
+	if err != nil && !errors.Is(err, sql.ErrNoRows) { // another process may have removed the session
 		return nil, fmt.Errorf("read the head: %w", err)
 	}
 	l.head = l.spans(head)

@@ -7,21 +7,21 @@ import (
 	"fmt"
 )
 
-// place is how far a session is in the index. next moves with every batch, commit and seq with the last
-// one only: where commit is "" the session was read in part.
+// place is the progress of a session in the index. next advances with every batch, commit and seq only with the last
+// one: if commit is "", the session is indexed in part.
 type place struct {
-	n            int64  // 0 = the session is not in it
-	seen, commit string // the last commit by the listing, and by the session itself
+	n            int64  // 0 = the session is not indexed
+	seen, commit string // the last commit, according to the listing and to the session
 	seq          int64
-	next         int64  // all before this ordinal is in
-	last         string // id of the row before it, a commit's too: commits are never the same twice
-	tail         int64  // the entry from which the next one grows in the same run; -1 = none
+	next         int64  // all entries before this ordinal are indexed
+	last         string // ID of the row before it, which may be a commit: commit IDs are unique
+	tail         int64  // the last entry of the current run; -1 = none
 }
 
-// placeColumns are those of a place, in the order of scan.
+// placeColumns are the columns of a place, in the order of into.
 const placeColumns = `n, seen, "commit", seq, next, last, tail`
 
-// into returns where the columns of a place are to be scanned to.
+// into returns the destinations for scanning the columns of a place.
 func (at *place) into() []any {
 	return []any{&at.n, &at.seen, &at.commit, &at.seq, &at.next, &at.last, &at.tail}
 }
@@ -35,7 +35,7 @@ func placeOf(ctx context.Context, tx *sql.Tx, id string) (place, error) {
 	return at, nil
 }
 
-// places returns the sessions in the index, and how many bytes of each were read.
+// places returns the indexed sessions, and the number of bytes read of each.
 func (x *Index) places(ctx context.Context) (at map[string]place, bytes map[string]int64, err error) {
 	at, bytes = map[string]place{}, map[string]int64{}
 	err = x.with(func(db *sql.DB) error {
@@ -59,7 +59,7 @@ func (x *Index) write(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return x.with(func(db *sql.DB) error { return inTx(ctx, db, f) })
 }
 
-// remove takes a session out of the index, to read it again.
+// remove removes a session from the index, to read it again.
 func (x *Index) remove(ctx context.Context, id string) error {
 	return x.write(ctx, func(tx *sql.Tx) error { return removeFrom(ctx, tx, id) })
 }
@@ -81,7 +81,7 @@ func removeFrom(ctx context.Context, tx *sql.Tx, id string) error {
 	return nil
 }
 
-// noteSeen notes that a session is up to date although its summary is another one.
+// noteSeen records that a session is up to date although its summary differs.
 func noteSeen(ctx context.Context, session int64, listed string) func(db *sql.DB) error {
 	return func(db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, "UPDATE session SET seen=? WHERE n=?", listed, session); err != nil {

@@ -13,28 +13,28 @@ import (
 	"github.com/coppice-go/coppice/internal/fold"
 )
 
-// ErrQuery is wrapped by the error about an expression after "re:" that is none.
+// ErrQuery is wrapped by the error for an invalid expression after "re:".
 var ErrQuery = errors.New("searchindex: not a query")
 
 // Bounds of queries (I15).
 const (
 	maxQuery   = 4 << 10 // bytes
-	maxTerms   = 32      // words and phrases; the others do not count
+	maxTerms   = 32      // words and phrases; further ones are ignored
 	maxPattern = 1 << 10 // bytes of a regular expression
-	tokenRunes = 3       // what the index knows: any three runes
-	maxToken   = 64      // runes of a term that the index is asked for; the whole is compared afterwards
+	tokenRunes = 3       // the index's tokens are any three runes
+	maxToken   = 64      // runes of a term passed to the index; the whole term is compared afterwards
 )
 
 // Query is what to search for. The zero Query matches everything.
 type Query struct {
-	terms   []string // folded, see internal/fold; all must be there
+	terms   []string // folded, see internal/fold; all must match
 	pattern *regexp.Regexp
 }
 
-// Parse parses a query as people type it: words that must all occur, in any order and case, also as parts of
-// words; "words in quotes" in this order with any white space between; or re: and a regular expression (RE2,
-// any case). The accents of words do not count, nor does the Unicode normal form; an expression sees the text as
-// it was written. The only possible error is an invalid expression.
+// Parse parses a query as typed: words that must all occur, in any order and case, also as parts of words; "words in
+// quotes" in this order with any white space between them; or re: and a regular expression (RE2, any case). Accents and
+// the Unicode normal form do not matter, except for an expression, which matches the original text. The only possible
+// error is an invalid expression.
 func Parse(text string) (Query, error) {
 	text = strings.TrimSpace(cut(clean(text), maxQuery))
 	if expr, ok := strings.CutPrefix(text, "re:"); ok {
@@ -65,7 +65,7 @@ func parsePattern(expr string) (Query, error) {
 	return Query{pattern: re}, nil
 }
 
-// Words returns a query of words that must all occur; one with spaces is a phrase.
+// Words returns a query for words that must all occur; one with spaces is a phrase.
 func Words(words ...string) Query {
 	var q Query
 	for _, w := range words {
@@ -77,7 +77,7 @@ func Words(words ...string) Query {
 	return q
 }
 
-// prefix returns the query that matches texts with this beginning, and the beginning as Fold returns it.
+// prefix returns a query that matches texts with this beginning, and the folded beginning.
 func prefix(start string) (Query, string) {
 	start = folded(clean(cut(start, maxQuery)))
 	return Words(start), start
@@ -86,8 +86,8 @@ func prefix(start string) (Query, string) {
 // Empty reports whether the query matches everything.
 func (q Query) Empty() bool { return len(q.terms) == 0 && q.pattern == nil }
 
-// Find matches a text as Said returns it. snippet is one line around the first match, and mark the place
-// of the match in it, in bytes. ok is false if the text does not match.
+// Find matches a text as returned by Said. snippet is one line around the first match, and mark the position of the
+// match in it, in bytes. ok is false if the text does not match.
 func (q Query) Find(text string) (snippet string, mark [2]int, ok bool) {
 	at, end := 0, 0
 	if q.pattern != nil {
@@ -122,7 +122,8 @@ func (q Query) Find(text string) (snippet string, mark [2]int, ok bool) {
 // maxPlaces bounds the places that are compared for a snippet.
 const maxPlaces = 64
 
-// densest returns the place of the first word, from its first one on, that has most of the others beside it.
+// densest returns the occurrence of the first word, from the position first on, that has most of the other words near
+// it.
 func (q Query) densest(low string, first int) int {
 	best, most := first, -1
 	for at, n := first, 0; n < maxPlaces; n++ {
@@ -147,7 +148,7 @@ func (q Query) densest(low string, first int) int {
 
 const snippetBytes = 160
 
-// around cuts a line out of a text: what was found in its middle, and some of what is beside it.
+// around returns one line of a text with the match in its middle, and the position of the match in it.
 func around(text string, at, end int) (string, [2]int) {
 	end = min(end, at+snippetBytes)
 	from := max(0, at-(snippetBytes-(end-at))/2)
@@ -176,8 +177,8 @@ func around(text string, at, end int) (string, [2]int) {
 	return snippet, mark
 }
 
-// match returns the question to the full-text index whose answer holds all that the query can find; "" = it
-// cannot help. exact: its answer is just that.
+// match returns an expression for the full-text index that matches every entry that the query can find; "" = there is
+// none. exact reports whether it matches no other entries.
 func match(q Query) (expr string, exact bool) {
 	terms, exact := q.terms, true
 	if q.pattern != nil {
@@ -191,7 +192,7 @@ func match(q Query) (expr string, exact bool) {
 			continue
 		}
 		if last, _ := utf8.DecodeLastRuneInString(t); fold.Continues(last) {
-			exact = false // the index does not see where a letter ends
+			exact = false // the index does not know where a letter ends
 		}
 		if n > maxToken {
 			t, exact = string([]rune(t)[:maxToken]), false
@@ -215,7 +216,7 @@ func short(q Query) []string {
 	return out
 }
 
-// literals returns texts that everything that an expression finds must hold, folded.
+// literals returns texts, folded, that every match of an expression contains.
 func literals(re *regexp.Regexp) []string {
 	tree, err := syntax.Parse(re.String(), syntax.Perl)
 	if err != nil {
@@ -237,15 +238,15 @@ func literals(re *regexp.Regexp) []string {
 			if x.Min > 0 {
 				walk(x.Sub[0])
 			}
-		default: // it may be without
+		default: // the match may lack it
 		}
 	}
 	walk(tree)
 	return out[:min(len(out), maxTerms)]
 }
 
-// treacherous reports whether a rune may stand for another one in the text that folds otherwise: white
-// space, and letters with more than two forms.
+// treacherous reports whether a rune may match another one that folds differently: white space, and letters with more
+// than two forms.
 func treacherous(r rune) bool {
 	if unicode.IsSpace(r) {
 		return true

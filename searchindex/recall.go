@@ -11,28 +11,27 @@ import (
 
 // RecallOptions narrow a recall.
 type RecallOptions struct {
-	Cwd     string // only prompts of sessions of this working directory; "" = all
-	Session string // only this one's; "" = all
-	Prefix  bool   // the query is how the prompt begins, whatever the case; else it is as Parse reads it
-	Limit   int    // at most so many; 0 = all
-	Offset  int    // so many are left out first
+	Cwd     string // only of sessions with this working directory; "" = all
+	Session string // only of this session; "" = all
+	Prefix  bool   // the query is the beginning of the prompt in any case; else it is parsed by Parse
+	Limit   int    // maximum number; 0 = all
+	Offset  int    // number to skip first
 }
 
-// Prompt is a message of a user, as it was typed but for control characters, and for what is beyond
-// MaxText.
+// Prompt is a user message as typed, without control characters and the part beyond MaxText.
 type Prompt struct {
 	Text                string
 	Session, Title, Cwd string
 	Entry               string
 	Ordinal             uint64
 	Time                time.Time
-	Uses                int      // how often the same was typed, in all sessions; a fork's copy is the same prompt
-	Branches            []string // as of a Hit
+	Uses                int      // number of identical prompts in all sessions; copies in forks do not count
+	Branches            []string // as in Hit
 	OnHead              bool
 }
 
-// Recall returns prompts, newest first; those that are the same as the one before are left out, and what agents said
-// to sessions that they began themselves. An empty text returns all.
+// Recall returns prompts, newest first. It omits prompts that equal the one before, and messages of agents in sessions
+// that agents began. An empty text returns all.
 func (x *Index) Recall(ctx context.Context, text string, o *RecallOptions) (list []Prompt, more bool, err error) {
 	if o == nil {
 		o = &RecallOptions{}
@@ -108,7 +107,7 @@ func prompts(
 	const query = `SELECT s.n, s.id, s.title, s.cwd, e.id, e.ordinal, e.time, e.text,
 		(SELECT count(DISTINCT twin.id) FROM prompt same JOIN entry twin ON twin.n = same.n WHERE same.hash = p.hash)
 		FROM prompt p JOIN entry e ON e.n = p.n JOIN session s ON s.n = p.session WHERE `
-	for _, times := range []string{" AND p.time<=?", " AND p.time>?"} { // what a wrong clock dated comes last
+	for _, times := range []string{" AND p.time<=?", " AND p.time>?"} { // entries with wrong times come last
 		err = eachRow(ctx, db, take, query+where+times+" ORDER BY p.time DESC, p.n DESC", append(args, newest)...)
 		if err != nil {
 			break

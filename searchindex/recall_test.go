@@ -71,7 +71,7 @@ func TestForksAreNotTypedAgain(t *testing.T) {
 	same(t, "uses", []int{list[0].Uses, list[1].Uses}, []int{2, 1})
 }
 
-// What an agent said to a session that it began was typed by nobody; it can be searched for all the same.
+// Messages of an agent in a session that it began are no prompts, but can be searched.
 func TestAgentsTypeNothing(t *testing.T) {
 	t.Parallel()
 	x := index(t)

@@ -13,19 +13,19 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// MaxText bounds what is indexed of one entry's text, in bytes.
+// MaxText bounds the indexed text of one entry, in bytes.
 const MaxText = 256 << 10
 
-// Said returns what an entry can be found by, and the role of its author: the text of a message, the names
-// and arguments of its calls, the words of summaries, labels and titles. Thinking is not in it. Control
-// characters and broken UTF-8 are removed. text is "" if the entry has no words.
+// Said returns the searchable text of an entry and the role of its author: the text of a message, names and arguments
+// of its calls, the text of summaries, labels and titles. Thinking is not included. Control characters and invalid
+// UTF-8 are removed. text is "" if there is none.
 func Said(e transcript.Entry) (text, role string) {
 	text, role, _ = said(e)
 	return text, role
 }
 
-// said returns what an entry can be found by, and the role of who said it; "" = it says nothing. results:
-// results of tools are in the message too, so that only its tree knows whether the text is theirs.
+// said returns the searchable text of an entry and the role of its author. results reports whether the message also has
+// tool results; then only its tree can determine whether the text belongs to them.
 func said(e transcript.Entry) (text, role string, results bool) {
 	if m, ok := e.Message(); ok {
 		shape := transcript.Inspect(m.Raw)
@@ -65,7 +65,7 @@ func said(e transcript.Entry) (text, role string, results bool) {
 	return clean(textOf(f.Summary)), "", false
 }
 
-// typed returns the part of a user's text that a person wrote, and the role; that of a text of programs alone is
+// typed returns the part of a user message that a person wrote, and the role. If only programs wrote it, the role is
 // custom.
 func typed(raw json.RawMessage, text string) (own, role string) {
 	m := message.Decode(raw)
@@ -86,8 +86,7 @@ func textOf(raw json.RawMessage) string {
 	return s
 }
 
-// arguments returns a line for each call in a message: the tool's name, and every string and number that it
-// is called with.
+// arguments returns a line for each call in a message: the tool's name, and every string and number in its arguments.
 func arguments(raw json.RawMessage) string {
 	var b strings.Builder
 	for _, block := range message.Decode(raw).Blocks {
@@ -106,7 +105,7 @@ func arguments(raw json.RawMessage) string {
 	return b.String()
 }
 
-// leaves writes every string and number of a value, those of a string that is JSON itself too.
+// leaves writes every string and number of a value, including those within strings that are JSON.
 func leaves(b *strings.Builder, v any) {
 	if b.Len() > MaxText {
 		return
@@ -141,7 +140,7 @@ func sorted(m map[string]any) []string {
 	return keys
 }
 
-// clean takes out of a text what is not for reading, and what would fool a terminal.
+// clean removes characters that are not readable text or that could deceive a terminal.
 func clean(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\ufffd")
@@ -162,7 +161,7 @@ func unreadable(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// cut bounds a text, between runes.
+// cut shortens a text at a rune boundary.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -173,8 +172,8 @@ func cut(text string, most int) string {
 	return text[:most]
 }
 
-// oneLine makes single spaces of all white space.
+// oneLine replaces all white space by single spaces.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// folded returns a text as it is compared, whatever its case, its Unicode normal form and its white space.
+// folded returns the form of a text for comparisons: without regard to case, Unicode normal form and white space.
 func folded(text string) string { return fold.Text(oneLine(text)) }

@@ -13,21 +13,20 @@ import (
 	"github.com/coppice-go/coppice/internal/fold"
 )
 
-// The file says whose it is and of which version: an index of another version is made anew.
+// Application and version of the file: an index of another version is rebuilt.
 const (
 	applicationID = 0x636f7069 // "copi"
-	version       = 5          // 1: what agents said to sessions of their own were prompts; 2: other names of sessions;
-	// 3: letters with marks were apart from those without, and deleted text was kept; 4: prompts beyond what was read
+	version       = 5          // 1: messages of agents were prompts; 2: other session names;
+	// 3: letters with and without accents differed, and deleted text was kept; 4: prompts beyond MaxText
 )
 
-// schema of the index. words holds no text of its own: rowid = entry.n, and what it indexes is the
-// entry's text, folded. The tokenizer's tokens are any three runes, so that a query finds parts of words as
-// reading does, in languages without spaces too.
+// schema of the index. words stores no text: rowid = entry.n, and it indexes the entry's folded text. The tokens are
+// any three runes, so that a query finds parts of words, also in languages without spaces.
 //
-// A run is a row of entries each of which has the one before it as its parent; it is named by its first
-// entry, and parent is that one's (-1 = a root). What a branch reaches follows from its runs.
+// A run is a sequence of entries, each with the one before as parent; its first entry identifies it, and the column
+// parent is that entry's parent (-1 = a root). The runs determine which branches contain an entry.
 //
-// purge has a row for each erased session of which words may still hold something; see Index.purge.
+// purge has a row for each erased session with possible remains in words; see Index.purge.
 const schema = `
 CREATE TABLE session(
 	n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, cwd TEXT NOT NULL, bytes INTEGER NOT NULL,
@@ -51,11 +50,11 @@ CREATE TABLE purge(n INTEGER PRIMARY KEY, begun INTEGER NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize='trigram case_sensitive 1');
 `
 
-// holdsWord is the function of SQL that reports whether a text holds a folded word. It looks for those that are too
-// short for the full-text index.
+// holdsWord is the SQL function that reports whether a text has a folded word. It searches words that are too short for
+// the full-text index.
 const holdsWord = "holds_word"
 
-// register makes the function known to the driver.
+// register adds the function to the driver.
 var register = sync.OnceValue(func() error {
 	return sqlite.RegisterDeterministicScalarFunction(holdsWord, 2,
 		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
@@ -65,10 +64,11 @@ var register = sync.OnceValue(func() error {
 		})
 })
 
-// tables in the order in which they can go.
+// tables in an order in which they can be dropped.
 var tables = []string{"words", "purge", "branch", "run", "prompt", "entry", "session"}
 
-// setUp makes the tables where there are none. errOther: the file is an index of another version, or none.
+// setUp creates the tables if there are none. It returns errOther if the file is an index of another version, or not an
+// index.
 func setUp(ctx context.Context, db *sql.DB) error {
 	app, ver, err := marks(ctx, db)
 	switch {
@@ -80,7 +80,7 @@ func setUp(ctx context.Context, db *sql.DB) error {
 		return errOther
 	}
 	return inTx(ctx, db, func(tx *sql.Tx) error {
-		var app, ver, some int // another process may have been first
+		var app, ver, some int // another process may have created them
 		row := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
 			(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)`)
 		if err := row.Scan(&app, &ver, &some); err != nil {
@@ -101,7 +101,7 @@ func setUp(ctx context.Context, db *sql.DB) error {
 	})
 }
 
-// clearTables makes the tables anew, in one transaction.
+// clearTables drops and creates the tables, in one transaction.
 func clearTables(ctx context.Context, db *sql.DB) error {
 	return inTx(ctx, db, func(tx *sql.Tx) error {
 		for _, name := range tables {
@@ -126,10 +126,10 @@ func marks(ctx context.Context, db *sql.DB) (app, ver int, err error) {
 	return app, ver, nil
 }
 
-// errOther says that a file is no index of this version.
+// errOther means that a file is not an index of this version.
 var errOther = errors.New("not an index of this version")
 
-// inTx runs f in one transaction, which begins as a writer: two of them wait for each other.
+// inTx runs f in one write transaction: two of them wait for each other.
 func inTx(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -144,7 +144,7 @@ func inTx(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
 	return nil
 }
 
-// ignoreDone takes the error of a rollback away that says that there is nothing left to roll back.
+// ignoreDone ignores the error of a rollback after the end of the transaction.
 func ignoreDone(err error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		return nil
@@ -152,7 +152,7 @@ func ignoreDone(err error) error {
 	return err
 }
 
-// damaged reports whether only a new file mends an error: damage, no database at all, a table that is not there.
+// damaged reports whether an error requires a new file: damage, not a database, a missing table.
 func damaged(err error) bool {
 	if errors.Is(err, errOther) {
 		return true
@@ -165,7 +165,7 @@ func damaged(err error) bool {
 	switch e.Code() & 0xff {
 	case corrupt, notADB:
 		return true
-	case sqliteError: // every statement here is fixed: what fails so misses its table or column
+	case sqliteError: // all statements are fixed: this error means a missing table or column
 		return true
 	}
 	return false

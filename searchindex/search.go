@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// MaxCandidates bounds how many entries a search compares one by one: for regular expressions, and for
-// queries of words of one or two letters.
+// MaxCandidates bounds the entries that a search compares one by one: for regular expressions, and for words of one or
+// two letters.
 const MaxCandidates = 100_000
 
 // SearchOptions narrow a search.
 type SearchOptions struct {
-	Session string // only this one; "" = all
-	Cwd     string // only sessions of this working directory; "" = all
-	Limit   int    // at most so many; 0 = all
-	Offset  int    // so many are left out first
+	Session string // only in this session; "" = all
+	Cwd     string // only in sessions with this working directory; "" = all
+	Limit   int    // maximum number; 0 = all
+	Offset  int    // number to skip first
 }
 
-// Hit is an entry that was found.
+// Hit is an entry that matches a query.
 type Hit struct {
-	Session, Title, Cwd string // Title: its name, where it has no title too
+	Session, Title, Cwd string // Title: the session's name, if it has no title
 	Entry, Type, Role   string
 	Ordinal             uint64
 	Time                time.Time
-	Branches            []string // those that reach it, at most 16; none = no branch ends above it any more
-	OnHead              bool     // it is on the way to the session's head
-	Snippet             string   // one line around what was found
-	Mark                [2]int   // the place of that in the snippet, in bytes
+	Branches            []string // branches that contain it, at most 16; none = no branch ends below it any more
+	OnHead              bool     // it is on the path to the session's head
+	Snippet             string   // one line around the match
+	Mark                [2]int   // position of the match in the snippet, in bytes
 }
 
-// Search returns the entries that a query finds, best first: by bm25 where the index can tell, else newest
-// first. It looks at what Update has read. more: there are others, after the limit or after
+// Search returns the entries that match a query, best first: ranked by bm25 if the index can evaluate the query, else
+// newest first. It searches what Update has read. more reports whether there are further entries, after the limit or
 // MaxCandidates.
 func (x *Index) Search(ctx context.Context, q Query, o *SearchOptions) (hits []Hit, more bool, err error) {
 	if o == nil {
@@ -69,8 +69,7 @@ func (x *Index) Search(ctx context.Context, q Query, o *SearchOptions) (hits []H
 	return hits, more, x.fail("search", err)
 }
 
-// candidates returns the numbers of entries that may be what is looked for, best first. full: there were
-// more.
+// candidates returns the numbers of entries that may match, best first. full reports whether there are more.
 func candidates(
 	ctx context.Context, db *sql.DB, q Query, o *SearchOptions, newest int64,
 ) (list []int64, full bool, err error) {
@@ -132,7 +131,7 @@ type found struct {
 	session int64
 }
 
-// compare reads candidates, some at once, until it has enough that are really what is looked for.
+// compare reads candidates in batches until enough of them match.
 func compare(
 	ctx context.Context, db *sql.DB, list []int64, q Query, o *SearchOptions,
 ) (hits []found, more bool, err error) {
@@ -169,7 +168,7 @@ type candidate struct {
 	text string
 }
 
-// read returns entries by their numbers, in that order.
+// read returns entries by number, in that order.
 func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 	raw, err := json.Marshal(list)
 	if err != nil {
@@ -192,10 +191,10 @@ func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 	return out, nil
 }
 
-// linesOf are the lines of sessions, by their number in the index, as far as they were asked for.
+// linesOf caches the lines of sessions, by their number in the index.
 type linesOf map[int64]*Lines
 
-// reach returns which branches have an entry, and whether the head does.
+// reach returns the branches that contain an entry, and whether the head's line does.
 func (r linesOf) reach(ctx context.Context, db *sql.DB, session int64, ordinal uint64) ([]string, bool, error) {
 	l, ok := r[session]
 	if !ok {
@@ -209,7 +208,7 @@ func (r linesOf) reach(ctx context.Context, db *sql.DB, session int64, ordinal u
 	return branches, onHead, nil
 }
 
-// milli is a time as the index keeps it; 0 = none.
+// milli returns a time in the index's unit; 0 = none.
 func milli(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -87,7 +87,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// The best comes first: what says it more often in fewer words; what is equal, newest first.
+// Hits are ranked: more matches in fewer words first; equal ones, newest first.
 func TestRanking(t *testing.T) {
 	t.Parallel()
 	st, x := store(t), index(t)
@@ -155,7 +155,7 @@ func TestWhatIsFound(t *testing.T) {
 	same(t, "title", find(t, x, "needle", nil)[0].Title, "newly named")
 }
 
-// All branches are found, and each hit says which ones have it.
+// A search finds entries of all branches, and each hit names the branches that contain it.
 func TestBranches(t *testing.T) {
 	t.Parallel()
 	st, x := store(t), index(t)
@@ -219,7 +219,7 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// Filters keep what they say.
+// Filters limit the hits.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	st, x := store(t), index(t)

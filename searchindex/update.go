@@ -13,26 +13,26 @@ import (
 
 // UpdateOptions of Index.Update.
 type UpdateOptions struct {
-	// Shallow opens only sessions whose summary in the listing is another one than last time. That is all
-	// there is on stores that replace the checkpoint with every commit: S3. On disk a summary may be up to
-	// 64 commits after the log, so there each session is opened, which reads its newest part alone.
+	// Shallow opens only sessions whose summary in the listing changed since the last time. That is complete on stores
+	// that replace the checkpoint with every commit: S3. On disk a summary may be up to 64 commits behind the log, so
+	// there every session must be opened, which reads only its newest part.
 	Shallow bool
-	// Session is the only one that is looked at; "" = all that the store lists.
+	// Session limits the update to one session; "" = all in the store.
 	Session string
-	// Progress receives how many bytes of transcripts were read, and about how many there are to read.
+	// Progress receives the bytes of transcripts read so far, and the approximate total.
 	Progress func(done, total int64)
 }
 
-// Report says what an update did.
+// Report is the result of an update.
 type Report struct {
-	Sessions int     // that the store has
-	Entries  int     // that were added
+	Sessions int     // in the store
+	Entries  int     // added
 	Removed  int     // sessions that are no longer in the store
-	Problems []error // sessions that could not be read, or not to their end: what was read of them is found
+	Problems []error // sessions that were not read, or not to the end; the part that was read is indexed
 }
 
-// Update reads what is new in the store. Two that run at once, in two processes too, come to the same. After
-// an error what was read so far is kept. An index that turns out to be damaged is made anew.
+// Update reads new entries of the store. Concurrent updates, also in several processes, have the same result. After an
+// error the entries read so far stay. An index that turns out to be damaged is rebuilt.
 func (x *Index) Update(ctx context.Context, st *coppice.Store, o *UpdateOptions) (Report, error) {
 	if o == nil {
 		o = &UpdateOptions{}
@@ -46,7 +46,7 @@ func (x *Index) Update(ctx context.Context, st *coppice.Store, o *UpdateOptions)
 	return r, x.fail("update", err)
 }
 
-// Rebuild makes the index anew from the store. Until it is done, others find what it has read so far.
+// Rebuild rebuilds the index from the store. Meanwhile searches find what it has read so far.
 func (x *Index) Rebuild(ctx context.Context, st *coppice.Store, o *UpdateOptions) (Report, error) {
 	if err := x.renew(ctx); err != nil {
 		return Report{}, x.fail("rebuild", err)
@@ -99,7 +99,7 @@ func (x *Index) update(ctx context.Context, st *coppice.Store, o *UpdateOptions)
 	return r, nil
 }
 
-// listed returns the summaries of the store's sessions; of one, what need not be asked for.
+// listed returns the summaries of the store's sessions. For one session it does not ask the store.
 func listed(ctx context.Context, st *coppice.Store, one string) ([]checkpoint.Summary, error) {
 	if one != "" {
 		return []checkpoint.Summary{{ID: one}}, nil
@@ -119,7 +119,7 @@ type unreadableError struct{ error }
 
 func (u *unreadableError) Unwrap() error { return u.error }
 
-// updater is one run over a store.
+// updater is one pass over a store.
 type updater struct {
 	x           *Index
 	st          *coppice.Store
@@ -127,14 +127,14 @@ type updater struct {
 	done, total int64
 }
 
-// session brings one session up to date and returns how many entries it read. listed is the last commit by
-// the listing, "" = not known; at is where the index is.
+// session brings one session up to date and returns the number of entries read. listed is the last commit according to
+// the listing, "" = unknown; at is the progress of the index.
 func (u *updater) session(ctx context.Context, id, listed string, at place) (int, error) {
 	if u.o.Shallow && listed != "" && at.seen == listed {
 		return 0, nil
 	}
 	s, err := u.st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true, Intact: true})
-	if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile
+	if errors.Is(err, fs.ErrNotExist) { // it was deleted
 		return 0, u.x.Erase(ctx, id)
 	}
 	if err != nil {
@@ -155,7 +155,7 @@ func (u *updater) session(ctx context.Context, id, listed string, at place) (int
 	return n, err
 }
 
-// errAmended says that what the index has of a session is not what its entries say now: it is read anew.
+// errAmended means that entries in the index were amended since: the session must be read again.
 var errAmended = errors.New("entries were amended")
 
 func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string, at place) (int, error) {
@@ -171,7 +171,7 @@ func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string,
 		return 0, &unreadableError{err}
 	}
 	if at.n > 0 && at.next > 0 && (at.next > int64(t.Len()) || t.ID(uint64(at.next-1)) != at.last) {
-		if err := u.x.remove(ctx, s.ID()); err != nil { // another past: the store was put back, say
+		if err := u.x.remove(ctx, s.ID()); err != nil { // another history: a restored backup
 			return 0, err
 		}
 		at = place{tail: -1}
@@ -182,7 +182,7 @@ func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string,
 	w := &writer{x: u.x, tree: t, info: info, seen: listed, place: at, from: at.next}
 	after := uint64(at.seq)
 	if at.commit == "" {
-		after = 0 // it was read in part, or not at all
+		after = 0 // it was read in part or not at all
 	}
 	err = since(ctx, s, after, func(e transcript.Entry) error {
 		_, amends := e.Amendment()
@@ -209,7 +209,7 @@ func (u *updater) add(ctx context.Context, w *writer, e transcript.Entry) error 
 	return w.add(ctx, e)
 }
 
-// since returns the entries of the commits after a seq that are there by now; 0 = all of the session.
+// since returns the entries of all stored commits after a seq; 0 = of the whole session.
 func since(ctx context.Context, s *coppice.Session, after uint64, take func(transcript.Entry) error) error {
 	last := s.Info().Seq
 	if after == 0 {
@@ -224,7 +224,7 @@ func since(ctx context.Context, s *coppice.Session, after uint64, take func(tran
 		return nil
 	}
 	if last <= after {
-		return nil // Watch would wait for the next one
+		return nil // Watch would wait for the next commit
 	}
 	for change, err := range s.Watch(ctx, after) {
 		if err != nil {

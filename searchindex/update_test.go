@@ -76,7 +76,7 @@ func life(t *testing.T, st *coppice.Store, rng *rand.Rand, steps int, after func
 	}
 }
 
-// naive gives what reading every entry finds.
+// naive returns the result of a scan of all entries.
 func naive(t *testing.T, st *coppice.Store, q Query) []string {
 	t.Helper()
 	var out []string
@@ -148,7 +148,7 @@ func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
 	}
 }
 
-// What was deleted goes, what was put back to an earlier state is read anew.
+// A deleted session is removed; a session restored to an earlier state is read again.
 func TestGoneAndPutBack(t *testing.T) {
 	t.Parallel()
 	dir, old := t.TempDir(), t.TempDir()
@@ -264,7 +264,7 @@ func TestOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
-// An update that is stopped in the middle of a session keeps what it read, and the next one goes on.
+// An update that is stopped in the middle of a session keeps what it read, and the next one continues.
 func TestStopped(t *testing.T) {
 	testutil.SkipLong(t)
 	t.Parallel()
@@ -294,7 +294,7 @@ func TestStopped(t *testing.T) {
 	same(t, "the index", dump(t, x), dump(t, fresh))
 }
 
-// A file that is no index, a torn one, and one that is of another version are made anew.
+// A file that is not an index, a torn one, and one of another version are rebuilt.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	st := store(t)

@@ -11,23 +11,23 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// A transaction has at most so much, so that no other process waits long.
+// Bounds of a transaction, and so of the time that other processes wait.
 const (
 	batchEntries = 1000
 	batchBytes   = 4 << 20
 )
 
-// writer puts the entries of one session into the index. What it writes follows from the session alone, so
-// that two writers of one session write the same.
+// writer adds the entries of one session to the index. The rows depend only on the session, so that two writers of one
+// session write the same.
 type writer struct {
 	x     *Index
 	tree  *transcript.Tree
 	info  checkpoint.Summary
 	seen  string
-	place place // with the batch
+	place place // after the batch
 
 	added int
-	from  int64 // place.next when the batch began
+	from  int64 // place.next at the start of the batch
 	rows  []row
 	runs  []run
 	bytes int
@@ -40,8 +40,8 @@ type row struct {
 	prompt              bool
 }
 
-// row makes the row of an entry; false: it says nothing. What an agent says to a session that it began is no
-// prompt: no one typed it.
+// row makes the row of an entry, or returns false if it has no text. A message of an agent in a session that an agent
+// began is not a prompt: no person typed it.
 func (w *writer) row(e transcript.Entry) (row, bool) {
 	text, role, results := said(e)
 	if text = cut(text, MaxText); text == "" {
@@ -52,13 +52,13 @@ func (w *writer) row(e transcript.Entry) (row, bool) {
 	return r, true
 }
 
-// asked reports whether a user's message with results of tools says something of its own too.
+// asked reports whether a user message with tool results has text of its own.
 func asked(e transcript.Entry) bool {
 	l, err := transcript.ParseLine(e.Raw)
 	return err == nil && transcript.RowOf(l, -1).Role == "user"
 }
 
-// add takes one more entry, and writes when a batch is full.
+// add adds an entry, and writes the batch when it is full.
 func (w *writer) add(ctx context.Context, e transcript.Entry) error {
 	if int64(e.Ordinal) < w.place.next {
 		return nil
@@ -78,10 +78,10 @@ func (w *writer) add(ctx context.Context, e transcript.Entry) error {
 	return w.flush(ctx, false)
 }
 
-// errRaced says that another process took out of the index what this writer had put there.
+// errRaced means that another process removed rows of this writer from the index.
 var errRaced = errors.New("the index changed meanwhile")
 
-// flush writes the batch. whole: the session is up to date with it.
+// flush writes the batch. whole = the session is then up to date.
 func (w *writer) flush(ctx context.Context, whole bool) error {
 	if n := int64(w.tree.Len()); whole && n > 0 {
 		w.place.next, w.place.last = n, w.tree.ID(uint64(n-1))
@@ -118,7 +118,7 @@ func (w *writer) write(ctx context.Context, tx *sql.Tx, whole bool) error {
 	return nil
 }
 
-// addSession puts a session in of which nothing was read yet, unless it is there.
+// addSession adds the row of a session, unless it exists.
 func addSession(ctx context.Context, tx *sql.Tx, info checkpoint.Summary, at *place) error {
 	if at.n != 0 {
 		return nil
@@ -175,7 +175,7 @@ func (w *writer) writeRows(ctx context.Context, tx *sql.Tx, session int64) (err 
 	return nil
 }
 
-// finish writes what holds of the session as a whole.
+// finish writes the data of the session as a whole.
 func (w *writer) finish(ctx context.Context, tx *sql.Tx, session int64) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM branch WHERE session=?", session); err != nil {
 		return fmt.Errorf("index session %s: %w", w.info.ID, err)
