@@ -1,18 +1,17 @@
 // Package entry makes drafts: the entries that a session appends.
 //
-// A draft holds exactly the JSON that was given: numbers keep every digit, nothing is escaped that was not,
-// only insignificant white space goes. Nothing here fails on the spot: what cannot be made into an entry
-// (a value that does not marshal, a message that is no JSON object, text that is not valid UTF-8: a *codec.TextError)
-// is kept in Draft.Err, and Append returns it and appends nothing. So calls can be written in one line:
+// A draft has exactly the JSON it was made from: numbers keep every digit, no escapes are added, and only insignificant
+// white space is removed. No function here returns an error: a value that cannot become an entry (it does not marshal,
+// the message is not a JSON object, its text is not valid UTF-8: a *codec.TextError) sets Draft.Err. Append then
+// returns that error and appends nothing. So calls fit in one line:
 //
 //	ids, err := session.Append(ctx, entry.User(prompt), entry.Message(reply))
 //
-// Message takes any provider's message as it is. User, Assistant and ToolResult make messages in the shape
-// of pi's session format, for programs without a shape of their own. Line takes whole foreign lines, byte
-// for byte. The other functions make the entries that are no messages.
+// Message takes any provider's message unchanged. User, Assistant and ToolResult make messages in the shape of pi's
+// session format, for programs without a shape of their own. Line takes whole lines of other programs, byte for byte.
+// The other functions make entries that are not messages.
 //
-// The package is pure; it does no I/O and reads no clock. An entry's time is Draft.Time, or the time of the
-// append.
+// The package is pure; it does no I/O and reads no clock. An entry's time is Draft.Time, or the time of the append.
 package entry
 
 import (
@@ -26,8 +25,8 @@ import (
 
 var errNoObject = errors.New("not a JSON object")
 
-// Message makes an entry of any provider's message: a struct, a map or a json.RawMessage. It must marshal
-// to a JSON object, so a string, a slice or a []byte passed by mistake is an error and not a wrong message.
+// Message makes an entry of any provider's message: a struct, a map or a json.RawMessage. It must marshal to a JSON
+// object, so a string, a slice or a []byte passed by mistake is an error and not a wrong message.
 func Message(v any) transcript.Draft {
 	raw, ok := v.(json.RawMessage)
 	var err error
@@ -44,8 +43,8 @@ func Message(v any) transcript.Draft {
 	return transcript.Draft{Type: "message", Body: append(body, '}')}
 }
 
-// Custom makes an entry of the program's own: the model never sees it. kind says what it is; data is any
-// value that marshals, nil = none.
+// Custom makes an entry of the program's own, which the model never sees. kind names its type; data is any value that
+// marshals, nil = none.
 func Custom(kind string, data any) transcript.Draft {
 	if kind == "" {
 		return failed("custom", errors.New("no kind"))
@@ -56,13 +55,13 @@ func Custom(kind string, data any) transcript.Draft {
 	}{kind, data})
 }
 
-// Move makes the entry that puts its session into another working directory; "" = into none.
+// Move makes an entry that changes the session's working directory; "" = none.
 func Move(cwd string) transcript.Draft {
 	return Custom(transcript.MoveKind, map[string]string{"cwd": cwd})
 }
 
-// CustomMessage makes a message of the program's own that the model does see. content is a string, a
-// []Block, or what else the program's models take; display says whether people see it too.
+// CustomMessage makes a message of the program's own that the model sees. content is a string, a []Block, or another
+// form that the program's models accept; display reports whether people see it too.
 func CustomMessage(kind string, content any, display bool) transcript.Draft {
 	if kind == "" {
 		return failed("custom_message", errors.New("no kind"))
@@ -74,9 +73,9 @@ func CustomMessage(kind string, content any, display bool) transcript.Draft {
 	}{kind, content, display})
 }
 
-// Compaction makes the entry after which the derived context is the summary, then the entries from
-// firstKept (an id on the same path) on. firstKept "" keeps nothing from before. tokensBefore is the
-// context's size before it, for the record.
+// Compaction makes an entry that shortens the context: it then consists of the summary and the entries from firstKept
+// (an ID on the same path) on. firstKept "" keeps no earlier entries. tokensBefore is the size of the context before,
+// for information.
 func Compaction(summary, firstKept string, tokensBefore int) transcript.Draft {
 	return draft("compaction", struct {
 		Summary   string `json:"summary"`
@@ -85,7 +84,7 @@ func Compaction(summary, firstKept string, tokensBefore int) transcript.Draft {
 	}{summary, firstKept, tokensBefore})
 }
 
-// Model makes the entry that says which model speaks from here on.
+// Model makes an entry that changes the model in force.
 func Model(provider, id string) transcript.Draft {
 	return draft("model_change", struct {
 		Provider string `json:"provider"`
@@ -93,22 +92,22 @@ func Model(provider, id string) transcript.Draft {
 	}{provider, id})
 }
 
-// Thinking makes the entry that sets the thinking level: "off", "low", "high", or whatever the models know.
+// Thinking makes an entry that sets the thinking level: "off", "low", "high", or another value that the model supports.
 func Thinking(level string) transcript.Draft {
 	return draft("thinking_level_change", struct {
 		Level string `json:"thinkingLevel"`
 	}{level})
 }
 
-// Title makes the entry that names the session.
+// Title makes an entry that names the session.
 func Title(name string) transcript.Draft {
 	return draft("session_info", struct {
 		Name string `json:"name"`
 	}{name})
 }
 
-// Line makes an entry of a whole line of a session file, kept byte for byte. It must be one JSON object
-// with a type and an id, and may end with its newline. The bytes are copied.
+// Line makes an entry of a whole line of a session file, kept byte for byte. It must be one JSON object with a type and
+// an ID, and may end with its newline. The bytes are copied.
 func Line(raw []byte) transcript.Draft {
 	return transcript.Draft{Raw: append(make([]byte, 0, len(raw)), raw...)}
 }
@@ -131,7 +130,7 @@ func isCompact(raw []byte) bool {
 	return err == nil && compact && end == len(raw) && raw[0] == '{'
 }
 
-// object marshals what must be an object.
+// object marshals a value that must be an object.
 func object(what string, v any) (json.RawMessage, error) {
 	raw, err := rawjson.Marshal(what, v)
 	if err != nil {

@@ -58,7 +58,7 @@ func ExampleLine() {
 	// {"type":"message", "id":"8a3f01bc", "parentId":null, "message":{"role":"user","content":"hi"}}
 }
 
-// What a program says to the model beside the conversation, with a picture.
+// A message of the program to the model outside of the conversation, with an image.
 func ExampleCustomMessage() {
 	show(entry.CustomMessage("screen", []entry.Block{entry.Image("image/png", []byte("PNG"))}, false))
 	// Output:

@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Block is one block of a message's content, with pi's fields. Type is "text" (Text), "toolCall" (ID, Name,
-// Arguments) or "image" (Data, MimeType); a block of any other type gets the fields that are set.
+// Block is one block of a message's content, with pi's fields. Type is "text" (Text), "toolCall" (ID, Name, Arguments)
+// or "image" (Data, MimeType); a block of any other type has the fields that are set.
 type Block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text,omitempty"`
@@ -22,7 +22,7 @@ type Block struct {
 	err error
 }
 
-// MarshalJSON writes the fields that the block's type has, empty ones too.
+// MarshalJSON writes all fields of the block's type, including empty ones.
 func (b Block) MarshalJSON() ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -72,7 +72,7 @@ func Image(mimeType string, data []byte) Block {
 	return Block{Type: "image", Data: data, MimeType: mimeType}
 }
 
-// User makes a message of the user: text, then more blocks. No text and more blocks: those alone.
+// User makes a user message: text, then more blocks. If text is "" and there are more blocks, only those.
 func User(text string, more ...Block) transcript.Draft {
 	var content any = text
 	if len(more) > 0 {
@@ -84,12 +84,12 @@ func User(text string, more ...Block) transcript.Draft {
 	}{"user", content})
 }
 
-// usage is what pi's programs read of every assistant message; we counted nothing.
+// usage is required by pi's programs in every assistant message; it is unknown here.
 const usage = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,` +
 	`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 
-// Assistant makes a message of the model: text, then more blocks, calls of tools among them. Its
-// stopReason is "toolUse" if it calls any, else "stop".
+// Assistant makes a message of the model: text, then more blocks, including tool calls. Its stopReason is "toolUse" if
+// there are any, else "stop".
 func Assistant(text string, more ...Block) transcript.Draft {
 	stop := "stop"
 	for _, b := range more {
@@ -105,8 +105,8 @@ func Assistant(text string, more ...Block) transcript.Draft {
 	}{"assistant", blocks(text, more), json.RawMessage(usage), stop})
 }
 
-// ToolResult makes the answer of a tool to one call: text, then more blocks. isError says that the tool
-// failed, and text how.
+// ToolResult makes the result of one tool call: text, then more blocks. isError reports whether the tool failed; then
+// text is the error.
 func ToolResult(callID, tool, text string, isError bool, more ...Block) transcript.Draft {
 	return Message(struct {
 		Role    string  `json:"role"`
@@ -117,7 +117,7 @@ func ToolResult(callID, tool, text string, isError bool, more ...Block) transcri
 	}{"toolResult", callID, tool, blocks(text, more), isError})
 }
 
-// blocks puts text in front of the other blocks; no text, no block.
+// blocks returns a text block and the other blocks; no block for an empty text.
 func blocks(text string, more []Block) []Block {
 	all := make([]Block, 0, len(more)+1)
 	if text != "" {
