@@ -4,7 +4,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rows"
 )
 
-// build makes the rows anew.
+// build computes the rows.
 func (v *View) build() {
 	o := rows.Options{Order: rows.ActiveFirst, Filter: v.filter, Folds: v.folded}
 	if found := v.hits(); found != nil {
@@ -13,7 +13,7 @@ func (v *View) build() {
 	v.rows = v.rows[:0]
 	order, err := rows.New(v.t, o)
 	if v.order = order; err != nil {
-		order = &rows.Rows{} // of a tree that is too large nothing is shown
+		order = &rows.Rows{} // a tree that is too large has no rows
 		v.order = order
 	}
 	var at rows.Row
@@ -44,14 +44,14 @@ func (v *View) build() {
 	v.settle()
 }
 
-// shows says whether an entry has a row.
+// shows reports whether an entry has a row.
 func (v *View) shows(ordinal uint64) bool {
 	_, ok := v.order.IndexOf(ordinal)
 	return ok
 }
 
-// settle finds the selected row: the entry's own, else that of its nearest ancestor that is shown, else the
-// last. Where nothing is shown the selection stays for later.
+// settle finds the selected row: the entry's own, else that of its nearest shown ancestor, else the last. If there are
+// no rows, the selection is kept for later.
 func (v *View) settle() {
 	v.at = none
 	if len(v.rows) == 0 {

@@ -80,7 +80,7 @@ func ExampleView() {
 	// > At noon. [first try]
 }
 
-// A session goes on while its entries are shown: what is selected stays selected.
+// A session grows while it is shown: the selection stays.
 func ExampleView_Grown() {
 	v := view.New(grow("q2"))
 	v.Select("a1")

@@ -2,18 +2,18 @@ package view
 
 import "github.com/coppice-go/coppice/transcript"
 
-// none is no place.
+// none means no position.
 const none = -1
 
-// Mark says that the head or a branch is on an entry.
+// Mark records that the head or a branch is at an entry.
 type Mark struct {
 	Branch string // "" = the head
-	Entry  string // where it is: the entry that carries the mark, or one below it that is not shown
+	Entry  string // the entry itself: the one with the mark, or a hidden one below it
 }
 
-// Marks returns the marks of a tree by the ordinal of the entry that carries them: the one on which the head or the
-// branch is, or its nearest ancestor that is shown. The head comes first, then the branches in the tree's
-// order. What has no such ancestor has no mark. Time is linear in the tree.
+// Marks returns the marks of a tree by the ordinal of the entry that has them: the entry of the head or the branch, or
+// its nearest shown ancestor. The head comes first, then the branches in the tree's order. Without a shown ancestor
+// there is no mark. Time is linear in the tree.
 func Marks(t *transcript.Tree, shown func(ordinal uint64) bool) map[uint64][]Mark {
 	marks := map[uint64][]Mark{}
 	m := marker{t: t, shown: shown, nearest: make([]int64, t.Len())}
@@ -33,11 +33,11 @@ func Marks(t *transcript.Tree, shown func(ordinal uint64) bool) map[uint64][]Mar
 	return marks
 }
 
-// marker finds the entries that carry marks, and remembers what it passes, so that no way is walked twice.
+// marker finds the entries that have marks. It remembers results, so that no path is walked twice.
 type marker struct {
 	t       *transcript.Tree
 	shown   func(ordinal uint64) bool
-	nearest []int64 // by ordinal, one more than the one that was found; 0 = not asked yet, none = there is none
+	nearest []int64 // by ordinal: the ordinal found, plus 1; 0 = unknown, none = there is none
 }
 
 func (m *marker) find(ord uint64) (carrier uint64, ok bool) {

@@ -26,7 +26,7 @@ func marked(v *view.View) string {
 	return strings.Join(out, " ")
 }
 
-// Where the head or a branch stands on an entry that is not shown, its nearest ancestor that is shown says so.
+// If the head or a branch is at a hidden entry, its nearest shown ancestor has the mark.
 func TestMarksStandOnWhatIsShown(t *testing.T) {
 	b := transcript.NewTreeBuilder()
 	for _, r := range []codec.Row{

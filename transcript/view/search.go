@@ -6,10 +6,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// hits are the entries that a search has found, a bit each by ordinal.
+// hits are the entries that match a search, one bit each by ordinal.
 type hits struct {
 	bits []uint64
-	seen uint64 // ordinals below were looked at
+	seen uint64 // lower ordinals were examined
 }
 
 func newHits(t *transcript.Tree) *hits {
@@ -18,17 +18,17 @@ func newHits(t *transcript.Tree) *hits {
 
 func (h *hits) add(ordinal uint64) { h.bits[ordinal/64] |= 1 << (ordinal % 64) }
 
-// Search shows only the entries that Tree.Search finds: those whose preview, label, role or type has every word of
-// text; "" = all again.
+// Search limits the view to the entries that Tree.Search finds: those whose preview, label, role or type has every word
+// of text; "" = all entries.
 func (v *View) Search(text string) {
 	v.text, v.whole = text, nil
 	clear(v.folded)
 	v.build()
 }
 
-// SearchIn is Search over all that the entries show, which whole gives, as Session.Entries does: it is gone through
-// once. Of entries that it leaves out, and of those that come later, the previews count. On an error the view stays as
-// it was.
+// SearchIn is Search in the whole text of the entries, which whole yields, as Session.Entries does; it is iterated
+// once. For entries that whole lacks, and for later ones, the previews are searched. On an error the view does not
+// change.
 func (v *View) SearchIn(text string, whole iter.Seq2[transcript.Entry, error]) error {
 	found := newHits(v.t)
 	for n, err := range v.t.SearchIn(text, whole) {
@@ -43,7 +43,7 @@ func (v *View) SearchIn(text string, whole iter.Seq2[transcript.Entry, error]) e
 	return nil
 }
 
-// hits are the entries that the search finds; nil = there is none.
+// hits returns the entries that match the search; nil = there is no search.
 func (v *View) hits() *hits {
 	if v.text == "" {
 		return nil

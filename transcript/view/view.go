@@ -1,17 +1,18 @@
-// Package view keeps what a selector of entries shows of a tree: rows in the order of drawing, of which one is
-// selected, under a filter, a search and folds. It is data for user interfaces; it draws nothing.
+// Package view is the model of a list that shows a tree of entries: rows in display order, one of them selected, under
+// a filter, a search and folds. It is for user interfaces; it draws nothing.
 //
 // Guarantees:
 //
-//   - The line on which the head is comes first at every fork, the others oldest first.
-//   - The place of the head or a branch is marked on its entry, or on the nearest ancestor that is shown.
-//   - What is selected stays selected as long as it is shown. Where a filter or a fold hides it, the nearest
-//     ancestor that is shown is selected, and where there is none, the last row.
-//   - A filter or a search that shows nothing keeps the selection for the next one that does.
-//   - A new search or filter unfolds everything, so that what it finds is seen.
-//   - Time and memory are linear in the tree for each change, and no walk recurses.
+//   - At every fork the line with the head comes first, then the others, oldest first.
+//   - The head and the branches are marked at their entries, or at the nearest shown ancestors.
+//   - The selection stays as long as its row is shown. If a filter or a fold hides it, the nearest shown ancestor is
+//     selected, or else the last row.
+//   - A filter or a search without rows keeps the selection for the next one with rows.
+//   - A new search or filter unfolds everything, so that all its rows are visible.
+//   - Each change takes time and memory linear in the tree, and no walk is recursive.
 //
-// Use: New, then the methods as keys are pressed; Rows and Selected after each. Not safe for concurrent use.
+// Use New, then the methods as keys are pressed; read Rows and Selected after each. A View is not safe for concurrent
+// use.
 package view
 
 import (
@@ -21,35 +22,35 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Row is one entry as it is shown.
+// Row is one entry of the list.
 type Row struct {
-	transcript.Node           // ParentID: the nearest ancestor that is shown
-	Depth           int       // ancestors that are shown
-	Indent          int       // forks on the way from the root: what a drawing indents by
-	Children        int       // entries that hang directly below, folded ones too
-	Version         int       // from 1: its place among the rows with the same parent, the oldest first
-	Versions        int       // how many of them there are: ‹Version/Versions›
-	Folded          bool      // what hangs below is not shown
-	Hidden          int       // of a folded row: how many entries that is
-	LabelTime       time.Time // when its label was set; zero = it has none
-	Marks           []Mark    // the head and the branches that stand here, or below on entries that are not shown
+	transcript.Node           // ParentID: the nearest shown ancestor
+	Depth           int       // number of shown ancestors
+	Indent          int       // number of forks on the path from the root: the indentation
+	Children        int       // number of direct children, including folded ones
+	Version         int       // from 1: number among the rows with the same parent, oldest first
+	Versions        int       // number of these rows: ‹Version/Versions›
+	Folded          bool      // the entries below are hidden
+	Hidden          int       // of a folded row: the number of hidden entries
+	LabelTime       time.Time // time of its label; zero = no label
+	Marks           []Mark    // head and branches at this entry, or at hidden entries below it
 }
 
-// View is what is shown of one tree.
+// View is the list of one tree.
 type View struct {
 	t        *transcript.Tree
 	filter   transcript.Filter
 	text     string
-	whole    *hits           // of SearchIn; nil = the search is one of previews
-	folded   map[uint64]bool // by ordinal, which stay as a tree grows
+	whole    *hits           // of SearchIn; nil = only previews are searched
+	folded   map[uint64]bool // by ordinal, which stays valid as a tree grows
 	selected uint64          // ordinal
-	some     bool            // selected counts
+	some     bool            // selected is set
 	rows     []Row
 	order    *rows.Rows
-	at       int // place of the selection in rows; -1 = none
+	at       int // index of the selection in rows; -1 = none
 }
 
-// New shows a tree under the default filter, its head selected.
+// New returns a view of a tree with the default filter and its head selected.
 func New(t *transcript.Tree) *View {
 	v := &View{t: t, filter: transcript.FilterDefault, folded: map[uint64]bool{}}
 	if ord, err := t.Ordinal(t.Head()); err == nil {
@@ -59,14 +60,14 @@ func New(t *transcript.Tree) *View {
 	return v
 }
 
-// Rows returns what is shown. The slice is the view's own: it must not be changed, and holds until the next
-// method that changes the view.
+// Rows returns the rows. The slice belongs to the view: it must not be changed, and is valid until the next method that
+// changes the view.
 func (v *View) Rows() []Row { return v.rows }
 
-// Selected returns the place of the selected row; -1 where nothing is shown.
+// Selected returns the index of the selected row; -1 = there are no rows.
 func (v *View) Selected() int { return v.at }
 
-// Filter shows what another filter lets through.
+// Filter sets the filter.
 func (v *View) Filter(f transcript.Filter) {
 	if f == "" {
 		f = transcript.FilterDefault
@@ -76,14 +77,14 @@ func (v *View) Filter(f transcript.Filter) {
 	v.build()
 }
 
-// Grown shows the same of a later tree of the session.
+// Grown replaces the tree by a later one of the same session.
 func (v *View) Grown(t *transcript.Tree) {
 	v.t = t
 	v.build()
 }
 
-// Select goes to an entry, by its id or a unique prefix; where it is not shown, to its nearest ancestor that
-// is. false: there is no such entry.
+// Select selects an entry, by its ID or a unique prefix; if it is hidden, its nearest shown ancestor. It returns false
+// if there is no such entry.
 func (v *View) Select(id string) bool {
 	ord, err := v.t.Ordinal(id)
 	if err != nil {
@@ -94,10 +95,10 @@ func (v *View) Select(id string) bool {
 	return true
 }
 
-// Fold hides what hangs below entries that are shown. false: nothing does, or they are folded already.
+// Fold hides the entries below shown entries. It returns false if there are none, or if they are already folded.
 func (v *View) Fold(ids ...string) bool { return v.fold(ids, true) }
 
-// Unfold shows it again.
+// Unfold reverses Fold.
 func (v *View) Unfold(ids ...string) bool { return v.fold(ids, false) }
 
 func (v *View) childless(ord uint64) bool {
