@@ -7,9 +7,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// About returns Summary.Relation and Meta as a session's header line has them:
-// "coppice":{"relation":"..","meta":{..}}. A session that another program's agent began, where the header has the text
-// "agent", is an agent's.
+// About returns Summary.Relation and Meta of a session's header line: "coppice":{"relation":"..","meta":{..}}. If the
+// header has the text "agent" the session was created by an agent of another program, and its relation is "agent".
 func About(header []byte) (relation string, meta map[string]string) {
 	if own := rawjson.Field(header, "coppice"); own != nil {
 		var says struct {

@@ -13,7 +13,7 @@ import (
 
 // Limits of Document.Docs.
 const (
-	MaxDocs      = 64        // documents of one session at a time
+	MaxDocs      = 64        // documents of one session at the same time
 	MaxDoc       = 64 << 10  // bytes of one, as JSON without white space
 	MaxDocsTotal = 256 << 10 // bytes of all, as JSON with their names
 	MaxDocName   = 128       // bytes of a name
@@ -21,7 +21,7 @@ const (
 
 const docNameChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/-"
 
-// CheckDocName refuses what is no name of a document: 1 to 128 of A-Z, a-z, 0-9, '.', '_', ':', '/' and '-'.
+// CheckDocName refuses an invalid name of a document: names are 1 to 128 of A-Z, a-z, 0-9, '.', '_', ':', '/' and '-'.
 func CheckDocName(name string) error {
 	if err := canon.AtMost(fmt.Sprintf("name of document %q", name), len(name), MaxDocName); err != nil {
 		return err
@@ -34,7 +34,7 @@ func CheckDocName(name string) error {
 
 func notInDocName(r rune) bool { return !strings.ContainsRune(docNameChars, r) }
 
-// CheckDoc refuses a document that is larger or deeper than it may be. raw is valid JSON, or nothing.
+// CheckDoc refuses a document that is too large or too deep. raw is valid JSON, or empty.
 func CheckDoc(name string, raw []byte) error {
 	return errors.Join(checkDocSize(name, raw), canon.Nested(raw, fmt.Sprintf("document %q", name), MaxDocDepth))
 }
@@ -68,7 +68,7 @@ func appendDocs(dst []byte, docs map[string]json.RawMessage) ([]byte, error) {
 	return dst, canon.AtMost("documents together", len(dst)-start, MaxDocsTotal)
 }
 
-// readDocs reads what appendDocs wrote after the opening brace.
+// readDocs reads the output of appendDocs after the opening brace.
 func readDocs(c *canon.Cursor) map[string]json.RawMessage {
 	docs, start, last := map[string]json.RawMessage{}, c.At-1, ""
 	for c.OK {

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Document is what a commit saves in addition to its entries. State and Manager are any JSON; nil = none.
+// Document is what a commit stores in addition to its entries. State and Manager are any JSON; nil = none.
 type Document struct {
 	State, Manager json.RawMessage
 	Context        []transcript.Item // the explicit context; nil = derived from the path
@@ -18,28 +18,28 @@ type Document struct {
 	Docs           map[string]json.RawMessage // small documents by name; never empty, nil = none
 }
 
-// lostState takes the place of a state that nothing brought back.
+// lostState replaces a state that could not be restored.
 const lostState = `{"coppice.lost":"state"}`
 
-// StateLost reports whether nothing brought the state back when a repair made the commit again: what State holds then
-// only records that.
+// StateLost reports whether a repair rebuilt the commit without its state: State then only records the loss.
 func (d Document) StateLost() bool { return string(d.State) == lostState }
 
-// WithoutState returns the document of a commit whose own is lost, made of the one before: its state is not known.
+// WithoutState returns the document of a commit whose own document is lost, derived from the previous one: the state is
+// unknown.
 func (d Document) WithoutState() Document {
 	d.State = json.RawMessage(lostState)
 	return d
 }
 
-// Encode writes d as one line of JSON without white space:
+// Encode returns d as one line of JSON without white space:
 //
 //	{"state":..,"manager":..,"context":[{"entry":".."},{"message":{..}}],"branch":"..","settings":{..},
 //	"docs":{"name":..}}
 //
-// Fields that are nil, zero or empty are absent. Docs come in ascending order of their names, at most MaxDocs of at
-// most MaxDoc bytes each and MaxDocsTotal together. State, Manager, Docs and messages keep their bytes, white space
-// apart, so equal documents produce equal bytes. Errors: a *codec.LimitError (MaxState, MaxStateDepth, MaxDocDepth,
-// MaxItemDepth, those of Docs), or one that wraps codec.ErrFormat for what is no JSON.
+// Fields that are nil, zero or empty are absent. Docs are in ascending order of their names, at most MaxDocs of at most
+// MaxDoc bytes each and MaxDocsTotal together. State, Manager, Docs and messages keep their bytes, except for white
+// space, so equal documents produce equal bytes. Errors: a *codec.LimitError (MaxState, MaxStateDepth, MaxDocDepth,
+// MaxItemDepth, those of Docs), or one that wraps codec.ErrFormat for invalid JSON.
 func (d Document) Encode() ([]byte, error) {
 	size := 96 + len(d.State) + len(d.Manager) + len(d.Branch)
 	for _, it := range d.Context {
@@ -83,7 +83,7 @@ func (d Document) Encode() ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// partialName is a field that earlier releases wrote last: partial output. It is read, and ignored.
+// partialName is a field that earlier releases wrote last: partial output. It is ignored.
 const partialName = `"partial":`
 
 func settingsFields(s *transcript.Settings) [3]canon.Field {
@@ -115,22 +115,21 @@ func appendItems(dst []byte, items []transcript.Item) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// CheckState refuses a state, or a manager's state, that is deeper than Encode takes. raw is valid JSON.
+// CheckState refuses a state, or a manager's state, that is too deep for Encode. raw is valid JSON.
 func CheckState(what string, raw []byte) error { return canon.Nested(raw, what, MaxStateDepth) }
 
-// CheckItem refuses a message of an explicit context that is deeper than Encode takes. raw is valid JSON.
+// CheckItem refuses a message of an explicit context that is too deep for Encode. raw is valid JSON.
 func CheckItem(raw []byte) error { return canon.Nested(raw, "message", MaxItemDepth) }
 
-// DiffState returns the RFC 6902 patch from the state of d to that of another document, for people and
-// programs that look at history. Without a state on one side the patch adds or removes the whole; equal
-// states produce [].
+// DiffState returns the RFC 6902 patch from the state of d to that of another document, for people and programs that
+// read history. If only one side has a state the patch adds or removes the whole; equal states produce [].
 func (d Document) DiffState(to Document) (json.RawMessage, error) {
 	return patch.Diff(d.State, to.State)
 }
 
-// DecodeDocument reads what Encode wrote, and nothing else: what it accepts, Encode returns byte for byte. Two things
-// that earlier releases wrote are exceptions: JSON that is deeper than Encode takes, up to MaxDepth, and the field
-// partial, which is ignored. The raw parts of the result alias p.
+// DecodeDocument decodes the output of Encode, and nothing else: Encode of the result returns the same bytes. There are
+// two exceptions, written by earlier releases: JSON that is too deep for Encode, up to MaxDepth, and the field partial,
+// which is ignored. The raw parts of the result alias p.
 func DecodeDocument(p []byte) (Document, error) {
 	var d Document
 	var partial json.RawMessage

@@ -56,7 +56,7 @@ func TestDocumentEncode(t *testing.T) {
 	}
 }
 
-// levels returns JSON of the depth.
+// levels returns JSON of a depth.
 func levels(depth int) json.RawMessage {
 	return raw(strings.Repeat("[", depth) + strings.Repeat("]", depth))
 }

@@ -13,7 +13,7 @@ import (
 
 var at = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
-// A segment that another program reads: its prelude has the key under which its commit lines verify.
+// Reading a segment in another program: its prelude has the key that verifies its commit lines.
 func ExampleParseRecord() {
 	prelude, err := checkpoint.Prelude{ID: "p0", Time: at, Session: "s1", Key: 0x0123456789abcdef}.Line()
 	if err != nil {
@@ -49,7 +49,7 @@ func ExampleParseRecord() {
 	// with a flipped bit it is ours: false <nil>
 }
 
-// Commit lines whose key is lost: two that verify under one key are of one segment.
+// Commit lines whose key is lost: two that verify under one key belong to one segment.
 func ExampleKeyOf() {
 	line, _, err := checkpoint.Record{
 		ID: "c0", Time: at, Seq: 7, Epoch: 1, Writer: "host:42", Reason: "turn", HeadOrd: -1, Branch: "main",
@@ -63,7 +63,7 @@ func ExampleKeyOf() {
 	_, ours, err := checkpoint.ParseRecord(line, key)
 	fmt.Println(ok, ours, err)
 
-	// A line that was verified is read again without a key.
+	// A line that was verified before is parsed without a key.
 	r, err := checkpoint.VerifiedRecord(line)
 	seq, _ := checkpoint.RecordSeq(line)
 	fmt.Println(r.Commit().Writer, seq, err)
@@ -72,7 +72,7 @@ func ExampleKeyOf() {
 	// host:42 7 <nil>
 }
 
-// What a commit saves is a patch of the document before, where that is at most half as long.
+// A commit stores a patch of the previous document, if that is at most half as long.
 func ExampleMakePatch() {
 	document := func(n int) []byte {
 		state := fmt.Appendf(nil, `{"n":%d,"harbour":"Brest","country":"France","zone":"Europe/Paris","coefficient":95}`, n)
@@ -89,7 +89,7 @@ func ExampleMakePatch() {
 	again, err := checkpoint.ApplyPatch(from, patch, sorted)
 	fmt.Println(string(again) == string(to), err)
 
-	// For people: what became of the state.
+	// For people: the change of the state.
 	a, err := checkpoint.DecodeDocument(from)
 	if err != nil {
 		fmt.Println(err)
@@ -108,7 +108,7 @@ func ExampleMakePatch() {
 	// [{"op":"replace","path":"/n","value":2}] <nil>
 }
 
-// A checkpoint is one object: listings read its summary alone, a session resumes from the whole.
+// A checkpoint is one object: listings read only its summary, a session resumes from the whole.
 func ExampleDecodeObject() {
 	doc, err := checkpoint.Document{State: json.RawMessage(`{"n":1}`)}.Encode()
 	if err != nil {
@@ -123,7 +123,7 @@ func ExampleDecodeObject() {
 		Document: doc, Key: 1,
 	}
 	o.Show([]uint64{0}, [][]byte{[]byte(`{"type":"message","id":"a","message":{"role":"user","content":"hi"}}`)})
-	o.Reuse(nil) // the next checkpoint, Reuse(o), compresses only what is new
+	o.Reuse(nil) // the next checkpoint, Reuse(o), compresses only new parts
 	o.Keys = checkpoint.AppendKey(o.Keys, checkpoint.KeyRef{Hash: checkpoint.KeyHash("order-17"), Seq: 1})
 	p, err := o.Encode()
 	if err != nil {
@@ -183,7 +183,7 @@ func ExampleSegmentMap() {
 	// commit 655: level 0 from entry 6500
 }
 
-// What a header line says of a session beside pi's fields, and what became of its metadata since.
+// The fields of a header line in addition to pi's, and later changes of the metadata.
 func ExampleAbout() {
 	relation, meta := checkpoint.About([]byte(
 		`{"type":"session","version":3,"id":"s2","coppice":{"relation":"fork","meta":{"team":"blue","draft":"yes"}}}`))
@@ -207,7 +207,7 @@ func ExampleCheckDoc() {
 	// true
 }
 
-// JSON is checked before a turn is made: what a line of the log holds around it counts as well.
+// JSON is checked before a turn is made: the levels of the log line around it count as well.
 func ExampleCheckState() {
 	deep := []byte(strings.Repeat("[", checkpoint.MaxStateDepth) + strings.Repeat("]", checkpoint.MaxStateDepth))
 	fmt.Println(checkpoint.CheckState("state", deep))
@@ -219,7 +219,7 @@ func ExampleCheckState() {
 	// message: nesting of JSON: 508 is over the limit of 507
 }
 
-// A session knows the beginning of a title that is too long.
+// The title in a summary is truncated.
 func ExampleCutText() {
 	title := checkpoint.CutText(strings.Repeat("title ", 1000))
 	fmt.Println(len(title), strings.HasSuffix(title, "…"))
@@ -228,7 +228,7 @@ func ExampleCutText() {
 
 func ExampleDocument_StateLost() {
 	before := checkpoint.Document{State: []byte(`{"turn":7}`), Branch: "main"}
-	d := before.WithoutState() // what a repair writes where nothing brings the state back
+	d := before.WithoutState() // the document that a repair writes if the state is lost
 	fmt.Println(before.StateLost(), d.StateLost(), d.Branch)
 	// Output: false true main
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
 )
 
-// seed adds a golden file and what comes close to it.
+// seed adds a golden file and variations of it.
 func seed(f *testing.F, names ...string) {
 	f.Helper()
 	for _, name := range names {
@@ -25,8 +25,8 @@ func seed(f *testing.F, names ...string) {
 	}
 }
 
-// Whatever ParseRecord takes, AppendLine writes again byte for byte. Self is made to fit, so that the
-// parser behind it is reached.
+// AppendLine of a record that ParseRecord accepted returns the same bytes. Self is corrected in the input, so that the
+// parser after its check is reached.
 func FuzzParseRecord(f *testing.F) {
 	seed(f, "commit-source.jsonl", "commit-resume.jsonl", "commit-names.jsonl",
 		"commit-plain.jsonl", "commit-full.jsonl", "commit-first.jsonl", "commit-keyed.jsonl",
@@ -48,7 +48,7 @@ func FuzzParseRecord(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		// Len and CRC of an empty commit stand in the new line.
+		// The new line has Len and CRC of an empty commit.
 		was, _, err := ParseRecord(again, testKey)
 		if err != nil || was.Len != 0 {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func FuzzDecodeDocument(f *testing.F) {
 	})
 }
 
-// The body behind an intact container is what a decoder must survive.
+// An arbitrary body in an intact container.
 func FuzzDecodeObject(f *testing.F) {
 	seed(f, "checkpoint.bin", "snapshot.bin", "empty.bin", "tombstone.bin")
 	f.Fuzz(func(t *testing.T, p []byte) {
@@ -165,7 +165,7 @@ func FuzzApplyPatch(f *testing.F) {
 	})
 }
 
-// Any two documents: what is offered as a patch leads from one to the other.
+// Any two documents: a returned patch leads from one to the other.
 func FuzzMakePatch(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2,3],"b":{"c":1,"d":2}}`), []byte(`{"a":[2,3],"b":{"c":1,"bb":0,"d":2}}`))
 	f.Add([]byte(`{"a":1,"a":2}`), []byte(`{"":{"~/":1e400}}`))

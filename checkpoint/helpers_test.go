@@ -41,7 +41,7 @@ func plainRecord() Record {
 	}
 }
 
-// fullRecord has every field set that can stand beside the others.
+// fullRecord has every field set that can be combined with the others.
 func fullRecord() Record {
 	r := plainRecord()
 	r.Reason = "rollback"
@@ -56,22 +56,22 @@ func fullRecord() Record {
 	return r
 }
 
-// firstRecord is fullRecord of a session that knows what was asked first, as those before 2026-11-22 do not.
+// firstRecord is fullRecord of a session with the first prompt, which those before 2026-11-22 do not have.
 func firstRecord() Record {
 	r := fullRecord()
 	r.Base.First = "what is \"it\"?"
 	return r
 }
 
-// keyedRecord is a turn with an idempotency key and the digest of what it holds.
+// keyedRecord is a turn with an idempotency key and the digest of its content.
 func keyedRecord() Record {
 	r := plainRecord()
 	r.Key, r.Digest = "job 17", "00c0ffee00c0ffee"
 	return r
 }
 
-// outlineRecord moves the head without entries, in the first commit of a segment: it and its base say what the
-// conversation at each of the two places is.
+// outlineRecord moves the head without entries, in the first commit of a segment: it and its base describe the
+// conversation at the two heads.
 func outlineRecord() Record {
 	r := firstRecord()
 	r.Outline = &Outline{Preview: "done: \"it\" <works>", Status: "answered"}
@@ -85,14 +85,14 @@ func rulesRecord() Record {
 	return r
 }
 
-// namesRecord renames a branch and takes the name of another away, where the head moves and a segment begins.
+// namesRecord renames a branch and removes the name of another, in a commit that moves the head and begins a segment.
 func namesRecord() Record {
 	r := outlineRecord()
 	r.Names = []Rename{{From: "rollback-1"}, {From: "ma\"in", To: "trunk é"}}
 	return r
 }
 
-// docsRecord carries a document with small named documents.
+// docsRecord contains a document with small named documents.
 func docsRecord() Record {
 	r := plainRecord()
 	doc := Document{Branch: "main", Docs: map[string]json.RawMessage{
@@ -103,7 +103,7 @@ func docsRecord() Record {
 	return r
 }
 
-// partialRecord is one of earlier releases: it changes only what is streamed of an answer.
+// partialRecord is one of earlier releases: it changes only partial output.
 func partialRecord() Record {
 	r := plainRecord()
 	r.Reason, r.Entries = "partial", 0
@@ -136,7 +136,7 @@ func sourceRecord() Record {
 	return r
 }
 
-// resumedSource is the file of an import that the next one need not read whole.
+// resumedSource is the file of an import that the next import need not read whole.
 func resumedSource() *Source {
 	s := testSource()
 	s.Resume = &Resume{Hash: s.Head, From: 57_990_000, Line: 25_000, Entry: "a\"1", State: `{"v":1}`}

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// KeyOf returns a key under which a commit line verifies; false if the line does not end as one. For every line there
-// are such keys: what they prove is only that two lines which verify under one key are of one segment.
+// KeyOf returns a key under which a commit line verifies; ok is false if the line does not end like one. Such keys
+// exist for every line: they prove only that two lines which verify under one key belong to one segment.
 func KeyOf(line []byte) (key uint64, ok bool) {
 	at := len(line) - selfBytes
 	if at < 0 || string(line[at:at+len(selfField)]) != selfField {
@@ -19,7 +19,7 @@ func KeyOf(line []byte) (key uint64, ok bool) {
 	want := uint32(self[0])<<24 | uint32(self[1])<<16 | uint32(self[2])<<8 | uint32(self[3])
 	zero := keyed(0, line[:at])
 	want ^= zero
-	// A CRC is linear: what each bit of the key changes, reduced to one row for each bit of the result.
+	// A CRC is linear: the effect of each bit of the key, reduced to one row for each bit of the result.
 	var rows [32]struct {
 		change uint32
 		bits   uint64

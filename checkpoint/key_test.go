@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The key that is found under one commit line of a segment verifies every other one, and none of another segment.
+// The key found for one commit line of a segment verifies every other one, and none of another segment.
 func TestKeyOf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	line := func(key uint64, seq int) []byte {

@@ -8,18 +8,17 @@ import (
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
 )
 
-// MaxKeys is how many idempotency keys a session remembers.
+// MaxKeys is the number of idempotency keys that a session remembers.
 const MaxKeys = 1024
 
 // maxKeyBytes bounds their encoding in a checkpoint.
 const maxKeyBytes = 16 << 10
 
-// KeyRef is where the commit of an idempotency key is found. Two keys may share a hash: the commit line has which it
-// was.
+// KeyRef locates the commit of an idempotency key. Two keys may share a hash: the commit line has the key itself.
 type KeyRef struct {
 	Hash uint64 // KeyHash of the key
 	Seq  uint64 // of the commit
-	Ord  uint64 // ordinal of its line; 0 = not known
+	Ord  uint64 // ordinal of its line; 0 = unknown
 }
 
 // KeyHash returns the first 8 bytes of the key's SHA-256.
@@ -28,8 +27,8 @@ func KeyHash(key string) uint64 {
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// AppendKey returns keys with one more at the end, of which the oldest go beyond MaxKeys. The result may share memory
-// with keys, whose own elements stay as they are.
+// AppendKey appends a key, and drops the oldest beyond MaxKeys. The result may share memory with keys, whose own
+// elements do not change.
 func AppendKey(keys []KeyRef, k KeyRef) []KeyRef {
 	if n := len(keys) - MaxKeys + 1; n > 0 {
 		keys = keys[n:]
@@ -37,8 +36,8 @@ func AppendKey(keys []KeyRef, k KeyRef) []KeyRef {
 	return append(keys, k)
 }
 
-// encodeKeys returns the newest of keys that fit into 16 KiB, oldest first: 8 bytes of hash, then how much seq and
-// ordinal are above the key's before, as varints. nil for no keys.
+// encodeKeys encodes the newest keys that fit into 16 KiB, oldest first: 8 bytes of hash, then the increments of seq
+// and ordinal over the previous key, as varints. nil for no keys.
 func encodeKeys(keys []KeyRef) []byte {
 	if len(keys) > MaxKeys {
 		keys = keys[len(keys)-MaxKeys:]
@@ -59,7 +58,7 @@ func encodeKeys(keys []KeyRef) []byte {
 	}
 }
 
-// decodeKeys is the reverse of encodeKeys.
+// decodeKeys is the inverse of encodeKeys.
 func decodeKeys(p []byte) (keys []KeyRef, err error) {
 	if err := canon.AtMost("bytes of idempotency keys", len(p), maxKeyBytes); err != nil {
 		return nil, err

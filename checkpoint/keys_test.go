@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// The hash is on disk: it must never change.
+// The hash is on disk and must never change.
 func TestKeyHash(t *testing.T) {
 	for key, want := range map[string]uint64{
 		"": 0xe3b0c44298fc1c14, "abc": 0xba7816bf8f01cfea, "job 17": 0x2454fc94bb29bb34, "\x00\xff": 0x06eb7d6a69ee19e5,
@@ -28,7 +28,7 @@ func TestKeyHash(t *testing.T) {
 	}
 }
 
-// The bytes of a list, as docs/format/checkpoint.md has them.
+// The bytes of a list, as in docs/format/checkpoint.md.
 func TestKeysBytes(t *testing.T) {
 	keys := []KeyRef{
 		{Hash: 0x0102030405060708, Seq: 300, Ord: 70}, {Hash: 9, Seq: 301, Ord: 0}, {Hash: 9, Seq: 301, Ord: 1},
@@ -46,8 +46,8 @@ func TestKeysBytes(t *testing.T) {
 	}
 }
 
-// The newest 1,024 keys are stored, and as many of them as fit into 16 KiB: all at any distances that a session can
-// have, the newest at the largest that there are.
+// Of the newest 1,024 keys as many are stored as fit into 16 KiB: all of them at realistic distances, only the newest
+// at the largest possible ones.
 func TestKeysRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, tt := range map[string]struct {
@@ -92,7 +92,7 @@ func linear(step uint64) func(i int) uint64 {
 	return func(i int) uint64 { return step * uint64(i) }
 }
 
-// AppendKey forgets the oldest, and leaves the list of an earlier state as it was.
+// AppendKey drops the oldest, and does not change the list of an earlier state.
 func TestAppendKey(t *testing.T) {
 	var keys []KeyRef
 	for i := range 3 * MaxKeys {
@@ -154,7 +154,7 @@ func TestObjectKeys(t *testing.T) {
 	}
 }
 
-// Whatever decodeKeys takes is within its limits, and is stored again as the same list.
+// A list that decodeKeys accepts is within its limits, and is encoded as the same list.
 func FuzzDecodeKeys(f *testing.F) {
 	f.Add(encodeKeys(keyedObject().Keys))
 	f.Add(encodeKeys([]KeyRef{{Hash: 1, Seq: math.MaxUint64, Ord: 1 << 63}, {Hash: 1}}))

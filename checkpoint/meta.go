@@ -15,7 +15,7 @@ const (
 	MaxMetaKeys = 64
 	MaxMetaKey  = 64 // bytes of a key
 
-	maxMetaChange = 4 * MaxMetaKeys // keys of a MetaChange: two writers that change it at once may pass MaxMetaKeys
+	maxMetaChange = 4 * MaxMetaKeys // keys of a MetaChange: two concurrent writers may exceed MaxMetaKeys
 )
 
 const metaKeyChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -26,7 +26,7 @@ func ValidMetaKey(key string) bool {
 		!strings.ContainsFunc(key, func(r rune) bool { return !strings.ContainsRune(metaKeyChars, r) })
 }
 
-// MetaChange is what a session's metadata became since its header line: values by key, nil = removed.
+// MetaChange is the change of a session's metadata since its header line: values by key, nil = removed.
 type MetaChange map[string]*string
 
 // Valid reports whether a change can be stored.
@@ -43,7 +43,7 @@ func (c MetaChange) Valid() bool {
 	return len(c) <= maxMetaChange && size <= 4*MaxMeta
 }
 
-// Then returns the change of doing c and then d.
+// Then returns the combined change of c and then d.
 func (c MetaChange) Then(d MetaChange) MetaChange {
 	sum := make(MetaChange, len(c)+len(d))
 	maps.Copy(sum, c)
@@ -51,7 +51,7 @@ func (c MetaChange) Then(d MetaChange) MetaChange {
 	return sum
 }
 
-// On returns c without the keys that are as in the metadata of a header line.
+// On returns c without the keys that equal the metadata of a header line.
 func (c MetaChange) On(header map[string]string) MetaChange {
 	own := MetaChange{}
 	for key, value := range c {
@@ -65,7 +65,7 @@ func (c MetaChange) On(header map[string]string) MetaChange {
 	return own
 }
 
-// Apply returns the metadata after the change; nil where there is none.
+// Apply returns the metadata after the change; nil if it is empty.
 func (c MetaChange) Apply(meta map[string]string) map[string]string {
 	if len(c) == 0 {
 		return meta
@@ -99,7 +99,7 @@ func (c MetaChange) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// readMetaChange reads what append wrote after the opening brace.
+// readMetaChange reads the output of append after the opening brace.
 func readMetaChange(c *canon.Cursor) MetaChange {
 	change, last := MetaChange{}, ""
 	for c.OK {
@@ -125,7 +125,7 @@ func readMetaChange(c *canon.Cursor) MetaChange {
 	return nil
 }
 
-// encodeMeta is a change as the body of an object has it; nil where there is none.
+// encodeMeta encodes a change for the body of an object; nil if there is none.
 func encodeMeta(c MetaChange) []byte {
 	if len(c) == 0 {
 		return nil

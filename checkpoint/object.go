@@ -10,32 +10,32 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Object is checkpoint_latest, or a snapshot: all that a session resumes from, in one body.
+// Object is checkpoint_latest, or a snapshot: everything that a resume needs, in one body.
 //
-// No two objects of a session are equal: Summary holds a fresh commit id and a growing seq (I5).
+// No two objects of a session are equal: Summary has a fresh commit id and a growing seq (I5).
 // docs/format/checkpoint.md has the tables.
 type Object struct {
 	Summary  Summary // Snapshot set = this is a snapshot, whose Segments, Plain and Tail are empty
-	Document []byte  // as Document.Encode returns it
+	Document []byte  // the output of Document.Encode
 	Header   []byte  // the session header line; empty = none
 	Lineage  []Commit
 	HeadOrd  int64 // ordinal of Summary.Entry; -1 = none
 	Branches []BranchRef
 	Window   WindowState
-	// lines by ordinal: what the window shows, cut to their head where they never reach a context
+	// lines of the window by ordinal, cut to their head if they are never part of a context
 	Pool     map[uint64][]byte
-	Blobs    map[string][]byte // small images that ride along, by hex SHA-256
+	Blobs    map[string][]byte // small images inside the object, by hex SHA-256
 	Tail     TailState         // durable lines that are in no segment yet (replace strategy)
 	Segments SegmentMap        // sealed segments
-	IDs      []codec.Ref       // runs of the id index, oldest first: what they cover is sealed
-	// segments that are plain text still, oldest first, the active one last (append strategy)
+	IDs      []codec.Ref       // runs of the id index, oldest first, for sealed lines
+	// segments that are still plain text, oldest first, the active one last (append strategy)
 	Plain    []PlainRef
-	Key      uint64     // with which the commit lines of Tail, or of the active segment, are keyed
+	Key      uint64     // of the commit lines of Tail, or of the active segment
 	Prev     uint32     // Self of the last commit line
-	CAS      bool       // the store was seen to honour conditions
+	CAS      bool       // the store was found to honour conditions
 	Original string     // hex SHA-256 of the imported bytes; "" = the lines are the original
 	Claimed  uint64     // seq of the newest claim
-	SinceKey int        // commits since the last that carried its document whole
+	SinceKey int        // commits since the last keyframe
 	Opening  bool       // the next commit is the first of its segment
 	LastLine int64      // bytes of the last commit line with its newline; 0 = none in the active segment
 	Keys     []KeyRef   // the newest idempotency keys, oldest first
@@ -43,21 +43,21 @@ type Object struct {
 	Source   *Source    // of the newest import; a tombstone keeps it; nil = none
 	Since    uint64     // first epoch of the session; 0 = no session with its id was deleted before it
 
-	shown [][]byte // the lines of Window.Ords, which ascend, where Show set them; then Pool is nil
+	shown [][]byte // the lines of Window.Ords, which ascend, if Show set them; then Pool is nil
 
-	memo *body.Memo // what Encode keeps compressed, see Reuse; nil = nothing
+	memo *body.Memo // compressed data that Encode keeps, see Reuse; nil = none
 }
 
-// WindowState is a transcript.WorkingContext at rest; its lines are in the pool.
+// WindowState is a stored transcript.WorkingContext; its lines are in the pool.
 type WindowState struct {
 	Profile  string
 	MaxBytes int
 	Base     transcript.Settings
 	Omitted  int
 	Ords     []uint64 // root first
-	Known    bool     // false = not known: to be built from the whole path
+	Known    bool     // false = unknown: to be built from the whole path
 
-	// Entries whose line in the pool is not the stored one, but the body of an amendment, in the order of Ords; the
+	// Entries whose line in the pool is the body of an amendment instead of the stored one, in the order of Ords; the
 	// line of a hidden one is the head of a custom entry. AmendedBy are the ids of the amendments.
 	Amended   []uint64
 	AmendedBy []string
@@ -76,15 +76,15 @@ type PlainRef struct {
 	First    uint64 `msgpack:"first"` // ordinal of its first entry
 	Count    uint64 `msgpack:"count"` // entries up to Bytes
 	FirstSeq uint64 `msgpack:"seq"`
-	Bytes    int64  `msgpack:"bytes"` // committed length that this object knows of
+	Bytes    int64  `msgpack:"bytes"` // committed length at the time of this object
 	Epoch    uint64 `msgpack:"epoch"`
 	Key      uint64 `msgpack:"key"`
 	Self     uint32 `msgpack:"self"` // of the commit line that ends at Bytes
 }
 
-// Reuse makes Encode of o compress only what Encode of prev, an earlier state of the same session, has not;
-// o can serve the next in turn. The body is then several frames, which hold the same bytes. prev may be nil.
-// The lines of both must not change any more.
+// Reuse makes Encode of o compress only what changed since Encode of prev, an earlier state of the same session; o can
+// be prev of the next one. The body is then several frames with the same bytes. prev may be nil. The lines of both must
+// not change any more.
 func (o *Object) Reuse(prev *Object) {
 	o.memo = &body.Memo{}
 	if prev != nil && prev.memo != nil {
@@ -92,9 +92,9 @@ func (o *Object) Reuse(prev *Object) {
 	}
 }
 
-// Show sets the entries of the window by their ordinals, root first, and the pool to their lines. Where the ordinals
-// ascend, Encode takes the lines as they are, and Pool stays nil: filling a map for every commit costs more than the
-// rest of its body.
+// Show sets the entries of the window by their ordinals, root first, and the pool to their lines. If the ordinals
+// ascend Encode uses the slices, and Pool stays nil: filling a map for every commit costs more than the rest of its
+// body.
 func (o *Object) Show(ords []uint64, lines [][]byte) {
 	o.Window.Ords, o.Pool, o.shown = ords, nil, lines
 	if ascending(ords) {
@@ -115,9 +115,9 @@ func ascending(ords []uint64) bool {
 	return true
 }
 
-// Encode packs o into one container: a summary that is readable within the first 4 KiB, and a
-// compressed body. Errors are a *codec.LimitError, which for MaxObject and MaxBody names the largest part,
-// or wrap codec.ErrFormat where o contradicts itself.
+// Encode packs o into one container: a summary that is readable within the first 4 KiB, and a compressed body. Errors
+// are a *codec.LimitError, which for MaxObject and MaxBody names the largest part, or wrap codec.ErrFormat if o
+// contradicts itself.
 func (o *Object) Encode() ([]byte, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (o *Object) kind() codec.Kind {
 	return codec.KindCheckpoint
 }
 
-// part is what can grow large in an object, with its raw bytes.
+// part is a part of an object that can be large, with its raw bytes.
 type part struct {
 	name string
 	size int
@@ -198,7 +198,7 @@ func (o *Object) weigh() (total int, largest part) {
 	return total, largest
 }
 
-// check holds o against its limits and against itself; Encode and DecodeObject both do.
+// check checks o against its limits and for contradictions; Encode and DecodeObject both call it.
 func (o *Object) check() error {
 	s := &o.Summary
 	if err := checkNames(s.Branch, "", "", ""); err != nil {
@@ -258,7 +258,7 @@ func (o *Object) check() error {
 	return nil
 }
 
-// checkIDs holds the runs of the id index against what they cover.
+// checkIDs checks the runs of the id index against the lines that they cover.
 func (o *Object) checkIDs() error {
 	next := uint64(0)
 	for _, ref := range o.IDs {
@@ -273,9 +273,9 @@ func (o *Object) checkIDs() error {
 	return canon.AtMost("runs of the id index", len(o.IDs), MaxRuns)
 }
 
-// DecodeObject reads what Encode wrote, of either kind. Everything is checked: checksums, sizes before
-// allocation (MaxObject, MaxBody), counts, references. Errors wrap one of codec's or are a *codec.LimitError.
-// Lines and blobs of the result share memory; treat them as immutable.
+// DecodeObject decodes an object of either kind. Everything is checked: checksums, sizes before allocation (MaxObject,
+// MaxBody), counts, references. Errors wrap one of codec's or are a *codec.LimitError. Lines and blobs of the result
+// share memory and must not be changed.
 func DecodeObject(p []byte) (*Object, error) {
 	if err := canon.AtMost("checkpoint", len(p), MaxObject); err != nil {
 		return nil, err
@@ -306,8 +306,8 @@ func DecodeObject(p []byte) (*Object, error) {
 	return o, nil
 }
 
-// DecodeSummary reads the summary of a checkpoint or snapshot from its first 4 KiB. It does not look
-// at what follows. An entry id of more than 256 bytes is cut there.
+// DecodeSummary reads the summary of a checkpoint or snapshot from its first 4 KiB, without checking the rest. An entry
+// id of more than 256 bytes is truncated there.
 func DecodeSummary(prefix []byte) (Summary, error) {
 	p, err := codec.DecodeSummary(prefix, kindOf(prefix))
 	if err != nil {

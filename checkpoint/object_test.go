@@ -25,8 +25,8 @@ func testSnapshot() *Object {
 	return o
 }
 
-// keyedObject is a checkpoint of a session whose turns carry idempotency keys. Of the second, an earlier release did
-// not store where its line is.
+// keyedObject is a checkpoint of a session whose turns have idempotency keys. Of the second, an earlier release did not
+// store the ordinal of its line.
 func keyedObject() *Object {
 	o := testObject()
 	for i, key := range []string{"job 1", "job 2", "job 1", "job 3"} {
@@ -48,7 +48,7 @@ func changedObject() *Object {
 	return o
 }
 
-// indexedObject is a checkpoint whose sealed lines the id index covers, but for the last segment's.
+// indexedObject is a checkpoint whose sealed lines are in the id index, except those of the last segment.
 func indexedObject() *Object {
 	o := testObject()
 	for i := range uint64(2) {
@@ -59,7 +59,7 @@ func indexedObject() *Object {
 	return o
 }
 
-// loggedObject is a checkpoint of a store that appends, whose summary says where the log ended.
+// loggedObject is a checkpoint of a store that appends, whose summary has the end of the log.
 func loggedObject() *Object {
 	o := testObject()
 	o.Plain = o.Plain[:1]
@@ -126,8 +126,8 @@ func TestObjectRoundTrip(t *testing.T) {
 	}
 }
 
-// goldenObject reads an object as it was once written, and compares what the compressor was given.
-// Metadata that is too long for a summary is read with the whole object, from the session header line.
+// goldenObject reads a golden object, and compares the input of the compressor. Metadata that is too long for a summary
+// is read with the whole object, from the session header line.
 func TestLongMetadata(t *testing.T) {
 	o := &Object{Summary: Summary{ID: "s"}, HeadOrd: -1}
 	long := strings.Repeat("x", 3000)
@@ -233,7 +233,7 @@ func isCodecError(err error) bool {
 		errors.Is(err, codec.ErrVersion) || errors.As(err, &limit)
 }
 
-// A snapshot that someone copied over checkpoint_latest, or the reverse, is not taken for the other.
+// A snapshot that was copied over checkpoint_latest, or the reverse, is not taken for the other.
 func TestObjectKinds(t *testing.T) {
 	o := testSnapshot()
 	summary, err := codec.Marshal(o.Summary.wire())
@@ -340,8 +340,7 @@ func TestObjectContradicts(t *testing.T) {
 	}
 }
 
-// What is long is cut for listings, on a rune boundary and with a mark; the head's id stays whole in
-// the object.
+// Long texts are truncated for listings, on a rune boundary and with a mark; the id of the head is whole in the object.
 func TestSummaryCuts(t *testing.T) {
 	o := testObject()
 	s := &o.Summary
@@ -390,7 +389,7 @@ func TestGoldenTexts(t *testing.T) {
 	goldenObject(t, "texts.bin", mustEncode(t, o), o)
 }
 
-// The longest texts that a session can have fit into the summary's 4 KiB, beside where the log ended.
+// The longest texts of a session fit into the summary's 4 KiB, together with the end of the log.
 func TestLongestSummary(t *testing.T) {
 	o := loggedObject()
 	long := func(n int) string { return strings.Repeat("x", n) }
@@ -475,7 +474,7 @@ func TestObjectHostile(t *testing.T) {
 		var err error
 		took := testutil.Allocated(func() { _, err = DecodeObject(p) })
 		if name == "nil" {
-			continue // an empty body is a small one, and no harm
+			continue // an empty body is small and harmless
 		}
 		if !isCodecError(err) {
 			t.Errorf("%s: %v", name, err)

@@ -167,7 +167,7 @@ func (o *Object) parts() *body.Parts {
 			at++
 		}
 		if at == len(p.PoolOrds) || p.PoolOrds[at] != ord || !bytes.Equal(p.Pool[at], line) {
-			p.Tail[i] = line // else the pool has it
+			p.Tail[i] = line // else it is in the pool
 		}
 	}
 	return p
@@ -188,7 +188,7 @@ func (o *Object) pool() (ords []uint64, lines [][]byte) {
 	return ords, lines
 }
 
-// fill is the reverse of pack.
+// fill is the inverse of pack.
 func (o *Object) fill(w *body.Body) error {
 	o.Summary.Entry, o.HeadOrd, o.Document, o.Header, o.Key, o.Prev, o.CAS = w.Entry, w.HeadOrd, w.Document, w.Header,
 		w.Key, w.Prev, w.CAS

@@ -5,10 +5,10 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// The small lists of a body and the summary, in the bytes that codec.Marshal returns for them: it looks at types, which
-// costs more than the writing.
+// The small lists of a body and the summary, in the bytes that codec.Marshal returns for them, without its reflection,
+// which costs more than the writing.
 
-// fields is a struct that writes its fields, or has w count them.
+// fields is a struct that writes its fields, or makes w count them.
 type fields[T any] interface {
 	*T
 	write(w *body.Writer)
@@ -81,7 +81,7 @@ func (s *wireSummary) write(w *body.Writer) {
 	w.OptInt("logBytes", s.LogBytes)
 }
 
-// appendRefs returns the references of one level, each an array as codec.Ref encodes itself.
+// appendRefs returns the references of one level, each an array in the encoding of codec.Ref.
 func appendRefs(level []codec.Ref) []byte {
 	if level == nil {
 		return []byte{0xc0}

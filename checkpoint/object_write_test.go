@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// TestWrittenAsMarshal holds what is written by hand against codec.Marshal.
+// TestWrittenAsMarshal compares the hand-written encoders with codec.Marshal.
 func TestWrittenAsMarshal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		same := func(what string, got []byte, v any) {

@@ -9,9 +9,8 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// Prelude is the line that opens a segment (in the first one it follows the session header). It is
-// an entry of type custom for other readers, has no ordinal, and carries what the lines after it are
-// verified with.
+// Prelude is the line that opens a segment (in the first one it follows the session header). It is an entry of type
+// custom for other readers, has no ordinal, and contains the key and chain that verify the following commit lines.
 type Prelude struct {
 	ID       string // of the line
 	Time     time.Time
@@ -20,11 +19,11 @@ type Prelude struct {
 	First    uint64 // ordinal of the first entry after it
 	FirstSeq uint64 // seq of the first commit after it
 	Epoch    uint64
-	Key      uint64 // random; commit lines of this segment are keyed with it
+	Key      uint64 // random; key of the commit lines of this segment
 
-	PrevName  string // the segment before this one; "" = none, or its name is not at hand
-	PrevBytes int64  // its length when this one was made
-	PrevSelf  uint32 // Self of its last commit line then: what the first commit line here is chained to
+	PrevName  string // the previous segment; "" = none, or unknown
+	PrevBytes int64  // its length when this one was created
+	PrevSelf  uint32 // Self of its last commit line then: the start of the chain of this segment
 }
 
 const preludeCRC = `,"crc":"`
@@ -60,9 +59,8 @@ func (p Prelude) Line() ([]byte, error) {
 	return append(canon.AppendHex(append(b, preludeCRC...), uint64(crc), 8), `"}}`...), nil
 }
 
-// ParsePrelude parses a line that Line wrote, and no other: if any bit is flipped it returns false. For an
-// intact prelude of a later format it returns false too, with Format set and nothing else: too new to
-// read, not damaged.
+// ParsePrelude parses a line that Line wrote, and no other: if any bit is flipped it returns false. For an intact
+// prelude of a later format it also returns false, with only Format set: too new to read, not damaged.
 func ParsePrelude(line []byte) (Prelude, bool) {
 	const tailBytes = len(preludeCRC) + 8 + len(`"}}`)
 	if !bytes.HasPrefix(line, []byte(linePrefix)) || len(line) < len(linePrefix)+tailBytes {
@@ -105,7 +103,7 @@ func ParsePrelude(line []byte) (Prelude, bool) {
 		p.PrevSelf = uint32(c.Hex(8))
 		c.Want(`"}`)
 		if p.PrevName == "" && p.PrevBytes == 0 && p.PrevSelf == 0 {
-			c.Fail() // written as null
+			c.Fail() // it is null
 		}
 	}
 	if !c.Done() || p.Format != PreludeFormat {

@@ -21,7 +21,7 @@ func testPrelude() Prelude {
 func TestPreludeGolden(t *testing.T) {
 	first := testPrelude()
 	first.PrevName, first.PrevBytes, first.PrevSelf = "", 0, 0
-	folded := testPrelude() // the reference to the segment before is in an index object
+	folded := testPrelude() // the reference to the previous segment is in an index object
 	folded.PrevName, folded.PrevBytes = "", 0
 	for name, p := range map[string]Prelude{"prelude-first.jsonl": first, "prelude-next.jsonl": testPrelude(), "prelude-folded.jsonl": folded} {
 		line, err := p.Line()
@@ -63,7 +63,7 @@ func TestPreludeRefuses(t *testing.T) {
 	}
 }
 
-// repair gives a changed prelude the checksum that it should have.
+// repair sets the checksum of a changed prelude.
 func repair(body string) []byte {
 	v, out := codec.CRC([]byte(body)), []byte(body+preludeCRC)
 	for shift := 28; shift >= 0; shift -= 4 {

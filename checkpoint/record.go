@@ -12,70 +12,70 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// Record is a commit line: the entry of type custom that makes the lines since the commit line before
-// it durable as one step. docs/format/commit-line.md has the table of its fields.
+// Record is a commit line: the entry of type custom that makes the lines since the previous commit line durable as one
+// step. docs/format/commit-line.md has the table of its fields.
 type Record struct {
 	ID       string // of the commit, which is also the id of the line
-	ParentID string // id of the head at that moment; "" = null
+	ParentID string // id of the head at that time; "" = null
 	Time     time.Time
 	Seq      uint64
 	Parent   string // id of the parent commit; "" for the first
 	Epoch    uint64
 	Writer   string
 	Reason   string // [a-z0-9.-]{1,32}
-	Head     string // entry from which the session grows on; "" = null
+	Head     string // parent of the next entry; "" = null
 	HeadOrd  int64  // its ordinal; -1 = none
 	Branch   string
-	Entries  int           // entries that this commit makes durable, itself not counted
-	Parents  []ParentDelta // where the parent is not the usual one
+	Entries  int           // entries that this commit makes durable, without itself
+	Parents  []ParentDelta // parents other than the default
 
 	Key      string   // idempotency key of the turn; this and the next seven are absent when empty
-	Digest   string   // of the turn that carried Key, as 16 hex digits: the same key with other content is another turn
-	Kept     string   // branch on which the losing turn or the abandoned line lives
-	Snapshot string   // id of a snapshot taken of the state before
-	Torn     string   // object that holds the torn bytes that were cut off before this commit
-	Next     string   // reason roll or repair: name of the segment that follows
-	Original string   // object that holds the bytes that were imported
-	Claim    bool     // takes the session: older writers are fenced from here on
-	Source   *Source  // of the last commit of an import, and of the first; nil = as before
+	Digest   string   // of the turn with Key, as 16 hex digits: the same key with other content is another turn
+	Kept     string   // branch of the losing turn or the abandoned path
+	Snapshot string   // id of a snapshot of the previous state
+	Torn     string   // object with the torn bytes that were cut off before this commit
+	Next     string   // reason roll or repair: name of the next segment
+	Original string   // object with the imported bytes
+	Claim    bool     // takes the session: earlier writers are fenced from here on
+	Source   *Source  // of the last commit of an import, and of the first; nil = unchanged
 	Base     *Base    // on the first commit of a segment
-	Outline  *Outline // where the head moves to a place that the entries of the commit do not describe
+	Outline  *Outline // if the head moves to a place that the entries of the commit do not describe
 	Names    []Rename // of branches, applied in order before Kept and Branch are set
 
-	// The document: Doc whole (a keyframe), or a Patch against the parent commit's document, or neither
-	// (it equals the parent's). Compact JSON, as Encode and MakePatch return it.
+	// The document: Doc whole (a keyframe), or a Patch against the parent commit's document, or neither (it equals the
+	// parent's). Compact JSON, the output of Encode and MakePatch.
 	Doc    json.RawMessage
 	Patch  json.RawMessage
 	Sorted bool   // of the patch: see ApplyPatch
-	DocCRC uint32 // CRC-32C of the encoded document, however it is carried
+	DocCRC uint32 // CRC-32C of the encoded document, in any of the three forms
 
-	Len    int64  // bytes since the commit line before, its newline not counted
+	Len    int64  // bytes since the previous commit line, without its newline
 	Synced int64  // offset in the segment known durable when the line was written
-	CRC    uint32 // over the self before and those bytes
+	CRC    uint32 // over the previous self and those bytes
 	Self   uint32 // over the key and the line up to it
 }
 
-// ParentDelta returns the parent of one entry of a commit where it is not the usual one: the entry before
-// it in the commit, or for the first the head before the commit.
+// ParentDelta is the parent of one entry of a commit if it is not the default: the previous entry of the commit, or for
+// the first one the head before the commit.
 type ParentDelta struct {
 	Index int   // of the entry within the commit, from 0
-	Delta int64 // the entry's ordinal less its parent's; negative = a later entry; 0 = a root
+	Delta int64 // the entry's ordinal minus its parent's; negative = a later entry; 0 = a root
 }
 
-// Base is what rebuilding a lost checkpoint needs in addition to the log: the session as it was before the
-// commit that carries it.
+// Base is the additional data for rebuilding a lost checkpoint from the log: the session as it was before the commit
+// that contains it.
 type Base struct {
 	Branches           []BranchRef
-	Title, Cwd, Parent string // Parent: the session that started this one
+	Title, Cwd, Parent string // Parent: the session from which this one was created
 	Created            time.Time
-	Entries            uint64 // entries, commits not counted
+	Entries            uint64 // entries, without commits
 	Bytes              int64  // of the transcript, raw
 	HeadOrd            int64  // ordinal of the head; -1 = none
-	// of the commit line before; of the first commit: CRC-32C of the session header line and its newline
+	// of the previous commit line; for the first commit: CRC-32C of the session header line and its newline
 	Self     uint32
 	Original string // hex SHA-256 of the imported bytes; "" = the lines are the original
 	Claimed  uint64 // seq of the newest claim
-	First    string // one line of what the user asked first
+	First    string // one line of the first prompt
 	Outline  Outline
 	// The rules of the working context. Profile "" = coppice's; MaxBytes is its bound in bytes, 0 = 1 MiB, -1 = none.
 	Profile  string
@@ -85,19 +85,19 @@ type Base struct {
 	Since    uint64     // first epoch of the session; 0 = no session with its id was deleted before it
 }
 
-// Outline is the part of a summary about the conversation at a head: one line of the newest message with text on
-// the way to it, and how far the conversation is (see Summary.Preview and Summary.Status).
+// Outline is the part of a summary about the conversation at a head: one line of the newest message with text on the
+// path to it, and the state of the conversation (see Summary.Preview and Summary.Status).
 type Outline struct{ Preview, Status string }
 
 // BranchRef is a named head.
 type BranchRef struct {
 	Name string `msgpack:"name"`
-	Head string `msgpack:"head,omitempty"` // "" = a new root comes next
+	Head string `msgpack:"head,omitempty"` // "" = the next entry is a new root
 	Ord  int64  `msgpack:"ord"`            // of Head; -1 = none
 }
 
-// Rename changes the name of a branch in its place in the table; To "" = it has none any more, and its entries stay. If
-// no branch has the name From, or one has To, nothing changes.
+// Rename renames a branch without changing its place in the table; To "" = the name is removed, and the entries stay.
+// If no branch has the name From, or one has To, nothing changes.
 type Rename struct{ From, To string }
 
 const (
@@ -112,7 +112,7 @@ const (
 	selfBytes  = len(selfField) + 8 + len(`"}}`) // from the comma to the end of the line
 )
 
-// Commit is r as logs show it.
+// Commit returns r in the form of logs.
 func (r Record) Commit() Commit {
 	return Commit{
 		Head:   Head{Seq: r.Seq, Epoch: r.Epoch, Commit: r.ID, Entry: r.Head, Branch: r.Branch},
@@ -122,9 +122,9 @@ func (r Record) Commit() Commit {
 	}
 }
 
-// Covers reports whether since, the bytes between the commit line before and this one, are what was
-// committed after a line whose Self was prevSelf. The first commit line of a segment is chained to the
-// last one of the segment before (Prelude.PrevSelf), a session's very first to its header line.
+// Covers reports whether since, the bytes between the previous commit line and this one, are those that were committed
+// after a line whose Self was prevSelf. The first commit line of a segment is chained to the last one of the previous
+// segment (Prelude.PrevSelf), a session's first one to its header line.
 func (r Record) Covers(prevSelf uint32, since []byte) bool {
 	return r.Len == int64(len(since)) && r.CRC == chain(prevSelf, since)
 }
@@ -141,10 +141,10 @@ func keyed(key uint64, line []byte) uint32 {
 	return codec.CRC(p[:], line)
 }
 
-// AppendLine adds the line of r to dst, without a newline, and returns dst and the Self of the line.
-// since are the bytes after the newline of the commit line before (or of the prelude), whose Self is
-// prevSelf (see Covers); it may be a part of dst. Len, CRC and Self of r are computed, not read. Errors
-// wrap codec.ErrFormat or are a *codec.LimitError; dst is then returned as it was.
+// AppendLine appends the line of r to dst, without a newline, and returns dst and the Self of the line. since are the
+// bytes after the newline of the previous commit line (or of the prelude), whose Self is prevSelf (see Covers); it may
+// be a part of dst. Len, CRC and Self of r are computed, not read. Errors wrap codec.ErrFormat or are a
+// *codec.LimitError; dst is then returned unchanged.
 func (r Record) AppendLine(
 	dst []byte, key uint64, prevSelf uint32, since []byte,
 ) (line []byte, self uint32, err error) {
@@ -286,7 +286,7 @@ func optionalTexts(r *Record) [7]canon.Field {
 	}
 }
 
-// check holds back what ParseRecord would not take again: a line that cannot be read is a lost commit.
+// check refuses a record that ParseRecord would not accept: a line that cannot be read is a lost commit.
 func (r Record) check() error {
 	if r.ID == "" || r.Entries < 0 || r.Synced < 0 || r.HeadOrd < -1 {
 		return canon.Malformed("commit %q: id, entries, synced or head ordinal", r.ID)
@@ -322,7 +322,7 @@ func (r Record) check() error {
 	return nil
 }
 
-// wholeOrNil holds back a document or patch that would break the line, or make it deeper than readers go.
+// wholeOrNil refuses a document or patch that would break the line, or make it too deep for readers.
 func wholeOrNil(raw []byte) error {
 	if raw == nil {
 		return nil
@@ -383,7 +383,7 @@ func checkBranches(branches []BranchRef) error {
 	return nil
 }
 
-// isLine reports whether line may be a commit line, by its ends alone.
+// isLine reports whether line may be a commit line, judging by its first and last bytes.
 func isLine(line []byte) bool {
 	return bytes.HasPrefix(line, []byte(linePrefix)) && len(line) > len(linePrefix)+selfBytes &&
 		string(line[len(line)-selfBytes:][:len(selfField)]) == selfField

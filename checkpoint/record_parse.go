@@ -4,11 +4,10 @@ import (
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
 )
 
-// ParseRecord reads a line that AppendLine wrote, without its newline. ours is false for every other
-// line: any other shape, a flipped bit, a commit line of another session (its key differs), or no
-// commit line at all; for most of those that is found out without parsing. An error comes only with
-// ours: Self verifies and yet the fields cannot be read, as with a line from a later format; it wraps
-// codec.ErrFormat. The raw parts of the result alias line.
+// ParseRecord parses a line that AppendLine wrote, without its newline. ours is false for every other line: another
+// shape, a flipped bit, a commit line of another session (its key differs), or no commit line at all; most of those are
+// rejected without parsing. An error is returned only with ours: Self verifies and yet the fields cannot be read, as in
+// a line of a later format; it wraps codec.ErrFormat. The raw parts of the result alias line.
 func ParseRecord(line []byte, key uint64) (r Record, ours bool, err error) {
 	if !isLine(line) {
 		return Record{}, false, nil
@@ -31,7 +30,7 @@ func ParseRecord(line []byte, key uint64) (r Record, ours bool, err error) {
 	return r, true, nil
 }
 
-// readHead reads what comes before the data of a commit line.
+// readHead reads the part before the data of a commit line.
 func readHead(line []byte, r *Record) *canon.Cursor {
 	c := canon.Read(line, len(linePrefix))
 	r.ID = c.Name()
@@ -180,7 +179,7 @@ func readBase(c *canon.Cursor) *Base {
 	return b
 }
 
-// readBaseOptions reads the fields that were added to a base, each absent where it is empty.
+// readBaseOptions reads the fields that were added to a base later, each absent if it is empty.
 func readBaseOptions(c *canon.Cursor, b *Base) {
 	if c.Has(`,"first":`) {
 		if b.First = c.Text(); b.First == "" {
@@ -237,7 +236,7 @@ func RecordSeq(line []byte) (seq uint64, ok bool) {
 	return c.Uint(), c.OK
 }
 
-// VerifiedRecord reads a line that was verified as a commit line before, without its key.
+// VerifiedRecord parses a line that was verified as a commit line before, without its key.
 func VerifiedRecord(line []byte) (Record, error) {
 	var r Record
 	if !isLine(line) {

@@ -53,13 +53,13 @@ func againRecord() Record {
 	return r
 }
 
-// withoutSelf is what VerifiedRecord reads: all but the checksum that needs the key.
+// withoutSelf returns the fields that VerifiedRecord reads: all but the checksum that needs the key.
 func withoutSelf(r Record) Record {
 	r.Self = 0
 	return r
 }
 
-// VerifiedRecord takes no line that cannot be a commit line, and none that ParseRecord takes but cannot read.
+// VerifiedRecord refuses a line that cannot be a commit line, and one that ParseRecord recognises but cannot read.
 func TestVerifiedRecordRefuses(t *testing.T) {
 	line, _ := mustLine(t, outlineRecord(), testKey, testPrev, testSince)
 	for name, bad := range map[string][]byte{
@@ -106,7 +106,7 @@ func TestRecordNullHead(t *testing.T) {
 	}
 }
 
-// Appending into a buffer that holds the bytes since is what a commit does.
+// A commit appends into a buffer that contains the bytes since the previous line.
 func TestAppendLineBehindItsBytes(t *testing.T) {
 	buf := append(make([]byte, 0, 64<<10), testSince...)
 	line, self, err := plainRecord().AppendLine(buf, testKey, testPrev, buf)
@@ -148,7 +148,7 @@ func TestRecordDamage(t *testing.T) {
 	}
 }
 
-// The bytes since are covered too, and so is their place behind the line before.
+// The bytes since are covered too, and so is their position after the previous line.
 func TestCoversDamage(t *testing.T) {
 	line, _ := mustLine(t, plainRecord(), testKey, testPrev, testSince)
 	r, _, _ := ParseRecord(line, testKey)
@@ -174,7 +174,7 @@ func TestCoversDamage(t *testing.T) {
 	}
 }
 
-// An imported export of another session holds intact commit lines: they are entries, not ours.
+// An imported export of another session contains intact commit lines: they are entries, not ours.
 func TestForeignCommitLine(t *testing.T) {
 	line, _ := mustLine(t, plainRecord(), testKey+1, testPrev, testSince)
 	if _, ours, err := ParseRecord(line, testKey); ours || err != nil {
@@ -185,7 +185,7 @@ func TestForeignCommitLine(t *testing.T) {
 	}
 }
 
-// reseal gives a changed line a Self that verifies, as a later format would have.
+// reseal returns a changed line with a Self that verifies, like one of a later format.
 func reseal(line []byte) []byte {
 	body := line[:len(line)-selfBytes]
 	out := append(bytes.Clone(body), selfField...)

@@ -11,8 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// value is a JSON value of the test's own: tokens as they are spelled, members in order, names that may
-// come twice.
+// value is a JSON value of the test: tokens in their spelling, members in order, duplicate names possible.
 type value struct {
 	token string // of a scalar
 	open  byte   // '{' or '[' of a container
@@ -58,7 +57,7 @@ func drawValue(t *rapid.T, depth int) *value {
 	return v
 }
 
-// insert puts a kid at i; in one of oneIn cases an object may get a name twice.
+// insert inserts a kid at i; in one of oneIn cases an object may get a duplicate name.
 func (v *value) insert(t *rapid.T, i int, kid *value, oneIn int) {
 	if v.open == '{' {
 		name := rapid.SampledFrom(names).Draw(t, "name")
@@ -72,7 +71,7 @@ func (v *value) insert(t *rapid.T, i int, kid *value, oneIn int) {
 	v.kids = append(v.kids[:i:i], append([]*value{kid}, v.kids[i:]...)...)
 }
 
-// edit changes one place, as a program's state changes from turn to turn.
+// edit changes one place, like the change of a program's state between turns.
 func (v *value) edit(t *rapid.T) {
 	for v.open != 0 && len(v.kids) > 0 && rapid.IntRange(0, 2).Draw(t, "descend") > 0 {
 		v = v.kids[rapid.IntRange(0, len(v.kids)-1).Draw(t, "kid")]
@@ -108,7 +107,7 @@ func (v *value) edit(t *rapid.T) {
 	}
 }
 
-// restore replays a log of commit lines, and holds each document against its checksum.
+// restore replays a log of commit lines, and checks each document against its checksum.
 func restore(t *rapid.T, log []byte, key uint64) [][]byte {
 	var docs [][]byte
 	var doc []byte
@@ -142,8 +141,8 @@ func restore(t *rapid.T, log []byte, key uint64) [][]byte {
 	return docs
 }
 
-// Promise: any commit can be restored exactly. Random documents, edited at random, go into a log as
-// keyframes and patches, and each comes back byte for byte.
+// Promise: any commit can be restored exactly. Random documents with random edits are written to a log as keyframes and
+// patches, and each is restored byte for byte.
 func TestEveryCommitRestoresExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := drawValue(t, 4)

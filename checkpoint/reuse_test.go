@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// bodyOf is what the frames of an encoded object hold.
+// bodyOf returns the content of the frames of an encoded object.
 func bodyOf(t testing.TB, p []byte) []byte {
 	t.Helper()
 	_, body, err := codec.DecodeContainer(p, kindOf(p), MaxBody)
@@ -22,7 +22,7 @@ func bodyOf(t testing.TB, p []byte) []byte {
 	return body
 }
 
-// What is written field by field is what the fields say: the bytes that codec.Marshal gives.
+// The hand-written encoding equals that of codec.Marshal.
 func TestBodyIsMarshalled(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 200 {
@@ -42,7 +42,7 @@ func TestBodyIsMarshalled(t *testing.T) {
 	}
 }
 
-// wild gives numbers and lengths of all sizes to o.
+// wild sets numbers and lengths of o to all sizes.
 func wild(r *rand.Rand, o *Object) {
 	number := func() int64 { return r.Int64() >> r.IntN(64) }
 	text := func() string { return string(bytes.Repeat([]byte{'x'}, r.IntN(1<<r.IntN(9)))) }
@@ -72,7 +72,7 @@ func wild(r *rand.Rand, o *Object) {
 	}
 }
 
-// grown is a session's objects as it goes on: the window and the tail lose their oldest now and then.
+// grown yields a session's objects as it grows: window and tail sometimes lose their oldest lines.
 func grown(n int) iter.Seq2[int, *Object] {
 	return func(yield func(int, *Object) bool) {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -91,7 +91,7 @@ func grown(n int) iter.Seq2[int, *Object] {
 			if r.IntN(20) == 0 {
 				tail = len(lines) - 3
 			}
-			if at := r.IntN(len(lines)); r.IntN(10) == 0 { // as a reload may: other bytes under the same key
+			if at := r.IntN(len(lines)); r.IntN(10) == 0 { // after a reload: other bytes under the same key
 				lines[at] = bytes.ToUpper(lines[at])
 			}
 			next := *o
@@ -112,7 +112,7 @@ func grown(n int) iter.Seq2[int, *Object] {
 	}
 }
 
-// An object that shares frames with the one before holds what it holds by itself.
+// An object that shares frames with the previous one has the same content as by itself.
 func TestReuseHoldsTheSame(t *testing.T) {
 	var prev *Object
 	shared, frames := 0, map[string]bool{}
@@ -148,7 +148,7 @@ func TestReuseHoldsTheSame(t *testing.T) {
 	}
 }
 
-// A body of several frames, as one that follows others has it: it is read by every later release.
+// A body of several frames, as one that follows others has it: every later release must read it.
 func TestGoldenFrames(t *testing.T) {
 	var prev, last *Object
 	for _, o := range grown(12) {

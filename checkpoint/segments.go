@@ -12,17 +12,17 @@ const (
 	maxLevelRefs = 1024 // more mean that folding has stopped
 )
 
-// SegmentMap holds where the sealed entries are: Levels[0] refers to segments, Levels[n] to index
-// objects that fold FoldWidth references of Levels[n-1]. The highest level is the oldest part; within
-// a level references are in order. Together they cover the ordinals from 0 without a gap (I6). With
-// folding kept up, three levels of at most 64 references address 262,144 segments.
+// SegmentMap locates the sealed entries: Levels[0] refers to segments, Levels[n] to index objects that fold FoldWidth
+// references of Levels[n-1]. The highest level is the oldest part; within a level references are in order. Together
+// they cover the ordinals from 0 without a gap (I6). With regular folding, three levels of at most 64 references
+// address 262,144 segments.
 //
-// Methods that change the map leave the slices that it held alone: a copy of the struct is a snapshot.
+// Methods that change the map do not change its old slices: a copy of the struct is a snapshot.
 type SegmentMap struct {
 	Levels [][]codec.Ref
 }
 
-// Next is the ordinal after the last one that the map covers, which is also how many it covers.
+// Next returns the ordinal after the last one that the map covers, which is also their number.
 func (m SegmentMap) Next() uint64 {
 	for _, level := range m.Levels {
 		if n := len(level); n > 0 {
@@ -68,8 +68,8 @@ func (m *SegmentMap) set(level int, rest []codec.Ref, ref ...codec.Ref) {
 	m.Levels = levels
 }
 
-// FoldCandidate returns the references that are due to be folded: the oldest FoldWidth of the lowest
-// level that holds so many. level is theirs; ok false = nothing is due.
+// FoldCandidate returns the references that are due to be folded: the oldest FoldWidth of the lowest level with that
+// many. ok false = none is due.
 func (m SegmentMap) FoldCandidate() (level int, refs []codec.Ref, ok bool) {
 	for l, level := range m.Levels {
 		if len(level) >= FoldWidth && l < maxLevels-1 {
@@ -79,8 +79,8 @@ func (m SegmentMap) FoldCandidate() (level int, refs []codec.Ref, ok bool) {
 	return 0, nil, false
 }
 
-// Fold replaces the oldest references of a level, at most FoldWidth, by one to the index object that holds
-// them, a level up. It is refused unless index covers just those entries (I7).
+// Fold replaces the oldest references of a level, at most FoldWidth, by one to their index object, one level up. It is
+// refused unless index covers exactly those entries (I7).
 func (m *SegmentMap) Fold(level int, index codec.Ref) error {
 	if level < 0 || level >= len(m.Levels) || level >= maxLevels-1 {
 		return canon.Malformed("fold of level %d: no references there", level)
@@ -104,13 +104,13 @@ func (m SegmentMap) Find(ordinal uint64) (level int, ref codec.Ref, ok bool) {
 	})
 }
 
-// FindSeq returns the last reference that starts at or before a commit's seq. Whether that commit is in
-// it only its lines show: it may be newer than all that is sealed.
+// FindSeq returns the last reference that starts at or before a commit's seq. Only its lines show whether it contains
+// the commit, which may be newer than everything sealed.
 func (m SegmentMap) FindSeq(seq uint64) (level int, ref codec.Ref, ok bool) {
 	return m.search(func(r codec.Ref) bool { return r.FirstSeq > seq }, func(codec.Ref) bool { return true })
 }
 
-// search finds the newest reference that is not after what is looked for.
+// search finds the newest reference that is not after the target.
 func (m SegmentMap) search(after, holds func(codec.Ref) bool) (int, codec.Ref, bool) {
 	for l, level := range m.Levels {
 		if i := sort.Search(len(level), func(i int) bool { return after(level[i]) }); i > 0 {
@@ -120,7 +120,7 @@ func (m SegmentMap) search(after, holds func(codec.Ref) bool) (int, codec.Ref, b
 	return 0, codec.Ref{}, false
 }
 
-// check holds the map against what it promises.
+// check checks the invariants of the map.
 func (m SegmentMap) check() error {
 	if err := canon.AtMost("levels of the segment map", len(m.Levels), maxLevels); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// index is the reference to an index object over refs.
+// index returns the reference to an index object over refs.
 func index(refs []codec.Ref) codec.Ref {
 	first, last := refs[0], refs[len(refs)-1]
 	return codec.Ref{First: first.First, Count: uint32(last.First + uint64(last.Count) - first.First), FirstSeq: first.FirstSeq, Rnd: "i"}
@@ -146,7 +146,7 @@ func TestSegmentMapAgainstList(t *testing.T) {
 			if ok != (len(list) > 0) {
 				t.Fatalf("seq %d: %v", want, ok)
 			}
-			// No segment behind the reference starts at or before that seq.
+			// No segment after the reference starts at or before that seq.
 			for _, s := range list {
 				if s.First >= ref.First+uint64(ref.Count) && s.FirstSeq <= want {
 					t.Fatalf("seq %d: found %+v, but %+v starts in time", want, ref, s)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestShownLinesAreThePool holds what Show sets against a pool of the same lines, with and without a tail that shares
-// some of them, and in an order that does not ascend.
+// TestShownLinesAreThePool compares the lines set by Show with a pool of the same lines, with and without a tail that
+// shares some of them, and in an order that does not ascend.
 func TestShownLinesAreThePool(t *testing.T) {
 	lines := map[uint64][]byte{3: []byte(`{"a":3}`), 5: []byte(`{"a":5}`), 8: []byte(`{"a":8}`)}
 	for _, ords := range [][]uint64{{3, 5, 8}, {5, 3, 8}, {}} {

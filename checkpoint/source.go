@@ -8,45 +8,46 @@ import (
 )
 
 // Source identifies the file that a session was imported from, so that an import recognises the file without reading
-// all of it. It never holds a path.
+// all of it. It never contains a path.
 type Source struct {
 	Program string // format of the file, as interop.Format: at most 32 bytes
 	Session string // id of the session in its program, at most MaxName bytes; "" = the file has none
 
-	// Bytes is how much of the file the session has, unpacked. 0 = the import did not end: the session has an unknown
-	// part of the file, and the fields below are empty.
+	// Bytes is the length of the imported part of the file, decompressed. 0 = the import did not end: the session has
+	// an unknown part of the file, and the fields below are empty.
 	Bytes int64
 	// SHA256 is the hash of these bytes, in hex; Head that of the first SourceHead of them, Tail of the last
 	// SourceTail.
 	SHA256, Head, Tail string
 
-	Size    int64     // of the file as it is stored, in bytes; 0 = not known
-	Changed time.Time // its modification time then; zero = not known
+	Size    int64     // of the stored file, in bytes; 0 = unknown
+	Changed time.Time // its modification time then; zero = unknown
 
-	// Resume is where a reader of the grown file can begin; nil = at its first byte.
+	// Resume is the position at which a reader of the grown file can begin; nil = its first byte.
 	Resume *Resume
 }
 
-// Resume is where the next import of a grown file begins to read. It is bound to Source.Bytes and Source.SHA256.
+// Resume is the position at which the next import of a grown file begins to read. It is bound to Source.Bytes and
+// Source.SHA256.
 type Resume struct {
 	Hash  string // state of SHA-256 after the whole blocks of 64 bytes in Source.Bytes, in hex
-	From  int64  // offset of the line with which the reader begins
+	From  int64  // offset of the first line to read
 	Line  int64  // number of lines before that one
-	Entry string // id of the first entry that it makes: from there on the entries are compared
-	State string // what the reader knows of the lines before, at most MaxResume bytes
+	Entry string // id of the first entry made from there: the entries from it on are compared
+	State string // the reader's state from the lines before, at most MaxResume bytes
 }
 
 // MaxResume bounds Resume.State, in bytes.
 const MaxResume = 8 << 10
 
-// The parts of a file's prefix that are hashed on their own, in bytes.
+// The parts of a file's prefix that are hashed separately, in bytes.
 const (
 	SourceHead = 4 << 10
 	SourceTail = 64 << 10
 )
 
 // SourceReplaced is the Program of the source of a session that was deleted because another one has its file now.
-// Session is the id of that one in the store; "" = not known.
+// Session is the id of that one in the store; "" = unknown.
 const SourceReplaced = "replaced"
 
 const (
@@ -54,7 +55,7 @@ const (
 	hashDigits = 64 // of a SHA-256
 )
 
-// Begun returns the source of an import that did not end yet; nil of nil.
+// Begun returns the source of an import that has not ended; nil of nil.
 func (s *Source) Begun() *Source {
 	if s == nil {
 		return nil
@@ -62,7 +63,7 @@ func (s *Source) Begun() *Source {
 	return &Source{Program: s.Program, Session: s.Session}
 }
 
-// Whole returns the source without the place where a reader of the grown file can begin; nil of nil.
+// Whole returns the source without Resume; nil of nil.
 func (s *Source) Whole() *Source {
 	if s == nil || s.Resume == nil {
 		return s
@@ -72,7 +73,7 @@ func (s *Source) Whole() *Source {
 	return &whole
 }
 
-// Equal reports whether s is nil or the same as another one: nothing has to be stored.
+// Equal reports whether s is nil or equal to t: nothing has to be stored.
 func (s *Source) Equal(t *Source) bool {
 	return s == nil || t != nil && s.Changed.Equal(t.Changed) && s.Bytes == t.Bytes && s.Size == t.Size &&
 		s.SHA256 == t.SHA256 && s.Program == t.Program && s.Session == t.Session && s.Resume.equal(t.Resume)
@@ -161,7 +162,7 @@ func readSource(c *canon.Cursor) *Source {
 	return s
 }
 
-// encodeSource returns a source as the body of an object has it; nil where there is none.
+// encodeSource encodes a source for the body of an object; nil if there is none.
 func encodeSource(s *Source) []byte {
 	if s == nil {
 		return nil
@@ -181,8 +182,8 @@ func decodeSource(p []byte) (*Source, error) {
 	return s, nil
 }
 
-// Tombstone is what remains of a deleted session.
+// Tombstone is the remaining record of a deleted session.
 type Tombstone struct {
-	Deleted time.Time // when; zero = not known
-	Source  *Source   // of an imported session, without size, time and resume; nil = not imported, or not known
+	Deleted time.Time // time of the deletion; zero = unknown
+	Source  *Source   // of an imported session, without size, time and resume; nil = not imported, or unknown
 }

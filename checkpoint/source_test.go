@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A place to begin is one of the file's bytes, and bounded.
+// Resume must be within the file's bytes, and is bounded.
 func TestResumeRefused(t *testing.T) {
 	for name, change := range map[string]func(r *Resume){
 		"no hash": func(r *Resume) { r.Hash = "" }, "before the file": func(r *Resume) { r.From = -1 },
@@ -22,7 +22,7 @@ func TestResumeRefused(t *testing.T) {
 	}
 }
 
-// A source without a place is another one than with it, but need not be stored again.
+// A source without Resume differs from one with it, but need not be stored again.
 func TestSourceWhole(t *testing.T) {
 	s := resumedSource()
 	whole := s.Whole()

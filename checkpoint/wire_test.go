@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint/internal/body"
 )
 
-// wire is the body of o, which pack is to write, and which tests change to be wrong.
+// wire returns the body of o, as pack would write it, for tests that corrupt it.
 func (o *Object) wire() (*body.Body, error) {
 	w := &body.Body{
 		Entry: o.Summary.Entry, HeadOrd: o.HeadOrd, Document: o.Document, Header: o.Header, Key: o.Key, Prev: o.Prev, CAS: o.CAS,
@@ -53,7 +53,7 @@ func (o *Object) wire() (*body.Body, error) {
 	}
 	for i, line := range o.Tail.Lines {
 		if string(o.Pool[o.Tail.First+uint64(i)]) == string(line) {
-			line = nil // the pool has it
+			line = nil // it is in the pool
 		}
 		w.TailSizes, w.Tail = body.AppendSized(w.TailSizes, w.Tail, line)
 	}

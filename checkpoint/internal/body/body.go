@@ -1,11 +1,10 @@
-// Package body holds the body of a checkpoint as it is stored, and writes it. What Pack writes is what
-// codec.Marshal returns for a Body, byte for byte; it does so without looking at types, and without compressing
-// again what has not changed since the body before.
+// Package body encodes the body of a checkpoint. Pack writes the bytes that codec.Marshal returns for a Body, but
+// without reflection, and without compressing again what has not changed since the previous body.
 //
-// A Packer compresses that body as several zstd frames, end to end. What does not change is cut into runs of about
-// 16 KiB, a frame each, which are kept; what is between them goes into frames of its own, at a faster level. The
+// A Packer compresses the body as several zstd frames, end to end. Unchanged lines are cut into runs of about 16 KiB,
+// one frame each, which are kept; the bytes between them are compressed into separate frames, at a faster level. The
 // small encodings (ordinals as differences, byte strings end to end, lists whose length is known before they are
-// decoded) allocate by what is there, not by what is declared (I15).
+// decoded) allocate by the bytes present, not by declared lengths (I15).
 package body
 
 // The msgpack shapes. Lists of structs are msgpack values of their own inside a byte string, so that their
@@ -32,10 +31,10 @@ type Commit struct {
 	StateLost bool `msgpack:"stateLost,omitempty"`
 }
 
-// Body is the map that the frames of a checkpoint hold. To Pack, lists of lines are given as Parts, and the
-// fields that they make are left empty.
+// Body is the map in the frames of a checkpoint. For Pack, lists of lines are passed as Parts, and the fields made from
+// them are left empty.
 type Body struct {
-	Entry    string   `msgpack:"entry,omitempty"` // in full, where the summary has it cut
+	Entry    string   `msgpack:"entry,omitempty"` // in full, if the summary truncates it
 	HeadOrd  int64    `msgpack:"ord"`
 	Document []byte   `msgpack:"doc"`
 	Header   []byte   `msgpack:"header,omitempty"`
@@ -56,7 +55,7 @@ type Body struct {
 	Meta     []byte   `msgpack:"meta,omitempty"`   // change of the metadata
 	Source   []byte   `msgpack:"source,omitempty"` // of an import, as JSON
 	Since    uint64   `msgpack:"since,omitempty"`  // first epoch of a later incarnation
-	Title    string   `msgpack:"title,omitempty"`  // in full, where the summary has it cut, and so Cwd
+	Title    string   `msgpack:"title,omitempty"`  // in full, if the summary truncates it; so Cwd
 	Cwd      string   `msgpack:"cwd,omitempty"`
 
 	Profile  string    `msgpack:"profile,omitempty"`

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	longest   = 1 << 20 // the longest line that is a run: longer ones are not kept twice
-	mergeRuns = 4       // that many small ones become one
-	leastRun  = 1 << 10 // the least that is a run of its own between others
+	longest   = 1 << 20 // the longest line of a run: longer ones are not kept twice
+	mergeRuns = 4       // the number of small runs that are merged
+	leastRun  = 1 << 10 // the smallest run between others
 )
 
 // The lists of a body. The key of a line determines its list.
@@ -22,40 +22,40 @@ const (
 	lists
 )
 
-// runSize is the least that a run of a list holds: below it a frame compresses worse, above it more is
-// compressed anew in every body. The lineage is short and loses its oldest with every commit.
+// runSize is the minimum size of a run of a list: smaller frames compress worse, larger ones are compressed again more
+// often. The lineage is short and loses its oldest commit with every commit.
 var runSize = [lists]int{Pool: 16 << 10, Tail: 16 << 10, Blobs: 16 << 10, Lineage: 3 << 10}
 
-// run is some lines of a list, and the frame that holds them.
+// run is some lines of a list, and their frame.
 type run struct {
 	lines [][]byte
 	bytes int
 	frame []byte
 }
 
-// Memo is what was compressed for one body, and can serve the next. It keeps the lines that its runs hold,
-// which must not change any more. The zero value holds nothing.
+// Memo is the compressed data of one body, for use by the next. It keeps the lines of its runs, which must not change
+// any more. The zero value is empty.
 type Memo struct {
 	runs [lists]map[uint64]run // by the key of the first line
 }
 
 // Packer makes the frames of one body. It is used once.
 type Packer struct {
-	Loose []byte // bytes of the body to which anybody may append; Lines may empty it
-	Bytes int    // of the body, those that Loose holds not counted
+	Loose []byte // bytes of the body that are not in a run; Lines may empty it
+	Bytes int    // of the body, without those in Loose
 	known *Memo
 	used  *Memo
 	out   []byte
 }
 
-// NewPacker begins a body like the one that known is of; nil = it is to be one frame, and nothing is kept. loose
-// and out are buffers to write to.
+// NewPacker starts a body similar to that of known; nil = the body is one frame, and nothing is kept. loose and out are
+// buffers to write to.
 func NewPacker(known *Memo, loose, out []byte) *Packer {
 	return &Packer{known: known, used: &Memo{}, Loose: loose[:0], out: out[:0]}
 }
 
-// Lines appends lines to the body. Each has a key, unique within its list. A line that has the bytes that it
-// had in the body before costs a comparison, which is none where it is the same slice.
+// Lines appends lines to the body. Each has a key, unique within its list. A line that is unchanged since the previous
+// body costs a comparison, or nothing if it is the same slice.
 func (p *Packer) Lines(list int, keys []uint64, lines [][]byte) {
 	if p.known == nil {
 		p.spread(lines)
@@ -81,8 +81,8 @@ func (p *Packer) Lines(list int, keys []uint64, lines [][]byte) {
 	p.fresh(list, keys[start:], lines[start:], false)
 }
 
-// several counts the lines at the start, and their bytes, that are in several small runs end to end: those
-// become one, which compresses better, and rests. The lineage loses its oldest too soon for that.
+// several counts the lines at the start, and their bytes, that are in several small adjacent runs: those are merged
+// into one, which compresses better. The lineage is not merged: it loses its oldest line too soon.
 func (p *Packer) several(list int, keys []uint64, lines [][]byte) (n, size int) {
 	if list == Lineage {
 		return 0, 0
@@ -113,8 +113,8 @@ func (r run) leads(lines [][]byte) bool {
 	return true
 }
 
-// fresh makes runs of lines that were in none. What does not fill one goes with the loose bytes, unless a run
-// follows: then it is what is left of one of which the front was let go, and will stand there for a while.
+// fresh makes runs of lines that were in none. Lines that do not fill one become loose bytes, unless a run follows:
+// then they are the rest of a run whose front was dropped, and will stay for a while.
 func (p *Packer) fresh(list int, keys []uint64, lines [][]byte, followed bool) {
 	start, size := 0, 0
 	for i, line := range lines {
@@ -141,14 +141,14 @@ func (p *Packer) run(list int, key uint64, lines [][]byte, size int) {
 	for _, l := range lines {
 		raw = append(raw, l...)
 	}
-	if list == Lineage { // whose lines are written anew for every body
+	if list == Lineage { // its lines are encoded again for every body
 		r.lines = recut(raw, lines)
 	}
 	r.frame = codec.Compress(nil, raw, codec.Default)
 	p.frame(list, key, r)
 }
 
-// recut returns lines as views of raw, which holds them end to end.
+// recut returns lines as views of raw, which contains them end to end.
 func recut(raw []byte, lines [][]byte) [][]byte {
 	own := make([][]byte, len(lines))
 	for i, l := range lines {
@@ -190,7 +190,7 @@ func (p *Packer) flush() {
 	p.Loose = p.Loose[:0]
 }
 
-// Frames ends the body: its frames, and what the next one can use.
+// Frames ends the body: it returns its frames, and the memo for the next one.
 func (p *Packer) Frames() ([]byte, *Memo) {
 	p.flush()
 	if p.known == nil {

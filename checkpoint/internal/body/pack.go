@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// Cut shortens s to at most limit bytes, on a rune boundary and with a mark. limit is at least 3.
+// Cut truncates s to at most limit bytes, on a rune boundary and with a mark. limit is at least 3.
 func Cut(s string, limit int) string {
 	const mark = "…"
 	if len(s) <= limit {
@@ -42,7 +42,7 @@ func Split(data []byte, sizes []uint32) ([][]byte, bool) {
 	return parts, len(data) == 0
 }
 
-// Differences makes small numbers of neighbours; Sums is its reverse.
+// Differences encodes ordinals as differences of neighbours; Sums is its inverse.
 func Differences(ords []uint64) []int64 {
 	out := make([]int64, len(ords))
 	var last uint64
@@ -52,7 +52,7 @@ func Differences(ords []uint64) []int64 {
 	return out
 }
 
-// Sums turns differences into numbers again.
+// Sums decodes differences.
 func Sums(diffs []int64) []uint64 {
 	if len(diffs) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func Sums(diffs []int64) []uint64 {
 	return out
 }
 
-// List encodes a list as a msgpack value of its own.
+// List encodes a list as a separate msgpack value.
 func List[T any](what string, list []T) ([]byte, error) {
 	p, err := codec.Marshal(list)
 	if err != nil {
@@ -75,7 +75,7 @@ func List[T any](what string, list []T) ([]byte, error) {
 	return p, nil
 }
 
-// Unlist decodes what List encoded, once its header has shown that it is not too long.
+// Unlist decodes the output of List, after its header has shown that it is not too long.
 func Unlist[T any](what string, p []byte, limit int) (list []T, err error) {
 	n := -1
 	switch {

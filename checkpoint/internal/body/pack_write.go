@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Writer writes one msgpack map field by field, in the bytes that codec.Marshal would give for a struct: it
-// serves what is written at every turn, where looking at types costs more than the writing. A field whose
-// method begins with Opt is left out when it is empty. The zero Writer only counts; see Begin.
+// Writer writes one msgpack map field by field, in the bytes that codec.Marshal returns for a struct: it is for data
+// that is written in every turn, where reflection costs more than the writing. A method whose name begins with Opt
+// leaves out an empty field. The zero Writer only counts; see Begin.
 type Writer struct {
 	B        []byte
 	Fields   int // of the map, so far
@@ -15,7 +15,7 @@ type Writer struct {
 	writes   bool
 }
 
-// Begin writes the map's header for what w, having counted, found, and makes it write from here on.
+// Begin writes the map's header for the counted fields, and makes w write from here on.
 func (w *Writer) Begin(b []byte) {
 	n := w.Fields
 	*w = Writer{B: b, writes: true, Elements: 2 * n}
@@ -26,7 +26,7 @@ func (w *Writer) Begin(b []byte) {
 	}
 }
 
-// key begins a field; false: it is only counted.
+// key begins a field; false: w is only counting.
 func (w *Writer) key(name string) bool {
 	w.Fields++
 	if w.writes {
@@ -102,7 +102,7 @@ func (w *Writer) OptBytes(name string, p []byte) {
 	}
 }
 
-// Open begins bytes of a known size, which the caller appends. false: it is only counted, or there are none.
+// Open begins bytes of a known size, which the caller appends. false: w is only counting, or there are none.
 func (w *Writer) Open(name string, size int) bool {
 	if !w.key(name) {
 		return false
@@ -115,7 +115,7 @@ func (w *Writer) Open(name string, size int) bool {
 	return true
 }
 
-// OptOpen is Open for bytes that are left out where there are none.
+// OptOpen is Open for bytes that are left out if there are none.
 func (w *Writer) OptOpen(name string, size int) bool { return size > 0 && w.Open(name, size) }
 
 func (w *Writer) appendSize(n int) []byte {
@@ -128,7 +128,7 @@ func (w *Writer) appendSize(n int) []byte {
 	return binary.BigEndian.AppendUint32(append(w.B, 0xc6), uint32(n))
 }
 
-// Array begins an array; false: it is only counted.
+// Array begins an array; false: w is only counting.
 func (w *Writer) Array(name string, n int) bool {
 	if !w.key(name) {
 		return false

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
 )
 
-// maxElements is what codec.Unmarshal takes of one value.
+// maxElements is the limit of codec.Unmarshal for one value.
 const maxElements = 1 << 20
 
 // Parts are the lists of a body.
@@ -22,7 +22,7 @@ type Parts struct {
 	Tail      [][]byte // nil = the pool has the line
 }
 
-// Packed is a body's frames. They are of use until Done.
+// Packed is a body's frames. They are valid until Done.
 type Packed struct {
 	Frames []byte
 	Bytes  int   // of the body before compression
@@ -31,12 +31,12 @@ type Packed struct {
 	room *room
 }
 
-// room is what one body is written to, and the next.
+// room is the buffers of one body, reused for the next.
 type room struct{ loose, out, lineage []byte }
 
 var idle = sync.Pool{New: func() any { return &room{} }}
 
-// Done returns the room back that the frames were written to.
+// Done returns the buffers of the frames for reuse.
 func (p *Packed) Done() {
 	if p.room != nil {
 		idle.Put(p.room)
@@ -44,7 +44,7 @@ func (p *Packed) Done() {
 	*p = Packed{}
 }
 
-// Pack writes a body. memo is that of the body before; nil = the body is one frame, and nothing is kept.
+// Pack writes a body. memo is that of the previous body; nil = the body is one frame, and nothing is kept.
 func Pack(b *Body, parts *Parts, memo *Memo) (Packed, error) {
 	r := idle.Get().(*room)
 	var lineage [][]byte
@@ -76,7 +76,7 @@ func (p *packer) lines(list int, keys []uint64, lines [][]byte) {
 	p.w.B = p.out.Loose
 }
 
-// write writes the fields of Body, or has the writer count them.
+// write writes the fields of Body, or makes the writer count them.
 func (p *packer) write() {
 	w := &p.w
 	w.OptText("entry", p.Entry)
@@ -140,7 +140,7 @@ func size(lines [][]byte) int {
 	return n
 }
 
-// dense returns n keys from first on.
+// dense returns n consecutive keys from first.
 func dense(first uint64, n int) []uint64 {
 	keys := make([]uint64, n)
 	for i := range keys {
@@ -149,7 +149,7 @@ func dense(first uint64, n int) []uint64 {
 	return keys
 }
 
-// seqs are the keys of the encoded lineage: those of its commits, and before them that of its header.
+// seqs returns the keys of the encoded lineage: that of its header, then those of its commits.
 func (p *packer) seqs() []uint64 {
 	keys := make([]uint64, 1, len(p.lineage))
 	keys[0] = 1<<64 - 1
@@ -180,7 +180,7 @@ func encodeLineage(b []byte, commits []Commit) (lines [][]byte, room []byte) {
 	return lines, b
 }
 
-// write writes the fields of c, or has w count them.
+// write writes the fields of c, or makes w count them.
 func (c *Commit) write(w *Writer) {
 	w.Uint("seq", c.Seq)
 	w.Uint("epoch", c.Epoch)

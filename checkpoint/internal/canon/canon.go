@@ -1,10 +1,9 @@
-// Package canon reads and writes JSON of one canonical form: fields in a fixed order, no white space,
-// optional fields absent rather than empty. What a Cursor accepts, the Append functions would write
-// again byte for byte; no input makes any of them panic, and none recurses or allocates by what the
-// input declares (I15).
+// Package canon reads and writes JSON of one canonical form: fields in a fixed order, no white space, optional fields
+// absent rather than empty. The Append functions return exactly the bytes that a Cursor accepts; no input makes any of
+// them panic, recurse, or allocate by declared lengths (I15).
 //
-// Commit lines, preludes and documents are of this form. The JSON of users within them is only scanned, by
-// internal/rawjson; strings have an AppendString of their own here, since the form is part of what is on disk.
+// Commit lines, preludes and documents have this form. The JSON of users within them is only scanned, by
+// internal/rawjson; strings have a separate AppendString here, since the form is part of the format on disk.
 package canon
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Limits of nesting. A line of a log is read up to MaxDepth levels, and a document or patch is within the line and its
+// Limits of nesting. A line of a log is read up to MaxDepth levels. A document or patch is inside the line and its
 // data: it is written up to BodyDepth. Earlier releases wrote deeper ones, which are read up to EnvelopeDepth, with
 // JSON of callers of up to MaxDepth.
 const (
@@ -26,7 +25,7 @@ const (
 	EnvelopeDepth = MaxDepth + 8
 )
 
-// MaxState is the longest JSON value, in bytes, that a user may have us keep within a document.
+// MaxState is the longest JSON value of a user in a document, in bytes.
 const MaxState = 4 << 20
 
 // AtMost returns a *codec.LimitError if value is above limit.
@@ -37,12 +36,12 @@ func AtMost(what string, value, limit int) error {
 	return &codec.LimitError{What: what, Limit: int64(limit), Value: int64(value)}
 }
 
-// Malformed is the error of everything that cannot be decoded; it wraps codec.ErrFormat.
+// Malformed returns the error of input that cannot be decoded; it wraps codec.ErrFormat.
 func Malformed(format string, args ...any) error {
 	return fmt.Errorf("checkpoint: %s: %w", fmt.Sprintf(format, args...), codec.ErrFormat)
 }
 
-// Comma separates what comes next from what comes before it in the same object or array.
+// Comma appends a comma unless dst ends with the start of an object or array.
 func Comma(dst []byte) []byte {
 	if c := dst[len(dst)-1]; c == '{' || c == '[' {
 		return dst
@@ -57,7 +56,7 @@ type Field struct {
 }
 
 // scan finds the end of the JSON value that starts at p[i], after optional white space. compact reports whether there
-// was no white space in or before it. Above depth limit the error is a *codec.LimitError.
+// was no white space in or before it. If the depth exceeds limit the error is a *codec.LimitError.
 func scan(p []byte, i, limit int) (end int, compact bool, err error) {
 	end, compact, err = rawjson.Scan(p, i, limit)
 	switch {
@@ -69,7 +68,8 @@ func scan(p []byte, i, limit int) (end int, compact bool, err error) {
 	return end, compact, nil
 }
 
-// AppendJSON adds raw, what of at most MaxState bytes and so many levels, without its white space, after checking it.
+// AppendJSON appends raw without its white space, after checking that it is JSON of at most MaxState bytes and depth
+// levels; what is its name in errors.
 func AppendJSON(dst, raw []byte, what string, depth int) ([]byte, error) {
 	if err := AtMost(what, len(raw), MaxState); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func AppendJSON(dst, raw []byte, what string, depth int) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Nested checks that raw, JSON or nothing, has at most so many levels.
+// Nested checks that raw, JSON or empty, has at most depth levels.
 func Nested(raw []byte, what string, depth int) error {
 	if len(raw) == 0 {
 		return nil
@@ -102,7 +102,7 @@ func Nested(raw []byte, what string, depth int) error {
 	return nil
 }
 
-// Whole checks that raw is one compact JSON value of at most so many levels and nothing else.
+// Whole checks that raw is exactly one compact JSON value of at most depth levels.
 func Whole(raw []byte, what string, depth int) error {
 	end, compact, err := scan(raw, 0, depth)
 	if err != nil {

@@ -19,7 +19,7 @@ var samples = []string{
 	`[}`, `{]`, `[[[]]]`, `nul`, `nulll`, `tru`, ` 1 `, "\n[\t]\r", `{"":""}`, `"12345678"`, `"1234567\u000012345678"`, `"12345678é12345678"`, `[1]]`, `{"a":{"b":[{"c":null}]}}`, ``, ` `,
 }
 
-// scanned says whether all of p is one value, as json.Valid does.
+// scanned reports whether all of p is one value, like json.Valid.
 func scanned(p []byte) (ok, compact bool) {
 	end, compact, err := scan(p, 0, EnvelopeDepth)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestScanDepth(t *testing.T) {
 	}
 }
 
-// What AppendString writes is what Text reads, and nothing else that means the same.
+// Text reads the output of AppendString, and no other spelling of the same text.
 func TestStrings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := string(rapid.SliceOf(rapid.SampledFrom([]byte("ab\"\\/\n\x00\x1f\x7f\x80\xc3\xa9\xe2\x80\xa8\xff<&"))).Draw(t, "s"))

@@ -15,7 +15,7 @@ const (
 	timeLayout = "2006-01-02T15:04:05.000Z"
 )
 
-// AppendString writes s as JSON: only what must be escaped is, and invalid UTF-8 becomes U+FFFD.
+// AppendString appends s as JSON: only required escapes are used, and invalid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0
@@ -46,7 +46,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(append(dst, s[from:]...), '"')
 }
 
-// AppendID writes an id, or null for "".
+// AppendID appends an id, or null for "".
 func AppendID(dst []byte, id string) []byte {
 	if id == "" {
 		return append(dst, "null"...)
@@ -71,8 +71,7 @@ func AppendTime(dst []byte, t time.Time) ([]byte, error) {
 	return t.AppendFormat(dst, timeLayout), nil
 }
 
-// Cursor reads the canonical form. After the first thing that is not as expected OK is false and
-// every further call does nothing.
+// Cursor reads the canonical form. After the first unexpected byte OK is false and every further call does nothing.
 type Cursor struct {
 	P  []byte
 	At int // index of the next byte
@@ -85,10 +84,10 @@ func Read(p []byte, at int) *Cursor { return &Cursor{P: p, At: at, OK: true} }
 // Fail stops the cursor.
 func (c *Cursor) Fail() { c.OK = false }
 
-// Done reports whether all was read and as expected.
+// Done reports whether everything was read without a failure.
 func (c *Cursor) Done() bool { return c.OK && c.At == len(c.P) }
 
-// Has steps over s if it comes next.
+// Has skips s if it is next.
 func (c *Cursor) Has(s string) bool {
 	if !c.OK || len(c.P)-c.At < len(s) || string(c.P[c.At:c.At+len(s)]) != s {
 		return false
@@ -97,7 +96,7 @@ func (c *Cursor) Has(s string) bool {
 	return true
 }
 
-// Want steps over s, which must come next.
+// Want skips s, which must be next.
 func (c *Cursor) Want(s string) {
 	if !c.Has(s) {
 		c.Fail()
@@ -117,7 +116,7 @@ func (c *Cursor) Uint() uint64 {
 	return v
 }
 
-// Count reads a number that fits 31 bits.
+// Count reads a number of at most 31 bits.
 func (c *Cursor) Count() int {
 	v := c.Uint()
 	if v > math.MaxInt32 {
@@ -127,7 +126,7 @@ func (c *Cursor) Count() int {
 	return int(v)
 }
 
-// Size reads a number that fits 63 bits.
+// Size reads a number of at most 63 bits.
 func (c *Cursor) Size() int64 {
 	v := c.Uint()
 	if v > math.MaxInt64 {
@@ -137,7 +136,7 @@ func (c *Cursor) Size() int64 {
 	return int64(v)
 }
 
-// Int reads a decimal number with an optional sign; the most negative one has no use here.
+// Int reads a decimal number with an optional sign; the most negative one is refused.
 func (c *Cursor) Int() int64 {
 	if !c.Has("-") {
 		return c.Size()
@@ -149,7 +148,7 @@ func (c *Cursor) Int() int64 {
 	return -v
 }
 
-// Hex reads so many lower-case hex digits.
+// Hex reads lower-case hex digits.
 func (c *Cursor) Hex(digits int) (v uint64) {
 	if !c.OK || len(c.P)-c.At < digits {
 		c.Fail()
@@ -169,7 +168,7 @@ func (c *Cursor) Hex(digits int) (v uint64) {
 	return v
 }
 
-// Text reads a string that AppendString could have written.
+// Text reads a string as AppendString writes it.
 func (c *Cursor) Text() string {
 	if !c.OK || c.At >= len(c.P) || c.P[c.At] != '"' {
 		c.Fail()
@@ -206,7 +205,7 @@ func (c *Cursor) Name() string {
 	return s
 }
 
-// ID reads what AppendID wrote.
+// ID reads the output of AppendID.
 func (c *Cursor) ID() string {
 	if c.Has("null") {
 		return ""
@@ -214,7 +213,7 @@ func (c *Cursor) ID() string {
 	return c.Name()
 }
 
-// Time reads what AppendTime wrote.
+// Time reads the output of AppendTime.
 func (c *Cursor) Time() time.Time {
 	if !c.OK || len(c.P)-c.At < len(timeLayout) {
 		c.Fail()
@@ -233,7 +232,7 @@ func (c *Cursor) Time() time.Time {
 	return t
 }
 
-// Value steps over a JSON value without white space and returns its bytes.
+// Value skips a JSON value without white space and returns its bytes.
 func (c *Cursor) Value(limit int) json.RawMessage {
 	if !c.OK {
 		return nil

@@ -1,6 +1,6 @@
-// Package patch makes and applies RFC 6902 patches between encoded documents. A patch is given out only
-// after it was applied and gave the other document byte for byte; the libraries after it are each
-// known to lose data in some mode, and none is trusted.
+// Package patch makes and applies RFC 6902 patches between encoded documents. A patch is returned only after it was
+// applied and produced the other document byte for byte; each of the libraries used is known to lose data in some case,
+// and none is trusted.
 package patch
 
 import (
@@ -16,21 +16,19 @@ import (
 )
 
 const (
-	// maxLCS is the longest array for which the shortest edit is looked for: that takes time and
-	// memory by the product of two lengths.
+	// maxLCS is the longest array for which the shortest edit is computed: its time and memory grow with the product of
+	// two lengths.
 	maxLCS = 1000
 	// maxPatchWork bounds operations times bytes of the document: an operation may move a whole array.
 	maxPatchWork = 1 << 30
 )
 
-// Make looks for an RFC 6902 patch that turns one encoded document into another. ok is true only
-// if Apply was seen to give to byte for byte from (patch, sorted), and the patch is at most half
-// as long as to and no deeper than a line may hold; otherwise the document has to go whole. Equal
-// documents give the patch [].
+// Make returns an RFC 6902 patch that turns one encoded document into another. ok is true only if Apply produced to
+// byte for byte from (patch, sorted), and the patch is at most half as long as to and no deeper than a line may be;
+// otherwise the document has to be stored whole. Equal documents result in the patch [].
 //
-// Values in the patch are the bytes of to, so that no number, escape or order of members changes on the
-// way. Of two ways to see a change in an array, by place or by longest common subsequence, the second
-// is tried where the first does not give a short patch.
+// Values in the patch are the bytes of to, so that no number, escape or order of members changes. A change in an array
+// is computed by index, or, if that does not result in a short patch, by longest common subsequence.
 func Make(from, to []byte) (patch []byte, sorted, ok bool) {
 	if bytes.Equal(from, to) {
 		return []byte("[]"), false, true
@@ -62,13 +60,12 @@ func Make(from, to []byte) (patch []byte, sorted, ok bool) {
 	return patch, sorted, ok
 }
 
-// tryPatch makes one patch of at most limit bytes and tests it. Where only the order of members comes
-// out wrong it tries what can bring that right: sorting, and moves of members onto themselves, which
-// put them after the others.
+// tryPatch makes one patch of at most limit bytes and tests it. If only the order of members is wrong in the result, it
+// tries to correct that: by sorting, and by moves of members onto themselves, which put them after the others.
 func tryPatch(from, to []byte, a, b *tree, limit int, lcs bool) (patch []byte, sorted, ok bool) {
 	patch, n, err := diffTrees(a, b, lcs)
 	if err != nil || len(patch) > limit || n > maxPatchWork/len(from) ||
-		canon.Nested(patch, "patch", canon.BodyDepth) != nil { // an operation has more around a value than a document
+		canon.Nested(patch, "patch", canon.BodyDepth) != nil { // more levels around a value than in a document
 		return nil, false, false
 	}
 	plain, err := applyPatch(from, patch)
@@ -101,11 +98,10 @@ func tryPatch(from, to []byte, a, b *tree, limit int, lcs bool) (patch []byte, s
 	return nil, false, false
 }
 
-// Apply applies an RFC 6902 patch to an encoded document. With sorted, every object of the result
-// that is where from has an object with its members in ascending order of their names gets that
-// order too: a patch can only add members at the end. The input is checked before any library sees it,
-// copies are limited to canon.MaxState, and no input makes it panic. Errors wrap codec.ErrFormat or are a
-// *codec.LimitError. Whether the result is the right one is for the caller to tell by a checksum.
+// Apply applies an RFC 6902 patch to an encoded document. With sorted, an object of the result gets its members in
+// ascending order of their names if the object at its place in from has that order: a patch can only add members at the
+// end. The input is checked before a library reads it, copies are limited to canon.MaxState, and no input makes it
+// panic. Errors wrap codec.ErrFormat or are a *codec.LimitError. The caller has to check the result by a checksum.
 func Apply(from, patch []byte, sorted bool) ([]byte, error) {
 	if len(from) >= wideFrom {
 		if out, ok := applyWide(from, patch, sorted); ok && canon.Whole(out, "result", canon.EnvelopeDepth) == nil {
@@ -132,7 +128,7 @@ func applyPatch(from, patch []byte) (out []byte, err error) {
 		return bytes.Clone(from), nil
 	}
 	defer func() {
-		if r := recover(); r != nil { // seen: indices beyond an array, values that are missing
+		if r := recover(); r != nil { // known cases: indices beyond an array, missing values
 			out, err = nil, canon.Malformed("apply patch: %v", r)
 		}
 	}()
@@ -156,8 +152,8 @@ func applyPatch(from, patch []byte) (out []byte, err error) {
 	return out, nil
 }
 
-// Diff returns the RFC 6902 patch from state a to state b, for people and programs that look at
-// history. nil = there was no state: the patch then adds or removes the whole. Equal states give [].
+// Diff returns the RFC 6902 patch from state a to state b, for people and programs that read history. nil = there was
+// no state: the patch then adds or removes the whole. Equal states result in [].
 func Diff(a, b json.RawMessage) (json.RawMessage, error) {
 	from, err := state(a)
 	if err != nil {
@@ -194,7 +190,7 @@ func state(raw json.RawMessage) ([]byte, error) {
 	return canon.AppendJSON(nil, raw, "state", canon.MaxDepth)
 }
 
-// diffTrees writes the patch from a to b, with values as b spells them, and counts its operations.
+// diffTrees writes the patch from a to b, with values in the spelling of b, and counts its operations.
 func diffTrees(a, b *tree, lcs bool) (patch []byte, n int, err error) {
 	defer func() {
 		if r := recover(); r != nil {

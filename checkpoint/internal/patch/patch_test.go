@@ -18,7 +18,7 @@ type todo struct {
 	Body  []string `json:"body"`
 }
 
-// program is what a Go program may keep: fields in an order of their own, a map, a list of structs.
+// program is a typical state of a Go program: fields in declaration order, a map, a list of structs.
 type program struct {
 	Zone  string            `json:"zone"`
 	Note  string            `json:"note,omitempty"`
@@ -45,8 +45,8 @@ func document(t testing.TB, s any) []byte {
 	return p
 }
 
-// What programs do between two turns fits a small patch, though new members stand in the middle, and
-// encoding/json escapes what it escapes.
+// Typical changes between two turns result in a small patch, although new members are in the middle, and encoding/json
+// adds escapes.
 func TestMakeIsSmall(t *testing.T) {
 	for name, edit := range map[string]func(*program){
 		"a number":              func(s *program) { s.Alpha++ },
@@ -76,7 +76,7 @@ func TestMakeIsSmall(t *testing.T) {
 	}
 }
 
-// Cases that were seen to lose data silently: what is offered as a patch must give the very bytes.
+// Cases in which libraries lost data silently: a returned patch must produce the exact bytes.
 func TestMakeIsExact(t *testing.T) {
 	pad := `,"pad":"` + strings.Repeat("x", 400) + `"}`
 	values := []string{
@@ -126,7 +126,7 @@ func TestMakeRefuses(t *testing.T) {
 	}
 }
 
-// Arrays over the limit are compared place by place: no product of their lengths.
+// Arrays over the limit are compared index by index, without the product of their lengths.
 func TestMakeLongArrays(t *testing.T) {
 	list := make([]int, 50_000)
 	for i := range list {

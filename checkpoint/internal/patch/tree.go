@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// tree is a JSON value taken apart as far as its tokens: every node keeps the bytes that spell it.
+// tree is a parsed JSON value whose nodes keep their source bytes.
 type tree struct {
 	root    *node
 	longest int // elements of the longest array
@@ -28,8 +28,7 @@ type node struct {
 func (n *node) object() bool { return n.raw[0] == '{' }
 func (n *node) scalar() bool { return n.raw[0] != '{' && n.raw[0] != '[' }
 
-// parseTree takes compact JSON. An object that has a name twice is refused: no patch could tell its
-// members apart.
+// parseTree parses compact JSON. An object with a duplicate name is refused: no patch could distinguish its members.
 func parseTree(p []byte) (*tree, error) {
 	if err := canon.Whole(p, "document", canon.EnvelopeDepth); err != nil {
 		return nil, err
@@ -41,8 +40,8 @@ func parseTree(p []byte) (*tree, error) {
 	return t, nil
 }
 
-// parse builds the node at p[i] and returns the index after it; nil for a name that comes twice. The
-// grammar and the depth have been checked.
+// parse builds the node at p[i] and returns the index after it; nil for a duplicate name. The grammar and the depth
+// have been checked.
 func (t *tree) parse(p []byte, i int) (*node, int) {
 	n := &node{at: i}
 	if c := p[i]; c != '{' && c != '[' {
@@ -89,17 +88,16 @@ func unquote(token []byte) string {
 	return s
 }
 
-// rawIndex finds the bytes of a container again by its identity.
+// rawIndex maps the identity of a container to its bytes.
 type rawIndex map[uintptr][]byte
 
-// atomicFrom is the length from which the elements of an array are compared whole when the longest
-// common subsequence is looked for: a change within one then replaces it.
+// atomicFrom is the length from which the elements of an array are compared whole in the search for the longest common
+// subsequence: a change within one then replaces it.
 const atomicFrom = 32
 
-// loose returns the value in the types that jsondiff compares. Every scalar is a json.Number that holds
-// its token, so that values are equal only if they are spelled alike. With atomic the elements of long
-// arrays are such tokens too; like is the node at the same place of the other document, or nil, for both
-// sides must be taken apart alike.
+// loose returns the value in the types that jsondiff compares. Every scalar is a json.Number that holds its token, so
+// that values are equal only if they have the same spelling. With atomic the elements of long arrays are such tokens
+// too; like is the node at the same place of the other document, or nil, since both sides must be converted alike.
 func (n *node) loose(raws rawIndex, like *node, atomic bool) any {
 	if n.scalar() {
 		return json.Number(n.raw)
@@ -193,7 +191,7 @@ func (n *node) ordered(dst []byte, like *node) []byte {
 	return append(dst, n.raw[0]+2)
 }
 
-// key returns the bytes of a member's name with its colon: they end where its value starts.
+// key returns the bytes of a member's name and its colon: they end where its value starts.
 func (n *node) key(i int) []byte {
 	before := 1
 	if i > 0 {
@@ -202,7 +200,7 @@ func (n *node) key(i int) []byte {
 	return n.raw[before:n.offset(i)]
 }
 
-// offset is where a child's bytes start within the bytes of its parent.
+// offset returns the offset of a child's bytes within the bytes of its parent.
 func (n *node) offset(i int) int { return n.kids[i].at - n.at }
 
 // members returns the values of an object by their names; of nil, none.
@@ -217,8 +215,8 @@ func (n *node) members() map[string]*node {
 	return m
 }
 
-// appendMoves extends a patch whose result is got by the moves that bring the members of got's objects
-// into the order of want. ok is false if more than the order differs, or if nothing does.
+// appendMoves extends a patch whose result is got by moves that put the members of got's objects into the order of
+// want. ok is false if more than the order differs, or if nothing does.
 func appendMoves(patch, got []byte, want *tree) (moved []byte, ok bool) {
 	t, err := parseTree(got)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// What changes in a wide document is mostly a few members of large objects. Such patches are made and applied by one
-// pass over the bytes: the libraries take the whole document apart, several times, for seconds where it has a hundred
-// thousand members.
+// A change in a wide document is mostly a few members of large objects. Such patches are made and applied in one pass
+// over the bytes: the libraries parse the whole document several times, for seconds if it has a hundred thousand
+// members.
 
-// wideFrom is the length from which a document is looked at in this way.
+// wideFrom is the minimum length of such a document.
 const wideFrom = 64 << 10
 
-// fewNames is how many names of an object need not ascend: they are compared with each other.
+// fewNames is the number of names of an object that need not be ascending: they are compared with each other.
 const fewNames = 32
 
-// makeWide makes a patch by walking the members of both documents side by side. It is verified as every patch is, and
-// given up where it is not short.
+// makeWide makes a patch by walking the members of both documents in parallel. It is verified like every patch, and
+// dropped if it is not short.
 func makeWide(from, to []byte) (patch []byte, sorted, ok bool) {
 	w := &walker{patch: []byte{'['}, limit: len(to) / 16}
 	if !w.walk(from, to, "") {
@@ -28,7 +28,7 @@ func makeWide(from, to []byte) (patch []byte, sorted, ok bool) {
 	}
 	w.patch = append(w.patch, ']')
 	if canon.Nested(w.patch, "patch", canon.BodyDepth) != nil {
-		return nil, false, false // an operation has more around a value than a document
+		return nil, false, false // an operation has more levels around a value than a document
 	}
 	for _, sorted := range [...]bool{false, true} {
 		if out, ok := applyWide(from, w.patch, sorted); ok && bytes.Equal(out, to) {
@@ -43,7 +43,7 @@ type walker struct {
 	limit int
 }
 
-// walk writes what turns a value into another; false: that is too long.
+// walk writes the operations that turn one value into another; false: the patch is too long.
 func (w *walker) walk(from, to []byte, path string) bool {
 	if bytes.Equal(from, to) {
 		return true
@@ -54,7 +54,7 @@ func (w *walker) walk(from, to []byte, path string) bool {
 	a, b := rawjson.Walk(from), rawjson.Walk(to)
 	more, less := b.Next(), a.Next()
 	for more || less {
-		order := -1 // a member that is gone comes first
+		order := -1 // a removed member precedes
 		if more && less {
 			order = bytes.Compare(a.Key, b.Key)
 		} else if more {
@@ -95,12 +95,12 @@ func (w *walker) write(op, path string, value []byte) bool {
 // edit is an operation of a patch on a member of an object.
 type edit struct {
 	op    string
-	path  []string // that is left to go
+	path  []string // the rest of the path
 	value []byte
 }
 
-// applyWide applies a patch whose operations replace, add or remove different members of objects, as Apply does. ok
-// is false where the libraries could see anything in another way. The result is as valid as document and patch are.
+// applyWide applies a patch whose operations replace, add or remove different members of objects, as Apply does. ok is
+// false if the libraries might have another result. The result is as valid as document and patch are.
 func applyWide(from, patch []byte, sorted bool) (out []byte, ok bool) {
 	edits, ok := parseEdits(patch)
 	if !ok || len(from) == 0 || from[0] != '{' || len(edits) > maxPatchWork/len(from) {
@@ -141,7 +141,7 @@ func parseEdits(patch []byte) (edits []edit, ok bool) {
 
 // splice appends an object with edits to dst.
 func splice(dst, object []byte, edits []edit, sorted bool) (out []byte, ok bool) {
-	of := map[string][]edit{} // by the member that they change
+	of := map[string][]edit{} // by the changed member
 	for _, e := range edits {
 		of[e.path[0]] = append(of[e.path[0]], edit{e.op, e.path[1:], e.value})
 	}
@@ -173,9 +173,9 @@ func splice(dst, object []byte, edits []edit, sorted bool) (out []byte, ok bool)
 type splicing struct {
 	dst    []byte
 	of     map[string][]edit
-	added  []string // that are still to be added
+	added  []string // not added yet
 	sorted bool
-	ascend bool // members are added in their places
+	ascend bool // members are added in order
 
 	used  int      // groups of edits that were applied
 	names []string // the first ones
@@ -183,7 +183,7 @@ type splicing struct {
 	loose bool // the names do not ascend
 }
 
-// member takes over a member: its bytes, with its name and its value.
+// member copies a member: its bytes, with its name and its value.
 func (s *splicing) member(raw []byte, name string, value []byte) bool {
 	if !s.follows(raw, name) {
 		return false
@@ -219,8 +219,8 @@ func (s *splicing) member(raw []byte, name string, value []byte) bool {
 	return true
 }
 
-// follows reports whether a member can be taken over as it is: its name is spelled in the one way that there is, and no
-// other one has it. Where members are added in order the names ascend.
+// follows reports whether a member can be copied unchanged: its name has its only spelling, and is unique. If members
+// are added in order the names ascend.
 func (s *splicing) follows(raw []byte, name string) bool {
 	if len(raw) < len(name)+3 || string(raw[1:1+len(name)]) != name || raw[len(name)+2] != ':' {
 		return false
@@ -244,7 +244,7 @@ func (s *splicing) follows(raw []byte, name string) bool {
 func (s *splicing) add(name string) {
 	edits := s.of[name]
 	if len(edits) != 1 || len(edits[0].path) > 0 {
-		return // and another operation on it: not all are used
+		return // another operation on it is left: not all are used
 	}
 	s.used++
 	s.dst = append(canon.AppendString(canon.Comma(s.dst), name), ':')

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What is applied in one pass is what the libraries make of it, whatever the documents are.
+// The result of one pass equals that of the libraries, for any documents.
 func TestWideAsTheLibraries(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	applied, made := 0, 0
@@ -71,7 +71,7 @@ func TestWideAsTheLibraries(t *testing.T) {
 
 var wideNames = []string{"a", "b", "c", "d", "e", "", "aa", "B", "~", "/", "é", `\"`, `\u0061`, "<", "-", "0", "a/b"}
 
-// object is a random object; one in two has its names in order.
+// object returns a random object; one in two has its names in order.
 func object(r *rand.Rand, depth int) string {
 	var names []string
 	for _, i := range r.Perm(len(wideNames))[:r.IntN(6)] {
