@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// isOurs tells whether err wraps exactly one of the four kinds.
+// isOurs reports whether err wraps exactly one of the four kinds.
 func isOurs(err error) bool {
 	n := 0
 	for _, kind := range []error{ErrFormat, ErrChecksum, ErrLimit, ErrVersion} {
@@ -24,8 +24,8 @@ func isOurs(err error) bool {
 	return n == 1
 }
 
-// allocated returns the bytes that f takes from the heap, the smallest of three runs: the pools of
-// encoders and decoders fill at the first.
+// allocated returns the bytes that f allocates, the smallest of three runs: the pools of encoders and decoders fill at
+// the first.
 func allocated(f func()) uint64 {
 	best := ^uint64(0)
 	for range 3 {
@@ -34,7 +34,7 @@ func allocated(f func()) uint64 {
 	return best
 }
 
-// decoderMemory is what one fresh zstd decoder may take beside its output.
+// decoderMemory is the maximum memory of a fresh zstd decoder in addition to its output.
 const decoderMemory = 1 << 20
 
 func TestCRC(t *testing.T) {
@@ -71,7 +71,7 @@ func TestCompressRoundTrip(t *testing.T) {
 	}
 }
 
-// What an encoder did before must not show in what it does next.
+// The earlier use of an encoder does not affect its output.
 func TestCompressIsDeterministic(t *testing.T) {
 	r := newRand(2)
 	texts := [][]byte{[]byte(words(r, 700)), []byte(words(r, 40_000)), []byte(words(r, 150_000)), nil}
@@ -94,7 +94,7 @@ func TestCompressIsDeterministic(t *testing.T) {
 	}
 }
 
-// frameHead is the head of a zstd frame: a window descriptor unless single, an 8-byte size.
+// frameHead returns the head of a zstd frame: a window descriptor unless single, an 8-byte size.
 func frameHead(single bool, window byte, size uint64) []byte {
 	p := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xc0}
 	if single {
@@ -105,7 +105,7 @@ func frameHead(single bool, window byte, size uint64) []byte {
 	return binary.LittleEndian.AppendUint64(p, size)
 }
 
-// block is a zstd block: kind 0 raw, 1 repeated byte, 2 compressed.
+// block returns a zstd block: kind 0 raw, 1 repeated byte, 2 compressed.
 func block(last bool, kind, size uint32, payload ...byte) []byte {
 	head := size<<3 | kind<<1
 	if last {
@@ -181,7 +181,7 @@ func TestDecompressRefuses(t *testing.T) {
 	}
 }
 
-// No flipped bit of a frame may give other content: the content checksum sees to it.
+// A frame with a flipped bit never decodes to other content: the content checksum detects it.
 func TestDecompressBitFlips(t *testing.T) {
 	text := []byte(words(newRand(3), 900))
 	p := Compress(nil, text, Default)

@@ -5,10 +5,9 @@ import (
 	"math"
 )
 
-// column is one number a row, stored as the distance from the smallest of them in as few bytes as
-// the largest distance needs. The bytes lie in planes, all lowest ones first, then all second
-// ones: so the high planes, which hardly change, compress to nothing, and any row is read in
-// place, without decoding the others.
+// column is one number for each row, stored as the difference from the smallest of them in as few bytes as the largest
+// difference needs. The bytes are in planes, all lowest ones first, then all second ones: so the high planes, which
+// hardly change, compress to nothing, and any row is read in place, without decoding the others.
 type column struct {
 	base  uint64
 	width int    // planes, 0 to 8; 0 = every row is base
@@ -33,8 +32,7 @@ func (c *column) at(i int) uint64 {
 	return c.base + v
 }
 
-// limit is a number that no row is above, found without reading the rows; the largest number if a
-// row may wrap around.
+// limit returns a number that no row exceeds, without reading the rows; the largest number if a row may wrap around.
 func (c *column) limit() uint64 {
 	if c.n == 0 {
 		return 0
@@ -49,12 +47,12 @@ func (c *column) limit() uint64 {
 	return c.base + span
 }
 
-// appendSpec appends what a reader needs to know before the data: width and base.
+// appendSpec appends what precedes the data: width and base.
 func (c *column) appendSpec(dst []byte) []byte {
 	return binary.AppendUvarint(append(dst, byte(c.width)), c.base)
 }
 
-// readSpec reads what appendSpec wrote.
+// readSpec reads the output of appendSpec.
 func (c *column) readSpec(r *cursor, n int) {
 	c.n = n
 	c.width = int(r.U8())

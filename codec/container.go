@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// containerMagic starts every container. Its first byte is no text, its last ends a line: a
-// transfer that mangles either is caught at once.
+// containerMagic starts every container. Its first byte is not text, its last ends a line: a transfer that changes
+// either is detected at once.
 const containerMagic = "\x89cop\r\n\x1a\n"
 
 const (
 	containerHeader = 32
-	// summaryPrefix is how many bytes from the start hold the header and the whole summary.
+	// summaryPrefix is the length of the prefix that contains the header and the whole summary.
 	summaryPrefix = 4 << 10
 	maxSummary    = summaryPrefix - containerHeader
 )
@@ -32,7 +32,7 @@ func (k Kind) Container(summary, frames []byte) ([]byte, error) {
 	return packContainer(k, summary, frames)
 }
 
-// packContainer writes the container around a body that is zstd frames already.
+// packContainer writes the container around a body of zstd frames.
 func packContainer(k Kind, summary, frame []byte) ([]byte, error) {
 	if len(k) != 4 {
 		return nil, fmt.Errorf("encode container: kind %q is not four bytes: %w", k, ErrFormat)
@@ -54,9 +54,9 @@ func packContainer(k Kind, summary, frame []byte) ([]byte, error) {
 	return appendChecksum(p, 0), nil
 }
 
-// DecodeContainer checks a whole container of kind k and returns its summary, a view of p, and its
-// body, which is its own: what its frames hold, end to end. A body of over maxBody bytes is ErrLimit; besides
-// the body nothing is allocated.
+// DecodeContainer checks a whole container of kind k and returns its summary, a view of p, and its body, which is newly
+// allocated: the content of its frames, end to end. A body of over maxBody bytes is ErrLimit; nothing except the body
+// is allocated.
 func DecodeContainer(p []byte, k Kind, maxBody int) (summary, body []byte, err error) {
 	what := fmt.Sprintf("%q container", k)
 	summary, frame, err := openContainer(what, p, k)
@@ -69,15 +69,15 @@ func DecodeContainer(p []byte, k Kind, maxBody int) (summary, body []byte, err e
 	return summary, body, nil
 }
 
-// DecodeSummary returns the summary of a container of kind k, a view of prefix, from its first
-// 4 KiB, or all of it where it is shorter. It does not check what follows the summary.
+// DecodeSummary returns the summary of a container of kind k, a view of prefix, from its first 4 KiB, or all of it if
+// it is shorter. It does not check the bytes after the summary.
 func DecodeSummary(prefix []byte, k Kind) (summary []byte, err error) {
 	summary, _, err = containerHead(fmt.Sprintf("%q container", k), prefix, k)
 	return summary, err
 }
 
-// openContainer verifies a whole container: the checksum over everything first, so that no damage
-// is taken for anything else, then its lengths.
+// openContainer verifies a whole container: first the checksum over everything, so that damage is reported as such,
+// then its lengths.
 func openContainer(what string, p []byte, k Kind) (summary, frame []byte, err error) {
 	rest, err := splitChecksum(what, p)
 	if err != nil {

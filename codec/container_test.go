@@ -39,7 +39,7 @@ func TestContainerRoundTrip(t *testing.T) {
 	}
 }
 
-// reseal sets the two checksums of a container anew after a change.
+// reseal sets the two checksums of a container after a change.
 func reseal(p []byte) []byte {
 	n := int(binary.LittleEndian.Uint32(p[16:]))
 	if n <= len(p)-36 {
@@ -91,7 +91,7 @@ func TestContainerRefuses(t *testing.T) {
 	}
 }
 
-// A listing reads only the summary; it must not need or trust more than the prefix.
+// A listing reads only the summary, from the prefix alone.
 func TestSummaryAlone(t *testing.T) {
 	p := smallContainer(t)
 	for n := range p {
@@ -109,7 +109,7 @@ func TestSummaryAlone(t *testing.T) {
 	}
 }
 
-// A hostile body is intact by its checksums; what it declares is still not believed.
+// A hostile body is intact by its checksums; its declared sizes are still not trusted.
 func TestContainerBomb(t *testing.T) {
 	bomb := frameHead(false, 0x38, 1<<30)
 	for i := range 8192 {
@@ -127,7 +127,7 @@ func TestContainerBomb(t *testing.T) {
 	}
 }
 
-// A body may be several frames, end to end: together they keep the rules of one.
+// A body may be several frames, end to end: together they follow the rules of one.
 func TestContainerOfFrames(t *testing.T) {
 	a, b, c := []byte(strings.Repeat("the first, ", 500)), []byte("x"), []byte(strings.Repeat("the third, ", 900))
 	frames := func(parts ...[]byte) (out []byte) {

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// object is one small object of each kind, and the decoder that has to notice any damage to it.
+// object is one small object of each kind, and the decoder that has to detect any damage to it.
 type object struct {
 	name   string
 	p      []byte
@@ -125,8 +125,7 @@ func TestFrameDamage(t *testing.T) {
 	}
 }
 
-// TestSegmentTailDamage flips each bit of an index that is read alone, and hands it every tail and
-// every size.
+// TestSegmentTailDamage flips each bit of an index that is read alone, and decodes every tail with every size.
 func TestSegmentTailDamage(t *testing.T) {
 	_, p := smallSegment(t)
 	size := int64(len(p))

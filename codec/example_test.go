@@ -30,12 +30,12 @@ func sealed() []byte {
 	return p
 }
 
-// A sealed segment is read like an object in a store: its index from the end, then the one frame that holds an entry.
+// A sealed segment is read like an object in a store: its index from the end, then only the frame of an entry.
 func ExampleDecodeSegmentIndex() {
 	object := sealed()
 	size := int64(len(object))
 
-	// The first read guesses; where it is too short, need says how much it takes.
+	// The first read guesses; if it is too short, need is the required length.
 	idx, need, err := codec.DecodeSegmentIndex(object[size-16:], size)
 	if idx == nil && err == nil {
 		idx, _, err = codec.DecodeSegmentIndex(object[size-need:], size)
@@ -60,7 +60,7 @@ func ExampleDecodeSegmentIndex() {
 	// {"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":"Rayleigh scattering."}}
 }
 
-// Lines that are complete are sealed: zstdcat prints exactly the lines, and the end of the object indexes them.
+// Complete lines are sealed: zstdcat prints exactly the lines, and the end of the object indexes them.
 func ExampleEncodeSegment() {
 	line := `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"Why is the sky blue?"}}`
 	p, err := codec.EncodeSegment(codec.SegmentSpec{
@@ -115,7 +115,7 @@ func ExampleSkeleton() {
 	// 2 kinds; assistant
 }
 
-// Scans over many rows compare the number of a kind and the packed form of an id: nothing is allocated for a row.
+// Scans over many rows compare the index of a kind and the packed form of an id: nothing is allocated for a row.
 func ExampleSkeleton_AppendPackedID() {
 	p, err := codec.EncodeSkeleton(0, []codec.Row{
 		{ID: "8a3f01bc", Parent: codec.NoParent, Type: "message", Role: "user", Flags: codec.FlagText | codec.FlagVisible},
@@ -211,7 +211,7 @@ func ExampleDecodeContainer() {
 	// as another kind: true
 }
 
-// A body of several frames is compressed in parts, of which those that did not change are kept.
+// A body of several frames is compressed in parts; unchanged parts are kept.
 func ExampleKind_Container() {
 	first := codec.Compress(nil, []byte("kept from the time before; "), codec.Default)
 	frames := codec.Compress(first, []byte("new"), codec.Fast)
@@ -229,7 +229,7 @@ func ExampleKind_Container() {
 	// bounded: true
 }
 
-// What a frame declares is checked against the caller's limit before memory is taken.
+// Declared sizes are checked against the caller's limit before memory is taken.
 func ExampleDecompress() {
 	frame := codec.Compress(nil, []byte(strings.Repeat("a line\n", 3)), codec.Default)
 	text, err := codec.Decompress(nil, frame, 1<<10)
@@ -237,7 +237,7 @@ func ExampleDecompress() {
 	_, err = codec.Decompress(nil, frame, 10)
 	fmt.Println(errors.Is(err, codec.ErrLimit))
 
-	if err := codec.Unpack(os.Stdout, frame, 1<<10); err != nil { // piece by piece, into a file say
+	if err := codec.Unpack(os.Stdout, frame, 1<<10); err != nil { // piece by piece, for example into a file
 		fmt.Println(err)
 	}
 	// Output:
@@ -256,7 +256,7 @@ func ExampleCRC() {
 	// true
 }
 
-// A run of the id index says on which lines an id is, or that it is on none. Runs are merged as a session grows.
+// A run of the id index lists the lines of an id, or shows that there are none. Runs are merged as a session grows.
 func ExampleIDs() {
 	first, err := codec.NewIDs(0, []codec.IDRow{{Hash: codec.HashID("a"), Ord: 0}, {Hash: codec.HashID("b"), Ord: 1}})
 	if err != nil {

@@ -50,7 +50,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// The checksums are set anew in what follows, so that the fuzzer gets behind them.
+// The checksums are recomputed, so that the fuzzer reaches the code after their check.
 
 func FuzzDecodeContainer(f *testing.F) {
 	seeds(f)
@@ -97,7 +97,7 @@ func FuzzDecodeSegment(f *testing.F) {
 		check(t, err)
 		_, _, err = DecodeSegmentIndex(p, int64(len(p))+1000)
 		check(t, err)
-		// p as the content of an index that is intact by its checksums
+		// p as the content of an index with correct checksums
 		frame := Compress(nil, []byte("a\n"), Default)
 		whole := rebuild(frame, [6]uint64{3, 1, 0, 0, 1, uint64(len(p))}, seekEntry(frame, 2, 1), p)
 		_, _, err = DecodeSegment(whole, 1<<20)
@@ -122,7 +122,7 @@ func FuzzDecodeIndex(f *testing.F) {
 	})
 }
 
-// appendStoredForTest is p as a frame, without the time that compressing takes.
+// appendStoredForTest returns p as a frame, without the time for compression.
 func appendStoredForTest(p []byte) []byte {
 	out := frameHead(false, 0x38, uint64(len(p)))
 	for {
@@ -134,7 +134,7 @@ func appendStoredForTest(p []byte) []byte {
 	}
 }
 
-// FuzzSegment seals arbitrary lines and wants them back.
+// FuzzSegment seals arbitrary lines and expects them back.
 func FuzzSegment(f *testing.F) {
 	f.Add([]byte("one\ntwo\n"), 1)
 	f.Add([]byte("\n\n\n"), 0)

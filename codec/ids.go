@@ -9,7 +9,7 @@ import (
 	"sort"
 )
 
-// IDHash is what a run of the id index keeps of an id: the first 16 bytes of its SHA-256. Rows are sorted by the first
+// IDHash is the part of an id in a run of the id index: the first 16 bytes of its SHA-256. Rows are sorted by the first
 // 8; the others distinguish two ids that share those.
 type IDHash [16]byte
 
@@ -37,7 +37,7 @@ type IDs struct {
 	body   []byte
 }
 
-// MaxIDs is how many lines one run covers at most.
+// MaxIDs is the maximum number of lines that one run covers.
 const MaxIDs = 1 << 21
 
 const (
@@ -49,7 +49,7 @@ const (
 	maxIDs   = idHeader + MaxIDs*idRow
 )
 
-// NewIDs makes a run of lines that are consecutive from ordinal first on: at most MaxIDs, in any order.
+// NewIDs makes a run of lines that are consecutive from ordinal first: at most MaxIDs, in any order.
 func NewIDs(first uint64, rows []IDRow) (*IDs, error) {
 	sorted := slices.Clone(rows)
 	slices.SortFunc(sorted, func(a, b IDRow) int {
@@ -74,7 +74,7 @@ func NewIDs(first uint64, rows []IDRow) (*IDs, error) {
 	return s, s.dense()
 }
 
-// emptyIDs takes the memory of a run.
+// emptyIDs allocates a run.
 func emptyIDs(first uint64, n int) (*IDs, error) {
 	if n < 1 || n > MaxIDs || first > ^uint64(0)-MaxIDs {
 		return nil, fmt.Errorf("ids: a run of %d lines from ordinal %d, 1 to %d are allowed: %w", n, first, MaxIDs,
@@ -139,14 +139,13 @@ func (s *IDs) place(i int) uint32 {
 // First returns the ordinal of the first line that the run covers.
 func (s *IDs) First() uint64 { return s.first }
 
-// Len returns how many lines it covers.
+// Len returns the number of lines that it covers.
 func (s *IDs) Len() int { return s.n }
 
 // End returns the ordinal after the last line that it covers.
 func (s *IDs) End() uint64 { return s.first + uint64(s.n) }
 
-// Find returns the lines of the run with this hash, by ordinal. A hash that is not there is final for all lines of the
-// run.
+// Find returns the lines of the run with this hash, by ordinal. If there are none, no line of the run has the id.
 func (s *IDs) Find(h IDHash) (found []IDRow) {
 	from := sort.Search(s.n, func(i int) bool { return bytes.Compare(s.hash(i), h[:idHash]) >= 0 })
 	for i := from; i < s.n && bytes.Equal(s.hash(i), h[:idHash]); i++ {
@@ -158,8 +157,7 @@ func (s *IDs) Find(h IDHash) (found []IDRow) {
 	return found
 }
 
-// MergeIDs makes one run of consecutive ones, which may overlap in nothing: at most MaxIDs lines in all. It takes the
-// memory of the result and no more.
+// MergeIDs merges consecutive runs, which must not overlap: at most MaxIDs lines in all. It allocates only the result.
 func MergeIDs(runs ...*IDs) (*IDs, error) {
 	n := 0
 	for i, r := range runs {
@@ -195,8 +193,8 @@ func MergeIDs(runs ...*IDs) (*IDs, error) {
 // Encode returns the object of a run: a container of KindIDs. Hashes do not shrink, so its body is stored.
 func (s *IDs) Encode() ([]byte, error) { return packContainer(KindIDs, nil, appendStored(nil, s.body)) }
 
-// DecodeIDs reads what Encode wrote. It takes the size of the body, at most 19 bytes a line and 40 MiB, and a bit a
-// line while it checks; what is declared is compared with what is there before. The result shares no memory with p.
+// DecodeIDs decodes the output of Encode. It allocates the body, at most 19 bytes a line and 40 MiB, and a bit a line
+// while it checks; declared sizes are compared with the bytes present first. The result shares no memory with p.
 func DecodeIDs(p []byte) (*IDs, error) {
 	_, body, err := DecodeContainer(p, KindIDs, maxIDs)
 	if err != nil {

@@ -137,7 +137,7 @@ func TestIDsRefuse(t *testing.T) {
 	}
 }
 
-// idObject is an object whose checksums hold, of a body that was changed.
+// idObject returns an object with correct checksums and a changed body.
 func idObject(t testing.TB, s *IDs, at int, edit func(p []byte)) []byte {
 	t.Helper()
 	body := bytes.Clone(s.body)
@@ -153,7 +153,7 @@ func swapRows(body []byte) {
 	copy(h[idHash:], a)
 }
 
-// A run takes 19 bytes a line, and its decoder no more than what is there.
+// A run takes 19 bytes a line, and its decoder no more than the bytes present.
 func TestIDsSize(t *testing.T) {
 	testutil.SkipLong(t)
 	const n = 100_000

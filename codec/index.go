@@ -9,8 +9,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// Ref names one immutable object, a sealed segment or an index object, its range, and
-// how to know that it is intact (invariant I3). As msgpack it is an array of its fields in order.
+// Ref names one immutable object, a sealed segment or an index object, with its range and the checksum that verifies it
+// (invariant I3). As msgpack it is an array of its fields in order.
 type Ref struct {
 	First    uint64   // ordinal of the first entry
 	Count    uint32   // entries
@@ -56,7 +56,7 @@ func (r Ref) EncodeMsgpack(e *msgpack.Encoder) error {
 		e.EncodeUint(r.Epoch), e.EncodeString(r.Rnd), e.EncodeBytes(r.Sum[:]))
 }
 
-// DecodeMsgpack reads what EncodeMsgpack wrote.
+// DecodeMsgpack decodes the output of EncodeMsgpack.
 func (r *Ref) DecodeMsgpack(d *msgpack.Decoder) error {
 	n, err := d.DecodeArrayLen()
 	if err != nil || n != refFields {

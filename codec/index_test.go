@@ -137,7 +137,7 @@ func TestRefVerify(t *testing.T) {
 	}
 }
 
-// What cannot be compressed further is stored as it is, and read without decompression.
+// Incompressible data is stored unchanged, and read without decompression.
 func TestIndexIsStoredPlainly(t *testing.T) {
 	r := newRand(16)
 	noise := make([]byte, 300_000)

@@ -9,11 +9,10 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// Marshal returns v as msgpack: integers in their shortest form, struct fields in the order of
-// their declaration, map keys sorted. Equal values produce equal bytes; a map whose order would be
-// that of the runtime (any but map[string]string, map[string]bool and map[string]any) is refused
-// with ErrFormat: use a sorted slice. So is a value that Unmarshal would not take, a time.Time for example
-// (an ext type; store its Unix milliseconds), with the error that Unmarshal would return.
+// Marshal returns v as msgpack: integers in their shortest form, struct fields in the order of their declaration, map
+// keys sorted. Equal values produce equal bytes; a map whose order would be random (any but map[string]string,
+// map[string]bool and map[string]any) is refused with ErrFormat: use a sorted slice. A value that Unmarshal would
+// refuse is refused too, with the same error: for example a time.Time (an ext type; store its Unix milliseconds).
 func Marshal(v any) ([]byte, error) {
 	if err := checkOrder(reflect.ValueOf(v), 0); err != nil {
 		return nil, fmt.Errorf("msgpack: encode %T: %w", v, err)
@@ -34,12 +33,11 @@ func Marshal(v any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Unmarshal decodes the one msgpack value that p has to be into v, a pointer. Fields that v does
-// not have are skipped. Before anything is allocated the structure is scanned: nesting of at most
-// 64, lengths of at most the bytes that remain, element counts of at most 1,048,576 in the whole
-// value, no ext types, no bytes after the value. So it takes at most twice the size of one element
-// of v's slices for each of those elements, in addition to the bytes of p. It never panics; after an error
-// v may be partly filled.
+// Unmarshal decodes p, which has to be one msgpack value, into v, a pointer. Fields that v does not have are skipped.
+// Before anything is allocated the structure is scanned: nesting of at most 64, lengths of at most the remaining bytes,
+// at most 1,048,576 elements in the whole value, no ext types, no bytes after the value. So it allocates at most twice
+// the size of one element of v's slices for each of those elements, in addition to the bytes of p. It never panics;
+// after an error v may be partly filled.
 func Unmarshal(p []byte, v any) (err error) {
 	if err := scan(p); err != nil {
 		return fmt.Errorf("msgpack: decode %T: %w", v, err)
@@ -59,13 +57,13 @@ func Unmarshal(p []byte, v any) (err error) {
 	return nil
 }
 
-// How far the order of a type's encoding is known from the type alone.
+// Whether the encoding of a type is deterministic, by the type alone.
 type order uint8
 
 const (
 	orderFixed   order = iota // always the same bytes
-	orderDynamic              // holds interface values: the values have to be looked at
-	orderRandom               // holds a map that is written in the order of the runtime
+	orderDynamic              // contains interface values: the values have to be checked
+	orderRandom               // contains a map that is written in random order
 )
 
 // typeOrders caches orderOf by type. A program has a bounded number of types that it stores.
@@ -73,7 +71,7 @@ var typeOrders sync.Map // reflect.Type -> order
 
 var customEncoder = reflect.TypeFor[msgpack.CustomEncoder]()
 
-// orderOf returns what is known of t. seen breaks recursive types.
+// orderOf returns the order of t. seen breaks recursive types.
 func orderOf(t reflect.Type, seen map[reflect.Type]bool) order {
 	if o, ok := typeOrders.Load(t); ok {
 		return o.(order)
@@ -110,7 +108,7 @@ func orderOf(t reflect.Type, seen map[reflect.Type]bool) order {
 	}
 }
 
-// checkOrder refuses what has no fixed order, looking into values only where types do not determine it.
+// checkOrder refuses values without a fixed order, checking values only if types are not enough.
 func checkOrder(v reflect.Value, depth int) error {
 	if !v.IsValid() {
 		return nil

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// What one msgpack value may be. The library after Unmarshal allocates by declared counts and
-// recurses by depth, so a few hostile bytes would end the process; these limits are checked first.
+// Limits of one msgpack value. The library behind Unmarshal allocates by declared counts and recurses by depth, so a
+// few hostile bytes would end the process; these limits are checked first.
 const (
-	maxDepth    = 64      // arrays and maps inside one another
+	maxDepth    = 64      // nested arrays and maps
 	maxElements = 1 << 20 // elements declared in the whole value; a map's pair counts as two
 )
 
 // scan walks the structure of the one value that p has to be. It allocates nothing.
 func scan(p []byte) error {
-	var left [maxDepth]uint64 // elements still to come at each open level
+	var left [maxDepth]uint64 // remaining elements at each open level
 	depth, elements := 0, uint64(0)
 	for off := 0; ; {
 		if off >= len(p) {
@@ -57,8 +57,8 @@ func scan(p []byte) error {
 	}
 }
 
-// token reads the code at the start of p: the bytes that it takes, payload included, and
-// the number of values that follow as its elements. p is not empty.
+// token reads the code at the start of p: its length with payload, and the number of values that follow as its
+// elements. p is not empty.
 func token(p []byte) (n int, children uint64, err error) {
 	c := p[0]
 	switch {

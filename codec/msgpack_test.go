@@ -178,7 +178,7 @@ func TestUnmarshalTakesWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// What the library cannot decode into a type is an error of ours and never a panic.
+// Data that the library cannot decode into a type is an error of this package and never a panic.
 func TestUnmarshalIntoOtherTypes(t *testing.T) {
 	values := []any{nil, true, -1, 1 << 40, 1.5, "text", []byte("bytes"), []any{1, "a"}, map[string]any{"name": 1, "list": "x", "refs": []any{[]any{1}}}}
 	for _, v := range values {

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// How an id is stored: one code byte, kept in a column of its own, and a payload of at least one
-// byte. The shortest form that applies is used.
+// The stored form of an id: one code byte, in a column of its own, and a payload of at least one byte. The shortest
+// applicable form is used.
 const (
 	UUID     = 0    // a lower-case UUID: 16 bytes
 	Timed    = 1    // a UUID whose first six bytes are the row's time: its last 10 bytes
@@ -22,8 +22,8 @@ const (
 	MaxLen   = 1 << 20
 )
 
-// packID appends the payload of id to dst and returns its code. timed reports whether the form that
-// leaves out ms, the row's time, may be used.
+// packID appends the payload of id to dst and returns its code. timed reports whether the form that leaves out ms, the
+// row's time, may be used.
 func packID(dst []byte, id string, ms int64, timed bool) ([]byte, byte) {
 	var u [uuidSize]byte
 	switch {
@@ -44,9 +44,8 @@ func packID(dst []byte, id string, ms int64, timed bool) ([]byte, byte) {
 	return append(dst, id...), Text + byte(len(id))
 }
 
-// idSize returns how many bytes at the start of p are the payload of an id of this code, and how
-// many of them precede its text. p may be longer; ok is false if it is too short or the code
-// is not known.
+// idSize returns the number of bytes at the start of p that are the payload of an id of this code, and how many of them
+// precede its text. p may be longer; ok is false if it is too short or the code is unknown.
 func idSize(code byte, p []byte) (size, skip int, ok bool) {
 	switch {
 	case code == UUID:
@@ -92,9 +91,9 @@ func appendID(dst []byte, code byte, payload []byte, ms int64) []byte {
 	return append(dst, payload...)
 }
 
-// appendIDKey appends what is the same in every form in which an id may be stored, given its code, its payload without
-// the length of a long one, and its row's time: all of it, for an index that left a part out could be filled with ids
-// that differ in that part alone.
+// appendIDKey appends the canonical key of an id, which is the same for every stored form, from its code, its payload
+// without the length of a long one, and its row's time. It contains the whole id: an index that left a part out could
+// be filled with ids that differ only in that part.
 func appendIDKey(dst []byte, code byte, payload []byte, ms int64) []byte {
 	switch code {
 	case Timed:

@@ -6,21 +6,20 @@ import (
 	"fmt"
 )
 
-// SegmentSpec is what a sealed segment is made of.
+// SegmentSpec is the content of a sealed segment.
 type SegmentSpec struct {
 	Raw      []byte // whole lines, each ended by a line feed
-	Prelude  int    // lines at the start that are no entries: session header, segment line
+	Prelude  int    // lines at the start that are not entries: session header, segment line
 	First    uint64 // ordinal of the first entry
 	FirstSeq uint64 // seq of the first commit in or after this segment
 	Rows     []Row  // one for every line after the prelude
 }
 
 const (
-	// frameTarget is the most raw bytes of a frame; only a line that is longer has more, and then
-	// a frame of its own.
+	// frameTarget is the maximum of raw bytes of a frame; a line that is longer has a frame of its own.
 	frameTarget = 128 << 10
-	// segmentMagic ends every sealed segment; skippableMagic starts the zstd frame that holds its
-	// index, and that other readers of zstd step over.
+	// segmentMagic ends every sealed segment; skippableMagic starts the zstd frame of its index, which other readers of
+	// zstd skip.
 	segmentMagic   = "\x89cpseg\r\n"
 	skippableMagic = 0x184D2A5C
 	segmentFooter  = 2 + 2 + 4 + 4 + 8
@@ -30,7 +29,7 @@ const (
 
 // frame is one entry of the seek table.
 type frame struct {
-	off, bytes int64 // where the compressed frame lies in the object
+	off, bytes int64 // position of the compressed frame in the object
 	raw        int64
 	line       int // its first line, counted from 0 with the prelude
 	lines      int
@@ -73,8 +72,8 @@ func EncodeSegment(spec SegmentSpec) ([]byte, error) {
 	return appendSegmentIndex(p, spec, frames, skeleton)
 }
 
-// frameLen returns how many bytes at the start of p, which is whole lines, make the next frame: as
-// many lines as fit the target, at least one.
+// frameLen returns the length of the next frame at the start of p, which is whole lines: as many lines as fit the
+// target, at least one.
 func frameLen(p []byte) int {
 	if len(p) <= frameTarget {
 		return len(p)

@@ -8,8 +8,8 @@ import (
 	"sort"
 )
 
-// SegmentIndex is what the end of a sealed segment holds about it: where its frames are, and the
-// skeleton of its entries. It is a view of the bytes it was decoded from.
+// SegmentIndex is the index at the end of a sealed segment: the positions of its frames, and the skeleton of its
+// entries. It is a view of the bytes it was decoded from.
 type SegmentIndex struct {
 	First    uint64 // ordinal of the first entry
 	Count    int    // entries
@@ -23,10 +23,9 @@ type SegmentIndex struct {
 	start    int64 // offset of the index in the object
 }
 
-// DecodeSegmentIndex reads the index of a sealed segment of size bytes from tail, its last
-// len(tail) bytes. If tail is too short, need is how many bytes from the end to read instead,
-// and idx and err are nil. The result refers to tail, which must not change; besides it at most
-// seven times its bytes are taken.
+// DecodeSegmentIndex reads the index of a sealed segment of size bytes from tail, its last len(tail) bytes. If tail is
+// too short, need is the number of bytes from the end to read instead, and idx and err are nil. The result refers to
+// tail, which must not change; in addition at most seven times its bytes are allocated.
 func DecodeSegmentIndex(tail []byte, size int64) (idx *SegmentIndex, need int64, err error) {
 	if size < segmentFooter || int64(len(tail)) > size {
 		return nil, 0, fmt.Errorf("segment of %d bytes, %d of them given: %w", size, len(tail), ErrFormat)
@@ -60,7 +59,7 @@ func DecodeSegmentIndex(tail []byte, size int64) (idx *SegmentIndex, need int64,
 	return idx, 0, idx.read(p[8 : len(p)-segmentFooter])
 }
 
-// defaultTail is what to read when nothing is known: the index of a usual segment fits.
+// defaultTail is the length of the first read: the index of a usual segment fits.
 const defaultTail = 32 << 10
 
 // read fills the index from its part of the object, and checks that the frames add up.
@@ -130,16 +129,16 @@ func (x *SegmentIndex) Locate(ordinal uint64) int {
 	return sort.Search(len(x.frames), func(i int) bool { return x.frames[i].line > line }) - 1
 }
 
-// FrameRange returns where frame i lies in the object. Neighbouring frames are contiguous, so that
-// a run of them is one range read.
+// FrameRange returns the position of frame i in the object. Neighbouring frames are contiguous, so that consecutive
+// frames are one range read.
 func (x *SegmentIndex) FrameRange(i int) (off, n int64) { return x.frames[i].off, x.frames[i].bytes }
 
 // FrameRaw returns the uncompressed bytes of frame i, a bound for what DecodeFrame allocates.
 func (x *SegmentIndex) FrameRaw(i int) int64 { return x.frames[i].raw }
 
-// DecodeFrame decodes frame i from p, exactly the bytes of FrameRange, and checks them against the
-// index. raw is whole lines, its own; firstLine is the number of its first line in the segment,
-// from 0 and with the prelude: line k is the entry First + k - Prelude.
+// DecodeFrame decodes frame i from p, exactly the bytes of FrameRange, and checks them against the index. raw is whole
+// lines, newly allocated; firstLine is the number of its first line in the segment, from 0 and with the prelude: line k
+// is the entry First + k - Prelude.
 func (x *SegmentIndex) DecodeFrame(i int, p []byte) (raw []byte, firstLine int, err error) {
 	if err = x.checkFrame(i, p); err == nil {
 		raw, err = x.appendFrame(nil, i, p)
@@ -168,7 +167,7 @@ func (x *SegmentIndex) checkFrame(i int, p []byte) error {
 	return nil
 }
 
-// appendFrame decodes frame i, which was checked, and wants whole lines, as many as the index has.
+// appendFrame decodes frame i, which was checked, and expects whole lines, as many as in the index.
 func (x *SegmentIndex) appendFrame(dst []byte, i int, p []byte) ([]byte, error) {
 	f := &x.frames[i]
 	out, err := Decompress(dst, p, int(f.raw))
@@ -182,9 +181,8 @@ func (x *SegmentIndex) appendFrame(dst []byte, i int, p []byte) ([]byte, error) 
 	return out, nil
 }
 
-// DecodeSegment decodes and checks a whole sealed segment: index, every frame, skeleton. Lines of
-// over maxRaw bytes together are ErrLimit, found before anything is allocated for them. raw is its
-// own; idx refers to p.
+// DecodeSegment decodes and checks a whole sealed segment: index, every frame, skeleton. Lines of over maxRaw bytes
+// together are ErrLimit, before anything is allocated for them. raw is newly allocated; idx refers to p.
 func DecodeSegment(p []byte, maxRaw int64) (raw []byte, idx *SegmentIndex, err error) {
 	idx, need, err := DecodeSegmentIndex(p, int64(len(p)))
 	if err == nil && need > 0 {

@@ -28,8 +28,7 @@ func smallSegment(t testing.TB) (SegmentSpec, []byte) {
 	return spec, p
 }
 
-// linesSpec makes a segment of lines of these lengths, newline included; the first prelude of them
-// have no row.
+// linesSpec makes a segment of lines of these lengths, newline included; the first prelude of them have no row.
 func linesSpec(seed uint64, prelude int, lengths ...int) SegmentSpec {
 	r := newRand(seed)
 	s := SegmentSpec{Prelude: prelude, First: 1000}
@@ -142,7 +141,7 @@ func TestSegmentFrames(t *testing.T) {
 	}
 }
 
-// One suffix read gives the index, one range read an entry.
+// One suffix read returns the index, one range read an entry.
 func TestSegmentRangeReads(t *testing.T) {
 	spec := linesSpec(14, 2, 90, 40, 50_000, 60_000, 70_000, 200_000, 10, 20, 130_000, 5_000)
 	p, err := EncodeSegment(spec)
@@ -238,7 +237,7 @@ func TestSegmentRefusesSpecs(t *testing.T) {
 	}
 }
 
-// rebuild makes an intact index, with a hostile content, behind the frames of a segment.
+// rebuild makes an index with correct checksums and hostile content after the frames of a segment.
 func rebuild(frames []byte, head [6]uint64, table []byte, skeleton []byte) []byte {
 	p := binary.LittleEndian.AppendUint32(bytes.Clone(frames), skippableMagic)
 	p = append(p, 0, 0, 0, 0)
@@ -260,7 +259,7 @@ func seekEntry(frame []byte, raw, lines uint64) []byte {
 	return binary.LittleEndian.AppendUint32(p, CRC(frame))
 }
 
-// Indexes that are intact by their checksums and lie: nothing is believed, nothing is allocated.
+// Wrong indexes with correct checksums: they are errors, and nothing is allocated.
 func TestSegmentIndexLies(t *testing.T) {
 	frame := Compress(nil, []byte("a\nb\n"), Default)
 	bomb := frameHead(false, 0x38, 1<<28)
@@ -323,7 +322,7 @@ func TestSegmentIndexLies(t *testing.T) {
 	}
 }
 
-// A changed footer or head under a checksum that is right.
+// A changed footer or head with a correct checksum.
 func TestSegmentFooter(t *testing.T) {
 	_, whole := smallSegment(t)
 	size := int64(len(whole))

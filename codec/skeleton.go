@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// Row is what a skeleton keeps of one entry: enough to build the tree and to draw it.
+// Row is the data of one entry in a skeleton: enough to build the tree and to draw it.
 type Row struct {
 	ID     string // up to 1 MiB; canonical UUIDs and lower-case hex are stored in half the bytes
-	Parent int64  // the parent's ordinal, also one that comes later; NoParent = a root
-	// the id that the entry speaks of: a label's target, a compaction's first kept, the parent that an orphan
-	// names; "" = none
+	Parent int64  // the parent's ordinal, possibly a later one; NoParent = a root
+	// the id that the entry refers to: a label's target, a compaction's first kept, the missing parent of an orphan; ""
+	// = none
 	Target  string
 	Type    string // entry type, up to 1 MiB
 	Role    string // role of a message, "" = none
@@ -22,9 +22,9 @@ type Row struct {
 	Preview string // up to 80 bytes of valid UTF-8, no line feed
 }
 
-// AppendPackedID appends the packed form of the row's id to dst: what Skeleton.AppendPackedID
-// appends for it. Equal ids have equal packed forms, and different ones different ones, but for a text that is as
-// long as a packed id and spells one: a match has to be confirmed by the id itself.
+// AppendPackedID appends the packed form of the row's id to dst, like Skeleton.AppendPackedID. Equal ids have equal
+// packed forms, and different ids different ones, except a text that is as long as a packed id and equals one: a match
+// has to be confirmed by the id itself.
 func (r Row) AppendPackedID(dst []byte) []byte { return appendKeyOf(dst, r.ID) }
 
 const (
@@ -105,11 +105,11 @@ func EncodeSkeleton(first uint64, rows []Row) ([]byte, error) {
 	return appendChecksum(p, 0), nil
 }
 
-// worthPacking wants an eighth saved before a part is stored compressed: what is stored as it is
-// needs no memory of its own when it is read.
+// worthPacking requires that compression saves an eighth of a part: an uncompressed part needs no memory of its own
+// when it is read.
 func worthPacking(packed, raw int) bool { return packed < raw-raw/8 }
 
-// checkRow refuses what a decoder would not take or would change.
+// checkRow refuses a row that a decoder would refuse or change.
 func checkRow(ordinal uint64, r *Row) error {
 	switch {
 	case r.Parent < NoParent || r.Parent == int64(ordinal):
@@ -139,7 +139,7 @@ func parentCode(ordinal uint64, parent int64) uint64 {
 	return zigzag(int64(ordinal) - parent)
 }
 
-// makeKinds builds the table of (type, role) in the order of first use, and every row's index.
+// makeKinds builds the table of (type, role) in the order of first use, and the index of every row.
 func makeKinds(rows []Row) (table []byte, index []int) {
 	seen := map[[2]string]int{}
 	index = make([]int, len(rows))
@@ -166,8 +166,8 @@ func makeIDs(rows []Row) (ids, codes []byte) {
 	return ids, codes
 }
 
-// makeTargets stores the few rows that have a target: two columns, the row and where its id ends,
-// then for each the code and the payload of the id.
+// makeTargets encodes the few rows with a target: two columns, the row and the end of its id, then for each the code
+// and the payload of the id.
 func makeTargets(rows []Row) (part []byte, count uint64) {
 	var at, ends []uint64
 	var ids []byte
@@ -192,7 +192,7 @@ func makeTargets(rows []Row) (part []byte, count uint64) {
 	return append(part, ids...), uint64(len(at))
 }
 
-// makePreviews joins the previews, each ended by a line feed; nothing at all if all are empty.
+// makePreviews joins the previews, each ended by a line feed; empty if all are empty.
 func makePreviews(rows []Row) []byte {
 	var p []byte
 	for i := range rows {

@@ -8,10 +8,9 @@ import (
 	"weak"
 )
 
-// Skeleton is the decoded skeleton of consecutive entries: a view of the bytes it was decoded from
-// and, where those were compressed, of one buffer in addition. Nothing is allocated for a row.
-// Rows are numbered from 0; an index out of range panics as that of a slice does. Safe for
-// concurrent use.
+// Skeleton is the decoded skeleton of consecutive entries: a view of the bytes it was decoded from and, if those were
+// compressed, of one additional buffer. Nothing is allocated for a row. Rows are numbered from 0; an index out of range
+// panics like that of a slice. Safe for concurrent use.
 type Skeleton struct {
 	first   uint64
 	n       int
@@ -28,19 +27,19 @@ type Skeleton struct {
 	previewsRaw    int
 	previewsPacked bool
 	text           atomic.Pointer[weak.Pointer[previewText]]
-	unreadable     atomic.Bool // the previews were tried and cannot be decoded
+	unreadable     atomic.Bool // decoding of the previews failed
 }
 
 // kind is one pair of the table.
 type kind struct{ typ, role string }
 
-// idStride is the distance of idMarks: 16 rows cost four bytes and at most 15 short steps.
+// idStride is the distance of idMarks: four bytes for 16 rows, and at most 15 short steps.
 const idStride = 16
 
-// DecodeSkeleton reads a skeleton. The result refers to p, which must not change. Besides p it
-// takes at most 26 bytes a row for the columns, 0.25 for ids of differing forms, and 32 for each
-// pair of type and role; the rows are at most as many as the bytes of p. Previews are decoded when
-// the first is asked for: at most 81 bytes a row, given back when memory is short.
+// DecodeSkeleton decodes a skeleton. The result refers to p, which must not change. In addition it allocates at most 26
+// bytes a row for the columns, 0.25 for ids of differing forms, and 32 for each pair of type and role; the number of
+// rows is at most the length of p. Previews are decoded on first use: at most 81 bytes a row, released when memory is
+// short.
 func DecodeSkeleton(p []byte) (*Skeleton, error) {
 	body, err := splitChecksum("skeleton", p)
 	if err != nil {
@@ -113,7 +112,7 @@ func (s *Skeleton) readKinds(what string, table []byte, outer *cursor) {
 	}
 }
 
-// openColumns lays the columns over their bytes and checks what readers rely on.
+// openColumns maps the columns to their bytes and checks what readers rely on.
 func (s *Skeleton) openColumns(p []byte, packed bool) error {
 	var size uint64
 	for i := range s.columns {
@@ -136,8 +135,8 @@ func (s *Skeleton) openColumns(p []byte, packed bool) error {
 	return s.checkRows()
 }
 
-// checkRows checks the two columns whose numbers point somewhere. Where a column is too narrow to
-// point out of range its rows need not be looked at.
+// checkRows checks the two columns that contain references. A column that is too narrow for a reference out of range is
+// not read.
 func (s *Skeleton) checkRows() error {
 	kinds, parents := &s.columns[colKind], &s.columns[colParent]
 	if kinds.limit() >= uint64(len(s.kinds)) {
@@ -157,7 +156,7 @@ func (s *Skeleton) checkRows() error {
 	return nil
 }
 
-// checkIDs walks the ids once: all codes known, all bytes used, and marks set.
+// checkIDs checks the ids: all codes known, all bytes used. It sets the marks.
 func (s *Skeleton) checkIDs() error {
 	codes := &s.columns[colIDCode]
 	if size, _, ok := idSize(byte(codes.base), s.ids); ok && codes.width == 0 && codes.base != Long {
@@ -188,7 +187,7 @@ func (s *Skeleton) checkIDs() error {
 	return nil
 }
 
-// openTargets lays the two columns of targets over their bytes and checks that rows and ends grow.
+// openTargets maps the two columns of targets to their bytes and checks that rows and ends ascend.
 func (s *Skeleton) openTargets(p []byte, count int) error {
 	c := &cursor{What: "skeleton: targets", P: p}
 	if count > 0 {
@@ -224,15 +223,14 @@ func (s *Skeleton) openTargets(p []byte, count int) error {
 	return c.Err
 }
 
-// previewText is the decoded column of previews: all of them, and where each ends.
+// previewText is the decoded column of previews: all of them, and the end of each.
 type previewText struct {
 	text string
 	ends []uint32
 }
 
-// previewColumn returns the decoded previews. They are held weakly: while they are in use they stay,
-// and a garbage collection may drop them, so that a tree of a million entries does not keep the
-// text of all of them for ever.
+// previewColumn returns the decoded previews. They are held weakly: a garbage collection may drop them while they are
+// not in use, so that a tree of a million entries does not keep all of the text in memory.
 func (s *Skeleton) previewColumn() (*previewText, error) {
 	if w := s.text.Load(); w != nil {
 		if t := w.Value(); t != nil {
@@ -257,7 +255,7 @@ func (s *Skeleton) previewColumn() (*previewText, error) {
 	return t, nil
 }
 
-// rawPreviews decompresses the previews and checks that there is one for every row, or none.
+// rawPreviews decompresses the previews and checks that every row has one, or none has.
 func (s *Skeleton) rawPreviews() ([]byte, error) {
 	raw := s.previews
 	if s.previewsPacked {

@@ -10,8 +10,7 @@ func (s *Skeleton) First() uint64 { return s.first }
 // Len returns the number of rows.
 func (s *Skeleton) Len() int { return s.n }
 
-// Parent returns the ordinal of row i's parent, NoParent for a root. It may lie before the first
-// row, and after the last.
+// Parent returns the ordinal of row i's parent, NoParent for a root. It may be before the first row or after the last.
 func (s *Skeleton) Parent(i int) int64 {
 	z := s.columns[colParent].at(i)
 	if z == 0 {
@@ -26,10 +25,10 @@ func (s *Skeleton) Kind(i int) (typ, role string) {
 	return k.typ, k.role
 }
 
-// KindIndex returns the place of row i's type and role in the table of this skeleton.
+// KindIndex returns the index of row i's type and role in the table of this skeleton.
 func (s *Skeleton) KindIndex(i int) int { return int(s.columns[colKind].at(i)) }
 
-// Kinds returns how many pairs of type and role the table holds.
+// Kinds returns the number of pairs of type and role in the table.
 func (s *Skeleton) Kinds() int { return len(s.kinds) }
 
 // KindAt returns pair k of the table.
@@ -72,14 +71,13 @@ func (s *Skeleton) ID(i int) string {
 	return string(s.AppendID(buf[:0], i))
 }
 
-// AppendPackedID appends the packed form of row i's id (see Row.AppendPackedID) to dst: what an index by id is built
-// from.
+// AppendPackedID appends the packed form of row i's id (see Row.AppendPackedID) to dst, for an index by id.
 func (s *Skeleton) AppendPackedID(dst []byte, i int) []byte {
 	code, payload := s.idPayload(i)
 	return appendIDKey(dst, code, payload, s.Time(i))
 }
 
-// Target returns the id that row i speaks of, "" for none.
+// Target returns the id that row i refers to, "" for none.
 func (s *Skeleton) Target(i int) string {
 	at := sort.Search(s.targetRows.n, func(k int) bool { return s.targetRows.at(k) >= uint64(i) })
 	if at == s.targetRows.n || s.targetRows.at(at) != uint64(i) {
@@ -94,15 +92,14 @@ func (s *Skeleton) Target(i int) string {
 	return string(appendID(nil, id[0], id[1+skip:], 0))
 }
 
-// Preview returns the preview of row i. A column of previews that cannot be decoded, which
-// Verify reports, reads as empty.
+// Preview returns the preview of row i. If the previews cannot be decoded, which Verify reports, it is empty.
 func (s *Skeleton) Preview(i int) string { return s.Previews().At(i) }
 
-// Previews are the decoded previews of a skeleton. Whoever holds them keeps them in memory: at most 85 bytes a row.
+// Previews are the decoded previews of a skeleton. A reference keeps them in memory: at most 85 bytes a row.
 type Previews struct{ t *previewText }
 
-// Previews returns the previews of all rows, for a pass over many of them. Those that cannot be decoded, which
-// Verify reports, read as empty.
+// Previews returns the previews of all rows, for a pass over many of them. If they cannot be decoded, which Verify
+// reports, they are empty.
 func (s *Skeleton) Previews() Previews {
 	if s.previewsRaw == 0 || s.unreadable.Load() {
 		return Previews{}
@@ -126,7 +123,7 @@ func (p Previews) At(i int) string {
 	return p.t.text[start:p.t.ends[i]]
 }
 
-// Row returns row i whole: a convenience that allocates.
+// Row returns the whole row i: a convenience that allocates.
 func (s *Skeleton) Row(i int) Row {
 	typ, role := s.Kind(i)
 	return Row{
@@ -135,13 +132,13 @@ func (s *Skeleton) Row(i int) Row {
 	}
 }
 
-// Verify decodes the one part that DecodeSkeleton leaves for later, the previews.
+// Verify decodes the previews, the only part that DecodeSkeleton does not check.
 func (s *Skeleton) Verify() error {
 	_, err := s.previewColumn()
 	return err
 }
 
-// knownStrings are the types and roles that every session has: they need no memory of their own.
+// knownStrings are the types and roles of every session: they need no memory of their own.
 var knownStrings = func() map[string]string {
 	m := map[string]string{}
 	for _, s := range []string{

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// mixedRows has a row of every form in which an id, a parent, a target and a time can be.
+// mixedRows has a row for every form of an id, a parent, a target and a time.
 func mixedRows() []Row {
 	const ms = 1_770_000_000_123
 	v7 := uuid7(newRand(5), ms)
@@ -197,7 +197,7 @@ func sealSkeleton(p []byte) []byte {
 	return binary.LittleEndian.AppendUint32(p, CRC(p))
 }
 
-// rawSkeleton is a skeleton by hand: flags, the numbers of its head, six column specs, its parts.
+// rawSkeleton builds a skeleton by hand: flags, the numbers of its head, six column specs, its parts.
 func rawSkeleton(flags byte, head [9]uint64, specs []byte, parts ...string) []byte {
 	p := append([]byte(skeletonMagic), 1, 0, flags, 0)
 	for _, n := range head {
@@ -270,7 +270,7 @@ func TestSkeletonRefusesBytes(t *testing.T) {
 	}
 }
 
-// A column of previews that is hostile but intact reads as empty, and Verify says so.
+// A hostile column of previews with correct checksums reads as empty, and Verify reports it.
 func TestPreviewsThatLie(t *testing.T) {
 	flat := []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x81, 1}
 	for name, text := range map[string]string{"no line feed": "abc", "two lines": "a\n\n", "unended": "\nb", "no frame": "xx"} {
@@ -285,7 +285,8 @@ func TestPreviewsThatLie(t *testing.T) {
 		if s.Preview(0) != "" || !errors.Is(s.Verify(), ErrFormat) {
 			t.Errorf("%s: %q, %v", name, s.Preview(0), s.Verify())
 		}
-		// The column is tried once and not for each row, which would be quadratic: what could be read now is not.
+		// Decoding is tried once and not for each row, which would be quadratic: even a readable column is not read
+		// later.
 		s.previews, s.previewsRaw, s.previewsPacked = []byte("ab\n"), 3, false
 		if s.Preview(0) != "" || s.Verify() != nil {
 			t.Errorf("%s: %q is read after the column was unreadable, %v", name, s.Preview(0), s.Verify())
@@ -293,7 +294,7 @@ func TestPreviewsThatLie(t *testing.T) {
 	}
 }
 
-// TestSkeletonSize bounds what a skeleton takes where it is stored; BenchmarkSkeletonHeap measures it in memory.
+// TestSkeletonSize bounds the stored size of a skeleton; BenchmarkSkeletonHeap measures its memory.
 func TestSkeletonSize(t *testing.T) {
 	_, rows := session(1, 0, 256, 600)
 	p, err := EncodeSkeleton(0, rows)
@@ -305,8 +306,8 @@ func TestSkeletonSize(t *testing.T) {
 	}
 }
 
-// Ids that differ anywhere have packed forms that differ: an index by them cannot be filled with one that is as slow as
-// a list, whatever a file's ids are.
+// Ids that differ anywhere have packed forms that differ: an index by them cannot be filled with colliding ones,
+// whatever the ids of a file are.
 func TestPackedIDsDiffer(t *testing.T) {
 	var rows []Row
 	for i := range 16 {

@@ -2,10 +2,10 @@ package codec
 
 import "fmt"
 
-// ErrText is what every *TextError is, for errors.Is.
+// ErrText is the cause of every *TextError, for errors.Is.
 const ErrText formatError = "text is not valid UTF-8"
 
-// TextError reports bytes that were to be stored as text and are not valid UTF-8. Nothing was written.
+// TextError reports bytes that should be stored as text and are not valid UTF-8. Nothing was written.
 type TextError struct {
 	What   string // "state", "body", "message.content", ...: which text
 	Offset int64  // of the first byte that is not valid UTF-8

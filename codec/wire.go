@@ -12,8 +12,8 @@ type formatError string
 
 func (e formatError) Error() string { return string(e) }
 
-// version is the version that every encoder of this package writes, and the newest that its
-// decoders read. It counts for containers, skeletons and segment indexes together.
+// version is the version that every encoder of this package writes, and the newest that its decoders read. It applies
+// to containers, skeletons and segment indexes together.
 const version = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -21,7 +21,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // checksum returns the CRC-32C (Castagnoli) of p.
 func checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
 
-// updateChecksum returns the CRC-32C of the bytes that gave crc, followed by p.
+// updateChecksum returns the CRC-32C of the bytes with the checksum crc, followed by p.
 func updateChecksum(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
 
 // appendChecksum appends the CRC-32C of dst[from:] to dst.
@@ -29,7 +29,7 @@ func appendChecksum(dst []byte, from int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, checksum(dst[from:]))
 }
 
-// splitChecksum takes the CRC-32C off the end of p and verifies it over all that is before.
+// splitChecksum removes the CRC-32C from the end of p and verifies it over the bytes before.
 func splitChecksum(what string, p []byte) ([]byte, error) {
 	if len(p) < 4 {
 		return nil, fmt.Errorf("%s of %d bytes is too short: %w", what, len(p), ErrFormat)
@@ -41,8 +41,8 @@ func splitChecksum(what string, p []byte) ([]byte, error) {
 	return body, nil
 }
 
-// checkVersion refuses what this program cannot read. It is called after the checksum has
-// verified, so that a flipped bit is reported as damage and not as a newer format.
+// checkVersion refuses a version that this program cannot read. It is called after the checksum was verified, so that a
+// flipped bit is reported as damage and not as a newer format.
 func checkVersion(what string, v uint16) error {
 	switch {
 	case v > version:
@@ -54,11 +54,11 @@ func checkVersion(what string, v uint16) error {
 	return nil
 }
 
-// cursor reads the small fields of a header. The first failure sticks and every later read returns
-// zero, so that a decoder checks Err once, before it uses anything.
+// cursor reads the small fields of a header. The first failure is kept and every later read returns zero, so that a
+// decoder checks Err once, before it uses anything.
 type cursor struct {
 	What string // what is read, for errors
-	P    []byte // what is left
+	P    []byte // the remaining bytes
 	Err  error
 }
 

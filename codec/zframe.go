@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// maxWindow is the largest window, in bytes, that a frame may ask a decoder to keep.
+	// maxWindow is the largest window, in bytes, that a frame may require of a decoder.
 	maxWindow = 8 << 20
-	// encodeWindow is the window of our own frames: 2 MiB reach over the largest usual checkpoint,
-	// and hold an encoder's buffers to a few MiB.
+	// encodeWindow is the window of our own frames: 2 MiB cover the largest usual checkpoint, and limit an encoder's
+	// buffers to a few MiB.
 	encodeWindow = 2 << 20
-	// maxBlock is the most that one block of any frame can hold raw: a constant of zstd.
+	// maxBlock is the maximum raw size of one block of any frame: a constant of zstd.
 	maxBlock = 128 << 10
-	// maxFrames is the most that may follow one another where more than one may.
+	// maxFrames is the maximum number of consecutive frames, where more than one is permitted.
 	maxFrames = 64 << 10
-	// maxFrame is the largest raw size of one frame that is decoded at all.
+	// maxFrame is the largest raw size of one frame that is decoded.
 	maxFrame = 1 << 30
 	// decodeSlack lets the decoder use its fast path up to the last byte.
 	decodeSlack = 32
 )
 
-// idle keeps what is used again: one for good, so that a program that works steadily does not
-// depend on the garbage collector's timing, and more as long as memory is plenty.
+// idle is a pool: it always keeps one item, so that a program with steady work does not depend on the garbage
+// collector's timing, and more as long as memory is plentiful.
 type idle[T any] struct {
 	one  atomic.Pointer[T]
 	more sync.Pool
@@ -45,9 +45,9 @@ func (s *idle[T]) put(v *T) {
 	}
 }
 
-// Idle encoders by level and by whether the source fits the window: a frame that does is a single
-// segment, which always declares its size; a larger one declares it anyway. An encoder takes up to
-// 8 MiB, a decoder less than one. None starts a goroutine, so one that is dropped is collected.
+// Idle encoders by level and by whether the source fits the window: a frame that does is a single segment, which always
+// declares its size; a larger one declares it anyway. An encoder takes up to 8 MiB, a decoder less than one. None
+// starts a goroutine, so a dropped one is collected.
 var (
 	encoders [levels][2]idle[zstd.Encoder]
 	decoders idle[zstd.Decoder]
@@ -66,7 +66,7 @@ func newDecoder() *zstd.Decoder {
 	return d
 }
 
-// levels is how many levels there are.
+// levels is the number of levels.
 const levels = 2
 
 var speeds = [levels]zstd.EncoderLevel{zstd.SpeedDefault, zstd.SpeedFastest}
@@ -86,8 +86,8 @@ func newEncoder(level Level, single bool) *zstd.Encoder {
 	return e
 }
 
-// Compress appends one zstd frame that holds src to dst: its size declared, its content checksum
-// on. Equal arguments produce equal bytes. src may be empty and is not kept.
+// Compress appends one zstd frame with the content src to dst, with declared size and content checksum. Equal arguments
+// produce equal bytes. src may be empty and is not kept.
 func Compress(dst, src []byte, level Level) []byte {
 	fits := len(src) <= encodeWindow
 	pool := &encoders[level][0]
@@ -103,11 +103,10 @@ func Compress(dst, src []byte, level Level) []byte {
 	return dst
 }
 
-// Decompress appends the content of src, which has to be exactly one zstd frame, to dst. The frame
-// must declare its size; one over limit bytes or over 1 GiB, or a window over 8 MiB, is ErrLimit;
-// bytes after the frame, a dictionary, and a declared size that its blocks cannot hold are
-// ErrFormat: all found before anything is allocated. At most the declared size, and no more than a
-// constant in addition, is allocated. On an error dst is returned as it was.
+// Decompress appends the content of src, which has to be exactly one zstd frame, to dst. The frame must declare its
+// size; a size over limit bytes or over 1 GiB, or a window over 8 MiB, is ErrLimit; bytes after the frame, a
+// dictionary, and a declared size that its blocks cannot hold are ErrFormat: all are detected before anything is
+// allocated. At most the declared size and a constant is allocated. On an error dst is returned unchanged.
 func Decompress(dst, src []byte, limit int) ([]byte, error) {
 	size, err := frameContentSize(src, limit)
 	if err != nil {
@@ -116,8 +115,8 @@ func Decompress(dst, src []byte, limit int) ([]byte, error) {
 	return decodeFrame(dst, src, size)
 }
 
-// decompressAll is Decode for one or more frames, at most 65,536, end to end: limit is for all of them together,
-// and each keeps the rules of Decode.
+// decompressAll is Decompress for one or more frames, at most 65,536, end to end: limit is for all of them together,
+// and each has to follow the rules of Decompress.
 func decompressAll(dst, src []byte, limit int) ([]byte, error) {
 	size, rest := 0, src
 	for count := 0; ; count++ {
@@ -135,7 +134,7 @@ func decompressAll(dst, src []byte, limit int) ([]byte, error) {
 	}
 }
 
-// decodeFrame decodes frames that were walked, and found to hold size bytes together.
+// decodeFrame decodes frames that were checked, and whose sizes add up to size bytes.
 func decodeFrame(dst, src []byte, size int) ([]byte, error) {
 	out := dst
 	if cap(out)-len(out) < size {
@@ -146,7 +145,7 @@ func decodeFrame(dst, src []byte, size int) ([]byte, error) {
 	if d == nil {
 		d = newDecoder()
 	}
-	raw, err := d.DecodeAll(src, out[len(out):]) // never over the capacity, so it stays in place
+	raw, err := d.DecodeAll(src, out[len(out):]) // never exceeds the capacity, so it stays in place
 	decoders.put(d)
 	if err != nil {
 		return dst, fmt.Errorf("zstd: %w: %w", err, ErrFormat)
@@ -157,7 +156,7 @@ func decodeFrame(dst, src []byte, size int) ([]byte, error) {
 	return append(out, raw...), nil
 }
 
-// frameContentSize walks the headers of the one frame that p has to be and returns its declared size.
+// frameContentSize reads the headers of p, which has to be one frame, and returns its declared size.
 func frameContentSize(p []byte, limit int) (int, error) {
 	size, rest, err := frameSize(p, limit)
 	if err == nil && len(rest) != 0 {
@@ -166,8 +165,8 @@ func frameContentSize(p []byte, limit int) (int, error) {
 	return size, err
 }
 
-// frameSize walks the headers of the frame at the start of p and returns its declared size, and what follows
-// the frame.
+// frameSize reads the headers of the frame at the start of p and returns its declared size, and the bytes after the
+// frame.
 func frameSize(p []byte, limit int) (size int, after []byte, err error) {
 	var h zstd.Header
 	rest, err := h.DecodeAndStrip(p)
@@ -209,8 +208,8 @@ func frameSize(p []byte, limit int) (size int, after []byte, err error) {
 	return int(h.FrameContentSize), rest, nil
 }
 
-// walkBlocks steps over the blocks of a frame and returns the most bytes that they can hold, and
-// what follows the last one.
+// walkBlocks skips the blocks of a frame and returns the maximum size of their content, and the bytes after the last
+// one.
 func walkBlocks(p []byte, blockMax uint64) (most uint64, rest []byte, err error) {
 	for {
 		if len(p) < 3 {
@@ -244,9 +243,9 @@ func walkBlocks(p []byte, blockMax uint64) (most uint64, rest []byte, err error)
 	}
 }
 
-// appendStored appends a zstd frame that holds src without compressing it, for content that is
-// compressed already: such a frame is read at the speed of memory. It carries no checksum of its
-// own, so it is only in objects that have one.
+// appendStored appends a zstd frame with the content src without compressing it, for content that is compressed
+// already: such a frame is read at the speed of memory. It has no checksum of its own, so it is used only inside
+// objects that have one.
 func appendStored(dst, src []byte) []byte {
 	const magic, header = 0xFD2FB528, 0x80 // header: a content size of four bytes, no checksum
 	n := uint32(len(src))

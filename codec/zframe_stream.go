@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Unpack is Decompress into a writer, piece by piece: it takes the memory of a window, at most 8 MiB, however
-// much the frame declares.
+// Unpack is Decompress into a writer, piece by piece: it takes the memory of a window, at most 8 MiB, whatever size the
+// frame declares.
 func Unpack(w io.Writer, src []byte, limit int) error {
 	if _, err := frameContentSize(src, limit); err != nil {
 		return fmt.Errorf("zstd: %w", err)
@@ -30,7 +30,7 @@ func Unpack(w io.Writer, src []byte, limit int) error {
 	return nil
 }
 
-// sink remembers the error of a writer, which is no damage of the frame.
+// sink keeps the error of a writer, which is not damage of the frame.
 type sink struct {
 	w   io.Writer
 	err error
