@@ -1,10 +1,9 @@
-// Package proof is what the suites that try to break the promises have in common: how large a run is,
-// what it explored, and the one line that says so. A suite whose line shows no violation has tried as
-// many states, seeds or histories as the line says: the count is kept by the loop that does the work.
+// Package proof is the common part of the suites that try to break the promises: the size of a run, the counts, and
+// their one line of output. A suite whose line shows no violation has tried as many states, seeds or histories as the
+// line shows: the loop that does the work counts them.
 //
-// The suites are ordinary tests in the folders below this one. `go test` alone runs them at a size
-// that takes seconds; COPPICE_PROOF=ci and COPPICE_PROOF=nightly are what `make proof` and `make
-// prove` set.
+// The suites are ordinary tests in the folders below this one. `go test` alone runs them at a size that takes seconds;
+// `make proof` and `make prove` set COPPICE_PROOF=ci and COPPICE_PROOF=nightly.
 package proof
 
 import (
@@ -16,7 +15,7 @@ import (
 	"time"
 )
 
-// Size is how far a suite goes.
+// Size is the size of a run.
 type Size int
 
 // Quick is for every `go test`, CI for every change, Nightly for as long as it takes.
@@ -29,7 +28,7 @@ const (
 // maxShown bounds the violations of a suite that are printed; all are counted.
 const maxShown = 10
 
-// Asked is the size that the environment asks for: COPPICE_PROOF is "ci", "nightly", or absent.
+// Asked returns the size that the environment requests: COPPICE_PROOF is "ci", "nightly", or absent.
 func Asked(t testing.TB) Size {
 	switch v := os.Getenv("COPPICE_PROOF"); v {
 	case "":
@@ -44,12 +43,12 @@ func Asked(t testing.TB) Size {
 	}
 }
 
-// Pick returns one of three numbers, by the size that was asked for.
+// Pick returns one of three numbers, by the requested size.
 func Pick(t testing.TB, quick, ci, nightly int) int {
 	return []int{quick, ci, nightly}[Asked(t)]
 }
 
-// Report counts what one suite did. Its methods may be called from many goroutines.
+// Report counts the work of one suite. Its methods may be called from many goroutines.
 type Report struct {
 	t    testing.TB
 	name string
@@ -59,17 +58,17 @@ type Report struct {
 	began      time.Time
 	explored   int64
 	violations int
-	figures    []figure // in the order in which they were first counted
+	figures    []figure // in the order of their first count
 }
 
-// figure is a part of what a suite explored, or another count of it.
+// figure is a part of a suite's count, or another count.
 type figure struct {
 	name string
 	n    int64
 }
 
-// Begin starts the report of a suite; its line is printed when the test ends. A suite that explored
-// nothing fails: it proves nothing.
+// Begin starts the report of a suite; its line is printed when the test ends. A suite that explored nothing fails: it
+// proves nothing.
 func Begin(t testing.TB, name string) *Report {
 	t.Helper()
 	return begin(t, name, time.Now) //nolint:forbidigo // how long a suite took is all that the clock is asked
@@ -81,7 +80,7 @@ func begin(t testing.TB, name string, now func() time.Time) *Report {
 	return r
 }
 
-// Explored adds to what the suite has tried: states, seeds, histories, flips.
+// Explored adds to the number of states, seeds, histories or flips that were tried.
 func (r *Report) Explored(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,8 +100,8 @@ func (r *Report) Figure(name string, n int) {
 	r.figures = append(r.figures, figure{name, int64(n)})
 }
 
-// Violation records that a promise was broken, fails the test, and says how to see it again: the text
-// must hold the seed or the state.
+// Violation records a broken promise and fails the test. The text must contain the seed or the state, so that the
+// violation can be repeated.
 func (r *Report) Violation(format string, args ...any) {
 	r.t.Helper()
 	r.mu.Lock()
@@ -114,14 +113,14 @@ func (r *Report) Violation(format string, args ...any) {
 	}
 }
 
-// Violations is how many there were so far; a suite may stop at its first hundred.
+// Violations returns the number so far; a suite may stop after its first hundred.
 func (r *Report) Violations() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.violations
 }
 
-// Full reports whether the suite has seen enough: more violations than are shown.
+// Full reports whether there are more violations than are shown.
 func (r *Report) Full() bool { return r.Violations() > maxShown }
 
 func (r *Report) end() {
@@ -134,7 +133,7 @@ func (r *Report) end() {
 		r.t.Errorf("%s: %d violations in all", r.name, r.violations)
 	}
 	if r.t.Failed() && r.violations == 0 {
-		r.violations = 1 // a suite that failed for any other reason must not read as clean
+		r.violations = 1 // a suite that failed for any other reason must not look clean
 	}
 	if r.t.Skipped() {
 		return

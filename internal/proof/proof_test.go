@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// double stands for a test, so that a suite can fail without failing this one.
+// double replaces a test, so that a suite can fail without failing this one.
 type double struct {
 	testing.TB
 	failed  int

@@ -40,8 +40,7 @@ func each(r *proof.Report, jobs int, do func(job int)) {
 	wg.Wait()
 }
 
-// Power is lost before every change that the scenarios make to the disk, and again before every change of
-// the recovery.
+// Power is lost before every change of the disk in the scenarios, and again before every change of the recovery.
 func TestProofCrash(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	r := proof.Begin(t, "crash")

@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
-// Moment is a point of a scenario: the disk before a change, and what callers had been told by then.
+// Moment is a point of a scenario: the disk before a change, and the answers to callers by then.
 type Moment struct {
 	Op   vfstest.Op
 	At   *vfstest.Point
@@ -26,36 +26,36 @@ func (w *World) Track(play func() error) ([]Moment, error) {
 	return append(out, Moment{vfstest.Op{N: w.FS.Ops(), Kind: "end"}, w.FS.Point(), w.Told}), err
 }
 
-// Plan is how far an exploration goes.
+// Plan is the extent of an exploration.
 type Plan struct {
 	First  vfstest.Spread // crash states of a scenario
 	Second vfstest.Spread // crash states of a recovery; none: one level only
-	Every  int            // one in so many first states goes on to Close, and has all of that crashed
-	Kill   int            // at one in so many moments the processes die without a crash, which comes after that
+	Every  int            // one in so many first states continues to Close, whose changes are all crashed
+	Kill   int            // at one in so many moments the processes die without a crash, which follows later
 	Verify int            // one in so many first states is verified to the byte, collected, and verified again
 }
 
 // Explorer explores one scenario. Not for concurrent use.
 type Explorer struct {
 	Plan  Plan
-	Where string // scenario and seed, for what is reported
+	Where string // scenario and seed, for reports
 	Bad   func(format string, args ...any)
-	// First counts the distinct states that a crash of the scenario left and that were recovered and checked, Recovery
-	// those that a crash of a recovery left.
+	// First counts the distinct states after a crash of the scenario that were recovered and checked, Recovery those
+	// after a crash of a recovery.
 	First, Recovery int
-	// Blank holds, for all explorers of a suite, the states that follow from a disk without a commit: those do
-	// not depend on the scenario, and count once.
+	// Blank holds, for all explorers of a suite, the states after a disk without a commit: they do not depend on the
+	// scenario, and count once.
 	Blank *sync.Map
 
 	lim    journal.Limits
 	seen   map[[2]uint64]Found
 	shown  map[Found]bool // what users saw
 	firsts int
-	blank  bool   // what is explored now follows from a disk without a commit
-	torn   []byte // the torn bytes that the recovery found whose crashes are explored now; all of them durable
+	blank  bool   // the present states follow from a disk without a commit
+	torn   []byte // the torn bytes that the recovery found whose crashes are being explored; all of them are durable
 }
 
-// count counts a state that was recovered, in n, and what the recovery found.
+// count counts a recovered state in n, and the result of the recovery.
 func (x *Explorer) count(n *int, img *vfstest.Image, f Found) {
 	if x.seen[img.Sum()] = f; f.Commits > 0 {
 		x.shown[f] = true
@@ -68,8 +68,8 @@ func (x *Explorer) count(n *int, img *vfstest.Image, f Found) {
 	*n++
 }
 
-// Report adds what was explored to a suite's figures. Distinct are the states of a session that users saw and that
-// differ in the newest commit, the number of commits or the snapshots; sessions without a commit are left out.
+// Report adds the counts to a suite's figures. Distinct are the states of a session visible to users that differ in the
+// newest commit, the number of commits or the snapshots; sessions without a commit are left out.
 func (x *Explorer) Report(r *proof.Report) {
 	r.Explored(x.First + x.Recovery)
 	r.Figure("first", x.First)
@@ -77,7 +77,7 @@ func (x *Explorer) Report(r *proof.Report) {
 	r.Figure("distinct", len(x.shown))
 }
 
-// Seeds of the worlds that recover. They never meet those of scenarios.
+// Seeds of the worlds that recover. They differ from those of scenarios.
 const (
 	seedFirst  = 1 << 33
 	seedSecond = 1 << 34
@@ -93,9 +93,8 @@ func NewExplorer(
 	}
 }
 
-// Explore crashes a scenario at each of its moments. The last ones come first, so that where the same state
-// follows from several the strictest promise is checked when it is recovered; the others are held against
-// what was found then.
+// Explore crashes a scenario at each of its moments. The last ones are first, so that a state that follows from several
+// moments is recovered with the strictest promise; for the other moments the earlier result is checked.
 func (x *Explorer) Explore(ctx context.Context, moments []Moment, h *History) {
 	for i := len(moments) - 1; i >= 0; i-- {
 		m := &moments[i]
@@ -110,7 +109,7 @@ func (x *Explorer) Explore(ctx context.Context, moments []Moment, h *History) {
 	}
 }
 
-// known holds an image that was recovered before against another promise.
+// known checks an image that was recovered before against another promise.
 func (x *Explorer) known(img *vfstest.Image, told *Promise, h *History) (bool, error) {
 	f, ok := x.seen[img.Sum()]
 	if !ok {
@@ -137,8 +136,8 @@ func (x *Explorer) first(ctx context.Context, m *Moment, n int, img *vfstest.Ima
 	}
 }
 
-// killed has the processes die while the power stays: the next one finds what is not durable yet, builds upon
-// it, and loses power then.
+// killed lets the processes die without a power loss: the next one finds bytes that are not durable yet, continues from
+// them, and loses power then.
 func (x *Explorer) killed(ctx context.Context, m *Moment, h *History) {
 	where := fmt.Sprintf("%s, killed before change %d (%s %s)", x.Where, m.Op.N, m.Op.Kind, m.Op.Name)
 	if _, err := x.goOn(ctx, NewWorld(m.At.Fork(), seedFirst, x.lim), false, where, m, h, true); err != nil {
@@ -146,7 +145,7 @@ func (x *Explorer) killed(ctx context.Context, m *Moment, h *History) {
 	}
 }
 
-// goOn recovers a world as its next user would, and returns what that found. durable: all of its disk is. again: the
+// goOn recovers a world as its next user would, and returns the result. durable: all of its disk is durable. again: the
 // recovery is crashed too.
 func (x *Explorer) goOn(
 	ctx context.Context, w *World, durable bool, where string, m *Moment, h *History, again bool,
@@ -203,10 +202,10 @@ func (x *Explorer) goOn(
 	return f, nil
 }
 
-// idle is how a process runs its background work that dies before it begins.
+// idle is the background work of a process that dies before it begins.
 func idle(func()) {}
 
-// whole is the history with what the recovery committed; of a deleted session it is what it was.
+// whole returns the history including the commit of the recovery; that of a deleted session is unchanged.
 func (w *World) whole(ctx context.Context, h *History, f Found) (*History, error) {
 	if w.Told.Deleting {
 		return h, nil

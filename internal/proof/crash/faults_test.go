@@ -34,7 +34,7 @@ func begin(ctx context.Context, name string) (*vfstest.Image, error) {
 	return w.FS.Point().Kept(), nil
 }
 
-// play plays a script on a disk with faults, and gives what is wrong with what came of it.
+// play plays a script on a disk with faults, and returns what is wrong with the result.
 func play(ctx context.Context, n int, from *vfstest.Image, settles bool, faults ...vfstest.Fault) (*life, error) {
 	l := &life{World: NewWorld(vfstest.Boot(from), 2, faultLimits), settles: settles}
 	l.acked, l.failed = map[string]string{}, map[string]bool{}
@@ -50,8 +50,8 @@ func play(ctx context.Context, n int, from *vfstest.Image, settles bool, faults 
 	return l, l.judge(ctx)
 }
 
-// judge looks at the disk after each answer, as a crash leaves it at the worst and at the best, and at the end
-// as other crashes and a killed process do.
+// judge checks the disk after each answer, in the worst and the best state after a crash, and at the end in those of
+// other crashes and of a killed process.
 func (l *life) judge(ctx context.Context) error {
 	seen := map[[2]uint64]bool{}
 	look := func(m *moment, img *vfstest.Image, deep bool) error {
@@ -106,7 +106,7 @@ type job struct {
 	faults  []vfstest.Fault
 }
 
-// Every call of every script fails once, in every way that it can.
+// Every call of every script fails once, in every possible way.
 func TestProofFaults(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	r := proof.Begin(t, "faults")
@@ -146,7 +146,7 @@ func TestProofFaults(t *testing.T) {
 	wg.Wait()
 }
 
-// names tells which calls failed.
+// names returns the calls that failed.
 func (l *life) names(faults []vfstest.Fault) (out []string) {
 	calls := l.faults.Calls()
 	for _, f := range faults {
@@ -165,7 +165,7 @@ func plan(t *testing.T, n int, calls []vfstest.Call) (jobs []job) {
 		switch proof.Asked(t) {
 		case proof.Quick:
 			kinds = errnos[:2]
-		case proof.CI: // the errors differ for few calls: EIO, and the others by turns
+		case proof.CI: // the error matters for few calls: EIO, and the others alternately
 			kinds = []syscall.Errno{errnos[0], errnos[1+at%(len(errnos)-1)]}
 		case proof.Nightly:
 		}

@@ -15,13 +15,13 @@ import (
 // caller is one of several that commit turns on one handle at the same time.
 type caller struct {
 	given Given
-	entry string // its id, where the caller made it
+	entry string // its id, if the caller made it
 	r     journal.Outcome
 	err   error
 	done  chan struct{}
 }
 
-// queued is the context of a call that waits for the lock of its handle. No call asks for Done before it is in line.
+// queued is the context of a call that waits for the lock of its handle. No call calls Done before it is queued.
 type queued struct {
 	context.Context //nolint:containedctx // it is a context
 	once            sync.Once
@@ -33,10 +33,10 @@ func (q *queued) Done() <-chan struct{} {
 	return q.Context.Done()
 }
 
-// group has n calls wait for a live handle, in order, while the request of a first one is on its way, and a last one
-// leaves the line meanwhile. cancel: the first one is cancelled when its request was sent. One goroutine runs at a
-// time. It returns the first call, the n, and the last one; of a first call that failed before it sent anything, that
-// alone.
+// group makes n calls wait for a live handle, in order, while the request of a first one is under way, and makes a last
+// one leave the queue meanwhile. cancel: the first one is cancelled after its request was sent. One goroutine runs at a
+// time. It returns the first call, the n, and the last one; if the first call failed before it sent anything, only
+// that.
 func (w *World) group(ctx context.Context, start func(ctx context.Context) *caller, n int, cancel bool) []*caller {
 	var once sync.Once
 	held, release := make(chan struct{}), make(chan struct{})
@@ -99,8 +99,8 @@ func (w *World) caller(ctx context.Context, h *coppice.Session) *caller {
 	return c
 }
 
-// Group commits turns that wait for each other, and books them: all are acknowledged, in order, but the one that left
-// the line, and a first one that was cancelled.
+// Group commits turns that wait for each other, and records them: all are acknowledged, in order, except the one that
+// left the queue, and a first one that was cancelled.
 func (w *World) Group(ctx context.Context, h *coppice.Session, n int) error {
 	start := func(ctx context.Context) *caller { return w.caller(ctx, h) }
 	cancel, seq := w.Rng.IntN(3) == 0, uint64(0)

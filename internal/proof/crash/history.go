@@ -18,8 +18,8 @@ type Commit struct {
 	ID, Entry, Branch string
 	Self              string // of its line: it covers all bytes before it
 	Next              uint64 // ordinal after it
-	Doc               string // the document that it left
-	kept              bool   // it keeps a losing turn, and moves nothing: the session stays where it was
+	Doc               string // the document after it
+	kept              bool   // it keeps a losing turn, and moves nothing
 }
 
 // History is all that was committed to a session, in order.
@@ -64,7 +64,7 @@ func selfOf(line []byte) string {
 	return string(line[len(line)-tail : len(line)-3])
 }
 
-// Holds reports whether st is exactly what commit number seq of the history left; else what is wrong.
+// Holds checks that st is exactly the state after commit number seq of the history.
 func (h *History) Holds(st *state.State) error {
 	s := &st.Summary
 	if int(s.Seq) >= len(h.Commits) {
@@ -80,7 +80,7 @@ func (h *History) Holds(st *state.State) error {
 	case fmt.Sprintf("%08x", st.Self) != c.Self:
 		return fmt.Errorf("I10: the chain at commit %d is %08x, and was %s", s.Seq, st.Self, c.Self)
 	}
-	for at := int(s.Seq); c.kept && at > 0; { // head and document are those of the line before
+	for at := int(s.Seq); c.kept && at > 0; { // head and document are those of the previous line
 		at--
 		c = &h.Commits[at]
 	}
@@ -94,11 +94,11 @@ func (h *History) Holds(st *state.State) error {
 	return nil
 }
 
-// whole is the seq of what lies anywhere in the history, in order: the lines of an import.
+// whole is the seq of lines whose commit is not known, which only have to be in order: the lines of an import.
 const whole = ^uint64(0)
 
-// Keeps holds the history against what callers handed over, byte for byte: what was acknowledged is in it, and what was
-// refused is not.
+// Keeps checks the history against the input of callers, byte for byte: acknowledged input is in it, and refused input
+// is not.
 func (h *History) Keeps(given []Given, refused [][]byte) error {
 	for _, text := range refused {
 		if slices.ContainsFunc(h.Lines, func(l []byte) bool { return bytes.Contains(l, text) }) {
@@ -133,7 +133,7 @@ func (h *History) Keeps(given []Given, refused [][]byte) error {
 	return nil
 }
 
-// Reads holds every line of st against the history's, byte for byte.
+// Reads compares every line of st with that of the history, byte for byte.
 func (h *History) Reads(ctx context.Context, j *journal.Journal, st *state.State) error {
 	n := 0
 	for l, err := range j.Lines(ctx, st, nil) {
@@ -151,7 +151,7 @@ func (h *History) Reads(ctx context.Context, j *journal.Journal, st *state.State
 	return nil
 }
 
-// Cut is the history up to and with commit number n-1.
+// Cut returns the history up to and including commit number n-1.
 func (h *History) Cut(n int) *History {
 	c := &History{Commits: h.Commits[:n:n]}
 	if n > 0 {
@@ -161,7 +161,7 @@ func (h *History) Cut(n int) *History {
 	return c
 }
 
-// History reads the whole history from the disk as it is; an empty one where there is no session.
+// History reads the whole history from the present disk; it is empty if there is no session.
 func (w *World) History(ctx context.Context) (*History, error) {
 	j, err := journal.Open(ctx, w.Config())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,15 +13,15 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
-// refused reports whether an error says that something is damaged or not there, which is all that can be said of a disk
-// that lost names that it had promised to keep.
+// refused reports whether an error means damage or a missing object. Nothing else is possible on a disk that lost names
+// after their sync.
 func refused(err error) bool {
 	return errors.Is(err, store.ErrCorrupt) || errors.Is(err, fs.ErrNotExist)
 }
 
-// truthful opens a session on a disk whose directories lied about their syncs, after honest commits. Later ones that
-// were acknowledged may be gone; what is read is a prefix of what was committed, or is reported as damage (lost), and
-// so it is after one more commit.
+// truthful opens a session on a disk whose directories failed to sync silently, after honest commits. Later
+// acknowledged ones may be lost; what is read is a prefix of the commits, or is reported as damage (lost), and the same
+// holds after one more commit.
 func (w *World) truthful(ctx context.Context, honest int, told *Promise, h *History) (lost bool, err error) {
 	j, err := journal.Open(ctx, w.Config())
 	switch {
@@ -57,7 +57,7 @@ func (w *World) truthful(ctx context.Context, honest int, told *Promise, h *Hist
 	return w.wentOn(ctx, n, h)
 }
 
-// damageOnly gives an error that says anything else than that something is damaged or gone.
+// damageOnly returns an error that means anything but damage or a missing object.
 func damageOnly(err error, what string) error {
 	if refused(err) {
 		return nil
@@ -86,8 +86,8 @@ func (w *World) wentOn(ctx context.Context, n int, h *History) (lost bool, err e
 	return false, nil
 }
 
-// runOnLies runs a scenario as Run does, on a disk whose directories lie from when Play begins; honest commits come
-// before.
+// runOnLies runs a scenario like Run, on a disk whose directories lie about syncs from the start of Play; honest
+// commits precede.
 func (s *Scenario) runOnLies(ctx context.Context, w *World) (moments []Moment, h *History, honest int, err error) {
 	if err := s.Begin(ctx, w); err != nil {
 		return nil, nil, 0, err
@@ -105,7 +105,7 @@ func (s *Scenario) runOnLies(ctx context.Context, w *World) (moments []Moment, h
 }
 
 // exploreLies plays a scenario on a disk whose directories lie about their syncs, and loses power before each change.
-// It counts the states that are reported as damaged or gone.
+// It counts the states that are reported as damaged or missing.
 func exploreLies(t *testing.T, r *proof.Report, seed uint64) (lost int) {
 	ctx, lim := t.Context(), limits(seed)
 	s := &Scenarios[seed%uint64(len(Scenarios))]

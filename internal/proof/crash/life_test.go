@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
-// ledger is what callers were told.
+// ledger records the answers of callers.
 type ledger struct {
 	acked     map[string]string // entry -> its commit
 	failed    map[string]bool   // entries that were reported as not applied
@@ -31,13 +31,13 @@ func (l *ledger) clone() ledger {
 	return c
 }
 
-// life is a few processes on one disk that fails now and then.
+// life is a few processes on one disk that fails at times.
 type life struct {
 	*World
 	ledger
 
 	faults  *vfstest.FaultFS
-	settles bool     // what is in doubt is looked for; else the handle is given up for a new one
+	settles bool     // doubts are settled; otherwise the handle is replaced by a new one
 	points  []moment // the disk after each answer
 	wrong   []error
 }
@@ -51,10 +51,10 @@ func (l *life) violated(format string, args ...any) {
 	l.wrong = append(l.wrong, fmt.Errorf(format, args...))
 }
 
-// told notes the disk as it is when a caller has got an answer.
+// told records the disk at the time of an answer.
 func (l *life) told() { l.points = append(l.points, moment{l.FS.Point(), l.clone()}) }
 
-// open opens the session, at the second try if need be: the first may meet the fault.
+// open opens the session, at the second try if need be: the first may get the fault.
 func (l *life) open(ctx context.Context) *journal.Journal {
 	for range 3 {
 		j, err := journal.Open(ctx, l.Config())
@@ -72,7 +72,7 @@ func (l *life) open(ctx context.Context) *journal.Journal {
 	return nil
 }
 
-// turn commits a turn on j and books the answer. It gives the handle to go on with.
+// turn commits a turn on j and records the answer. It returns the handle to continue with.
 func (l *life) turn(ctx context.Context, j *journal.Journal, text int, keep bool) *journal.Journal {
 	if j == nil {
 		if j = l.open(ctx); j == nil {
@@ -89,13 +89,13 @@ func (l *life) turn(ctx context.Context, j *journal.Journal, text int, keep bool
 	if !l.answered(s.Entries[0].ID, res, err) {
 		return nil
 	}
-	if j.InDoubt() { // what upkeep wrote before: this turn was not sent
+	if j.InDoubt() { // an earlier request of the background work: this turn was not sent
 		return l.inDoubt(ctx, j, "", nil)
 	}
 	return j
 }
 
-// answered books the answer to a turn whose outcome is known. It reports whether its handle can be used.
+// answered records the answer to a turn whose outcome is known. It reports whether its handle can be used.
 func (l *life) answered(e string, res journal.Outcome, err error) bool {
 	lost := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)
 	switch {
@@ -112,10 +112,10 @@ func (l *life) answered(e string, res journal.Outcome, err error) bool {
 	return true
 }
 
-// inDoubt continues after a request whose outcome is not known: e is its entry; "" = it has none. Its doubt is ended by
-// Settle, or by a turn with a key; or the handle is given up for a new one.
+// inDoubt continues after a request with an unknown outcome: e is its entry; "" = it has none. The doubt is ended by
+// Settle, or by a turn with a key; or the handle is replaced by a new one.
 func (l *life) inDoubt(ctx context.Context, j *journal.Journal, e string, cause error) *journal.Journal {
-	ctx = context.WithoutCancel(ctx) // who asks is another caller
+	ctx = context.WithoutCancel(ctx) // another caller settles
 	if !j.InDoubt() {
 		l.violated("I11: there is no doubt after %w", cause)
 		return nil
@@ -158,10 +158,10 @@ func (l *life) inDoubt(ctx context.Context, j *journal.Journal, e string, cause 
 			return j
 		}
 	}
-	return nil // in doubt for good
+	return nil // in doubt permanently
 }
 
-// close ends a handle; what it owes may fail.
+// close closes a handle; its pending work may fail.
 func (l *life) close(ctx context.Context, j *journal.Journal) {
 	if j != nil {
 		if err := j.Close(ctx); errors.Is(err, store.ErrCorrupt) {
@@ -171,7 +171,7 @@ func (l *life) close(ctx context.Context, j *journal.Journal) {
 	}
 }
 
-// lives are the scripts. Each is played once for each call that it makes and each way in which that can fail.
+// lives are the scripts. Each is played once for each of its calls and each way in which that can fail.
 var lives = []struct {
 	name   string
 	before string // scenario whose disk it begins with; "" = an empty one
@@ -238,7 +238,7 @@ var lives = []struct {
 	}},
 }
 
-// check reads the session from a disk without faults, and holds it against what callers were told.
+// check reads the session from a disk without faults, and compares it with the answers of callers.
 func (l *ledger) check(ctx context.Context, w *World, deep bool) error {
 	j, err := journal.Open(ctx, w.Config())
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// mortal is the file system as a process sees it that is killed before its change number left: that change and all
-// later calls fail, and its locks are released, as the system does for a dead process. The power stays.
+// mortal is the file system of a process that is killed before its change number left: that change and all later calls
+// fail, and its locks are released, as the system does for a dead process. There is no power loss.
 type mortal struct {
 	vfs.FS
 	left  int // changes until then; below 0 = never
@@ -17,12 +17,12 @@ type mortal struct {
 	dead  bool
 	files []vfs.File
 
-	before func() // is called before each change; nil = nothing is
+	before func() // called before each change; nil = none
 }
 
 var errKilled = errors.New("the process was killed")
 
-// call counts a call; change: one that changes the disk.
+// call counts a call; change: it changes the disk.
 func (m *mortal) call(change bool) error {
 	if change && m.before != nil {
 		m.before()

@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
-// Receipt books what a call on a live handle acknowledged.
+// Receipt records an acknowledged call on a live handle.
 func (w *World) Receipt(r coppice.Receipt, err error) error {
 	if err == nil && r.Commit != "" {
 		w.Acked(r.Seq)
@@ -78,7 +78,7 @@ func playBranches(ctx context.Context, w *World) error {
 	return w.Receipt(h.Switch(ctx, "main", coppice.WithKey("to main")))
 }
 
-// two are two processes on one session.
+// two returns two processes on one session.
 func (w *World) two(ctx context.Context) (a, b *journal.Journal, err error) {
 	if a, err = journal.Open(ctx, w.Config()); err == nil {
 		b, err = journal.Open(ctx, w.Config())
@@ -94,7 +94,7 @@ func playKeepBoth(ctx context.Context, w *World) error {
 			s.KeepBoth = true
 			err = w.Commit(ctx, b, s)
 		}
-		if err == nil { // what is kept leaves its writer behind
+		if err == nil { // a kept turn leaves its writer behind
 			err = b.Reload(ctx)
 		}
 		a, b = b, a
@@ -127,7 +127,7 @@ func playConflict(ctx context.Context, w *World) error {
 	return w.Turn(ctx, b, w.text())
 }
 
-// playFence has a turn that fails for good: its entry must not be in any history.
+// playFence has a turn that fails permanently: its entry must not be in any history.
 func playFence(ctx context.Context, w *World) error {
 	a, b, err := w.two(ctx)
 	if err != nil {
@@ -145,7 +145,7 @@ func playFence(ctx context.Context, w *World) error {
 	return w.Turn(ctx, b, w.text())
 }
 
-// leaveTorn leaves the disk of a process that died in the middle of an append.
+// leaveTorn leaves the disk of a process that died during an append.
 func leaveTorn(ctx context.Context, w *World) error {
 	turn := func(j *journal.Journal) error {
 		_, err := j.Commit(ctx, w.Step(j.State(), 300+w.text()))
@@ -161,8 +161,8 @@ func leaveTorn(ctx context.Context, w *World) error {
 	})
 }
 
-// die has a process lose power while it does something: the world goes on with one of the images that pick
-// takes from the moments of that.
+// die lets a process lose power during an operation: the world continues with one of the images that pick selects from
+// its moments.
 func (w *World) die(
 	ctx context.Context, do func(j *journal.Journal) error, pick func(m Moment) []*vfstest.Image,
 ) error {

@@ -36,14 +36,14 @@ func (w *World) opened(ctx context.Context, o *coppice.SessionOptions) (*program
 	return p, err
 }
 
-// said makes a message whose text no other entry has, and the content that its line must hold.
+// said returns a message with a unique text, and the content that its line must have.
 func (w *World) said(text int) (d transcript.Draft, content []byte) {
 	w.made++
 	words := fmt.Sprintf("said %x-%d. %0*d", w.seed, w.made, text, 0)
 	return entry.User(words), []byte(words)
 }
 
-// turn commits a turn that carries its entries, and books what its caller was told.
+// turn commits a turn with its own entries, and records the answer.
 func (p *program) turn(ctx context.Context, text int) error {
 	d, content := p.w.said(text)
 	state := fmt.Sprintf(`{"made":%d}`, p.w.made)
@@ -52,7 +52,7 @@ func (p *program) turn(ctx context.Context, text int) error {
 	return p.booked(r, err, Given{Lines: [][]byte{content}, State: state})
 }
 
-// booked books the answer to a turn. What is in doubt is settled, as a program does that wants its turn.
+// booked records the answer to a turn. A doubt is settled, as by a program that wants its turn stored.
 func (p *program) booked(r coppice.Receipt, err error, g Given) error {
 	if errors.Is(err, coppice.ErrCommitUnknown) {
 		r, err = p.s.Settle(context.Background(), "")
@@ -70,7 +70,7 @@ func (p *program) booked(r coppice.Receipt, err error, g Given) error {
 	return nil
 }
 
-// read reads what a user sees of the session.
+// read reads everything that a user sees of the session.
 func (p *program) read(ctx context.Context) error {
 	var state json.RawMessage
 	if err := p.s.State(&state); err != nil {
@@ -83,8 +83,8 @@ func (p *program) read(ctx context.Context) error {
 	return err
 }
 
-// Peek is a process that opens the session, reads it, commits nothing, and closes it. It must write nothing (I14), and
-// find what was found before.
+// Peek is a process that opens the session, reads it and closes it without a commit. It must write nothing (I14), and
+// find the same as before.
 func (w *World) Peek(ctx context.Context, readOnly bool, commit string) error {
 	before := w.FS.Ops()
 	err := w.peek(ctx, readOnly, commit)
@@ -121,7 +121,7 @@ func (w *World) peek(ctx context.Context, readOnly bool, commit string) error {
 	return p.store.Close()
 }
 
-// playCancel has callers give up turns before, and at moments of, their commit.
+// playCancel has callers that give up turns before, and at moments of, their commit.
 func playCancel(ctx context.Context, w *World) error {
 	w.watch = &watch{}
 	p, err := w.opened(ctx, nil)
@@ -145,7 +145,7 @@ func playCancel(ctx context.Context, w *World) error {
 	return p.store.Close()
 }
 
-// playProgram is the life of a session in a program that uses package coppice alone.
+// playProgram is the life of a session in a program that uses only package coppice.
 func playProgram(ctx context.Context, w *World) error {
 	p, err := w.program()
 	if err != nil {
@@ -182,7 +182,7 @@ func playProgram(ctx context.Context, w *World) error {
 	return each.booked(r, err, Given{Lines: [][]byte{content}})
 }
 
-// moves puts the head elsewhere in every way, with a turn after it.
+// moves moves the head in every way, with a turn after each.
 func (p *program) moves(ctx context.Context) error {
 	at := p.s.Head()
 	for _, move := range []func() (coppice.Receipt, error){
@@ -204,7 +204,7 @@ func (p *program) moves(ctx context.Context) error {
 	return nil
 }
 
-// playReaders has processes that read, and handles that may only read, between and beside the turns of a writer.
+// playReaders has processes that read, and read-only handles, between and during the turns of a writer.
 func playReaders(ctx context.Context, w *World) error {
 	p, err := w.opened(ctx, nil)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// look is a process that opens the session, reads it, commits nothing, and closes it: it writes nothing, whatever
-// fails.
+// look is a process that opens the session, reads it and closes it without a commit: it writes nothing, whatever fails.
 func (l *life) look(ctx context.Context) {
 	before := l.FS.Ops()
 	p, err := l.opened(ctx, nil)
@@ -30,8 +29,8 @@ func (l *life) look(ctx context.Context) {
 	l.told()
 }
 
-// together has callers wait for a handle, one of whom leaves, and books the answers. It returns the handle to use
-// with.
+// together has callers that wait for a handle, one of which gives up, and records the answers. It returns the handle to
+// continue with.
 func (l *life) together(ctx context.Context, j *journal.Journal, cancel bool) *journal.Journal {
 	if j == nil {
 		return nil
@@ -39,7 +38,7 @@ func (l *life) together(ctx context.Context, j *journal.Journal, cancel bool) *j
 	defer l.told()
 	start := func(ctx context.Context) *caller {
 		s := l.Step(j.State(), 20)
-		s.KeepBoth = true // they are made on one state, and wait for each other
+		s.KeepBoth = true // they are based on one state, and wait for each other
 		c := &caller{entry: s.Entries[0].ID, done: make(chan struct{})}
 		go func() {
 			defer close(c.done)
@@ -69,7 +68,7 @@ func (l *life) together(ctx context.Context, j *journal.Journal, cancel bool) *j
 	return j
 }
 
-// enter starts a program, which opens the session, or makes it; nil where it cannot.
+// enter starts a program, which opens or creates the session; nil if it cannot.
 func (l *life) enter(ctx context.Context) *program {
 	for range 3 {
 		p, err := l.opened(ctx, nil)
@@ -90,7 +89,7 @@ func (l *life) enter(ctx context.Context) *program {
 	return nil
 }
 
-// says commits a turn of a program, and books the answer. It returns the program to go on with.
+// says commits a turn of a program, and records the answer. It returns the program to continue with.
 func (l *life) says(ctx context.Context, p *program) *program {
 	if p == nil {
 		if p = l.enter(ctx); p == nil {
@@ -118,7 +117,7 @@ func (l *life) says(ctx context.Context, p *program) *program {
 	return nil
 }
 
-// ends closes a program; what it owes may fail.
+// ends closes a program; its pending work may fail.
 func (l *life) ends(p *program) {
 	if p == nil {
 		return
@@ -129,7 +128,7 @@ func (l *life) ends(p *program) {
 	l.told()
 }
 
-// lookingOn has processes that commit nothing look on while others write, and some of them die.
+// lookingOn has processes that only read while others write, and some of them die.
 func lookingOn(ctx context.Context, l *life) {
 	l.turn(ctx, l.open(ctx), 30, false) // its process dies
 	l.look(ctx)
@@ -139,7 +138,7 @@ func lookingOn(ctx context.Context, l *life) {
 	l.look(ctx)
 }
 
-// givingUp has callers give up turns at each of the first moments of their commit.
+// givingUp has callers that give up turns at each of the first moments of their commit.
 func givingUp(ctx context.Context, l *life) {
 	l.watch = &watch{}
 	j := l.open(ctx)

@@ -16,15 +16,15 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
-// Found is what a recovery found before it wrote anything.
+// Found is the result of a recovery before it wrote anything.
 type Found struct {
-	Commits   int    // of the session; 0 = there is none
+	Commits   int    // of the session; 0 = no session
 	Commit    string // the newest
 	Snapshots string // their names
 	Deleted   bool
 }
 
-// shown is the newest commit that a program finds; "" = there is no session.
+// shown returns the newest commit that a program finds; "" = there is no session.
 func (f Found) shown() string {
 	if f.Deleted {
 		return ""
@@ -32,7 +32,7 @@ func (f Found) shown() string {
 	return f.Commit
 }
 
-// Against holds what was found against what callers were told by the time of the crash, and what was committed.
+// Against checks the result against the answers that callers had at the time of the crash, and against the commits.
 func (f Found) Against(told *Promise, h *History) error {
 	switch {
 	case f.Deleted && !told.Deleting:
@@ -51,8 +51,8 @@ func (f Found) Against(told *Promise, h *History) error {
 	return nil
 }
 
-// Look opens the session for reading: what is there must be what was committed, to the byte, and the disk
-// stays as it is (I14).
+// Look opens the session for reading: its content must be what was committed, to the byte, and the disk must not change
+// (I14).
 func (w *World) Look(
 	ctx context.Context, cfg journal.Config, told *Promise, h *History,
 ) (Found, *journal.Journal, error) {
@@ -67,11 +67,11 @@ func (w *World) Look(
 		return f, nil, fmt.Errorf("I1: opening fails: %w", err)
 	default:
 		st := j.State()
-		if st.Summary.Tombstone { // deleted, and the log alone says so yet
+		if st.Summary.Tombstone { // deleted, so far only in the log
 			f.Deleted, j = true, nil
 			break
 		}
-		if told.Again && told.Commits == 0 && st.Since == 0 { // the deletion of the session before was not durable
+		if told.Again && told.Commits == 0 && st.Since == 0 { // the deletion of the earlier session was not durable
 			f.Commit, j = st.Summary.Commit, nil
 			break
 		}
@@ -112,8 +112,8 @@ func snapshots(ctx context.Context, b backend.Backend) (names string, err error)
 	return names, nil
 }
 
-// Resume goes on after a crash: one more commit, on a new session where none was found, or the end of a
-// deletion that was begun. close: the handle is closed too.
+// Resume continues after a crash: with one more commit, on a new session if none was found, or with the end of a
+// deletion. close: the handle is closed too.
 func (w *World) Resume(
 	ctx context.Context, cfg journal.Config, f Found, j *journal.Journal, told *Promise, close bool,
 ) error {
@@ -169,7 +169,7 @@ func (w *World) behind(st *state.State) []byte {
 	return p[min(int(ref.Bytes), len(p)):]
 }
 
-// aside makes sure that torn bytes were kept (I14).
+// aside checks that torn bytes were kept (I14).
 func (w *World) aside(ctx context.Context, b backend.Backend, torn []byte) error {
 	if len(torn) == 0 {
 		return nil
@@ -185,7 +185,7 @@ func (w *World) aside(ctx context.Context, b backend.Backend, torn []byte) error
 	return fmt.Errorf("I14: %d torn bytes are gone", len(torn))
 }
 
-// Again opens once more, after Resume: the commit is there, after what was found.
+// Again opens once more, after Resume: the new commit follows those found before.
 func (w *World) Again(ctx context.Context, f Found) error {
 	j, err := journal.Open(ctx, w.Config())
 	if w.Told.Deleted {
@@ -216,7 +216,7 @@ func (w *World) Again(ctx context.Context, f Found) error {
 	return nil
 }
 
-// empty makes sure that nothing is left of a deleted session, and that its id stays used.
+// empty checks that nothing of a deleted session is left, and that its id stays used.
 func (w *World) empty(ctx context.Context) error {
 	cfg := w.Config()
 	for info, err := range cfg.Backend.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(Session)}) {
@@ -236,7 +236,7 @@ func (w *World) empty(ctx context.Context) error {
 	return nil
 }
 
-// Healthy has Verify look at every byte, and after a collection once more (I3).
+// Healthy verifies every byte, and after a garbage collection once more (I3).
 func (w *World) Healthy(ctx context.Context) error {
 	if w.Told.Deleting {
 		return nil
@@ -258,7 +258,7 @@ func (w *World) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// boot starts a world from what a crash left.
+// boot starts a world from the image after a crash.
 func boot(m *vfstest.Image, seed uint64, lim journal.Limits) *World {
 	return NewWorld(vfstest.Boot(m), seed, lim)
 }

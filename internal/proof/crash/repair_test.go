@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
-// entries are the session's entries with their bytes; those that stand in for lost ones are left out.
+// entries returns the session's entries with their bytes, without placeholders of lost ones.
 func (w *World) entries(ctx context.Context) (map[string]string, error) {
 	j, err := journal.Open(ctx, w.Config())
 	if err != nil {
@@ -54,8 +54,8 @@ func (w *World) damage(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s, byte %d", key, at), nil
 }
 
-// mended goes on after a crash of a repair: it is run again where that is needed, and then nothing is missing
-// that the repair would have kept.
+// mended continues after a crash of a repair: the repair runs again if needed, and then everything exists that the
+// repair would have kept.
 func (w *World) mended(ctx context.Context, want map[string]string, repaired bool) error {
 	commit := func() error {
 		j, err := journal.Open(ctx, w.Config())

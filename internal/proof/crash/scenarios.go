@@ -18,16 +18,16 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Scenario is a short life of a session. What Play does is crashed; Before is how things were. In both a
-// failure of any call ends the scenario, and is an error of the scenario where nothing was made to fail.
+// Scenario is a short life of a session. Play is crashed; Before and Prepare are the setup. In both a failure of any
+// call ends the scenario, and is an error unless a fault was injected.
 type Scenario struct {
 	Name    string
-	Before  int                                       // turns that the session has
+	Before  int                                       // turns of the session
 	Prepare func(ctx context.Context, w *World) error // nil = nothing
 	Play    func(ctx context.Context, w *World) error
 }
 
-// Scenarios are what the explorer and the fault injector play.
+// Scenarios are played by the explorer and the fault injector.
 var Scenarios = []Scenario{
 	{"create", 0, nil, playCreate},
 	{"append", 1, nil, func(ctx context.Context, w *World) error { return w.turns(ctx, 3) }},
@@ -55,7 +55,7 @@ var Scenarios = []Scenario{
 	{"unsynced", 2, leaveUnsynced, playReaders},
 }
 
-// Run plays a scenario on the world's empty disk, and returns the moments of what Play did and the history.
+// Run plays a scenario on the world's empty disk, and returns the moments of Play and the history.
 func (s *Scenario) Run(ctx context.Context, w *World) ([]Moment, *History, error) {
 	if err := s.Begin(ctx, w); err != nil {
 		return nil, nil, fmt.Errorf("before: %w", err)
@@ -76,7 +76,7 @@ func (s *Scenario) Run(ctx context.Context, w *World) ([]Moment, *History, error
 	return moments, h, h.Keeps(w.given, w.refused)
 }
 
-// Begin makes the disk as it is before Play.
+// Begin creates the disk at the start of Play.
 func (s *Scenario) Begin(ctx context.Context, w *World) error {
 	if s.Before > 0 {
 		j := journal.Create(w.Config(), Genesis())
@@ -97,7 +97,7 @@ func (s *Scenario) Begin(ctx context.Context, w *World) error {
 	return s.Prepare(ctx, w)
 }
 
-// text chooses how long an entry is: mostly within a sector, sometimes over several, seldom over a page.
+// text chooses the length of an entry: mostly within a sector, sometimes over several, rarely over a page.
 func (w *World) text() int {
 	switch w.Rng.IntN(8) {
 	case 0:
@@ -108,23 +108,23 @@ func (w *World) text() int {
 	return w.Rng.IntN(60)
 }
 
-// Turn commits a turn of one entry and books it.
+// Turn commits a turn of one entry and records it.
 func (w *World) Turn(ctx context.Context, j *journal.Journal, text int) error {
 	return w.Commit(ctx, j, w.Step(j.State(), text))
 }
 
-// Commit commits a step and books it.
+// Commit commits a step and records it.
 func (w *World) Commit(ctx context.Context, j *journal.Journal, s *journal.Step) error {
 	res, err := j.Commit(ctx, s)
 	if err != nil {
 		return err
 	}
-	w.Acked(res.State.Summary.Seq) // with what its request stores too
+	w.Acked(res.State.Summary.Seq) // with the other commits of its request
 	w.Gave(res.Commit.Seq, s)
 	return nil
 }
 
-// turns are some turns of a new process, which then ends without Close.
+// turns makes some turns of a new process, which then ends without Close.
 func (w *World) turns(ctx context.Context, n int) error {
 	j, err := journal.Open(ctx, w.Config())
 	for i := 0; i < n && err == nil; i++ {
@@ -193,15 +193,15 @@ func playSnapshot(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	w.Told.Snapshots = []string{second.ID} // the first one may go from here on
+	w.Told.Snapshots = []string{second.ID} // the first one may be removed from here on
 	if err := j.DropSnapshot(ctx, first.ID); err != nil {
 		return err
 	}
 	return w.Turn(ctx, j, w.text())
 }
 
-// leaveGarbage leaves the disk of a process that died between making the next segment and the commit that
-// would have named it.
+// leaveGarbage leaves the disk of a process that died between creating the next segment and the commit that would have
+// named it.
 func leaveGarbage(ctx context.Context, w *World) error {
 	return w.die(ctx, func(j *journal.Journal) error { return j.Tidy(ctx) }, func(m Moment) []*vfstest.Image {
 		if m.Op.Kind == "write" && strings.Contains(m.Op.Name, "/"+layout.Transcript) {
@@ -211,8 +211,8 @@ func leaveGarbage(ctx context.Context, w *World) error {
 	})
 }
 
-// leaveUnsynced leaves the disk of a process that was killed between the write of a turn and its sync: the power stays,
-// and the bytes are read back.
+// leaveUnsynced leaves the disk of a process that was killed between the write of a turn and its sync, without a power
+// loss: the bytes can be read.
 func leaveUnsynced(ctx context.Context, w *World) error {
 	j, err := journal.Open(ctx, w.Config())
 	if err != nil {
@@ -260,8 +260,8 @@ func playDelete(ctx context.Context, w *World) error {
 	return nil
 }
 
-// leaveDeletion leaves the disk of a process that was killed while it deleted the session, once that counts as deleted:
-// the power stays, and what was not synced is read back.
+// leaveDeletion leaves the disk of a process that was killed while it deleted the session, once that counts as deleted,
+// without a power loss: unsynced bytes can be read.
 func leaveDeletion(ctx context.Context, w *World) error {
 	moments, err := w.Track(func() error { return journal.Delete(ctx, w.Config()) })
 	if err != nil {
@@ -282,7 +282,7 @@ func leaveDeletion(ctx context.Context, w *World) error {
 	return nil
 }
 
-// playAgain begins a session under the id of the deleted one, and removes what that left.
+// playAgain creates a session under the id of the deleted one, and removes the objects that that one left.
 func playAgain(ctx context.Context, w *World) error {
 	cfg := w.Config()
 	cfg.Again = true
@@ -306,7 +306,7 @@ func playImport(ctx context.Context, w *World) error {
 	return w.brought(ctx, j, err)
 }
 
-// importFirst imports the beginning of what playGrow brings.
+// importFirst imports the first lines of playGrow.
 func importFirst(ctx context.Context, w *World) error {
 	w.file = w.lines(6 + w.Rng.IntN(6))
 	first := func(yield func(transcript.Draft, error) bool) {
@@ -326,7 +326,7 @@ func playGrow(ctx context.Context, w *World) error {
 	return w.brought(ctx, j, err)
 }
 
-// lines makes so many lines of a file, each after the one before.
+// lines returns n lines of a file, each the child of the one before.
 func (w *World) lines(n int) iter.Seq2[transcript.Draft, error] {
 	raw := make([][]byte, n)
 	st := &state.State{}
@@ -344,7 +344,7 @@ func (w *World) lines(n int) iter.Seq2[transcript.Draft, error] {
 	}
 }
 
-// brought books what an import acknowledged.
+// brought records an acknowledged import.
 func (w *World) brought(ctx context.Context, j *journal.Journal, err error) error {
 	if err != nil {
 		return err

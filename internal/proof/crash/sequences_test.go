@@ -19,7 +19,7 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
-// user is somebody who works on a session, one call after the other.
+// user makes calls on a session, one after another.
 type user struct {
 	*World
 	h    *coppice.Session
@@ -27,7 +27,7 @@ type user struct {
 	made int    // branches
 }
 
-// alphabet are the public operations that sequences are made of.
+// alphabet are the public operations in sequences.
 var alphabet = []struct {
 	name string
 	do   func(ctx context.Context, u *user) error
@@ -82,7 +82,7 @@ var alphabet = []struct {
 			return err
 		}
 		h, err := u.Open()
-		if err == nil { // of a deleted session there is none: the closed handle stays, and refuses
+		if err == nil { // a deleted session has none: the closed handle stays, and refuses
 			u.h = h
 		}
 		return err
@@ -130,8 +130,8 @@ func (u *user) look(ctx context.Context) error {
 	return nil
 }
 
-// step does one operation. One that a rival was faster than is kept as a branch; on a deleted session nothing
-// succeeds but what asks nothing of it.
+// step does one operation. One that conflicts with a rival is kept as a branch; on a deleted session only operations
+// without an effect succeed.
 func (u *user) step(ctx context.Context, op int) error {
 	commits := u.Told.Commits
 	err := alphabet[op].do(ctx, u)
@@ -149,7 +149,7 @@ func (u *user) step(ctx context.Context, op int) error {
 	return nil
 }
 
-// keep stores what is in the buffer as a branch, and goes to the newest state.
+// keep stores the buffer as a branch, and moves to the newest state.
 func (u *user) keep(ctx context.Context) error {
 	if err := u.Receipt(u.h.Commit(ctx, coppice.Turn{KeepBoth: true})); err != nil {
 		return err
@@ -157,8 +157,7 @@ func (u *user) keep(ctx context.Context) error {
 	return u.h.Reload(ctx)
 }
 
-// sequence gives the operations of sequence number n, the shortest ones first, so that a sequence comes behind
-// those that it goes on from.
+// sequence returns the operations of sequence number n, the shortest first, so that a sequence follows its prefixes.
 func sequence(n int) []int {
 	size, count := 1, len(alphabet)
 	for n >= count {
@@ -180,7 +179,7 @@ func named(ops []int) string {
 	return strings.Join(words, ", ")
 }
 
-// run plays a sequence; the moments are those of its last operation, for the others end shorter sequences.
+// run plays a sequence; the moments are those of its last operation, since the others end shorter sequences.
 func (u *user) run(ctx context.Context, ops []int) ([]Moment, *History, error) {
 	base := Scenario{Before: 2}
 	err := base.Begin(ctx, u.World)
@@ -197,7 +196,7 @@ func (u *user) run(ctx context.Context, ops []int) ([]Moment, *History, error) {
 	}
 	var moments []Moment
 	for i, op := range ops {
-		if alphabet[op].name == "delete" && !u.Told.Deleting { // afterwards there is none to be read
+		if alphabet[op].name == "delete" && !u.Told.Deleting { // afterwards it cannot be read
 			if h, err = u.History(ctx); err != nil {
 				return nil, nil, err
 			}
@@ -220,8 +219,8 @@ func (u *user) run(ctx context.Context, ops []int) ([]Moment, *History, error) {
 	return moments, h, err
 }
 
-// Power is lost in every sequence of up to three operations, before every change of the last one: to the
-// extremes of what that may leave.
+// Power is lost in every sequence of up to three operations, before every change of the last one, with the extreme
+// states that it may leave.
 func TestProofSequences(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	r := proof.Begin(t, "sequences")

@@ -11,9 +11,10 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
-// tidyDeath has two processes work on one session. One is killed before change number left of its tidying, in which it
-// seals the closed segment, publishes the checkpoint and removes the plain one; below 0 = it is not. The other commits
-// before that, and keeps committing, tidies and closes. Its moments are given, and how many changes the first one made.
+// tidyDeath runs two processes on one session. One is killed before change number left of its background work, in which
+// it seals the closed segment, publishes the checkpoint and removes the plain segment; below 0 = it is not killed. The
+// other commits before that, continues to commit, does its own background work and closes. It returns the moments of
+// the second, and the number of changes of the first.
 func (w *World) tidyDeath(ctx context.Context, left int) (moments []Moment, h *History, made int, err error) {
 	base := Scenario{Before: 2}
 	if err := base.Begin(ctx, w); err != nil {
@@ -33,7 +34,7 @@ func (w *World) tidyDeath(ctx context.Context, left int) (moments []Moment, h *H
 		err = fmt.Errorf("the first process had nothing to tidy")
 	}
 	var b *journal.Journal
-	var later []func() // b's own tidying
+	var later []func() // b's background work
 	if err == nil {
 		cfg = w.Config()
 		cfg.Go = func(job func()) { later = append(later, job) }
@@ -46,7 +47,7 @@ func (w *World) tidyDeath(ctx context.Context, left int) (moments []Moment, h *H
 		return nil, nil, 0, err
 	}
 	m.made, m.left = 0, left
-	tidy() // what it commits is not told to anyone
+	tidy() // its commits are not acknowledged to any caller
 	made = m.made
 	moments, err = w.Track(func() error {
 		for range 2 {
@@ -70,8 +71,8 @@ func (w *World) tidyDeath(ctx context.Context, left int) (moments []Moment, h *H
 	return moments, h, made, err
 }
 
-// exploreTidyDeath kills the first process before each change of its tidying, and loses power before each later change
-// of the second one.
+// exploreTidyDeath kills the first process before each change of its background work, and loses power before each later
+// change of the second one.
 func exploreTidyDeath(t *testing.T, r *proof.Report, seed uint64, blank *sync.Map) {
 	lim := journal.Limits{RollEntries: 6, PublishCommits: 64, Keyframe: 4, WholeDoc: 8, Attempts: 4}
 	plan := Plan{
@@ -87,7 +88,7 @@ func exploreTidyDeath(t *testing.T, r *proof.Report, seed uint64, blank *sync.Ma
 			r.Violation("%s: without a crash: %v", where, err)
 			return
 		}
-		if left == 0 { // how many there are, only a life says in which it is not killed
+		if left == 0 { // their number is known only from a run in which it is not killed
 			if _, _, made, err = NewWorld(vfstest.NewCrashFS(), seed, lim).tidyDeath(t.Context(), -1); err != nil || made < 8 {
 				r.Violation("tidying, seed %d: %d changes, %v", seed, made, err)
 				return

@@ -6,10 +6,10 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-// watch is what a scenario does while a process is at work on the disk.
+// watch is called during the work of a process on the disk.
 type watch struct {
-	begins  func(ctx context.Context) // is called when an append begins; nil = nothing is
-	changes func()                    // is called before each change of the disk; nil = nothing is
+	begins  func(ctx context.Context) // called when an append begins; nil = none
+	changes func()                    // called before each change of the disk; nil = none
 }
 
 func (w *watch) change() {
@@ -18,7 +18,7 @@ func (w *watch) change() {
 	}
 }
 
-// watchedDisk is the disk as a watched process sees it.
+// watchedDisk is the disk of a watched process.
 type watchedDisk struct {
 	backend.Appender
 	watch *watch
@@ -31,9 +31,9 @@ func (d *watchedDisk) Append(ctx context.Context, key string, off int64, p []byt
 	return d.Appender.Append(ctx, key, off, p)
 }
 
-// cancelled makes a call whose context is cancelled at moment number left of it. The moments are those at which an
-// append begins, and those before a change of the disk. The call continues when its request has seen the cancellation,
-// so that equal runs are equal.
+// cancelled makes a call whose context is cancelled at moment number left of it. The moments are the start of an append
+// and each change of the disk. The call continues when its request has seen the cancellation, so that equal runs are
+// equal.
 func (w *watch) cancelled(ctx context.Context, left int, call func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,13 +1,12 @@
-// Package crash explores what a loss of power may do to a session on disk: the real journal, on the real
-// local driver, over a simulated file system (vfstest.CrashFS) that is stopped before each of its changes and started
-// again from the states that a crash there may leave.
+// Package crash explores the effects of a power loss on a session on disk: the real journal, on the real local driver,
+// over a simulated file system (vfstest.CrashFS) that is stopped before each of its changes and restarted from the
+// states that a crash there may leave.
 //
-// A scenario is played once, and what callers were told is kept beside each point of it (Promise). For every
-// state after every point the session is recovered as a user would: opened for reading, written to, opened
-// again. What must hold: all that was acknowledged is there, byte for byte and in order (I1, I13); what is
-// there is a prefix of what was committed (I10), so nothing that failed appears (I2); opening wrote nothing
-// (I14); the next commit works, and nothing refers to what is missing (I3). Recovery itself is stopped in the
-// same way (two levels).
+// A scenario is played once, and the answers that callers have had are kept with each point of it (Promise). For every
+// state after every point the session is recovered as by a user: opened for reading, written to, opened again. The
+// rules: everything acknowledged exists, byte for byte and in order (I1, I13); the content is a prefix of what was
+// committed (I10), so nothing that failed appears (I2); opening writes nothing (I14); the next commit succeeds, and no
+// reference is dangling (I3). Recovery itself is stopped in the same way (two levels).
 //
 // Everything follows from seeds, so a violation names scenario, seed, point and state.
 package crash
@@ -35,34 +34,34 @@ import (
 // Session is the id of the session of every scenario.
 const Session = "s1"
 
-// World is a disk and the processes on it. One goroutine works on it: background work is done at once, so
-// that one seed means one order of events.
+// World is a disk and the processes on it. One goroutine works on it: background work runs synchronously, so that one
+// seed means one order of events.
 type World struct {
 	FS     *vfstest.CrashFS
-	Over   vfs.FS // what processes see, FS if nil
+	Over   vfs.FS // the file system of processes, FS if nil
 	Limits journal.Limits
 	Rng    *rand.Rand // for the scenario's own choices
-	Told   Promise    // what callers have been told so far
+	Told   Promise    // the answers to callers so far
 
 	seed  uint64
 	rand  *rand.ChaCha8
 	clock time.Time
-	given []Given // what was handed to acknowledged commits
-	// what was handed to commits that were not applied, as their callers were told
+	given []Given // input of acknowledged commits
+	// input of commits that were reported as not applied
 	refused [][]byte
-	raws    map[string]string                  // of the entries made, by id
+	raws    map[string]string                  // of all entries, by id
 	made    int                                // entries
 	file    iter.Seq2[transcript.Draft, error] // what a scenario imports
-	watch   *watch                             // of the processes that start from now on; nil = none is watched
+	watch   *watch                             // of processes started from now on; nil = none
 }
 
-// Promise is what callers were told by some moment.
+// Promise is the answers to callers up to some moment.
 type Promise struct {
-	Commits   int      // so many commits were acknowledged, one by one or with later ones
-	Snapshots []string // names of those that were acknowledged
+	Commits   int      // number of acknowledged commits, separate or together with later ones
+	Snapshots []string // names of the acknowledged ones
 	Deleting  bool     // Delete was called
 	Deleted   bool     // and has returned
-	Again     bool     // the id was that of a deleted session before: while there is no other it counts as deleted
+	Again     bool     // the id was that of a deleted session before: while no new one exists it counts as deleted
 }
 
 // NewWorld makes a world on a disk. Worlds with different seeds never make the same ids.
@@ -76,7 +75,7 @@ func NewWorld(fs *vfstest.CrashFS, seed uint64, lim journal.Limits) *World {
 	return w
 }
 
-// Config is that of a new process: nothing is shared with those before it but the disk.
+// Config returns the configuration of a new process: it shares only the disk with earlier ones.
 func (w *World) Config() journal.Config {
 	var over vfs.FS = w.FS
 	if w.Over != nil {
@@ -104,7 +103,7 @@ func (w *World) Config() journal.Config {
 // Header is the header line of the scenarios' session.
 var header = []byte(`{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`)
 
-// Genesis is what the scenarios' session starts with.
+// Genesis returns the initial state of the scenarios' session.
 func Genesis() state.Genesis { return state.Genesis{Header: header, Cwd: "/w"} }
 
 // Open opens the session as a new process, with the limits of the world.
@@ -119,7 +118,7 @@ func (w *World) Open() (*coppice.Session, error) {
 	return s.Open(context.Background(), Session, nil)
 }
 
-// Entry makes an entry that hangs on the head of j, with a text of that many bytes.
+// Entry makes an entry below the head of j, with a text of that many bytes.
 func (w *World) Entry(st *state.State, text int) *journal.Entry {
 	w.made++
 	id := fmt.Sprintf("e%x-%d", w.seed, w.made)
@@ -149,15 +148,15 @@ func (w *World) Step(st *state.State, text int) *journal.Step {
 	}
 }
 
-// Given is what a caller handed to a commit that was acknowledged. Histories are read by the code that wrote them, so
-// they are held against this as well.
+// Given is the input of an acknowledged commit. Histories are read by the code that wrote them, so they are compared
+// with this as well.
 type Given struct {
 	Seq   uint64
-	Lines [][]byte // of its entries: whole, or what they contain
-	State string   // of its document; "" = not known
+	Lines [][]byte // of its entries: whole, or a part of them
+	State string   // of its document; "" = unknown
 }
 
-// Gave books what was handed to an acknowledged commit.
+// Gave records the input of an acknowledged commit.
 func (w *World) Gave(seq uint64, s *journal.Step) {
 	g := Given{Seq: seq}
 	for _, e := range s.Entries {
@@ -169,5 +168,5 @@ func (w *World) Gave(seq uint64, s *journal.Step) {
 	w.given = append(w.given, g)
 }
 
-// Acked books an acknowledged commit.
+// Acked records an acknowledged commit.
 func (w *World) Acked(seq uint64) { w.Told.Commits = max(w.Told.Commits, int(seq)+1) }

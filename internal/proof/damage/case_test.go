@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// harm is damage to one object: which one, by its class and its place among those of the class, and how.
+// harm is damage to one object: its class, its index in the class, and the kind of damage.
 type harm struct {
-	way   string // flip, cut, zero, gone; drop, twice: a line; swap: an object of another session; old: as it was
+	way   string // flip, cut, zero, gone; drop, twice: a line; swap: an object of another session; old: earlier content
 	class string
 	index int // modulo the number of objects of the class
 	at    int // modulo the length; of a flip in bits
@@ -19,11 +19,11 @@ type harm struct {
 
 func (h harm) String() string { return fmt.Sprintf("%s %s %d %d", h.way, h.class, h.index, h.at) }
 
-// trial is one damaged session. Its text is enough to try it again.
+// trial is one damaged session. Its text is enough to repeat it.
 type trial struct {
 	kind, source, stage string
 	harms               []harm
-	whole               bool // the repair is one of the whole store
+	whole               bool // the whole store is repaired
 }
 
 func (c trial) String() string {
@@ -55,7 +55,7 @@ func parse(text string) (c trial, err error) {
 	return c, nil
 }
 
-// ways are how a disk, a network or a hand damages an object; flips are the most silent, so they come most often.
+// ways are the kinds of damage; flips are the hardest to detect, so they are most frequent.
 var ways = []string{"flip", "flip", "flip", "cut", "zero", "gone", "drop", "twice", "swap", "old"}
 
 // draw makes a trial of its seed.
@@ -79,22 +79,22 @@ func draw(seed uint64, sources []string) trial {
 	return c
 }
 
-// classes are what can be damaged; what a session has none of becomes the next one that it has.
+// classes are the kinds of objects; a class that a session does not have is replaced by the next one that it has.
 var classes = []string{
 	"checkpoint", "checkpoint", "plain", "plain", "sealed", "sealed", "sealed", "snapshot", "blob", "original", "parts", "index", "ids", "torn",
 }
 
-// sector is the least that a disk writes as a whole, in bytes.
+// sector is the smallest unit that a disk writes, in bytes.
 const sector = 512
 
-// apply returns the objects with the damage done to them, and what was damaged by key.
+// apply returns the damaged objects, and the damaged keys.
 func (c trial) apply(o *origin) (hurt map[string][]byte, hit map[string]bool) {
 	hurt, hit = maps.Clone(o.objects), map[string]bool{}
 	for _, h := range c.harms {
 		key := h.key(o)
 		p, ok := hurt[key]
 		if !ok {
-			continue // it is gone already
+			continue // it is missing already
 		}
 		q, there := h.spoil(p)
 		switch h.way {
@@ -105,7 +105,7 @@ func (c trial) apply(o *origin) (hurt map[string][]byte, hit map[string]bool) {
 		}
 		switch {
 		case there && q == nil:
-			continue // the other session has none of this class, or there never was another
+			continue // the other session has no object of this class, or there is no other session
 		case there:
 			hurt[key] = q
 		default:
@@ -116,7 +116,7 @@ func (c trial) apply(o *origin) (hurt map[string][]byte, hit map[string]bool) {
 	return hurt, hit
 }
 
-// settle names the classes of the objects that are damaged: of what a session has none of, it is the next class.
+// settle replaces the classes that a session does not have by the next one that it has.
 func (c trial) settle(o *origin) trial {
 	c.harms = slices.Clone(c.harms)
 	for i := range c.harms {
@@ -163,7 +163,7 @@ func (h harm) of(other map[string][]byte, class string) []byte {
 	return other[keys[h.at%len(keys)]]
 }
 
-// earlier returns an object as it was once; nil = it never was another one.
+// earlier returns an earlier content of an object; nil = there was none.
 func (h harm) earlier(o *origin, key string) []byte {
 	var was [][]byte
 	for _, objects := range o.past {

@@ -1,9 +1,9 @@
-// Package damage damages sessions and repairs them: sessions of every format that is imported, used in every way,
-// on stores of every kind; an object of theirs, or two at once. What is read before the repair has to be right or an
-// error; what the repair leaves has to be everything that was left of the bytes, free of damage, and fit for use.
+// Package damage damages sessions and repairs them: sessions of every imported format, used in every way, on stores of
+// every kind; one object, or two at once. Reading before the repair must return correct data or an error; the repair
+// must restore every byte that still exists, end free of damage, and leave a usable session.
 //
-// The judge asks what doc.go, docs/design.md and the help of the command promise, and nothing about how a repair
-// works. A violation prints its trial, which can be tried again:
+// The rules are the promises of doc.go, docs/design.md and the help of the command; they do not depend on the
+// implementation of the repair. A violation prints its trial, which can be repeated:
 //
 //	COPPICE_DAMAGE='append codex closed; flip plain 0 1234' go test ./internal/proof/damage -run TestProofRepair -v
 package damage
@@ -26,18 +26,18 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// pending makes findings a list in the log: the engine of repair does not keep every promise yet.
+// pending makes findings a list in the log instead of failures, while the repair does not keep every promise.
 const pending = false
 
-// replayEnv is a trial to try alone, or how many to try: "FROM-TO" by their numbers.
+// replayEnv is a trial to run alone, or a range of trials: "FROM-TO" by their numbers.
 const replayEnv = "COPPICE_DAMAGE"
 
 func diskIn(dir string) (backend.Backend, error) { return local.Open(dir, nil) }
 
-// world has every session that is damaged, each built once.
+// world has every session to be damaged, each built once.
 type world map[string]map[string]*origin
 
-// origin returns the session of a trial; that of a disk is what the kind "append" leaves.
+// origin returns the session of a trial; that of a disk is the same as of the kind "append".
 func (w world) origin(t *testing.T, c *trial) *origin {
 	t.Helper()
 	kind := c.kind
@@ -59,7 +59,7 @@ func (w world) origin(t *testing.T, c *trial) *origin {
 	return w[name][c.stage]
 }
 
-// learn reads the session before it is damaged. It is whole, and there is nothing to repair in it.
+// learn reads the session before it is damaged. It is intact, and a repair finds nothing to do.
 func (o *origin) learn(t *testing.T) {
 	t.Helper()
 	b := testutil.Must(storeOf(o.kind, "", o.objects))(t)
@@ -76,7 +76,7 @@ func (o *origin) learn(t *testing.T) {
 	testutil.OK(t, st.Close())
 }
 
-// scratch is a folder in memory where there is one: what a loss of power leaves is the suite crash's.
+// scratch returns a folder in memory if there is one: power loss is tested by the suite crash.
 func scratch(t *testing.T) string {
 	t.Helper()
 	if dir, err := os.MkdirTemp("/dev/shm", "coppice-damage"); err == nil { //nolint:usetesting // a folder in memory
@@ -86,7 +86,7 @@ func scratch(t *testing.T) string {
 	return t.TempDir()
 }
 
-// TestProofRepair damages sessions. Explored are the damaged sessions that were repaired and judged.
+// TestProofRepair damages sessions. The count is that of damaged sessions that were repaired and judged.
 func TestProofRepair(t *testing.T) {
 	small(false)
 	all, dir := world{}, scratch(t)
@@ -148,7 +148,7 @@ func TestProofRepair(t *testing.T) {
 	found.report(t, rep)
 }
 
-// findings are what all trials found, by rule.
+// findings are those of all trials, by rule.
 type findings struct {
 	mu      sync.Mutex
 	by      map[string]*tally

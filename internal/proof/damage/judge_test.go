@@ -18,10 +18,10 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// finding is a promise that was broken.
+// finding is a broken promise.
 type finding struct{ rule, text string }
 
-// judgement is what came of one trial.
+// judgement is the state of one trial.
 type judgement struct {
 	c    trial
 	o    *origin
@@ -46,29 +46,31 @@ func (j *judgement) broken(rule, format string, args ...any) {
 	}
 }
 
-// Reasons for which a rule does not apply. Each is a figure of the suite's log.
+// Reasons for which a rule does not apply. Each is a figure in the suite's log.
 const (
 	// A disk may lose the end of an append that was never acknowledged. Damage of the newest commits looks the same if
-	// nothing else is left that knows of them, so the session then ends with the commit before them.
+	// nothing else refers to them, so the session then ends with the commit before them.
 	looksTorn = "the end of the log looks like a write that was never acknowledged"
-	// A session is its checkpoint and its segments: without them, what is left belongs to no session (DESIGN 6.7).
+	// A session is its checkpoint and its segments: without them, the remaining objects belong to no session (DESIGN
+	// 6.7).
 	noSession = "neither checkpoint nor segment is left"
 	// doc.go: a missing image becomes a diagnostic of the context, and its reference stays.
 	imageGone = "an image is lost, the context says so"
-	// The state is a chain of patches: one that is lost takes those that build upon it along.
+	// The state is a chain of patches: a lost one takes all later ones with it.
 	documentGone = "nothing that is left holds the newest commit's document"
-	// On a disk the checkpoint is a cache, and the list shows the commit that it is of.
+	// On a disk the checkpoint is a cache, and a list shows its commit.
 	listLags = "the list shows the commit of the checkpoint, and not that of the log"
 	// The rules of a context are in the checkpoint, in snapshots and in the first commit line of each segment.
 	rulesGone = "nothing that is left says by which rules the context is built"
-	// An object store has one head: an earlier one is a state that there was. A snapshot of a later one is a proof.
+	// An object store has one head: an earlier one is a valid earlier state. A snapshot of a later one proves the
+	// damage.
 	earlierHead = "the head of an object store is an earlier one"
-	// The context shows what is on the way to the head: what is lost of it has a stand-in that no model sees.
+	// The context contains the path to the head: a lost entry has a placeholder that no model sees.
 	contextGone = "nothing that is left holds an entry of the context"
 )
 
-// earlierHead returns the commit of a head that was put back on an object store; -1 = a snapshot is newer, or there is
-// none.
+// earlierHead returns the commit of an earlier head that was restored on an object store; -1 = a snapshot is newer, or
+// there is none.
 func (j *judgement) earlierHead() int64 {
 	key := layout.CheckpointKey(sid)
 	o, err := checkpoint.DecodeObject(j.hurt[key])
@@ -87,7 +89,7 @@ func (j *judgement) earlierHead() int64 {
 
 func (j *judgement) excuse(reason string) { j.excused[reason]++ }
 
-// try damages a session, and judges what the program makes of it.
+// try damages a session, and judges the program's behaviour.
 func try(c trial, o *origin, dir string) (bad []finding, excused map[string]int, err error) {
 	j := &judgement{c: c, o: o, excused: map[string]int{}}
 	j.hurt, j.hit = c.apply(o)
@@ -115,7 +117,7 @@ func try(c trial, o *origin, dir string) (bad []finding, excused map[string]int,
 	return j.bad, j.excused, nil
 }
 
-// before judges what is read of the damaged session, and that reading changes nothing.
+// before judges reading of the damaged session, and that reading changes nothing.
 func (j *judgement) before() {
 	at := []uint64{uint64(j.c.harms[0].at) % (j.o.truth.head.Seq + 1)}
 	is := look(j.st, sid, scope{at: at, contexts: true})
@@ -156,7 +158,7 @@ func (j *judgement) before() {
 	}
 }
 
-// reads compares what a damaged session shows with what it held; clean = a deep verify found no damage.
+// reads compares the content that a damaged session shows with the original; clean = a deep verify found no damage.
 func (j *judgement) reads(is *sight, clean bool) string {
 	for what, err := range map[string]error{
 		"open": is.openErr, "list": is.listErr, "context": is.ctxErr, "entries": is.readErr, "log": is.logErr, "state": is.state.err,
@@ -279,7 +281,7 @@ func (j *judgement) repair() bool {
 	return true
 }
 
-// kept judges that no bytes are gone (I14), and that other sessions are as they were.
+// kept judges that no bytes were lost (I14), and that other sessions are unchanged.
 func (j *judgement) kept(now map[string][]byte) {
 	for key, p := range j.hurt {
 		if sessionOf(key) != sid {
@@ -290,7 +292,7 @@ func (j *judgement) kept(now map[string][]byte) {
 		}
 		intact := !j.hit[key] || key == layout.CheckpointKey(sid) && j.outdated(p)
 		if intact && classOf(key) != "snapshot" && classOf(key) != "blob" {
-			continue // what is intact may take another form: a plain segment is sealed, a checkpoint moves on
+			continue // intact data may change its form: a plain segment is sealed, a checkpoint is replaced
 		}
 		if q, ok := now[key]; ok && bytes.HasPrefix(q, p) {
 			continue
@@ -307,7 +309,7 @@ func (j *judgement) outdated(p []byte) bool {
 	return err == nil && o.Summary.ID == sid && (j.c.kind != "replace" || j.headSeq >= 0)
 }
 
-// held reports whether bytes are in the objects of a store still: whole, or their beginning under their name and the rest
+// held reports whether bytes are still in the objects of a store: whole, or their prefix under their name and the rest
 // in torn/.
 func held(now map[string][]byte, key string, p []byte) bool {
 	n := common(now[key], p)
@@ -322,7 +324,7 @@ func held(now map[string][]byte, key string, p []byte) bool {
 	return false
 }
 
-// common is the length of the beginning that two objects share.
+// common returns the length of the common prefix of two objects.
 func common(p, q []byte) (n int) {
 	for n < len(p) && n < len(q) && p[n] == q[n] {
 		n++
@@ -330,7 +332,7 @@ func common(p, q []byte) (n int) {
 	return n
 }
 
-// after judges the repaired session, and that it takes commits.
+// after judges the repaired session, and that it accepts commits.
 func (j *judgement) after() {
 	is := look(j.st, sid, scope{all: true})
 	for what, err := range map[string]error{
@@ -360,7 +362,7 @@ func (j *judgement) after() {
 	j.goesOn(is)
 }
 
-// head judges that the session is where the newest commit was whose bytes survive.
+// head judges that the head is that of the newest commit whose bytes survive.
 func (j *judgement) head(is *sight) {
 	if j.s < 0 {
 		return
@@ -398,7 +400,7 @@ func (j *judgement) head(is *sight) {
 	}
 }
 
-// sameHead finds the commit whose head the session has: the newest that survives, or a later one that is partly there.
+// sameHead finds the commit of the session's head: the newest that survives, or a later one of which a part exists.
 func (j *judgement) sameHead(is *sight) (seq uint64, ok bool) {
 	for seq := uint64(j.s); seq <= j.o.truth.head.Seq; seq++ {
 		if c := j.o.truth.log[seq]; c.Entry == is.head.Entry && c.Branch == is.head.Branch {
@@ -415,11 +417,11 @@ func (j *judgement) survives(id string) bool {
 			return j.left.lines[l.raw]
 		}
 	}
-	return id == "" // said within the document
+	return id == "" // part of the document
 }
 
-// commits judges that what is left of the log has its numbers, ids and places, and that a state which is not there any
-// more is reported as lost.
+// commits judges that the remaining commits have their numbers, ids and places, and that a lost state is reported as
+// lost.
 func (j *judgement) commits(is *sight) {
 	for seq, v := range is.views {
 		was, known := j.o.truth.log[seq]
@@ -445,7 +447,7 @@ func (j *judgement) commits(is *sight) {
 	}
 }
 
-// entries judges that what is left of the entries is there once, in order, with its bytes, and that nothing else is.
+// entries judges that the remaining entries are there once, in order, with their bytes, and that nothing else is.
 func (j *judgement) entries(is *sight) {
 	now, err := linesOf(j.b, sid)
 	if err != nil {
@@ -458,7 +460,7 @@ func (j *judgement) entries(is *sight) {
 			was[l.id] = l
 		}
 	}
-	have, records := map[string]int{}, 0 // place by id; and the records of objects
+	have, records := map[string]int{}, 0 // index by id; and the records of objects
 	for i, l := range now {
 		if l.commit {
 			continue
@@ -499,7 +501,7 @@ func (j *judgement) entries(is *sight) {
 	}
 }
 
-// losses judges that what is lost is recorded, each entry by a stand-in, and that verify lists it, and nothing else.
+// losses judges that lost data is recorded, each entry by a placeholder, and that verify lists it, and nothing else.
 func (j *judgement) losses(have map[string]int, standIns, records int) {
 	missing := 0
 	for _, l := range j.o.stored {
@@ -515,13 +517,13 @@ func (j *judgement) losses(have map[string]int, standIns, records int) {
 	}
 }
 
-// images judges that entries show the images that are somewhere still.
+// images judges that entries show the images that still exist.
 func (j *judgement) images(is *sight) {
 	was := map[string]string{}
 	for _, e := range j.o.truth.entries {
 		was[e.id] = e.raw
 	}
-	refs := map[string]bool{} // entries whose images are all there
+	refs := map[string]bool{} // entries whose images all exist
 	for _, l := range j.o.stored {
 		all := true
 		for _, ref := range blob.Refs([]byte(l.raw)) {
@@ -536,7 +538,7 @@ func (j *judgement) images(is *sight) {
 	}
 }
 
-// goesOn judges that the session takes a commit, which a fresh handle sees.
+// goesOn judges that the session accepts a commit, which a fresh handle sees.
 func (j *judgement) goesOn(is *sight) {
 	next, err := coppice.New(j.b, options("later", 6))
 	if err != nil {
@@ -570,7 +572,7 @@ func (j *judgement) goesOn(is *sight) {
 	}
 }
 
-// damaged are the problems that are damage.
+// damaged returns the problems that are damage.
 func damaged(r coppice.Report) (out []string) {
 	for _, p := range r.Problems {
 		if errors.Is(p, coppice.ErrCorrupt) {
@@ -587,7 +589,7 @@ func problems(r coppice.Report) (out []string) {
 	return out
 }
 
-// objects are the bytes of a store.
+// objects returns the bytes of a store.
 func objects(b backend.Backend) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for info, err := range b.List(ctx, backend.ListOptions{}) {
@@ -605,7 +607,7 @@ func objects(b backend.Backend) (map[string][]byte, error) {
 
 func same(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }
 
-// differ names the objects in which two stores differ.
+// differ names the objects that differ between two stores.
 func differ(a, b map[string][]byte) string {
 	var out []string
 	for key, p := range a {

@@ -14,26 +14,26 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 )
 
-// answer is what one question to a session was answered with: text, or an error.
+// answer is the result of one question to a session: text, or an error.
 type answer struct {
 	text string
 	err  error
 }
 
-// sight is what a user sees of a session.
+// sight is everything that a user sees of a session.
 type sight struct {
 	openErr error
 	head    checkpoint.Head
 	state   answer
 	context []string // its messages: the entry's id, and the message
-	gaps    bool     // images are missing in it, and it says so
+	gaps    bool     // images are missing in it, and it reports so
 	ctxErr  error
 	entries []seen // until the first error
 	readErr error
 	log     map[uint64]checkpoint.Commit // until the first error
 	logErr  error
 	views   map[uint64]view // at commits
-	file    []byte          // what Export writes
+	file    []byte          // the output of Export
 	fileErr error
 	listed  *checkpoint.Summary // nil = the list does not have it
 	listErr error
@@ -42,22 +42,22 @@ type sight struct {
 // seen is an entry as a program reads it.
 type seen struct{ id, raw string }
 
-// stored is a line as it is stored.
+// stored is a stored line.
 type stored struct {
 	seq    uint64 // of the commit that made it durable
-	id     string // "" = it is a commit line
+	id     string // "" = a commit line
 	raw    string
 	commit bool
 }
 
-// scope is at which commits a session is looked at.
+// scope is the commits at which a session is read.
 type scope struct {
 	at       []uint64 // these
 	all      bool     // every one
-	contexts bool     // with the context there, too
+	contexts bool     // with the context at each
 }
 
-// look reads all of a session, and what it was at some of its commits.
+// look reads everything in a session, and its state at some commits.
 func look(st *coppice.Store, id string, where scope) *sight {
 	s := &sight{log: map[uint64]checkpoint.Commit{}, views: map[uint64]view{}}
 	for sum, err := range st.List(ctx, coppice.ListOptions{}) {
@@ -106,7 +106,7 @@ func look(st *coppice.Store, id string, where scope) *sight {
 	return s
 }
 
-// view is the session as it was at a commit.
+// view is the session at a commit.
 type view struct {
 	state   string
 	context []string
@@ -161,21 +161,21 @@ func linesOf(b backend.Backend, id string) (out []stored, err error) {
 	return out, j.Close(ctx)
 }
 
-// config is what a reading journal needs.
+// config returns the configuration of a reading journal.
 func config(b backend.Backend, id string) journal.Config {
 	o := options("judge", 99)
 	return journal.Config{Backend: b, Session: id, Writer: "judge", Now: o.Now, Rand: o.Rand, ReadOnly: true}
 }
 
-// typed reports whether an error says what happened in a way that a program can tell: damage, or nothing there.
+// typed reports whether an error has a type that a program can distinguish: damage, or nothing there.
 func typed(err error) bool {
 	return err == nil || errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, fs.ErrNotExist)
 }
 
-// reference is what a message shows instead of an image that is not there.
+// reference replaces a missing image in a message.
 const reference = "coppice-blob:sha256:"
 
-// sameMessages compares contexts; where images are missing and that is said, a message with a reference is the same.
+// sameMessages compares contexts; if missing images are reported, a message with a reference counts as the same.
 func sameMessages(got, want []string, gaps bool) string {
 	if len(got) != len(want) {
 		return fmt.Sprintf("%d messages instead of %d", len(got), len(want))

@@ -41,7 +41,7 @@ import (
 
 var ctx = context.Background()
 
-// small are limits under which a session of some thirty commits has every kind of object: segments of 16 lines, and
+// small sets limits under which a session of some thirty commits has every kind of object: segments of 16 lines, and
 // originals in parts of 4 KiB. They have to be the defaults, because a program cannot set them.
 func small(folded bool) {
 	l := &journal.DefaultLimits
@@ -51,14 +51,14 @@ func small(folded bool) {
 	}
 }
 
-// The sessions are imported and then used, or made here. Each name is a file, or what is done without one.
+// The sessions are imported and then used, or made here. Each name is a file, or a kind of session without one.
 var sources = []string{
 	"bundled", "pi", "pi-torn", "pi-v1", "omp", "atomic", "operator", "claude-code", "codex", "grown", "made",
 	"folded",
 }
 
-// filesEnv is a folder with session files, which are sources then in the place of ours: every file of 2 KiB to 200 KiB
-// that can be imported, at most filesMost, by the hashes of their paths.
+// filesEnv is a folder with session files that replace the built-in sources: every importable file of 2 KiB to 200 KiB,
+// at most filesMost, by the hashes of their paths.
 const (
 	filesEnv  = "COPPICE_DAMAGE_FILES"
 	filesMost = 40
@@ -110,17 +110,17 @@ var costly = map[string]bool{"bundled": true, "folded": true}
 // stages are the moments at which a session is damaged.
 var stages = []string{
 	"importing", // the import was killed in the middle
-	"imported",  // and nothing else was done, the import's process is at its end
+	"imported",  // nothing else was done, and the import's process has ended
 	"killed",    // in use; the checkpoint of a disk is some commits old
 	"closed",    // in use, and every process ended
-	"twins",     // closed, and a segment is there sealed and plain: a process was killed before it removed the plain one
+	"twins",     // closed, with a segment both sealed and plain: a process was killed before it removed the plain one
 }
 
 // origin is a session before it is damaged.
 type origin struct {
 	kind, source, stage string
 	objects             map[string][]byte
-	imported            int    // commits of the import; 0 = it was made here
+	imported            int    // commits of the import; 0 = not imported
 	file                []byte // the imported bytes; nil = the lines are the original
 	truth               *sight
 	stored              []stored            // its lines in order
@@ -133,10 +133,10 @@ const (
 	forked = "s0-fork"
 )
 
-// clock is where the time of every life begins.
+// clock is the start time of every life.
 var clock = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
-// life lives the life of a source, and keeps what the store holds at each stage.
+// life is the life of a source, with the content of the store at each stage.
 type life struct {
 	t     *testing.T
 	b     backend.Backend
@@ -144,7 +144,7 @@ type life struct {
 	s     *coppice.Session
 	rng   *rand.Rand
 	n     int
-	plain map[string][]byte // every plain segment as it was last seen
+	plain map[string][]byte // every plain segment in its last form
 	file  []byte
 	made  int // commits of the import
 	at    map[string]map[string][]byte
@@ -153,7 +153,7 @@ type life struct {
 	before map[string]int // of past, those before a stage
 }
 
-// live returns what a life leaves at each stage.
+// live returns the objects of a life at each stage.
 func live(t *testing.T, kind, source string) (out map[string]*origin) {
 	out = map[string]*origin{}
 	small(source == "folded")
@@ -191,7 +191,7 @@ func live(t *testing.T, kind, source string) (out map[string]*origin) {
 	return out
 }
 
-// importing returns what an import leaves that fails when it keeps the file; nil = no session.
+// importing returns the objects of an import that fails when it stores the file; nil = no session.
 func importing(t *testing.T, kind, source string) map[string][]byte {
 	if source == "made" || source == "folded" {
 		return nil
@@ -231,7 +231,7 @@ func stranger(t *testing.T, kind string) map[string][]byte {
 	return proof.Objects(t, b)
 }
 
-// keeper remembers the objects that are removed.
+// keeper keeps the objects that are removed.
 type keeper struct {
 	*memory.Appender
 	gone map[string][]byte
@@ -258,8 +258,8 @@ func options(writer string, seed byte) *coppice.Options {
 // shooting are the options of handles.
 var shooting = &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: 9, BeforeCompaction: true}}
 
-// again ends the process and begins the next one: what goes on beside a session is at its end then, so that equal
-// lives leave equal objects.
+// again ends the process and starts the next one: background work is finished then, so that equal lives leave equal
+// objects.
 func (l *life) again() {
 	testutil.OK(l.t, l.s.Close())
 	l.s = testutil.Must(l.store.Open(ctx, sid, shooting))(l.t)
@@ -270,7 +270,7 @@ func (l *life) keep(stage string) {
 	l.past = append(l.past, l.at[stage])
 }
 
-// killed is a process that is killed after three turns. What it does beside them it does at once.
+// killed is a process that is killed after three turns. Its background work is synchronous.
 func (l *life) killed() {
 	testutil.OK(l.t, l.s.Close())
 	w := &proof.World{T: l.t, B: l.b, Rand: rand.NewChaCha8([32]byte{8})}
@@ -280,7 +280,7 @@ func (l *life) killed() {
 	}
 }
 
-// twins is the closed session with one plain segment that is sealed by then; nil = there is none.
+// twins returns the closed session with one plain segment that is sealed too; nil = there is none.
 func (l *life) twins() map[string][]byte {
 	all := l.at["closed"]
 	out, found := maps.Clone(all), false
@@ -326,7 +326,7 @@ func (l *life) begin(source string) {
 	}
 }
 
-// use does with a session what is done with sessions.
+// use performs the usual operations on a session.
 func (l *life) use(source string) {
 	if source == "folded" {
 		for range 75 {
@@ -348,7 +348,7 @@ func (l *life) ok(_ any, err error) {
 	testutil.OK(l.t, err)
 }
 
-// turn is what a user says, what the agent answers, and a state of which a part changes.
+// turn is a prompt, an answer of the agent, and a partly changed state.
 func (l *life) turn() {
 	l.n++
 	_, err := l.s.Append(ctx, entry.User(fmt.Sprintf("do %d: %s", l.n, word(l.rng, 30))),
@@ -371,7 +371,7 @@ func word(rng *rand.Rand, n int) string {
 	return string(p)
 }
 
-// some returns the id of an entry.
+// some returns the id of a random entry.
 func (l *life) some() string {
 	tree := testutil.Must(l.s.Tree(ctx))(l.t)
 	var ids []string
@@ -397,7 +397,7 @@ func (l *life) rollback() { l.ok(l.s.Rollback(ctx, coppice.Target{Seq: l.s.Head(
 
 func (l *life) key() { l.ok(l.s.Commit(ctx, coppice.Turn{State: state(l.n), Key: "once"})) }
 
-// image says something with an image that becomes an object of its own.
+// image appends a message with an image that becomes a separate object.
 func (l *life) image() {
 	p := make([]byte, 25_000)
 	_, _ = rand.NewChaCha8([32]byte{3}).Read(p)
@@ -420,13 +420,13 @@ func (l *life) fork() {
 	testutil.OK(l.t, f.Close())
 }
 
-// claim is another process that takes the session over.
+// claim is another process that takes over the session.
 func (l *life) claim() {
 	l.again()
 	l.ok(l.s.Claim(ctx))
 }
 
-// torn is a process that dies in the middle of an append on a disk, and the next one, which moves the bytes aside.
+// torn is a process that dies during an append on a disk, and the next one, which moves the bytes aside.
 func (l *life) torn() {
 	a, ok := l.b.(backend.Appender)
 	if !ok {
@@ -446,8 +446,8 @@ func (l *life) torn() {
 	l.turn()
 }
 
-// fileOf returns the file of a source. The bundled session is whole as pi's, and in other formats as far as they have
-// words for 30 of its entries.
+// fileOf returns the file of a source. The bundled session is complete in pi's format; in other formats it has 30 of
+// its entries, as far as the format can represent them.
 func fileOf(source string) (interop.Format, []byte) {
 	switch source {
 	case "bundled":
@@ -458,7 +458,7 @@ func fileOf(source string) (interop.Format, []byte) {
 		return interop.Pi, version1()
 	case "grown":
 		f, file := fileOf("codex")
-		id := []byte("019b0000-0000-7000-8000-000000000001") // by which an import knows it
+		id := []byte("019b0000-0000-7000-8000-000000000001") // an import knows the session by it
 		return f, bytes.ReplaceAll(file, id, []byte(sid))
 	case "pi-torn":
 		return interop.Pi, append(generated(), `{"type":"message","id":"zz","par`...)
@@ -466,7 +466,7 @@ func fileOf(source string) (interop.Format, []byte) {
 	if filepath.IsAbs(source) {
 		p, err := os.ReadFile(source)
 		if err != nil {
-			panic(err) // it was read a moment ago
+			panic(err) // it was read just before
 		}
 		return "", p
 	}
@@ -494,7 +494,7 @@ func fileOf(source string) (interop.Format, []byte) {
 		}, head)
 	}
 	if err != nil {
-		panic(err) // the files are ours
+		panic(err) // the files are built in
 	}
 	return f, out.Bytes()
 }
@@ -543,7 +543,7 @@ func generated() []byte {
 			`[{"type":"text","text":%q}],"isError":false,"timestamp":1769904002000}`, i, word(rng, 200))
 		switch i {
 		case 1:
-			p := make([]byte, 24_800) // its base64 is more than what an entry keeps
+			p := make([]byte, 24_800) // its base64 is longer than an entry may contain
 			_, _ = rand.NewChaCha8([32]byte{4}).Read(p)
 			line("message", before(), `"message":{"role":"user","content":[{"type":"image","data":%q,"mimeType":"image/png"}],`+
 				`"timestamp":1769904003000}`, base64.StdEncoding.EncodeToString(p))
@@ -558,13 +558,13 @@ func generated() []byte {
 	return out.Bytes()
 }
 
-// version1 is the generated session as pi's first version wrote it: a list without ids.
+// version1 returns the generated session in pi's first version: a list without ids.
 func version1() []byte {
 	var out bytes.Buffer
 	for i, line := range bytes.Split(bytes.TrimSpace(generated()), []byte("\n")) {
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(line, &fields); err != nil {
-			panic(err) // the lines are ours
+			panic(err) // the lines are built in
 		}
 		switch {
 		case i == 0:

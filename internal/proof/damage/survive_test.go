@@ -10,19 +10,19 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// remains is what of a session's bytes is left in some object, whatever the program makes of it.
+// remains is the part of a session's bytes that still exists in some object, whatever the program makes of it.
 type remains struct {
 	lines   map[string]bool // stored lines, without their newline
 	commits map[uint64]bool // commits whose document an intact checkpoint or snapshot holds
 	blobs   map[string]bool // images by hex SHA-256
 	file    bool            // the imported bytes, all of them
-	exists  bool            // there is a checkpoint or a segment
-	rules   bool            // something says how the context is built
+	exists  bool            // a checkpoint or a segment exists
+	rules   bool            // some object has the rules of the context
 }
 
-// remainsOf reads what is left. hurt are the objects after the damage; what they held is known from the objects
-// before it: an object that was not damaged holds what it held, a sealed segment what its untouched frames held, a
-// plain segment its untouched lines.
+// remainsOf reads the remaining data. hurt are the objects after the damage; their content is known from the objects
+// before it: an undamaged object has all of its content, a sealed segment that of its untouched frames, a plain segment
+// its untouched lines.
 func remainsOf(o *origin, hurt map[string][]byte) *remains {
 	r := &remains{lines: map[string]bool{}, commits: map[uint64]bool{}, blobs: map[string]bool{}, file: o.file != nil}
 	for key, p := range o.objects {
@@ -61,8 +61,8 @@ func remainsOf(o *origin, hurt map[string][]byte) *remains {
 	return r
 }
 
-// plain takes the lines of a plain segment: what was damaged is no line that there ever was. After a line that is
-// there twice the last commit looks like a write that was never acknowledged.
+// plain adds the lines of a plain segment: a damaged line never existed. After a duplicated line the last commit looks
+// like a write that was never acknowledged.
 func (r *remains) plain(q []byte) {
 	lines := bytes.Split(bytes.TrimSuffix(q, []byte("\n")), []byte("\n"))
 	last, twice := len(lines)-1, false
@@ -78,7 +78,7 @@ func (r *remains) plain(q []byte) {
 	}
 }
 
-// imported takes the entries of the import: the same file yields the same ones.
+// imported adds the entries of the import: the same file yields the same ones.
 func (r *remains) imported(o *origin) {
 	for _, l := range o.stored {
 		if l.seq >= uint64(o.imported) {
@@ -114,7 +114,7 @@ func (r *remains) sealed(p, q []byte) {
 	}
 }
 
-// object takes a checkpoint or a snapshot.
+// object adds a checkpoint or a snapshot.
 func (r *remains) object(p []byte) {
 	o, err := checkpoint.DecodeObject(p)
 	if err != nil {
@@ -125,14 +125,14 @@ func (r *remains) object(p []byte) {
 		r.lines[string(line)] = true
 	}
 	for _, line := range o.Pool {
-		r.lines[string(line)] = true // one that was cut to its head is no line that there ever was
+		r.lines[string(line)] = true // a line that was cut to its head never existed
 	}
 	for sum := range o.Blobs {
 		r.blobs[sum] = true
 	}
 }
 
-// newest is the newest commit whose bytes survive; -1 = none does.
+// newest returns the newest commit whose bytes survive; -1 = none does.
 func (r *remains) newest(o *origin) int64 {
 	best, seq, full := int64(-1), uint64(0), true
 	for _, l := range o.stored {
@@ -148,8 +148,8 @@ func (r *remains) newest(o *origin) int64 {
 	return best
 }
 
-// documents are the commits whose document survives: in an object, or from a commit line that holds it whole by
-// patches.
+// documents returns the commits whose document survives: in an object, or by patches from a commit line with a whole
+// document.
 func (r *remains) documents(o *origin) map[uint64]bool {
 	out := map[uint64]bool{}
 	last := false
@@ -166,7 +166,7 @@ func (r *remains) documents(o *origin) map[uint64]bool {
 	return out
 }
 
-// classOf is the kind of an object.
+// classOf returns the kind of an object.
 func classOf(key string) string {
 	_, rest, found := strings.Cut(key, "/")
 	if strings.HasPrefix(key, layout.Checkpoints) {
@@ -201,7 +201,7 @@ func classOf(key string) string {
 	return "store"
 }
 
-// sessionOf is the session that an object belongs to; "" = the store.
+// sessionOf returns the session to which an object belongs; "" = the store.
 func sessionOf(key string) string {
 	folder, rest, _ := strings.Cut(key, "/")
 	if folder+"/" != layout.Checkpoints && folder+"/" != layout.Sessions {

@@ -18,16 +18,16 @@ type record struct {
 	kind       byte
 	h          *handle
 	begin, end int // moments
-	from, upto int // steps: the call began in the one, and had returned in the other
-	cancelled  int // the moment; 0 = it was not
+	from, upto int // steps: the call began in the first, and had returned in the second
+	cancelled  int // the moment; 0 = not cancelled
 	returned   bool
 	err        error
 	receipt    coppice.Receipt
 	base       string   // id of the commit that the turn names, or that the handle showed when the call began
 	settles    string   // id of the commit that the call settles
-	texts      []string // of the entries that it appends
-	ids        []string // that were returned
-	doc        string   // the state that it commits; "" = none
+	texts      []string // of the appended entries
+	ids        []string // the returned ones
+	doc        string   // the committed state; "" = none
 	key        string
 }
 
@@ -45,7 +45,7 @@ func (c *record) failed(targets ...error) bool { return c.returned && failed(c.e
 
 func (c *record) unknown() bool { return c.failed(coppice.ErrCommitUnknown) }
 
-// refused: nothing was applied.
+// refused reports whether nothing was applied.
 func (c *record) refused() bool { return c.returned && c.err != nil && !c.unknown() }
 
 // based reports whether a turn names its base. One of a session that does not exist yet cannot.
@@ -54,14 +54,14 @@ func (c *record) based() bool { return in(c.kind, based) && c.base != "" }
 // over reports whether a call was under way at any moment between two.
 func (c *record) over(from, to int) bool { return c.begin <= to && (!c.returned || c.end >= from) }
 
-// needle is a text that only what this call writes contains, where it has no key.
+// needle returns a text that only the data of this call contains, if it has no key.
 func (c *record) needle() string { return fmt.Sprintf("t%d-%d.", c.lane, c.n) }
 
 // same reports whether two calls are one turn: one key, one content.
 func (c *record) same(o *record) bool { return c.key != "" && o.key == c.key && o.doc == c.doc }
 
-// The turns with the one key have the content of opKeyed, that of opRetry, which carries the entry keyedText, or one
-// of their own. Each content has a document that no other turn has.
+// The turns with the one key have the content of opKeyed, that of opRetry, which has the entry keyedText, or one of
+// their own. Each content has a document that no other turn has.
 const (
 	theKey     = "key"
 	keyedDoc   = `{"turn":"keyed"}`
@@ -171,7 +171,7 @@ func rootLine(text string) transcript.Draft {
 	return transcript.Draft{Raw: fmt.Appendf(nil, line, text[:len(text)-1], text)}
 }
 
-// turn is what a commit saves.
+// turn returns the turn of a commit.
 func (c *record) turn() coppice.Turn {
 	t := coppice.Turn{State: json.RawMessage(c.doc), Key: c.key, KeepBoth: in(c.kind, keeps)}
 	if c.key == "" {

@@ -1,11 +1,10 @@
-// Package handle runs small programs of several goroutines on one handle of a session, and on several handles,
-// through package coppice alone, and decides what becomes of every request that they make: done, refused, lost
-// before or after it took effect, late, torn, given up by a cancelled caller, cut off by the death of the
-// process. What every call said is held against the promises of doc.go.
+// Package handle runs small programs of several goroutines on one handle of a session, and on several handles, through
+// package coppice alone, and chooses the outcome of each of their requests: done, refused, lost before or after it took
+// effect, late, torn, given up by a cancelled caller, cut off by the death of the process. The answers of all calls are
+// compared with the promises of doc.go.
 //
-// The scheduler is testing/synctest: once all goroutines are blocked, it chooses what happens next. So a
-// schedule is a program and a list of small numbers, and a violation prints both. To see it again, or to search
-// one program alone:
+// The scheduler is testing/synctest: once all goroutines are blocked, it chooses the next event. So a schedule is a
+// program and a list of small numbers, and a violation prints both. To repeat it, or to search one program alone:
 //
 //	COPPICE_HANDLE='append f1 | 1:A,C | 1:A,C!; 0 2 1' go test ./internal/proof/handle -run TestProofHandle -v
 //	COPPICE_HANDLE='append f1 | 1:A,C | 1:A,C!' go test ./internal/proof/handle -run TestProofHandle -v
@@ -23,11 +22,11 @@ import (
 	"github.com/coppice-go/coppice/internal/proof"
 )
 
-// replayEnv is a schedule to play alone, with the story of what happens, or a program to search alone.
+// replayEnv is a schedule to play alone, with a log of its events, or a program to search alone.
 const replayEnv = "COPPICE_HANDLE"
 
-// TestProofHandle plays schedules: of small programs all, or those that deviate least from the usual order; then
-// random ones. A schedule counts once, however often it is met.
+// TestProofHandle plays schedules: of small programs all, or those that deviate least from the default order; then
+// random ones. A schedule counts once, however often it occurs.
 func TestProofHandle(t *testing.T) {
 	text := os.Getenv(replayEnv)
 	if strings.Contains(text, ";") {
@@ -60,7 +59,7 @@ func TestProofHandle(t *testing.T) {
 	f.report(t, rep)
 }
 
-// Schedules that this search has found violations in stay free of them.
+// Schedules in which this search once found violations stay free of them.
 func TestReplays(t *testing.T) {
 	w, err := startWorker(t.Context())
 	if err != nil {
@@ -87,7 +86,7 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// lastOf is the schedule at which a worker dies, or hangs, that does a task.
+// lastOf returns the schedule at which a worker dies, or hangs, during a task.
 func lastOf(t *testing.T, job task) string {
 	t.Helper()
 	w, err := startWorker(t.Context())
@@ -103,7 +102,7 @@ func lastOf(t *testing.T, job task) string {
 	return last
 }
 
-// findings are what all workers found.
+// findings are those of all workers.
 type findings struct {
 	target             int
 	seen               map[uint64]struct{}
@@ -112,7 +111,7 @@ type findings struct {
 	programs, complete int
 }
 
-// tasks are the programs that are searched before random ones are drawn.
+// tasks returns the programs that are searched before random ones are drawn.
 func (f *findings) tasks() (list []task) {
 	for _, text := range deep {
 		limit := f.target / 5 / len(deep)
@@ -167,7 +166,7 @@ func (f *findings) report(t *testing.T, rep *proof.Report) {
 	}
 }
 
-// replayOne plays one schedule and prints its story.
+// replayOne plays one schedule and prints its log.
 func replayOne(t *testing.T, text string) {
 	p, choices, err := parseRecipe(text)
 	if err != nil {
@@ -191,7 +190,7 @@ func replayOne(t *testing.T, text string) {
 	})
 }
 
-// The judge notices a store that breaks its contract: what the engine then says is not true.
+// The judge detects a store that breaks its contract: the answers of the engine are then not true.
 func TestJudgeNotices(t *testing.T) {
 	w, err := startWorker(t.Context())
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// judge compares what the calls returned, and what the handles showed, with what a fresh handle finds: after power was
-// lost, and after every handle has settled its doubt and stored its buffer. The rules are those of ADR 0036, of doc.go
-// and of the doc comments of Session.
+// judge compares the results of the calls, and the states of the handles, with a fresh handle: after a power loss, and
+// after every handle has settled its doubt and stored its buffer. The rules are those of ADR 0036, of doc.go and of the
+// doc comments of Session.
 func (r *run) judge() {
 	r.w.free = true
 	defer r.closeAll()
@@ -69,8 +69,9 @@ func (r *run) closeAll() {
 
 func (r *run) any(is func(c *record) bool) bool { return slices.ContainsFunc(r.records, is) }
 
-// mend is what a caller does in the end: Settle, and a turn that stores the buffer, whoever was first. Then Reload, and
-// a usual turn. All have to succeed, for nothing fails any more. Then the handle shows what a fresh one shows.
+// mend is what a caller does in the end: Settle, and a turn that stores the buffer, whichever writer was first. Then
+// Reload, and a usual turn. All have to succeed, since there are no more faults. Then the handle shows the same as a
+// fresh one.
 func (r *run) mend(h *handle) {
 	h.v.cut = false
 	for _, kind := range []byte{opSettle, opKeep, opReload, opAppend, opCommit} {
@@ -80,7 +81,7 @@ func (r *run) mend(h *handle) {
 		r.story = append(r.story, "in the end: "+string(kind))
 		r.observe()
 		if r.p.fresh && failed(c.err, fs.ErrExist) {
-			return // another one has the id
+			return // another entry has the id
 		}
 		if c.err != nil && (kind != opSettle || c.unknown() || failed(c.err, coppice.ErrInDoubt)) {
 			r.violate("fails in the end: "+string(kind), "h%d: %v", h.n, c.err)
@@ -108,7 +109,7 @@ func (r *run) idle(t *truth) {
 	}
 }
 
-// same compares what a handle shows with what a fresh one does (I16).
+// same compares a handle with a fresh one (I16).
 func (r *run) same(h *handle, fresh *coppice.Session, when string) {
 	mine, err := look(h.s)
 	theirs, ferr := look(fresh)
@@ -120,7 +121,7 @@ func (r *run) same(h *handle, fresh *coppice.Session, when string) {
 	}
 }
 
-// powerLoss: what was acknowledged survives, and the session can be written again.
+// powerLoss: everything acknowledged survives, and the session can be written again.
 func (r *run) powerLoss() {
 	for seed := range uint64(2) {
 		s, err := fresh(r.w.log.Crash(seed+1), false, r.clock)
@@ -152,10 +153,10 @@ func (r *run) powerLoss() {
 	}
 }
 
-// lost returns what a call that returned nil promised and is not in the history; "" = all of it is.
+// lost returns what a call that returned nil promised and is not in the history; "" = nothing.
 func (r *run) lost(c *record, t *truth) string {
 	if in(c.kind, turns) && !c.based() {
-		for _, a := range r.records { // all that was appended before is stored
+		for _, a := range r.records { // everything appended before is stored
 			gone := func(o *record) bool {
 				return o.h == c.h && in(o.kind, forgets) && !o.refused() && o.over(a.begin, c.end)
 			}
@@ -193,7 +194,7 @@ func (r *run) lost(c *record, t *truth) string {
 	return ""
 }
 
-// fate judges what a call returned by what is stored in the end.
+// fate judges the answer of a call by the final history.
 func (r *run) fate(c *record, t *truth) {
 	if c.ok() {
 		if lost := r.lost(c, t); lost != "" {
@@ -228,7 +229,7 @@ func (r *run) fate(c *record, t *truth) {
 	}
 }
 
-// bases are the places in the log of the commits that a call may have been made on: Turn.Base, or what the handle
+// bases returns the places in the log of the commits on which a call may be based: Turn.Base, or those that the handle
 // showed while the call was under way.
 func (r *run) bases(c *record, t *truth) []int {
 	list := []int{t.at(c.base)}
@@ -250,8 +251,8 @@ func fenced(t *truth, h *handle, base, at int) bool {
 	return i >= 0 && t.commits[i].Writer != h.writer()
 }
 
-// ground: a commit is in the log after a line whose head, branch and document its caller saw, without a claim in
-// between. Else it is kept as a branch, if its caller asked for it, and past a claim only if the turn did.
+// ground: a commit follows a line whose head, branch and document its caller saw, without a claim in between. Otherwise
+// it is kept as a branch, if its caller requested that, and past a claim only if the turn did.
 func (r *run) ground(c *record, t *truth) {
 	var at []int
 	switch {
@@ -278,7 +279,7 @@ func (r *run) ground(c *record, t *truth) {
 	}
 }
 
-// cause reports whether anything befell a call that may be the reason for its error.
+// cause reports whether an event may be the reason for a call's error.
 func (r *run) cause(c *record, t *truth) bool {
 	h := c.h
 	is := func(kinds string, when func(o *record) bool) bool {
@@ -288,7 +289,7 @@ func (r *run) cause(c *record, t *truth) bool {
 	}
 	any := func(*record) bool { return true }
 	met := func(f fault) bool { return c.begin <= f.at && f.at <= c.end }
-	if since := 0; c.unknown() || c.failed(coppice.ErrInDoubt) { // an earlier doubt than a Reload or Discard is forgotten
+	if since := 0; c.unknown() || c.failed(coppice.ErrInDoubt) { // a doubt before a Reload or Discard is forgotten
 		is(forgets, func(o *record) bool {
 			if o.ok() && o.end <= c.begin {
 				since = max(since, o.begin)
@@ -330,7 +331,7 @@ func (r *run) cause(c *record, t *truth) bool {
 			})
 		})
 	case c.failed(coppice.ErrKeyReused):
-		doubts := func(o *record) bool { // the drafts of a doubt belong to a retry of it
+		doubts := func(o *record) bool { // the drafts of a doubt belong to its retry
 			return is("K", func(k *record) bool {
 				forgotten := is(forgets, func(f *record) bool { return f.over(k.begin, c.end) })
 				return c.same(k) && k.unknown() && o.end < k.begin && k.end < c.begin && !forgotten
@@ -348,8 +349,8 @@ func (r *run) cause(c *record, t *truth) bool {
 	return r.p.fresh && c.failed(fs.ErrExist, fs.ErrNotExist)
 }
 
-// views: what a handle shows moves to its own commits, past no claim, and with Base not under a buffer; a call that is
-// refused leaves view and buffer as they were.
+// views: the view of a handle moves to its own commits, past no claim, and with Base not under a buffer; a refused call
+// leaves view and buffer unchanged.
 func (r *run) views(h *handle, t *truth) {
 	for k := 1; k < len(h.sights); k++ {
 		p, q := h.sights[k-1], h.sights[k]
@@ -363,7 +364,7 @@ func (r *run) views(h *handle, t *truth) {
 				busy = append(busy, c)
 			}
 		}
-		if r.p.reads { // a call may read when it has done its work
+		if r.p.reads { // a call may read after its work
 			done = append(done, busy...)
 		}
 		some := func(kinds string) bool {
@@ -415,7 +416,7 @@ func (r *run) views(h *handle, t *truth) {
 	}
 }
 
-// knows reports whether a handle knew, when a call began, that the session had left what it showed.
+// knows reports whether a handle knew, when a call began, that the session had left its view.
 func (r *run) knows(c *record, t *truth) bool {
 	known := -1
 	for _, o := range r.records {
@@ -473,7 +474,7 @@ func (r *run) keys() {
 	}
 }
 
-// drafts: what is stored by one commit is in the order in which it was appended, each entry below the one before it.
+// drafts: the entries of one commit are in the order in which they were appended, each below the one before it.
 func (r *run) drafts(t *truth) {
 	kinds, ordinal := map[string]*record{}, map[uint64]string{}
 	for _, c := range r.records {
@@ -512,7 +513,7 @@ func (r *run) drafts(t *truth) {
 	}
 }
 
-// quiet: a handle that commits nothing writes nothing, and a closed one neither.
+// quiet: a handle that commits nothing writes nothing, nor does a closed one.
 func (r *run) quiet() {
 	for _, h := range r.handles {
 		if len(h.v.sent) > 0 && !r.any(func(c *record) bool { return c.h == h && in(c.kind, commits+"R") }) {

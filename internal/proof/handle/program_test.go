@@ -13,7 +13,7 @@ const (
 	opReply   = 'P' // one message with an explicit parent
 	opRoot    = 'N' // one whole line that is a new root
 	opContext = 'Z' // SetContext
-	opCommit  = 'C' // with a document of its own, as all turns
+	opCommit  = 'C' // with its own document, like all turns
 	opKeyed   = 'K' // with the one key, and always the same document
 	opOther   = 'J' // with the one key, and another document
 	opEntries = 'E' // with Turn.Entries
@@ -40,7 +40,7 @@ const (
 	turns       = "CKJEFBVGQ"
 	entryTurns  = "EBVGQ"
 	based       = "BVGQ"
-	old         = "BGQ" // of them those whose base is where the session began
+	old         = "BGQ" // those based on the start of the session
 	keeps       = "FG"
 	annotations = "L"
 	navigates   = "ST"
@@ -58,13 +58,13 @@ type op struct {
 	cancel bool // its context may be cancelled at any moment
 }
 
-// lane is a goroutine that makes calls on one handle, one after the other.
+// lane is a goroutine that makes calls on one handle, one after another.
 type lane struct {
 	handle int
 	ops    []op
 }
 
-// program is what the lanes do, and how much the scheduler may do to them. Its text is
+// program is the lanes, and the number of faults that the scheduler may inject. Its text is
 //
 //	replace both reads f1 c1 d1 | 1:A,C! | 1:A,K | 2:C
 //
@@ -74,14 +74,14 @@ type program struct {
 	fresh   bool // flag new: the session does not exist yet
 	both    bool // SessionOptions.KeepBoth
 	reads   bool // reads of the store are scheduled too, and may fail
-	eager   bool // the usual order: lanes go on before requests are answered
+	eager   bool // the default order: lanes continue before requests are answered
 	snaps   bool // a snapshot every two commits
 	big     bool // the session is so large that its log is sealed or closed
-	crash   bool // flag power: the power fails in the end
-	lie     int  // the store breaks its contract, to show that the judge notices
-	faults  int  // outcomes other than "done"
+	crash   bool // flag power: a power loss at the end
+	lie     int  // the store breaks its contract, to test the judge
+	faults  int  // number of outcomes other than "done"
 	cancels int
-	deaths  int // of processes, in the middle of a write
+	deaths  int // number of processes that die during a write
 	lanes   []lane
 }
 
@@ -202,7 +202,7 @@ func draw(rng *rand.Rand) program {
 	if p.appends {
 		p.crash, p.deaths = rng.IntN(3) == 0, rng.IntN(2)
 	}
-	// Appends and commits are what most programs do most of the time.
+	// Most programs consist mainly of appends and commits.
 	const often = "AAAACCCCKLRR" + allOps
 	for i := range 2 + rng.IntN(2) {
 		l := lane{handle: 1}
@@ -218,7 +218,7 @@ func draw(rng *rand.Rand) program {
 	return p
 }
 
-// pairs are programs of two short lanes: on one handle, with lanes that go on at once and lanes that wait, and on
+// pairs returns programs of two short lanes: on one handle, with lanes that start at once and lanes that wait, and on
 // two, on both kinds of store.
 func pairs() (list []string) {
 	for _, store := range []string{"replace", "append"} {
@@ -247,7 +247,7 @@ var (
 	others = []string{"A,C", "L", "A,K", "S", "M", "M,C"}
 )
 
-// deep are programs that are searched further: what most programs do, and what pairs do not make.
+// deep are programs that are searched further: typical ones, and ones that pairs does not make.
 var deep = []string{
 	"replace f1 c1 | 1:A,C! | 1:A,C",
 	"append f1 c1 | 1:A,C! | 1:A,C",

@@ -27,7 +27,7 @@ const session = "s"
 // bases are the stores that schedules begin with a copy of: one session with two branches.
 type bases map[kind]*base
 
-// base is a session as every schedule finds it.
+// base is a session at the start of every schedule.
 type base struct {
 	store  backend.Backend
 	root   string // id of its first entry
@@ -38,12 +38,12 @@ type base struct {
 // kind is a kind of store.
 type kind struct{ appends, big bool }
 
-// options are a store's options with ids of their own, and times that only grow.
+// options returns a store's options with unique ids, and times that only grow.
 func options(writer string, seed byte, clock func() time.Time) *coppice.Options {
 	return &coppice.Options{Writer: writer, Now: clock, Rand: &source{r: rand.NewChaCha8([32]byte{seed})}}
 }
 
-// source is randomness that is read by one goroutine at a time.
+// source is a random source for one goroutine at a time.
 type source struct {
 	mu sync.Mutex
 	r  io.Reader
@@ -125,7 +125,7 @@ func (b *base) fill(big bool) error {
 	}
 	b.commit = r.Commit
 	if big {
-		return nil // its process was killed: what Close owes is still to be done
+		return nil // its process was killed: the work of Close is still to be done
 	}
 	return s.Close()
 }
@@ -136,21 +136,21 @@ type handle struct {
 	v      *view
 	store  *coppice.Store
 	s      *coppice.Session
-	opened int // the moment at which it began to be opened
-	ready  int // the moment at which it had been opened
+	opened int // the moment at which its opening began
+	ready  int // the moment at which it was open
 	sights []sight
 }
 
-// sight is what a handle shows while nothing moves.
+// sight is the visible state of a handle while nothing moves.
 type sight struct {
 	step           int
 	seq            uint64
 	commit, branch string // of the view
 	doc            string
-	entry, context string // with what is in the buffer
+	entry, context string // with the buffer
 }
 
-// observe takes down what the handles of the program show, and which calls have returned.
+// observe records the states of the program's handles, and the calls that have returned.
 func (r *run) observe() {
 	step := len(r.story)
 	for _, c := range r.records {
@@ -178,7 +178,7 @@ func (r *run) observe() {
 	}
 }
 
-// alive are the handles that are still used, in order.
+// alive returns the handles in use, in order.
 func (r *run) alive() (list []*handle) {
 	for _, n := range slices.Sorted(maps.Keys(r.handles)) {
 		h := r.handles[n]
@@ -191,7 +191,7 @@ func (r *run) alive() (list []*handle) {
 
 func (h *handle) writer() string { return fmt.Sprintf("h%d", h.n) }
 
-// laneRun is a lane on its way.
+// laneRun is the state of a lane.
 type laneRun struct {
 	lane
 	n      int
@@ -202,10 +202,10 @@ type laneRun struct {
 	rec    *record
 }
 
-// run is one schedule: a program, and what was chosen at each point.
+// run is one schedule: a program, and the choice at each point.
 type run struct {
 	p      program
-	left   program // what is left of its budgets
+	left   program // the remaining budgets
 	base   *base
 	choose func(n int) int
 	w      *world
@@ -218,8 +218,8 @@ type run struct {
 
 	lanes  []*laneRun
 	widths []int
-	trace  []int    // the choices, where there was more than one
-	story  []string // what happened
+	trace  []int    // the choices, if there was more than one
+	story  []string // the log of events
 	stuck  bool
 	told   sync.Mutex
 	bad    []violation
@@ -254,7 +254,7 @@ func play(p program, all bases, choose func(n int) int) *run {
 	return r
 }
 
-// emptied is the base without its session, but with the proof that the store honours conditions.
+// emptied returns the base without its session, but with the proof that the store honours conditions.
 func (r *run) emptied() backend.Backend {
 	ctx := context.Background()
 	if r.p.appends {
@@ -269,7 +269,7 @@ func (r *run) emptied() backend.Backend {
 	return to
 }
 
-// open is a process that opens the session, or, where it is new, makes a handle that will create it.
+// open is a process that opens the session, or, if it is new, makes a handle that will create it.
 func (r *run) open(n int, create bool) (*handle, error) {
 	h := &handle{n: n, v: &view{w: r.w, name: fmt.Sprintf("h%d", n)}, opened: r.w.tick()}
 	o := options(h.writer(), byte(10+n), r.clock)
@@ -295,13 +295,13 @@ func (r *run) open(n int, create bool) (*handle, error) {
 	return h, err
 }
 
-// action is something that the scheduler may do next.
+// action is a possible next step of the scheduler.
 type action struct {
 	name string
 	do   func()
 }
 
-// steps lets the program run until every lane has ended.
+// steps runs the program until every lane has ended.
 func (r *run) steps() {
 	for {
 		synctest.Wait()
@@ -324,7 +324,7 @@ func (r *run) steps() {
 	}
 }
 
-// actions are what the scheduler may do, the usual things first: what is asked is done, lanes go on.
+// actions returns the possible steps, the default ones first: requests are done, lanes continue.
 func (r *run) actions() (acts []action) {
 	w := r.w
 	add := func(do func(), format string, args ...any) {
@@ -370,7 +370,7 @@ func (r *run) actions() (acts []action) {
 	return acts
 }
 
-// faults are what may become of a request beside done.
+// faults adds the outcomes of a request other than done.
 func (r *run) faults(c *call, add func(do func(), format string, args ...any)) {
 	w := r.w
 	one := func(a verdict, budget *int) {
@@ -411,7 +411,7 @@ func (r *run) faults(c *call, add func(do func(), format string, args ...any)) {
 	}
 }
 
-// sleep lets time pass until something happens. What never happens is stuck.
+// sleep lets time pass until something happens. A program in which nothing happens is stuck.
 func (r *run) sleep() {
 	const enough = 5 * time.Minute
 	for d := 20 * time.Millisecond; d < enough; d *= 2 {
@@ -473,7 +473,7 @@ func (r *run) start(l *laneRun) {
 	}()
 }
 
-// violate records that a promise is broken. Only the first of each rule counts.
+// violate records a broken promise. Only the first of each rule counts.
 func (r *run) violate(rule, format string, args ...any) {
 	r.told.Lock()
 	defer r.told.Unlock()
@@ -482,7 +482,7 @@ func (r *run) violate(rule, format string, args ...any) {
 	}
 }
 
-// violation is a promise that was broken, and the schedule that shows it.
+// violation is a broken promise, and the schedule that shows it.
 type violation struct {
 	Rule, Text string
 	Program    string

@@ -12,7 +12,7 @@ type searcher struct {
 	found  map[string]violation // by rule, the smallest one
 	counts map[string]int       // by rule, schedules
 	hashes []uint64             // of the schedules that were played
-	stuck  bool                 // goroutines are left that never end
+	stuck  bool                 // goroutines remain that never end
 	at     func(p program, choices []int)
 }
 
@@ -21,7 +21,7 @@ func newSearcher() (*searcher, error) {
 	return &searcher{base: b, found: map[string]violation{}, counts: map[string]int{}}, err
 }
 
-// replay plays a program by a list of choices; where it ends, by the usual ones.
+// replay plays a program by a list of choices; after it, by the default ones.
 func (s *searcher) replay(p program, choices []int) *run {
 	if s.at != nil {
 		s.at(p, choices)
@@ -37,7 +37,7 @@ func (s *searcher) replay(p program, choices []int) *run {
 	return r
 }
 
-// count takes down what a schedule was and what it showed.
+// count records a schedule and its result.
 func (s *searcher) count(p program, r *run) {
 	h := fnv.New64a()
 	h.Write([]byte(p.String()))
@@ -55,7 +55,7 @@ func (s *searcher) count(p program, r *run) {
 	}
 }
 
-// size says how much there is to read in a violation.
+// size returns the length of a violation for its reader.
 func (v violation) size() int {
 	n := 10*len(v.Story) + len(v.Program)
 	if p, err := parse(v.Program); err == nil {
@@ -64,13 +64,13 @@ func (v violation) size() int {
 	return n
 }
 
-// search plays schedules of a program, those that deviate least from the usual choices first, each once: a list
-// of choices ends with the last deviation. It reports whether it has played all there are.
+// search plays schedules of a program, those that deviate least from the default choices first, each once: a list of
+// choices ends with the last deviation. It reports whether it has played all of them.
 func (s *searcher) search(p program, limit int, visit func(r *run) bool) bool {
 	level := [][]int{nil}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for len(level) > 0 {
-		// Where the limit cuts a level off, what is played of it is a sample.
+		// If the limit cuts a level off, the schedules played of it are a sample.
 		rng.Shuffle(len(level), func(i, k int) { level[i], level[k] = level[k], level[i] })
 		var next [][]int
 		for _, choices := range level {

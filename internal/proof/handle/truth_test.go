@@ -17,11 +17,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// truth is what a fresh handle finds in a store.
+// truth is the content of a store in a fresh handle.
 type truth struct {
 	s       *coppice.Session    // the fresh handle; nil = there is no session
 	commits []checkpoint.Commit // by seq
-	docs    map[string]string   // the state after each, by its id, once it was asked for; the run's
+	docs    map[string]string   // the state after each, by its id, if it was read; shared with the run
 	byText  map[string][]transcript.Entry
 	byID    map[string]transcript.Entry
 }
@@ -35,7 +35,7 @@ func fresh(on backend.Backend, readOnly bool, clock func() time.Time) (*coppice.
 	return store.Open(context.Background(), session, &coppice.SessionOptions{ReadOnly: readOnly})
 }
 
-// read is the truth of a store; without a session it is empty.
+// read returns the truth of a store; without a session it is empty.
 func (r *run) read(on backend.Backend) (*truth, error) {
 	s, err := fresh(on, true, r.clock)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func (t *truth) close() {
 	}
 }
 
-// doc is the state after the commit at a place in the log.
+// doc returns the state after the commit at an index of the log.
 func (t *truth) doc(i int) string {
 	id := t.commits[i].Commit
 	if t.docs[id] == "" {
@@ -98,7 +98,8 @@ func (r *run) readFrom(s *coppice.Session) (*truth, error) {
 	return t, nil
 }
 
-// of returns the places in the log of the commits that a turn made: those with its reason, or with its key and content.
+// of returns the indexes in the log of the commits that a turn made: those with its reason, or with its key and
+// content.
 func (t *truth) of(c *record) (list []int) {
 	for i, o := range t.commits {
 		if c.key != "" && o.Key == c.key && t.doc(i) == c.doc || c.key == "" && o.Reason == c.needle() {
@@ -108,7 +109,7 @@ func (t *truth) of(c *record) (list []int) {
 	return list
 }
 
-// at returns the place in the log of a commit; -1 = it is not there.
+// at returns the index in the log of a commit; -1 = it is not there.
 func (t *truth) at(commit string) int {
 	return slices.IndexFunc(t.commits, func(c checkpoint.Commit) bool { return c.Commit == commit })
 }
@@ -121,7 +122,7 @@ func (t *truth) kept(i int) bool {
 // place is head, branch and document.
 type place struct{ entry, branch, doc string }
 
-// session returns the place of the session after the commit at a place in the log.
+// session returns the place of the session after the commit at an index of the log.
 func (t *truth) session(i int) place {
 	for i > 0 && t.kept(i) {
 		i--
@@ -132,7 +133,7 @@ func (t *truth) session(i int) place {
 	return place{t.commits[i].Entry, t.commits[i].Branch, t.doc(i)}
 }
 
-// claim returns the newest claim after one place in the log, and up to another one; -1 = there is none.
+// claim returns the newest claim after one index of the log, up to another; -1 = there is none.
 func (t *truth) claim(after, upto int) int {
 	for i := min(upto, len(t.commits)-1); i > after; i-- {
 		if t.commits[i].Reason == "claim" {
@@ -142,7 +143,7 @@ func (t *truth) claim(after, upto int) int {
 	return -1
 }
 
-// structure is what holds for every history.
+// structure checks the rules for every history.
 func (r *run) structure(t *truth) {
 	for i, c := range t.commits {
 		if c.Seq != uint64(i) && c.Seq != uint64(i)+t.commits[0].Seq {
@@ -173,7 +174,7 @@ func (r *run) structure(t *truth) {
 	}
 }
 
-// message is the JSON of the message that a text is appended as.
+// message returns the JSON of the message with a text.
 func message(text string) string {
 	var body struct{ Message json.RawMessage }
 	if err := json.Unmarshal(entry.User(text).Body, &body); err != nil {
@@ -194,7 +195,7 @@ func (t *truth) has(text, id string) bool {
 	return id == "" || list[0].ID == id
 }
 
-// look returns all that the API shows of a session, as text, one thing a line.
+// look returns everything that the API shows of a session, as text, one item a line.
 func look(s *coppice.Session) (string, error) {
 	var b strings.Builder
 	ctx := context.Background()
@@ -231,7 +232,7 @@ func look(s *coppice.Session) (string, error) {
 	return b.String(), nil
 }
 
-// differ gives the first lines in which two texts differ; "" = none.
+// differ returns the first lines in which two texts differ; "" = none.
 func differ(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range max(len(x), len(y)) {

@@ -15,29 +15,29 @@ import (
 	"time"
 )
 
-// Schedules are played in processes of their own, one bubble each: the compressors that package codec keeps
-// for use again hold channels, and a channel belongs for good to the bubble in which it was made. One processor
-// for each makes the order in which goroutines run the same every time.
+// Schedules are played in processes of their own, one bubble each: the pooled compressors of package codec hold
+// channels, and a channel belongs to the bubble in which it was made. One processor for each makes the order of
+// goroutines deterministic.
 
-// workerEnv is set: the process is a worker, and does that and nothing else.
+// workerEnv is set: the process is a worker and does nothing else.
 const workerEnv = "COPPICE_HANDLE_WORKER"
 
-// task is what a worker is asked to do next.
+// task is the next task of a worker.
 type task struct {
-	Replay      string // one schedule, that is played
+	Replay      string // one schedule to play
 	Program     string // else schedules of this program are searched, up to Limit
 	Limit       int
 	First, Last uint64 // else random programs of these seeds
-	Verbose     bool   // every schedule is told before it is played
+	Verbose     bool   // every schedule is printed before it is played
 }
 
-// result is what a worker did.
+// result is the result of a worker's task.
 type result struct {
 	Hashes   []uint64
 	Counts   map[string]int
 	Found    []violation
 	Complete bool // all schedules of the program were played
-	Stuck    bool // the worker ends here: goroutines are left
+	Stuck    bool // the worker ends here: goroutines remain
 }
 
 const (
@@ -45,7 +45,7 @@ const (
 	sayResult = "handle result "
 )
 
-// TestWorker is not a test: it is the other end of pool.
+// TestWorker is not a test: it is the worker process of pool.
 func TestWorker(t *testing.T) {
 	if os.Getenv(workerEnv) == "" {
 		t.Skip("no worker")
@@ -125,10 +125,10 @@ func parseRecipe(text string) (p program, choices []int, err error) {
 	return p, choices, nil
 }
 
-// hanging is how long a worker may stay with one task, in real time.
+// hanging is the maximum real time of a worker for one task.
 const hanging = time.Minute
 
-// process is a worker that runs.
+// process is a running worker.
 type process struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -162,7 +162,7 @@ func startWorker(ctx context.Context) (w *process, err error) {
 	return w, nil
 }
 
-// do has the worker do a task. last is the schedule that was told last.
+// do makes the worker do a task. last is the last printed schedule.
 func (w *process) do(job task) (r result, last string, err error) {
 	w.watch.Reset(hanging)
 	if err := json.NewEncoder(w.in).Encode(job); err != nil {
@@ -193,7 +193,7 @@ func (w *process) stop() error {
 	return nil
 }
 
-// pool gives tasks to workers and their results to take, one at a time, until next has none left.
+// pool distributes tasks to workers and passes on their results, one at a time, until next has none left.
 func pool(
 	ctx context.Context, workers int, next func() (task, bool), take func(task, result), died func(task, error),
 ) {

@@ -14,32 +14,32 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 )
 
-// What an injected failure is.
+// The error of an injected failure.
 var (
 	errRefused = errors.New("injected: refused")
 	errLost    = errors.New("injected: the answer is lost")
 	errDead    = errors.New("injected: this process has died")
 )
 
-// world is one store and all that processes ask of it. Every write waits until the scheduler decides what
-// becomes of it, and so does every read if reads is set.
+// world is one store and all requests to it. Every write waits until the scheduler decides its outcome, and so does
+// every read if reads is set.
 type world struct {
 	replace *memory.Backend  // one of the two is nil
 	log     *memory.Appender // a store that appends
 	reads   bool
 
 	mu     sync.Mutex
-	free   bool // nothing waits: the judge looks
+	free   bool // nothing waits: the judge reads
 	calls  int
 	parked []*call
 	late   []latePut
-	now    int    // moments: one for each thing that happens
-	doubt  bool   // bytes are visible that no sync confirmed
-	twice  string // a request of a handle that was sent while another one was on its way
+	now    int    // moments: one for each event
+	doubt  bool   // visible bytes were not confirmed by a sync
+	twice  string // a request of a handle that was sent while another one was under way
 	lie    int    // how the store breaks its contract; 0 = it does not
 }
 
-// latePut is a PUT that was reported as unknown and is still on its way.
+// latePut is a PUT that was reported as unknown and is still under way.
 type latePut struct {
 	v    *view
 	key  string
@@ -62,29 +62,29 @@ type call struct {
 
 // The ways in which a store may break its contract.
 const (
-	lieDone      = 1 + iota // what it says is done, is not
-	lieRefused              // what it says is refused, is done
+	lieDone      = 1 + iota // a write reported as done is not
+	lieRefused              // a write reported as refused is done
 	lieCondition            // it ignores the condition of a PUT
-	lieSync                 // what it says is done, the power takes
+	lieSync                 // a write reported as done is lost with the power
 )
 
-// verdict is what becomes of a request.
+// verdict is the outcome of a request.
 type verdict struct {
 	kind  verdictKind
-	bytes int // torn: so many are written
+	bytes int // torn: the number written
 	cut   bool
-	dies  bool // and the process dies with it
+	dies  bool // the process dies with it
 }
 
 type verdictKind uint8
 
 const (
 	done         verdictKind = iota
-	refused                  // not applied, for certain
-	lostAnswer               // applied, and reported as unknown; where the store appends, not synced
+	refused                  // certainly not applied
+	lostAnswer               // applied, and reported as unknown; if the store appends, not synced
 	lostRequest              // not applied, and reported as unknown
 	lateRequest              // reported as unknown, and it may be applied later
-	tornRequest              // so many bytes are written, and it is reported as unknown
+	tornRequest              // a part of the bytes is written, and it is reported as unknown
 	failedRead               // the error of a read
 	cancelledNot             // the caller's context is done: not applied, reported as unknown
 	cancelledYet             // the caller's context is done: applied, reported as unknown
@@ -95,30 +95,30 @@ var verdictNames = [...]string{
 	"cancelled, applied",
 }
 
-// view is the store as one process reaches it.
+// view is the store as seen by one process.
 type view struct {
 	w      *world
 	name   string
 	dead   bool
-	cut    bool // the network is down: every call fails at once, its outcome unknown
+	cut    bool // the network is down: every call fails at once with an unknown outcome
 	sent   []sent
 	faults []fault
-	wrote  []int // moments at which a write of it took effect
+	wrote  []int // moments at which its writes took effect
 }
 
-// fault is something that failed.
+// fault is an injected failure.
 type fault struct {
-	at   int // the moment at which it was decided
+	at   int // the moment of the decision
 	kind verdictKind
 }
 
-// sent is a write that was asked for, whatever became of it.
+// sent is a requested write, whatever its outcome.
 type sent struct {
 	at      int
 	op, key string
 }
 
-// newWorld is a world that begins as a copy of base.
+// newWorld returns a world that begins as a copy of base.
 func newWorld(base backend.Backend, reads bool) *world {
 	w := &world{reads: reads}
 	switch b := base.(type) {
@@ -137,7 +137,7 @@ func (w *world) store() backend.Backend {
 	return w.replace
 }
 
-// backend is the view as a program gets it: it appends if the store does.
+// backend returns the view for a program: it appends if the store does.
 func (v *view) backend() backend.Backend {
 	if v.w.log != nil {
 		return appender{v}
@@ -153,7 +153,7 @@ func (w *world) tick() int {
 	return w.now
 }
 
-// ask waits for what becomes of a request, and does it.
+// ask waits for the outcome of a request, and applies it.
 func (v *view) ask(c *call) error {
 	w := v.w
 	if err := c.ctx.Err(); err != nil {
@@ -189,7 +189,7 @@ func (v *view) ask(c *call) error {
 	return c.finish(<-c.answer)
 }
 
-// finish does what was decided of a request.
+// finish applies the outcome of a request.
 func (c *call) finish(a verdict) error {
 	switch a.kind {
 	case done:
@@ -216,7 +216,7 @@ func (c *call) finish(a verdict) error {
 		c.unsynced(func(memory.Step) error { return memory.Short(a.bytes) })
 	case lostRequest, lateRequest, cancelledNot:
 	}
-	err := errLost // whatever the store answered, the caller does not learn it
+	err := errLost // whatever the store answered, the caller does not get the answer
 	if ctxErr := c.ctx.Err(); ctxErr != nil {
 		err = fmt.Errorf("%w: %w", ctxErr, err)
 	}
@@ -231,10 +231,10 @@ func visible(s memory.Step) error {
 	return nil
 }
 
-// unsynced runs a write that becomes visible; on a store that appends it is not known to be durable.
+// unsynced runs a write that becomes visible; on a store that appends it may not be durable.
 func (c *call) unsynced(hook memory.Hook) {
 	w := c.v.w
-	if w.log == nil { // what an object store shows is durable
+	if w.log == nil { // visible objects of an object store are durable
 		if c.run(context.Background()) == nil {
 			c.v.took()
 		}
@@ -257,7 +257,7 @@ func (v *view) took() {
 	v.wrote = append(v.wrote, v.w.now)
 }
 
-// decide lets a parked request go on.
+// decide releases a waiting request.
 func (w *world) decide(c *call, a verdict) {
 	w.mu.Lock()
 	w.now++
@@ -299,12 +299,12 @@ func (w *world) land(l latePut) {
 	}
 }
 
-// commits reports whether a request makes commits durable, and is no upkeep.
+// commits reports whether a request makes commits durable, and is not background work.
 func (c *call) commits() bool {
 	return c.op == "append" || c.v.w.log == nil && strings.HasPrefix(c.key, "checkpoint_latest/")
 }
 
-// outcomes are what may become of a request, beside done and without those of a cancelled caller.
+// outcomes returns the outcomes of a request other than done, without those of a cancelled caller.
 func (c *call) outcomes() []verdict {
 	switch {
 	case !c.write:
@@ -324,8 +324,7 @@ func (c *call) outcomes() []verdict {
 	return []verdict{{kind: refused}, {kind: lostAnswer}, {kind: lostRequest}}
 }
 
-// torn are the places where an append may stop: after each line but the last, and within the first and the
-// last.
+// torn returns the places where an append may stop: after each line except the last, and within the first and the last.
 func (c *call) torn() (list []verdict) {
 	first := bytes.IndexByte(c.body, '\n') + 1
 	list = append(list, verdict{kind: tornRequest, bytes: first / 2})
@@ -344,7 +343,7 @@ func (c *call) torn() (list []verdict) {
 	return list
 }
 
-// deaths are what a write may leave when its process dies.
+// deaths returns what a write may leave when its process dies.
 func (c *call) deaths() []verdict {
 	list := []verdict{{kind: lostRequest, dies: true}, {kind: lostAnswer, dies: true}}
 	if c.op == "append" {

@@ -16,7 +16,7 @@ import (
 // tries limits how often a client asks a failing store before it drops the handle.
 const tries = 4
 
-// client is one writer and reader. It does one thing at a time.
+// client is one writer and reader, which works sequentially.
 type client struct {
 	r    *recorder
 	n    int
@@ -76,7 +76,7 @@ func (c *client) load(ctx context.Context) {
 	}
 }
 
-// saw takes a reading down: its head for the model, its lineage for the log.
+// saw records a reading: its head for the model, its lineage for the log.
 func (c *client) saw(call int64, st *state.State) {
 	c.r.note(c.n, call, effect{kind: read, id: st.Summary.Commit})
 	c.r.mu.Lock()
@@ -88,7 +88,7 @@ func (c *client) claim(ctx context.Context) {
 	c.write(ctx, "", &journal.Step{Reason: "claim", Claim: true})
 }
 
-// note annotates the session: an entry beside the conversation, which no turn conflicts with.
+// note annotates the session: an entry outside the conversation, which conflicts with no turn.
 func (c *client) note(ctx context.Context, id string) {
 	turn := c.r.turn(id, c.j.State())
 	turn.Entries[0].Aside = true
@@ -100,15 +100,15 @@ func (c *client) commit(ctx context.Context, id string) {
 	if c.rng.IntN(2) == 0 {
 		step.Key, step.Digest = "key of "+id, "digest"
 	}
-	if c.rng.IntN(4) == 0 { // only the document says that another process was there
+	if c.rng.IntN(4) == 0 { // only the document shows that it was stored
 		id, step.Entries = "", nil
 	}
 	step.KeepBoth = c.rng.IntN(3) == 0
 	c.write(ctx, id, step)
 }
 
-// write commits a step, and asks for the outcome until it is known: by its key, or with Settle. A turn that lost is
-// kept as a branch, or dropped.
+// write commits a step, and retries until the outcome is known: by its key, or with Settle. A turn that lost is kept as
+// a branch, or dropped.
 func (c *client) write(ctx context.Context, id string, step *journal.Step) {
 	tried := map[string]bool{} // commits that are in the history already, as operations that never returned
 	res, err := c.send(ctx, step, tried)
@@ -147,7 +147,7 @@ func (c *client) write(ctx context.Context, id string, step *journal.Step) {
 	c.close(ctx)
 }
 
-// send commits a step once, and takes down what was answered.
+// send commits a step once, and records the answer.
 func (c *client) send(ctx context.Context, step *journal.Step, tried map[string]bool) (journal.Outcome, error) {
 	call, base := c.r.now(), c.j.State().Summary.Commit
 	res, err := c.j.Commit(ctx, step)
@@ -173,7 +173,7 @@ func (c *client) send(ctx context.Context, step *journal.Step, tried map[string]
 	return res, err
 }
 
-// refused takes down that the session has left the state that the handle shows.
+// refused records that the session has left the handle's view.
 func (c *client) refused(call int64, base string, err error) {
 	if errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced) {
 		c.r.note(c.n, call, effect{kind: refused, base: base})
@@ -191,7 +191,7 @@ func (c *client) settle(ctx context.Context, step *journal.Step) (journal.Outcom
 	return res, err
 }
 
-// stored takes down in which commit an entry was acknowledged; "" = the step had none.
+// stored records the commit in which an entry was acknowledged; "" = the step had none.
 func (c *client) stored(id string, res journal.Outcome) {
 	if id == "" {
 		return
@@ -201,7 +201,7 @@ func (c *client) stored(id string, res journal.Outcome) {
 	c.r.acked[id] = res.Commit.Commit
 }
 
-// drop takes down that an entry was reported as not applied, and that no one tried again.
+// drop records that an entry was reported as not applied, and was not retried.
 func (c *client) drop(id string) {
 	if id == "" {
 		return

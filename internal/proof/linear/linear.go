@@ -1,11 +1,10 @@
-// Package linear checks recorded histories of real handles on one session for linearizability: whether
-// all that several writers and readers were told can have happened one after the other, each operation at
-// one moment between its call and its return. An operation whose outcome no one was answered may take effect
-// at any later time, or never.
+// Package linear checks recorded histories of real handles on one session for linearizability: whether the answers of
+// several writers and readers are consistent with a sequence of operations, each at one moment between its call and its
+// return. An operation with an unknown outcome may take effect at any later time, or never.
 //
-// What was really committed is the log in the end, read by a fresh handle without faults: who was answered
-// that a commit is in force must find it there once; who was answered that it is not must not (I1, I2); and
-// whatever anyone read on the way is a prefix of it.
+// The committed history is the final log, read by a fresh handle without faults: a commit that was acknowledged must be
+// in it once; a commit that was reported as not applied must not (I1, I2); and everything read in between is a prefix
+// of it.
 package linear
 
 import (
@@ -32,24 +31,24 @@ import (
 
 const session = "s"
 
-// Options are one history.
+// Options describe one history.
 type Options struct {
 	Clean   backend.Backend           // the store
-	Faulty  backend.Backend           // the same store, as the clients reach it
-	Deliver func(ctx context.Context) // lets delayed requests arrive; nil = there are none
+	Faulty  backend.Backend           // the same store, as the clients see it
+	Deliver func(ctx context.Context) // delivers delayed requests; nil = there are none
 	Clients int
 	Ops     int // of each client
 	Seed    uint64
 }
 
-// limits make everything happen within few commits.
+// limits are small, so that everything happens within few commits.
 var limits = journal.Limits{SealEntries: 12, RollEntries: 24, PublishCommits: 5, Keyframe: 6, WholeDoc: 64, Attempts: 4}
 
-// effect is what one operation did to the head, as far as its caller was answered.
+// effect is the effect of one operation on the head, according to its answer.
 type effect struct {
 	kind effectKind
 	id   string // of the commit that was acknowledged, or is in doubt; of a read: the head
-	base string // of a refusal: the head that the handle was at
+	base string // of a refusal: the head in the handle's view
 }
 
 type effectKind uint8
@@ -61,7 +60,7 @@ const (
 	read
 )
 
-// recorder is a history in the making.
+// recorder records a history.
 type recorder struct {
 	o     Options
 	clock atomic.Int64
@@ -72,10 +71,10 @@ type recorder struct {
 	failed map[string]bool   // entries that were reported as not applied
 	seen   []string          // violations
 	reads  []checkpoint.Commit
-	bases  map[string]string // commit that went into force to the one that its writer had seen last
+	bases  map[string]string // commit in force to the one that its writer had seen last
 }
 
-// Run records one history and judges it. It returns how many operations were judged.
+// Run records one history and judges it. It returns the number of operations judged.
 func Run(ctx context.Context, o Options) (int, error) {
 	r := &recorder{o: o, acked: map[string]string{}, failed: map[string]bool{}, bases: map[string]string{}}
 	rng := &locked{r: rand.NewChaCha8(seedOf(o.Seed))}
@@ -129,7 +128,7 @@ func (r *recorder) config(b backend.Backend, rng io.Reader) journal.Config {
 	}
 }
 
-// turn is a step with one entry, which hangs on the head of st.
+// turn returns a step with one entry below the head of st.
 func (r *recorder) turn(id string, st *state.State) *journal.Step {
 	parent := "null"
 	if st.Summary.Entry != "" {
@@ -153,7 +152,7 @@ func (r *recorder) turn(id string, st *state.State) *journal.Step {
 // now is a moment of the history: moments are numbered, since only their order counts.
 func (r *recorder) now() int64 { return r.clock.Add(1) }
 
-// note takes down an operation. Where its outcome is not known it never returned.
+// note records an operation. One with an unknown outcome never returned.
 func (r *recorder) note(client int, call int64, e effect) {
 	op := porcupine.Operation{ClientId: client, Input: e, Call: call, Return: r.now()}
 	if e.kind == doubted {
@@ -164,7 +163,7 @@ func (r *recorder) note(client int, call int64, e effect) {
 	r.ops = append(r.ops, op)
 }
 
-// builtOn takes down on which commit's head and document a turn was made.
+// builtOn records the commit whose head and document a turn is based on.
 func (r *recorder) builtOn(commit, base string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,13 +176,13 @@ func (r *recorder) violation(format string, args ...any) {
 	r.seen = append(r.seen, fmt.Sprintf(format, args...))
 }
 
-// truth is the log in the end.
+// truth is the final log.
 type truth struct {
 	commits []checkpoint.Commit
 	at      map[string]int // by commit id
 }
 
-// judge holds what clients were told against the log in the end.
+// judge compares the answers of clients with the final log.
 func (r *recorder) judge(ctx context.Context, genesis string, rng io.Reader) (int, error) {
 	j, err := journal.Open(ctx, r.config(r.o.Clean, rng))
 	if err != nil {
@@ -225,8 +224,8 @@ func (r *recorder) judge(ctx context.Context, genesis string, rng io.Reader) (in
 	return len(history), errors.Join(errs...)
 }
 
-// readLog reads the whole history, and checks that it is one chain and holds each entry as its writer was
-// told.
+// readLog reads the whole history, and checks that it is one chain and contains each entry as acknowledged to its
+// writer.
 func (r *recorder) readLog(ctx context.Context, j *journal.Journal) (*truth, error) {
 	log := &truth{at: map[string]int{}}
 	times := map[string]int{}
@@ -262,8 +261,8 @@ func (r *recorder) readLog(ctx context.Context, j *journal.Journal) (*truth, err
 	return log, nil
 }
 
-// overwrites finds turns that went into force over a head or a document that their writers had not seen: each of them
-// had to be a conflict, since what it replaced was never looked at.
+// overwrites finds turns that replaced a head or a document which their writers had not seen: each of them should have
+// been a conflict.
 func (r *recorder) overwrites(ctx context.Context, j *journal.Journal, log *truth) error {
 	docs := map[int]string{}
 	doc := func(at int) (string, error) {
@@ -278,7 +277,7 @@ func (r *recorder) overwrites(ctx context.Context, j *journal.Journal, log *trut
 		at, ok := log.at[id]
 		seen, known := log.at[base]
 		if !ok || !known {
-			continue // judge says so
+			continue // judge reports it
 		}
 		seen, before := log.session(seen), log.session(at-1)
 		if seen == before {
@@ -301,7 +300,7 @@ func (r *recorder) overwrites(ctx context.Context, j *journal.Journal, log *trut
 	return nil
 }
 
-// session is the newest commit up to a place in the log that the session was on: a line that keeps a losing turn moves
+// session returns the newest commit, up to an index of the log, that moved the session: a kept losing turn moves
 // nothing.
 func (t *truth) session(at int) int {
 	for at > 0 && t.commits[at].Kept != "" && t.commits[at].Kept == t.commits[at].Branch {
@@ -310,8 +309,8 @@ func (t *truth) session(at int) int {
 	return at
 }
 
-// end is the last commit of the write that a commit belongs to: a losing turn's commit and the one that
-// goes back to the winner are one write, and so is the line that closes a segment with what is before it.
+// end returns the last commit of the write that a commit belongs to: a losing turn's commit and the one that restores
+// the winner are one write, and so are the line that closes a segment and the commits before it.
 func (t *truth) end(id string) string {
 	at := t.at[id]
 	if t.commits[at].Kept != "" && at+1 < len(t.commits) {
@@ -323,8 +322,8 @@ func (t *truth) end(id string) string {
 	return t.commits[at].Commit
 }
 
-// model is a session as a register that holds the id of its newest commit. A write sets it from what the
-// log has before it; a refusal needs another head than the one that the handle was at.
+// model is a session as a register that holds the id of its newest commit. A write sets it from the preceding commit in
+// the log; a refusal requires another head than the one in the handle's view.
 func (t *truth) model(genesis string) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return genesis },

@@ -57,7 +57,7 @@ func TestProofLinear(t *testing.T) {
 func history(t *testing.T, b backend.Backend, seed uint64) (int, error) {
 	rules := fault.Chaos([]float64{0.1, 0.3, 0.6}[seed%3])
 	if _, ok := b.(backend.Appender); ok {
-		// A disk does not apply what a call did after the call is over.
+		// A disk does nothing after the call has ended.
 		rules = slices.DeleteFunc(rules, func(r fault.Rule) bool { return r.Kind == fault.Late })
 	}
 	f := fault.New(b, seed, rules...)

@@ -1,6 +1,5 @@
-// Package mutant checks the checkers: the protocol is broken on purpose, one sentence at a time, and a
-// suite must notice. A mutant is a replacement in one source file, built by `go test -overlay`, so nothing
-// in the tree is touched.
+// Package mutant tests the suites: the protocol is broken on purpose, one rule at a time, and a suite must detect it. A
+// mutant is a replacement in one source file, built by `go test -overlay`, so nothing in the tree is changed.
 package mutant
 
 import (
@@ -29,7 +28,7 @@ const (
 	sampleEnv = "COPPICE_MUTANTS" // "sample" = only the rows of the sample
 )
 
-// The table still fits the sources: each text stands there exactly once. Else a mutant would prove nothing.
+// The table still fits the sources: each text occurs exactly once. Otherwise a mutant would prove nothing.
 func TestMutantsApply(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range mutants {
@@ -55,7 +54,7 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// Every mutant is caught by the suite that the table names, and by the violation that it names.
+// Every mutant is caught by the suite in the table, with the violation in the table.
 func TestProofMutants(t *testing.T) {
 	if proof.Asked(t) == proof.Quick {
 		t.Skip("builds each mutant: with COPPICE_PROOF=ci")
@@ -94,7 +93,7 @@ func asked(which string) []mutant {
 	return slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return !m.sample })
 }
 
-// files gives the mutant's files with its edits in them, by their paths in the module.
+// files returns the mutant's files with its edits, by their paths in the module.
 func (m mutant) files() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, e := range m.edits {
@@ -113,8 +112,8 @@ func (m mutant) files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// run builds the mutant and runs its suite, which has to fail by the finding that the table names: a failure of another
-// kind, or of the build, does not show that the suite looks at what is broken.
+// run builds the mutant and runs its suite, which has to fail with the finding in the table: a failure of another kind,
+// or of the build, does not show that the suite detects the mutant.
 func (m mutant) run(ctx context.Context, dir string) error {
 	files, err := m.files()
 	if err != nil {

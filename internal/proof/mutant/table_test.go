@@ -3,17 +3,17 @@ package mutant
 // edit is one replacement in one file of the module.
 type edit struct{ file, old, broken string }
 
-// mutant is a protocol that is broken in one point, and the suite that must notice.
+// mutant is a protocol with one fault, and the suite that must detect it.
 type mutant struct {
 	name   string
-	broken string // what it does wrong
+	broken string // the fault
 	edits  []edit
 	suite  string // that catches it
 	pkg    string // its folder
 	run1   string // which of its tests
-	size   string // COPPICE_PROOF for it: "" is enough where a quick run finds it
+	size   string // COPPICE_PROOF for it: "" if a quick run finds it
 	want   string // text of the finding by which it is caught
-	sample bool   // it is one of those that `make mutants-sample` builds: a cheap one of each suite
+	sample bool   // `make mutants-sample` includes it: a cheap one of each suite
 }
 
 const (

@@ -37,7 +37,7 @@ func (o object) list(name string) (list []object) {
 
 func (o object) number(name string) int64 { n, _ := o[name].(float64); return int64(n) }
 
-// counted is what a file holds, counted without the readers: messages, and tokens of answers.
+// counted is the content of a file, counted without the readers: messages, and tokens of answers.
 type counted struct {
 	messages int
 	tokens   int64
@@ -52,7 +52,7 @@ func (c *counted) once(id string) bool {
 	return !was
 }
 
-// spend adds the tokens of a response, of which several lines may report more and more.
+// spend adds the tokens of a response, which several lines may report increasingly.
 func (c *counted) spend(id string, tokens int64) {
 	if was := c.spent[id]; tokens > was {
 		c.tokens += tokens - was
@@ -60,7 +60,7 @@ func (c *counted) spend(id string, tokens int64) {
 	}
 }
 
-// count counts the lines of a file of a program. Of Codex a message is an item: an answer has several.
+// count counts the lines of a file of a program. In Codex a message is an item: an answer has several.
 func (c *counted) count(f interop.Format, text []byte) {
 	c.seen = map[string]bool{}
 	var total int64 // of Codex
@@ -147,7 +147,7 @@ func (c *counted) pi(o object) {
 	c.spend(id, u.number("input")+u.number("output")+u.number("cacheRead")+u.number("cacheWrite"))
 }
 
-// account compares the files of a program with the sessions that were made of them.
+// account compares the files of a program with the sessions imported from them.
 type account struct {
 	files, messages, path, elsewhere, diagnostics int
 	exact, exactTokens                            int // files
@@ -188,7 +188,7 @@ func (a *account) take(t *testing.T, b *importer.Batch, f importer.File) {
 		}
 		u := testutil.Must(r.Session(t.Context(), s))(t)
 		parts := []manager.Usage{u.Usage}
-		if res.Format != string(interop.ClaudeCode) { // there, what agents copied is in another file
+		if res.Format != string(interop.ClaudeCode) { // in its format, lines copied by agents are in another file
 			parts = append(parts, u.Inherited)
 		}
 		for _, part := range parts {
@@ -228,14 +228,14 @@ func (u *units) of(f interop.Format, e transcript.Entry) int {
 	case e.Type == "compaction":
 		u.compaction = e.ID + "."
 	case u.compaction != "" && strings.HasPrefix(e.ID, u.compaction):
-		return 0 // the history that it brought
+		return 0 // the copied history
 	}
 	var o object
 	if json.Unmarshal(e.Raw, &o) != nil {
 		return 1
 	}
 	if strings.HasPrefix(o.text("customType"), "codex.image_generation") {
-		return 0 // a picture of an item before
+		return 0 // an image of an earlier item
 	}
 	if m := o.in("message"); m.text("role") == "assistant" {
 		n, last := 0, ""
@@ -268,8 +268,8 @@ func (u *units) answer(e transcript.Entry) int {
 	return 1
 }
 
-// TestAccount prints, for the files of each program in a folder of COPPICE_ROUNDTRIP, a row of a table: what the files
-// hold by a count without the readers, and what their sessions hold.
+// TestAccount prints, for the files of each program in a folder of COPPICE_ROUNDTRIP, a row of a table: the content of
+// the files by a count without the readers, and the content of their sessions.
 func TestAccount(t *testing.T) {
 	folder := os.Getenv("COPPICE_ROUNDTRIP")
 	if folder == "" {

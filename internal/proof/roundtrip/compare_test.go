@@ -31,14 +31,14 @@ var aspectNames = [aspects]string{"role", "text", "calls", "answer", "images", "
 // unit is one message as the model sees it, or one result of a tool.
 type unit [gone]string
 
-// messages returns the messages of a context. Each result is one of its own: programs differ in how many they put into
-// a message. Behind a call its result comes first, as APIs take it. Thinking is not compared: a provider reads only its
-// own.
+// messages returns the messages of a context. Each result is a separate one: programs differ in how many they put into
+// a message. The results of a call directly follow it, as APIs require. Thinking is not compared: a provider reads only
+// its own.
 func messages(c transcript.Context) (list []unit) {
 	asked := map[string]string{} // the calls by their ids
 	for _, of := range c.Messages {
 		m := message.Decode(of.Raw)
-		own := unit{role: "user"} // as programs' messages and summaries are sent, too
+		own := unit{role: "user"} // messages of programs and summaries are sent with this role, too
 		if m.Speaker == message.Assistant || m.Speaker == message.System {
 			own[role] = fmt.Sprint(m.Speaker)
 		}
@@ -83,10 +83,10 @@ func (u *unit) add(b message.Block) {
 
 var blankLines = regexp.MustCompile(`\n+`)
 
-// join takes the empty lines out of the text, which blocks without text leave in some formats.
+// join removes the empty lines that blocks without text leave in some formats.
 func (u *unit) join() { u[text] = strings.TrimSpace(blankLines.ReplaceAllString(u[text], "\n")) }
 
-// sorted returns JSON with the keys of its objects in order, and its numbers as they are.
+// sorted returns JSON with sorted object keys, and unchanged numbers.
 func sorted(val []byte) string {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(val))
@@ -98,7 +98,7 @@ func sorted(val []byte) string {
 }
 
 // compare counts the differences between two contexts. After messages that differ it continues at the nearest two that
-// are equal; the messages between are compared in their order.
+// are equal; the messages between are compared in order.
 func compare(was, is []unit) (n [aspects]int) {
 	for len(was)+len(is) > 0 {
 		i, j := nearest(was, is)
@@ -116,7 +116,7 @@ func compare(was, is []unit) (n [aspects]int) {
 	return n
 }
 
-// nearest returns the places of the first two messages that are equal; the lengths where none are.
+// nearest returns the indexes of the first two messages that are equal; the lengths if none are.
 func nearest(was, is []unit) (i, j int) {
 	for sum := range len(was) + len(is) {
 		for i := max(0, sum-len(is)+1); i <= min(sum, len(was)-1); i++ {
@@ -128,8 +128,8 @@ func nearest(was, is []unit) (i, j int) {
 	return len(was), len(is)
 }
 
-// explained has, by the beginning of a kind of losses, the aspects in which each changes one message. Those of many
-// change any number.
+// explained maps prefixes of kinds of losses to the aspects in which each changes one message. Those of many change any
+// number.
 var explained = []struct {
 	kind    string
 	aspects []int
@@ -161,7 +161,7 @@ func applies(losses interop.Losses) bool {
 	return false
 }
 
-// unexplained returns the differences that are more than the listed losses make, in words.
+// unexplained describes the differences that the listed losses do not explain.
 func unexplained(n [aspects]int, losses interop.Losses) string {
 	var out []string
 	for a := range aspects {

@@ -1,5 +1,5 @@
-// Package roundtrip hands sessions to each program, imports the files of that, and compares what the model sees. Every
-// difference needs a loss that the writer listed.
+// Package roundtrip hands sessions to each program, imports the resulting files, and compares the model's context.
+// Every difference must be explained by a loss that the writer listed.
 package roundtrip
 
 import (
@@ -37,7 +37,7 @@ type file struct {
 	format interop.Format
 }
 
-// read imports a file of a format, "" = the one that its contents show.
+// read imports a file of a format, "" = the detected one.
 func read(t *testing.T, src interop.Source, f interop.Format) (file, error) {
 	st := testutil.Must(coppice.New(memory.New(), nil))(t)
 	res, err := importer.Import(t.Context(), st, src, importer.Options{Format: f, Now: now})
@@ -55,7 +55,7 @@ func (in file) as(f interop.Format) (out file, losses interop.Losses, err error)
 	return out, losses, err
 }
 
-// context returns what the model sees by the rules of a profile, "" = those of the file's program.
+// context returns the model's context by the rules of a profile, "" = those of the file's program.
 func (in file) context(p transcript.Profile) []unit {
 	o := &coppice.SessionOptions{ReadOnly: true, Profile: p, ContextBytes: -1}
 	s := testutil.Must(in.store.Open(in.t.Context(), in.id, o))(in.t)
@@ -64,7 +64,7 @@ func (in file) context(p transcript.Profile) []unit {
 	return messages(c)
 }
 
-// shown returns a session of pi's with an image of the user's and one of a tool's.
+// shown returns a pi session with an image of the user and one of a tool.
 func shown() []byte {
 	const image = `{"type":"image","mimeType":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAA` +
 		`DUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}`
@@ -80,7 +80,7 @@ func shown() []byte {
 	return []byte(strings.Replace(data, `"0"`, "null", 1))
 }
 
-// What the model sees of a session is the same in the file of each program, but for the losses that were listed.
+// The model's context of a session is the same in the file of each program, except for the listed losses.
 // COPPICE_ROUNDTRIP names a folder of more session files.
 func TestProofRoundTrip(t *testing.T) {
 	r := proof.Begin(t, "roundtrip")
@@ -94,7 +94,7 @@ func TestProofRoundTrip(t *testing.T) {
 				continue
 			}
 			n := compare(in.context(""), back.context(""))
-			if applies(losses) { // by the rules of pi both files have to be the same
+			if applies(losses) { // under pi's rules both files must have the same context
 				n = compare(in.context(transcript.Pi), back.context(transcript.Pi))
 			}
 			wrong := unexplained(n, losses)

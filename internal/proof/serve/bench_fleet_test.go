@@ -22,10 +22,10 @@ var (
 	fleetSides  = flag.String("sides", "", "of BenchmarkFleet: only sides whose names contain it")
 )
 
-// BenchmarkFleet is a table of agents that commit at once, a session each: turns of 1.3 KB, of handles in this process
-// and over HTTP, and the floors of the same disk: an append and a sync, in a file for each agent, and in one log that
-// syncs what all have written together; and PostgreSQL, if it is installed. Processor time is that of clients, servers
-// and background work, until all are idle again. Each figure is the median of the rounds.
+// BenchmarkFleet compares ways for many agents to commit at once, a session each: turns of 1.3 KB, by handles in this
+// process and over HTTP, and the floors of the same disk: an append and a sync, in a file for each agent, and in one
+// log that syncs the lines of all agents together; and PostgreSQL, if it is installed. Processor time is that of
+// clients, servers and background work, until all are idle again. Each figure is the median of the rounds.
 func BenchmarkFleet(b *testing.B) {
 	for _, agents := range []int{1, 16, 64, 200} {
 		b.Run(fmt.Sprintf("agents=%d", agents), func(b *testing.B) {
@@ -58,10 +58,10 @@ type fleetSide struct {
 	laps    []fleetLap
 }
 
-// fleetLap is what a side did in one round.
+// fleetLap is the result of a side in one round.
 type fleetLap struct {
 	turns int
-	took  time.Duration // until the last agent was answered
+	took  time.Duration // until the last answer
 	used  time.Duration // processor time
 	waits []time.Duration
 }
@@ -131,7 +131,7 @@ func fleetOf(b *testing.B, agents int) []*fleetSide {
 	})
 }
 
-// lap lets all agents commit for a span. The first one of a side brings sessions and connections into being.
+// lap lets all agents commit for a time. The first lap of a side creates sessions and connections.
 func (s *fleetSide) lap(b *testing.B, agents int, span time.Duration) fleetLap {
 	waits, before := make([][]time.Duration, agents), sumOf(s.done)
 	run := func(span time.Duration) {
@@ -166,7 +166,7 @@ func (s *fleetSide) lap(b *testing.B, agents int, span time.Duration) fleetLap {
 	return fleetLap{sumOf(s.done) - before, took, s.used() - used, slices.Concat(waits...)}
 }
 
-// settle waits until what the turns left to do in the background is done.
+// settle waits until the background work of the turns is done.
 func (s *fleetSide) settle() {
 	for last := s.used(); ; {
 		time.Sleep(200 * time.Millisecond)
@@ -193,7 +193,7 @@ func usedBy(pids ...int) (sum time.Duration) {
 	return sum
 }
 
-// ticks adds up fields of a process's status, from the state on, that are ticks of 10 ms.
+// ticks adds up fields of a process's status, counted from the state, that are ticks of 10 ms.
 func ticks(pid int, fields ...int) (sum time.Duration) {
 	p, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, status, _ := strings.Cut(string(p), ") ")
@@ -206,10 +206,10 @@ func ticks(pid int, fields ...int) (sum time.Duration) {
 	return sum
 }
 
-// turnBytes are what the floors write in a turn.
+// turnBytes are the bytes of a turn for the floors.
 var turnBytes = []byte(fill("", 1300))
 
-// bareFiles appends and syncs, a file for each agent.
+// bareFiles appends and syncs, with a file for each agent.
 type bareFiles struct {
 	dir  string
 	open []*os.File
@@ -237,7 +237,7 @@ func (f *bareFiles) close() (err error) {
 	return err
 }
 
-// sharedLog is one file. A caller that finds no sync under way writes and syncs the lines of all callers that wait.
+// sharedLog is one file. A caller that finds no sync under way writes and syncs the lines of all waiting callers.
 type sharedLog struct {
 	file *os.File
 	sync chan struct{} // held by the caller that writes

@@ -29,7 +29,7 @@ CREATE TABLE blobs (LIKE turns INCLUDING ALL);
 CREATE TABLE writes (LIKE turns INCLUDING ALL);
 `
 
-// postgres returns the sides of PostgreSQL, whose client is pgbench; none where it is not installed. One INSERT has the
+// postgres returns the sides of PostgreSQL, whose client is pgbench; none if it is not installed. One INSERT has the
 // bytes of a turn, three in a transaction have a third each.
 func postgres(b *testing.B, root string) []*fleetSide {
 	bins, _ := filepath.Glob("/usr/lib/postgresql/*/bin")

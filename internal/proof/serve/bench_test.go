@@ -18,8 +18,8 @@ import (
 )
 
 // BenchmarkResume is GET /resume of a session on a disk, whose context is 50 messages of 400 bytes: the time within the
-// handler, from the request to the last byte that it writes, p50; and that of the longest session over that of one of
-// 1,000 entries. Target: 1 ms at 10 and at 1,000,000 entries (COPPICE_LONG=1; its import takes most of a minute).
+// handler, from the request to the last written byte, p50; and the ratio of the longest session to one of 1,000
+// entries. Target: 1 ms at 10 and at 1,000,000 entries (COPPICE_LONG=1; its import takes most of a minute).
 func BenchmarkResume(b *testing.B) {
 	sizes := []int{10, 1000, 50_000}
 	if os.Getenv("COPPICE_LONG") != "" {
@@ -53,7 +53,7 @@ func BenchmarkResume(b *testing.B) {
 	}
 	times := make([][]time.Duration, len(sizes))
 	for b.Loop() {
-		for i, id := range ids { // in turn, so that all meet the same machine
+		for i, id := range ids { // alternately, so that noise affects all
 			req := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/v1/sessions/"+id+"/resume", nil)
 			req.Host = "localhost"
 			w := httptest.NewRecorder()

@@ -27,12 +27,12 @@ import (
 
 const (
 	followed = "followed"
-	cutEvery = 2 * time.Second // in a soak; else connections are cut after a number of bytes
+	cutEvery = 2 * time.Second // in a soak; otherwise connections are cut after a number of bytes
 	cutBytes = 30_000          // at most; a turn is an event of 500 to 3,500
 	minute   = time.Minute
 )
 
-// followers is a session that two servers serve from one folder, and those who follow it.
+// followers is a session that two servers serve from one folder, and its followers.
 type followers struct {
 	t     *testing.T
 	r     *proof.Report
@@ -45,12 +45,12 @@ type followers struct {
 
 	mu   sync.Mutex
 	cuts int
-	seen map[uint64]string // by seq: what the first follower was told
+	seen map[uint64]string // by seq: the events of the first follower
 }
 
 // TestProofServeFollow cuts the connections of followers, at any byte of the stream, or in a soak every two seconds for
 // a minute. They continue with Last-Event-ID, at either of two servers. Each sees every commit once, in order, with the
-// entries that are stored.
+// stored entries.
 func TestProofServeFollow(t *testing.T) {
 	r := proof.Begin(t, "serve-follow")
 	f := &followers{t: t, r: r, seed: rand.Uint64(), seen: map[uint64]string{}}
@@ -72,7 +72,7 @@ func TestProofServeFollow(t *testing.T) {
 	}
 	total := f.write(pick(t, 100, 200, 5000, 0))
 	f.total.Store(total)
-	f.last() // those who have seen all but the last commit learn that it is over
+	f.last() // followers that have seen all other commits learn that it is over
 	all.Wait()
 	f.late(total)
 	let()
@@ -81,7 +81,7 @@ func TestProofServeFollow(t *testing.T) {
 	r.Figure("cuts", f.cuts)
 }
 
-// hold follows at both servers and is never cut, so that their feeds last until let is called.
+// hold follows at both servers without cuts, so that their feeds exist until let is called.
 func (f *followers) hold() (let func()) {
 	var holding sync.WaitGroup
 	var conns []net.Conn
@@ -109,8 +109,8 @@ func (f *followers) hold() (let func()) {
 	}
 }
 
-// late follows from the beginning, when all is over, at a server whose feed has had every commit, and sees them all.
-// Those that the feed has forgotten are read from the store: that costs more reads than what the feed still has.
+// late follows from the beginning, after the end, at a server whose feed has had every commit, and sees them all.
+// Events that the feed has dropped are read from the store, which costs more reads.
 func (f *followers) late(total uint64) {
 	reads := func(last uint64) int {
 		before := f.below.IO().Get
@@ -129,7 +129,7 @@ func (f *followers) broken(format string, args ...any) {
 	f.stop()
 }
 
-// serve starts a server on a folder. It looks for the other one's commits all the time.
+// serve starts a server on a folder, which polls for the other's commits continuously.
 func (f *followers) serve(dir string) *coppice.Store {
 	t := f.t
 	b, err := local.Open(dir, nil)
@@ -169,8 +169,8 @@ func (f *followers) serve(dir string) *coppice.Store {
 	return st
 }
 
-// write commits so many turns, by both servers; 0 = for a minute at most, or for as long as the soak is. It returns the
-// seq of the commit that is to be the last.
+// write commits a number of turns, by both servers; 0 = for a minute at most, or for the length of the soak. It returns
+// the seq of the last commit to come.
 func (f *followers) write(turns int) uint64 {
 	rng := rand.New(rand.NewPCG(f.seed, 1<<21))
 	c := [2]client{}
@@ -193,7 +193,7 @@ func (f *followers) write(turns int) uint64 {
 			break
 		}
 		if turns == 0 {
-			time.Sleep(retryPause) // followers have the same two cores
+			time.Sleep(retryPause) // followers use the same two cores
 		}
 	}
 	return seq + 1
