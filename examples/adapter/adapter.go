@@ -1,5 +1,5 @@
-// Package adapter fits coppice to an agent framework's checkpoint store: one that keeps opaque bytes by
-// id, as eino's compose.CheckPointStore does. The interface is copied here, so no framework is imported.
+// Package adapter implements an agent framework's checkpoint store with coppice: one that stores opaque bytes by id,
+// like eino's compose.CheckPointStore. The interface is copied here, so no framework is imported.
 package adapter
 
 import (
@@ -31,9 +31,9 @@ var (
 	_ CheckPointDeleter = Eino{}
 )
 
-// Eino keeps each checkpoint as the state of one session; every version of it can be gone back to. A checkpoint that is
-// a compact JSON object or array is the state itself, which the viewer shows and of which a commit stores what changed;
-// any other is the base64 text of its bytes, of which little is alike from one version to the next.
+// Eino stores each checkpoint as the state of one session; every version of it can be restored. A checkpoint that is a
+// compact JSON object or array is the state itself: the viewer shows it, and a commit stores only its changes. Any
+// other is stored as the base64 text of its bytes, of which little stays the same from one version to the next.
 type Eino struct{ Store *coppice.Store }
 
 // stateOf returns the state for a checkpoint.
@@ -41,7 +41,7 @@ func stateOf(p []byte) any {
 	if p == nil {
 		p = []byte{}
 	}
-	var compact bytes.Buffer // a state is kept without white space between its tokens
+	var compact bytes.Buffer // a state is stored without white space between its tokens
 	structured := len(p) > 0 && (p[0] == '{' || p[0] == '[') && utf8.Valid(p)
 	if structured && json.Compact(&compact, p) == nil && bytes.Equal(compact.Bytes(), p) {
 		return json.RawMessage(p)
@@ -57,7 +57,7 @@ func checkPointOf(state json.RawMessage) (p []byte, err error) {
 	return p, json.Unmarshal(state, &p)
 }
 
-// key makes a session id of any id.
+// key makes a session id from any id.
 func key(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
@@ -92,8 +92,8 @@ func (e Eino) Set(ctx context.Context, id string, p []byte) (err error) {
 	return err
 }
 
-// Delete makes Get find nothing. The id may be set again: the checkpoint is cleared, and the versions
-// before it stay until Store.Delete.
+// Delete makes Get find nothing. The id may be set again: the checkpoint is cleared, and its earlier versions stay
+// until Store.Delete.
 func (e Eino) Delete(ctx context.Context, id string) (err error) {
 	s, err := e.Store.Open(ctx, key(id), nil)
 	if errors.Is(err, fs.ErrNotExist) {

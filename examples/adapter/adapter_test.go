@@ -57,7 +57,7 @@ func TestEino(t *testing.T) {
 	get(odd, []byte("again"), true)
 }
 
-// Of a checkpoint that is JSON, and grows, each version stores what it has more than the one before.
+// Each version of a growing JSON checkpoint stores only what was added since the one before.
 func TestGrowingCheckpoint(t *testing.T) {
 	ctx := context.Background()
 	backend := memory.NewAppender()

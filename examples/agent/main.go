@@ -1,9 +1,9 @@
-// Agent is a coding agent that may lose its host at any moment: it resumes with one read, makes each
-// intention durable before its side effects, and commits messages and state together.
+// Agent is a coding agent that may lose its host at any moment: it resumes with one read, makes each intention durable
+// before its side effects, and commits messages and state together.
 //
 //	go run ./examples/agent [STORE]
 //
-// The model is a stand-in, which asks for one tool call and then answers.
+// The model is a fake that requests one tool call and then answers.
 package main
 
 import (
@@ -21,15 +21,15 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// State is what the agent keeps beside the conversation. It is stored with the messages, so that each prompt is
-// asked once and answered, wherever a host stopped.
+// State is the agent's own state. It is stored with the messages, so that each prompt is asked once and answered once,
+// wherever a host stopped.
 type State struct {
-	Asked int `json:"asked"` // prompts that are in the conversation
-	Turns int `json:"turns"` // prompts that are answered
+	Asked int `json:"asked"` // prompts in the conversation
+	Turns int `json:"turns"` // answered prompts
 	Tools int `json:"tools"`
 }
 
-// agent is what differs between agents: the model that it asks, and the tools that it runs.
+// agent holds what differs between agents: the model and the tools.
 type agent struct {
 	model func(messages []transcript.Message) (reply json.RawMessage, calls []transcript.ToolCall)
 	tool  func(key string, c transcript.ToolCall) (out string, failed bool)
@@ -55,7 +55,7 @@ func main() {
 
 var errDone = errors.New("every prompt is answered")
 
-// work answers the prompts that no host before this one has answered.
+// work answers the prompts that no earlier host has answered.
 func (a agent) work(ctx context.Context, store *coppice.Store, id string, prompts []string) error {
 	for {
 		st, err := a.turn(ctx, store, id, prompts)
@@ -111,7 +111,7 @@ func (a agent) ask(
 	if err != nil {
 		return nil, err
 	}
-	if !c.Window.Complete { // compact before the model misses what was left out
+	if !c.Window.Complete { // compact before the model misses messages
 		log.Printf("%d entries are not in the context", c.Window.OmittedEntries)
 	}
 	reply, calls := a.model(c.Messages)
@@ -129,7 +129,7 @@ func (a agent) run(st *State, commit string, calls []transcript.ToolCall) (resul
 	return results
 }
 
-// model replaces a provider: a user's message makes it call a tool, a result makes it answer.
+// model is a fake provider: a user message makes it call a tool, a result makes it answer.
 func model(messages []transcript.Message) (reply json.RawMessage, calls []transcript.ToolCall) {
 	if last := messages[len(messages)-1]; last.Role == "toolResult" {
 		return json.RawMessage(`{"role":"assistant","content":[{"type":"text","text":"There are two files."}]}`), nil

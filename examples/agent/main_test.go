@@ -16,20 +16,20 @@ import (
 
 var prompts = []string{"list the files", "and again"}
 
-// host is a process that dies at its nth contact with the world: a request to the store, a question to the model, or a
-// tool. What it does between two of them only it sees, so these are all the moments at which it can die.
+// host is a process that dies at its nth external call: a request to the store, a question to the model, or a tool. Its
+// work between two calls is not visible, so these are all the moments at which it can die.
 type host struct {
 	t    *testing.T
-	left int                // contacts until it dies
-	kind fault.Kind         // of the last one: it does not happen, or it does and the host does not hear of it
+	left int                // calls until it dies
+	kind fault.Kind         // of the last one: it does not happen, or it does and the host does not get the answer
 	ran  map[string]int     // how often a tool ran, by its key
-	used *int               // questions to the model that it answered, of all hosts
-	die  context.CancelFunc // so that a dead host does not try again, and again
+	used *int               // questions that the model answered, of all hosts
+	die  context.CancelFunc // so that a dead host does not retry endlessly
 }
 
 func (h *host) dead() bool { return h.left < 0 }
 
-// meets counts a contact, and reports whether it happens.
+// meets counts an external call, and reports whether it happens.
 func (h *host) meets() bool {
 	h.left--
 	happens := !h.dead() || h.left == -1 && h.kind == fault.After
@@ -39,7 +39,7 @@ func (h *host) meets() bool {
 	return happens
 }
 
-// store is a backend under a host: its last request comes to its end before the host dies.
+// store is a backend under a host: its last request ends before the host dies.
 type store struct {
 	backend.Backend
 	h *host
@@ -61,7 +61,8 @@ func (s store) ends() {
 	}
 }
 
-// logged is the same of a backend that appends. Of its methods only those count that store lacks: they are deeper.
+// logged is the same for a backend that appends. Only its methods that store lacks are promoted: they are embedded
+// deeper.
 type logged struct {
 	store
 	below
@@ -77,7 +78,7 @@ func (l logged) Append(ctx context.Context, key string, off int64, p []byte) (ba
 	return l.below.Append(ctx, key, off, p)
 }
 
-// works has the host do all that it can on a store.
+// works makes the host do all its work on a store.
 func (h *host) works(b backend.Backend) error {
 	under := backend.Backend(store{b, h})
 	if a, ok := b.(backend.Appender); ok {
@@ -110,8 +111,8 @@ func (h *host) works(b backend.Backend) error {
 	return a.work(ctx, opened, "s", prompts) // the store is not closed: a dead process closes nothing
 }
 
-// Wherever a host dies, the next one resumes: each prompt is asked once and answered once, each call has one result,
-// no tool runs twice for one call, and nothing is lost that the first host stored.
+// Wherever a host dies, the next one resumes: each prompt is asked once and answered once, each call has one result, no
+// tool runs twice for one call, and nothing that the first host stored is lost.
 func TestKilledAnywhere(t *testing.T) {
 	for name, open := range map[string]func() backend.Backend{
 		"replace": func() backend.Backend { return memory.New() },

@@ -1,9 +1,9 @@
-// Chatui is the backend of a chat page: it lists conversations, shows a page of one with its versions,
-// edits a message into a new branch, switches between versions, and streams what happens.
+// Chatui is the backend of a chat page: it lists conversations, shows a page of one with its versions, edits a message
+// into a new branch, switches between versions, and streams events.
 //
 //	go run ./examples/chatui [STORE]     # then GET http://127.0.0.1:8765/
 //
-// It is a sketch: no users, no rights. It listens on the loopback address alone.
+// It is a sketch: no users, no rights. It listens on the loopback address only.
 package main
 
 import (
@@ -53,7 +53,7 @@ func handler(store *coppice.Store) http.Handler {
 	mux.HandleFunc("GET /{id}/events", reading(store, events))
 	mux.HandleFunc("POST /{id}/edit/{entry}",
 		writing(store, func(r *http.Request, s *coppice.Session) (coppice.Receipt, error) {
-			return s.Edit(r.Context(), r.PathValue("entry"), entry.User(r.FormValue("text"))) // grows a sibling
+			return s.Edit(r.Context(), r.PathValue("entry"), entry.User(r.FormValue("text"))) // makes a sibling
 		}))
 	mux.HandleFunc("POST /{id}/switch/{entry}",
 		writing(store, func(r *http.Request, s *coppice.Session) (coppice.Receipt, error) {
@@ -79,7 +79,7 @@ func list(w http.ResponseWriter, r *http.Request, store *coppice.Store) {
 	reply(w, items)
 }
 
-// page reads what is on the screen: the tree without bodies, then the bodies of the last entries.
+// page reads the visible part: the tree without bodies, then the bodies of the last entries.
 func page(w http.ResponseWriter, r *http.Request, s *coppice.Session) error {
 	tree, err := s.Tree(r.Context())
 	if err != nil {
@@ -103,7 +103,7 @@ func page(w http.ResponseWriter, r *http.Request, s *coppice.Session) error {
 	return nil
 }
 
-// events streams commits as server-sent events; a browser that comes back goes on after the last one.
+// events streams commits as server-sent events; a browser that reconnects continues after the last one.
 func events(w http.ResponseWriter, r *http.Request, s *coppice.Session) error {
 	last, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64)
 	if err != nil {
@@ -120,7 +120,7 @@ func events(w http.ResponseWriter, r *http.Request, s *coppice.Session) error {
 			return err
 		}
 		if _, err := fmt.Fprintf(w, "id: %d\ndata: %s\n\n", ch.Commit.Seq, data); err != nil {
-			return nil // the browser went away
+			return nil // the browser disconnected
 		}
 		if err := flush.Flush(); err != nil {
 			return err

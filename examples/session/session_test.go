@@ -18,7 +18,7 @@ type anyEntry struct {
 	}
 }
 
-// TestSessionIsWhole holds what the file promises to those who read it.
+// TestSessionIsWhole checks what the file promises its readers.
 func TestSessionIsWhole(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(string(session.JSONL()), "\n"), "\n")
 	if n := len(lines) - 1; n < 300 || n > 500 {
@@ -73,7 +73,7 @@ func TestSessionIsWhole(t *testing.T) {
 	checkKept(t, lines, parent, last)
 }
 
-// checkKept wants the compaction on the way to the head, and what it keeps from above it.
+// checkKept expects the compaction on the path to the head, with the entries that it keeps.
 func checkKept(t *testing.T, lines []string, parent map[string]string, head string) {
 	t.Helper()
 	onPath := map[string]bool{}

@@ -1,4 +1,4 @@
-// Timetravel goes back to a state that is trusted, and forward again: nothing is ever lost by it.
+// Timetravel restores an earlier state, and returns to the later one: nothing is lost.
 //
 //	go run ./examples/timetravel
 package main
@@ -43,7 +43,7 @@ func run(ctx context.Context, out io.Writer) error {
 		if _, err := s.Commit(ctx, coppice.Turn{State: state{i}}); err != nil {
 			return err
 		}
-		if i == 2 { // the tests pass: a state that we trust
+		if i == 2 { // the tests pass: a state to return to
 			if _, err := s.Snapshot(ctx, "green"); err != nil {
 				return err
 			}
