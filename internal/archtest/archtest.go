@@ -1,11 +1,10 @@
-// Package archtest holds the shape of this module: which package may import which, and how large a
-// file, a function and a package may grow. Its own test fails when the tree breaks a rule, and names
-// the place.
+// Package archtest checks the structure of this module: which package may import which, and how large a file, a
+// function and a package may be. Its own test fails when the tree breaks a rule, and names the place.
 //
-// A module is read with go/parser alone, so build tags hide nothing. Folders with a go.mod of their
-// own, testdata, node_modules and hidden folders are no part of it.
+// A module is read with go/parser alone, so build tags hide nothing. Folders with a go.mod of their own, testdata,
+// node_modules and hidden folders are left out.
 //
-// The import table (imports.go) is the one source of what may import what.
+// The import table (imports.go) is the only source of import rules.
 package archtest
 
 import (
@@ -20,14 +19,14 @@ import (
 	"strings"
 )
 
-// ModulePath is the import path of the module whose rules these are.
+// ModulePath is the import path of the module to which the rules apply.
 const ModulePath = "github.com/coppice-go/coppice"
 
 // Finding is one broken rule.
 type Finding struct {
 	Rule  string // "import", "file-length", ...
 	Place string // file, file:line or folder, relative to the module's root
-	Text  string // what is wrong, with the limit and the value
+	Text  string // the violation, with the limit and the value
 }
 
 func (f Finding) String() string { return fmt.Sprintf("%s: %s: %s", f.Place, f.Rule, f.Text) }
@@ -120,7 +119,7 @@ func skipFolder(fsys fs.FS, dir string) error {
 	return nil
 }
 
-// Check applies every rule and returns what it found, in the order of the folders, rule on Examples last.
+// Check applies every rule and returns the findings, in the order of the folders, rule on Examples last.
 func (m *Module) Check() []Finding {
 	var out []Finding
 	for _, p := range m.packages {

@@ -43,14 +43,14 @@ func TestTableNamesFolders(t *testing.T) {
 	}
 }
 
-// source is a package whose import is the only thing of interest.
+// source returns a package of which only the imports matter.
 func source(name, imports string) string {
 	return fmt.Sprintf("// Package %s is a fixture.\npackage %s\n\nimport _ %q\n", name, name, imports)
 }
 
 func lines(n int) string { return strings.Repeat("\n", n) }
 
-// TestRulesCatch shows each rule a tree that breaks it and one that just does not.
+// TestRulesCatch runs each rule on a tree that breaks it and on one that just does not.
 func TestRulesCatch(t *testing.T) {
 	ours := func(dir string) string { return ModulePath + "/" + dir }
 	methods := func(n int) string {
@@ -61,7 +61,7 @@ func TestRulesCatch(t *testing.T) {
 		}
 		return b.String()
 	}
-	named := "package main\n\nfunc main() {\n" // keeps the rule on Examples out of the rows on methods
+	named := "package main\n\nfunc main() {\n" // so that the rule on Examples finds nothing in the rows on methods
 	for i := range maxMethods + 1 {
 		named += fmt.Sprintf("\tx.M%d()\n", i)
 	}
@@ -74,7 +74,7 @@ func TestRulesCatch(t *testing.T) {
 
 	tests := []struct {
 		name, file, src string
-		want            string // rule that fires; "" = none
+		want            string // violated rule; "" = none
 	}{
 		{"layer below", "transcript/a.go", source("transcript", ours("codec")), ""},
 		{"layer above", "codec/a.go", source("codec", ours("transcript")), "import"},
@@ -156,7 +156,8 @@ func TestRulesCatch(t *testing.T) {
 	}
 }
 
-// TestExamplesRule shows the rule on Examples functions and methods that are named somewhere, and some that are not.
+// TestExamplesRule runs the rule on Examples with functions and methods that are named somewhere, and some that are
+// not.
 func TestExamplesRule(t *testing.T) {
 	ours := func(dir string) string { return fmt.Sprintf("import %q\n", ModulePath+"/"+dir) }
 	code := "package held\n\ntype T struct{}\n\nfunc F() {}\nfunc (t *T) M() {}\nfunc (T) Error() string { return \"\" }\n" +

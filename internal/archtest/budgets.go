@@ -9,20 +9,20 @@ import (
 	"slices"
 )
 
-// The limits of taste. Lines are counted as they stand, comments included.
+// Size limits. Lines are counted with comments.
 const (
 	maxFileLines     = 800 // any file, tests too
 	maxFunctionLines = 70  // from func to the closing brace; tests may be longer
 	maxMethods       = 46  // of coppice.Session
 )
 
-// suites hold tests that others run, in files that do not end in _test.go. They count as tests.
+// suites contain tests for use by other packages, in files that do not end in _test.go. They count as tests.
 var suites = []string{"backend/backendtest", "internal/sessiontest"}
 
-// vague are names that say nothing of what a package is for.
+// vague are names that do not describe a package.
 var vague = []string{"util", "utils", "common", "types", "models", "helper", "helpers", "misc", "shared", "base"}
 
-// unfinished marks work that was left. It is matched in comments only.
+// unfinished matches marks of unfinished work, in comments only.
 var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|HA` + `CK)\b`)
 
 func checkPackage(p *pkg) []Finding {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// standardMethods satisfy interfaces of the standard library and of the codecs in use: callers do not call them.
+// standardMethods implement interfaces of the standard library and of codecs: callers do not call them.
 var standardMethods = []string{
 	"Error", "Unwrap", "Is", "As", "String", "Format", "MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText",
 	"MarshalBinary", "UnmarshalBinary", "EncodeMsgpack", "DecodeMsgpack", "Read", "Write", "Close", "ReadAt", "Seek",
 }
 
-// public reports whether a folder holds a package for other modules: what go doc shows and what Examples explain.
+// public reports whether a folder holds a package for other modules, which go doc shows and Examples explain.
 func public(dir string) bool {
 	for part := range strings.SplitSeq(dir, "/") {
 		if part == "internal" || part == "examples" || part == "cmd" || part == "backendtest" {
@@ -24,9 +24,9 @@ func public(dir string) bool {
 	return true
 }
 
-// checkDocumented looks for exported functions, and exported methods of exported types, of public packages that no
-// Example and no program under examples/ names. A method counts as named wherever a selector has its name: types are
-// not known here.
+// checkDocumented finds exported functions, and exported methods of exported types, of public packages that no Example
+// and no program under examples/ names. A method counts as named wherever a selector has its name: types are not known
+// here.
 func (m *Module) checkDocumented() []Finding {
 	used := m.namedInExamples()
 	var out []Finding
@@ -60,8 +60,8 @@ func (m *Module) checkDocumented() []Finding {
 	return out
 }
 
-// namedInExamples returns what Examples, the helpers beside them in a file example_test.go, and the programs under
-// examples/ name: functions as "folder.Name", and the name of every selector by itself.
+// namedInExamples returns the names in Examples, in the helpers in the same example_test.go, and in the programs under
+// examples/: functions as "folder.Name", and the name of every selector by itself.
 func (m *Module) namedInExamples() map[string]bool {
 	used := map[string]bool{}
 	for _, p := range m.packages {
@@ -93,8 +93,8 @@ func (m *Module) namedInExamples() map[string]bool {
 	return used
 }
 
-// localNames returns the folders of ours that a file imports, by the names that they have in it. A package is called
-// as its folder is, and the one of the root coppice.
+// localNames returns the folders of this module that a file imports, by their names in the file. A package has the name
+// of its folder, and the one of the root is coppice.
 func localNames(f *ast.File) map[string]string {
 	names := map[string]string{}
 	for name, full := range importNames(f) {
@@ -105,7 +105,7 @@ func localNames(f *ast.File) map[string]string {
 	return names
 }
 
-// receiver returns the name of the type of which a function is a method, "" for none.
+// receiver returns the name of the receiver type of a method, "" for a function.
 func receiver(fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return ""
@@ -127,7 +127,7 @@ func receiver(fn *ast.FuncDecl) string {
 	}
 }
 
-// checkAliases looks for exported names of public packages that stand for a type of another package: go doc shows no
+// checkAliases finds exported names of public packages that are aliases of a type of another package: go doc shows no
 // fields of them.
 func checkAliases(fset *token.FileSet, p *pkg) []Finding {
 	if !public(p.dir) {
@@ -158,7 +158,7 @@ func checkAliases(fset *token.FileSet, p *pkg) []Finding {
 	return out
 }
 
-// foreign reports whether a type is one of another package, with or without arguments.
+// foreign reports whether a type is from another package, with or without arguments.
 func foreign(typ ast.Expr) bool {
 	switch t := typ.(type) {
 	case *ast.SelectorExpr:

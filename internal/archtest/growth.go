@@ -15,10 +15,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxColumns is how wide a line of Go or Markdown may be. A tab is four columns wide, as for the linter lll.
+// maxColumns is the maximum width of a line of Go or Markdown. A tab is four columns wide, as for the linter lll.
 const maxColumns = 120
 
-// maxShown bounds how many occurrences a finding lists: in a longer list the newest are not seen.
+// maxShown bounds the occurrences in a finding: in a longer list new ones are not visible.
 const maxShown = 20
 
 // markers are words and phrases of comments that plain technical English does not need. Most often a relative clause
@@ -39,7 +39,7 @@ var (
 	linkLine      = regexp.MustCompile(`^\[[^\]]+\]:`)
 )
 
-// counted is what may not grow: how often something occurs in a place.
+// counted counts occurrences by key; the counts may not grow.
 type counted map[string]*occurrences
 
 type occurrences struct {
@@ -79,7 +79,7 @@ func growth(fsys fs.FS) (found counted, words int, err error) {
 	return found, words, err
 }
 
-// leftOut reports whether a folder holds nothing that is written here: fixtures, and what tools put there.
+// leftOut reports whether a folder has no source of this module: fixtures, and the output of tools.
 func leftOut(dir string) bool {
 	base := path.Base(dir)
 	return base != "." && strings.HasPrefix(base, ".") ||
@@ -179,8 +179,7 @@ func goComments(name string, text []byte) []comment {
 	}
 }
 
-// exceeds returns a finding for each count that is larger than in the baseline; what the baseline does not name may not
-// occur.
+// exceeds returns a finding for each count that is larger than in the baseline; a key without a baseline may not occur.
 func (c counted) exceeds(baseline map[string]int) []Finding {
 	var out []Finding
 	for _, key := range slices.Sorted(maps.Keys(c)) {
@@ -198,7 +197,7 @@ func (c counted) exceeds(baseline map[string]int) []Finding {
 	return out
 }
 
-// shrunk returns the baseline with each count that is larger than what was found made equal to it.
+// shrunk returns the baseline with each count lowered to the one found.
 func (c counted) shrunk(baseline map[string]int) map[string]int {
 	out := map[string]int{}
 	for key, most := range baseline {

@@ -10,7 +10,8 @@ import (
 	"testing/fstest"
 )
 
-// baselineFile lists what a folder or file had when the rule came. A count grows only by an edit of this file.
+// baselineFile has the counts of each folder or file when the rule was introduced. A count grows only by an edit of
+// this file.
 const baselineFile = "testdata/baseline.txt"
 
 var update = flag.Bool("update", false, "lower the counts of "+baselineFile+" to those of the tree")

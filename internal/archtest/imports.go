@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// edge says what one folder may import. The standard library is always allowed.
+// edge lists what one folder may import. The standard library is always allowed.
 type edge struct {
 	dir  string   // folder; "" = root, "x/..." = x and all below it
-	ours []string // folders of this module, written as dir is
-	ext  []string // modules of others, as in go.mod
+	ours []string // folders of this module, in the form of dir
+	ext  []string // other modules, as in go.mod
 }
 
-// What each layer may use of ours: the layers below it, in the order of the design.
+// The folders that each layer may import: the layers below it, in the order of the design.
 var (
 	pure     = []string{"codec", "transcript/...", "entry", "checkpoint", "snapshot"}
 	storage  = []string{"backend", "internal/trace"}
@@ -37,9 +37,9 @@ const (
 	msgpack  = "github.com/vmihailenco/msgpack/v5"
 )
 
-// table is the import rule of the module: imports point one way. The most specific line wins. A line
-// covers what lies below its folder too, as parts of one layer. A folder without a line is a finding, so
-// that a new layer is a decision and not an accident.
+// table is the import rule of the module: imports point one way. The most specific line is used. A line also covers the
+// folders below its own, as parts of one layer. A folder without a line is a finding, so that a new layer needs a
+// decision.
 var table = []edge{
 	{dir: "codec", ext: []string{zstd, msgpack}},
 	{dir: "internal/blob", ours: []string{"internal/rawjson"}},
@@ -88,7 +88,7 @@ var table = []edge{
 	},
 	{dir: "internal/seam", ours: []string{"internal/journal"}},
 	{dir: "internal/sessiontest", ours: anywhere},
-	{dir: "internal/cost"}, // these have tests alone
+	{dir: "internal/cost"}, // these contain only tests
 	{dir: "internal/lifecycle"},
 	{dir: "internal/navigation"},
 	{dir: "internal/reading"},
@@ -166,8 +166,8 @@ var table = []edge{
 	{dir: "internal/proof/...", ours: anywhere, ext: []string{"github.com/anishathalye/porcupine"}},
 }
 
-// testModules are what tests may import beside what their package may. Folders of ours are free to
-// them: a test may stand a package beside any other.
+// testModules are the modules that tests may import in addition to those of their package. Tests may import every folder
+// of this module.
 var testModules = []string{
 	"github.com/creack/pty",
 	"github.com/google/go-cmp",
@@ -189,7 +189,7 @@ func join(base []string, more ...any) []string {
 	return out
 }
 
-// ruleFor finds the line of the table for a folder: its own, else the longest that it lies below.
+// ruleFor returns the line of the table for a folder: its own, else the longest one that covers it.
 func ruleFor(dir string) (edge, bool) {
 	best, found := edge{}, false
 	for _, e := range table {
@@ -200,7 +200,7 @@ func ruleFor(dir string) (edge, bool) {
 		if !below(dir, base) {
 			continue
 		}
-		// "x/..." and "x" are equally long where both stand in the table; what lies below x is the former's.
+		// "x/..." and "x" are equally long if both are in the table; folders below x have the former.
 		if !found || len(e.dir) > len(best.dir) {
 			best, found = e, true
 		}
@@ -208,7 +208,7 @@ func ruleFor(dir string) (edge, bool) {
 	return best, found
 }
 
-// below reports whether a folder is another one or lies in it. Nothing lies below the root package.
+// below reports whether a folder is another one or is in it. No folder is below the root package.
 func below(dir, base string) bool {
 	return dir == base || base != "" && strings.HasPrefix(dir, base+"/")
 }
@@ -245,7 +245,7 @@ func checkImports(fset *token.FileSet, p *pkg) []Finding {
 	return out
 }
 
-// allows decides on one import path of a package in dir.
+// allows reports whether a package in dir may import a path.
 func (e edge) allows(dir, target string, test bool) bool {
 	if target == ModulePath || strings.HasPrefix(target, ModulePath+"/") {
 		if test {
@@ -269,8 +269,8 @@ func (e edge) allows(dir, target string, test bool) bool {
 	return false
 }
 
-// allowsFolder decides on a folder of ours: what the line names, and the parts of the same layer, which
-// are the folders that the same line covers.
+// allowsFolder reports whether a folder of this module may be imported: one that the line names, or a part of the same
+// layer, which is a folder that the same line covers.
 func (e edge) allowsFolder(dir, target string) bool {
 	for _, pattern := range e.ours {
 		if covers(pattern, target) {

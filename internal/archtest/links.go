@@ -11,7 +11,7 @@ import (
 // link is a Markdown link; images and links with a title do not occur here.
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// CheckLinks looks for links of Markdown files to files of the tree that are not there.
+// CheckLinks finds links of Markdown files to missing files of the tree.
 func CheckLinks(fsys fs.FS) ([]Finding, error) {
 	var out []Finding
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {

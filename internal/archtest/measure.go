@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// leastTimeout bounds timeouts of tests from below: a timeout turns a hang into a failure, and a busy machine must not
-// reach it.
+// leastTimeout is the minimum of timeouts in tests: a timeout turns a hang into a failure, and must not expire on a
+// busy machine.
 const leastTimeout = 10 * time.Second
 
 var (
-	// neverCalled measure within a test, by import path and name. Benchmarks call B.ReportAllocs and B.Loop.
+	// neverCalled are functions that measure within a test, by import path and name. Benchmarks call B.ReportAllocs and
+	// B.Loop.
 	neverCalled = map[string]bool{"testing.AllocsPerRun": true, "testing.Benchmark": true}
 	// measures are for benchmarks: files bench*_test.go, outside of functions that take a *testing.T.
 	measures = map[string]bool{
@@ -29,12 +30,12 @@ var (
 	}
 )
 
-// unbound reports whether a folder is free of the rule on measurements. The suites of internal/proof run for a span of
-// time; testutil has the two measurements of memory that tests share.
+// unbound reports whether the rule on measurements does not apply to a folder. The suites of internal/proof run for a
+// length of time; testutil has the two memory measurements that tests share.
 func unbound(dir string) bool { return below(dir, "internal/proof") || dir == "internal/testutil" }
 
-// checkMeasures looks for tests that depend on the speed of the machine or on the allocator: calls of neverCalled,
-// measures outside of benchmarks, and timeouts below leastTimeout that are written as a constant.
+// checkMeasures finds tests that depend on the speed of the machine or on the allocator: calls of neverCalled, measures
+// outside of benchmarks, and constant timeouts below leastTimeout.
 func checkMeasures(fset *token.FileSet, f *file) []Finding {
 	dir := strings.TrimPrefix(path.Dir(f.path), ".")
 	if !f.test || unbound(dir) {
@@ -90,7 +91,8 @@ func shortTimeout(call *ast.CallExpr, imports map[string]string) (d time.Duratio
 	return d, name
 }
 
-// duration evaluates a literal duration: time.Second, 20*time.Millisecond or time.Minute*2. Anything else is not ok.
+// duration evaluates a literal duration: time.Second, 20*time.Millisecond or time.Minute*2. ok is false for anything
+// else.
 func duration(e ast.Expr, imports map[string]string) (d time.Duration, ok bool) {
 	switch e := e.(type) {
 	case *ast.SelectorExpr:
@@ -111,7 +113,7 @@ func duration(e ast.Expr, imports map[string]string) (d time.Duration, ok bool) 
 	return 0, false
 }
 
-// importNames returns the import paths of a file by the names that they have in it.
+// importNames returns the import paths of a file by their names in it.
 func importNames(f *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range f.Imports {

@@ -15,8 +15,8 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// The Makefile finds the packages that start goroutines by a pattern. It matches each file in which the syntax has one:
-// a package without a match is tested without the race detector.
+// The Makefile finds the packages that start goroutines by a pattern. It has to match each file in which the syntax
+// tree has one: a package without a match is tested without the race detector.
 func TestRaceDetectorSeesGoroutines(t *testing.T) {
 	testutil.SkipLong(t)
 	const root = "../.."

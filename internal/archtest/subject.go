@@ -8,20 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// maxSubject is how wide the first line of a commit message may be, in columns.
+// maxSubject is the maximum width of the first line of a commit message, in columns.
 const maxSubject = 72
 
 var (
 	// subjectForm is "area: words", where an area is a package, a folder or a topic, or several with commas.
 	subjectForm = regexp.MustCompile(
 		`^[a-z0-9][\w./*+-]*(?:(?:, | and | )[a-z0-9][\w./*+-]*){0,3}: ([a-z]+)(?:[ -].*[^.])?$`)
-	// notVerbs begin a sentence that is no request.
+	// notVerbs are first words of sentences that are not imperatives.
 	notVerbs = strings.Fields("a an the this that these those it what who when where how no some all one every each")
 	// plainVerbs are imperatives that look like another form of a verb.
 	plainVerbs = strings.Fields("alias bias bring embed exceed feed need proceed seed shed speed string succeed")
 )
 
-// checkSubject returns what is wrong with the subject of a commit, "" if nothing is.
+// checkSubject returns the fault of a commit subject, "" if there is none.
 func checkSubject(subject string) string {
 	if n := utf8.RuneCountInString(subject); n > maxSubject {
 		return fmt.Sprintf("%d columns, at most %d", n, maxSubject)
