@@ -11,11 +11,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// ConversationOptions say how a Conversation shows entries.
+// ConversationOptions define how a Conversation shows entries.
 type ConversationOptions struct {
-	Full  bool                // whole results of tools and notes of programs, and what the model thought
+	Full  bool                // whole results of tools and notes of programs, and the model's thinking
 	Data  bool                // also the entries without words: see HasWords
-	Short func(string) string // shortens ids; nil = not
+	Short func(string) string // shortens ids; nil = ids are not shortened
 	Label func(id string) string
 }
 
@@ -25,7 +25,7 @@ type Conversation struct {
 	o ConversationOptions
 }
 
-// NewConversation returns a conversation that is written to s.
+// NewConversation returns a conversation that writes to s.
 func NewConversation(s *Screen, o ConversationOptions) *Conversation {
 	if o.Short == nil {
 		o.Short = func(id string) string { return id }
@@ -42,8 +42,8 @@ const (
 	textMost    = 100 // columns: longer lines are hard to read, however wide the screen
 )
 
-// HasWords reports whether an entry is for people: a message, a summary, or a change of settings, title or label. What
-// else programs keep in a session is data.
+// HasWords reports whether an entry is for people: a message, a summary, or a change of settings, title or label. Other
+// entries are data of programs.
 func HasWords(e transcript.Entry) bool {
 	switch e.Type {
 	case "message", "compaction", "branch_summary", "custom_message", "model_change", "thinking_level_change",
@@ -85,7 +85,7 @@ func headStyle(who string) Style {
 	return Bold
 }
 
-// most returns how many lines of a text are shown that is not the conversation's; 0 = all.
+// most returns how many lines are shown of a text that is not part of the conversation; 0 = all.
 func (v *Conversation) most() int {
 	if v.o.Full {
 		return 0
@@ -117,7 +117,7 @@ func (v *Conversation) body(b *strings.Builder, style Style, text string, most i
 	}
 }
 
-// words writes the texts of a user's message; what a program put to them is dim.
+// words writes the texts of a user message; texts that a program inserted are dim.
 func (v *Conversation) words(b *strings.Builder, m *message.Message) {
 	for i := range m.Blocks {
 		if m.Blocks[i].Kind != message.Text {
@@ -183,7 +183,7 @@ func (v *Conversation) message(b *strings.Builder, e transcript.Entry, raw trans
 	}
 }
 
-// thoughts returns what a model thought.
+// thoughts returns the thinking of a model.
 func thoughts(blocks []message.Block) string {
 	var list []string
 	for i := range blocks {
@@ -194,8 +194,8 @@ func thoughts(blocks []message.Block) string {
 	return strings.Join(list, "\n")
 }
 
-// attached writes a line for each image and document, also for those in results within the message.
-// It reports whether there was one.
+// attached writes a line for each image and document, also for those in results within the message. It reports whether
+// there was one.
 func (v *Conversation) attached(b *strings.Builder, blocks []message.Block) (any bool) {
 	for i := range blocks {
 		block := &blocks[i]
@@ -250,10 +250,10 @@ func (v *Conversation) result(b *strings.Builder, e transcript.Entry, m *message
 	}
 }
 
-// printed returns what a command printed, without the lines that Codex puts before it, but for an exit code that is
-// not 0.
+// printed returns the output of a command, without the lines that Codex puts before it, except an exit code other than
+// 0.
 func printed(text string) string {
-	const before = 5 // lines at most
+	const before = 5 // maximum number of lines
 	head, out, _ := strings.Cut(text, "\nOutput:\n")
 	if strings.TrimSpace(out) == "" || !strings.Contains(head, "Wall time") || strings.Count(head, "\n") >= before {
 		return text
@@ -294,7 +294,7 @@ type fields struct {
 func fieldsOf(e transcript.Entry) fields {
 	var f fields
 	if err := e.Decode(&f); err != nil {
-		return f // with the fields before the odd one
+		return f // with the fields before the malformed one
 	}
 	return f
 }

@@ -43,8 +43,8 @@ type change struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// DiffState writes a patch of the state as lines: what was added, removed and replaced. before is
-// the state to which the patch applies.
+// DiffState writes a patch of the state as lines: added, removed and replaced values. before is the state to which the
+// patch applies.
 func DiffState(s *Screen, patch, before json.RawMessage) error {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(patch, &raw); err != nil {
@@ -88,11 +88,11 @@ func DiffState(s *Screen, patch, before json.RawMessage) error {
 	return nil
 }
 
-// maxChanges bounds the changes of state that are shown.
+// maxChanges bounds the displayed changes of state.
 const maxChanges = 200
 
-// apply returns the state after one operation, so that the next one finds its old value although
-// places in a list shift. If it fails it returns nil, and old values are not shown.
+// apply returns the state after one operation, so that the next one finds its old value although list indexes shift. If
+// it fails it returns nil, and old values are not shown.
 func apply(state, op json.RawMessage) json.RawMessage {
 	if len(state) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func apply(state, op json.RawMessage) json.RawMessage {
 	return next
 }
 
-// maxBrief bounds a value that is shown, in columns.
+// maxBrief is the maximum width of a displayed value, in columns.
 const maxBrief = 60
 
 // brief returns a JSON value on one short line.
@@ -113,7 +113,7 @@ func brief(raw json.RawMessage) string {
 		return "?"
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber() // digits stay
+	dec.UseNumber() // numbers keep their digits
 	var v any
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -124,7 +124,7 @@ func brief(raw json.RawMessage) string {
 	return Cut(Line(out.String()), maxBrief)
 }
 
-// lookUp returns the value at a JSON pointer; nil = there is none.
+// lookUp returns the value at a JSON pointer; nil = none.
 func lookUp(doc json.RawMessage, pointer string) json.RawMessage {
 	if pointer == "" {
 		return doc

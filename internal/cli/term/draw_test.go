@@ -16,7 +16,7 @@ import (
 
 func unset(string) string { return "" }
 
-// build makes a tree of entries "id parent text"; the head is given.
+// build makes a tree of entries "id parent text" with a head.
 func build(t *testing.T, head string, entries ...string) *transcript.Tree {
 	t.Helper()
 	b := transcript.NewTreeBuilder()
@@ -55,7 +55,7 @@ func drawn(t *testing.T, tree *transcript.Tree, o TreeOptions) string {
 	return b.String()
 }
 
-// atEnd finds the id at the end of a line.
+// atEnd matches the id at the end of a line.
 var atEnd = regexp.MustCompile(`(?m) +(\w+)$`)
 
 func TestTreeShapes(t *testing.T) {
@@ -86,7 +86,7 @@ func TestTreeShapes(t *testing.T) {
 	}
 }
 
-// The head and the branches that stand on entries that are not drawn are named on the nearest one above.
+// The head and the branches at entries that are not drawn are named on the nearest drawn ancestor.
 func TestMarksOfHiddenEntries(t *testing.T) {
 	b := transcript.NewTreeBuilder()
 	for i, r := range []codec.Row{
@@ -117,7 +117,7 @@ func TestMarksOfHiddenEntries(t *testing.T) {
 	}
 }
 
-// Versions that do not go on the current line are drawn oldest first, whatever the order in which they came.
+// Versions that are not on the current path are drawn oldest first, in whatever order they were appended.
 func TestVersionsByTime(t *testing.T) {
 	b := transcript.NewTreeBuilder()
 	for i, r := range []codec.Row{{ID: "u1", Time: 1}, {ID: "b1", Time: 30_000}, {ID: "b2", Time: 20_000}, {ID: "b3", Time: 10_000}} {
@@ -130,7 +130,7 @@ func TestVersionsByTime(t *testing.T) {
 	}
 }
 
-// A line that is cut in the middle says how much is missing.
+// A line that is cut in the middle shows how much is missing.
 func TestEnds(t *testing.T) {
 	entries := []string{"e0 - x"}
 	for i := 1; i < 50; i++ {
@@ -142,7 +142,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// Depth costs no recursion, and the indentation has a bound.
+// Depth causes no recursion, and the indentation has a bound.
 func TestDeepTrees(t *testing.T) {
 	b := transcript.NewTreeBuilder()
 	const depth = 5_000
@@ -182,7 +182,7 @@ func TestToolNames(t *testing.T) {
 	}
 }
 
-// Calls are found in the shapes of every provider.
+// Calls are found in the formats of every provider.
 func TestCalls(t *testing.T) {
 	for name, raw := range map[string]string{
 		"pi":        `{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"toolCall","id":"1","name":"bash","arguments":{"timeout":3,"command":"ls"}}]}`,
@@ -205,7 +205,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// shown returns a message as a conversation shows it.
+// shown returns a message in the form of a conversation.
 func shown(t *testing.T, raw string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -216,7 +216,7 @@ func shown(t *testing.T, raw string) string {
 	return b.String()
 }
 
-// Old values are those that were there when their change came, though places in lists shift.
+// Old values are those at the time of their change, although list indexes shift.
 func TestState(t *testing.T) {
 	var b bytes.Buffer
 	patch := `[{"op":"remove","path":"/l/0"},{"op":"remove","path":"/l/0"},{"op":"replace","path":"/a~1b","value":{"c":"<x>"}},
@@ -253,7 +253,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// A conversation of unknown and hostile entries can be read, and commands no terminal.
+// A conversation of unknown and hostile entries can be read, and contains no terminal control sequences.
 func TestTalk(t *testing.T) {
 	var b bytes.Buffer
 	talk := NewConversation(New(&b, unset), ConversationOptions{Data: true})

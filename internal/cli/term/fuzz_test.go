@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzText shows any text to a person: nothing that reaches the terminal steers it, and nothing is too wide.
+// FuzzText draws any text: no control sequence reaches the terminal, and no line is too wide.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{
 		"", "\x1b[2J\x1b]0;title\x07", "\x9b31m", "\u202eabc", "a\r\nb\tc", "\xff\xfe", "日本語", "e\u0301", strings.Repeat("\u200d", 50), "😀 a\u00a0b", "\u2066x\u2069", "a\x00b\x08\x7f\u0085",

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/term"
 )
 
-// ErrPagerClosed says that the person left the pager before the end of the output: no failure of the command.
+// ErrPagerClosed reports that the user left the pager before the end of the output: no failure of the command.
 var ErrPagerClosed = errors.New("the pager was closed")
 
-// Page sends what is written from now on through a pager, the program and its arguments as $PAGER has them, once it is
-// longer than the terminal is high. It does nothing where the screen is no terminal or pager is "" or "cat". The
-// returned function waits until the person has left the pager, and must be called.
+// Page sends later output through a pager, the program and its arguments as in $PAGER, once it is longer than the
+// height of the terminal. It does nothing if the screen is not a terminal or pager is "" or "cat". The returned
+// function waits until the user has left the pager, and must be called.
 func (s *Screen) Page(pager string, getenv func(string) string) (end func() error) {
 	f := s.File()
 	words := strings.Fields(pager)
@@ -37,11 +37,11 @@ func (s *Screen) Page(pager string, getenv func(string) string) (end func() erro
 	}
 }
 
-// pagerWriter holds a screenful; what is longer goes to the pager.
+// pagerWriter holds a screenful; longer output is sent to the pager.
 type pagerWriter struct {
 	out   *os.File
 	words []string
-	lines int  // that the terminal shows at once; math.MaxInt = there is no pager
+	lines int  // height of the terminal; math.MaxInt = no pager
 	less  bool // $LESS is not set
 	held  bytes.Buffer
 	cmd   *exec.Cmd
@@ -57,7 +57,7 @@ func (p *pagerWriter) Write(b []byte) (int, error) {
 		if bytes.Count(p.held.Bytes(), []byte("\n")) < p.lines {
 			return len(b), nil
 		}
-		if p.start() != nil { // there is no such program: the output is what counts
+		if p.start() != nil { // the program does not exist: write without it
 			p.lines = math.MaxInt
 			return len(b), p.flush()
 		}
@@ -91,7 +91,7 @@ func (p *pagerWriter) send(b []byte) error {
 	return nil
 }
 
-// flush writes what is held to the terminal.
+// flush writes the held output to the terminal.
 func (p *pagerWriter) flush() error {
 	_, err := p.held.WriteTo(p.out)
 	return err

@@ -6,7 +6,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// patience is how long something may take before a progress bar appears.
+// patience is the time before a progress bar appears.
 const patience = time.Second
 
 // Progress is a bar that appears only on a terminal, and only after a second. A nil Progress does
@@ -22,7 +22,7 @@ type Progress struct {
 	bar   *progressbar.ProgressBar
 }
 
-// Progress returns the progress of work on total bytes or total things; -1 = unknown.
+// Progress returns a progress bar for work on total bytes or total items; -1 = unknown.
 func (s *Screen) Progress(what string, total int64, bytes bool, now func() time.Time) *Progress {
 	if !s.tty {
 		return nil
@@ -30,7 +30,7 @@ func (s *Screen) Progress(what string, total int64, bytes bool, now func() time.
 	return &Progress{s: s, what: what, total: total, bytes: bytes, now: now, begun: now()}
 }
 
-// Add records that n more are done.
+// Add adds n to the work done.
 func (p *Progress) Add(n int64) {
 	if p == nil {
 		return
@@ -51,8 +51,8 @@ func (p *Progress) Add(n int64) {
 	p.note(p.bar.Add64(n))
 }
 
-// text says what is done. The rate is that of the whole time, which begins before the bar appears: the bar itself
-// knows only when it was made, and would take all that was done before for the work of an instant.
+// text describes the work done. The rate is that of the whole time, which begins before the bar appears: the bar itself
+// only knows when it was made, and would attribute all earlier work to that instant.
 func (p *Progress) text() string {
 	number := func(n int64) string { return Number(uint64(max(n, 0))) }
 	if p.bytes {
@@ -68,7 +68,7 @@ func (p *Progress) text() string {
 	return text
 }
 
-// Reach records how many things are done, and how many there are by now.
+// Reach sets the work done, and the total known by now.
 func (p *Progress) Reach(done, total int64) {
 	if p == nil {
 		return
@@ -86,5 +86,5 @@ func (p *Progress) Close() {
 	}
 }
 
-// note drops an error of drawing: a bar that cannot be drawn is no reason to stop.
+// note ignores an error of drawing: a bar that cannot be drawn is no reason to stop.
 func (p *Progress) note(error) {}

@@ -8,10 +8,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// openWidth is the column at which ids end where nothing limits the width.
+// openWidth is the column at which ids end if the width is unlimited.
 const openWidth = 110
 
-// row writes one entry of the tree on one line, its id at the right end.
+// row writes one entry of the tree on one line, with its id at the right end.
 func (d *drawer) row(row rows.Row, mark string) {
 	n := d.nodeAt(row.Ordinal)
 	id := Line(d.short(n.ID))
@@ -54,8 +54,8 @@ func (d *drawer) row(row rows.Row, mark string) {
 	d.printf("%s%s%s\n", b.b.String(), pad, d.s.Paint(Dim, id))
 }
 
-// heads returns the marks of an entry: the head and the branches at it, and those at entries that
-// are not shown, with that entry: "head, main at 0c1f77aa".
+// heads returns the marks of an entry: the head and the branches at it, and those at entries that are not shown, with
+// that entry: "head, main at 0c1f77aa".
 func (d *drawer) heads(n transcript.Node) string {
 	var out strings.Builder
 	on := n.ID
@@ -82,7 +82,7 @@ func (d *drawer) heads(n transcript.Node) string {
 	return out.String()
 }
 
-// nameOf returns what a mark is called; "" = it is not drawn.
+// nameOf returns the text of a mark; "" = it is not drawn.
 func (d *drawer) nameOf(branch string) string {
 	if branch == "" {
 		return "head"
@@ -90,8 +90,8 @@ func (d *drawer) nameOf(branch string) string {
 	return BranchName(branch, d.titles[branch])
 }
 
-// BranchName returns a branch's name, with its title if that is another one; "" without a title: nothing is shown of a
-// branch that has nothing of its own.
+// BranchName returns a branch's name, with its title if that differs; "" if there is no title: a branch without entries
+// of its own is not shown.
 func BranchName(name, title string) string {
 	if title == "" || title == name {
 		return title

@@ -1,9 +1,9 @@
-// Package term draws for terminals: a session's tree and conversation, differences, tables,
-// progress bars; and sizes and times in the words of people.
+// Package term draws for terminals: a session's tree and conversation, differences, tables, progress bars; and it
+// formats sizes and times for people.
 //
-// Guarantees: text that comes from a session reaches a terminal without its control characters, so
-// that no transcript can move the cursor, change the title or hide what it says; and a stream that
-// is not a terminal gets neither colours nor cut lines, unless COLUMNS asks for them.
+// Guarantees: text of a session is written to a terminal without its control characters, so that no transcript can move
+// the cursor, change the title or hide text; and a stream that is not a terminal gets neither colours nor cut lines,
+// unless COLUMNS requests them.
 package term
 
 import (
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is a stream that people may be reading. Not safe for concurrent use.
+// Screen is a stream for people. Not safe for concurrent use.
 type Screen struct {
 	w     io.Writer
 	tty   bool
@@ -47,13 +47,13 @@ func NewTerminal(w io.Writer, width int) *Screen {
 	return &Screen{w: w, tty: true, color: true, width: width}
 }
 
-// minWidth is the least width, in columns, for which lines are cut.
+// minWidth is the minimum width, in columns, for which lines are cut.
 const minWidth = 40
 
 // Write writes p unchanged.
 func (s *Screen) Write(p []byte) (int, error) { return s.w.Write(p) }
 
-// File returns the terminal that the stream is; nil = it is none.
+// File returns the terminal of the stream; nil = not a terminal.
 func (s *Screen) File() *os.File {
 	if f, ok := s.w.(*os.File); ok && s.tty {
 		return f
@@ -67,8 +67,7 @@ func (s *Screen) Terminal() bool { return s.tty }
 // Width returns the width in columns; 0 = unlimited.
 func (s *Screen) Width() int { return s.width }
 
-// Rest returns the columns that remain on a line after its head, at least 20; without a width it
-// returns none.
+// Rest returns the remaining columns of a line after its head, at least 20; with an unlimited width it returns none.
 func (s *Screen) Rest(head string, none int) int {
 	if s.width == 0 {
 		return none

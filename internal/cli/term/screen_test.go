@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// terminal is a screen as if a person were looking.
+// terminal returns a screen that behaves like a terminal.
 func terminal(w *bytes.Buffer, width int) *Screen {
 	return NewTerminal(w, width)
 }
@@ -65,7 +65,7 @@ func TestColumnsAndCut(t *testing.T) {
 	}
 }
 
-// What comes from a session cannot command the terminal.
+// Text of a session cannot control the terminal.
 func TestNothingCommandsTheTerminal(t *testing.T) {
 	hostile := "a\x1b[31mb\x1b]0;title\x07c\rd\u009bK\u202egnp\u2066\x00\xff\u0085e\n\tf"
 	for name, got := range map[string]string{"Text": Text(hostile), "Line": Line(hostile)} {
@@ -168,7 +168,7 @@ func TestHuman(t *testing.T) {
 	}
 }
 
-// A bar appears on a terminal only, and only for what takes long.
+// A bar appears only on a terminal, and only for work that takes long.
 func TestProgress(t *testing.T) {
 	var b bytes.Buffer
 	now := time.Unix(0, 0)
@@ -191,7 +191,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The rate is that of the whole time: what was done before the bar appears is not the work of an instant.
+// The rate is that of the whole time: work done before the bar appears is not attributed to an instant.
 func TestProgressRateIsReal(t *testing.T) {
 	var b bytes.Buffer
 	now := time.Unix(0, 0)
@@ -214,7 +214,7 @@ func TestProgressRateIsReal(t *testing.T) {
 	}
 }
 
-// A place in a line is always shown, however narrow the screen is.
+// The place in a line is always shown, however narrow the screen is.
 func TestExcerptShowsThePlace(t *testing.T) {
 	long := strings.Repeat("left ", 30) + "NEEDLE" + strings.Repeat(" right", 30)
 	at := strings.Index(long, "NEEDLE")

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// Column is one column of a table. A Flex column becomes narrower where the lines are too long for
-// the screen.
+// Column is one column of a table. A Flex column is narrowed if the lines are too long for the screen.
 type Column struct {
 	Head        string
 	Right, Flex bool
 }
 
-// Cell is one cell of a table. Of one that is too long the place is shown, if there is one, else the beginning.
+// Cell is one cell of a table. If it is too long the part around its place is shown, or else its beginning.
 type Cell struct {
 	Text  string
 	Style Style
@@ -22,10 +21,10 @@ type Cell struct {
 // gap separates two columns of a table.
 const gap = "  "
 
-// minFlex is the least width of a flexible column.
+// minFlex is the minimum width of a flexible column.
 const minFlex = 12
 
-// Table writes rows below a line of heads, aligned. Cells must be single lines.
+// Table writes aligned rows below a line of headings. Cells must be single lines.
 func (s *Screen) Table(columns []Column, rows [][]Cell) error {
 	widths := make([]int, len(columns))
 	for i, c := range columns {
@@ -68,7 +67,7 @@ func (s *Screen) Table(columns []Column, rows [][]Cell) error {
 	return err
 }
 
-// squeeze narrows the widest flexible column until the lines fit, or all are at their least width.
+// squeeze narrows the widest flexible column until the lines fit, or all are at their minimum width.
 func (s *Screen) squeeze(columns []Column, widths []int) {
 	if s.width == 0 {
 		return

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// wide are the ranges of runes that take two columns, near enough: East Asian wide and full width,
-// and pictures.
+// wide are the ranges of runes that take two columns, approximately: East Asian wide and full width, and emoji.
 var wide = [...][2]rune{
 	{0x1100, 0x115f},
 	{0x2e80, 0x303e},
@@ -57,7 +56,7 @@ func Columns(text string) int {
 	return n
 }
 
-// Cut shortens a text to so many columns, with the mark "…"; 0 or less = not at all.
+// Cut truncates a text to a number of columns, with the mark "…"; 0 or less = not at all.
 func Cut(text string, columns int) string {
 	if columns <= 0 || Columns(text) <= columns {
 		return text
@@ -73,8 +72,8 @@ func Cut(text string, columns int) string {
 	return text
 }
 
-// Excerpt shortens a line to so many columns with a place in it, from and to in bytes, that is always shown, in the
-// middle where there is text on both sides. It returns that place in the result; 0 or fewer columns = all of the line.
+// Excerpt truncates a line to a number of columns. The place, from and to in bytes, is always shown, in the middle if
+// there is text on both sides. It returns that place in the result; 0 or fewer columns = all of the line.
 func Excerpt(text string, place [2]int, columns int) (string, [2]int) {
 	if columns <= 0 || Columns(text) <= columns {
 		return text, place
@@ -91,7 +90,7 @@ func Excerpt(text string, place [2]int, columns int) (string, [2]int) {
 	return before + found + after, [2]int{len(before), len(before) + len(found)}
 }
 
-// cutLeft shortens a text to its last columns, with the mark "…".
+// cutLeft truncates a text to its last columns, with the mark "…".
 func cutLeft(text string, columns int) string {
 	have := Columns(text)
 	if have <= columns {
@@ -109,8 +108,8 @@ func cutLeft(text string, columns int) string {
 	return "…"
 }
 
-// Line returns a text from outside on one line: white space becomes single spaces; control
-// characters and marks that change the reading direction are removed.
+// Line returns external text on one line: white space becomes single spaces; control characters and marks that change
+// the reading direction are removed.
 func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(Text(text), unicode.IsSpace), " ")
 }
@@ -126,8 +125,8 @@ func Typed(text string) string {
 	}, Text(text))
 }
 
-// Text removes from a text from outside what is not for reading: control characters other than line
-// feeds and tabs, marks that change the reading direction, invalid UTF-8.
+// Text removes from external text everything that is not for reading: control characters other than line feeds and
+// tabs, marks that change the reading direction, invalid UTF-8.
 func Text(text string) string {
 	if !strings.ContainsFunc(text, unreadable) && utf8.ValidString(text) {
 		return text
@@ -145,8 +144,8 @@ func unreadable(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// wrap breaks a text into lines of at most so many columns, at spaces where possible; 0 or less =
-// only at its own line ends. Indentation is kept.
+// wrap breaks a text into lines of at most a number of columns, at spaces if possible; 0 or less = only at its own line
+// ends. Indentation is kept.
 func wrap(text string, columns int) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
@@ -165,7 +164,7 @@ func wrap(text string, columns int) []string {
 	return out
 }
 
-// breakAt returns the byte offset at which a line that is too long is best broken.
+// breakAt returns the byte offset of the best break of a line that is too long.
 func breakAt(line string, columns int) int {
 	n, space, started := 0, 0, false
 	for i, r := range line {

@@ -13,20 +13,19 @@ import (
 	"github.com/coppice-go/coppice/transcript/view"
 )
 
-// TreeOptions say how Tree draws.
+// TreeOptions define how Tree draws.
 type TreeOptions struct {
 	Filter transcript.Filter
-	Only   []uint64        // only these, by ordinal, as a list in this order; nil = all, as a tree
-	Full   bool            // every step of a tool on a line of its own
-	Ends   int             // of a straight run only so many lines at either end; 0 = all
+	Only   []uint64        // only these ordinals, as a list in this order; nil = all, as a tree
+	Full   bool            // every step of a tool on a separate line
+	Ends   int             // number of lines shown at either end of a straight run; 0 = all
 	Folds  map[uint64]bool // ordinals of entries whose descendants are counted and not shown; a list shows them too
 }
 
-// Tree draws a tree with its root at the top. The current path is in the first column, marked ●.
-// Other versions of an entry hang on it, marked ○, each with its own line below. The head and the
-// branches are named at their entries, or at the nearest ancestor that is drawn. Runs of tool calls
-// and results become one line. Order and lanes are those of internal/rows; nodes are made one by one, of
-// what is printed.
+// Tree draws a tree with its root at the top. The current path is in the first column, marked ●. Other versions of an
+// entry are below it, marked ○, each with its own path below. The head and the branches are named at their entries, or
+// at the nearest ancestor that is drawn. Runs of tool calls and results become one line. Order and lanes are those of
+// internal/rows; nodes are created one by one, only for drawn rows.
 func Tree(s *Screen, t *transcript.Tree, o TreeOptions) error {
 	w := bufio.NewWriterSize(s, 1<<16)
 	d := &drawer{s: s, w: w, t: t, o: o, short: EntryIDs(t).Short}
@@ -50,7 +49,7 @@ func Tree(s *Screen, t *transcript.Tree, o TreeOptions) error {
 		_, ok := r.IndexOf(ord)
 		return ok
 	})
-	// A node is asked for with fetch, and is in d.node when that returns.
+	// fetch requests a node, and d.node is that node when it returns.
 	for d.node = range t.NodesAt(func(fetch func(uint64) bool) {
 		if d.fetch = fetch; only != nil {
 			d.list(only)
@@ -75,14 +74,14 @@ type drawer struct {
 	o      TreeOptions
 	short  func(string) string
 	titles map[string]string      // of branches
-	marks  map[uint64][]view.Mark // by the ordinal of the entry that carries them
+	marks  map[uint64][]view.Mark // by the ordinal of the entry at which they are drawn
 	idLen  int
 	fetch  func(ordinal uint64) bool
 	node   transcript.Node
 	lanes  [maxGutter/2 + 1]string // gutters by indent; the last one is that of all wider indents
 }
 
-// only returns the entries of a list that the filter lets through, and the same as bits; nil, nil: it is a tree.
+// only returns the entries of a list that pass the filter, and the same as bits; nil, nil: not a list.
 func (d *drawer) only() (list, bits []uint64) {
 	if d.o.Only == nil {
 		return nil, nil
@@ -122,7 +121,7 @@ func (d *drawer) rowOf(ord uint64) (rows.Row, bool) {
 	return rows.Row{}, false
 }
 
-// maxGutter bounds how deep lanes are indented, in columns.
+// maxGutter is the maximum indentation of lanes, in columns.
 const maxGutter = 48
 
 // all draws every row. Rows between two forks are drawn together, as one run.
@@ -130,7 +129,7 @@ func (d *drawer) all() {
 	var first, last rows.Row // of the run
 	from, i := 0, 0
 	for row := range d.r.At(0, d.r.Len()) {
-		// What grows on the head hangs, though it is its only child.
+		// An entry below the head hangs, even if it is its only child.
 		goes := i > 0 && last.Children == 1 && !last.Folded && row.Indent == last.Indent
 		if !goes {
 			d.run(first, from, i)
@@ -141,7 +140,7 @@ func (d *drawer) all() {
 	d.run(first, from, i)
 }
 
-// run draws the rows [from:to], the first of which is given.
+// run draws the rows [from:to]; first is the first of them.
 func (d *drawer) run(first rows.Row, from, to int) {
 	if from == to {
 		return
@@ -154,8 +153,8 @@ func (d *drawer) run(first rows.Row, from, to int) {
 	d.rows(from, to, mark, d.lanes[at])
 }
 
-// hang begins the lane of a version that leaves the line of the entry above it, and returns what is in front of its
-// first line.
+// hang begins the lane of a version that leaves the path of the entry above it, and returns the text before its first
+// line.
 func (d *drawer) hang(first, above rows.Row) (mark string) {
 	if first.Indent >= len(d.lanes) {
 		return d.lanes[len(d.lanes)-1]
@@ -169,7 +168,7 @@ func (d *drawer) hang(first, above rows.Row) (mark string) {
 	return gutter + "├─"
 }
 
-// end returns the head, or the nearest entry to it that is shown: nothing continues its line.
+// end returns the head, or the nearest shown ancestor: no row continues its path.
 func (d *drawer) end() (row rows.Row, ok bool) {
 	for ord, on := d.t.HeadOrdinal(); on && !ok; ord, on = d.t.Parent(ord) {
 		row, ok = d.rowOf(ord)
@@ -177,7 +176,7 @@ func (d *drawer) end() (row rows.Row, ok bool) {
 	return row, ok
 }
 
-// rows writes the rows of a run, steps and long stretches folded.
+// rows writes the rows of a run, with steps and long stretches folded.
 func (d *drawer) rows(from, to int, mark, gutter string) {
 	skip, until := -1, -1 // groups
 	if n := d.o.Ends; n > 0 {
@@ -208,9 +207,9 @@ func (d *drawer) rows(from, to int, mark, gutter string) {
 	}
 }
 
-// groups divides the rows of a run into what gets a line: the steps between messages, and each other row alone.
-// Labelled entries, heads of branches, and the first and last row of the run stay alone. It yields the first row of a
-// group and their number.
+// groups divides the rows of a run into groups with one line each: the steps between messages, and each other row
+// alone. Labelled entries, heads of branches, and the first and last row of the run stay alone. It yields the first row
+// of a group and their number.
 func (d *drawer) groups(from, to int) iter.Seq2[int, int] {
 	return func(yield func(first, count int) bool) {
 		i, quiet := from, 0
@@ -228,8 +227,7 @@ func (d *drawer) groups(from, to int) iter.Seq2[int, int] {
 	}
 }
 
-// quiet reports whether an entry is a step, nothing but calls and results of tools, of which nothing else is to be
-// said.
+// quiet reports whether an entry is a step: it has only calls and results of tools, and no label or mark.
 func (d *drawer) quiet(ord uint64) bool {
 	if d.o.Full || d.marks[ord] != nil || d.t.Shows(transcript.FilterNoTools, ord) ||
 		d.t.Shows(transcript.FilterLabeledOnly, ord) {
@@ -238,7 +236,7 @@ func (d *drawer) quiet(ord uint64) bool {
 	if typ, _ := d.t.Kind(ord); typ != "message" {
 		return false
 	}
-	// A message that the default filter leaves out has an amendment that hides it: its label is not drawn.
+	// An amendment hides a message that the default filter leaves out: its label is not drawn.
 	return d.t.Shows(transcript.FilterDefault, ord) || d.nodeAt(ord).Label == ""
 }
 
@@ -273,7 +271,7 @@ func (d *drawer) steps(first, count int) string {
 	return text
 }
 
-// toolNames finds the names in the preview of calls: "read(a.go), bash(ls)".
+// toolNames returns the names in the preview of calls: "read(a.go), bash(ls)".
 func toolNames(preview string) []string {
 	var names []string
 	for part := range strings.SplitSeq(preview, "), ") {

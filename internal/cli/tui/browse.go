@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/transcript/view"
 )
 
-// Browse shows the tree of a session until the program is left. It closes nothing: the handle is the caller's.
+// Browse shows the tree of a session until the user quits. It does not close the handle, which belongs to the caller.
 func Browse(ctx context.Context, t Terminal, s *coppice.Session) error {
 	b := &browser{ctx: ctx, s: s}
 	if err := b.reload(); err != nil {
@@ -34,21 +34,21 @@ type browser struct {
 	v             *view.View
 	short         func(string) string
 	width, height int
-	from          int // first row that is shown
-	filter        int // of filters
+	from          int // first visible row
+	filter        int // index in filters
 
 	pane   pane
-	paneOf string   // the entry that the pane shows
+	paneOf string   // the entry in the pane
 	text   []string // of the pane
-	below  int      // first line of the pane that is shown
+	below  int      // first visible line of the pane
 
 	asks   question
-	input  string // of a question that takes text
+	input  string // for a question that takes text
 	status string // one line about the last step
 	busy   bool   // a step or a search runs
 }
 
-// pane is what is shown beside or in place of the tree.
+// pane is shown beside or instead of the tree.
 type pane uint8
 
 const (
@@ -58,7 +58,7 @@ const (
 	paneHelp
 )
 
-// question is what the last line asks.
+// question is the question in the last line.
 type question uint8
 
 const (
@@ -69,7 +69,7 @@ const (
 	askSwitch
 )
 
-// filters are gone through with one key.
+// filters are selected in turn with one key.
 var filters = []transcript.Filter{
 	transcript.FilterDefault, transcript.FilterNoTools, transcript.FilterUserOnly, transcript.FilterLabeledOnly,
 	transcript.FilterAll,
@@ -88,7 +88,7 @@ r                        roll back: restore the exact state, context and head of
 esc                      close what is open
 q                        leave`
 
-// What commands of a browser bring.
+// Results of a browser's commands.
 type (
 	textMsg struct { // for a pane
 		pane  pane
@@ -99,7 +99,7 @@ type (
 	doneMsg struct { // of a step that changed the session
 		status string
 		err    error
-		move   bool // the head may be elsewhere
+		move   bool // the head may have moved
 	}
 	foundMsg struct {
 		text string
@@ -110,7 +110,7 @@ type (
 
 func (b *browser) Init() tea.Cmd { return nil }
 
-// reload reads the tree of the session, and keeps what is selected and folded.
+// reload reads the tree of the session, and keeps the selected and folded entries.
 func (b *browser) reload() error {
 	t, err := b.s.Tree(b.ctx)
 	if err != nil {
@@ -155,7 +155,7 @@ func (b *browser) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return b, nil
 }
 
-// done takes the outcome of a step that changed the session.
+// done handles the result of a step that changed the session.
 func (b *browser) done(msg doneMsg) {
 	b.busy = false
 	if err := b.reload(); err != nil && msg.err == nil {
@@ -174,7 +174,7 @@ func (b *browser) fail(err error) {
 	}
 }
 
-// key takes a key while nothing is asked.
+// key handles a key while no question is open.
 func (b *browser) key(msg tea.KeyPressMsg) tea.Cmd {
 	b.status = ""
 	page := max(1, b.rows()-1)
@@ -225,7 +225,7 @@ func (b *browser) key(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// waits reports whether a step runs, and says so.
+// waits reports whether a step runs, and displays it.
 func (b *browser) waits() bool {
 	if b.busy {
 		b.status = "wait: the last step has not ended"
@@ -252,7 +252,7 @@ func (b *browser) ask(key string) {
 	}
 }
 
-// answer takes a key while something is asked.
+// answer handles a key while a question is open.
 func (b *browser) answer(msg tea.KeyPressMsg) tea.Cmd {
 	key := msg.String()
 	if key == "ctrl+c" || key == "esc" {
@@ -285,7 +285,7 @@ func (b *browser) answer(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// step runs what was asked and agreed to, outside of the loop that takes keys.
+// step runs a confirmed step, outside of the loop that handles keys.
 func (b *browser) step(asked question, text string) tea.Cmd {
 	if asked == askSearch {
 		return b.search(text)
@@ -311,7 +311,7 @@ func (b *browser) step(asked question, text string) tea.Cmd {
 	}
 }
 
-// search shows the entries that hold all words of a text; "" = all entries again.
+// search shows the entries that contain all words of a text; "" = all entries again.
 func (b *browser) search(text string) tea.Cmd {
 	if text == "" {
 		b.v.Search("")
@@ -326,7 +326,7 @@ func (b *browser) search(text string) tea.Cmd {
 	}
 }
 
-// selected returns the selected row. false: nothing is shown.
+// selected returns the selected row; ok is false if nothing is shown.
 func (b *browser) selected() (view.Row, bool) {
 	at := b.v.Selected()
 	if at < 0 {
@@ -344,7 +344,7 @@ func (b *browser) move(by int) tea.Cmd {
 	return b.follow()
 }
 
-// version goes to the version before or after the one on which the selection is.
+// version selects the version before or after the selected one.
 func (b *browser) version(by int) tea.Cmd {
 	rows, at := b.v.Rows(), b.v.Selected()
 	for at >= 0 && rows[at].Versions < 2 {
@@ -378,7 +378,7 @@ func (b *browser) fold() {
 	}
 }
 
-// follow has an open pane show the selected entry.
+// follow updates an open pane for the selected entry.
 func (b *browser) follow() tea.Cmd {
 	if b.pane == paneEntry || b.pane == paneState {
 		return b.open(b.pane)
@@ -394,7 +394,7 @@ func (b *browser) open(p pane) tea.Cmd {
 	}
 	_, width := b.panes(true)
 	b.pane, b.paneOf, b.text, b.below = p, row.ID, []string{paint(term.Dim, "reading …", width)}, 0
-	ctx, s, id, short := b.ctx, b.s, row.ID, b.short // a step may change what b has meanwhile
+	ctx, s, id, short := b.ctx, b.s, row.ID, b.short // a step may change b's fields meanwhile
 	return func() tea.Msg {
 		lines, err := screen(width, func(to *term.Screen) error {
 			if p == paneState {
@@ -415,7 +415,7 @@ func drawEntry(ctx context.Context, s *coppice.Session, id string, short func(st
 	return term.NewConversation(to, term.ConversationOptions{Full: true, Data: true, Short: short}).Add(e)
 }
 
-// drawState draws the document in force at an entry, and the commit that it is from.
+// drawState draws the document in force at an entry, and its commit.
 func drawState(ctx context.Context, s *coppice.Session, id string, to *term.Screen) error {
 	at, err := s.At(ctx, coppice.Target{Entry: id})
 	if err != nil {
@@ -439,7 +439,7 @@ func drawState(ctx context.Context, s *coppice.Session, id string, to *term.Scre
 	return err
 }
 
-// wrapped is text without control characters, its lines cut at a width and continued below.
+// wrapped returns text without control characters, its lines wrapped at a width.
 func wrapped(text string, width int) string {
 	var out []string
 	for line := range strings.Lines(term.Text(text)) {

@@ -40,7 +40,7 @@ func (b *browser) View() tea.View {
 	return screenOf(append(append([]string{title}, body...), b.foot()))
 }
 
-// foot is the last line: a question, the outcome of the last step, or the keys.
+// foot returns the last line: a question, the result of the last step, or the keys.
 func (b *browser) foot() string {
 	row, _ := b.selected()
 	switch b.asks {
@@ -67,7 +67,7 @@ func (b *browser) foot() string {
 	return paint(term.Dim, keys, b.width)
 }
 
-// drawn returns the rows of the tree that there is room for.
+// drawn returns the visible rows of the tree.
 func (b *browser) drawn(width int) []string {
 	rows, at := b.v.Rows(), b.v.Selected()
 	if len(rows) == 0 {
@@ -81,7 +81,7 @@ func (b *browser) drawn(width int) []string {
 	return out
 }
 
-// maxIndent bounds how deep a row is indented, in columns.
+// maxIndent is the maximum indentation of a row, in columns.
 const maxIndent = 24
 
 // row draws one entry.

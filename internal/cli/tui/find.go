@@ -14,27 +14,27 @@ import (
 	"github.com/coppice-go/coppice/manager"
 )
 
-// FindOptions say among which sessions Find looks.
+// FindOptions define the sessions of Find.
 type FindOptions struct {
 	Query string
-	// Sessions returns all sessions in the order of a list, at most maxSessions of them are kept.
+	// Sessions returns all sessions in list order; at most maxSessions of them are kept.
 	Sessions func(ctx context.Context) ([]manager.Found, error)
-	// Said returns sessions in whose messages a query was found, by id, with a line around the match; nil = no index.
+	// Said returns the sessions whose messages contain a query, by id, with a line around the match; nil = no index.
 	Said func(ctx context.Context, query string) (map[string]string, error)
 	// Preview draws a session.
 	Preview func(ctx context.Context, id string, s *term.Screen) error
 	Now     func() time.Time
-	Home    string // the user's folder, which is shown as "~"
+	Home    string // the home folder, which is shown as "~"
 }
 
-// Bounds of a finder. More sessions than these are not offered; a query finds them in the plain list.
+// Bounds of a finder. Further sessions are not offered; the plain list finds them with a query.
 const (
 	maxSessions = 10_000
-	maxPreviews = 32 // that are kept
+	maxPreviews = 32 // number of cached ones
 	maxQuery    = 200
 )
 
-// Find shows sessions, narrows them as a query is typed, and returns the id of the one that was chosen; "" = none was.
+// Find shows sessions, narrows them as a query is typed, and returns the id of the chosen one; "" = none.
 func Find(ctx context.Context, t Terminal, o FindOptions) (string, error) {
 	end, err := run(ctx, t, &finder{o: o, ctx: ctx, query: o.Query, previews: map[string][]string{}})
 	if err != nil {
@@ -64,14 +64,14 @@ type finder struct {
 
 	previews map[string][]string // by id and width
 	order    []string            // of previews, the oldest first
-	reading  bool                // of a preview
-	below    int                 // first line of the preview that is shown
+	reading  bool                // a preview is being read
+	below    int                 // first visible line of the preview
 
 	chosen string
 	failed error
 }
 
-// What commands of a finder bring.
+// Results of a finder's commands.
 type (
 	sessionsMsg struct {
 		list []manager.Found
@@ -105,7 +105,7 @@ func (f *finder) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return f, tea.Batch(f.narrow(), f.preview())
 	case saidMsg:
 		if f.asking = false; msg.query != f.query {
-			return f, f.narrow() // typing went on: look again
+			return f, f.narrow() // the query has changed: search again
 		}
 		f.said, f.saidFor = msg.said, msg.query
 		f.rank()
@@ -118,7 +118,7 @@ func (f *finder) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return f, f.preview()
 }
 
-// key takes a key.
+// key handles a key.
 func (f *finder) key(msg tea.KeyPressMsg) tea.Cmd {
 	page := max(1, f.rows()-1)
 	switch key := msg.String(); key {
@@ -168,7 +168,7 @@ func (f *finder) ask(query string) tea.Cmd {
 	return tea.Batch(f.narrow(), f.preview())
 }
 
-// narrow shows what fits the query by name, and has its messages searched.
+// narrow shows the sessions that match the query by name, and starts a search of messages.
 func (f *finder) narrow() tea.Cmd {
 	f.rank()
 	query := f.query
@@ -179,18 +179,18 @@ func (f *finder) narrow() tea.Cmd {
 	return func() tea.Msg {
 		said, err := f.o.Said(f.ctx, query)
 		if err != nil {
-			said = nil // what is found by name is there
+			said = nil // matches by name are shown anyway
 		}
 		return saidMsg{query, said}
 	}
 }
 
-// rank keeps the sessions that fit: by name the best first, then those in which the query was said.
+// rank keeps the matching sessions: the best matches by name first, then matches in messages.
 func (f *finder) rank() {
 	f.shown = f.shown[:0]
 	q, err := manager.ParseQuery(f.query)
 	if err != nil {
-		return // an expression that is not finished
+		return // an incomplete regular expression
 	}
 	var said []manager.Found
 	for _, s := range f.all {
@@ -209,7 +209,7 @@ func (f *finder) rank() {
 	f.at = max(0, min(f.at, len(f.shown)-1))
 }
 
-// keep remembers a preview, and forgets the oldest.
+// keep caches a preview, and drops the oldest.
 func (f *finder) keep(msg previewMsg) {
 	if _, ok := f.previews[msg.key]; !ok {
 		f.order = append(f.order, msg.key)
@@ -221,7 +221,7 @@ func (f *finder) keep(msg previewMsg) {
 	}
 }
 
-// panes returns the widths of the list and of the preview; 0 = there is no room for one.
+// panes returns the widths of the list and of the preview; 0 = no room.
 func (f *finder) panes() (list, preview int) {
 	if f.width < wide {
 		return f.width, 0
@@ -230,10 +230,10 @@ func (f *finder) panes() (list, preview int) {
 	return list, f.width - list - 2
 }
 
-// previewKey returns the key under which the preview of the selected session is kept.
+// previewKey returns the cache key of the selected session's preview.
 func (f *finder) previewKey(width int) string { return fmt.Sprintf("%s %d", f.shown[f.at].ID, width) }
 
-// preview reads the preview of the selected session, unless it is there.
+// preview reads the preview of the selected session, unless it is cached.
 func (f *finder) preview() tea.Cmd {
 	_, width := f.panes()
 	if width == 0 || f.at >= len(f.shown) {
@@ -253,7 +253,7 @@ func (f *finder) preview() tea.Cmd {
 	}
 }
 
-// rows returns how many sessions there is room for.
+// rows returns the number of visible sessions.
 func (f *finder) rows() int { return max(1, f.height-2) }
 
 func (f *finder) View() tea.View {

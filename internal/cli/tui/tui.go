@@ -1,10 +1,10 @@
 // Package tui holds the full-screen programs of the command line: Find, which picks a session, and Browse, which shows
-// the tree of one session and moves in it.
+// the tree of one session and moves its head.
 //
 // Guarantees: a program draws on the terminal that it is given and restores it when it ends, also when its context is
-// cancelled; text of a session reaches the terminal without control characters; looking changes nothing in a store, and
-// each step that does asks first. Reading happens outside of the loop that takes keys, so that a slow store does not
-// block it, and an answer that is no longer wanted is dropped.
+// cancelled; text of a session is drawn without control characters; viewing changes nothing in a store, and each step
+// that does asks first. Reads run outside of the loop that handles keys, so that a slow store does not block it, and an
+// outdated result is dropped.
 package tui
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
-// Terminal is what a program reads keys from and draws on.
+// Terminal is the input and output of a program.
 type Terminal struct {
 	In     io.Reader
 	Out    io.Writer
@@ -47,14 +47,14 @@ func run(ctx context.Context, t Terminal, m tea.Model) (tea.Model, error) {
 	return end, nil
 }
 
-// Least size of a terminal on which a program draws, and the width from which a second pane is beside the first.
+// Minimum size of a terminal for a program, and the width from which a second pane is shown.
 const (
 	minWidth  = 20
 	minHeight = 5
 	wide      = 100
 )
 
-// screen returns what draw writes to a terminal of a width, line by line, none wider.
+// screen returns the output of draw for a terminal of a width, line by line, none wider.
 func screen(width int, draw func(s *term.Screen) error) ([]string, error) {
 	var b bytes.Buffer
 	if err := draw(term.NewTerminal(&b, max(width, minWidth))); err != nil {
@@ -67,7 +67,7 @@ func screen(width int, draw func(s *term.Screen) error) ([]string, error) {
 	return lines, nil
 }
 
-// paint styles text on one line, of which control characters are removed, and cuts it to a width.
+// paint styles text on one line, without control characters, and cuts it to a width.
 func paint(style term.Style, text string, width int) string {
 	text = strings.ReplaceAll(term.Text(text), "\n", " ")
 	return brush.Paint(style, term.Cut(text, max(width, 0)))
@@ -75,8 +75,7 @@ func paint(style term.Style, text string, width int) string {
 
 var brush = term.NewTerminal(io.Discard, 0)
 
-// column pads or cuts lines of plain or styled text to a height. Lines are not wider than the pane: those who draw
-// them cut them.
+// column pads or cuts lines of plain or styled text to a height. The caller has cut the lines to the width of the pane.
 func column(lines []string, from, height int) []string {
 	out := make([]string, height)
 	for i := range out {
@@ -87,7 +86,7 @@ func column(lines []string, from, height int) []string {
 	return out
 }
 
-// beside puts two columns next to each other; left is width columns wide.
+// beside joins two columns line by line; left is width columns wide.
 func beside(left, right []string, width int) []string {
 	out := make([]string, max(len(left), len(right)))
 	for i := range out {
@@ -103,7 +102,7 @@ func beside(left, right []string, width int) []string {
 	return out
 }
 
-// visible returns the columns of a line that holds colours.
+// visible returns the width of a line with colours, in columns.
 func visible(line string) (n int) {
 	for text := range pieces(line) {
 		n += term.Columns(text)
@@ -111,7 +110,7 @@ func visible(line string) (n int) {
 	return n
 }
 
-// clip cuts a line that holds colours to a width.
+// clip cuts a line with colours to a width.
 func clip(line string, width int) string {
 	if visible(line) <= width {
 		return line
@@ -127,7 +126,7 @@ func clip(line string, width int) string {
 	return out.String()
 }
 
-// pieces yields the texts of a line, each with the sequence that changes the colour after it.
+// pieces yields the texts of a line, each with the colour sequence after it.
 func pieces(line string) iter.Seq2[string, string] {
 	return func(yield func(text, color string) bool) {
 		for line != "" {
@@ -146,7 +145,7 @@ func pieces(line string) iter.Seq2[string, string] {
 	}
 }
 
-// screenOf returns the lines as the whole screen.
+// screenOf returns the lines as a whole screen.
 func screenOf(lines []string) tea.View {
 	v := tea.NewView(strings.Join(lines, "\n"))
 	v.AltScreen = true

@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// play runs a program as the loop of keys does, one message after the other, commands at once.
+// play runs a program like the loop of keys, one message at a time, with commands run at once.
 type play struct {
 	t    *testing.T
 	m    tea.Model
@@ -105,7 +105,7 @@ func (p *play) hides(what string) {
 	}
 }
 
-// fits holds the screen to the size of the terminal.
+// fits compares the size of the screen with that of the terminal.
 func (p *play) fits(width, height int) {
 	p.t.Helper()
 	lines := strings.Split(p.plain(), "\n")
@@ -176,7 +176,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Whatever the size of the terminal and the number of sessions, the screen fits it and shows what is selected.
+// For any size of the terminal and any number of sessions, the screen fits and shows the selected session.
 func TestFindFits(t *testing.T) {
 	var list []manager.Found
 	for i := range 200 {
@@ -322,8 +322,8 @@ func TestBrowseFits(t *testing.T) {
 	}
 }
 
-// A pane is read while a step runs: neither touches what the other does, the step stays the only one, and the program
-// is not left before its outcome is known, unless by ctrl+c.
+// A pane is read while a step runs: neither affects the other, no second step starts, and the program does not quit
+// before the result is known, except by ctrl+c.
 func TestBrowseWhileAStepRuns(t *testing.T) {
 	p := browse(t, session(t), 140)
 	b, ok := p.m.(*browser)
