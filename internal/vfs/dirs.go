@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// maxDirs bounds the directories that are remembered as durable.
+// maxDirs bounds the cache of durable directories.
 const maxDirs = 4096
 
-// Dirs remembers the directories whose names are durable up to the root. Directories are never
-// removed by this package, so what was true stays true; see Forget.
+// Dirs caches the directories whose names are durable up to the root. This package never removes directories, so an
+// entry stays valid; see Forget.
 type Dirs struct {
 	fs FS
 
@@ -18,7 +18,7 @@ type Dirs struct {
 	known map[string]struct{}
 }
 
-// NewDirs makes an empty set for a file system.
+// NewDirs returns an empty cache for a file system.
 func NewDirs(f FS) *Dirs { return &Dirs{fs: f} }
 
 func (s *Dirs) has(dir string) bool {
@@ -37,15 +37,15 @@ func (s *Dirs) add(dir string) {
 	s.known[dir] = struct{}{}
 }
 
-// Forget is for the day that someone removed directories under us.
+// Forget clears the cache, after another program removed directories.
 func (s *Dirs) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known = nil
 }
 
-// Ensure creates dir and what is missing above it, and syncs the name of each in its parent: also
-// of those that were there, for who made them may not have come so far.
+// Ensure creates dir and its missing parents, and syncs the name of each in its parent, also of existing ones, since
+// their creator may not have synced them.
 func (s *Dirs) Ensure(dir string) error {
 	if s.has(dir) {
 		return nil
@@ -71,7 +71,7 @@ func (s *Dirs) Ensure(dir string) error {
 	return nil
 }
 
-// MakeDir creates a directory where none is.
+// MakeDir creates a directory if it does not exist.
 func MakeDir(f FS, dir string) error {
 	st, err := f.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 // OS is the real file system below dir. It opens dir at the first use, and creates it only in Make.
 func OS(dir string) FS { return &osFS{dir: dir} }
 
-// osFS goes through one os.Root, so that neither ".." nor a symbolic link leads out of the store.
+// osFS uses one os.Root, so that neither ".." nor a symbolic link leads out of the store.
 type osFS struct {
 	dir string
 
@@ -22,10 +22,10 @@ type osFS struct {
 	top  *os.File // the root as a descriptor, for lstat
 }
 
-// osFile adds what package os lacks: identity, locks, fdatasync.
+// osFile adds operations that package os lacks: identity, locks, fdatasync.
 type osFile struct{ *os.File }
 
-// osDir is a directory whose Sync forgives file systems that know no such thing.
+// osDir is a directory whose Sync succeeds on file systems that do not support it.
 type osDir struct {
 	*os.File
 
@@ -77,8 +77,8 @@ func (o *osFS) Make() error {
 		dir = parent
 	}
 	if len(missing) == 0 {
-		// Who created the root may not have come to sync its name. Above the root we may not be
-		// allowed to look, and then it is not ours to promise.
+		// The creator of the root may not have synced its name. The parent may not be readable, and then its sync is
+		// not our responsibility.
 		if d, err := os.Open(filepath.Dir(dir)); err == nil {
 			if err = (&osDir{File: d}).Sync(); errors.Is(err, syscall.EROFS) {
 				err = nil
@@ -98,7 +98,7 @@ func (o *osFS) Make() error {
 	return nil
 }
 
-// ReadDir reads the entries as the system has them: a file that an os.Root opened looks at each of them as well.
+// ReadDir reads the entries as the system returns them: a file opened by os.Root would call lstat for each.
 func (d *osDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	if d.names == nil {
 		names, err := again(d.File, d.path)

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Datasync is one fdatasync. It is not repeated, whatever it says: after a failed sync the kernel
-// takes the lost pages for clean.
+// Datasync is one fdatasync. It is never repeated: after a failed sync the kernel takes the lost pages for clean.
 func (f osFile) Datasync() error {
 	err := unix.Fdatasync(int(f.Fd()))
 	runtime.KeepAlive(f.File)

@@ -19,7 +19,7 @@ const (
 	dirFlags  = syscall.O_DIRECTORY | syscall.O_NONBLOCK
 )
 
-// Lstat is one call of the kernel, so the append path can afford it. It opens nothing.
+// Lstat is one system call, so the append path can afford it. It opens nothing.
 func (o *osFS) Lstat(name string) (Stat, error) {
 	_, top, err := o.get()
 	if err != nil {
@@ -92,8 +92,8 @@ func (f osFile) Unlock() error {
 	return os.NewSyscallError("flock", err)
 }
 
-// Sync makes names durable. Some file systems (FUSE, SMB) cannot sync a directory and say so by
-// EINVAL or ENOTSUP: they promise nothing that a second try would bring.
+// Sync makes names durable. Some file systems (FUSE, SMB) cannot sync a directory and return EINVAL or ENOTSUP: a retry
+// would not help.
 func (d *osDir) Sync() error {
 	err := d.File.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
@@ -102,7 +102,7 @@ func (d *osDir) Sync() error {
 	return err
 }
 
-// again returns another file of an open directory, by its path.
+// again opens a directory a second time, by its path.
 func again(d *os.File, path string) (*os.File, error) {
 	fd, err := unix.FcntlInt(d.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	runtime.KeepAlive(d)

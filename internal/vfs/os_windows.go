@@ -15,8 +15,7 @@ const (
 	dirFlags  = 0
 )
 
-// The byte that is locked lies beyond any object, because Windows' locks are mandatory for the bytes
-// that they cover.
+// The locked byte is beyond any object, because locks on Windows are mandatory for the bytes that they cover.
 var lockedByte = windows.Overlapped{OffsetHigh: 0x7fffffff}
 
 // Lstat opens the file for a moment: only a handle has the identity.
@@ -87,7 +86,7 @@ func (f osFile) Unlock() error {
 	return os.NewSyscallError("unlock", err)
 }
 
-// Sync does nothing: NTFS journals its names, and has no call for more.
+// Sync does nothing: NTFS journals its names, and has no further call.
 func (d *osDir) Sync() error { return nil }
 
 func again(d *os.File, _ string) (*os.File, error) { return d, nil }

@@ -12,11 +12,11 @@ import (
 // openTries bounds how often an open is repeated because the name was replaced meanwhile.
 const openTries = 64
 
-// ErrForeign says that what lies under the name is not a plain file of the store's own, but a symbolic link, a
-// pipe, a device, or a file with further hard links. It is left alone: remove it by hand.
+// ErrForeign reports that a name is not a plain file of the store, but a symbolic link, a pipe, a device, or a file
+// with further hard links. It is left alone: remove it by hand.
 var ErrForeign = errors.New("not a plain file of the store")
 
-// ErrUnsettled says that the name is replaced faster than it can be opened.
+// ErrUnsettled reports that the name is replaced faster than it can be opened.
 var ErrUnsettled = errors.New("the name is replaced faster than it can be opened")
 
 var errNotDir = errors.New("not a directory")
@@ -29,9 +29,8 @@ func Folder(name string) string {
 	return "."
 }
 
-// Lookup describes the plain file name. Every directory above it must be one, not a link to one
-// (os.Root would follow a link that stays inside). What is a directory itself, or lies below a
-// file, does not exist as an object: see Missing.
+// Lookup describes the plain file name. Every parent must be a directory, not a link to one (os.Root would follow a
+// link that stays inside). A directory, or a name below a file, does not exist as an object: see Missing.
 func Lookup(f FS, name string) (Stat, error) {
 	for i, c := range name {
 		if c != '/' {
@@ -60,7 +59,7 @@ func Lookup(f FS, name string) (Stat, error) {
 	return st, nil
 }
 
-// OpenPlain opens the plain file name, and makes sure that what it opened is what it looked at.
+// OpenPlain opens the plain file name, and checks that the opened file is the one that Lookup described.
 func OpenPlain(f FS, name string, flag int) (File, Stat, error) {
 	for range openTries {
 		want, err := Lookup(f, name)
@@ -70,7 +69,7 @@ func OpenPlain(f FS, name string, flag int) (File, Stat, error) {
 		file, err := f.OpenFile(name, flag)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // gone since the look: look again
+				continue // removed since the lookup: try again
 			}
 			return nil, Stat{}, Step("open", err)
 		}
@@ -105,7 +104,7 @@ func Step(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Foreign is ErrForeign with the kind of what was found.
+// Foreign returns ErrForeign with the kind of the file.
 func Foreign(what string, mode fs.FileMode) error {
 	kind := "device"
 	switch {
@@ -123,18 +122,18 @@ func Foreign(what string, mode fs.FileMode) error {
 	return fmt.Errorf("%s is a %s: %w", what, kind, ErrForeign)
 }
 
-// Missing reports that nothing is there by that name, whichever component it is that lacks.
+// Missing reports whether an error means that the name or one of its parents does not exist.
 func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Unsupported reports that the file system does not know the call.
+// Unsupported reports whether an error means that the file system does not support the call.
 func Unsupported(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EPERM) ||
 		errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EINVAL)
 }
 
-// descriptorLimit: this process or the system has no file descriptor left.
+// descriptorLimit reports whether this process or the system has no file descriptor left.
 func descriptorLimit(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -1,9 +1,9 @@
-// Package vfs is all that the local driver asks of the operating system, and the care it takes: FS is
-// the seam at which vfstest replaces the file system by one that crashes or fails, OS the real file system.
+// Package vfs holds all operating system calls of the local driver: FS is the interface at which vfstest replaces the
+// file system by one that crashes or fails, OS the real file system.
 //
-// No path leads out of the root (os.Root holds that), nothing but plain files is opened, and nothing
-// blocks on what is put in a plain file's place (Lookup, OpenPlain). A directory counts as there once
-// its name is durable up to the root (Dirs).
+// No path leads out of the root (os.Root ensures it), only plain files are opened, and no call blocks on another kind
+// of file in a plain file's place (Lookup, OpenPlain). A directory counts as existing once its name is durable up to
+// the root (Dirs).
 package vfs
 
 import (
@@ -17,7 +17,7 @@ import (
 // Names are relative to the root of the store, with slashes; "." is the root. Errors carry the errno
 // (errors.Is). Nothing here escapes the root, and nothing blocks on what is not a regular file.
 type FS interface {
-	// Make creates the root and what is missing above it (0700), durably; idempotent.
+	// Make creates the root and its missing parents (0700), durably; idempotent.
 	Make() error
 	// Mkdir creates a directory (0700), not its parents.
 	Mkdir(name string) error
@@ -40,7 +40,7 @@ type FS interface {
 // File is an open file. Locks are advisory, belong to this open file alone, and end with it.
 type File interface {
 	io.ReaderAt
-	io.Writer // at the end, where opened with os.O_APPEND
+	io.Writer // at the end, if opened with os.O_APPEND
 	io.WriterAt
 	io.Closer
 	Truncate(size int64) error
@@ -74,13 +74,13 @@ type Stat struct {
 // ID distinguishes files, as long as they exist.
 type ID struct{ Dev, Ino uint64 }
 
-// Thrifty is a file system that closes idle files where descriptors have run out, and tries again.
+// Thrifty is a file system that closes idle files when descriptors have run out, and tries again.
 type Thrifty struct {
 	FS
-	Evict func() int // closes what is idle, and counts it
+	Evict func() int // closes idle files, and returns their number
 }
 
-// OpenFile opens a file, at the second try if that can help.
+// OpenFile opens a file, and tries again after Evict has closed some.
 func (t Thrifty) OpenFile(name string, flag int) (File, error) {
 	f, err := t.FS.OpenFile(name, flag)
 	if descriptorLimit(err) && t.Evict() > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// recorder notes what makes names durable. Every open finds another file when it is restless.
+// recorder records calls that make names durable. Every open finds another file when it is restless.
 type recorder struct {
 	vfs.FS
 	did      []string
@@ -55,8 +55,8 @@ func write(t *testing.T, f vfs.FS, name, text string) {
 	}
 }
 
-// TestDirs: a directory counts as there when each name on the way has been synced in its parent, also
-// where others made it; and then nothing is done again.
+// TestDirs: a directory counts as existing when each name on its path has been synced in its parent, also if others
+// created it; and then no call is repeated.
 func TestDirs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "root")
 	r := &recorder{FS: vfs.OS(dir)}
@@ -85,7 +85,7 @@ func TestDirs(t *testing.T) {
 	}
 }
 
-// TestRootIsTheEnd: no name leads out, and nothing is there before Make.
+// TestRootIsTheEnd: no name leads out of the root, and nothing exists before Make.
 func TestRootIsTheEnd(t *testing.T) {
 	above := t.TempDir()
 	f := vfs.OS(filepath.Join(above, "root"))
@@ -145,12 +145,12 @@ func TestLocks(t *testing.T) {
 	}
 	try(2, true, true)
 	try(0, false, false)
-	if _, err := files[0].ReadAt(nil, 0); err != nil { // it keeps nobody from reading
+	if _, err := files[0].ReadAt(nil, 0); err != nil { // it does not prevent reads
 		t.Error(err)
 	}
 }
 
-// TestOpenPlain opens what it looked at, or nothing.
+// TestOpenPlain opens the file that Lookup described, or nothing.
 func TestOpenPlain(t *testing.T) {
 	r := &recorder{FS: vfs.OS(t.TempDir())}
 	defer r.Close()

@@ -1,22 +1,21 @@
-// Package vfstest has two test doubles of vfs.FS, for local.Options.FS: CrashFS, a file system in memory that loses
-// power and knows what is durable and what is only visible, and FaultFS, which makes chosen calls of another one fail.
+// Package vfstest has two test doubles of vfs.FS, for local.Options.FS: CrashFS, a file system in memory that simulates
+// power loss and distinguishes durable from visible data, and FaultFS, which makes selected calls of another one fail.
 //
-// Bytes of a file, and its size, become durable with Sync or Datasync of the file; a name becomes durable
-// with Sync of its directory; nothing else promises anything, not even an order. Watch shows the disk before
-// each call that changes it (a Point), Point.States returns what a crash there may leave (Image), and Boot
-// starts a new file system from one of those. All of it is deterministic: the same calls and the same seed
-// give the same images.
+// Bytes of a file, and its size, become durable with Sync or Datasync of the file; a name becomes durable with Sync of
+// its directory; nothing else guarantees anything, not even an order. Watch shows the disk before each call that
+// changes it (a Point), Point.States returns the states that a crash there may leave (Image), and Boot starts a new
+// file system from one of those. All of it is deterministic: the same calls and the same seed produce the same images.
 //
-// # What a crash may do
+// # Effects of a crash
 //
-// To a file: lose what was written since its last sync, keep it, keep the size without the data (zeros, or what
-// the blocks held before, in a file that is gone or in this one), keep any subset of the 512-byte sectors or 4-KiB
-// pages that changed, stop at any sector or in the middle of one, or undo a truncation. To a directory: keep any subset
-// of the names that were made, replaced or removed since its last sync. So a rename may be lost, done, or half done
-// (both names, or neither); a file may exist without its data, and be lost with its directory. What was synced stays.
+// On a file: lose what was written since its last sync, keep it, keep the size without the data (zeros, or the earlier
+// content of the blocks, of a removed file or of this one), keep any subset of the changed 512-byte sectors or 4-KiB
+// pages, stop at any sector or in the middle of one, or undo a truncation. On a directory: keep any subset of the names
+// that were created, replaced or removed since its last sync. So a rename may be lost, done, or half done (both names,
+// or neither); a file may exist without its data, and be lost with its directory. Synced data stays.
 //
-// Lose makes a sync fail as it does on Linux: what was to be written counts as clean from then on, is still
-// read back, and is gone after a crash even if a later sync succeeds.
+// Lose makes a sync fail as it does on Linux: the unsynced data counts as clean from then on, can still be read, and is
+// lost in a crash even if a later sync succeeds.
 package vfstest
 
 import (
@@ -33,36 +32,36 @@ import (
 
 // CrashFS is the file system. The zero value is an empty one.
 type CrashFS struct {
-	// DirsLie has syncs of directories report success and make no name durable, as some network file systems do. It
-	// must not change during a call.
+	// DirsLie makes syncs of directories report success without making names durable, like some network file systems.
+	// It must not change during a call.
 	DirsLie bool
 
 	mu    sync.Mutex
-	names map[string]*name // by path; also of names that are gone, but not durably
+	names map[string]*name // by path; also names that were removed, but not durably
 	last  uint64           // the last inode number given
-	ops   int              // changes so far
+	ops   int              // number of changes
 	watch func(op Op, at *Point)
-	freed []byte // what the file held that was removed last: the next one may get its blocks
+	freed []byte // content of the last removed file: the next one may get its blocks
 }
 
 var _ vfs.FS = (*CrashFS)(nil)
 
-// Op is a call that changes what a crash may leave.
+// Op is a call that changes the possible states after a crash.
 type Op struct {
 	N    int    // its number, from 0
 	Kind string // write, sync, create, link, rename, remove, mkdir, truncate, syncdir
 	Name string
 }
 
-// name is what a path names: now, durably, and at every moment between. Immutable.
+// name is the inode of a path: now, durably, and at every moment between. Immutable.
 type name struct {
 	path, dir string
 	hash      sum
-	disk      *inode   // what the directory's last sync made durable; nil = nothing
-	since     []*inode // what the path named after each change since; the last one is now
+	disk      *inode   // durable by the directory's last sync; nil = none
+	since     []*inode // the inode after each change since; the last one is the present
 }
 
-// now is what the path names; nil = nothing.
+// now returns the present inode; nil = none.
 func (n *name) now() *inode {
 	if len(n.since) > 0 {
 		return n.since[len(n.since)-1]
@@ -85,7 +84,7 @@ type inode struct {
 // NewCrashFS makes an empty file system.
 func NewCrashFS() *CrashFS { return &CrashFS{} }
 
-// Watch has f called before each change, with the disk as it is then; nil ends it. f must not call the file
+// Watch makes f be called before each change, with the disk at that moment; nil ends it. f must not call the file
 // system.
 func (s *CrashFS) Watch(f func(op Op, at *Point)) {
 	s.mu.Lock()
@@ -100,14 +99,14 @@ func (s *CrashFS) Ops() int {
 	return s.ops
 }
 
-// Point is the disk as it is now.
+// Point returns the disk at this moment.
 func (s *CrashFS) Point() *Point {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.point()
 }
 
-// change announces a change; s.mu is held, and the change is certain.
+// change announces a change; s.mu is held, and the change cannot fail any more.
 func (s *CrashFS) change(kind, of string) {
 	if s.watch != nil {
 		s.watch(Op{N: s.ops, Kind: kind, Name: of}, s.point())
@@ -115,7 +114,7 @@ func (s *CrashFS) change(kind, of string) {
 	s.ops++
 }
 
-// set makes a path stand for something else.
+// set changes the inode of a path.
 func (s *CrashFS) set(p string, to *inode) {
 	old := s.names[p]
 	next := &name{path: p, dir: vfs.Folder(p)}
@@ -131,7 +130,7 @@ func (s *CrashFS) set(p string, to *inode) {
 	s.names[p] = next
 }
 
-// at finds what a path names; the error is the system's.
+// at returns the inode of a path; the error is the system's.
 func (s *CrashFS) at(p string) (*inode, error) {
 	if n := s.names[p]; n != nil && n.now() != nil {
 		return n.now(), nil
@@ -142,7 +141,7 @@ func (s *CrashFS) at(p string) (*inode, error) {
 	return nil, syscall.ENOENT
 }
 
-// root is ".", which is always there.
+// root is ".", which always exists.
 var root = &inode{dir: true, links: 1}
 
 // dir finds a directory.
@@ -169,7 +168,7 @@ func (s *CrashFS) inode(dir bool) *inode {
 	return n
 }
 
-// unlink takes one of a file's names away.
+// unlink removes one of a file's names.
 func (s *CrashFS) unlink(n *inode) {
 	if n.links--; n.links == 0 && len(n.content.disk) > 0 {
 		s.freed = n.content.disk
@@ -178,7 +177,7 @@ func (s *CrashFS) unlink(n *inode) {
 
 func fail(op, p string, err error) error { return &fs.PathError{Op: op, Path: p, Err: err} }
 
-// Make has nothing to do: the root is there, durably.
+// Make has nothing to do: the root exists, durably.
 func (s *CrashFS) Make() error { return nil }
 
 // Close has nothing to do.
@@ -199,7 +198,7 @@ func (s *CrashFS) Mkdir(p string) error {
 	return nil
 }
 
-// OpenFile opens a file, and makes it with os.O_CREATE.
+// OpenFile opens a file, and creates it with os.O_CREATE.
 func (s *CrashFS) OpenFile(p string, flag int) (vfs.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,18 +11,18 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// content is what a file holds. Immutable: each change makes another.
+// content is the content of a file. Immutable: each change makes another.
 type content struct {
-	mem   []byte   // what is read
-	next  []byte   // what a sync makes durable: mem, but for what a failed sync lost
+	mem   []byte   // visible to readers
+	next  []byte   // made durable by a sync: mem, except what a failed sync lost
 	disk  []byte   // what is durable
 	since [][]byte // next after each change since the last sync, newest last
-	freed []byte   // what the blocks held that the file was given when it was made
+	freed []byte   // earlier content of the blocks of a new file
 
-	sum    sum        // of disk, where nothing is since
+	sum    sum        // of disk, if since is empty
 	summed bool       // sum is set
-	after  []*content // what a crash may leave, once it was asked for
-	asked  int        // how many were asked for
+	after  []*content // possible contents after a crash, once requested
+	asked  int        // number requested
 }
 
 var nothing = whole(nil)
@@ -35,7 +35,7 @@ func splice(b, p []byte, off int) []byte {
 	return out
 }
 
-// edit is c with both views of the file changed alike.
+// edit returns c with both views of the file changed alike.
 func (c *content) edit(change func(b []byte) []byte) *content {
 	next := &content{mem: change(c.mem), disk: c.disk, freed: c.freed}
 	next.next = next.mem
@@ -46,26 +46,26 @@ func (c *content) edit(change func(b []byte) []byte) *content {
 	return next
 }
 
-// same reports whether both are the one slice.
+// same reports whether both are the same slice.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// synced is c after a sync that worked.
+// synced returns c after a successful sync.
 func (c *content) synced() *content {
 	return &content{mem: c.mem, next: c.next, disk: c.next, freed: c.freed}
 }
 
-// lost is c after a sync that failed: what was changed since the last one counts as clean, and reads as it
-// did. The disk keeps the old bytes, at the new size.
+// lost returns c after a failed sync: changes since the last one count as clean, and can still be read. The disk keeps
+// the old bytes, at the new size.
 func (c *content) lost() *content {
 	kept := make([]byte, len(c.next))
 	copy(kept, c.disk)
 	return &content{mem: c.mem, next: kept, disk: c.disk, since: [][]byte{kept}, freed: c.freed}
 }
 
-// durable is what a crash leaves of c, where nothing was changed since the last sync: what a failed one lost is
-// read no longer.
+// durable returns the content after a crash, if nothing was changed since the last sync: data that a failed one lost
+// cannot be read any more.
 func (c *content) durable() *content {
 	if same(c.mem, c.disk) {
 		return c
@@ -73,12 +73,12 @@ func (c *content) durable() *content {
 	return whole(c.disk)
 }
 
-// crashFile is an open crashFile.
+// crashFile is an open file.
 type crashFile struct {
 	s      *CrashFS
 	n      *inode
 	path   string
-	end    bool // writes go to the end
+	end    bool // writes are appended
 	closed bool
 	held   int // 0 = no lock, 1 = shared, 2 = exclusive
 }
@@ -182,8 +182,8 @@ func (f *crashFile) sync() error {
 	return nil
 }
 
-// Lose is a sync that fails: what it was to write is not written, now or by any later one, unless it is
-// written to the file again. It can still be read. The caller reports the error.
+// Lose fails a sync: its data is not written, now or by any later one, unless it is written to the file again. It can
+// still be read. The caller reports the error.
 func (f *crashFile) Lose() {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
@@ -244,7 +244,7 @@ func (f *crashFile) Close() error {
 type crashDir struct {
 	s    *CrashFS
 	path string
-	left []fs.DirEntry // what ReadDir has still to return
+	left []fs.DirEntry // entries that ReadDir has not returned yet
 	read bool
 }
 
@@ -297,7 +297,7 @@ func (d *crashDir) Sync() error {
 
 func (d *crashDir) Close() error { return nil }
 
-// Bytes returns a copy of what a file holds; tests look and harm with it and Overwrite.
+// Bytes returns a copy of a file's content; with Overwrite tests read and damage it.
 func (s *CrashFS) Bytes(p string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -308,7 +308,7 @@ func (s *CrashFS) Bytes(p string) ([]byte, bool) {
 	return bytes.Clone(n.content.mem), true
 }
 
-// Overwrite replaces what a file holds, durably: damage to the medium.
+// Overwrite replaces a file's content, durably: damage to the medium.
 func (s *CrashFS) Overwrite(p string, b []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

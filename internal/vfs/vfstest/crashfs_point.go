@@ -18,7 +18,7 @@ func sumOf[T string | []byte](p T) sum {
 	return sum{binary.LittleEndian.Uint64(h[:]), binary.LittleEndian.Uint64(h[8:])}
 }
 
-// with mixes another sum in; the order counts.
+// with combines two sums; the order counts.
 func (s sum) with(o sum) sum {
 	const m1, m2 = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f
 	hi, lo := bits.Mul64(s[0]^o[0]+m1, m1|1)
@@ -28,12 +28,12 @@ func (s sum) with(o sum) sum {
 	return s
 }
 
-// whole is content of which all is durable.
+// whole returns content that is durable.
 func whole(b []byte) *content {
 	return &content{mem: b, next: b, disk: b, sum: sumOf(b), summed: true}
 }
 
-// identity is c's sum; c has nothing that is not durable.
+// identity returns c's sum; all of c is durable.
 func (c *content) identity() sum {
 	if !c.summed {
 		c.sum, c.summed = sumOf(c.disk), true
@@ -41,8 +41,7 @@ func (c *content) identity() sum {
 	return c.sum
 }
 
-// Point is a disk at one moment: what is durable of it, and what is not. It stays as it is while the file
-// system goes on.
+// Point is a disk at one moment: its durable and its unsynced part. It does not change when the file system does.
 type Point struct {
 	names    []*name // by path
 	parents  []int   // of each, its directory's index; -1 = the root
@@ -81,12 +80,12 @@ func (p *Point) link() {
 	for i, n := range p.names {
 		at[n.path], p.parents[i] = i, -1
 		if n.dir != "." {
-			p.parents[i] = at[n.dir] // a directory sorts before what is in it
+			p.parents[i] = at[n.dir] // a directory sorts before its content
 		}
 	}
 }
 
-// Image is a disk after a crash: all of it is durable. Immutable, and small where images share files.
+// Image is a disk after a crash: all of it is durable. Immutable, and small because images share files.
 type Image struct {
 	files []imageFile
 	sum   sum
@@ -104,7 +103,7 @@ type imageFile struct {
 // Sum identifies the image: equal ones have the same names for the same contents.
 func (m *Image) Sum() [2]uint64 { return m.sum }
 
-// Size is how many bytes its files have together.
+// Size returns the total length of its files, in bytes.
 func (m *Image) Size() int { return m.bytes }
 
 // String lists the image's files.
@@ -148,8 +147,8 @@ func Boot(m *Image) *CrashFS {
 	return s
 }
 
-// Fork starts a file system from the point itself, with what is not durable still in memory: the processes
-// died, the power stayed.
+// Fork starts a file system from the point itself, with unsynced data still in memory: the processes died without a
+// power loss.
 func (p *Point) Fork() *CrashFS {
 	s := &CrashFS{names: make(map[string]*name, len(p.names))}
 	twin := make(map[*inode]*inode, len(p.names))
@@ -179,8 +178,8 @@ func (p *Point) Fork() *CrashFS {
 	return s
 }
 
-// build makes the image in which each name has what choice says (an index into its history, 0 = what
-// is durable) and each file holds what it says.
+// build makes the image in which named selects the inode of each name (an index into its history, 0 = the durable one)
+// and held the content of each file.
 func (p *Point) build(named []int, held []*content) *Image {
 	p.link()
 	m := &Image{files: make([]imageFile, 0, len(p.names))}

@@ -8,15 +8,15 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// Spread bounds how many of the states are looked at that a crash may leave. The extremes come first: all
-// lost, all kept, and each change alone lost or kept.
+// Spread bounds the number of states after a crash that are examined. The extremes are first: all lost, all kept, and
+// each change alone lost or kept.
 type Spread struct {
-	Contents int // per file that is not wholly durable
-	States   int // per crash
+	Contents int // for each file that is not wholly durable
+	States   int // for each crash
 }
 
-// States returns images that a crash at this point may leave: all of them where they fit into the spread, else
-// the extremes and, up to the bound, others that the seed chooses. Some may be equal.
+// States returns images that a crash at this point may leave: all of them if they fit into the spread, else the
+// extremes and, up to the bound, others that the seed selects. Some may be equal.
 func (p *Point) States(sp Spread, seed uint64) iter.Seq[*Image] {
 	return func(yield func(*Image) bool) {
 		e := p.dimensions(sp)
@@ -28,13 +28,13 @@ func (p *Point) States(sp Spread, seed uint64) iter.Seq[*Image] {
 	}
 }
 
-// Durable is the image in which nothing that is not durable is kept.
+// Durable returns the image without any unsynced change.
 func (p *Point) Durable() *Image {
 	e := p.dimensions(Spread{Contents: 1})
 	return e.image()
 }
 
-// Kept is the image in which everything is kept: the disk after a clean shutdown, or a killed process.
+// Kept returns the image with all changes: the disk after a clean shutdown, or a killed process.
 func (p *Point) Kept() *Image {
 	e := p.dimensions(Spread{Contents: 2})
 	for d := range e.sizes {
@@ -43,8 +43,7 @@ func (p *Point) Kept() *Image {
 	return e.image()
 }
 
-// enumeration walks over what a crash may leave: one dimension for each name and each file that is not
-// durable.
+// enumeration enumerates the states after a crash: one dimension for each name and each file that is not durable.
 type enumeration struct {
 	p       *Point
 	named   []int
@@ -85,7 +84,7 @@ func (p *Point) dimensions(sp Spread) *enumeration {
 	return e
 }
 
-// choose sets one dimension; 0 is what is durable.
+// choose sets one dimension; 0 is the durable state.
 func (e *enumeration) choose(d, to int) {
 	if d < len(e.names) {
 		e.named[e.names[d]] = to
@@ -95,7 +94,7 @@ func (e *enumeration) choose(d, to int) {
 	e.held[e.files[d]] = e.after[d][to]
 }
 
-// kept is the choice of a dimension in which nothing of it is lost.
+// kept returns the choice of a dimension without a loss.
 func (e *enumeration) kept(d int) int {
 	if d < len(e.names) {
 		return e.sizes[d] - 1
@@ -105,7 +104,7 @@ func (e *enumeration) kept(d int) int {
 
 func (e *enumeration) image() *Image { return e.p.build(e.named, e.held) }
 
-// all returns the whole product.
+// all yields the whole product.
 func (e *enumeration) all(yield func(*Image) bool) {
 	at := make([]int, len(e.sizes))
 	for {
@@ -127,7 +126,7 @@ func (e *enumeration) all(yield func(*Image) bool) {
 	}
 }
 
-// some returns the extremes, then chosen ones, n in all.
+// some yields the extremes, then selected states, n in all.
 func (e *enumeration) some(n int, seed uint64, yield func(*Image) bool) {
 	give := func() bool {
 		n--
@@ -173,9 +172,9 @@ const (
 	page   = 4096
 )
 
-// crash returns what a crash may leave of a file, at most limit contents and at least one: what is durable,
-// all that was written, its size without the data, or with what the blocks held before, half of it, what was there
-// between, and then torn forms at sectors, pages and single bytes.
+// crash returns the possible contents of a file after a crash, at most limit and at least one: the durable one,
+// everything written, its size without the data, or with the earlier content of the blocks, half of it, the contents in
+// between, and then forms torn at sectors, pages and single bytes.
 func (c *content) crash(limit int) []*content {
 	limit = max(limit, 1)
 	if c.asked >= limit {
@@ -183,7 +182,7 @@ func (c *content) crash(limit int) []*content {
 	}
 	t := tear{old: c.disk, now: c.next, freed: c.freed, limit: limit, seen: map[sum]bool{}}
 	t.add(c.disk)
-	if t.add(c.next); len(t.out) == 1 && limit > 1 { // it is what is durable, but not what was between
+	if t.add(c.next); len(t.out) == 1 && limit > 1 { // equal to the durable content, unlike those in between
 		t.out = append(t.out, t.out[0])
 	}
 	t.zeros()

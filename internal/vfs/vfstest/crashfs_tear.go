@@ -5,16 +5,16 @@ import (
 	"math/rand/v2"
 )
 
-// tear collects what a crash may leave between two contents of a file.
+// tear collects the possible contents of a file after a crash between two contents.
 type tear struct {
 	old, now []byte
-	freed    []byte // what blocks may hold that the file was given
+	freed    []byte // earlier content of blocks that the file was given
 	limit    int
 	seen     map[sum]bool
 	out      []*content
 }
 
-// add notes a content unless it is known; false once there are enough.
+// add adds a content unless it is known; false once there are enough.
 func (t *tear) add(b []byte) bool {
 	if len(t.out) >= t.limit {
 		return false
@@ -27,21 +27,21 @@ func (t *tear) add(b []byte) bool {
 	return true
 }
 
-// base is the old content at a size, zeros after its end.
+// base returns the old content at a size, with zeros after its end.
 func (t *tear) base(size int) []byte {
 	b := make([]byte, size)
 	copy(b, t.old)
 	return b
 }
 
-// zeros is the size without the data.
+// zeros adds the size without the data.
 func (t *tear) zeros() { t.add(t.base(len(t.now))) }
 
-// stale is the size without the data, and the blocks that were given to the file hold what they held before: bytes of a
-// file that was removed, or of an earlier part of this one.
+// stale adds the size without the data, with the earlier content of the new blocks: bytes of a removed file, or of an
+// earlier part of this one.
 func (t *tear) stale() { t.add(t.given(len(t.now))) }
 
-// given is the old content at a size, with bytes of before after its end, from sector to sector.
+// given returns the old content at a size, with earlier bytes after its end, from sector to sector.
 func (t *tear) given(size int) []byte {
 	b := t.base(size)
 	from := t.freed
@@ -55,7 +55,7 @@ func (t *tear) given(size int) []byte {
 	for at := len(t.old); at < size; {
 		src := at % whole
 		if src >= len(from) {
-			at = (at/sector + 1) * sector // the end of its last sector holds nothing
+			at = (at/sector + 1) * sector // the end of its last sector is empty
 			continue
 		}
 		at += copy(b[at:], from[src:])
@@ -63,7 +63,7 @@ func (t *tear) given(size int) []byte {
 	return b
 }
 
-// half is what is left when the second half of the bytes that were added, or changed, did not arrive.
+// half adds the content without the second half of the added or changed bytes.
 func (t *tear) half() {
 	from, to := t.span()
 	b := t.base(len(t.now))
@@ -74,7 +74,7 @@ func (t *tear) half() {
 	t.add(b)
 }
 
-// span is where the contents differ.
+// span returns where the contents differ.
 func (t *tear) span() (from, to int) {
 	n := min(len(t.old), len(t.now))
 	for from < n && t.old[from] == t.now[from] {
@@ -83,7 +83,7 @@ func (t *tear) span() (from, to int) {
 	return from, max(len(t.old), len(t.now))
 }
 
-// changed are the units in which the contents differ.
+// changed returns the units in which the contents differ.
 func (t *tear) changed(unit int) (units []int) {
 	from, to := t.span()
 	for at := from / unit * unit; at < to; at += unit {
@@ -98,11 +98,11 @@ func cut(b []byte, at, n int) []byte {
 	return b[min(at, len(b)):min(at+n, len(b))]
 }
 
-// ends are the contents that stop at a unit, all before it written.
+// ends adds the contents that stop at a unit, with everything before it written.
 func (t *tear) ends(unit int) {
 	small, large := min(len(t.old), len(t.now)), max(len(t.old), len(t.now))
 	from := t.now
-	if len(t.old) > len(t.now) { // a truncation that is half done
+	if len(t.old) > len(t.now) { // a half-done truncation
 		from = append(bytes.Clone(t.now), t.old[len(t.now):]...)
 	}
 	for at := (small/unit + 1) * unit; at < large; at += unit {
@@ -112,11 +112,10 @@ func (t *tear) ends(unit int) {
 	}
 }
 
-// subsetsMax is up to how many units all subsets are tried.
+// subsetsMax is the number of units up to which all subsets are tried.
 const subsetsMax = 5
 
-// subsets are the contents in which some of the changed units arrived: all subsets of a few, else one alone
-// and all but one.
+// subsets adds contents with some of the changed units: all subsets of a few, else one alone and all but one.
 func (t *tear) subsets(unit int) {
 	units := t.changed(unit)
 	n := len(units)
@@ -136,7 +135,7 @@ func (t *tear) subsets(unit int) {
 	}
 }
 
-// with is b, the old content at a size, with some of the changed units of the new.
+// with returns b, the old content at a size, with some of the changed units of the new.
 func (t *tear) with(b []byte, units []int, unit int, arrived func(i int) bool, size int) []byte {
 	for i, at := range units {
 		if arrived(i) && at < size {
@@ -147,13 +146,13 @@ func (t *tear) with(b []byte, units []int, unit int, arrived func(i int) bool, s
 	return b
 }
 
-// chosen fills up with contents that the bytes themselves choose: a subset of the units and any size between,
-// at a unit or in the middle of one.
+// chosen adds contents selected by a hash of the bytes: a subset of the units and any size between, at a unit or in the
+// middle of one.
 func (t *tear) chosen() {
 	small, large := min(len(t.old), len(t.now)), max(len(t.old), len(t.now))
 	last := whole(t.now).sum
 	rng := rand.New(rand.NewPCG(last[0], uint64(len(t.now))))
-	for range 4 * t.limit { // most are new ones
+	for range 4 * t.limit { // most are new
 		unit := sector
 		if rng.IntN(4) == 0 {
 			unit = page

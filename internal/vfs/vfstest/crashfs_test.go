@@ -43,7 +43,7 @@ func syncDir(t *testing.T, s *CrashFS, name string) {
 	ok(t, d.Sync())
 }
 
-// outcomes are what a file may hold after a crash now; "-" = it is not there.
+// outcomes returns the possible contents of a file after a crash now; "-" = it does not exist.
 func outcomes(p *Point, name string) []string {
 	var out []string
 	for img := range p.States(wide, 1) {
@@ -184,8 +184,8 @@ func TestTornWritesKeepSectorsAndTruncationMayBeLost(t *testing.T) {
 	want(t, s.Point(), "a", string(first))
 }
 
-// A sync that failed leaves pages that look clean: the next one succeeds and writes nothing, unless the bytes
-// are written again.
+// A failed sync leaves pages that look clean: the next one succeeds and writes nothing, unless the bytes are written
+// again.
 func TestLostSync(t *testing.T) {
 	s := NewCrashFS()
 	write(t, s, "a", "", true)
@@ -233,10 +233,10 @@ func TestLocksEndWithTheirFile(t *testing.T) {
 	fork := s.Point().Fork()
 	f, err := fork.OpenFile("a", os.O_RDWR)
 	ok(t, err)
-	take(f, true, true) // who held it is dead
+	take(f, true, true) // its holder is dead
 }
 
-// The same calls and the same seed give the same images, and equal images have equal sums.
+// The same calls and the same seed result in the same images, and equal images have equal sums.
 func TestDeterministic(t *testing.T) {
 	run := func() (sums [][2]uint64) {
 		s := NewCrashFS()
@@ -263,8 +263,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// A file that was extended, or made, and whose data did not arrive may hold what its blocks held before: bytes of its
-// own earlier part, or of a file that is gone.
+// A file that was extended, or created, and whose data did not arrive may contain the earlier content of its blocks:
+// bytes of its own earlier part, or of a removed file.
 func TestLostDataMayBeStale(t *testing.T) {
 	s := NewCrashFS()
 	own := string(bytes.Repeat([]byte("o"), 2*sector))

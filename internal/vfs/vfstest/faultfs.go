@@ -9,24 +9,24 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// FaultKind is how a call fails.
+// FaultKind is the way in which a call fails.
 type FaultKind int
 
-// The ways in which a call fails.
+// The kinds of failure.
 const (
 	Before FaultKind = iota // it has no effect
-	After                   // it has its effect, and says that it failed
-	Short                   // half of a write arrives; Errno 0 says so by the count alone
-	Most                    // all of a write but its last byte arrives
-	Lose                    // a sync fails, and what it was to write counts as clean from then on
+	After                   // it has its effect, and returns an error
+	Short                   // half of a write is done; Errno 0 = shown by the count alone
+	Most                    // all of a write but its last byte is done
+	Lose                    // a sync fails, and its data counts as clean from then on
 )
 
 func (k FaultKind) String() string { return [...]string{"before", "after", "short", "most", "lose"}[k] }
 
-// CallClass is what sort of call it is: the kinds of failure differ.
+// CallClass is the class of a call, which determines its possible failures.
 type CallClass int
 
-// The sorts of calls.
+// The classes of calls.
 const (
 	Read   CallClass = iota // changes nothing
 	Change                  // changes names or sizes
@@ -35,7 +35,7 @@ const (
 	Names                   // makes names durable
 )
 
-// Kinds are the ways in which a call of a class can fail.
+// Kinds returns the ways in which a call of a class can fail.
 func (c CallClass) Kinds() []FaultKind {
 	return [...][]FaultKind{
 		{Before},
@@ -60,13 +60,13 @@ func (f Fault) String() string {
 // Call is one call that was made.
 type Call struct {
 	Class CallClass
-	Name  string // what it was, for reading
+	Name  string // for people
 }
 
-// FaultFS is a file system that fails once, or twice, at chosen calls, as a disk or a kernel does: before the call
-// had an effect, after it, in the middle of a write, or in a sync that drops what it was to write and lets every
-// later sync succeed. It wraps another vfs.FS; a sync that drops its data needs a CrashFS. It also records open files
-// that are synced again after a sync of them failed. Safe for concurrent use.
+// FaultFS is a file system that fails once, or twice, at selected calls, as a disk or a kernel does: before the call
+// had an effect, after it, in the middle of a write, or in a sync that drops its data and lets every later sync
+// succeed. It wraps another vfs.FS; a sync that drops its data needs a CrashFS. It also records open files that are
+// synced again after a failed sync. Safe for concurrent use.
 type FaultFS struct {
 	inner vfs.FS
 
@@ -76,33 +76,33 @@ type FaultFS struct {
 	retried []string
 }
 
-// NewFaultFS puts a file system with faults over another.
+// NewFaultFS wraps a file system with faults.
 func NewFaultFS(inner vfs.FS, faults ...Fault) *FaultFS {
 	return &FaultFS{inner: inner, faults: faults}
 }
 
-// Calls are those made so far.
+// Calls returns the calls so far.
 func (s *FaultFS) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Call(nil), s.calls...)
 }
 
-// Heal lets nothing fail from here on.
+// Heal ends all faults.
 func (s *FaultFS) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil
 }
 
-// Retried names the open files that were synced again after a sync of theirs had failed.
+// Retried returns the names of open files that were synced again after a failed sync.
 func (s *FaultFS) Retried() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.retried...)
 }
 
-// did counts a call; the fault is nil where it is to succeed.
+// did counts a call; the fault is nil if the call is to succeed.
 func (s *FaultFS) did(class CallClass, name string) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *FaultFS) did(class CallClass, name string) *Fault {
 	return nil
 }
 
-// run makes a call or lets it fail.
+// run makes a call or makes it fail.
 func (s *FaultFS) run(class CallClass, op, name string, call func() error) error {
 	f := s.did(class, op+" "+name)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// faultFile is an open faultFile.
+// faultFile is an open file.
 type faultFile struct {
 	vfs.File
 	s      *FaultFS
@@ -14,7 +14,7 @@ type faultFile struct {
 	failed bool // a sync of it
 }
 
-// write makes a write, or lets it fail: short ones write a part.
+// write makes a write, or makes it fail: short ones write a part.
 func (f *faultFile) write(op string, p []byte, call func(p []byte) (int, error)) (int, error) {
 	ft := f.s.did(Write, op+" "+f.name)
 	if ft == nil {
@@ -24,7 +24,7 @@ func (f *faultFile) write(op string, p []byte, call func(p []byte) (int, error))
 	var err error
 	switch ft.Kind {
 	case After:
-		_, err = call(p) // no one learns that it arrived
+		_, err = call(p) // the caller does not learn that it was written
 	case Short:
 		n, err = call(p[:len(p)/2])
 	case Most:
