@@ -12,7 +12,7 @@ func failed(op, key string, out backend.Outcome, err error) error {
 	return &backend.Error{Op: op, Key: key, Outcome: out, Err: err}
 }
 
-// read runs one read; f.fate has been asked.
+// read runs one read; f.fate has chosen r.
 func (r *Rule) read(op, key string, call func() error) error {
 	if r == nil || r.Kind == Damage {
 		return call()
@@ -70,7 +70,7 @@ func (f *faulty) List(ctx context.Context, o backend.ListOptions) iter.Seq2[back
 // writing is one write with its bytes, if it has any.
 type writing func(ctx context.Context, p []byte) (backend.Info, error)
 
-// write runs one write, or does to it what its fate is.
+// write runs one write according to its fate.
 func (f *faulty) write(ctx context.Context, op, key string, p []byte, call writing) (backend.Info, error) {
 	r := f.fate(ctx, op, key)
 	if r == nil {
@@ -87,7 +87,7 @@ func (f *faulty) write(ctx context.Context, op, key string, p []byte, call writi
 			out = backend.Applied
 		}
 	case Late:
-		f.hold(call, bytes.Clone(p)) // p is the caller's again when this call has returned
+		f.hold(call, bytes.Clone(p)) // after this call p belongs to the caller again
 	case Damage: // of reads only
 	}
 	return backend.Info{}, failed(op, key, out, r.Err)

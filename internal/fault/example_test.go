@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/fault"
 )
 
-// The answer to the second write is lost: it has happened, and its caller cannot know.
+// The answer to the second write is lost: it was applied, and its caller cannot know.
 func ExampleNew() {
 	ctx := context.Background()
 	b := fault.New(memory.New(), 1, fault.Rule{When: fault.On("put", "log/"), Skip: 1, Kind: fault.After})

@@ -1,12 +1,10 @@
-// Package fault makes a backend fail on purpose, and never lets it lie: what a fault says of the
-// outcome is true of the backend below, so that a caller which trusts the contract of package backend
-// must come through.
+// Package fault injects failures into a backend. The outcome that a fault reports is always true of the backend below,
+// so that a caller which relies on the contract of package backend must work.
 //
-// New wraps a backend with rules. Each call goes by the rules in order, and the first that applies
-// decides its fate: it fails before it reaches the backend, its answer is lost on the way back, it
-// is held back and arrives late, or the bytes that it read are damaged. All chance comes from one
-// seed: equal calls in equal order meet equal faults. The wrapper is a backend.Appender iff the
-// wrapped one is. A call whose context is done goes by no rule.
+// New wraps a backend with rules. Each call is checked against the rules in order, and the first that applies decides
+// its fate: it fails before it reaches the backend, its answer is lost on the way back, it is delayed, or the bytes
+// that it read are damaged. All randomness is derived from one seed: equal calls in equal order have equal faults. The
+// wrapper is a backend.Appender iff the wrapped one is. No rule applies to a call whose context is done.
 package fault
 
 import (
@@ -19,19 +17,19 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-// ErrInjected is the cause of a fault whose rule names no other.
+// ErrInjected is the default cause of a fault.
 var ErrInjected = errors.New("injected fault")
 
-// Kind is what a fault does to a call.
+// Kind is the effect of a fault on a call.
 type Kind uint8
 
 // The kinds of faults.
 const (
 	Before Kind = iota // the call fails and never reaches the backend
-	// the call reaches the backend, and its answer is lost, a refusal's too; a listing breaks off at its end.
+	// the call reaches the backend, and its answer is lost, also a refusal; a listing breaks off at its end.
 	After
 	Late   // a write fails, outcome Unknown, and reaches the backend at Deliver; a read fails as by Before
-	Damage // one bit of what a Get returns is flipped; other calls and empty objects are let through
+	Damage // one bit of the result of a Get is flipped; other calls and empty objects are not affected
 )
 
 func (k Kind) String() string {
@@ -61,16 +59,16 @@ type Fault struct {
 	Kind Kind
 }
 
-// Rule says which calls fail and how.
+// Rule selects calls that fail, and the kind of failure.
 type Rule struct {
 	When   func(Call) bool // nil = every call
-	Skip   int             // so many matching calls go through first
-	Count  int             // faults until the rule is spent: 0 = one, below 0 = no end
+	Skip   int             // number of matching calls that succeed first
+	Count  int             // number of faults: 0 = one, below 0 = unlimited
 	Chance float64         // of a fault, for each matching call after Skip; 0 = certain
 
 	Kind Kind
-	// Outcome is what the error of a failed write says. It is heeded where it is true: NotApplied for
-	// Before, Applied for After where the backend did it. Else, and by default, it is Unknown.
+	// Outcome is the outcome in the error of a failed write. It is used if it is true: NotApplied for Before, Applied
+	// for After if the backend applied it. Otherwise, and by default, it is Unknown.
 	Outcome backend.Outcome
 	Err     error // the cause; nil = ErrInjected
 }
@@ -82,8 +80,8 @@ func On(op, prefix string) func(Call) bool {
 	}
 }
 
-// Chaos is rules under which each call fails with about the given chance, in each way that leaves the
-// bytes as they are: refused, lost before, lost after, and, of writes, late.
+// Chaos returns rules under which each call fails with about the given chance, in each way that does not damage bytes:
+// refused, lost before, lost after, and, for writes, late.
 func Chaos(chance float64) []Rule {
 	part := chance / 4
 	return []Rule{
@@ -99,22 +97,22 @@ type Backend interface {
 	backend.Backend
 	// Add appends rules to those in force.
 	Add(rules ...Rule)
-	// Clear drops all rules. What is held back stays so.
+	// Clear drops all rules. Delayed writes stay delayed.
 	Clear()
-	// Faults says what happened so far, at most the last 4,096 of it.
+	// Faults returns the injected faults, at most the last 4,096.
 	Faults() []Fault
-	// Deliver lets the writes that are held back reach the backend in the order in which they were
-	// made, and returns what the backend said to each.
+	// Deliver passes the delayed writes to the backend in the order in which they were made, and returns the backend's
+	// answer to each.
 	Deliver(ctx context.Context) []error
 }
 
-// Bounds of what is remembered. A write that finds no room to be held is lost.
+// Bounds of the recorded faults and delayed writes. A write beyond them is lost.
 const (
 	faultsMax = 4096
 	heldMax   = 1024
 )
 
-// New wraps b. Close closes b and drops what is held back.
+// New wraps b. Close closes b and drops delayed writes.
 func New(b backend.Backend, seed uint64, rules ...Rule) Backend {
 	f := &faulty{inner: b, rng: rand.New(rand.NewPCG(seed, 2)), calls: map[string]int{}}
 	f.Add(rules...)
@@ -173,7 +171,7 @@ func (f *faulty) Deliver(ctx context.Context) []error {
 	return errs
 }
 
-// fate finds the fault that a call meets; nil = none.
+// fate returns the rule that applies to a call; nil = none.
 func (f *faulty) fate(ctx context.Context, op, key string) *Rule {
 	if ctx.Err() != nil {
 		return nil

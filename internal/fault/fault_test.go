@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestContractWithoutFaults(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{
-		Short: testing.Short(), // what it passes on is tried at length where it is kept
+		Short: testing.Short(), // the full size runs on the inner backend
 		New:   func(*testing.T) backend.Backend { return fault.New(memory.New(), 1) },
 	})
 }
@@ -37,7 +37,7 @@ func TestAppenderContractWithoutFaults(t *testing.T) {
 		return b
 	}
 	backendtest.Run(t, backendtest.Harness{
-		Short:  testing.Short(), // what it passes on is tried at length where it is kept
+		Short:  testing.Short(), // the full size runs on the inner backend
 		New:    func(*testing.T) backend.Backend { return wrap(memory.NewAppender()) },
 		Reopen: func(_ *testing.T, b backend.Backend) backend.Backend { return wrap(under[b].Share()) },
 	})
@@ -52,7 +52,7 @@ func TestIsAppenderIffInnerIs(t *testing.T) {
 	}
 }
 
-// calls is every write and what it leaves of a log that holds "bane". p begins with the bytes that Cut takes away.
+// calls returns every write with its effect on a log that contains "bane". p begins with the bytes that Cut removes.
 func calls(b backend.Backend, p []byte) map[string]struct {
 	do   func(ctx context.Context) error
 	want string
@@ -119,7 +119,7 @@ func TestWrites(t *testing.T) {
 				if got := content(t, f, "log"); got != want {
 					t.Errorf("the log holds %q, want %q", got, want)
 				}
-				copy(p, "###") // a held write has bytes of its own
+				copy(p, "###") // a delayed write has a copy of its bytes
 				if errs := f.Deliver(t.Context()); c.rule.Kind == fault.Late && (len(errs) != 1 || errs[0] != nil) {
 					t.Errorf("deliver: %v", errs)
 				}
@@ -207,7 +207,7 @@ func TestRulesCountCallsInOrder(t *testing.T) {
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	put(done, 0, "a/0") // no rule looks at it
+	put(done, 0, "a/0") // no rule applies to it
 	for i, key := range []string{"a/1", "b/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7"} {
 		put(t.Context(), i+1, key)
 	}
@@ -230,7 +230,7 @@ func TestRulesCountCallsInOrder(t *testing.T) {
 	}
 }
 
-// A delayed PUT lands iff its condition still holds when it arrives (I5).
+// A delayed PUT is applied iff its condition still holds when it arrives (I5).
 func TestLateWriteMeetsItsCondition(t *testing.T) {
 	ctx := t.Context()
 	f := fault.New(memory.New(), 1)
@@ -256,7 +256,7 @@ func TestLateWriteMeetsItsCondition(t *testing.T) {
 	}
 }
 
-// Under chaos every answer is true: nil = there, NotApplied = not there, and equal seeds fail alike.
+// Under chaos every answer is true: nil = applied, NotApplied = not applied, and equal seeds have equal faults.
 func TestChaosNeverLies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()

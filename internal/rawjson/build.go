@@ -1,6 +1,6 @@
 package rawjson
 
-// Object makes a JSON object of names and values in turn; a nil value is left out.
+// Object builds a JSON object from alternating names and values; a nil value is left out.
 func Object(pairs ...any) []byte {
 	size := 2
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -23,8 +23,8 @@ func Object(pairs ...any) []byte {
 	return append(out, '}')
 }
 
-// WithField returns the object with one field set in its place, or at the end if it has none of that name;
-// val nil takes it away. Everything else stays byte for byte, white space between members aside.
+// WithField returns the object with one field set in its place, or at the end if it has no such field; val nil removes
+// it. Everything else stays byte for byte, except white space between members.
 func WithField(obj []byte, name string, val []byte) []byte {
 	out := make([]byte, 1, len(obj)+len(val)+len(name)+4)
 	out[0] = '{'
@@ -52,13 +52,13 @@ func WithField(obj []byte, name string, val []byte) []byte {
 
 // AppendCompact appends valid JSON without the white space between its parts, as json.Compact does.
 func AppendCompact(dst, val []byte) []byte {
-	start := 0 // of what is kept and not yet appended
+	start := 0 // start of the part that is kept and not yet appended
 	for i := 0; i < len(val); {
 		switch val[i] {
 		case '"':
 			end, _, err := StringEnd(val, i)
 			if err != nil {
-				return append(dst, val[start:]...) // not valid: as it is
+				return append(dst, val[start:]...) // not valid: unchanged
 			}
 			i = end
 		case ' ', '\n', '\r', '\t':
@@ -80,7 +80,7 @@ func OrNull(val []byte) []byte {
 	return val
 }
 
-// List writes an array of values, each JSON already.
+// List returns an array of JSON values.
 func List(items [][]byte) []byte {
 	out := []byte{'['}
 	for _, v := range items {

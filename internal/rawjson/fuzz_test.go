@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// depth counts how deep brackets nest in what is valid JSON.
+// depth returns how deep brackets nest in valid JSON.
 func depth(p []byte) (most int) {
 	now, quoted := 0, false
 	for i := 0; i < len(p); i++ {
@@ -31,8 +31,8 @@ func depth(p []byte) (most int) {
 	return most
 }
 
-// FuzzValue holds the scanner of JSON against encoding/json: the same is valid, the members of an object are
-// the same, and what is not valid is walked over without harm.
+// FuzzValue compares the scanner of JSON with encoding/json: the same input is valid, the members of an object are the
+// same, and invalid input is walked without a panic.
 func FuzzValue(f *testing.F) {
 	for _, s := range []string{
 		`{"a":1,"a":2,"b":[{},"\ud800",1e999999,-0.0,"\u0000"]}`, `[1,2,]`, `{"a" : }`, "{\"\xdd\xdd\":0}", "\xef\xbb\xbf{}", "{}\r\n", "nul", `"\x"`, `01`, `-`, `1e`, "\"\x1f\"", "\"\xff\"",
@@ -60,7 +60,7 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// sameMembers wants of valid JSON the members that encoding/json finds: the last of a name counts.
+// sameMembers expects of valid JSON the members that encoding/json finds: the last of a name counts.
 func sameMembers(t *testing.T, p []byte) {
 	var want map[string]json.RawMessage
 	if json.Unmarshal(p, &want) != nil || want == nil {
@@ -70,7 +70,7 @@ func sameMembers(t *testing.T, p []byte) {
 	m := rawjson.Walk(p)
 	m.Strict = true
 	for m.Next() {
-		got[string([]rune(string(m.Key)))] = bytes.Clone(m.Val) // a byte that is no UTF-8 is U+FFFD there
+		got[string([]rune(string(m.Key)))] = bytes.Clone(m.Val) // there, an invalid byte is U+FFFD
 	}
 	if m.Err != nil {
 		t.Fatalf("%q: %v", p, m.Err)
@@ -85,7 +85,7 @@ func sameMembers(t *testing.T, p []byte) {
 	}
 }
 
-// sameText wants of a valid value the text and the time that package json and package time find.
+// sameText expects of a valid value the text and the time that package json and package time find.
 func sameText(t *testing.T, val []byte) {
 	var want string
 	if json.Unmarshal(val, &want) != nil || val[0] != '"' {

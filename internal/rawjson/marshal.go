@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Marshal returns v as JSON, without the escapes of HTML: raw messages within keep their bytes, white space apart.
-// Text that is not valid UTF-8 is a *codec.TextError, which names it by its path in v, what first; package json would
-// replace it without a word. A Marshaler in v has to check its own text.
+// Marshal returns v as JSON, without the escapes of HTML: raw messages in it keep their bytes, except white space. Text
+// that is not valid UTF-8 is a *codec.TextError with its path in v, which begins with what; package json would replace
+// it silently. A Marshaler in v has to check its own text.
 func Marshal(what string, v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -23,7 +23,7 @@ func Marshal(what string, v any) ([]byte, error) {
 	if err := CheckText(what, p); err != nil {
 		return nil, err // of a raw message
 	}
-	if bytes.Contains(p, []byte(`\ufffd`)) || bytes.Contains(p, []byte("\ufffd")) { // else nothing was replaced
+	if bytes.Contains(p, []byte(`\ufffd`)) || bytes.Contains(p, []byte("\ufffd")) { // otherwise nothing was replaced
 		if err := checkStrings(what, reflect.ValueOf(v), MaxDepth); err != nil {
 			return nil, err
 		}
@@ -31,8 +31,8 @@ func Marshal(what string, v any) ([]byte, error) {
 	return p, nil
 }
 
-// checkStrings looks for text that is not valid UTF-8 in all that package json writes of v, at most so many levels
-// deep. It also looks at fields that package json leaves out because others have their name.
+// checkStrings finds text that is not valid UTF-8 in everything that package json writes of v, up to a number of
+// levels. It also checks fields that package json leaves out because others have their name.
 func checkStrings(what string, v reflect.Value, levels int) error {
 	if levels == 0 || !v.IsValid() {
 		return nil
@@ -105,7 +105,8 @@ func checkFields(what string, v reflect.Value, levels int) error {
 
 var jsonMarshaler = reflect.TypeFor[json.Marshaler]()
 
-// ownText reports whether package json calls a method of the value to encode it. text is the result, if it is no JSON.
+// ownText reports whether package json calls a method of the value to encode it. text is the result, if that is not
+// JSON.
 func ownText(v reflect.Value) (own bool, text []byte) {
 	if v.CanAddr() && v.Kind() != reflect.Pointer && v.Type().Name() != "" {
 		v = v.Addr()
@@ -122,7 +123,7 @@ func ownText(v reflect.Value) (own bool, text []byte) {
 	}
 	text, err := m.MarshalText()
 	if err != nil {
-		return true, nil // package json has called it before, without one
+		return true, nil // package json has called it without an error
 	}
 	return true, text
 }

@@ -31,13 +31,12 @@ type outer struct {
 	hidden string
 }
 
-// Text that package json would replace is an error with its place; all other values come out as package json
-// writes them.
+// Text that package json would replace is an error with its place; all other values are encoded as by package json.
 func TestMarshalRefusesText(t *testing.T) {
 	const bad = "caf\xe9"
 	for _, tt := range []struct {
 		v      any
-		what   string // "" = nothing is wrong
+		what   string // "" = valid
 		offset int64
 	}{
 		{bad, "state", 3},

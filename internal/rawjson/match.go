@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Member returns the value of a member of a JSON object by its dotted path, such as data.source; nil = there is none.
+// Member returns the value of a member of a JSON object by its dotted path, such as data.source; nil = none.
 func Member(object []byte, path string) []byte {
 	for path != "" && object != nil {
 		var name string
@@ -17,7 +17,7 @@ func Member(object []byte, path string) []byte {
 	return object
 }
 
-// Same reports whether two JSON values are equal: members in any order, numbers as they are written.
+// Same reports whether two JSON values are equal: members in any order, numbers as written.
 func Same(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -1,23 +1,23 @@
 package rawjson
 
-// Members walks over the members of an object, or the elements of an array:
+// Members iterates over the members of an object, or the elements of an array:
 //
 //	for m := Walk(p); m.Next(); { use m.Key, m.Val }
 //
-// What it walks over should be valid. If it is not, the walk is safe but may give nonsense, and m.Err may
-// say so; a strict walk stops at the first byte that is not JSON.
+// The input should be valid. If it is not, the walk is safe, but members may be wrong and m.Err may be set; a strict
+// walk stops at the first byte that is not JSON.
 type Members struct {
 	Key, Val []byte // Key unquoted, nil in an array; Val is never empty
-	Closing  byte   // '}' or ']'; 0 = neither object nor array, or at its end: no members
+	Closing  byte   // '}' or ']'; 0 = neither object nor array, or at its end
 	Strict   bool
-	Pos      int // after what was walked over
+	Pos      int // end of the part read so far
 	Err      error
 
 	p       []byte
 	started bool
 }
 
-// Walk starts a walk over a value; over anything but an object or an array it ends at once.
+// Walk starts an iteration; over anything but an object or an array it ends at once.
 func Walk(p []byte) Members {
 	m := Members{p: p, Pos: Space(p, 0)}
 	if m.Pos < len(p) && (p[m.Pos] == '{' || p[m.Pos] == '[') {
@@ -27,7 +27,7 @@ func Walk(p []byte) Members {
 	return m
 }
 
-// Next goes on to the next member. false: there is none, or Err says what is wrong.
+// Next moves to the next member; false: there is none, or Err is set.
 func (m *Members) Next() bool {
 	if m.Err != nil || m.Closing == 0 {
 		return false
@@ -65,7 +65,7 @@ func (m *Members) Next() bool {
 	return true
 }
 
-// key reads the key at a place, and returns the place of its value.
+// key reads the key at an index, and returns the index of its value.
 func (m *Members) key(i int) int {
 	if i >= len(m.p) || m.p[i] != '"' {
 		return ^i
@@ -83,7 +83,7 @@ func (m *Members) key(i int) int {
 	return Space(m.p, i+1)
 }
 
-// Field returns the value of an object's field, the last one of that name as encoding/json has it; nil = none.
+// Field returns the value of an object's field, the last one of that name as in encoding/json; nil = none.
 func Field(object []byte, name string) []byte {
 	var val []byte
 	m := Walk(object)

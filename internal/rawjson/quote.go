@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendString appends s as a JSON string, byte for byte as package json does; but a text of printable ASCII
-// without a quote or a backslash stays as it is, with its <, > and &.
+// AppendString appends s as a JSON string, byte for byte like package json; but a text of printable ASCII without a
+// quote or a backslash is not escaped, including <, > and &.
 func AppendString[T string | []byte](dst []byte, s T) []byte {
 	dst = append(slices.Grow(dst, len(s)+2), '"')
 	if isPlain(s) {
@@ -50,8 +50,8 @@ func word[T string | []byte](s T, i int) uint64 {
 		uint64(p[4])<<32 | uint64(p[5])<<40 | uint64(p[6])<<48 | uint64(p[7])<<56
 }
 
-// isPlain reports whether s is printable ASCII without a quote or a backslash. Eight bytes a step, as in StringEnd;
-// w+ones marks 0x7f.
+// isPlain reports whether s is printable ASCII without a quote or a backslash. It tests eight bytes a step, like
+// StringEnd; w+ones marks 0x7f.
 func isPlain[T string | []byte](s T) bool {
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
@@ -69,8 +69,8 @@ func isPlain[T string | []byte](s T) bool {
 	return true
 }
 
-// special returns the place and the size of the first character from i on that does not stand for itself; size 0 =
-// there is none. The lowest bit that is left of a word is exact.
+// special returns the index and the size of the first character from i that may need an escape; size 0 = none. The
+// lowest marked bit of a word is exact.
 func special[T string | []byte](s T, i int) (at, size int) {
 	for i < len(s) {
 		if i+8 <= len(s) {
@@ -98,8 +98,8 @@ func special[T string | []byte](s T, i int) (at, size int) {
 	return i, 0
 }
 
-// beyondASCII goes over the characters from s[i] on that are not of ASCII, as far as they need no escape. size > 0: the
-// one at the place does, for it is no UTF-8, or one of the two line separators that a script cannot have in a text.
+// beyondASCII skips the non-ASCII characters from s[i] that need no escape. If size > 0 the one at index at needs one:
+// it is invalid UTF-8, or one of the two line separators that a script cannot have in a text.
 func beyondASCII[T string | []byte](s T, i int) (at, size int) {
 	for i < len(s) && s[i] >= utf8.RuneSelf {
 		switch c, left := s[i], len(s)-i; {

@@ -1,9 +1,9 @@
-// Package rawjson reads JSON where it lies, and makes small objects of pieces of it: no allocation, no
-// recursion, one pass, nothing decoded that no one asked for. What it calls valid is what encoding/json
-// calls valid, up to MaxDepth levels (FuzzParseLine of package transcript holds the two together).
+// Package rawjson reads JSON in place, and builds small objects: without allocation and recursion, in one pass,
+// decoding only what is requested. Its notion of valid is that of encoding/json, up to MaxDepth levels (FuzzParseLine
+// of package transcript compares the two).
 //
-// A value is a []byte that holds one JSON value; nil is a value that is absent. Where a Field occurs twice
-// the last one counts. Functions are safe for concurrent use.
+// A value is a []byte with one JSON value; nil is an absent value. If a field occurs twice the last one counts.
+// Functions are safe for concurrent use.
 package rawjson
 
 import (
@@ -18,8 +18,7 @@ import (
 // MaxDepth bounds the nesting of a line, the line's own object included (I15).
 const MaxDepth = 512
 
-// maxLevels bounds what Scan can be asked for: a document that is wrapped around JSON of MaxDepth levels has a few
-// more.
+// maxLevels bounds the depth argument of Scan: a document around JSON of MaxDepth levels has a few more.
 const maxLevels = MaxDepth + 64
 
 // ErrDepth is the error for a value that is nested too deeply.
@@ -27,7 +26,7 @@ var ErrDepth = fmt.Errorf("nested deeper than %d levels", MaxDepth)
 
 var errEnd = errors.New("unexpected end")
 
-// SyntaxError says what is at p[i], where something else should.
+// SyntaxError describes the unexpected byte at p[i].
 func SyntaxError(p []byte, i int) error {
 	if i >= len(p) {
 		return errEnd
@@ -35,8 +34,8 @@ func SyntaxError(p []byte, i int) error {
 	return fmt.Errorf("offset %d: unexpected %q", i, p[i])
 }
 
-// The scanners below return the end of what they were asked for. A negative result is the complement of the place where
-// the text is no JSON, or tooDeep: an error is made once, at the edge, which is what makes them fast.
+// The scanners below return the end of the scanned part. A negative result is the complement of the index of invalid
+// JSON, or tooDeep: errors are made once, by the exported functions, which keeps the scanners fast.
 const tooDeep = math.MinInt
 
 func errorAt(p []byte, end int) error {
@@ -59,7 +58,7 @@ const (
 	highs = 0x8080808080808080
 )
 
-// StringEnd returns the end of the string whose opening quote is p[i], and whether it holds an escape.
+// StringEnd returns the end of the string whose opening quote is p[i], and whether it contains an escape.
 func StringEnd(p []byte, i int) (end int, escaped bool, err error) {
 	if end, escaped = stringEnd(p, i); end < 0 {
 		return 0, false, errorAt(p, end)
@@ -67,7 +66,7 @@ func StringEnd(p []byte, i int) (end int, escaped bool, err error) {
 	return end, escaped, nil
 }
 
-// stringEnd takes eight bytes a step: in each of the three tests below the lowest marked byte is exact.
+// stringEnd tests eight bytes a step: in each of the three tests below the lowest marked byte is exact.
 func stringEnd(p []byte, i int) (end int, escaped bool) {
 	for i++; i < len(p); {
 		if i+8 <= len(p) {
@@ -99,7 +98,7 @@ func stringEnd(p []byte, i int) (end int, escaped bool) {
 	return ^len(p), false
 }
 
-// shortEscapes are the characters that may follow a backslash, u aside.
+// shortEscapes are the characters that may follow a backslash, except u.
 var shortEscapes = [256]bool{
 	'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true,
 }
@@ -143,7 +142,7 @@ func numberEnd(p []byte, i int) int {
 		return ^i
 	}
 	if p[from] == '0' {
-		i = from + 1 // what follows a leading zero is not of the number
+		i = from + 1 // digits after a leading zero do not belong to the number
 	}
 	if i < len(p) && p[i] == '.' {
 		from = i + 1
@@ -201,7 +200,7 @@ func literalEnd(p []byte, i int, literal string) int {
 	return ^i
 }
 
-// keyEnd returns the place after the colon of the member whose key starts at p[i], and how much white space is before
+// keyEnd returns the index after the colon of the member whose key starts at p[i], and the amount of white space before
 // the colon.
 func keyEnd(p []byte, i int) (value, spaces int) {
 	if i >= len(p) || p[i] != '"' {
@@ -224,8 +223,8 @@ func ValueEnd(p []byte, i, depth int) (end int, err error) {
 }
 
 // Scan is ValueEnd, and reports whether there is no white space in the value or before it. depth is at most a few
-// levels over MaxDepth. It checks the whole grammar, and does not recurse: no library that might die of hostile nesting
-// sees the bytes before this did (I15). Like encoding/json it leaves invalid UTF-8 in strings alone.
+// levels over MaxDepth. It checks the whole grammar, and does not recurse: bytes that may be hostile pass it before any
+// library that recurses (I15). Like encoding/json it accepts invalid UTF-8 in strings.
 func Scan(p []byte, i, depth int) (end int, compact bool, err error) {
 	end, spaces := scan(p, i, min(depth, maxLevels))
 	if end < 0 {
@@ -234,9 +233,9 @@ func Scan(p []byte, i, depth int) (end int, compact bool, err error) {
 	return end, spaces == 0, nil
 }
 
-// scan keeps one bit a level: set = object.
+// scan keeps one bit for each level: set = object.
 func scan(p []byte, i, depth int) (end, spaces int) {
-	var outer [maxLevels / 64]uint64 // of the levels around the one that p[i] is in
+	var outer [maxLevels / 64]uint64 // of the levels around that of p[i]
 	level, object := 0, false
 	for {
 		from := i
@@ -273,7 +272,7 @@ func scan(p []byte, i, depth int) (end, spaces int) {
 				continue
 			}
 		}
-		for { // a value, or the last member of an object or array, is before p[i]
+		for { // a value, or the last member of an object or array, ends at p[i]
 			if level == 0 {
 				return i, spaces
 			}
@@ -306,9 +305,9 @@ func scan(p []byte, i, depth int) (end, spaces int) {
 	}
 }
 
-// SkipString returns the end of the string that begins at p[i], without a look at what is in it.
+// SkipString returns the end of the string that begins at p[i], without checking its content.
 func SkipString(p []byte, i int) (end int, err error) {
-	const short = 16 // bytes that are looked at one by one: most strings are names and ids
+	const short = 16 // bytes that are tested one by one: most strings are names and ids
 	at := i + 1
 	for to := min(len(p), at+short); at < to && p[at] != '\\'; at++ {
 		if p[at] == '"' {
@@ -331,8 +330,8 @@ func SkipString(p []byte, i int) (end int, err error) {
 	}
 }
 
-// SkipEnd is ValueEnd for what is known to be valid, without white space before it: several times as fast. Of anything
-// else it returns some place after i, or an error.
+// SkipEnd is ValueEnd for input known to be valid, without white space before it: several times as fast. For anything
+// else it returns some index after i, or an error.
 func SkipEnd(p []byte, i int) (end int, err error) {
 	for level := 0; i < len(p); {
 		switch p[i] {

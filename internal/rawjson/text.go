@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text unquotes a JSON string; "" if the value is none.
+// Text unquotes a JSON string; "" if the value is not a string.
 func Text(val []byte) string {
 	if !IsString(val) {
 		return ""
@@ -18,7 +18,7 @@ func Text(val []byte) string {
 	if plain(in) {
 		return string(in)
 	}
-	var room [256]byte // most texts fit in: those cost one allocation, that of the result
+	var room [256]byte // most texts fit: those cost one allocation, that of the result
 	return string(AppendText(room[:0], val))
 }
 
@@ -32,7 +32,7 @@ func AppendText(dst, val []byte) []byte {
 		return append(dst, in...)
 	}
 	if end, _, err := StringEnd(val, 0); err != nil || end != len(val) {
-		var s string // no JSON, or white space after it: as package json has it
+		var s string // not JSON, or white space after it: handled like package json
 		if json.Unmarshal(val, &s) != nil {
 			return dst
 		}
@@ -61,10 +61,10 @@ func AppendText(dst, val []byte) []byte {
 	}
 }
 
-// controls are the characters that have a letter as their escape, from b on.
+// controls are the characters whose escape is a letter, from b on.
 const controls = "\b   \f       \n   \r \t"
 
-// plain reports whether the text between quotes is ASCII without escapes. Eight bytes a step.
+// plain reports whether the text between quotes is ASCII without escapes. It tests eight bytes a step.
 func plain(in []byte) bool {
 	for ; len(in) >= 8; in = in[8:] {
 		w := binary.LittleEndian.Uint64(in)
@@ -80,8 +80,8 @@ func plain(in []byte) bool {
 	return true
 }
 
-// escapedRune reads the digits of a \u, and of the one after it if the two are a pair; of half a pair it returns
-// U+FFFD. All digits are there.
+// escapedRune decodes the digits of a \u, and of the one after it if the two are a surrogate pair; an unpaired
+// surrogate is U+FFFD. The caller has checked the digits.
 func escapedRune(in []byte) (r rune, rest []byte) {
 	if r = digits(in); !utf16.IsSurrogate(r) {
 		return r, in[4:]

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// quotedByJSON quotes a text by way of package json, but for what is left as it is.
+// quotedByJSON quotes a text with package json, except texts that are not escaped.
 func quotedByJSON(t testing.TB, s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r >= 0x7f }) < 0 {
 		return `"` + s + `"`
@@ -21,7 +21,7 @@ func quotedByJSON(t testing.TB, s string) string {
 	return string(p)
 }
 
-// textByJSON reads a text by way of package json, but for what nobody checks: a text without an escape, of ASCII.
+// textByJSON unquotes a text with package json, except unchecked ones: texts of ASCII without an escape.
 func textByJSON(val []byte) string {
 	if len(val) < 2 || val[0] != '"' {
 		return ""
@@ -36,8 +36,7 @@ func textByJSON(val []byte) string {
 	return s
 }
 
-// FuzzText holds the reading and the writing of texts against encoding/json: byte for byte the same, whatever
-// there is to read or to write.
+// FuzzText compares the reading and the writing of texts with encoding/json: byte for byte the same, for any input.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{
 		"", "plain", "<a> & b", `"quoted" \ and / 'so'`, "\b\f\n\r\t\x00\x1f\x7f", "é\u2028\u2029\u202a\ufffd\U0001f600", "<\x80", "\xff\xfe<", "a\xc3", "\"<", "\u00a0 <",
@@ -47,7 +46,7 @@ func FuzzText(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	for _, c := range "<>&\"\\\n\x7f\u00e9\u2028" { // in each place of eight
+	for _, c := range "<>&\"\\\n\x7f\u00e9\u2028" { // at each index of a step of eight
 		for at := range 8 {
 			f.Add([]byte("\t1234567" + "7654321"[:at] + string(c) + "12345678"))
 			f.Add([]byte("7654321"[:at] + string(c) + "12345678"))
@@ -73,7 +72,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// TestAppendCompact holds the white space that goes against json.Compact.
+// TestAppendCompact compares the removed white space with json.Compact.
 func TestAppendCompact(t *testing.T) {
 	for _, s := range []string{
 		`{}`, ` { "a" : [ 1 , 2.50e+3 , "x \" y" , "\\" ] , "b":{ } } `, "\t\r\n[\n]\n", `"  a b  "`, `{"a":"\u2028` + "\u2028" + `< >"}`, "true ",

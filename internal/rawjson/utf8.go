@@ -9,7 +9,7 @@ import (
 )
 
 // CheckText returns a *codec.TextError if a text is not valid UTF-8. Every text and all JSON of callers passes it
-// before it is stored. An escaped lone surrogate, as in "\ud800", is valid: its escape is ASCII.
+// before it is stored. An escaped unpaired surrogate, as in "\ud800", is valid: its escape is ASCII.
 func CheckText[T string | []byte](what string, text T) error {
 	valid := false
 	switch t := any(text).(type) {
@@ -31,8 +31,8 @@ func CheckText[T string | []byte](what string, text T) error {
 	}
 }
 
-// ValidText returns a text, or JSON, with U+FFFD for each byte that is not valid UTF-8, as package json reads it; the
-// text itself where all are. The result has at most three times the length.
+// ValidText returns a text, or JSON, with U+FFFD for each byte that is not valid UTF-8, as package json reads it; if
+// all are valid it returns text itself. The result has at most three times the length.
 func ValidText(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
@@ -45,12 +45,12 @@ func ValidText(text []byte) []byte {
 	return out
 }
 
-// Whole returns JSON in which U+FFFD replaces each byte that is not valid UTF-8 and each escape of half a surrogate
-// pair, as "\ud83d" alone, and how many it replaced. No provider takes them, and package json reads them so. Where
-// there are none, it returns val itself.
+// Whole returns JSON in which U+FFFD replaces each byte that is not valid UTF-8 and each escape of an unpaired
+// surrogate, such as "\ud83d" alone, and the number of replacements. No provider accepts them, and package json reads
+// them the same way. If there are none, it returns val itself.
 func Whole(val []byte) (out []byte, n int) {
 	out = ValidText(val)
-	n = (len(out) - len(val)) / 2 // three bytes in place of one
+	n = (len(out) - len(val)) / 2 // three bytes instead of one
 	if !bytes.Contains(out, []byte(`\ud`)) && !bytes.Contains(out, []byte(`\uD`)) {
 		return out, n
 	}
@@ -73,8 +73,8 @@ func Whole(val []byte) (out []byte, n int) {
 	}
 }
 
-// escapeSize returns the length of the escape, or of the pair of escapes, at the beginning of a text of at least six
-// bytes; 0 = it is half a surrogate pair.
+// escapeSize returns the length of the escape, or of the pair of escapes, at the start of a text of at least six bytes;
+// 0 = it is an unpaired surrogate.
 func escapeSize(p []byte) int {
 	const size = len(`\u0000`)
 	if p[1] != 'u' {

@@ -25,7 +25,7 @@ func TestCheckText(t *testing.T) {
 	}
 }
 
-// What is replaced is what package json replaces.
+// The replaced bytes are those that package json replaces.
 func TestValidText(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "größe ⚓ \ufffd": "größe ⚓ \ufffd", "caf\xe9\xe9 ": "caf\ufffd\ufffd ",
@@ -41,7 +41,7 @@ func TestValidText(t *testing.T) {
 	}
 }
 
-// Halves of surrogate pairs are replaced, and nothing else: package json reads the same from both.
+// Only unpaired surrogates are replaced: package json reads the same from both.
 func TestWhole(t *testing.T) {
 	for val, want := range map[string]struct {
 		text string

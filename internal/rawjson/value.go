@@ -16,7 +16,7 @@ func IsNumber(val []byte) bool {
 	return len(val) > 0 && (val[0] == '-' || '0' <= val[0] && val[0] <= '9')
 }
 
-// isoLen is the length of the time stamps that pi and we write: 2006-01-02T15:04:05.000Z.
+// isoLen is the length of the time stamps that pi and coppice write: 2006-01-02T15:04:05.000Z.
 const isoLen = len("2006-01-02T15:04:05.000Z")
 
 // Time reads an ISO-8601 string, or a number of Unix seconds or milliseconds; zero = neither.
@@ -60,8 +60,8 @@ func parseISO(s []byte) (time.Time, bool) {
 	return time.Date(v[0], time.Month(v[1]), v[2], v[3], v[4], v[5], v[6]*int(time.Millisecond), time.UTC), true
 }
 
-// numberTime reads Unix time: milliseconds from 1e11 on (which as seconds would be the year 5138), else
-// seconds, as some peers write them with a fraction.
+// numberTime reads Unix time: milliseconds from 1e11 on (which as seconds would be the year 5138), else seconds, which
+// some programs write with a fraction.
 func numberTime(val []byte) time.Time {
 	n, err := strconv.ParseFloat(string(val), 64)
 	switch {

@@ -1,15 +1,15 @@
 package rawjson
 
-// Visitor sees the tokens of a value, in order. What it is given is the text between quotes, not unescaped.
+// Visitor receives the tokens of a value, in order. A literal is the text between quotes, not unescaped.
 type Visitor interface {
 	Open(object bool)                                // an object or an array begins
-	Close()                                          // the one that was opened last ends
+	Close()                                          // the innermost open one ends
 	Text(from, to int, literal []byte, escaped bool) // a key or a string value, from and to without its quotes
 	Scalar()                                         // a number, true, false or null
 }
 
-// Visit goes over a line once, without a stack of its own deeper than MaxDepth and without copying. false: it
-// is no JSON as far as tokens and nesting tell; what was seen until then counts for nothing.
+// Visit reads a line once, with at most MaxDepth levels and without copying; ok is false if tokens or nesting are not
+// JSON: the tokens before that do not count.
 func Visit(line []byte, w Visitor) bool {
 	depth := 0
 	for i := Space(line, 0); i < len(line); i = Space(line, i) {

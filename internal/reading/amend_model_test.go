@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// amendModel is a session as the promise describes it: a tree of texts, and what each commit shows.
+// amendModel is a session according to the documented promise: a tree of texts, and the content at each commit.
 type amendModel struct {
 	parent  map[string]string
 	said    map[string]string // as appended
@@ -48,8 +48,8 @@ func (m *amendModel) committed(r coppice.Receipt) {
 	}
 }
 
-// TestAmendModel appends, amends, hides, branches and reopens at random, and holds context and path of every commit
-// against a model.
+// TestAmendModel appends, amends, hides, branches and reopens at random, and compares context and path of every commit
+// with a model.
 func TestAmendModel(t *testing.T) {
 	testutil.SkipLong(t)
 	for name, b := range map[string]func() backend.Backend{
@@ -135,7 +135,7 @@ func amendAtRandom(t *testing.T, rt *rapid.T, st *coppice.Store) {
 	ok(t, s.Close())
 }
 
-// rt2 reports to rapid, which then looks for a shorter run.
+// rt2 reports to rapid, which then searches for a shorter run.
 type rt2 struct {
 	testing.TB
 	rt *rapid.T

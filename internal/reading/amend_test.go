@@ -21,7 +21,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// textsOf returns what a context says, in order.
+// textsOf returns the texts of a context, in order.
 func textsOf(c transcript.Context) (list []string) {
 	for _, m := range c.Messages {
 		list = append(list, m.Text())
@@ -59,8 +59,8 @@ func wantTexts(t testing.TB, what string, have []string, want ...string) {
 	}
 }
 
-// wantEverywhere holds every reader of a session against texts; ids are those of all entries, of which the hidden ones
-// have the text "".
+// wantEverywhere compares every way of reading a session with texts; ids are those of all entries, of which the hidden
+// ones have the text "".
 func wantEverywhere(t testing.TB, s *coppice.Session, ids []string, want ...string) {
 	t.Helper()
 	ctx := context.Background()
@@ -170,7 +170,7 @@ func TestAmendAppliesOnEveryBranch(t *testing.T) {
 		commit(t, s, nil)
 		earlier := s.Head().Seq
 		must(s.Amend(ctx, ids[0], entry.User("new1")))(t)
-		must(s.Amend(ctx, ids[2], entry.User("new3")))(t) // of the other line
+		must(s.Amend(ctx, ids[2], entry.User("new3")))(t) // of the other branch
 		wantTexts(t, "branch other", contextTexts(t, s), "new1", "a2", "u4")
 		must(s.Switch(ctx, "main"))(t)
 		wantTexts(t, "branch main", contextTexts(t, s), "new1", "a2", "new3")
@@ -272,16 +272,16 @@ func TestAmendAndOtherWriters(t *testing.T) {
 		commit(t, a, nil)
 		b := open(t, st, "a")
 		must(b.Amend(ctx, ids[0], entry.User("b1")))(t)
-		// An amendment moves nothing: a's turn is folded in after it, and shows it.
+		// An amendment moves nothing: a's turn is committed after it, and shows it.
 		say(t, a, "u3")
 		commit(t, a, nil)
 		wantTexts(t, "the other writer", contextTexts(t, a), "b1", "a2", "u3")
-		// Both amend the same entry: the newest commit wins, and both are in the history.
+		// Both amend the same entry: the newest commit counts, and both are in the history.
 		must(a.Amend(ctx, ids[0], entry.User("a1")))(t)
 		must(b.Amend(ctx, ids[0], entry.User("bb1")))(t) // on a head that moved
 		wantTexts(t, "a handle that is behind", contextTexts(t, b), "bb1", "a2")
 		must(a.Hide(ctx, ids[1]))(t)
-		must(b.Amend(ctx, ids[1], transcript.Draft{}))(t) // what the handle has not seen
+		must(b.Amend(ctx, ids[1], transcript.Draft{}))(t) // an entry that the handle has not seen
 		ok(t, errors.Join(a.Close(), b.Close()))
 		s := open(t, st, "a")
 		wantTexts(t, "after two amendments", contextTexts(t, s), "bb1", "a2", "u3")
@@ -311,7 +311,7 @@ func TestAmendKeptBeside(t *testing.T) {
 		say(t, b, "u-b")
 		say(t, a, "u3")
 		commit(t, a, nil)
-		r := must(b.Amend(ctx, ids[0], entry.User("new1")))(t) // it conflicts with nothing, and leaves the buffer alone
+		r := must(b.Amend(ctx, ids[0], entry.User("new1")))(t) // it conflicts with nothing, and ignores the buffer
 		same(t, "kept", r.Kept, "")
 		wantTexts(t, "the handle's line", contextTexts(t, b), "new1", "a2", "u-b")
 		r = commit(t, b, nil)
@@ -331,7 +331,7 @@ func TestAmendInExplicitContexts(t *testing.T) {
 		s := create(t, st, "a", nil)
 		ids := say(t, s, "u1", "a2", "u3")
 		commit(t, s, nil)
-		must(s.Branch(ctx, "", nil))(t) // what follows has none of them in its window
+		must(s.Branch(ctx, "", nil))(t) // later entries have none of them in their window
 		say(t, s, "u4")
 		commit(t, s, nil)
 		ok(t, s.SetContext(ctx, itemFor(ids[0]), itemFor(ids[1]), itemOf(`{"role":"user","content":"inline"}`)))
@@ -357,7 +357,7 @@ func TestAmendInExplicitContexts(t *testing.T) {
 	})
 }
 
-// exactLines are those of a pi v3 file.
+// exactLines returns the lines of a pi v3 file.
 func exactLines(file []byte) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		for line := range bytes.Lines(file) {
@@ -510,7 +510,7 @@ func TestKnownAmend(t *testing.T) {
 		r := send("u1", "u2")
 		same(t, "ids", r.IDs, []string{"m1", "m2"})
 		seq := r.Seq
-		r = send("u1", "new2", "u3") // one as it is, one amended, one new
+		r = send("u1", "new2", "u3") // one unchanged, one amended, one new
 		same(t, "ids", r.IDs, []string{"m1", "m2", "m3"})
 		same(t, "entries", r.Entries, 2)
 		wantEverywhere(t, s, []string{"m1", "m2", "m3"}, "u1", "new2", "u3")
@@ -547,7 +547,7 @@ func sameResume(t *testing.T, st *coppice.Store, got backend.IO) {
 	same(t, "requests of the resume", got, want)
 }
 
-// An image that an amendment brought is an image of the fork too.
+// An image that an amendment added is in a fork too.
 func TestAmendedImageInAFork(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		s := create(t, st, "s", nil)
@@ -564,8 +564,8 @@ func TestAmendedImageInAFork(t *testing.T) {
 	})
 }
 
-// What was amended or hidden is in no listing, also after the head moved and the writer died: another process, which
-// reads the log, does not have the window that shows the entry.
+// Amended or hidden text is in no listing, also after the head moved and the writer died: another process, which reads
+// the log, does not have the window with the entry.
 func TestListingsHaveTheAmendment(t *testing.T) {
 	for _, redact := range []string{"amend", "hide"} {
 		t.Run(redact, func(t *testing.T) {
@@ -581,7 +581,7 @@ func TestListingsHaveTheAmendment(t *testing.T) {
 				} else {
 					must(s.Hide(t.Context(), s.Head().Entry))(t)
 				}
-				f := open(t, st, "s") // the first process is gone: it is not closed
+				f := open(t, st, "s") // the first process has died: it is not closed
 				same(t, "preview", f.Info().Preview, s.Info().Preview)
 				must(f.Commit(t.Context(), coppice.Turn{State: 1}))(t)
 				ok(t, f.Close())

@@ -13,8 +13,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// An explicit context is that list plus what was appended since; it survives a restart, and follows the
-// tree.
+// An explicit context is that list plus later appended entries; it survives a restart, and follows the tree.
 func TestSetContext(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -60,8 +59,8 @@ func TestSetContext(t *testing.T) {
 	})
 }
 
-// Entries of an explicit context that the window no longer holds come with the checkpoint: a resume
-// stays one read.
+// Entries of an explicit context that are no longer in the window are stored in the checkpoint: a resume stays one
+// read.
 func TestSetContextBeyondTheWindow(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -81,7 +80,7 @@ func TestSetContextBeyondTheWindow(t *testing.T) {
 	})
 }
 
-// A context is a copy: what a caller does to it is his.
+// A context is a copy: its caller may change it.
 func TestContextIsACopy(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -96,7 +95,7 @@ func TestContextIsACopy(t *testing.T) {
 	})
 }
 
-// The arguments of an open call are those that were appended, an image in them too, and the caller's own.
+// The arguments of an open call are those that were appended, including an image, and are a copy.
 func TestOpenCallsHoldTheirArguments(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -113,7 +112,7 @@ func TestOpenCallsHoldTheirArguments(t *testing.T) {
 	})
 }
 
-// What a crash in mid-tool leaves is told, and can be answered.
+// Calls left open by a crash during a tool are reported, and can be answered.
 func TestOpenCalls(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
@@ -129,7 +128,7 @@ func TestOpenCalls(t *testing.T) {
 	})
 }
 
-// A handle may ask for another profile or bound than the session was written with.
+// A handle may use another profile or bound than the session was written with.
 func TestOtherProfile(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// What package sessiontest has, by the names that these tests use.
+// The helpers of package sessiontest, by the names that these tests use.
 var (
 	bg = context.Background()
 

@@ -23,10 +23,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// later is long after the files of a test were written: what changed just now is not remembered.
+// later is long after the files of a test were written: recent changes are not cached.
 func later() time.Time { return time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// diskOf returns a store on a folder, and the log of what it asks of the file system.
+// diskOf returns a store on a folder, and the log of its calls of the file system.
 func diskOf(t *testing.T, dir, cache string) (*coppice.Store, *vfstest.FaultFS) {
 	t.Helper()
 	calls := vfstest.NewFaultFS(vfs.OS(dir))
@@ -36,7 +36,7 @@ func diskOf(t *testing.T, dir, cache string) (*coppice.Store, *vfstest.FaultFS) 
 	return s, calls
 }
 
-// callsFor lists sessions, and returns what this asked of the file system for each of ids.
+// callsFor lists sessions, and returns the file system calls for each of ids.
 func callsFor(t *testing.T, s *coppice.Store, calls *vfstest.FaultFS, o coppice.ListOptions, ids []string) (
 	shown []string, of map[string][]string,
 ) {
@@ -57,8 +57,8 @@ func callsFor(t *testing.T, s *coppice.Store, calls *vfstest.FaultFS, o coppice.
 	return shown, of
 }
 
-// A session on a disk that is not shown costs a list one folder that is read, and no file. One that is known already
-// costs two looks, also in the next program, and with a filter.
+// Listing a session on a disk that is filtered out costs one read of a folder, and no file. A known one costs two
+// lookups, also in the next program, and with a filter.
 func TestListCostsTwoLooks(t *testing.T) {
 	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "lists", "here")
 	s, calls := diskOf(t, dir, cache)
@@ -104,8 +104,8 @@ func TestListCostsTwoLooks(t *testing.T) {
 	same(t, "with a damaged file", len(collect(t, third.List(bg, coppice.ListOptions{}))), 8)
 }
 
-// What a list remembers is never shown where it is not so any more: whatever others did to the sessions, a store that
-// listed before shows what a new one shows.
+// A cached listing is never outdated: whatever others did to the sessions, a store that listed before yields the same
+// as a new one.
 func TestListRemembersNothingOld(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestListRemembersNothingOld(t *testing.T) {
 	}
 }
 
-// A session that begins under the id of a deleted one is in the list from its first segment on, before it has a
-// checkpoint; an import too, whose writer made sure of the tombstone long before.
+// A session that begins under the id of a deleted one is listed from its first segment on, before it has a checkpoint;
+// an import too, whose writer checked the tombstone long before.
 func TestListFindsWhatFollowsATombstone(t *testing.T) {
 	dir := t.TempDir()
 	old, _ := diskOf(t, dir, "")
@@ -194,7 +194,7 @@ func (w *others) restart() {
 	}
 }
 
-// act does one thing to one session.
+// act makes one change to one session.
 func (w *others) act() {
 	w.t.Helper()
 	i, id := w.r.IntN(2), fmt.Sprintf("s-%d", w.r.IntN(7))

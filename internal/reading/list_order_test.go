@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/trace"
 )
 
-// orders are those that are complete while others write.
+// orders are those that are complete during concurrent writes.
 var orders = []string{coppice.ByCreated, coppice.ByID}
 
 // A program that deletes what it lists deletes everything, in each order.
@@ -38,8 +38,8 @@ func TestListDeletesWhatItYields(t *testing.T) {
 	}
 }
 
-// Sessions are created, deleted and committed to between the pages. By creation and by id each session that is there
-// from the first page to the last is yielded once, in the order, and no other one twice.
+// Sessions are created, deleted and committed to between the pages. By creation and by id each session that exists from
+// the first page to the last is yielded once, in order, and no other one twice.
 func TestListIsCompleteWhileOthersWrite(t *testing.T) {
 	for _, kind := range []string{"replace", "append"} {
 		t.Run(kind, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestListIsCompleteWhileOthersWrite(t *testing.T) {
 				for id := range w.alive {
 					throughout[id] = true
 				}
-				steps := 30 // writes; then the listing ends
+				steps := 30 // number of writes; then the listing ends
 				o := coppice.ListOptions{Order: order, Limit: rapid.IntRange(1, 5).Draw(r, "limit")}
 				got := paged(t, store, o, func() {
 					for range min(steps, rapid.IntRange(0, 4).Draw(r, "writes")) {
@@ -126,7 +126,8 @@ func (w *listWriter) step(r *rapid.T) {
 	}
 }
 
-// The orders, what they show of a commit that only the log has, and their costs: a page by id reads its sessions alone.
+// The orders, what they show of a commit that is only in the log, and their costs: a page by id reads only its own
+// sessions.
 func TestListOrders(t *testing.T) {
 	for kind, openStore := range backends {
 		t.Run(kind, func(t *testing.T) {
@@ -155,7 +156,7 @@ func TestListOrders(t *testing.T) {
 			o.After = collect(t, store.List(bg, o))[1].Cursor
 			tr.Reset()
 			same(t, "a page by id", ids(o), "b b_")
-			// In memory they are known by now. On the disk they changed after the clock of this store.
+			// In memory they are cached by now. On the disk they changed after the clock of this store.
 			same(t, "its reads", tr.IO().Get, map[string]int{"replace": 2, "local": 2}[kind])
 		})
 	}

@@ -40,7 +40,7 @@ func TestList(t *testing.T) {
 				got = append(got, sum.ID)
 			}
 			same(t, "newest", got, append([]string{"broken"}, want[:4]...))
-			lists := map[string]int{"replace": 2, "append": 42} // where the log may be ahead, the segments of all 40 are listed
+			lists := map[string]int{"replace": 2, "append": 42} // a log may be ahead: the segments of all 40
 			same(t, "cost", cost(tr.IO()), fmt.Sprintf("5 get %d list", lists[name]))
 
 			got = paged(t, store, coppice.ListOptions{Limit: 7}, nil)
@@ -68,7 +68,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// paged returns the ids of a listing, page by page; between, if it is there, is called after each page.
+// paged returns the ids of a listing, page by page; between, if not nil, is called after each page.
 func paged(t testing.TB, store *coppice.Store, o coppice.ListOptions, between func()) (ids []string) {
 	t.Helper()
 	for {
@@ -103,8 +103,8 @@ func TestPrefixes(t *testing.T) {
 	same(t, "the other one after a deletion", texts(t, open(t, two, "s")), "u1 a1 u2 a2 u3 a3")
 }
 
-// A listing tells how far it is, at the cost of the two LISTs; what was deleted is no part of it; results come
-// before all is read, and who has enough stops the reading.
+// A listing reports its progress, at the cost of the two LISTs; deleted sessions are not in it; results are yielded
+// before everything is read, and a caller that stops ends the reads.
 func TestListProgress(t *testing.T) {
 	b := memory.New()
 	tr := trace.New(b)
@@ -167,13 +167,13 @@ func TestListProgress(t *testing.T) {
 		n++
 		cancel()
 	}
-	if !errors.Is(failed, context.Canceled) || n != 12 { // of the first sixteen four were deleted
+	if !errors.Is(failed, context.Canceled) || n != 12 { // four of the first sixteen were deleted
 		t.Errorf("%d results and %v after a cancellation", n, failed)
 	}
 }
 
-// Sessions are chosen by what started them and by their metadata, and a fork is not an agent's session. The choice costs
-// what the listing costs, and one read more for each session whose metadata is long.
+// Sessions are selected by their parent and their metadata, and a fork is not an agent's session. The selection costs
+// the same as the listing, and one more read for each session whose metadata is long.
 func TestListByParentAndMeta(t *testing.T) {
 	for name, open := range backends {
 		t.Run(name, func(t *testing.T) {
@@ -238,8 +238,9 @@ func TestMetaLimits(t *testing.T) {
 	}
 }
 
-// A session that lost its checkpoint is listed, in its place and at the cost of one LIST. On a disk the log has all that
-// the checkpoint had; where objects are only replaced, opening it says what is wrong. A folder without segments is none.
+// A session that lost its checkpoint is listed, in its place and at the cost of one LIST. On a disk the log has
+// everything that the checkpoint had; if objects are only replaced, opening it returns the damage. A folder without
+// segments is not a session.
 func TestListWithoutCheckpoint(t *testing.T) {
 	for name, b := range map[string]backend.Backend{"replace": memory.New(), "append": memory.NewAppender()} {
 		t.Run(name, func(t *testing.T) {
@@ -267,8 +268,8 @@ func TestListWithoutCheckpoint(t *testing.T) {
 			if want := []string{"new", "lost", "old"}; !slices.Equal(ids, want) {
 				t.Fatalf("a session without its checkpoint is not listed in its place: %v", ids)
 			}
-			// two of every listing, one of each folder without a checkpoint (where the log may be ahead, of each), two by
-			// what tries to open the session (on a log three, one of them of its snapshots)
+			// two for every listing, one for each folder without a checkpoint (if the log may be ahead, for each), two
+			// for the attempt to open the session (on a log three, one of them for its snapshots)
 			same(t, "requests", tr.IO().List, map[string]int{"replace": 5, "append": 8}[name])
 			lost := list[1]
 			after := coppice.ListOptions{After: lost.Cursor}
@@ -301,9 +302,9 @@ func TestListWithoutCheckpoint(t *testing.T) {
 	}
 }
 
-// A listing shows what was committed before it, by whichever handle, whether a checkpoint of it was written or not: it
-// chooses by it and orders by it. A session whose log has more than its checkpoint costs at most three reads more, and
-// one whose log has not costs none.
+// A listing shows everything that was committed before it, by any handle, whether its checkpoint was written or not: it
+// filters and sorts by it. A session whose log is ahead of its checkpoint costs at most three more reads, and any other
+// none.
 func TestListShowsTheLog(t *testing.T) {
 	for name, open := range backends {
 		t.Run(name, func(t *testing.T) {
@@ -334,12 +335,12 @@ func TestListShowsTheLog(t *testing.T) {
 
 			tr.Reset()
 			same(t, "newest first", list(coppice.ListOptions{}), "s1 s3 s5 s4 s2 s0")
-			reads, lists := 6, 2 // two sessions have commits that their checkpoints have not
+			reads, lists := 6, 2 // two sessions have commits that are not in their checkpoints
 			switch name {
-			case "local": // what changed just now, by the clock of the store, is not remembered
+			case "local": // recent changes, by the clock of the store, are not cached
 				reads, lists = reads+2*3, lists+6
 			case "append":
-				reads, lists = reads+2*3, lists+6+2 // a look for each, and their segments
+				reads, lists = reads+2*3, lists+6+2 // a lookup for each, and their segments
 			}
 			if io := tr.IO(); io.Get > reads || io.Get < 6 || io.List != lists {
 				t.Errorf("%s, want at most %d gets and %d lists", cost(io), reads, lists)
@@ -364,7 +365,7 @@ func TestListShowsTheLog(t *testing.T) {
 			tr.Reset()
 			same(t, "at last", list(coppice.ListOptions{}), "s1 s3 s5 s4 s2 s0")
 			same(t, "cost", cost(tr.IO()), map[string]string{
-				"replace": "6 get 2 list", "local": "6 get 8 list", "append": "2 get 8 list", // four are as they were
+				"replace": "6 get 2 list", "local": "6 get 8 list", "append": "2 get 8 list", // four are unchanged
 			}[name])
 		})
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// small keeps next to nothing in memory, so that what is old has to be read.
+// small keeps almost nothing in memory, so that old entries have to be read.
 var small = &coppice.SessionOptions{ContextBytes: 2 << 10, Snapshots: snapshot.Policy{Every: -1}}
 
-// sealed is a session of some turns of 300 entries each, each sealed, and the ids of its entries.
+// sealed makes a session of some turns of 300 entries each, each sealed, and returns the ids of its entries.
 func sealed(t *testing.T, b *memory.Backend, turns int) (ids []string) {
 	t.Helper()
 	h := newHost(t, b, "writer")
@@ -42,7 +42,7 @@ func sealed(t *testing.T, b *memory.Backend, turns int) (ids []string) {
 	return ids
 }
 
-// lookups are the ways in which a reader meets old segments. want are the ids of all entries.
+// lookups are the ways in which a reader uses old segments. want are the ids of all entries.
 func lookups(want []string) map[string]func(s *coppice.Session) error {
 	return map[string]func(s *coppice.Session) error{
 		"entries": func(s *coppice.Session) error {
@@ -102,8 +102,8 @@ func lookups(want []string) map[string]func(s *coppice.Session) error {
 	}
 }
 
-// A segment is damaged, repaired, and collected. Readers that resumed before that, with whatever they had
-// read by then, read the head again by themselves and find all that was there.
+// A segment is damaged, repaired, and collected. Readers that resumed before, and had read any part of it, read the
+// head again by themselves and find all entries.
 func TestReadersOfAnOldMap(t *testing.T) {
 	b := memory.New()
 	want := sealed(t, b, 3)
@@ -152,8 +152,7 @@ func TestReadersOfAnOldMap(t *testing.T) {
 	}
 }
 
-// A segment that the newest head names and that is not there is damage, and is said to be, with its name;
-// the rest can be read.
+// A segment that the newest head names and that is missing is reported as damage, with its name; the rest can be read.
 func TestMissingSegment(t *testing.T) {
 	for _, warm := range []string{"nothing", "entries", "tree"} {
 		b := memory.New()

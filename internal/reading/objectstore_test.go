@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// host is a machine with a handle of its own on objects that others use too, and with faults of its own.
+// host is a machine with its own handle on shared objects, and with its own faults.
 type host struct {
 	*coppice.Store
 	b fault.Backend
@@ -33,7 +33,7 @@ func newHost(t testing.TB, b *memory.Backend, name string) host {
 	return host{s, f}
 }
 
-// dies has the host die at the first call that at picks: that one meets kind, and no later one is answered.
+// dies makes the host die at the first call that at selects: that one has the fault kind, and no later one is answered.
 func (h host) dies(kind fault.Kind, at func(fault.Call) bool) {
 	dead := false
 	h.b.Add(fault.Rule{Kind: kind, When: func(c fault.Call) bool {
@@ -42,7 +42,7 @@ func (h host) dies(kind fault.Kind, at func(fault.Call) bool) {
 	}}, fault.Rule{Count: -1, When: func(fault.Call) bool { return dead }})
 }
 
-// claims has a host take session s, and leave it.
+// claims makes a host claim session s, and close it.
 func claims(t testing.TB, store *coppice.Store) {
 	t.Helper()
 	s := open(t, store, "s")
@@ -50,18 +50,17 @@ func claims(t testing.TB, store *coppice.Store) {
 	ok(t, s.Close())
 }
 
-// A host dies between the PUT of an object and the commit that is to name it: before that PUT, after it, or
-// so that it arrives when another host has long gone on. What was acknowledged is intact. A segment goes once
-// a later epoch is in force, and not before; an image and a snapshot live as long as their session, or until
-// they are pruned.
+// A host dies between the PUT of an object and the commit that would name it: before that PUT, after it, or so that it
+// arrives when another host has long continued. Everything acknowledged is intact. A segment is removed once a later
+// epoch is in force, and not before; an image and a snapshot exist as long as their session, or until they are pruned.
 func TestDeathBeforeTheCommit(t *testing.T) {
 	quiet := &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: -1}}
 	for _, c := range []struct {
 		name, folder string
-		acked        int // the last turn that is acknowledged, of 2
+		acked        int // the last acknowledged turn, of 2
 		o            *coppice.SessionOptions
 		last         func(s *coppice.Session) error // what the host does when it dies
-		stays        bool                           // with the session
+		stays        bool                           // removed only with the session
 	}{
 		{"segment", "/transcript/", 2, quiet, func(s *coppice.Session) error { bulk(t, s, 2, 300); return s.Close() }, false},
 		{"image", "/blobs/", 1, quiet, func(s *coppice.Session) error {
@@ -99,7 +98,7 @@ func TestDeathBeforeTheCommit(t *testing.T) {
 				same(t, "collected while its writer may still name it", must(two.GC(bg, "s", false))(t).Removed, 0)
 
 				claims(t, two.Store)
-				heirs := len(keysIn(t, b, c.folder)) - before - extra // it may have sealed what the dead had not
+				heirs := len(keysIn(t, b, c.folder)) - before - extra // it may have sealed lines of the dead host
 				one.b.Clear()
 				late := len(one.b.Deliver(bg))
 				same(t, "late", late, map[fault.Kind]int{fault.Late: 1}[kind])
@@ -121,7 +120,7 @@ func TestDeathBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// written is a session with every kind of object that a life leaves, by the host.
+// written makes a session with every kind of object, by the host.
 func written(t *testing.T, h host) *coppice.Session {
 	t.Helper()
 	s := create(t, h.Store, "s", nil)
@@ -136,7 +135,7 @@ func written(t *testing.T, h host) *coppice.Session {
 	return s
 }
 
-// Whatever arrives after a deletion revives nothing: commits, the creation by a host that had no luck, and
+// Nothing that arrives after a deletion revives the session: commits, its creation by a host with lost answers, and
 // objects, which the next collection removes. The id is never used again.
 func TestDeletedForGood(t *testing.T) {
 	b := memory.New()

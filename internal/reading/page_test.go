@@ -19,7 +19,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// pageModel is a session as lists: the ids of its entries in append order, and where each one's parent is, -1 = a root.
+// pageModel is a session as lists: the ids of its entries in append order, and the index of the parent of each, -1 = a
+// root.
 type pageModel struct {
 	ids    []string
 	parent []int
@@ -36,7 +37,7 @@ func (m *pageModel) path(id string) (ids []string) {
 	return ids
 }
 
-// page returns the ids of a page; false: it begins at an entry that its order does not have.
+// page returns the ids of a page; false: it begins at an entry that is not in its order.
 func (m *pageModel) page(p coppice.Page) ([]string, bool) {
 	start := p.From + p.After
 	list := slices.Clone(m.ids)
@@ -62,7 +63,7 @@ func (m *pageModel) page(p coppice.Page) ([]string, bool) {
 		}
 		list = list[i:]
 	}
-	if !p.All { // there they come, with their heads only
+	if !p.All { // with All they are included, with their heads only
 		list = slices.DeleteFunc(list, func(id string) bool { return m.hidden[id] })
 	}
 	if p.Limit > 0 {
@@ -71,8 +72,8 @@ func (m *pageModel) page(p coppice.Page) ([]string, bool) {
 	return list, true
 }
 
-// drawImport draws a pi file whose parents may come later, be missing, be the entry itself or lead in a circle, and the
-// model of what it is imported as.
+// drawImport draws a pi file whose parents may come later, be missing, be the entry itself or form a cycle, and the
+// model of the imported session.
 func drawImport(t *rapid.T) (raw string, m *pageModel) {
 	n := rapid.IntRange(0, 30).Draw(t, "imported")
 	lines := []string{header}
@@ -95,7 +96,7 @@ func drawImport(t *rapid.T) (raw string, m *pageModel) {
 		}
 		m.ids, m.parent = append(m.ids, fmt.Sprintf("%04x", i)), append(m.parent, max(p, -1))
 	}
-	for i := n - 1; i >= 0; i-- { // a walk from the last entry on is cut before it comes to an entry again
+	for i := n - 1; i >= 0; i-- { // a path from the last entry is cut before it reaches an entry again
 		walked := map[int]bool{}
 		for j := i; j >= 0; j = m.parent[j] {
 			if walked[j] = true; walked[m.parent[j]] {
@@ -131,7 +132,7 @@ func (m *pageModel) write(t *rapid.T, tb testing.TB, s *coppice.Session) {
 	}
 }
 
-// hide hides an entry: the amendment is an entry itself, on which nothing grows.
+// hide hides an entry: the amendment is an entry itself, and has no children.
 func (m *pageModel) hide(tb testing.TB, s *coppice.Session, id string) {
 	must(s.Commit(bg, coppice.Turn{}))(tb)
 	if must(s.Entry(bg, id))(tb).Type != "message" || m.hidden[id] {
@@ -160,8 +161,8 @@ func (m *pageModel) drawPage(t *rapid.T) coppice.Page {
 	return p
 }
 
-// Every page of every session is that of an obvious model: all orders, starts, ends and limits, on a session with an
-// import, branches, hidden and pending entries, and as another handle reads it.
+// Every page of every session equals that of a simple model: all orders, starts, ends and limits, on a session with an
+// import, branches, hidden and pending entries, and in another handle.
 func TestPageAgainstModel(t *testing.T) {
 	testutil.SkipLong(t)
 	for _, name := range []string{"append", "replace"} {
@@ -219,7 +220,7 @@ func (m *pageModel) checkPage(t *rapid.T, s *coppice.Session, p coppice.Page) {
 	}
 }
 
-// Pages that make no sense are errors, as are ids that are not there.
+// Contradictory pages are errors, and so are unknown ids.
 func TestPageErrors(t *testing.T) {
 	s := create(t, newStore(t, memory.New(), nil), "s", nil)
 	id := say(t, s, "u1", "a1")
@@ -244,8 +245,8 @@ func TestPageErrors(t *testing.T) {
 	}
 }
 
-// A page costs what it returns: as many requests and bytes in a session of 7,200 entries as in one of 1,200, in every
-// direction and from every place.
+// The cost of a page depends on its results only: as many requests and bytes in a session of 7,200 entries as in one of
+// 1,200, in every direction and from every entry.
 func TestPageCosts(t *testing.T) {
 	pages := map[string]coppice.Page{
 		"newest":          {Reverse: true},
@@ -286,8 +287,8 @@ func TestPageCosts(t *testing.T) {
 	}
 }
 
-// The newest entries of a session are read from the end of its log, without the tree: with as many requests and bytes in a
-// long session as in a short one. Where an amendment may speak of them, or the path leads far back, the tree is read.
+// The newest entries of a session are read from the end of its log, without the tree: with as many requests and bytes
+// in a long session as in a short one. If an amendment may refer to them, or the path leads far back, the tree is read.
 func TestNewestPageReadsNoTree(t *testing.T) {
 	seen := map[int]backend.IO{}
 	for _, turns := range []int{2, 12} {

@@ -22,7 +22,7 @@ import (
 
 type obj = map[string]any
 
-// step makes an entry of a graph's run.
+// step makes an entry of a run of a graph.
 func step(id string, source string, n int) transcript.Draft {
 	d := entry.Custom("app.step", obj{"source": source, "step": n, "nested": obj{"a": []int{1, n}, "b": nil}})
 	d.ID = id
@@ -43,7 +43,7 @@ func queryStore(t testing.TB, st *coppice.Store) {
 	}
 }
 
-// found runs a query and returns ids of entries that were given one, else of their session and ordinal.
+// found runs a query and returns the ids of entries that have one, else their session and ordinal.
 func found(t testing.TB, st *coppice.Store, o coppice.QueryOptions) string {
 	t.Helper()
 	var list []string
@@ -107,7 +107,7 @@ func TestQuery(t *testing.T) {
 	})
 }
 
-// Pages join to what one query yields, whatever is appended between them, and no entry comes twice.
+// The pages of a query add up to its result without pages, whatever is appended between them, and no entry is repeated.
 func TestQueryPages(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -171,7 +171,7 @@ func TestQueryPages(t *testing.T) {
 	})
 }
 
-// A damaged session is a result of its own, and the others come.
+// A damaged session is a separate result, and the others follow.
 func TestQueryOverADamagedSession(t *testing.T) {
 	b := memory.New()
 	st := newStore(t, b, nil)
@@ -183,7 +183,7 @@ func TestQueryOverADamagedSession(t *testing.T) {
 	for _, newest := range []bool{false, true} {
 		var got []string
 		cursor := ""
-		for range 2 { // the second one goes on after the damage
+		for range 2 { // the second one continues after the damage
 			for _, m := range collect(t, st.Query(t.Context(), coppice.QueryOptions{Match: obj{"data.step": 1}, Newest: newest, Cursor: cursor})) {
 				got = append(got, m.Session)
 				if damaged := m.Session == "b-one"; damaged != errors.Is(m.Err, coppice.ErrCorrupt) {
@@ -201,8 +201,8 @@ func TestQueryOverADamagedSession(t *testing.T) {
 	}
 }
 
-// Entries of other types are skipped by their columns: their segments are not read. A page does not open more sessions
-// than it needs and twice as many again.
+// Entries of other types are skipped by their columns: their segments are not read. A page opens at most twice as many
+// sessions more than it needs.
 func TestQueryReadsWhatMayMatch(t *testing.T) {
 	testutil.SkipLong(t)
 	b := memory.NewAppender()

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// A search of the entries with a text finds what one of all entries finds, and reads no line of the others.
+// A search among the entries with a text finds the same as one among all entries, and reads no line of the others.
 func TestEntriesWith(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)

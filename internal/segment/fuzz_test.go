@@ -22,7 +22,7 @@ var (
 	header = []byte(`{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`)
 )
 
-// opening is the start of a session's first segment.
+// opening returns the start of a session's first segment.
 func opening(t testing.TB) []byte {
 	p, err := checkpoint.Prelude{ID: "p0", Time: time.Unix(0, 0), Session: "s1", Key: key}.Line()
 	if err != nil {
@@ -31,13 +31,13 @@ func opening(t testing.TB) []byte {
 	return slices.Concat(header, []byte{'\n'}, p, []byte{'\n'})
 }
 
-// entryLine is one message.
+// entryLine returns one message.
 func entryLine(id string, text []byte) []byte {
 	return fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":%q}}`+"\n", id, text)
 }
 
-// log is a log of commits, each of some lines, with what each covers. Whatever the lines are, its commit
-// lines verify: so the fuzzer gets behind the checksums.
+// log returns a log of commits, each of some lines. Its commit lines verify for any lines, so that the fuzzer reaches
+// the code after the checksums.
 func log(t testing.TB, self uint32, entries ...[]byte) []byte {
 	var out []byte
 	for i, since := range entries {
@@ -55,7 +55,7 @@ func log(t testing.TB, self uint32, entries ...[]byte) []byte {
 	return out
 }
 
-// spoil changes bytes: each three of edits are a place and what is done there.
+// spoil changes bytes: each three bytes of edits are an offset and the kind of change.
 func spoil(p, edits []byte) []byte {
 	for ; len(edits) >= 3 && len(p) > 0; edits = edits[3:] {
 		at := (int(edits[0])<<8 | int(edits[1])) % len(p)
@@ -77,7 +77,7 @@ func spoil(p, edits []byte) []byte {
 	return p
 }
 
-// split makes the entries of commits of any bytes: \x01 ends a commit.
+// split makes the entries of commits from any bytes: \x01 ends a commit.
 func split(lines []byte) (out [][]byte) {
 	for part := range bytes.SplitSeq(lines, []byte{1}) {
 		if len(part) > 0 && part[len(part)-1] != '\n' {
@@ -95,15 +95,15 @@ func seeds(f *testing.F) {
 	f.Add(two, []byte(nil))
 	f.Add(two, []byte{0, 40, 3})                             // a bit in an entry
 	f.Add(two, []byte{1, 200, 8})                            // cut off
-	f.Add(two, []byte{1, 0, 11})                             // a line in two
-	f.Add(two, []byte{1, 0, 9})                              // a stretch twice
-	f.Add(log(f, 0, entryLine("x", nil)), []byte{0, 250, 1}) // an export of ours that was imported
+	f.Add(two, []byte{1, 0, 11})                             // a line split in two
+	f.Add(two, []byte{1, 0, 9})                              // a part twice
+	f.Add(log(f, 0, entryLine("x", nil)), []byte{0, 250, 1}) // an imported export of another session
 	f.Add(slices.Concat(header, []byte("\n\x01{}\n\n\n\x01")), []byte{0, 0, 0})
 	f.Add([]byte("\xff\x00{\"type\":\"custom\",\"id\":\"\x01"), []byte{9, 9, 10})
 }
 
-// FuzzScan holds the scanner against a naive reader: the same commits up to the same offset, whatever was
-// done to the bytes (I10).
+// FuzzScan compares the scanner with a naive reader: the same commits up to the same offset, for any change of the
+// bytes (I10).
 func FuzzScan(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, lines, edits []byte) {
@@ -130,8 +130,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzRead reads a segment of any lines, and any bytes as a segment: what comes out is whole, dense and can
-// be sealed, and the sealed form holds it.
+// FuzzRead reads a segment of any lines, and any bytes as a segment: the result is whole, dense and can be sealed, and
+// the sealed form contains it.
 func FuzzRead(f *testing.F) {
 	seeds(f)
 	start := opening(f)
@@ -161,11 +161,11 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// reseal seals what was read, and wants the same bytes back.
+// reseal seals the result of Read, and expects the same bytes back.
 func reseal(t *testing.T, c segment.Contents, raw []byte) {
 	s, err := c.Seal(first, 0)
 	if err != nil {
-		return // what no skeleton can be made of: the writer refuses it, and so does the reader
+		return // no skeleton can be made of it: writer and reader refuse it
 	}
 	if err := s.Ref.Verify(s.Bytes); err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// LostType is the customType of the entries that record what a repair could not bring back. One with a targetId
-// records an object of the session, by its key within the session; one without takes the place of an entry.
+// LostType is the customType of the entries that record what a repair could not restore. One with a targetId records an
+// object of the session, by its key within the session; one without replaces an entry.
 const LostType = "coppice.lost"
 
 // Lost reports whether row i of a skeleton is such a record. The row is enough: its preview is the customType.

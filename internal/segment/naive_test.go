@@ -11,8 +11,8 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// naive reads a log as docs/format/commit-line.md tells it, and in no other way: with encoding/json, line by
-// line, sharing no code with the scanner. It gives the ids of the commits and the offset behind the last.
+// naive reads a log strictly by docs/format/commit-line.md: with encoding/json, line by line, sharing no code with the
+// scanner. It returns the ids of the commits and the offset after the last.
 func naive(data []byte, key uint64, self uint32) (ids []string, good int) {
 	pos := 0
 	for line := range bytes.Lines(data) {
@@ -45,7 +45,7 @@ func naive(data []byte, key uint64, self uint32) (ids []string, good int) {
 	return ids, good
 }
 
-// selfOf tells a line that ends as a commit line does and whose self verifies under the key.
+// selfOf returns the self of a line that ends like a commit line and whose self verifies under the key.
 func selfOf(line []byte, key uint64) (uint32, bool) {
 	const tail = len(`,"self":"01234567"}}`)
 	if len(line) < tail || !bytes.HasPrefix(line, []byte(`{"type":"custom","id":`)) || !bytes.Contains(line, []byte(`,"customType":"coppice.commit","data":{`)) {

@@ -9,23 +9,23 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// Opening is what is at the start of a segment.
+// Opening is the start of a segment.
 type Opening struct {
 	Header  []byte // the session header line, of a session's first segment
 	Prelude checkpoint.Prelude
-	Lines   [][]byte // both, as they stand there
+	Lines   [][]byte // both, unchanged
 	Size    int      // bytes of both with their newlines
 }
 
-// Of reports whether the first lines are those of a segment of a session. Else the object under its name is foreign:
-// another session's, or another segment.
+// Of reports whether the first lines are those of a segment of a session. Otherwise the object under its name is
+// foreign: another session's, or another segment.
 func (o *Opening) Of(session string, seg layout.Segment) bool {
 	p := &o.Prelude
 	return p.Session == session && p.First == seg.First && p.Epoch == seg.Epoch
 }
 
-// ParseOpening reads the start of a segment. first: it begins at ordinal 0, so a session header comes before
-// the prelude. Errors wrap one of codec's.
+// ParseOpening reads the start of a segment. first: it begins at ordinal 0, so a session header precedes the prelude.
+// Errors wrap one of codec's.
 func ParseOpening(data []byte, first bool) (Opening, error) {
 	var o Opening
 	line := func() ([]byte, error) {
@@ -60,7 +60,7 @@ func ParseOpening(data []byte, first bool) (Opening, error) {
 	return o, nil
 }
 
-// Self is what the first commit line of the segment is chained to.
+// Self returns the self to which the first commit line of the segment is chained.
 func (o *Opening) Self() uint32 {
 	if o.Header != nil {
 		return GenesisSelf(o.Header)
@@ -68,7 +68,7 @@ func (o *Opening) Self() uint32 {
 	return o.Prelude.PrevSelf
 }
 
-// GenesisSelf is the self before commit 0: it covers the session header line.
+// GenesisSelf returns the self before commit 0: it covers the session header line.
 func GenesisSelf(header []byte) uint32 {
 	return codec.CRC(header, []byte{'\n'})
 }

@@ -49,7 +49,7 @@ type Sealed struct {
 }
 
 // Seal makes the immutable form of a segment with at least one line; firstSeq is the seq of the first commit among
-// them. Of c only Raw, Opening.Lines and Lines count.
+// them. Only Raw, Opening.Lines and Lines of c are used.
 func (c *Contents) Seal(name layout.Segment, firstSeq uint64) (s Sealed, err error) {
 	rows, err := Rows(c.Lines)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Contents) Seal(name layout.Segment, firstSeq uint64) (s Sealed, err err
 	return s, nil
 }
 
-// Contents are a whole segment's lines, and where the next segment begins.
+// Contents are the lines of a whole segment, and the name of the next segment.
 type Contents struct {
 	Raw     []byte // up to End
 	Opening Opening
@@ -88,8 +88,8 @@ type Contents struct {
 	End     int                 // bytes up to the end of the last good commit
 }
 
-// Read reads a whole segment: every commit with the ordinals of its lines. What is after the last good
-// commit is left out; End says where that is.
+// Read reads a whole segment: every commit with the ordinals of its lines. Bytes after the last good commit are left
+// out; End is their offset.
 func Read(raw []byte, name layout.Segment) (Contents, error) {
 	o, err := ParseOpening(raw, name.First == 0)
 	c := Contents{Opening: o, End: o.Size}

@@ -1,10 +1,9 @@
-// Package segment guarantees that what is read of a segment of the transcript is what was committed: every
-// commit line verifies by itself, and covers all bytes since the one before it, across segments back to the
-// session header (I10). It is pure: bytes in, lines out.
+// Package segment reads segments of the transcript so that the result is exactly what was committed: every commit line
+// verifies by itself, and covers all bytes since the one before it, across segments back to the session header (I10).
+// It is pure: bytes in, lines out.
 //
-// A segment is a session header line (the first one only), a prelude line, and commits: the lines of entries,
-// then the commit line that makes them durable. docs/format/commit-line.md and docs/format/segment.md have
-// the bytes.
+// A segment is a session header line (the first one only), a prelude line, and commits: the lines of entries, then the
+// commit line that makes them durable. docs/format/commit-line.md and docs/format/segment.md describe the bytes.
 package segment
 
 import (
@@ -26,19 +25,19 @@ type Line struct {
 	Orphan bool // it names a parent that the session does not have
 }
 
-// Commit is one commit as it is in the log: its record, the lines that it made durable, and its own.
+// Commit is one commit in the log: its record, the lines that it made durable, and its own line.
 type Commit struct {
 	Record  checkpoint.Record
 	Entries [][]byte          // stored lines, without newlines
-	Heads   []transcript.Line // of Entries, where they were read before; those of other bytes are not believed
+	Heads   []transcript.Line // of Entries, if they were parsed before; those of other bytes are ignored
 	Line    []byte            // the commit line, without its newline
-	Doc     []byte            // the document after it, where the line was composed; nil = it is to be read from Record
-	End     int               // offset after it in what was scanned
+	Doc     []byte            // the document after it, if the line was composed here; nil = read it from Record
+	End     int               // offset after it in the scanned bytes
 }
 
-// Scan walks bytes that begin after a commit line (or after a segment's prelude) whose self is given, and
-// yields every commit whose line verifies and covers what is before it. It returns the offset after
-// the last good one: what follows is no commit (I10).
+// Scan reads bytes that begin after a commit line (or after a segment's prelude) with the given self, and yields every
+// commit whose line verifies and covers the bytes before it. It returns the offset after the last good one: the bytes
+// after it are no commit (I10).
 func Scan(data []byte, key uint64, self uint32, yield func(Commit) bool) (good int) {
 	var entries [][]byte
 	for pos := 0; pos < len(data); {
@@ -71,9 +70,9 @@ func Scan(data []byte, key uint64, self uint32, yield func(Commit) bool) (good i
 
 var commitStart = []byte(`{"type":"custom","id":"`)
 
-// Promises finds a commit line in the bytes after the last good commit that verifies and was written when
-// more than the first good bytes of its segment were known to be durable: then what lies between is damage,
-// not a torn tail. at is the offset of that line in rest.
+// Promises searches the bytes after the last good commit for a commit line that verifies and was written when more than
+// the first good bytes of its segment were known to be durable: then the bytes in between are damage, not a torn tail.
+// at is the offset of that line in rest.
 func Promises(rest []byte, key uint64, good int64) (at int, found bool) {
 	for at := range promises(rest, key, good) {
 		return at, true
@@ -81,7 +80,7 @@ func Promises(rest []byte, key uint64, good int64) (at int, found bool) {
 	return 0, false
 }
 
-// Promised returns the number of the newest commit whose line Promises finds; 0 = there is none.
+// Promised returns the seq of the newest commit whose line Promises finds; 0 = none.
 func Promised(rest []byte, key uint64, good int64) (seq uint64) {
 	for _, rec := range promises(rest, key, good) {
 		if rec.Seq < Fence {
@@ -91,7 +90,7 @@ func Promised(rest []byte, key uint64, good int64) (seq uint64) {
 	return seq
 }
 
-// Fence is the number from which on a commit line is none, but what a repair writes after the end of a segment.
+// Fence is the lowest seq that no commit has: a repair writes it after the end of a segment.
 const Fence = 1 << 62
 
 // promises yields the commit lines of Promises with their offsets.
@@ -104,7 +103,7 @@ func promises(rest []byte, key uint64, good int64) iter.Seq2[int, checkpoint.Rec
 			}
 			line := rest[pos : pos+n]
 			if i := bytes.Index(line, commitStart); i >= 0 {
-				// One that verifies and cannot be read is of a later release, and no torn tail either.
+				// One that verifies and cannot be read is from a later release, and no torn tail either.
 				rec, ours, err := checkpoint.ParseRecord(line[i:], key)
 				if ours && (err != nil || rec.Synced > good) && !yield(pos+i, rec) {
 					return
@@ -115,9 +114,9 @@ func promises(rest []byte, key uint64, good int64) iter.Seq2[int, checkpoint.Rec
 	}
 }
 
-// Place returns the lines of a commit their ordinals, from next on, and their parents': the entry before in
-// the commit, or for the first the head before it, unless the record says otherwise. The commit line comes
-// last, under the new head.
+// Place assigns the lines of a commit their ordinals, from next on, and those of their parents: the previous entry of
+// the commit, or for the first the head before it, unless the record contains another. The commit line is last, below
+// the new head.
 func Place(next uint64, head int64, c *Commit) ([]Line, []transcript.Entry, error) {
 	lines := make([]Line, 0, len(c.Entries)+1)
 	entries := make([]transcript.Entry, 0, len(c.Entries))
