@@ -40,7 +40,7 @@ type followers struct {
 	addrs []string
 	ctx   context.Context // ends with the first violation
 	stop  context.CancelFunc
-	total atomic.Uint64 // commits there will be; 0 = not known yet
+	total atomic.Uint64 // number of commits; 0 = unknown yet
 	below trace.Backend // of the first server
 
 	mu   sync.Mutex
@@ -96,7 +96,7 @@ func (f *followers) hold() (let func()) {
 			f.t.Fatal(err)
 		}
 		in := bufio.NewReader(conn)
-		if _, err := in.ReadString('\n'); err != nil { // the answer begins after the feed did
+		if _, err := in.ReadString('\n'); err != nil { // the answer begins after the feed
 			f.t.Fatal(err)
 		}
 		holding.Go(func() { _, _ = io.Copy(io.Discard, in) })
@@ -199,7 +199,7 @@ func (f *followers) write(turns int) uint64 {
 	return seq + 1
 }
 
-// last makes the last commit.
+// last makes the final commit.
 func (f *followers) last() {
 	c := &client{}
 	defer c.close()
@@ -209,10 +209,10 @@ func (f *followers) last() {
 	}
 }
 
-// field returns a number of a flat document.
+// field returns a number of a flat JSON document.
 func field(doc []byte, name string) string {
 	var m map[string]json.RawMessage
-	_ = json.Unmarshal(doc, &m) // what is missing is no number
+	_ = json.Unmarshal(doc, &m) // a missing field is 0
 	return string(m[name])
 }
 
@@ -240,8 +240,8 @@ func (f *followers) follow(rng *rand.Rand) {
 	}
 }
 
-// connection follows from a seq on until the connection is cut: after so many bytes, or in a soak after two seconds. It
-// returns the last seq whose event came as a whole.
+// connection follows from a seq until the connection is cut: after a number of bytes, or in a soak after two seconds.
+// It returns the last seq whose event arrived whole.
 func (f *followers) connection(addr string, last uint64, size int) (uint64, error) {
 	conn, err := (&net.Dialer{Timeout: patience}).DialContext(f.ctx, "tcp", addr)
 	if f.ctx.Err() != nil {
@@ -266,7 +266,7 @@ func (f *followers) connection(addr string, last uint64, size int) (uint64, erro
 	if err != nil {
 		return last, err
 	}
-	// The body is not closed: that would read the stream to its end.
+	// The body is not closed: Close would read the stream to its end.
 	if resp.StatusCode != http.StatusOK {
 		return last, fmt.Errorf("%w: %s", errStatus, resp.Status)
 	}
@@ -281,7 +281,7 @@ func (f *followers) connection(addr string, last uint64, size int) (uint64, erro
 	return f.events(bufio.NewReader(in), last)
 }
 
-// events reads a stream until it is cut. What came of an event that did not end is no event.
+// events reads a stream until it is cut. An incomplete event is dropped.
 func (f *followers) events(in *bufio.Reader, last uint64) (uint64, error) {
 	var kind, id, data string
 	for {
@@ -315,7 +315,7 @@ func (f *followers) events(in *bufio.Reader, last uint64) (uint64, error) {
 	}
 }
 
-// told compares an event with what others were told.
+// told compares an event with those of other followers.
 func (f *followers) told(seq uint64, data string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -326,7 +326,7 @@ func (f *followers) told(seq uint64, data string) error {
 	return nil
 }
 
-// check compares what followers were told with what is stored.
+// check compares the events of followers with the stored session.
 func (f *followers) check(st *coppice.Store) {
 	s, err := st.Open(f.t.Context(), followed, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {

@@ -22,18 +22,18 @@ import (
 
 const (
 	killClients  = 8
-	killSessions = 4                     // each of them of two clients
-	killLife     = 60 * time.Millisecond // of a server, after the first answer of it
-	killStart    = 60 * time.Millisecond // of one that is killed while it starts
+	killSessions = 4                     // with two clients each
+	killLife     = 60 * time.Millisecond // of a server, after its first answer
+	killStart    = 60 * time.Millisecond // of a server that is killed while it starts
 	retryPause   = 2 * time.Millisecond
 )
 
-// killed is a store whose server dies again and again, and what its clients were answered.
+// killed is a store whose server is killed repeatedly, and the answers of its clients.
 type killed struct {
 	t    *testing.T
 	r    *proof.Report
 	seed uint64
-	addr atomic.Pointer[string] // of the server that runs, or that was the last to
+	addr atomic.Pointer[string] // of the running server, or the last one
 	acks atomic.Int64
 	over atomic.Bool
 
@@ -42,8 +42,8 @@ type killed struct {
 	repeated int                          // answers to a turn that an earlier request had stored
 }
 
-// TestProofServeKill kills `coppice serve` while clients commit, again and again, and starts it anew. Clients send each
-// turn with an Idempotency-Key until it is acknowledged. What was acknowledged is there once, and nothing is there
+// TestProofServeKill repeatedly kills `coppice serve` while clients commit, and restarts it. Clients send each turn
+// with an Idempotency-Key until it is acknowledged. Everything acknowledged is stored once, and nothing is stored
 // twice.
 func TestProofServeKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -77,7 +77,7 @@ func TestProofServeKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.addr.Store(&p.addr)
-	k.answered() // also the last server serves
+	k.answered() // the last server answers, too
 	k.over.Store(true)
 	clients.Wait()
 	if err := p.end(); err != nil {
@@ -92,7 +92,7 @@ func (k *killed) broken(format string, args ...any) {
 	k.r.Violation(fmt.Sprintf("seed %d: ", k.seed)+format, args...)
 }
 
-// life starts a server and kills it: three times of four in the middle of commits, else while it starts.
+// life starts a server and kills it: three times of four during commits, otherwise while it starts.
 func (k *killed) life(dir string, rng *rand.Rand) {
 	p, err := command(k.t.Context(), dir)
 	if err != nil {
@@ -133,7 +133,7 @@ func (k *killed) answered() {
 	}
 }
 
-// commit is a client: it commits turns, each until it is acknowledged, until all is over.
+// commit is a client: it commits turns, each until it is acknowledged, until the end of the test.
 func (k *killed) commit(who int) {
 	rng := rand.New(rand.NewPCG(k.seed, uint64(who)+1))
 	session := fmt.Sprintf("s%d", who%killSessions)
@@ -158,14 +158,14 @@ func (k *killed) commit(who int) {
 	}
 }
 
-// until sends a request until it is answered, and now and then once more after that: the answer is the same. It reports
+// until sends a request until it is answered, and sometimes once more after that: the answer is the same. It reports
 // whether it was answered.
 func (k *killed) until(c *client, rng *rand.Rand, who int, send func(addr string) (reply, error), note func(reply)) bool {
 	begun := time.Now()
 	for again := rng.IntN(8) == 0; ; {
 		r, err := send(*k.addr.Load())
 		switch {
-		case err != nil: // the server is dead, or was before it had answered
+		case err != nil: // the server is dead, or died before it answered
 		case r.status == http.StatusOK, r.status == http.StatusCreated:
 			if note != nil {
 				note(r)
@@ -175,7 +175,7 @@ func (k *killed) until(c *client, rng *rand.Rand, who int, send func(addr string
 			}
 			again = false
 		case r.status == http.StatusConflict, r.status == http.StatusServiceUnavailable:
-			// Its first request is still under way, or what became of it is not known.
+			// Its first request is still under way, or has an unknown outcome.
 		default:
 			k.broken("client %d: %d %s", who, r.status, r.body)
 			return false
@@ -190,7 +190,7 @@ func (k *killed) until(c *client, rng *rand.Rand, who int, send func(addr string
 	}
 }
 
-// note takes down what was acknowledged. A turn has one commit, however often it is asked for.
+// note records an acknowledgement. A turn has one commit, however often it is sent.
 func (k *killed) note(session, name string, r reply) {
 	var got struct {
 		Commit   string
@@ -278,7 +278,7 @@ func (k *killed) check(dir string) {
 	}
 }
 
-// nameOf is the name of a turn with which its text begins.
+// nameOf returns the name of the turn at the start of its text.
 func nameOf(text string) string {
 	for i, c := range text {
 		if c == ' ' {

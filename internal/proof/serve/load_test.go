@@ -22,14 +22,14 @@ import (
 
 const (
 	round      = 2 * time.Minute // of a soak: half of it over HTTP
-	leastRatio = 0.5             // of the turns in a second over HTTP to those of the same agents in one process
-	laps       = 5               // of each kind in a round, in turn
+	leastRatio = 0.5             // of the turns a second over HTTP to those of the same agents in one process
+	laps       = 5               // of each kind in a round, alternately
 )
 
 // TestProofServeLoad lets agents commit, each to a session of its own, on a disk: over HTTP to `coppice serve`, a
-// process of its own, and beside it to another folder by handles in this process. Both commit the same turns: two
-// messages of 400 bytes, a state of 500, a key. They take turns, so that both meet the same disk and the same machine.
-// What is counted over HTTP includes the clients, which run on the same cores. Every turn is there in the end, once.
+// process of its own, and to another folder by handles in this process. Both commit the same turns: two messages of 400
+// bytes, a state of 500, a key. They alternate, so that noise affects both. The cost over HTTP includes the clients,
+// which run on the same cores. In the end every turn is stored once.
 func TestProofServeLoad(t *testing.T) {
 	r := proof.Begin(t, "serve-load")
 	whole := soaked(t)
@@ -58,7 +58,7 @@ func TestProofServeLoad(t *testing.T) {
 	}
 }
 
-// rate is how many turns were made in a time.
+// rate is a number of turns in a time.
 type rate struct {
 	turns int
 	took  time.Duration
@@ -68,7 +68,7 @@ func (x *rate) add(y rate) { x.turns, x.took = x.turns+y.turns, x.took+y.took }
 
 func (x *rate) perSecond() float64 { return float64(x.turns) / max(x.took, 1).Seconds() }
 
-// loadRound is a round on two new folders. A span of 0 = a few turns of each agent.
+// loadRound runs a round on two new folders. A span of 0 = a few turns of each agent.
 func loadRound(t *testing.T, r *proof.Report, agents int, span time.Duration) (served, inside rate) {
 	dir, err := os.MkdirTemp(t.TempDir(), "round")
 	if err != nil {
@@ -89,7 +89,7 @@ func loadRound(t *testing.T, r *proof.Report, agents int, span time.Duration) (s
 		if lap%2 == 1 {
 			side, count, sum = within, done[1], &inside
 		}
-		if lap < 2 { // sessions and connections come into being
+		if lap < 2 { // sessions and connections are created
 			runLap(t, side, count, 0)
 		}
 		sum.add(runLap(t, side, count, span/(2*laps)))
@@ -114,7 +114,7 @@ type turner interface {
 	turn(ctx context.Context, agent, n int) error
 }
 
-// fewTurns is what an agent does in a lap that is not bounded by time.
+// fewTurns is the number of turns of an agent in a lap without a time limit.
 const fewTurns = 5
 
 // runLap lets all agents commit for a time, or a few turns each.
@@ -219,7 +219,7 @@ func (w *within) turn(ctx context.Context, agent, n int) (err error) {
 	return err
 }
 
-// checkLoad compares a folder with what was acknowledged: every turn is there, once and in its place.
+// checkLoad compares a folder with the acknowledgements: every turn is stored once and in order.
 func checkLoad(t *testing.T, r *proof.Report, dir string, done []int) {
 	b, err := local.Open(dir, nil)
 	if err != nil {
@@ -274,7 +274,7 @@ func checkLoad(t *testing.T, r *proof.Report, dir string, done []int) {
 	}
 }
 
-// textOf is what an entry says.
+// textOf returns the text of an entry.
 func textOf(e transcript.Entry) string {
 	if m, ok := e.Message(); ok {
 		return transcript.Inspect(m.Raw).Text

@@ -25,27 +25,27 @@ import (
 
 const (
 	mostPerFollower = 64 << 10 // bytes of heap and stacks
-	messages        = 50       // of the context of a session that is open for writing, of 400 bytes each
+	messages        = 50       // of the context of a session open for writing, of 400 bytes each
 )
 
-// held is what a server holds, and what it has asked of its store.
+// held is the resources of a server, and the requests to its store.
 type held struct {
-	Heap, Stacks int // bytes in use after a collection, with what is lost in half-empty spans
+	Heap, Stacks int // bytes in use after a collection, including unused parts of spans
 	Files        int
 	IO           backend.IO
 }
 
 func (h held) bytes() int { return h.Heap + h.Stacks }
 
-// measured is a server on a folder, as `coppice serve` is one, but without a log. It answers each line on its standard
-// input with what it holds, and ends with it.
+// measured is a server on a folder like `coppice serve`, but without a log. It answers each line on its standard input
+// with its resources, and ends with it.
 func measured(dir string) error {
 	b, err := local.Open(dir, nil)
 	if err != nil {
 		return err
 	}
 	counted := trace.New(b)
-	// A day: what a watch asks for is counted, not when.
+	// A day: the requests of a watch are counted, without its polls.
 	st, err := coppice.New(counted, &coppice.Options{Poll: 24 * time.Hour})
 	if err != nil {
 		return err
@@ -63,12 +63,12 @@ func measured(dir string) error {
 	running.Go(func() { _ = h.Serve(l) })
 	fmt.Printf("serving http://%s\n", l.Addr())
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		for range 3 { // a sync.Pool gives up what it has at the second collection, and finalizers run before the third
+		for range 3 { // a sync.Pool is empty after the second collection, and finalizers run before the third
 			runtime.GC()
 		}
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
-		files, _ := os.ReadDir("/proc/self/fd") // none where nobody tells
+		files, _ := os.ReadDir("/proc/self/fd") // empty on systems without /proc
 		doc, err := json.Marshal(held{int(mem.HeapInuse), int(mem.StackInuse), len(files), counted.IO()})
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func measured(dir string) error {
 	return errors.Join(srv.Close(), st.Close(), b.Close())
 }
 
-// holds asks a measured server.
+// holds requests the resources of a measured server.
 func (p *process) holds(t *testing.T) (h held) {
 	t.Helper()
 	if _, err := fmt.Fprintln(p.in); err != nil {
@@ -97,9 +97,9 @@ func (p *process) holds(t *testing.T) (h held) {
 	return h
 }
 
-// TestProofServeMemory measures what a server holds for a thousand followers of a session, and for the sessions that
-// are open for writing: heap and stacks of its process, in which no client is, with idle connections that the client
-// keeps open. Buffers of the kernel are not counted. A commit is read once, however many follow.
+// TestProofServeMemory measures the memory of a server for a thousand followers of a session, and for the sessions open
+// for writing: heap and stacks of its process, without clients, with idle connections that the client keeps open.
+// Buffers of the kernel are not counted. A commit is read once, for any number of followers.
 func TestProofServeMemory(t *testing.T) {
 	r := proof.Begin(t, "serve-memory")
 	many := pick(t, 100, 1000, 1000, 1000)
@@ -131,7 +131,7 @@ func TestProofServeMemory(t *testing.T) {
 	one := list.cost(p, func() { commit(followed, turn) })
 	before := p.holds(t)
 	list.join(many)
-	list.cost(p, func() { commit(followed, turn) }) // each has had an event, and its buffers
+	list.cost(p, func() { commit(followed, turn) }) // each has had an event, and has its buffers
 	all := list.cost(p, func() { commit(followed, turn) })
 	after := p.holds(t)
 	each := (after.bytes() - before.bytes()) / many
@@ -215,7 +215,7 @@ func (l *listeners) join(n int) {
 	}
 }
 
-// cost returns what the store was asked for from a commit to its last event.
+// cost returns the requests to the store from a commit to its last event.
 func (l *listeners) cost(p *process, commit func()) backend.IO {
 	l.t.Helper()
 	before := p.holds(l.t).IO

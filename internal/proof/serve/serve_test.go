@@ -1,6 +1,6 @@
-// Package serve tries to break the HTTP service as its clients meet it: hundreds of agents that commit at once, a
-// server that is killed at any moment and started again, connections that are cut, a thousand followers. The server
-// is a process of its own wherever what it uses is measured, or where it dies; it runs what `coppice serve` runs.
+// Package serve tests the HTTP service under stress by its clients: hundreds of agents that commit at once, a server
+// that is killed at any moment and restarted, connections that are cut, a thousand followers. The server is a separate
+// process wherever its resources are measured, or where it dies; it runs the code of `coppice serve`.
 package serve
 
 import (
@@ -23,7 +23,7 @@ import (
 
 const (
 	jobEnv   = "COPPICE_SERVE_JOB" // this process is a server: "command" or "measured"
-	soakEnv  = "COPPICE_SOAK"      // how long, as of `make soak`; absent = by the size of the run
+	soakEnv  = "COPPICE_SOAK"      // duration, as in `make soak`; absent = by the size of the run
 	patience = 30 * time.Second    // for an answer, and for a server to start
 )
 
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// soaked is how long a soak is to take; 0 = this is none.
+// soaked returns the duration of a soak; 0 = no soak.
 func soaked(t *testing.T) time.Duration {
 	text := os.Getenv(soakEnv)
 	if text == "" {
@@ -68,7 +68,7 @@ type process struct {
 	addr string // host:port
 	in   io.WriteCloser
 	out  *bufio.Reader
-	said strings.Builder // to its standard error, but for the log of requests
+	said strings.Builder // its standard error, without the log of requests
 }
 
 // launch starts a server, and does not wait for it.
@@ -108,7 +108,7 @@ func (p *process) ready() error {
 	return nil
 }
 
-// end ends a server as a signal does. It has to end well, and in time.
+// end ends a server by SIGTERM. It has to end without an error, and in time.
 func (p *process) end() error {
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
 		return err
@@ -122,13 +122,13 @@ func (p *process) end() error {
 	return nil
 }
 
-// client is one connection at a time. It is small, so that a load is that of the server.
+// client is one connection at a time. It uses little, so that the measured load is that of the server.
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// reply is an answer as a whole.
+// reply is a complete answer.
 type reply struct {
 	status int
 	header http.Header
@@ -137,8 +137,8 @@ type reply struct {
 
 var errStatus = errors.New("unexpected status")
 
-// ask sends a request and reads its answer. After an error it is not known what became of the request; the next one
-// takes a new connection.
+// ask sends a request and reads its answer. After an error the outcome of the request is unknown; the next one uses a
+// new connection.
 func (c *client) ask(addr, method, path, body string, headers ...string) (r reply, err error) {
 	defer func() {
 		if err != nil {
@@ -174,7 +174,7 @@ func (c *client) ask(addr, method, path, body string, headers ...string) (r repl
 	return r, err
 }
 
-// must asks for what has to succeed.
+// must sends a request that has to succeed.
 func (c *client) must(status int, addr, method, path, body string, headers ...string) (reply, error) {
 	r, err := c.ask(addr, method, path, body, headers...)
 	if err == nil && r.status != status {
