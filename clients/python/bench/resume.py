@@ -1,8 +1,8 @@
-"""What Session.resume costs over a bare GET of the same bytes, in the same run.
+"""The cost of Session.resume compared with a bare GET of the same bytes, in the same run.
 
     COPPICE_BIN=... python3 bench/resume.py [ROUNDS]
 
-It prints, for contexts of several sizes, the medians of both and their ratio. The two take turns, each on a connection
+It prints, for contexts of several sizes, the medians of both and their ratio. The two alternate, each on a connection
 that is kept alive; the bare GET reads the body and does nothing with it.
 """
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What counts as an answer: of other servers on the way, such as proxies, none does."""
+"""The check of answers: those of servers in between, such as proxies, do not count."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _KINDS: dict[str | int, type[CoppiceError]] = {
     "conflict": Conflict, "deleted": Deleted, "exists": Exists, "fenced": Fenced, "key-reused": KeyReused,
     401: Unauthorized, 403: Forbidden, 404: NotFound,
 }
-# What the required members are that a caller, or the next write, relies on.
+# The required members on which a caller, or the next write, relies.
 _MEMBERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "commit": ("an id", lambda v: isinstance(v, str) and v != ""),
     "seq": ("a number of a commit", lambda v: type(v) is int and v >= 0),
@@ -36,7 +36,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Want:
-    """What an operation answers. Any other answer is not the service's, but a proxy's, for example."""
+    """The valid answer of an operation. Any other is not the service's, but for example a proxy's."""
 
     kind: Any = object  # of a JSON body: its TypedDict; dict = any object; object = any value. bytes: not looked into
     types: tuple[str, ...] = JSON  # media types of the body; () = 204 without a body
@@ -44,7 +44,7 @@ class Want:
     session: str = ""  # the session that a receipt has to name; "" = any
 
     def read(self, request: str, status: int, headers: Headers, body: bytes) -> Answer:
-        """Return the answer if it is what was wanted. CoppiceError: an error, or (code "answer") something else."""
+        """Return the answer if it is valid. CoppiceError: the answer is an error, or (code "answer") not valid."""
         if status >= 400:
             raise error_of(request, status, headers, body)
         tag = headers.get("etag", "").removeprefix("W/").strip('"')
@@ -96,7 +96,7 @@ def media_type(headers: Headers) -> str:
 
 
 def no_answer(request: str, wrong: str, status: int = 200) -> CoppiceError:
-    """Return the error of an answer that is not what the operation returns."""
+    """Return the error for an answer that the operation does not return."""
     return CoppiceError(f"{request}: this is not an answer of the service: {wrong}", "answer", status)
 
 

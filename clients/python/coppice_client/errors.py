@@ -1,4 +1,4 @@
-"""What can go wrong, what that means for the data, and what to do next."""
+"""The errors, with their meaning for the data and what to do next."""
 from __future__ import annotations
 
 from typing import Any, Literal
@@ -7,9 +7,9 @@ from .schema import Commit, Committed
 
 
 class CoppiceError(Exception):
-    """A request that failed: code, detail and hint are those of docs/http.md, problem is the whole answer.
+    """A request that failed: code, detail and hint are described in docs/http.md, problem is the whole answer.
 
-    status 0 = no answer came. outcome is what happened to the data. passing: it may succeed in pause seconds.
+    status 0 = there was no answer. outcome is the effect on the data. passing: it may succeed in pause seconds.
     """
 
     session: Any = None  # whose commit it was: with this body and key, made on this base
@@ -37,11 +37,11 @@ class InvalidArgument(CoppiceError, ValueError):
 
 
 class Unauthorized(CoppiceError):
-    """The token is missing or not known."""
+    """The token is missing or unknown."""
 
 
 class Forbidden(CoppiceError):
-    """The token, the tenant or the server does not allow it: code is "permission" or "read-only"."""
+    """The token, the tenant or the server does not permit the request: code is "permission" or "read-only"."""
 
 
 class NotFound(CoppiceError):
@@ -57,7 +57,7 @@ class Exists(CoppiceError):
 
 
 class KeyReused(CoppiceError):
-    """The idempotency key is that of a commit with other content. Nothing was stored."""
+    """The idempotency key belongs to a commit with other content. Nothing was stored."""
 
 
 class Unavailable(CoppiceError):
@@ -65,7 +65,7 @@ class Unavailable(CoppiceError):
 
 
 class OutcomeUnknown(CoppiceError):
-    """A write was sent, and its outcome could not be learned within the limits. After a move: resume, and look."""
+    """A write was sent, and its outcome is unknown within the limits. After a move: resume, and check."""
 
     outcome = "unknown"
 
@@ -81,7 +81,7 @@ class OutcomeUnknown(CoppiceError):
 
 
 class Lost(CoppiceError):
-    """A write that another writer was ahead of: a Conflict or a Fenced. Nothing was stored."""
+    """Another writer was first: a Conflict or a Fenced. Nothing was stored."""
 
     kept: Committed | None = None  # the receipt of keep_both
     _policy = "keep-both"
@@ -97,7 +97,7 @@ class Lost(CoppiceError):
 
 
 class Conflict(Lost):
-    """Another writer was first, and nothing was stored. winner is the newest commit, problem["entries"] what is new."""
+    """Another writer was first, and nothing was stored. winner is its commit, problem["entries"] the new entries."""
 
     @property
     def winner(self) -> Commit | None:

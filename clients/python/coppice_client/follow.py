@@ -1,4 +1,4 @@
-"""The commits of a session as they come."""
+"""The commits of a session, as they are made."""
 from __future__ import annotations
 
 import contextlib
@@ -14,7 +14,7 @@ from .transport import FAILURES, MAX_LINE, header_of
 
 
 class Followed(NamedTuple):
-    """What came: a commit (an Event), a partial (what is streamed, None = nothing) or a reset: resume again."""
+    """A commit (an Event), a partial (the streamed output, None = none) or a reset: resume again."""
 
     kind: str
     data: Any
@@ -61,11 +61,11 @@ class Follow(Iterator[Followed]):
                 again(failed.as_kind(Unavailable))
 
     def _connected(self) -> Iterator[Followed | None]:
-        """Yield what is new of one connection; None = something came, but nothing to be yielded."""
+        """Yield the new events of one connection; None = data arrived, but nothing to be yielded."""
         reset: Followed | None = None
         for id, event in self._blocks():
             if event is not None and event.kind == "reset":
-                reset = event  # held until its id has come, so that a connection that is cut before gets it again
+                reset = event  # held until its id arrives, so that it is received again after a cut before that
             elif reset is not None:
                 self._seen = id if event is None else -1
                 self._after = max(self._seen, 0)
@@ -79,7 +79,7 @@ class Follow(Iterator[Followed]):
                 yield event
 
     def _commit(self, event: Followed) -> Followed | None:
-        """Return a commit that is new, and remember it."""
+        """Return a new commit, and record its seq."""
         seq = event.data.get("seq") if isinstance(event.data, dict) else None
         if not isinstance(seq, int):
             raise no_answer("GET events", "a commit has no seq")

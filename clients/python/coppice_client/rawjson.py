@@ -15,7 +15,7 @@ _string = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Raw(str):
-    """JSON text that is sent as it is, at any depth of a value: floats lose digits, 1.10 becomes 1.1.
+    """JSON text that is sent unchanged, at any depth of a value: floats lose digits, 1.10 becomes 1.1.
 
     A number that Python cannot hold (1e400, or more than 4,300 digits) is read as Raw. InvalidArgument: the text is
     not one JSON value.
@@ -62,7 +62,7 @@ def parse(text: str) -> Any:
 
 
 def text_of(body: bytes) -> str:
-    """Return bytes as text. What is not UTF-8 becomes U+FFFD, so that the rest can be read."""
+    """Return bytes as text. Invalid UTF-8 becomes U+FFFD, so that the rest can be read."""
     return body.decode(errors="replace")
 
 
@@ -81,7 +81,7 @@ def encode(value: Any) -> bytes:
 
 
 def _write(value: Any, put: Callable[[str], None]) -> None:
-    """Put the pieces of a value's JSON text."""
+    """Append the pieces of a value's JSON text."""
     if isinstance(value, Raw):
         put(value)
     elif isinstance(value, str):
@@ -148,6 +148,6 @@ def split(text: str) -> list[tuple[str, Any, Raw]]:
 
 
 def _after_space(text: str, at: int) -> int:
-    """Return where the next value begins: after white space, a comma or a colon."""
+    """Return the index of the next value: after white space, a comma or a colon."""
     found = _SPACE.match(text, at)
     return found.end() if found else at

@@ -1,4 +1,4 @@
-"""Requests that are repeated until their outcome is known, within limits."""
+"""Requests, repeated until their outcome is known, within limits."""
 from __future__ import annotations
 
 import contextlib
@@ -37,7 +37,7 @@ class Limits:
 
 
 def segment(part: str) -> str:
-    """Return a part of a path, quoted. InvalidArgument: it is no text, or changes the path where it is decoded."""
+    """Return a part of a path, quoted. InvalidArgument: it is not text, or changes the path when it is decoded."""
     try:
         if not _DOTS.fullmatch(part):
             return quote(part, safe="")
@@ -47,7 +47,7 @@ def segment(part: str) -> str:
 
 
 def check_header(name: str, value: str) -> None:
-    """Raise InvalidArgument for a value that no header can carry as it is."""
+    """Raise InvalidArgument for a value that a header cannot contain."""
     if not isinstance(value, str) or not _HEADER.fullmatch(value):
         raise InvalidArgument(f"{name}: no header can carry this value: it is empty, begins or ends with a space, "
                               "or has a control character or one above U+00FF")
@@ -64,7 +64,7 @@ class Page(Generic[T]):
 
 
 class Pages(Iterator[T]):
-    """The items of a list: of all pages, or with limit="all" those of one answer, as it comes."""
+    """The items of a list: of all pages, or with limit="all" those of one answer, as it arrives."""
 
     def __init__(self, read: Callable[..., tuple[Page[T], CoppiceError | None]], lines: Iterator[T] | None) -> None:
         self._read, self._items = read, lines or self._all()
@@ -112,11 +112,11 @@ class Resource:
             raise InvalidArgument(f"a parameter is text: {e}") from None
 
     def _attempts(self) -> Callable[[CoppiceError], None]:
-        """Return what pauses after an attempt that failed, or raises its error if that was the last one."""
+        """Return a function that pauses after a failed attempt, or raises its error if that was the last one."""
         limit, start, count = self._limits, self._limits.clock(), itertools.count()
 
         def again(failed: CoppiceError) -> None:
-            made = next(count)  # half of the pause is random, so that clients do not meet again
+            made = next(count)  # half of the pause is random, so that clients do not retry at the same time
             wait = max(failed.pause, min(limit.longest, limit.first * 2.0 ** min(made, 60)) * (0.5 + limit.draw() / 2))
             if made + 1 >= limit.attempts or limit.clock() - start + wait > limit.total or self._closing.is_set():
                 raise failed
@@ -127,7 +127,7 @@ class Resource:
         self, method: str, path: str, want: Want, body: Any = None, headers: Headers = _NONE, *, once: bool = False,
         writes: bool = True,
     ) -> Answer:
-        """Return the answer to a request, which is repeated as it is. once: it is not repeated.
+        """Return the answer to a request, which is repeated unchanged. once: it is not repeated.
 
         body is bytes or a dict, whose members None and UNSET are not sent.
         """
@@ -162,7 +162,7 @@ class Resource:
             again(failed)
 
     def text(self, *parts: str, **query: Any) -> str:
-        """Return what GET of a path below this one answers: session.text("entries", ID) has all digits."""
+        """Return the answer to GET of a path below this one: session.text("entries", ID) has all digits."""
         return text_of(self._bytes(TEXTS, *parts, **query))
 
     def _bytes(self, types: tuple[str, ...], *parts: str, **query: Any) -> bytes:
@@ -191,7 +191,7 @@ class Resource:
         return Pages(read, self._lines(*parts, **query) if query.get("limit") == "all" else None)
 
     def _lines(self, *parts: str, **query: Any) -> Iterator[Any]:
-        """Yield the items of a list of one answer, as they come. It is asked for again only until it has begun."""
+        """Yield the items of a list of one answer, as they arrive. The request is repeated only before it has begun."""
         path = self._path(*parts, **query)
         request = f"GET {path}"
         conn, answer = self._begun(path, request)
@@ -201,7 +201,7 @@ class Resource:
                     line = text_of(answer.readline(MAX_LINE))
                 except FAILURES as e:
                     raise CoppiceError(f"{request}: the answer was cut: {e}").as_kind(Unavailable) from None
-                if not line and not answer.length:  # of its Content-Length nothing is left
+                if not line and not answer.length:  # its Content-Length is used up
                     return
                 if not line.endswith("\n"):
                     raise CoppiceError(f"{request}: the answer was cut").as_kind(Unavailable)

@@ -1,4 +1,4 @@
-"""A session: what is read of it to go on, and every write to it."""
+"""A session: the read that continues it, and every write to it."""
 from __future__ import annotations
 
 import contextlib
@@ -19,7 +19,7 @@ from .turn import INTERRUPTED, Turn
 
 
 class Session(SessionOperations):
-    """The handle of a session. It writes on its base, the commit that it was at last; seq is the number of that.
+    """The handle of a session. Its writes are based on base, the newest commit that it knows; seq is its number.
 
     Threads that share it write one after the other. Before the first write, and after a receipt with kept: resume.
     """
@@ -28,7 +28,7 @@ class Session(SessionOperations):
         super().__init__(shared, path)
         self.id = self._named = unquote(path.rsplit("/", 1)[1])
         self.base, self.seq, self._lock = "", -1, threading.RLock()
-        self._fence: Fenced | None = None  # that a write met; until resume or claim
+        self._fence: Fenced | None = None  # met by a write; until resume or claim
 
     def _create(self, body: dict[str, Any]) -> None:
         headers = {"If-None-Match": "*", "Idempotency-Key": secrets.token_hex(16)}
@@ -78,7 +78,7 @@ class Session(SessionOperations):
                 raise
             if claims:
                 self._fence = None
-            if answer.tag != base:  # else it is an annotation on what this handle has not seen
+            if answer.tag != base:  # otherwise it is an annotation of a state that this handle has not seen
                 self.base, self.seq = answer.tag, answer.value["seq"]
             return answer.value
 
@@ -108,10 +108,10 @@ class Session(SessionOperations):
     def _move(
         self, kind: Any, op: str, body: Any, method: str = "POST", reason: str = "", made: Any = None, **query: Any,
     ) -> Any:
-        """Make a write that has no key. After a lost answer, look in the log whether it was made."""
+        """Make a write without a key. After a lost answer, search the log for it."""
         path = self._path(op, **query) if method == "POST" else self._path(**query)
         moves_base = op not in ("fork", "snapshot", "delete")
-        own = not query.get("trash")  # whether what is there after a lost answer is known to be of this write
+        own = not query.get("trash")  # whether a commit found after a lost answer is known to be this write
         if op == "fork":
             own, body = not body["id"], {**body, "id": body["id"] or new_id()}
         want = Want(kind, tag=moves_base, session=body["id"] if op == "fork" else self.id)
@@ -139,13 +139,13 @@ class Session(SessionOperations):
                         return found
                 if not failed.passing:
                     was_first = isinstance(failed, (Conflict, Fenced)) and op not in ("fork", "snapshot")
-                    if lost and not was_first:  # the lost attempt may have been made, or may arrive yet
+                    if lost and not was_first:  # the lost attempt may have been applied, or may still arrive
                         raise failed.as_kind(OutcomeUnknown) from failed
                     raise failed
                 again(failed.as_kind(OutcomeUnknown) if lost else failed)
 
     def _found(self, op: str, body: Any, failed: CoppiceError, reason: str, made: Any) -> Any:
-        """Return what a write whose answer was lost has made; None = nothing, so that it may be sent again."""
+        """Return the commit of a write whose answer was lost; None = none, so that it may be sent again."""
         if op == "delete":
             gone = isinstance(failed, (NotFound, Deleted))
             return {"deleted": True, "session": self.id} if gone else None
@@ -175,7 +175,7 @@ class Session(SessionOperations):
         return f"coppice-blob:sha256:{name}:{len(image)}"
 
     def follow(self, after: int | None = None, *, partial: bool = False) -> Follow:
-        """Return the commits after a seq (default: the handle's, else the newest); with partial, what is streamed."""
+        """Return the commits after a seq (default: the handle's, else the newest); with partial, partial output too."""
         newest = self.seq if after is not None or self.seq >= 0 else self.info()["seq"]
         return Follow(self, newest if after is None else after, partial)
 
@@ -185,7 +185,8 @@ class Session(SessionOperations):
     ) -> Committed:
         """Do one turn, as Session.Run of the Go library does: resume, answer open calls, run, commit what it appended.
 
-        A lost race becomes a branch: kept in the receipt. If run raises, the rest is dropped, but a Conflict kept.
+        A lost race becomes a branch: kept in the receipt. If run raises, entries not committed are dropped, but those
+        of a Conflict are kept.
         """
         if not claim:
             self._open()

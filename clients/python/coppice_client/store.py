@@ -1,4 +1,4 @@
-"""The store: all that a server serves, or one tenant's part of it."""
+"""The store: everything that a server serves, or one tenant's part of it."""
 from __future__ import annotations
 
 import ssl
@@ -32,7 +32,7 @@ class Store(StoreOperations):
         super().__init__(shared, f"/t/{segment(tenant)}/v1" if tenant else "/v1")
 
     def session(self, id: str) -> Session:
-        """Return the handle of a session. Nothing is requested."""
+        """Return the handle of a session, without a request."""
         return Session(self._shared, self._path("sessions", id))
 
     def close(self) -> None:

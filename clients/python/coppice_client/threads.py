@@ -1,4 +1,4 @@
-"""What the asyncio classes are built on: calls that run in threads, and iterators and turns over them."""
+"""The base of the asyncio classes: calls that run in threads, and iterators and turns over them."""
 from __future__ import annotations
 
 import asyncio
@@ -18,7 +18,7 @@ END: Any = object()
 
 
 class _Threads:
-    """What runs synchronous calls: threads that the store owns.
+    """Runs synchronous calls in threads that the store owns.
 
     A call whose task is cancelled continues in its thread until it ends: the outcome of a write is then unknown.
     """
@@ -105,7 +105,7 @@ class AsyncTurn(_Threads):
 
 
 class _Session(_Threads):
-    """What AsyncSession has that is not one call in a thread."""
+    """The part of AsyncSession that is not one call in a thread."""
 
     def __init__(self, threads: ThreadPoolExecutor, session: Session) -> None:
         super().__init__(threads)

@@ -16,7 +16,7 @@ MAX_IDLE, IDLE = 8, 60.0  # connections that are kept, and for how many seconds:
 MAX_REDIRECTS = 5  # of one read
 PIECE = 64 << 10  # bytes that are sent or read at a time
 MAX_LINE = 160 << 20  # bytes: a commit of 64 MiB, and its state patch
-FAILURES = (OSError, http.client.HTTPException)  # of a connection; what was sent may have arrived
+FAILURES = (OSError, http.client.HTTPException)  # of a connection; the request may have arrived
 Headers = Mapping[str, str]
 Opened = Tuple[http.client.HTTPConnection, http.client.HTTPResponse]
 
@@ -94,10 +94,10 @@ class HTTP:
         try:
             if body is None:
                 conn.request(method, target, headers=headers)
-            else:  # in pieces, as a time-out of a socket bounds the time of all that is passed to it at once
+            else:  # in pieces, since the time-out of a socket bounds the time of each call of sendall
                 conn.request(method, target, io.BytesIO(body), {**headers, "Content-Length": str(len(body))})
             answer = conn.getresponse()
-            if answer.length is None and not answer.chunked:  # http.client takes a header that is cut as a whole one
+            if answer.length is None and not answer.chunked:  # http.client accepts a truncated header
                 raise http.client.IncompleteRead(b"")
             return conn, answer
         except BaseException:

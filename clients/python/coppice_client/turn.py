@@ -14,7 +14,7 @@ INTERRUPTED = "interrupted: it is unknown whether this ran; check before repeati
 
 
 class Turn:
-    """A turn: what was resumed, the messages with those appended since, and the state, sent only if it was changed."""
+    """A turn: the resumed session, its messages with appended ones, and the state, sent only if it was changed."""
 
     def __init__(self, session: Session, resumed: Resumed, interrupted: str) -> None:
         self.session, self.resumed, self.state, self.messages = session, resumed, resumed.state, [*resumed.context]
@@ -29,7 +29,7 @@ class Turn:
         self.messages += [parse(m) if isinstance(m, Raw) else m for m in messages]
 
     def commit(self, *, reason: str | None = None, keep: bool = False) -> Committed:
-        """Store what was appended, with the state: before a tool runs, say, so that its call is known."""
+        """Store appended messages and the state, for example before a tool runs, so that its call is recorded."""
         after = encode(self.state)
         receipt = self.session.commit(self._pending, state=UNSET if after == self._before else self.state,
                                       reason=reason, on_conflict="keep-both" if keep else None)
@@ -37,7 +37,7 @@ class Turn:
         return receipt
 
     def end(self, result: Mapping[str, Any] | None) -> Committed:
-        """Take entries and state from what the turn returned, and commit: as a branch if the race was lost."""
+        """Commit the entries and the state that the turn returned: as a branch if the race was lost."""
         self.append(*(result or {}).get("entries", ()))
         self.state = (result or {}).get("state", self.state)
         return self.commit(keep=True)

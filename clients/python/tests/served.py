@@ -1,4 +1,4 @@
-"""A real `coppice serve`, a proxy before it that cuts connections, and a server whose answers a test makes up."""
+"""A real `coppice serve`, a proxy before it that cuts connections, and a server with answers of the test."""
 from __future__ import annotations
 
 import atexit
@@ -45,7 +45,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        """Start it; again at the address that it had. The port may be in use for a moment: it is asked for again."""
+        """Start it; again at its old address. The port may be in use for a moment: then it is tried again."""
         for _ in range(50):
             with open(f"{self._folder}/log", "a") as log:
                 self._process = subprocess.Popen(
@@ -98,7 +98,7 @@ Reply = tuple[int, dict[str, str], bytes]
 
 
 class Canned:
-    """An HTTP server that answers what reply(method, path) returns."""
+    """An HTTP server with the answers that reply(method, path) returns."""
 
     def __init__(self, reply: Callable[[str, str], Reply]) -> None:
         canned = self
@@ -160,7 +160,7 @@ class Case(unittest.TestCase):
             timer.join()
 
     def _expired(self) -> None:
-        """End the run: what a test waits for cannot be interrupted from another thread."""
+        """End the run: a waiting test cannot be interrupted from another thread."""
         print(f"{self.id()}: not done after {LIMIT} s", file=sys.stderr, flush=True)
         faulthandler.dump_traceback()
         for process in list(_running):
@@ -185,9 +185,9 @@ class Case(unittest.TestCase):
 
 
 class Proxy:
-    """A TCP proxy that cuts: rule(n, request) says after how many bytes of the answer to request n (from 0).
+    """A TCP proxy that cuts connections after rule(n, request) bytes of the answer to request n (from 0).
 
-    None = not at all; 0 = when the server has answered, so that what was sent is done; -1 = before the request is sent.
+    None = not at all; 0 = after the server has answered, so that the request is done; -1 = before it is sent.
     """
 
     def __init__(self, port: int, rule: Any) -> None:
@@ -212,7 +212,7 @@ class Proxy:
             thread.start()
 
     def _serve(self, client: socket.socket) -> None:
-        """Pass one request after the other. Answers are read as bytes come: it ends a connection after each request."""
+        """Pass one request after another. Answers are read as bytes arrive: it ends a connection after each request."""
         try:
             with client:
                 head = b""

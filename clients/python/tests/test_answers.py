@@ -1,4 +1,4 @@
-"""What comes from another server, such as a proxy, is no receipt and no answer; and no request leads elsewhere."""
+"""Data from another server, such as a proxy, is no receipt and no answer; and no request is sent elsewhere."""
 from __future__ import annotations
 
 import json
@@ -356,7 +356,7 @@ class RedirectsTest(Case):
 
 
 class Slow(HTTP):
-    """A transport whose socket has pieces of what it sends: the time-out of a socket is that of one whole sendall."""
+    """A transport whose socket records the sent pieces: the time-out of a socket is that of one whole sendall."""
 
     pieces: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Streams that are cut: no commit is missed, none comes twice."""
+"""Streams that are cut: no commit is missed or repeated."""
 from __future__ import annotations
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Lists: page by page, or in one answer as it comes; and what their ETags are for."""
+"""Lists: page by page, or in one answer as it arrives; and the use of their ETags."""
 from __future__ import annotations
 
 import asyncio

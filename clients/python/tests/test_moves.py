@@ -1,4 +1,4 @@
-"""Whatever is cut, a move or an annotation is made once; what has no key is looked for."""
+"""Whatever is cut, a move or an annotation is made once; a write without a key is searched in the log."""
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
@@ -72,7 +72,7 @@ class MovesTest(Case):
             self.addCleanup(case.doCleanups)
             case.behind(self.server)
             session = case.session()
-            if name == "switch":  # to where the head is not
+            if name == "switch":  # to a place other than the head
                 session.branch(case.ids[0])
             before = case.commits(session)
             case.cut = cut
@@ -82,7 +82,7 @@ class MovesTest(Case):
             self.assertEqual((moved["head"], moved["branch"], moved["seq"]), (newest.head, newest.branch, newest.seq))
             self.assertEqual((session.base, session.seq), (newest.commit, newest.seq))
             session.commit([user("on it")])
-        with ThreadPoolExecutor(8) as pool:  # a request that did not come is waited for
+        with ThreadPoolExecutor(8) as pool:  # the server waits for a missing request
             made = {(name, cut): pool.submit(make, name, move, cut)
                     for name, move in self.MOVES.items() for cut in (None, -1, 0, 30)}
         for (name, cut), one in made.items():

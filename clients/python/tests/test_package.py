@@ -1,4 +1,4 @@
-"""What is published: generated files, size, types, and the wheel."""
+"""The published package: generated files, size, types, and the wheel."""
 from __future__ import annotations
 
 import os

@@ -1,4 +1,4 @@
-"""Requests against a transport and a clock of the test: what is repeated, when, and with what."""
+"""Requests with a transport and a clock of the test: which are repeated, when, and with what content."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""session.turn: what Session.Run of the Go library does."""
+"""session.turn, the counterpart of Session.Run of the Go library."""
 from __future__ import annotations
 
 from typing import Any

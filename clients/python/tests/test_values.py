@@ -1,4 +1,4 @@
-"""What any client wrote can be read and written back: text that is not UTF-8, and numbers that Python lacks."""
+"""Values of any client can be read and written back: text that is not UTF-8, and numbers that Python lacks."""
 from __future__ import annotations
 
 import json

@@ -168,7 +168,7 @@ class WritesTest(Case):
             store = Store(server.url, limits=Limits(sleep=sleep))
             self.addCleanup(store.close)
             sessions = [store.create(f"s{i}") for i in range(6)]
-            self.assertIn(b" 100 ", stalled.recv(100))  # its body takes all that bodies of one client may take
+            self.assertIn(b" 100 ", stalled.recv(100))  # its body uses the whole limit of one client
             text = "x" * 200_000
             with ThreadPoolExecutor(6) as threads:
                 for done in [threads.submit(s.commit, [user(text), user(s.id)]) for s in sessions]:

@@ -1,6 +1,6 @@
-"""A build backend (PEP 517) of the standard library alone: the package is Python files, and needs no other.
+"""A build backend (PEP 517) that needs only the standard library: the package is Python files only.
 
-The wheel is the same bytes wherever it is built. project() reads the few fields of pyproject.toml that there are.
+The wheel is the same bytes wherever it is built. project() reads the few fields of pyproject.toml.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent.parent
-TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip file can have
+TIME = (1980, 1, 1, 0, 0, 0)  # the earliest of a zip file
 
 
 def project() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
     python3 tools/generate.py [--check]
 
-With --check it writes nothing, and fails where a file is not what it would write.
+With --check it writes nothing, and fails if a file differs from the generated text.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent.parent
 PACKAGE = HERE / "coppice_client"
 HEADER = '"""%s"""\n# Written by tools/generate.py from %s. Do not edit.\nfrom __future__ import annotations\n\n'
 
-# Operations whose method is not called as their id is. None: it is written by hand.
+# Operations whose method has another name than their id. None: it is written by hand.
 NAMES = {
     "listSessions": "sessions", "allUsage": "usages", "getSession": "info", "changeSession": "set_info",
     "createSession": "create", "deleteSession": "delete", "listCommits": "commits", "getCommit": "commit_at",
@@ -29,9 +29,9 @@ NAMES = {
     "import": "import_file",
     "resume": None, "events": None, "openapi": None, "metrics": None, "upload": None,
 }
-# Parameters that may be given without their name, though they are optional.
+# Optional parameters that may be passed without their name.
 POSITIONAL = {"at", "b", "entries", "format", "partial", "path", "q", "tag", "to"}
-# What the methods add to what the description says.
+# What the comments of methods add to the description.
 NOTES = {
     "commit": "Once, or not at all: it is repeated with its key until its outcome is known. A session remembers the "
               "keys of its last 1,024 commits that had one. What is absent is unchanged; None clears state and "
@@ -81,7 +81,7 @@ def fields(schema: dict[str, Any], required: bool) -> dict[str, dict[str, Any]]:
 
 
 def typed_dict(name: str, base: str, members: dict[str, dict[str, Any]]) -> str:
-    """Return a class; or, where a member is called as a keyword is, a call, which cannot extend another one."""
+    """Return a class; or, if the name of a member is a keyword, a call, which cannot extend another one."""
     if any(keyword.iskeyword(k) for k in members):
         items = [f'"{k}": {json.dumps(python_type(v))}' for k, v in members.items()]
         total = "" if base == "TypedDict" else ", total=False"
@@ -322,7 +322,7 @@ def resumed(schema: dict[str, Any]) -> str:
 
 
 def operations_module(description: dict[str, Any]) -> str:
-    """Return the module with a method for each operation that only has to be sent."""
+    """Return the module with a method for each operation that is only a request."""
     schemas = description["components"]["schemas"]
     groups: dict[bool, list[str]] = {False: [], True: []}
     for path, verbs in description["paths"].items():
@@ -384,7 +384,7 @@ INIT = '"""A client of `coppice serve`: an agent\'s conversation and state, stor
 
 
 def modules() -> dict[str, str]:
-    """Return what each generated file holds."""
+    """Return the content of each generated file."""
     description = json.loads((HERE.parent.parent / "docs" / "openapi.json").read_text())
     made = {"schema.py": schema_module(description), "operations.py": operations_module(description)}
     made["__init__.py"] = INIT

@@ -101,7 +101,7 @@ def first(comment: str) -> str:
 
 
 def call(f: ast.FunctionDef) -> str:
-    """Return the arguments that pass on what a method was called with."""
+    """Return the arguments that pass on those of a method."""
     args = [a.arg for a in f.args.args[1:]] + [f"{a.arg}={a.arg}" for a in f.args.kwonlyargs]
     return "".join(f", {a}" for a in args)
 
