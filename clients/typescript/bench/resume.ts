@@ -1,5 +1,6 @@
-// What the client's resume costs over a bare fetch of the same bytes, on a session of 50 messages of 400 bytes and on one of
-// 500. The two are measured in turn, in one process, against one server; printed are medians and the median of the ratios.
+// The cost of the client's resume compared with a bare fetch of the same bytes, on a session of 50 messages of 400 bytes
+// and on one of 500. The two are measured alternately, in one process, against one server; printed are medians and the
+// median of the ratios.
 import { performance } from "node:perf_hooks";
 import { Store } from "coppice-client";
 import { Service } from "../test/service.js";

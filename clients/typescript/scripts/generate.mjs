@@ -17,7 +17,7 @@ const used = new Set(["Committed", "Created", "Fork", "Import", "Resume"]); // s
 
 const quoted = (list) => `[${list.map((s) => `"${s}"`).join(", ")}]`;
 
-/** The segments of a path, as code: of each parameter its name. */
+/** The segments of a path, as code: a parameter is its name. */
 function segments(path) {
   const list = path.split("/").filter(Boolean).map((s) => /^\{(\w+)\}$/.exec(s)?.[1] ?? `"${s}"`);
   return `[${list.join(", ")}]`;
@@ -128,7 +128,7 @@ types.components.responses = {};
 for (const op of Object.values(types.paths).flatMap(Object.values)) {
   op.responses = Object.fromEntries(Object.entries(op.responses).filter(([, r]) => !r.$ref));
 }
-// And without what is never there, or is always the same.
+// And without parts that are never present, or are always the same.
 const described = astToString(await openapiTS(types)).replace(/^ +\w+\?: never;\n/gm, "")
   .replace(/^ +headers: \{\n +\[name: string\]: unknown;\n +\};\n/gm, "").replace(/^ +parameters: \{\n +\};\n/gm, "");
 

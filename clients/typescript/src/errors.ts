@@ -1,15 +1,15 @@
 import type { Problem, Receipt } from "./generated/operations.js";
 
-/** What is known of a write that failed. Of a read it is always "not-applied". */
+/** The effect of a failed write. Of a read it is always "not-applied". */
 export type Outcome = "not-applied" | "unknown";
 
-/** The error of every method: what the service refused, or that it could not be reached. */
+/** The error of every method: the service refused the request, or could not be reached. */
 export class CoppiceError extends Error {
   constructor(readonly problem: Problem, readonly outcome: Outcome = "not-applied", cause?: unknown) {
     super(problem.detail || problem.title || `status ${problem.status}`, { cause });
     this.name = new.target.name;
   }
-  /** HTTP status; 0 = no answer came. */
+  /** HTTP status; 0 = there was no answer. */
   get status(): number { return this.problem.status ?? 0; }
   /** For programs: a code of docs/http.md, or one of the client: "unreachable", "no-base", "answer" (what
    * answered is not the service). */
@@ -23,7 +23,7 @@ export class NotFound extends CoppiceError {}
 export class Deleted extends CoppiceError {}
 /** No token, an unknown one, or one without the right; or the server is read-only. */
 export class Unauthorized extends CoppiceError {}
-/** Another writer was ahead of a write: nothing was stored. */
+/** Another writer was first: nothing was stored. */
 abstract class Lost extends CoppiceError {
   /** Of a commit: stores the turn as a branch, once however often it is called. The head stays: resume then. */
   keepBoth?: (signal?: AbortSignal) => Promise<Receipt>;
@@ -41,9 +41,9 @@ export class Conflict extends Lost {
   get entriesSince(): unknown[] { return this.problem.entries ?? []; }
 }
 
-/** The service's answer to a write did not come: it may be stored. The cause is the last error, or the signal's reason. */
+/** The service did not answer a write: it may be stored. The cause is the last error, or the signal's reason. */
 export class OutcomeUnknown extends CoppiceError {
-  /** Sends a commit again, with the same key, bytes and base; bounded as before. Other writes do not have it. */
+  /** Sends a commit again, with the same key, bytes and base, within the same bounds. Undefined for other writes. */
   retry?: (signal?: AbortSignal) => Promise<Receipt>;
   /** key is the Idempotency-Key, if the write has one: the same write with it is stored at most once. */
   constructor(what: string, readonly key: string | undefined, cause: unknown) {

@@ -2,21 +2,21 @@ import { CoppiceError, errorOf } from "./errors.js";
 import type { Schemas } from "./generated/operations.js";
 import { pieces, transient, type Transport } from "./transport.js";
 
-/** A commit for those who follow: with the entries that it made durable, and what it changed in the state (RFC 6902). */
+/** A commit for followers: with the entries that it made durable, and its change of the state (RFC 6902). */
 export type FollowedCommit = Schemas["Commit"] & { entries: unknown[]; state: Patch[] };
 type Patch = { op: string; path: string; value?: unknown };
-/** What follow yields. partial: what is streamed now, null = nothing any more. reset: read the session again. */
+/** The events of follow. partial: the present partial output, null = none. reset: read the session again. */
 export type Event = { type: "commit"; seq: number; commit: FollowedCommit; raw: string }
   | { type: "partial"; partial: unknown; raw: string } | { type: "reset" };
 /** Options of follow: the seq after which to begin (default the newest commit), and the end. */
 export interface FollowOptions { after?: number; signal?: AbortSignal | undefined }
 
-/** Yields what happens in a session, over as many connections as it takes. See Session.follow. */
+/** Yields the events of a session, over as many connections as it takes. See Session.follow. */
 export async function* follow(transport: Transport, path: readonly string[], o: FollowOptions = {}): AsyncGenerator<Event, void> {
   const { now, silence, retryFor, maxTries } = transport.o;
   const stream = { path, headers: { Accept: "text/event-stream" }, types: ["text/event-stream"] };
   let { after } = o;
-  let heard = now(), failed = 0; // since then, so many connections have failed
+  let heard = now(), failed = 0; // connections that have failed since then
   while (!o.signal?.aborted) {
     const end = new AbortController();
     const stop = () => end.abort();

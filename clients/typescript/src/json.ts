@@ -1,15 +1,15 @@
 import { InvalidArgument } from "./errors.js";
 
-/** JSON text that is sent as it is: all digits of its numbers and the order of its members are kept. */
+/** JSON text that is sent unchanged: all digits of its numbers and the order of its members are kept. */
 export class RawJSON {
   readonly text: string;
   constructor(text: string) {
     JSON.parse(text); // throws SyntaxError here, not at the service
-    this.text = text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`); // UTF-8 has no halves
+    this.text = text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`); // no lone surrogates
   }
 }
 
-/** How deep the service takes JSON. */
+/** The depth of JSON that the service accepts. */
 const maxDepth = 500;
 
 /** Returns the JSON text of a value, as JSON.stringify does, but RawJSON stays as it is and a bigint keeps its digits. A value
@@ -18,7 +18,7 @@ export function encode(value: unknown): string {
   return new Encoder(true).encode(value);
 }
 
-/** Returns a text by which two values are compared. It takes NaN and Infinity, which JSON.parse returns for 1e400. */
+/** Returns a text for comparing values. It accepts NaN and Infinity, which JSON.parse returns for 1e400. */
 export function fingerprint(value: unknown): string {
   return new Encoder(false).encode(value);
 }
@@ -73,7 +73,7 @@ class Encoder {
   }
 }
 
-/** What members are where a document has them. */
+/** The types of members, if a document has them. */
 const members: Record<string, (value: unknown) => boolean> = {
   branch: (value) => typeof value === "string" && value !== "",
   commit: (value) => typeof value === "string" && value !== "",
@@ -100,7 +100,7 @@ export const rawMembers = (text: string): Map<string, string> => new Map(parts(t
 /** The items of a JSON array, each as its text. */
 export const rawItems = (text: string): string[] => [...parts(text)].map(([, raw]) => raw);
 
-/** Yields what an object or array holds. The text is valid JSON: outside of strings only punctuation counts. */
+/** Yields the members of an object or array. The text is valid JSON: outside of strings only punctuation counts. */
 function* parts(text: string): Generator<[name: string, raw: string]> {
   let depth = 0, start = 0, name = "";
   for (const { 0: mark, index } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]/g)) {

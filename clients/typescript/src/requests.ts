@@ -7,7 +7,7 @@ type Path = readonly string[];
 type Query = NonNullable<Request<unknown>["query"]>;
 /** Options of a read. Once the signal is aborted, the read rejects with its reason. */
 export interface ReadOptions { signal?: AbortSignal | undefined }
-/** Options of a write: the commit that it was made on (default that of the handle; "*" = whatever is newest). A signal that
+/** Options of a write: the commit on which it is based (default that of the handle; "*" = the newest). A signal that
  * is aborted after the write was sent makes it OutcomeUnknown. */
 export interface WriteOptions { base?: string; signal?: AbortSignal | undefined }
 /** Options of a write that has an Idempotency-Key, by default 128 random bits. The service remembers the last 1,024 commits
@@ -21,7 +21,7 @@ type Part<T> = Page<T> & { error: CoppiceError | undefined };
 /** The items of a list: of all pages, or, with limit "all", of one answer as it comes. page reads the one page of the query. */
 export type List<T> = AsyncGenerator<T, void> & { page(): Promise<Page<T>> };
 
-/** Reads below a path: what the generated operations are made of. */
+/** Reads below a path, used by the generated operations. */
 export abstract class Requests {
   /** The ETag of the newest read: of a read of the newest, the commit that a write can name as its base. */
   seen: string | undefined;
@@ -69,7 +69,7 @@ export abstract class Requests {
     });
     return { ...value, etag };
   }
-  /** Yields the items of a list in one answer, as they come. */
+  /** Yields the items of a list in one answer, as they arrive. */
   private async *lines<T>(path: Path, query: Query, o: ReadOptions, raw: boolean): AsyncGenerator<T, void> {
     for await (const line of this.transport.lines({ path: [...this.path, ...path], query, signal: o.signal })) {
       const last = line.startsWith('{"error":') ? (JSON.parse(line) as { error: Problem }) : undefined;
@@ -79,7 +79,7 @@ export abstract class Requests {
   }
 }
 
-/** Yields the items of all pages from one on. */
+/** Yields the items of a page and all later ones. */
 async function* all<T>(page: (query: Query) => Promise<Part<T>>, query: Query, back: boolean): AsyncGenerator<T, void> {
   for (let at = query; ; ) {
     const { items, error, next } = await page(at);

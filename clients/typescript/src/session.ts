@@ -17,11 +17,11 @@ export interface Move { method: "POST" | "PATCH" | "DELETE"; path: string[]; que
 /** How long a partial waits for its answer, in milliseconds. */
 const partialTimeout = 5000;
 
-/** A session. The handle knows the commit on which it stands; it is for one caller at a time. */
+/** A session. Writes of the handle are based on its commit; it is for one caller at a time. */
 export class Session extends SessionOperations {
   private partials: Promise<boolean> | undefined; // sends the latest
   private latest: string | undefined;
-  private fence: Fenced | undefined; // that a write met, until resume or claim
+  private fence: Fenced | undefined; // met by a write, until resume or claim
   /** base is the commit of the next write: set by resume and by writes, undefined once a turn was kept as a branch. */
   constructor(transport: Transport, readonly id: string, public base?: string) {
     super(transport, ["sessions", id]);
@@ -49,7 +49,7 @@ export class Session extends SessionOperations {
     const on = base ?? this.base ?? (o.create && "*"); // a session that may not be there
     const request = { ...this.write({ method: "POST", path: ["commits"], query: { format } }, on), body: body(onConflict), key, read };
     this.latest = undefined;
-    await this.partials; // one that came after the commit would be shown for ever
+    await this.partials; // one that arrives after the commit would never be removed
     const send = async (r: Request<Receipt>): Promise<Receipt> => {
       try {
         const { value: receipt } = await this.transport.send(r);
@@ -68,8 +68,8 @@ export class Session extends SessionOperations {
 
   /** Does one turn of an agent: resumes, answers calls that an earlier process left open, calls fn, and commits what it
    * appended or returns together with the state. If another writer is first, the turn is kept as a branch (Receipt.kept);
-   * if that befalls a commit within fn, the error is thrown with it (Conflict.kept). If fn throws, what was not committed
-   * is dropped. undefined = there was nothing to store. */
+   * if that happens to a commit within fn, the error is thrown with it (Conflict.kept). If fn throws, uncommitted entries
+   * are dropped. undefined = there was nothing to store. */
   async turn<S>(fn: (t: Turn<S>) => Promise<TurnChange | void>, o: TurnOptions<S> = {}): Promise<Receipt | undefined> {
     if (!o.claim) this.open();
     const turn = await begin(this, o);
@@ -87,8 +87,8 @@ export class Session extends SessionOperations {
     }
   }
 
-  /** Sends what is streamed so far to those who follow, as well as it can: true = the service has it. While one is on its
-   * way, only the newest of the others is sent after it. A commit ends it; null takes it back. */
+  /** Sends the output streamed so far to followers, best effort: true = the service has it. While one is on its
+   * way, only the newest of the later ones is sent after it. A commit ends it; null removes it. */
   async partial(message: unknown): Promise<boolean> {
     this.latest = encode({ partial: message });
     this.partials ??= this.sendPartials();
@@ -109,8 +109,8 @@ export class Session extends SessionOperations {
     return sent;
   }
 
-  /** Yields commits, and what is streamed between them, until the signal or a break. It connects again when it is cut off:
-   * no commit is missing and none comes twice. Throws if the service refuses, or is gone for longer than the bounds. */
+  /** Yields commits, and partial output between them, until the signal or a break. It reconnects when it is cut off:
+   * no commit is missing or repeated. Throws if the service refuses, or is unreachable for longer than the bounds. */
   follow(o?: FollowOptions): AsyncGenerator<Event, void> { return follow(this.transport, [...this.path, "events"], o); }
 
   /** Sends the bytes of an image before the commit that has it. Returns the text that refers to it, in place of base64, in the
@@ -130,7 +130,7 @@ export class Session extends SessionOperations {
     return this.file([types[query.format ?? "pi"] ?? "application/x-ndjson"], ["export"], query, o);
   }
 
-  /** Makes a new session of what this one was at a target; default the head. */
+  /** Makes a new session from this one at a target; default the head. */
   async fork(fork: Schemas["ForkBody"] = {}, o: WriteOptions = {}): Promise<Session> {
     const id = fork.id ?? uuidv7();
     const request = this.write({ method: "POST", path: ["fork"], body: { ...fork, id } }, o.base);

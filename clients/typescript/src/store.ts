@@ -4,7 +4,7 @@ import { hex, uuidv7 } from "./requests.js";
 import { Session } from "./session.js";
 import { type Request, type StoreOptions, Transport } from "./transport.js";
 
-/** Options of a creation: what the session is, and the Idempotency-Key (default 128 random bits). */
+/** Options of a creation: the description of the session, and the Idempotency-Key (default 128 random bits). */
 export interface CreateOptions extends Readonly<Schemas["NewSession"]> { key?: string; signal?: AbortSignal | undefined }
 /** Options of an import: the parameters of the request, and how long to wait for its answer (default 600,000 ms). */
 export interface ImportOptions { query?: Request<unknown>["query"]; timeout?: number; signal?: AbortSignal | undefined }

@@ -1,7 +1,7 @@
 import { CoppiceError, errorOf, InvalidArgument, OutcomeUnknown } from "./errors.js";
 import type { Problem } from "./generated/operations.js";
 
-/** How a Store reaches its service. Times are milliseconds. */
+/** Options of the connection to the service. Times are milliseconds. */
 export interface StoreOptions {
   /** Sent as Authorization: Bearer; and the tenant whose store is used, at /t/NAME. */
   token?: string; tenant?: string;
@@ -18,14 +18,14 @@ export interface StoreOptions {
   now?: () => number; sleep?: (ms: number, signal?: AbortSignal) => Promise<void>; random?: () => number;
 }
 
-/** A request, and what the service answers to it. Another answer is not the service's: a proxy made it. */
+/** A request, and its valid answers. Any other answer is not the service's: a proxy made it. */
 export interface Request<T> {
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** The segments of the path below /v1, not encoded. */
   path: readonly string[];
   query?: Record<string, string | number | boolean | undefined>;
   headers?: Record<string, string>;
-  /** A string is JSON, unless headers say otherwise. */
+  /** A string is JSON, unless headers set another type. */
   body?: string | Uint8Array;
   /** The Idempotency-Key. */
   key?: string | undefined;
@@ -43,7 +43,7 @@ export interface Request<T> {
 
 /** An answer of the service. */
 export interface Answer<T> { response: Response; etag: string | undefined; value: T }
-/** The end of one try: an answer, or why there is none and how long the service wants the client to wait. */
+/** The result of one try: an answer, or the reason that there is none, and the wait that the service requests. */
 type Try<T> = { answer: Answer<T> } | { answer?: never; problem: Problem; wait: number; cause?: unknown };
 
 /** Reports whether the same request may succeed later. A status of 500 without a code is a proxy's. */
@@ -51,20 +51,20 @@ export function transient({ status = 0, code }: Problem): boolean {
   if (code === "answer") return false;
   return [0, 408, 429, 502, 503, 504].includes(status) || (status >= 500 && !code);
 }
-/** Of the problems after which a write is sent again, those which say that nothing was stored. */
+/** The problems after which a write is sent again although nothing was stored. */
 const unstored = new Set<unknown>([429, "slow-body", "busy", "in-doubt"]);
-/** Answers to a write with a key that come only after the key was looked for: no earlier try of it was stored either. */
+/** Answers to a write with a key, sent only after a search for the key: no earlier try of it was stored either. */
 const certain = new Set<unknown>([412, "fenced", "key-reused"]);
 
-/** How many bytes of a body the service wants in a second. */
+/** The bytes of a body a second that the service requires. */
 const bodyRate = 64 << 10;
 /** Bound of an answer, in UTF-16 units: four times the largest body. */
 const maxAnswer = 1 << 28;
 const maxRedirects = 5;
-/** The longest time that setTimeout takes: a longer one would be 1 ms. */
+/** The longest time of setTimeout: a longer one would be 1 ms. */
 const maxTimer = 2 ** 31 - 1;
 
-/** Sends requests: the only place that retries, that decides what is an answer, and that knows what is stored afterwards. */
+/** Sends requests: the only place that retries, checks answers, and determines what is stored afterwards. */
 export class Transport {
   readonly o: Required<Omit<StoreOptions, "token" | "tenant" | "writer" | "fetch">> & StoreOptions;
   private readonly base: string;
@@ -103,7 +103,7 @@ export class Transport {
     }
   }
 
-  /** Sends a request once. It throws only what is refused before anything is sent. */
+  /** Sends a request once. It throws only errors found before anything is sent. */
   async once<T>(r: Request<T>): Promise<Try<T>> {
     const url = this.url(r);
     const headers = this.headers(r);
@@ -128,7 +128,7 @@ export class Transport {
       return { problem: { code: "unreachable", detail: `${url.pathname}: ${why}` }, wait: 0, cause: e };
     } finally {
       clearTimeout(timer);
-      if (r.read) r.signal?.removeEventListener("abort", abort); // else it ends the stream
+      if (r.read) r.signal?.removeEventListener("abort", abort); // otherwise it ends the stream
     }
   }
 
@@ -147,7 +147,7 @@ export class Transport {
     }
   }
 
-  /** Yields the lines of an answer as they come. The request is sent again only until its answer has begun. */
+  /** Yields the lines of an answer as they arrive. The request is sent again only until its answer has begun. */
   async *lines(r: Request<unknown>): AsyncGenerator<string, void> {
     const end = new AbortController();
     const stop = () => end.abort(r.signal?.reason);
@@ -162,7 +162,7 @@ export class Transport {
       let rest = "";
       timer = setTimeout(late, timeout);
       for await (const piece of pieces(response.body!)) {
-        clearTimeout(timer); // the time of the caller is not that of the service
+        clearTimeout(timer); // the time that the caller takes does not count
         rest += piece;
         if (rest.length > maxAnswer) throw new Error("a line is too long");
         const lines = piece.includes("\n") ? rest.split("\n") : [rest];
@@ -205,11 +205,11 @@ export class Transport {
   backoff(failed: number): number { return Math.min(5000, 50 * 2 ** failed) * (0.5 + 0.5 * this.o.random()); }
 }
 
-/** Reads what was received. heard is called for each piece. */
+/** Reads the received data. heard is called for each piece. */
 async function received<T>(r: Request<T>, url: URL, response: Response, heard: () => void): Promise<Try<T>> {
   const { status, headers } = response;
   const wait = 1000 * (Number(headers.get("Retry-After")) || 0);
-  const ours = mediaType(response) === "application/problem+json"; // else it is a proxy's page
+  const ours = mediaType(response) === "application/problem+json"; // otherwise it is a proxy's page
   if (status >= 400 && (ours || transient({ status }))) {
     const text = (await textOf(response, heard)) ?? "";
     const problem = ours ? (JSON.parse(text) as Problem) : { title: response.statusText };
@@ -235,7 +235,7 @@ async function received<T>(r: Request<T>, url: URL, response: Response, heard: (
   }
 }
 
-/** Why the head of an answer is not one that the service sends. */
+/** Returns why the head of an answer is not the service's. */
 function strange(r: Request<unknown>, url: URL, response: Response): string | undefined {
   const { status, redirected, headers } = response;
   if ((status >= 300 && status < 400) || response.type === "opaqueredirect") {
@@ -272,13 +272,13 @@ export async function* pieces(body: ReadableStream<Uint8Array>): AsyncGenerator<
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       yield decoder.decode(read.value, { stream: true });
     }
-    yield decoder.decode(); // of a letter that was cut: U+FFFD
+    yield decoder.decode(); // a truncated character: U+FFFD
   } finally {
     discard(reader);
   }
 }
 
-/** Ends a body that is not read. It is not waited for: of a body that fetch has cloned, it ends with the clone. */
+/** Cancels a body that is not read, without waiting: the cancel of a cloned body ends only with its clone. */
 function discard(body: { cancel(): Promise<void> } | null): void {
   body?.cancel().catch(() => undefined); // of a connection that broke
 }
@@ -307,7 +307,7 @@ function segment(name: string): string {
   return encodeURIComponent(name);
 }
 
-/** Refuses what no header can carry. */
+/** Refuses a value that a header cannot contain. */
 function checkHeader(name: string, value: string): void {
   const fits = /^[\x21-\x7e\xa0-\xff]([\x20-\x7e\xa0-\xff]*[\x21-\x7e\xa0-\xff])?$/.test(value);
   if (!fits) throw new InvalidArgument(`${name} is empty, or has characters that a header cannot carry`);

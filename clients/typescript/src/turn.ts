@@ -16,12 +16,12 @@ export interface TurnOptions<S> {
   /** Ends the reads and commits of the turn. */
   signal?: AbortSignal | undefined;
 }
-/** What fn may return: more entries, and the state in place of Turn.state. */
+/** The result of fn: more entries, and the state instead of Turn.state. */
 export interface TurnChange { entries?: readonly unknown[]; state?: unknown }
 
 /** A turn that is under way. */
 export class Turn<S> {
-  /** The agent's state. Change it, or replace it: the next commit stores it if it is another one. */
+  /** The agent's state. Change it, or replace it: the next commit stores it if it differs. */
   state: S;
   /** The messages of the context, with those of this turn. */
   readonly messages: unknown[];
@@ -40,7 +40,7 @@ export class Turn<S> {
   append(...messages: unknown[]): void {
     for (const list of [this.pending, this.messages]) list.push(...messages);
   }
-  /** Stores what was appended and the state: before a tool runs, say, so that its call is durable before its effects. */
+  /** Stores appended messages and the state: before a tool runs, for example, so that its call is durable first. */
   async commit(o: Omit<CommitOptions, "state" | "base"> = {}): Promise<Receipt> {
     const state = fingerprint(this.state);
     const change = state === this.stored ? {} : { state: this.state };
@@ -62,7 +62,7 @@ export function toolResult(callId: string, name: string, text: string, isError =
 export async function begin<S>(session: Session, o: TurnOptions<S>): Promise<Turn<S>> {
   const { create, claim, signal } = o;
   const start = async (): Promise<Resumed> => {
-    if (claim) await session.claim({ base: "*", signal }); // whatever the older agents have just committed
+    if (claim) await session.claim({ base: "*", signal }); // also if older agents have just committed
     return session.resume({ signal });
   };
   try {
@@ -73,7 +73,7 @@ export async function begin<S>(session: Session, o: TurnOptions<S>): Promise<Tur
   try {
     await create();
   } catch (e) {
-    if (!(e instanceof CoppiceError) || e.code !== "exists") throw e; // else another host was first
+    if (!(e instanceof CoppiceError) || e.code !== "exists") throw e; // otherwise another host was first
   }
   return new Turn(session, await start(), o);
 }

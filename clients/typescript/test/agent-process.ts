@@ -1,6 +1,6 @@
-// A process of the example's agent that kills itself before its nth contact with the world: a request, the model, a word of
-// it, or a tool. Between two contacts nothing changes that others see, so these are all the moments at which it can die.
-// argv: URL, session, n (0 = never), file of the effects of the tool. It prints its contacts.
+// A process of the example's agent that kills itself before its nth external call: a request, the model, a word of
+// it, or a tool. Between two calls nothing visible to others changes, so these are all the moments at which it can die.
+// argv: URL, session, n (0 = never), file of the effects of the tool. It prints its calls.
 import { appendFileSync, writeSync } from "node:fs";
 import { Store } from "coppice-client";
 import { answer, fake, type World } from "../../../examples/typescript/agent.js";

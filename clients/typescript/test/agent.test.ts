@@ -1,4 +1,4 @@
-// The example's agent is killed at each of its contacts with the world, and another process continues.
+// The example's agent is killed at each of its external calls, and another process continues.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -7,7 +7,7 @@ import { Store } from "coppice-client";
 import { limit, test } from "./limit.js";
 import { here, repository, Service, temporary } from "./service.js";
 
-/** Runs the agent; returns its contacts, and whether it was killed. */
+/** Runs the agent; returns its external calls, and whether it was killed. */
 async function agent(url: string, id: string, n: number, effects: string): Promise<{ contacts: string[]; killed: boolean }> {
   const script = join(here, "build/clients/typescript/test/agent-process.js");
   const p = spawn(process.execPath, [script, url, id, String(n), effects], { stdio: ["ignore", "pipe", "inherit"], timeout: limit });

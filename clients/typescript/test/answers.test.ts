@@ -1,4 +1,4 @@
-// What counts as an answer: of every operation, only that of the service.
+// The check of answers: for every operation, only an answer of the service is accepted.
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

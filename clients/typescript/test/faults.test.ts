@@ -67,7 +67,7 @@ test("moves whose answers are lost are applied once, or unknown", async (t) => {
   await other.resume();
   await other.commit([user("other")]);
   fault = { request: false };
-  await assert.rejects(s.switch({ to: `side-2` }), Conflict); // it did not come, and cannot be applied any more
+  await assert.rejects(s.switch({ to: `side-2` }), Conflict); // it did not arrive, and cannot be applied any more
 });
 
 test("kill -9 of the server during commits: every turn that was acknowledged is stored once", async (t) => {
@@ -201,7 +201,7 @@ test("bodies for which the service has no room are sent again until each is stor
   const service = await Service.start(t), { port } = new URL(service.url);
   const direct = new Store(service.url);
   for (let i = 0; i < 6; i++) await direct.create(`s${i}`);
-  const stalled = connect(Number(port), "127.0.0.1"); // takes all that bodies of one client may take
+  const stalled = connect(Number(port), "127.0.0.1"); // uses the whole limit of one client
   t.after(() => stalled.destroy());
   stalled.on("error", () => undefined);
   stalled.write(`POST /v1/sessions/s0/commits HTTP/1.1\r\nHost: localhost\r\nIf-Match: *\r\nContent-Length: ${64 << 20}\r\n` +

@@ -1,7 +1,7 @@
 // The tests of this package: each has a time limit, so that one that hangs fails under its name. --test-timeout bounds a file.
 import * as node from "node:test";
 
-/** The limit of a test, in milliseconds: many times what the slowest takes, as the machine may be busy. */
+/** The limit of a test, in milliseconds: many times the time of the slowest, since the machine may be busy. */
 export const limit = 180_000;
 
 export function test(name: string, body: (t: node.TestContext) => unknown): void {

@@ -1,4 +1,4 @@
-// Lists: page by page, or in one answer as it comes; and what their ETags are for.
+// Lists: page by page, or in one answer as it arrives; and the use of their ETags.
 import assert from "node:assert/strict";
 import { Conflict, CoppiceError, RawJSON, Store } from "coppice-client";
 import { before, test } from "./limit.js";

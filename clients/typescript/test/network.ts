@@ -1,7 +1,7 @@
 // A network of the test's own, and every operation of the client.
 import { Session, Store, type ReadOptions, type StoreOptions } from "coppice-client";
 
-/** What a network does with a request: an answer; "broken" = the connection breaks; or a function that answers. */
+/** The result of a request: an answer; "broken" = the connection breaks; or a function that answers. */
 export type Reply = Response | "broken" | ((init: RequestInit) => Promise<Response>);
 
 /** A store on a network that answers with replies, the last one for ever. It records requests and waits. */
@@ -43,7 +43,7 @@ export const reads: Record<string, Operation> = {
   search: (_, o, store) => first(store.search({ q: "x" }, o)), sessions: (_, o, store) => first(store.sessions({}, o)),
   "Store.entries": (_, o, store) => first(store.entries({}, o)), "Store.usage": (_, o, store) => first(store.usage({}, o)),
 };
-/** Every write that returns what it did; and those that have a key. */
+/** Every write that returns a receipt; and those that have a key. */
 export const writes: Record<string, Operation> = {
   commit: (s, o) => s.commit([], o), branch: (s, o) => s.branch({ entry: "e" }, o), edit: (s, o) => s.edit({ entry: "e", message: {} }, o),
   rollback: (s, o) => s.rollback({ to: "seq:0" }, o), switch: (s, o) => s.switch({ to: "b" }, o), create: (_, o, store) => store.create("new", o),

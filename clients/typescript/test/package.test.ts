@@ -1,4 +1,4 @@
-// What is published: the files, and that they need nothing but what every runtime has.
+// The published package: the files, and that they need only what every runtime has.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What is refused before anything is sent: ids, keys, tokens, addresses and values that cannot arrive as they are.
+// Values that are refused before anything is sent: ids, keys, tokens, addresses and JSON that cannot be transmitted.
 import assert from "node:assert/strict";
 import { CoppiceError, InvalidArgument, RawJSON, Store } from "coppice-client";
 import { test } from "./limit.js";

@@ -69,10 +69,10 @@ export class Service {
   }
 }
 
-/** What becomes of a request: it does not come; its answer breaks after so many bytes; or ends after a text. */
+/** The fate of a request: it does not arrive; its answer is cut after a number of bytes; or ends after a text. */
 export interface Fault { request?: boolean; answerBytes?: number; endAfter?: string }
 
-/** A TCP proxy before a server. decide is asked at every request for what becomes of its connection. */
+/** A TCP proxy before a server. decide is called for every request and returns the fate of its connection. */
 export class Proxy {
   requests = 0;
   private readonly open = new Set<Socket>();

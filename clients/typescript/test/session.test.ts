@@ -1,4 +1,4 @@
-// What a program does with a session, against a real server.
+// The use of a session by a program, with a real server.
 import assert from "node:assert/strict";
 import { Conflict, CoppiceError, Deleted, Fenced, NotFound, RawJSON, rawItems, rawMembers, Session, Store, Unauthorized } from "coppice-client";
 import { before, test } from "./limit.js";
@@ -41,7 +41,7 @@ test("digits beyond 2^53 and the order of members survive a round trip", async (
   assert.equal(rawMembers(r.rawContext[1]!).get("big"), "1180591620717411303424");
   assert.equal((await s.stateAt({ at: "seq:1" })).text, state);
   assert.deepEqual((await all(s.entries())).map((e) => rawMembers(e.text).get("message")), r.rawContext);
-  await s.turn(async (t) => t.append(user("y"))); // a turn that leaves the state alone leaves its digits alone
+  await s.turn(async (t) => t.append(user("y"))); // a turn that does not change the state keeps its digits
   assert.equal((await s.resume()).rawState, state);
   await s.commit([], { state: new RawJSON(r.rawState.replace("1e400", "2")) });
   assert.equal((await s.resume()).rawState, state.replace("1e400", "2"));
@@ -90,7 +90,7 @@ test("two clients on one session: the loser has the winner, and keeps its turn o
   await two.switch({ to: kept.kept! });
   assert.deepEqual([said((await two.resume()).context), (await two.resume()).state], [["second"], 2]);
   const error = await one.switch({ to: "main" }).then(() => assert.fail(), (e: unknown) => e);
-  assert.ok(error instanceof Conflict && !error.keepBoth); // of a move there is nothing to keep
+  assert.ok(error instanceof Conflict && !error.keepBoth); // a move has nothing to keep
 });
 
 test("branch, edit, switch, rollback, label, snapshot, fork, compact, info, delete", async () => {

@@ -52,7 +52,7 @@ test("a signal between two tries of a write: known where the service said that n
   }
 });
 
-/** Runs with timers that the test moves on. */
+/** Runs with timers that the test advances. */
 async function timed(body: (tick: (ms: number) => Promise<void>) => Promise<void>): Promise<void> {
   mock.timers.enable({ apis: ["setTimeout"] });
   const settle = async () => { for (let i = 0; i < 20; i++) await Promise.resolve(); };
