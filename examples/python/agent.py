@@ -3,7 +3,7 @@
     coppice serve --store /tmp/store &
     PYTHONPATH=clients/python python3 examples/python/agent.py http://127.0.0.1:7070 SESSION
 
-The model is a stand-in, which streams, asks for one tool call for each prompt, and then answers.
+The model is a fake that streams, requests one tool call for each prompt, and then answers.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Done(Exception):
 
 
 def work(url: str, id: str, tool: Callable[[str, dict[str, Any]], str]) -> None:
-    """Answer the prompts that no process before this one has answered."""
+    """Answer the prompts that no earlier process has answered."""
     # persistence: begin
     with Store(url) as store:
         session = store.session(id)
@@ -40,7 +40,7 @@ def work(url: str, id: str, tool: Callable[[str, dict[str, Any]], str]) -> None:
 
 
 def next_prompt(t: Turn) -> None:
-    """Append the next prompt; but one that was asked by a process that stopped is there already."""
+    """Append the next prompt, unless a process that stopped has already appended it."""
     if t.state["answered"] == len(PROMPTS):
         raise Done
     if t.state["asked"] == t.state["answered"]:
@@ -49,7 +49,7 @@ def next_prompt(t: Turn) -> None:
 
 
 def ask(t: Turn) -> list[dict[str, Any]]:
-    """Append the model's reply, which is shown while it is streamed, and return its tool calls."""
+    """Append the model's reply, show it while it is streamed, and return its tool calls."""
     reply: dict[str, Any] = {}
     for reply in model(t.messages):
         t.session.partial(reply)

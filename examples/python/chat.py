@@ -1,9 +1,10 @@
-"""The backend of a chat page as Open WebUI has it: chats are {"history": {"messages": {ID: {id, parentId, childrenIds,
-role, content}}, "currentId"}}, versions of a message are children of one parent, and the page saves the whole history.
+"""The backend of a chat page like that of Open WebUI: chats are {"history": {"messages": {ID: {id, parentId,
+childrenIds, role, content}}, "currentId"}}, versions of a message are children of one parent, and the page saves the
+whole history.
 
     PYTHONPATH=clients/python python3 examples/python/chat.py http://127.0.0.1:7070 8080
 
-Only what is new or changed is stored. A message that is still streamed ("done": false) is shown to the other pages,
+Only new or changed messages are stored. A message that is still streamed ("done": false) is shown on other pages,
 live. It is a sketch: no users, no rights. It listens on the loopback address alone.
 """
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Chats:
         return self.load(self.store.create(title=title).id)
 
     def load(self, id: str) -> dict[str, Any]:
-        """Return a chat with all versions of its messages, and the message that is shown last."""
+        """Return a chat with all versions of its messages, and the last visible message."""
         session = self.store.session(id)
         messages: dict[str, Any] = {}
         for e in session.entries("all"):
@@ -63,9 +64,9 @@ class Chats:
         return self.load(id)
 
     def save(self, id: str, history: dict[str, Any]) -> dict[str, Any]:
-        """Store what a page has that the session has not, and show what the page shows.
+        """Store the messages of a page that the session does not have, and switch to the versions that it shows.
 
-        What other pages stored meanwhile stays. A lost race is repeated on what won, at most three times.
+        Messages of other pages stay. After a lost race it is repeated on the winning commit, at most three times.
         """
         for left in (2, 1, 0):
             try:
@@ -97,7 +98,7 @@ class Chats:
             session.branch(shown)
 
     def live(self, id: str, after: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the chat whenever it changes, and what is streamed meanwhile, until the caller stops."""
+        """Yield the chat whenever it changes, and partial output in between, until the caller stops."""
         follow = self.store.session(id).follow(after, partial=True)
         try:
             for e in follow:

@@ -1,5 +1,5 @@
 // An agent that may lose its host at any moment: the next process resumes with one request, each call of a tool is durable
-// before it runs, and messages and state are committed together. The model is a stand-in, which streams.
+// before it runs, and messages and state are committed together. The model is a fake that streams.
 //
 //	coppice serve --store /tmp/store &
 //	npm --prefix ../../clients/typescript ci && npm --prefix ../../clients/typescript run build && npm install
@@ -8,19 +8,19 @@ import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
 import { Store, toolResult } from "coppice-client";
 
-/** What the agent keeps beside the conversation: so each prompt is asked once and answered once, wherever a host stopped. */
+/** The agent's own state: with it each prompt is asked once and answered once, wherever a host stopped. */
 export interface State { asked: number; answered: number }
 export interface Call { type: "toolCall"; id: string; name: string; arguments: unknown }
 export interface Reply { role: "assistant"; content: ({ type: "text"; text: string } | Call)[] }
 
-/** What differs between agents. The key names a call for ever: a tool can use it to do its work once. */
+/** The parts that differ between agents. The key identifies a call: a tool can use it to do its work once. */
 export interface World {
   model(messages: unknown[], streamed: (soFar: Reply) => void): Promise<Reply>;
   tool(key: string, call: Call): Promise<string>;
 }
 
 // persistence: begin
-/** Answers one prompt that no process before this one has answered; false = all are. */
+/** Answers one prompt that no earlier process has answered; false = all are answered. */
 export async function answer(store: Store, id: string, prompts: string[], { model, tool }: World): Promise<boolean> {
   const receipt = await store.session(id).turn<State>(async (t) => { // one request: state and context
     if (t.state.answered === prompts.length) return;

@@ -9,7 +9,7 @@
 //	GET  /threads/ID                          the repository
 //	POST /threads/ID/messages                 {"message", "parentId"}: appends; the same message id again replaces it
 //	GET  /threads/ID/messages/MESSAGE         its versions: {"versions": [ids], "at": which one it is, from 0}
-//	POST /threads/ID/messages/MESSAGE         {"message"}: another version beside it, for an edit or a new answer
+//	POST /threads/ID/messages/MESSAGE         {"message"}: another version of it, for an edit or a new answer
 //	POST /threads/ID/head                     {"id"}: shows the newest message below this one
 //	GET  /threads/ID/events                   server-sent events: each commit, and what is streamed
 //
@@ -23,7 +23,7 @@ interface Message { id: string; role: string; content: unknown }
 interface Item { message: Message; parentId: string | null }
 interface Entry { type: string; id: string; parentId: string | null; timestamp: string; message: Message }
 
-/** The UI's ids are those of the entries: an id that the session has is amended. */
+/** The ids of the UI are those of the entries: a message with an existing id amends its entry. */
 const entryOf = ({ message, parentId }: Item): Entry =>
   ({ type: "message", id: message.id, parentId, timestamp: new Date().toISOString(), message });
 
@@ -35,7 +35,7 @@ async function threads(store: Store): Promise<object[]> {
   return list;
 }
 
-/** What the UI imports: every message of every branch, and which one is shown last. */
+/** The repository of the UI: every message of every branch, and the last visible one. */
 async function repository(session: Session): Promise<{ headId: string | null; messages: Item[] }> {
   const { head } = await session.resume(), messages: Item[] = [];
   for await (const { text } of session.entries({ path: "all", limit: 500 })) {
@@ -45,7 +45,7 @@ async function repository(session: Session): Promise<{ headId: string | null; me
   return { headId: head, messages };
 }
 
-/** Appends a message below any other: one commit, which moves the head there. No one else's message is lost by it. */
+/** Appends a message below any other: one commit, which moves the head there. No message of another page is lost. */
 async function append(session: Session, item: Item): Promise<object> {
   const { commit, seq } = await session.commit([entryOf(item)], { base: "*", onKnownId: "amend" });
   return { commit, seq };
