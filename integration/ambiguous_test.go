@@ -227,7 +227,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A request is delayed in the network, its sender gives up and dies, and another host continues. When the request
+// A request is delayed in the network, its sender dies, and another host continues. When the request
 // arrives its condition must fail.
 func TestZombieRequest(t *testing.T) {
 	w, l := newWorld(t), newLedger()

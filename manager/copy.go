@@ -17,7 +17,7 @@ import (
 // session as its parent. o may be nil; it sets the id, and the title if it is to differ.
 //
 // The log of commits is not copied, so earlier states and snapshots stay with the old session. If copied entries
-// contain another directory or title than the requested one, an additional entry beside the head sets it. Contexts are
+// contain another directory or title than the requested one, an additional entry next to the head sets it. Contexts are
 // built by o.Profile, else by the rules of the old session. Copy streams like an import: 150 bytes an entry in memory,
 // and 16 MiB of lines. A copy that fails leaves no session.
 func Copy(ctx context.Context, st *coppice.Store, id, cwd string, o *coppice.SessionOptions) (*coppice.Session, error) {

@@ -166,8 +166,8 @@ var table = []edge{
 	{dir: "internal/proof/...", ours: anywhere, ext: []string{"github.com/anishathalye/porcupine"}},
 }
 
-// testModules are the modules that tests may import in addition to those of their package. Tests may import every folder
-// of this module.
+// testModules are the modules that tests may import in addition to those of their package. Tests may import every
+// folder of this module.
 var testModules = []string{
 	"github.com/creack/pty",
 	"github.com/google/go-cmp",

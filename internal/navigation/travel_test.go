@@ -125,7 +125,7 @@ func TestSnapshotPolicy(t *testing.T) {
 	})
 }
 
-// A rollback restores exactly, gives the old path a branch name, and can be undone.
+// A rollback restores exactly, adds a branch name for the old path, and can be undone.
 func TestRollback(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s, rs := grown(t, store, "s", 4, nil)

@@ -127,7 +127,7 @@ func (w *World) Open(id string) *journal.Journal {
 	return j
 }
 
-// Commit commits a step, as a turn unless it says otherwise.
+// Commit commits a step, with the reason "turn" unless it has another.
 func (w *World) Commit(j *journal.Journal, s *journal.Step) journal.Outcome {
 	w.T.Helper()
 	if s.Reason == "" {
@@ -140,7 +140,7 @@ func (w *World) Commit(j *journal.Journal, s *journal.Step) journal.Outcome {
 	return r
 }
 
-// Message is an entry at a journal's head: what a user said.
+// Message returns a user message below a journal's head.
 func Message(j *journal.Journal, id, text string) *journal.Entry {
 	st := j.State()
 	parent := "null"

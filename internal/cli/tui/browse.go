@@ -48,7 +48,7 @@ type browser struct {
 	busy   bool   // a step or a search runs
 }
 
-// pane is shown beside or instead of the tree.
+// pane is shown next to the tree or instead of it.
 type pane uint8
 
 const (

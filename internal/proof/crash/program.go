@@ -121,7 +121,7 @@ func (w *World) peek(ctx context.Context, readOnly bool, commit string) error {
 	return p.store.Close()
 }
 
-// playCancel has callers that give up turns before, and at moments of, their commit.
+// playCancel has callers that cancel turns before, and at moments of, their commit.
 func playCancel(ctx context.Context, w *World) error {
 	w.watch = &watch{}
 	p, err := w.opened(ctx, nil)

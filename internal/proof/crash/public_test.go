@@ -29,7 +29,7 @@ func (l *life) look(ctx context.Context) {
 	l.told()
 }
 
-// together has callers that wait for a handle, one of which gives up, and records the answers. It returns the handle to
+// together has callers that wait for a handle, one of which cancels, and records the answers. It returns the handle to
 // continue with.
 func (l *life) together(ctx context.Context, j *journal.Journal, cancel bool) *journal.Journal {
 	if j == nil {
@@ -138,7 +138,7 @@ func lookingOn(ctx context.Context, l *life) {
 	l.look(ctx)
 }
 
-// givingUp has callers that give up turns at each of the first moments of their commit.
+// givingUp has callers that cancel turns at each of the first moments of their commit.
 func givingUp(ctx context.Context, l *life) {
 	l.watch = &watch{}
 	j := l.open(ctx)

@@ -189,7 +189,7 @@ func readLog(name layout.Segment, q []byte) (l logLines, err error) {
 }
 
 // logs reads a plain segment. For any damage the result must be a prefix of the written lines. If the segment is
-// closed, the next one gives its end; damage before the last append is detected by the last commit line, if that is
+// closed, the next one shows its end; damage before the last append is detected by the last commit line, if that is
 // intact.
 //
 // One loss cannot be detected: a log that is cut at the end of a commit that no checkpoint is ahead of equals a log

@@ -290,7 +290,7 @@ func (a *agent) turn() {
 	a.done("commit", r, err, true)
 }
 
-// together runs several goroutines that commit turns with their own words on one handle at the same time; some give up.
+// together runs several goroutines that commit turns with their own words on one handle at the same time; some cancel.
 func (a *agent) together(n int) {
 	var all sync.WaitGroup
 	var mu sync.Mutex

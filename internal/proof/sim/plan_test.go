@@ -30,7 +30,7 @@ type plan struct {
 	settles    bool // a commit without faults separates the last writer and the last message
 	sweeps     bool // garbage is collected at the end, and exactly the needed objects must remain
 	facade     bool // writers use package coppice
-	shares     bool // in these, several goroutines commit at once, and callers give up
+	shares     bool // in these, several goroutines commit at once, and callers cancel
 }
 
 // Most seeds are small, since small ones find most faults, and some are large enough for index objects.

@@ -102,7 +102,7 @@ func (s *seat) name(ctx context.Context) string {
 	return fmt.Sprintf("seat%d/%d", s.id, whose(ctx))
 }
 
-// patient returns the context of one call: sometimes the caller gives up before its end.
+// patient returns the context of one call: sometimes it is cancelled before the call ends.
 func (s *seat) patient(ctx context.Context, d *chance) (context.Context, context.CancelFunc) {
 	if d.one(14) {
 		at := time.Duration(d.n(8000))*time.Millisecond + time.Duration(d.n(1_000_000))

@@ -108,7 +108,7 @@ func (h *house) turn(ctx context.Context, room *room, s *coppice.Session, name s
 	return !behind || s.Reload(ctx) == nil
 }
 
-// gone records a turn that its writer gives up: it is in doubt, or it was never applied.
+// gone records a turn that its writer drops: it is in doubt, or it was never applied.
 func (h *house) gone(room *room, name string, doubt bool, told, err error) bool {
 	if !doubt && !errors.Is(err, coppice.ErrCommitUnknown) && backend.OutcomeOf(err) == backend.NotApplied {
 		room.tell(name, told)
