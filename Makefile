@@ -271,6 +271,7 @@ adapters: build ## the adapters of frameworks: types, suites, packages (in PACK,
 		print("dist/python/" + b.build_wheel(sys.argv[1]))' $(CURDIR)/dist/python && \
 	COPPICE_WHEELS=$(CURDIR)/dist/python COPPICE_BIN=$(CURDIR)/bin/coppice PYTHONPATH=$(CLIENT) \
 		$(PYTHON) -W error -m unittest discover -s tests -t tests
+	@set -eu; for dir in $$(dirname adapters/*/go.mod); do echo "cd $$dir && go test -short"; (cd "$$dir" && $(GO) test -short ./...); done
 
 clean: ## what the targets above leave behind
 	rm -rf bin dist clients/typescript/dist clients/typescript/build clients/typescript/node_modules \

@@ -66,7 +66,7 @@ func key(id string) string {
 // Get returns a checkpoint; false if there is none.
 func (e Eino) Get(ctx context.Context, id string) (p []byte, found bool, err error) {
 	s, err := e.Store.Open(ctx, key(id), &coppice.SessionOptions{ReadOnly: true})
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, coppice.ErrDeleted) {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -81,14 +81,37 @@ func (e Eino) Get(ctx context.Context, id string) (p []byte, found bool, err err
 	return p, err == nil && p != nil, err
 }
 
-// Set replaces a checkpoint.
+// maxRaces bounds how often Set begins again after it lost to another writer.
+const maxRaces = 16
+
+// Set replaces a checkpoint: the last writer's is read, and those of the others are versions before it. A checkpoint
+// that is equal to the stored one, as that of a request that is sent again, makes no version. A session that was
+// deleted is created again.
 func (e Eino) Set(ctx context.Context, id string, p []byte) (err error) {
-	s, err := e.Store.OpenOrCreate(ctx, key(id), &coppice.SessionOptions{Title: id})
+	for range maxRaces {
+		if err = e.set(ctx, id, p); !errors.Is(err, coppice.ErrConflict) && !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return err
+}
+
+func (e Eino) set(ctx context.Context, id string, p []byte) (err error) {
+	s, err := e.Store.OpenOrCreate(ctx, key(id), &coppice.SessionOptions{Title: id, Again: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	_, err = s.Commit(ctx, coppice.Turn{State: stateOf(p)})
+	var was json.RawMessage
+	if err := s.State(&was); err != nil {
+		return err
+	}
+	next := stateOf(p)
+	raw, err := json.Marshal(next)
+	if err != nil || bytes.Equal(raw, was) {
+		return err
+	}
+	_, err = s.Commit(ctx, coppice.Turn{State: next})
 	return err
 }
 
@@ -96,7 +119,7 @@ func (e Eino) Set(ctx context.Context, id string, p []byte) (err error) {
 // until Store.Delete.
 func (e Eino) Delete(ctx context.Context, id string) (err error) {
 	s, err := e.Store.Open(ctx, key(id), nil)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, coppice.ErrDeleted) {
 		return nil
 	}
 	if err != nil {

@@ -95,3 +95,44 @@ func TestGrowingCheckpoint(t *testing.T) {
 		t.Errorf("%d bytes are stored of %d", stored, raw)
 	}
 }
+
+// A checkpoint that is set again makes no commit, and one whose session was deleted is set as a new one.
+func TestSetAgain(t *testing.T) {
+	ctx := t.Context()
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Eino{Store: store}
+	set := func(text string, want uint64) {
+		t.Helper()
+		if err := e.Set(ctx, "run", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		p, found, err := e.Get(ctx, "run")
+		s, oerr := store.Open(ctx, key("run"), &coppice.SessionOptions{ReadOnly: true})
+		if err != nil || oerr != nil || !found || string(p) != text || s.Head().Seq != want {
+			t.Fatalf("%s: %s, %v, %v", text, p, err, oerr)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	set("one", 1)
+	set("one", 1)
+	set("two", 2)
+	set("two", 2)
+	if err := store.Delete(ctx, key("run")); err != nil {
+		t.Fatal(err)
+	}
+	if p, found, err := e.Get(ctx, "run"); found || err != nil {
+		t.Errorf("%s, %v", p, err)
+	}
+	if err := e.Delete(ctx, "run"); err != nil {
+		t.Error(err)
+	}
+	set("three", 1)
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
