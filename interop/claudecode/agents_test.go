@@ -106,7 +106,7 @@ func TestListedNames(t *testing.T) {
 	if kids := children(t, r); len(kids) != 1 || kids[0].Header.ID != "agent-a" {
 		t.Errorf("%d children", len(kids))
 	}
-	if a := "agent-a.jsonl"; !slices.Equal(asked, []string{a, a, a}) { // whose it is, its index, its lines
+	if a := "agent-a.jsonl"; !slices.Equal(asked, []string{a, a, a}) { // for session, index and lines
 		t.Errorf("opened %q", asked)
 	}
 	if d := r.Diagnostics(); len(d) != 1 || !strings.Contains(d[0].Detail, "broken") {
@@ -128,8 +128,7 @@ func (c counted) Read(p []byte) (int, error) {
 
 func (c counted) Close() error { return nil }
 
-// TestManyStrangers: so many names and no more are looked at, and of what is another session's only the
-// beginning.
+// TestManyStrangers: the number of names examined is bounded, and of another session's file only the beginning is read.
 func TestManyStrangers(t *testing.T) {
 	testutil.SkipLong(t)
 	const names = maxListedFiles + 500

@@ -42,7 +42,7 @@ func script(text string) (nodes []node) {
 	return nodes
 }
 
-// TestAsides: lines without content, and lines that are written again, decide nothing: branches are what the user made.
+// TestAsides: lines without content and repeated lines make no branches; only the user does.
 func TestAsides(t *testing.T) {
 	checkShapes(t, []shape{
 		{
@@ -116,7 +116,7 @@ func TestAsides(t *testing.T) {
 	})
 }
 
-// twice are files with a line that is written again with other fields.
+// twice are files with a line that is repeated with other fields.
 var twice = map[string]struct {
 	nodes      []node
 	want       string
@@ -157,7 +157,7 @@ func part(id, parent, text string, calls ...string) node {
 	return node{id: id, parent: parent, typ: "assistant", msg: "m", content: content}
 }
 
-// TestWrittenTwice: a line that is written again with other fields amends the first one, whose text is not doubled.
+// TestWrittenTwice: a line that is repeated with other fields amends the first one, whose text is not doubled.
 func TestWrittenTwice(t *testing.T) {
 	for name, tt := range twice {
 		t.Run(name, func(t *testing.T) {

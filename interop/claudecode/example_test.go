@@ -86,7 +86,7 @@ func ExampleAppend() {
 	// map[] <nil>
 }
 
-// Sidechains in the file are agents that the session began: each is a session of its own.
+// Sidechains in the file are sessions of their own: work of agents that the session began.
 func ExampleReader_Children() {
 	file := question +
 		`{"type":"user","isSidechain":true,"uuid":"33333333-3333-4333-8333-333333333333","parentUuid":null,"sessionId":"s1","cwd":"/home/me","timestamp":"2026-01-02T03:06:00.000Z","message":{"role":"user","content":"Look it up."}}
@@ -127,7 +127,7 @@ func ExampleReader_Children() {
 	// true
 }
 
-// A file that grew is read on from a message that continues the conversation.
+// A reader of a grown file resumes at a message that continues the conversation.
 func ExampleReader_Mark() {
 	file := question + `{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222",` +
 		`"parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s1","timestamp":"2026-01-02T03:04:06.000Z",` +

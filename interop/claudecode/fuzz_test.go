@@ -52,11 +52,10 @@ func check(t *testing.T, text string) {
 	}
 }
 
-// TestMutations does with seeds what fuzzing does without an end.
+// TestMutations runs the fuzz target on a bounded number of mutated seeds.
 func TestMutations(t *testing.T) { testutil.Mutations(t, check) }
 
-// FuzzWrite: whatever messages a session holds, the file that it becomes is one that Claude Code loads, and one that
-// is read.
+// FuzzWrite: for any messages of a session, Claude Code and the reader load the written file.
 func FuzzWrite(f *testing.F) {
 	for _, p := range providers {
 		for _, m := range append(p.answer("t", []string{"k", "l"}), p.results([]string{"k", "l"})...) {

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden: what files become, to the byte: entries, children, diagnostics, and the file written again.
+// TestGolden: exact entries, children and diagnostics of files, and the files written from them.
 func TestGolden(t *testing.T) {
 	testutil.Goldens(t, *update, 5, func(t *testing.T, data []byte) string {
 		s, r := read(t, string(data))

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// stream is a stream that is made while it is read.
+// stream is generated while it is read.
 type stream struct {
 	n    int
 	line func(i int) string
@@ -53,7 +53,7 @@ func drain(t testing.TB, n int, line func(i int) string) (entries int, peak uint
 	}
 }
 
-// size is how many lines: a million where there is time for them.
+// size is the number of lines: a million unless the run is short.
 func size() int {
 	if os.Getenv("COPPICE_PROOF") != "" {
 		return 1_000_000
@@ -61,7 +61,7 @@ func size() int {
 	return 20_000
 }
 
-// TestSizeLines: what a file holds of lines costs time in proportion, and some 200 bytes of memory each.
+// TestSizeLines: time is linear in the number of lines, and memory about 200 bytes per line.
 func TestSizeLines(t *testing.T) {
 	testutil.SkipLong(t)
 	testutil.SkipLong(t)
@@ -158,7 +158,7 @@ func TestSizeLongLine(t *testing.T) {
 	}
 }
 
-// TestSizeLongLines: of lines of many megabytes only a few are held at a time, however many there are.
+// TestSizeLongLines: of any number of lines with many megabytes only a few are held at a time.
 func TestSizeLongLines(t *testing.T) {
 	testutil.SkipLong(t)
 	testutil.SkipLong(t)
@@ -187,7 +187,7 @@ func TestSizeLongLines(t *testing.T) {
 	}
 }
 
-// TestSizeEntry: an entry over the bound becomes a stub that keeps who spoke; images do not count.
+// TestSizeEntry: an entry over the bound becomes a stub that keeps the role; images do not count.
 func TestSizeEntry(t *testing.T) {
 	testutil.SkipLong(t)
 	long := strings.Repeat("z", 5<<20)
@@ -221,7 +221,7 @@ func (f *failing) Read(p []byte) (int, error) {
 
 var errDisk = errors.New("disk is gone")
 
-// TestFailures: errors of the file below are told, with what was read.
+// TestFailures: errors of the underlying file are returned, with the entries read before.
 func TestFailures(t *testing.T) {
 	text := file(node{id: "u1", typ: "user"}, node{id: "a1", parent: "u1", typ: "assistant"})
 	opened := 0

@@ -27,7 +27,7 @@ func TestInserted(t *testing.T) {
 	origin := func(kind string) string { return `,"origin":{"kind":"` + kind + `"}` }
 	for _, tt := range []struct {
 		name, content, extra string
-		want                 string // what a tree shows, after the user's role; "" = it is not the user's
+		want                 string // text in a tree, after the user's role; "" = not the user's
 	}{
 		{"typed", text("chart the reef"), "", "chart the reef"},
 		{"typed, with an origin", text("chart the reef"), origin("human"), "chart the reef"},
@@ -73,7 +73,7 @@ func TestInsertedWithResults(t *testing.T) {
 	}
 }
 
-// TestSynthetic: what Claude Code writes in place of an answer is a failure and no words of the model.
+// TestSynthetic: a message that Claude Code writes in place of an answer is a failure without text of the model.
 func TestSynthetic(t *testing.T) {
 	for _, tt := range []struct{ text, extra, stop string }{
 		{"API Error: 529", `,"isApiErrorMessage":true`, "error"},
@@ -105,7 +105,7 @@ func TestSynthetic(t *testing.T) {
 	}
 }
 
-// TestSpread: a body of the provider that Claude Code took apart into an object is no answer.
+// TestSpread: a provider's body that Claude Code split into an object is not an answer.
 func TestSpread(t *testing.T) {
 	line := node{id: "a", parent: "request_1", typ: "assistant", msg: "m"}.line()
 	from, to := strings.Index(line, `{"id":"m"`), strings.Index(line, `,"uuid"`)
@@ -131,8 +131,9 @@ func lineOf(t *testing.T, e transcript.Entry) transcript.Line {
 	return l
 }
 
-// TestBrokenOff: an answer that was aborted or failed keeps its words, is known as failed, and comes back from a file
-// of Claude Code: one that failed with its words as those of the error, for Claude Code sends no others back.
+// TestBrokenOff: an aborted or failed answer keeps its text and counts as failed, also after a round trip through a
+// file of Claude Code. The text of a failed answer comes back as that of the error, because Claude Code sends no other
+// text back.
 func TestBrokenOff(t *testing.T) {
 	const entry = `{"type":"message","id":%q,"parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":` +
 		`{"role":"assistant","provider":"p","model":"m","content":[{"type":"text","text":"half"}],"stopReason":%q}}`

@@ -34,7 +34,7 @@ func hook(id, parent string) node {
 	return node{id: id, parent: parent, typ: "system", extra: `,"subtype":"stop_hook_summary"`}
 }
 
-// queued is what was typed while the model worked; more are fields of the attachment, each with a comma in front.
+// queued is a prompt typed while the model worked; more are fields of the attachment, each with a leading comma.
 func queued(id, parent, more string) node {
 	return node{id: id, parent: parent, typ: "attachment", extra: fmt.Sprintf(`,"attachment":{"type":"queued_command","prompt":%q%s}`, id, more)}
 }
@@ -233,7 +233,7 @@ func again(n node) node {
 	return n
 }
 
-// TestNewer: what later versions of Claude Code write is the conversation that they go on with; nothing else is lost.
+// TestNewer: files of later versions become the conversation that Claude Code continues; nothing is lost.
 func TestNewer(t *testing.T) { checkShapes(t, newer) }
 
 func checkShapes(t *testing.T, shapes []shape) {
@@ -296,7 +296,7 @@ func paired(t *testing.T, s *session) {
 	}
 }
 
-// writtenAgain checks that a session which is written for Claude Code is read as the same conversation.
+// writtenAgain checks that a session written for Claude Code reads as the same conversation.
 func writtenAgain(t *testing.T, s *session) {
 	t.Helper()
 	var out bytes.Buffer
@@ -335,7 +335,7 @@ func TestAppendBeforeCompaction(t *testing.T) {
 	}
 }
 
-// TestManyCompactions: what they keep is found in bounded time, and is kept when that is over.
+// TestManyCompactions: the kept rows are found in bounded time, and kept when the bound is exceeded.
 func TestManyCompactions(t *testing.T) {
 	nodes, at := []node{{id: "u1", typ: "user"}}, "u1"
 	for i := range 60 {
@@ -367,7 +367,7 @@ func TestForkedAgent(t *testing.T) {
 	}
 }
 
-// TestQueuedEntry: what was typed while the model worked is a message like others; its text and pictures are there once.
+// TestQueuedEntry: a prompt typed while the model worked is a normal message; its text and images are there once.
 func TestQueuedEntry(t *testing.T) {
 	const image = `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}`
 	q := node{id: "q", parent: "u1", typ: "attachment", extra: `,"attachment":{"type":"queued_command","prompt":[{"type":"text","text":"see"},` + image + `],"commandMode":"prompt","source_uuid":"z"}`}
@@ -386,8 +386,8 @@ func TestQueuedEntry(t *testing.T) {
 	}
 }
 
-// TestAgentsOfWorkflows: agents of a workflow's runs are found from the session's file, whether that names the run or
-// only a file in the session's folder does; the run's journal is none.
+// TestAgentsOfWorkflows: agents of a workflow's runs are found if the session's file names the run, or if a file in the
+// session's folder does; the run's journal is not an agent.
 func TestAgentsOfWorkflows(t *testing.T) {
 	main := file(node{id: "u1", typ: "user"}, node{id: "a1", parent: "u1", typ: "assistant", content: call("c1")},
 		node{id: "p", parent: "a1", typ: "progress", extra: `,"data":{"agentId":"n"}`},

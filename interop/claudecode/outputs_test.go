@@ -78,7 +78,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestSizeOutputs: what is too much is named, and the rest comes along.
+// TestSizeOutputs: files over the bounds are named, and the others are imported.
 func TestSizeOutputs(t *testing.T) {
 	testutil.SkipLong(t)
 	long := strings.Repeat(mebibyte, 4)
@@ -134,8 +134,8 @@ func checkOutputs(t *testing.T, c kept) {
 	}
 }
 
-// TestOutputsFail: a file that cannot be read is named and hides nothing; nothing outside of the session's folder is
-// asked for; and an agent's transcript does not take what is its session's.
+// TestOutputsFail: an unreadable file is named and hides nothing; the reader opens nothing outside of the session's
+// folder; and the transcript of an agent does not import its session's outputs.
 func TestOutputsFail(t *testing.T) {
 	files := map[string]string{"11.jsonl": file(node{id: "u1", typ: "user"}), "s1/tool-results/b.txt": "x"}
 	src := source("11.jsonl", files)
@@ -219,8 +219,8 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// TestWriteLeftOut: what an export leaves out is counted: lines of sidechains, and what an import kept stubs of.
-// Behind the bytes of the original nothing of it is lost.
+// TestWriteLeftOut: an export counts the lines of sidechains and the stubs of an import. Appended to the original's
+// bytes they are no loss.
 func TestWriteLeftOut(t *testing.T) {
 	testutil.SkipLong(t)
 	const side = `,"isSidechain":true`

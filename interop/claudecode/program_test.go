@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The folder of a working directory is the one that Claude Code makes: by units of UTF-16 of the composed path, and cut
-// with a hash where it is long. The names come from the function that Claude Code has for it.
+// The folder of a working directory has the name that Claude Code makes: by UTF-16 code units of the composed path, and
+// shortened with a hash. The expected names are the output of Claude Code's function.
 func TestCwdName(t *testing.T) {
 	t.Parallel()
 	for cwd, want := range map[string]string{

@@ -53,8 +53,8 @@ func (w *world) noise(at string) string {
 	return at
 }
 
-// turn writes a question and an answer, with calls or without, behind the line at.
-// A question of a user who goes back names the place itself: a line without content does not lead back.
+// turn writes a question and an answer, with or without calls, after the line at. A question after the user went back
+// names that place itself: a line without content does not move the user back.
 func (w *world) turn(at, said string, back bool) (last, talk string) {
 	q := w.id()
 	talk = strings.TrimSpace(said + " u:" + q)
@@ -107,8 +107,8 @@ func generate(t *rapid.T) *world {
 	return w
 }
 
-// TestSameConversation: every branch of a conversation comes out of its file as it went in, whatever its
-// message's pieces, its results and the lines between hang on; and all of it is one tree.
+// TestSameConversation: a file contains every branch of its conversation unchanged, whatever the parents of pieces,
+// results and lines between; and all entries are one tree.
 func TestSameConversation(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -202,8 +202,8 @@ func TestWriteAgain(t *testing.T) {
 	})
 }
 
-// TestWriteForeign: sessions of other programs become files whose lines hang together; what has no words there
-// is counted.
+// TestWriteForeign: sessions of other programs become files with connected lines; content without an equivalent is
+// counted.
 func TestWriteForeign(t *testing.T) {
 	line := func(raw string) transcript.Draft { return transcript.Draft{Raw: []byte(raw)} }
 	all := []transcript.Draft{

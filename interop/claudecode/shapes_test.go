@@ -171,7 +171,7 @@ func saidAt(t testing.TB, s *session, id string) string {
 }
 
 // TestWriteShapes: calls, results and texts of every provider's messages are read back on every branch, each result
-// with its call; and the file is one that Claude Code loads. So it is of a session that was imported and went on.
+// with its call; and Claude Code loads the file. The same holds for an imported session that was continued.
 func TestWriteShapes(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -231,8 +231,8 @@ func TestWriteShapes(t *testing.T) {
 
 var callIDs = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// loads holds a file against what Claude Code and its provider want of it: lines with an id each, that hang on one
-// before; a message's id on lines that follow each other; calls that are there once, and results behind them.
+// loads checks a file against the rules of Claude Code and its provider: unique IDs of lines, parents first, adjacent
+// lines for a message's ID, unique calls, and results after them.
 func loads(text string) error {
 	type line struct {
 		Type, UUID, SessionID, Version, Cwd, Timestamp string

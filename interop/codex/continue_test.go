@@ -237,7 +237,8 @@ func TestWriteHosted(t *testing.T) {
 	}
 }
 
-// TestContinueFixtures: every file of the reader's comes back byte for byte, packed or not, and with a turn behind it.
+// TestContinueFixtures: every file of the reader's comes back byte for byte, compressed or not, and with an appended
+// turn.
 func TestContinueFixtures(t *testing.T) {
 	for _, name := range []string{"turns", "compacted", "rollback", "bare", "agent", "older", "taken_back"} {
 		data, err := os.ReadFile("testdata/" + name + ".jsonl")

@@ -91,7 +91,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestCostsWritten: what was written to the cache is part of the input in the file, and is not counted as both.
+// TestCostsWritten: tokens written to the cache are part of the input in the file, and are not counted twice.
 func TestCostsWritten(t *testing.T) {
 	usage := `{"input_tokens":100,"cached_input_tokens":60,"cache_write_input_tokens":30,"output_tokens":5}`
 	sum := `{"info":{"total_token_usage":` + usage + `,"last_token_usage":` + usage + `},"type":"token_count"}`
@@ -103,7 +103,7 @@ func TestCostsWritten(t *testing.T) {
 	}
 }
 
-// TestCostsOfBase: a session whose beginning is not read does not count what that cost.
+// TestCostsOfBase: a session without its beginning does not count the beginning's tokens.
 func TestCostsOfBase(t *testing.T) {
 	own := metaOn(9, 1, bytesEnd("x")) + user("q") + said("a") + count(2, 7) + said("b") + count(1, 8)
 	if answers, beside, _ := spentOn(t, collect(t, reader(own))); fmt.Sprint(answers, beside) != "[2 1] []" {

@@ -60,7 +60,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestLeave: a base that is left long before its end is closed then, and what was read ahead of it is dropped.
+// TestLeave: a base that is left before its end is closed at once, and lines read ahead are dropped.
 func TestLeave(t *testing.T) {
 	open := 0
 	src := source(metaOn(9, 1, `,"end_ordinal_exclusive":101`) + user("end"))
@@ -109,7 +109,7 @@ func TestOrder(t *testing.T) {
 		case 0:
 			line("{}\n", "bad-line an object without a type")
 		case 1:
-			for range 2 { // behind what half fills a batch, and each longer than what is read at once
+			for range 2 { // after half a batch, and each longer than one read
 				line(with(user("@"), fmt.Sprint("q", n+1, strings.Repeat("-", 400<<10))), "")
 			}
 			line("7\n", "bad-line no JSON object")
@@ -150,8 +150,7 @@ func TestMuchDamage(t *testing.T) {
 	}
 }
 
-// TestReadError: what comes before the place where a file cannot be read is given, and then the error again
-// and again.
+// TestReadError: entries before a read error are returned, and then the same error at every call.
 func TestReadError(t *testing.T) {
 	broken := errors.New("broken")
 	text := meta + strings.Repeat(user("q"), 5000)

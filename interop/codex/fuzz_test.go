@@ -59,5 +59,5 @@ func check(t *testing.T, text string) {
 	}
 }
 
-// TestMutations does with seeds what fuzzing does without an end.
+// TestMutations runs the fuzz target on a bounded number of mutated seeds.
 func TestMutations(t *testing.T) { testutil.Mutations(t, check) }

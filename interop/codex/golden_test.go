@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden: what files become, to the byte: entries and diagnostics.
+// TestGolden: exact entries and diagnostics of files.
 func TestGolden(t *testing.T) {
 	testutil.Goldens(t, *update, 3, func(t *testing.T, data []byte) string {
 		r := reader(string(data))

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// TestHeader: what is known of a session by its first line, whatever of it is there.
+// TestHeader: the header from a session's first line, with any of its fields missing.
 func TestHeader(t *testing.T) {
 	session := func(payload string) string {
 		return `{"timestamp":"2026-01-01T00:00:05.000Z","type":"session_meta","payload":` + payload + "}\n"
@@ -60,7 +60,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestProvider: the provider that a session names is its messages'; without one it is openai.
+// TestProvider: messages have the provider that the session names; the default is openai.
 func TestProvider(t *testing.T) {
 	for provider, payload := range map[string]string{"oss": `{"id":"s","model_provider":"oss"}`, "openai": `{"id":"s"}`} {
 		s := collect(t, reader(wrap("session_meta", payload)+wrap("turn_context", `{"model":"m"}`)+user("q")+said("a")))
@@ -72,7 +72,7 @@ func TestProvider(t *testing.T) {
 	}
 }
 
-// TestWindow: a compressed file that refers further back than is held is refused, before room is made for it.
+// TestWindow: a compressed file with a window over the bound is refused before memory is allocated for it.
 func TestWindow(t *testing.T) {
 	for size, want := range map[int]error{maxBack: io.EOF, 2 * maxBack: zstd.ErrWindowSizeExceeded} {
 		var b bytes.Buffer

@@ -89,8 +89,8 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestSizeCalls: an output has the name of its call's tool however many calls there were; of calls that wait for
-// their output 65,536 are known.
+// TestSizeCalls: an output has the name of its call's tool after any number of calls; at most 65,536 waiting calls are
+// remembered.
 func TestSizeCalls(t *testing.T) {
 	testutil.SkipLong(t)
 	const most = 1 << 16
@@ -128,7 +128,7 @@ func TestSizeCalls(t *testing.T) {
 	}
 }
 
-// TestTurns: the model and the effort are noted when they change, and only then.
+// TestTurns: model and effort are recorded when they change, and only then.
 func TestTurns(t *testing.T) {
 	text := meta
 	for _, turn := range []string{"a high", "a high", "a none", "b none", "b high"} {
@@ -149,7 +149,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestEchoes: of events that repeat an item none is left; others are kept, in bounds.
+// TestEchoes: events that repeat an item are dropped; others are kept, within bounds.
 func TestEchoes(t *testing.T) {
 	testutil.SkipLong(t)
 	agent := func(text string) string {
@@ -224,7 +224,7 @@ func TestEchoes(t *testing.T) {
 	}
 }
 
-// TestHeld: lines inside of an answer come behind it, up to 4 MiB of them; with more it ends there.
+// TestHeld: lines within an answer follow it, up to 4 MiB; beyond that the answer ends.
 func TestHeld(t *testing.T) {
 	testutil.SkipLong(t)
 	noise := event(`{"type":"task_started","x":"` + strings.Repeat("-", 1<<20) + `"}`)

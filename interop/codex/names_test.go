@@ -17,8 +17,7 @@ func named(id, name string) string {
 	return fmt.Sprintf(`{"id":%q,"thread_name":%s,"updated_at":"2026-01-01T00:00:00Z"}`+"\n", id, quoted(name))
 }
 
-// TestThreadName: the last name that Codex's list has for a thread is the session's title, wherever of the two
-// places the list lies.
+// TestThreadName: a session's title is the last name of its thread in Codex's list, in either of its two places.
 func TestThreadName(t *testing.T) {
 	const home, archive = "../../../../session_index.jsonl", "../session_index.jsonl"
 	long := strings.Repeat("é", maxTitleSize)
@@ -58,7 +57,7 @@ func TestThreadName(t *testing.T) {
 	}
 }
 
-// seekable is a list of names that can be gone to the end of, and counts what is read.
+// seekable is a seekable list of names that counts the bytes read.
 type seekable struct {
 	io.ReadSeeker
 	read *int
@@ -72,8 +71,7 @@ func (s seekable) Read(p []byte) (int, error) {
 
 func (s seekable) Close() error { return nil }
 
-// TestThreadNameBounds: of a list of any size no more than its end is read; one that fails is told, and costs the title
-// only.
+// TestThreadNameBounds: only the end of a long list is read; an error costs only the title, and is reported.
 func TestThreadNameBounds(t *testing.T) {
 	others := strings.Repeat(named("s2", "other"), 2*maxIndexSize/len(named("s2", "other")))
 	for text, want := range map[string]string{others + named("s1", "mine"): "mine", named("s1", "old") + others: "", named("s1", "mine"): "mine"} {

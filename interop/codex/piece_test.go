@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// TestNotes: of what is found between two objects no more is held than is told; the rest is counted.
+// TestNotes: findings between two objects are held up to the bound of the list; the rest is counted.
 func TestNotes(t *testing.T) {
 	var n lineNotes
 	const many = 10_000

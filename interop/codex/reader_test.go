@@ -105,7 +105,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// TestRollbackKeeps: what was undone stays, as a branch.
+// TestRollbackKeeps: entries that were rolled back stay, as a branch.
 func TestRollbackKeeps(t *testing.T) {
 	s := collect(t, reader(meta+user("q1")+said("a1")+user("q2")+said("a2")+event(`{"type":"thread_rolled_back","num_turns":1}`)+user("q3")))
 	found := false
@@ -331,7 +331,7 @@ func (l *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestSizeHostile: long files and lines without end cost no more than is written down.
+// TestSizeHostile: memory for long files and endless lines stays within the documented bounds.
 func TestSizeHostile(t *testing.T) {
 	testutil.SkipLong(t)
 	testutil.SkipLong(t)

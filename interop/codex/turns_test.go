@@ -37,7 +37,7 @@ func replaced(summary, more string, kept ...string) string {
 
 const environment = "<environment_context>x</environment_context>"
 
-// TestTakenBack: what is left of the context when turns are taken back.
+// TestTakenBack: the context after a rollback.
 func TestTakenBack(t *testing.T) {
 	turn := func(id, inner string) string { return began(id) + inner + ended(id) }
 	two := user("q1") + said("a1")
@@ -72,7 +72,7 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
-// TestTakenBackModel: the model that was in force before a turn is in force again when it is taken back.
+// TestTakenBackModel: a rollback restores the model before the turn.
 func TestTakenBackModel(t *testing.T) {
 	context := func(model string) string { return wrap("turn_context", `{"model":"`+model+`"}`) }
 	s := collect(t, reader(meta+began("t1")+context("a")+user("q1")+began("t2")+context("b")+user("q2")+back(1)+began("t3")+context("b")+user("q3")))

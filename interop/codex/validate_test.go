@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// needs are the fields that Codex's types need of each kind of line, event and item, with what each may be; a name with
-// a question mark may be absent or null. Kinds that are not here are let through: Codex passes over what it does not
-// know.
+// needs are the fields that Codex requires in each kind of line, event and item, with their types; a question mark
+// means that the field may be absent or null. Kinds that are missing here are accepted: Codex skips unknown ones.
 var needs = map[string][]string{
 	"session_meta":                          {"id=uuid", "timestamp=text", "cwd=text", "originator=text", "cli_version=text", "source?=source", "thread_source?=text", "model_provider?=text", "forked_from_id?=uuid", "parent_thread_id?=uuid", "base_instructions?=object", "git?=object", "history_base?=none", "history_mode?=legacy"},
 	"turn_context":                          {"cwd=text", "approval_policy=policy", "sandbox_policy=object", "model=text", "summary=text", "effort?=text", "turn_id?=text"},
@@ -175,7 +174,7 @@ func fits(what string, val any) bool {
 	return false
 }
 
-// each reports a list of parts of these types, with what each has to have.
+// each checks that a value is a list of parts of these types with their required fields.
 func each(list []any, types []string) bool {
 	return !slices.ContainsFunc(list, func(v any) bool {
 		part, _ := v.(map[string]any)
@@ -259,8 +258,8 @@ func partsText(v any) string {
 	return strings.Join(words, "|")
 }
 
-// paired fails where a provider would refuse what is sent to it: a call without an output of its kind behind it, an
-// output without a call before it, an id that two calls have.
+// paired fails if a provider would refuse the items: a call without a later output of its kind, an output without an
+// earlier call, or an ID of two calls.
 func paired(t fataler, items []map[string]any) {
 	t.Helper()
 	open := map[string]string{}

@@ -49,8 +49,8 @@ func TestWriteIDs(t *testing.T) {
 	}
 }
 
-// TestWriteApart: answers of which nothing was counted are told apart by who reads the file; pictures are the user's;
-// thinking in a rollout's clothes is not sent to its provider.
+// TestWriteApart: a reader separates answers without a count; images are the user's; thinking that only looks like
+// Codex's is not written.
 func TestWriteApart(t *testing.T) {
 	uncounted := func(s string) string { return `{"role":"assistant","content":"` + s + `"}` }
 	s := talk{Header: begun}
@@ -96,7 +96,7 @@ func TestContinueTorn(t *testing.T) {
 	}
 }
 
-// TestContinueOwed: a call whose result is taken back with its turn is answered, if it stays.
+// TestContinueOwed: a call that stays while its result is rolled back gets an output.
 func TestContinueOwed(t *testing.T) {
 	original := metaOf + user("one") + calls("c1") + user("two") + user("three") + output("c1", "late")
 	for at, want := range map[string]string{
@@ -156,8 +156,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// TestWriteLate: a result behind a compaction that left its call out is text; in one that keeps the call again it is the
-// call's result.
+// TestWriteLate: a result after a compaction that dropped its call is text. A compaction that keeps the call again
+// keeps it as the call's result.
 func TestWriteLate(t *testing.T) {
 	for _, c := range []struct{ kept, want string }{{"a1", "s:short c:n{} s:wait r:late"}, {"u1", "s:short s:wait s:late"}} {
 		s := talk{Header: begun}

@@ -48,7 +48,7 @@ func seeds(t testing.TB) (lines []string) {
 	return lines
 }
 
-// FuzzWrite: whatever the entries are, what is written can be loaded, and pairs calls with outputs.
+// FuzzWrite: for any entries, the written file can be loaded, and its calls and outputs are paired.
 func FuzzWrite(f *testing.F) {
 	all := seeds(f)
 	for i := 0; i < len(all); i += 3 { // short inputs: fuzzing needs them
@@ -77,7 +77,7 @@ func checkWrite(t *testing.T, text, head string) {
 	}
 }
 
-// FuzzContinue: whatever a rollout holds, its bytes come first, and what is added behind it can be loaded.
+// FuzzContinue: for any rollout, its bytes come first, and the appended lines can be loaded.
 func FuzzContinue(f *testing.F) {
 	names, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(names) == 0 {
@@ -135,7 +135,7 @@ func checkContinue(t *testing.T, original string, from uint8) {
 	}
 }
 
-// TestWriteMutations does with seeds what fuzzing does without an end.
+// TestWriteMutations runs the fuzz targets on a bounded number of mutated seeds.
 func TestWriteMutations(t *testing.T) {
 	testutil.SkipLong(t)
 	all := seeds(t)

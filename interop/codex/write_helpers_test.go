@@ -65,7 +65,7 @@ func (s *talk) goOn(t fataler, original string, known int, head string) (string,
 	return out.String(), losses
 }
 
-// taken reads a rollout as an import does, and fails where something is odd about it.
+// taken reads a rollout as an import does, and fails if there are diagnostics.
 func taken(t fataler, text string) (s talk, tip string) {
 	t.Helper()
 	r := reader(text)

@@ -42,7 +42,7 @@ var sayings = []string{
 	`{"role":"developer","content":"~"}`,
 }
 
-// others are entries but for messages. % is an entry that came before.
+// others are entries that are not messages. % is an earlier entry.
 var others = []string{
 	`thinking_level_change "thinkingLevel":"high"`, `thinking_level_change "thinkingLevel":"off"`, `thinking_level_change "thinkingLevel":"max"`,
 	`model_change "provider":"openai","modelId":"m2"`, `model_change "model":"p/m3","role":"default"`,
@@ -88,8 +88,8 @@ func renamed(words []string) []string {
 	return words
 }
 
-// TestWriteProperty: whatever a session holds, what Codex makes of its file is the session's context, calls have their
-// outputs, and a reader finds nothing odd, and the same context.
+// TestWriteProperty: for any session, the context that Codex computes from its file is the session's, calls have their
+// outputs, and a reader has no diagnostics and the same context.
 func TestWriteProperty(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -41,7 +41,7 @@ func gave(id, s string) string {
 	return `{"role":"toolResult","toolCallId":` + quoted(id) + `,"toolName":"read","content":[` + text(s) + `],"isError":false,` + at + `}`
 }
 
-// same fails where what Codex makes of a file, and what an import makes of it, is not what the session's context is.
+// same fails if the context that Codex computes from a file, or that of an import, is not the session's.
 func same(t fataler, s *talk, head, file string, drop ...string) {
 	t.Helper()
 	drop = append(drop, "r:aborted")
@@ -91,14 +91,14 @@ func TestWriteTurns(t *testing.T) {
 	}
 }
 
-// golden holds what was written against a file.
+// golden compares the output with a file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	testutil.Golden(t, *update, "testdata/write/"+name+".golden", []byte(got))
 }
 
-// TestWriteFixtures: what came from a rollout is the same conversation when it is written again; what only Codex's
-// provider can read is as it was, calls are of the kind that they were, and lines of Codex's own come back.
+// TestWriteFixtures: a session from a rollout is the same conversation when it is written again. Encrypted items are
+// unchanged, calls have their kind, and Codex's own lines come back.
 func TestWriteFixtures(t *testing.T) {
 	for name, want := range map[string][]string{
 		"turns": {
@@ -133,7 +133,7 @@ func TestWriteFixtures(t *testing.T) {
 	}
 }
 
-// TestWriteLosses: what Codex cannot be told is counted, and only that.
+// TestWriteLosses: exactly what Codex cannot express is counted.
 func TestWriteLosses(t *testing.T) {
 	stub := `"customType":"codex.line","data":{"stub":{"bytes":9,"limit":4}}`
 	for name, c := range map[string]struct {
@@ -179,7 +179,7 @@ func TestWriteLosses(t *testing.T) {
 	}
 }
 
-// TestWriteMeta: Codex finds an id that it takes, whatever the session's, and who began it.
+// TestWriteMeta: the file has an ID that Codex accepts, and the origin of the session.
 func TestWriteMeta(t *testing.T) {
 	h := interop.Header{ID: "mine", Cwd: "/w", Title: "T", Parent: "not a thread", Raw: []byte(`{"type":"session","internal":true,"agent":"scout"}`)}
 	s := talk{Header: h}
@@ -257,7 +257,7 @@ func TestWriteHostile(t *testing.T) {
 	}
 }
 
-// TestWriteBounded: of what compactions keep no more is held than the bound; over it the summary alone counts.
+// TestWriteBounded: history for compactions is held up to the bound; over it a compaction has only its summary.
 func TestSizeWrite(t *testing.T) {
 	testutil.SkipLong(t)
 	testutil.SkipLong(t)

@@ -10,13 +10,12 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// What the loaders of the programs want of a file, written down from what they do: a line that breaks a rule
-// is passed over by the loader, or makes the program fail when it reads the entry. They are checked with
-// encoding/json, and nothing of ours.
+// Rules of the programs' loaders, derived from their behaviour: the loader skips a line that violates one, or the
+// program fails when it reads the entry. They are checked with encoding/json and no code of this module.
 
 type obj = map[string]any
 
-// checkLoads holds a file against the rules of a program's loader.
+// checkLoads checks a file against the rules of a program's loader.
 func checkLoads(f interop.Format, data string) error {
 	lines := strings.Split(strings.TrimSuffix(data, "\n"), "\n")
 	if !strings.HasSuffix(data, "\n") {

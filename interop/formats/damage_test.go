@@ -43,8 +43,8 @@ var harm = map[string]func(line string) string{
 	"all of it":     func(string) string { return "REDACTED" },
 }
 
-// TestDamagedLine: where any one line, or any two that follow each other, are damaged, all others stay in the
-// conversation, in every format in which entries name their parents.
+// TestDamagedLine: if any one line or any two adjacent lines are damaged, all others stay in the conversation, in every
+// format whose entries name their parents.
 func TestDamagedLine(t *testing.T) {
 	const n = 8
 	for f, c := range chains {

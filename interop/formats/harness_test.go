@@ -35,7 +35,7 @@ var harnessFiles = map[string]string{
 		`{"kind":"entry","lane":"scout","id":"u2","type":"message","message":{"role":"user","content":"aside","timestamp":1},"parentId":"u1","seq":4,"timestamp":1767225600000}`),
 }
 
-// A file of pi's harness is pi's: told by its content, whatever it is called, also where its header is lost.
+// A file of pi's harness is detected as pi's by its content, under any name and also without its header.
 func TestDetectHarness(t *testing.T) {
 	for name, data := range harnessFiles {
 		_, rest, _ := strings.Cut(data, "\n")
@@ -49,8 +49,8 @@ func TestDetectHarness(t *testing.T) {
 	}
 }
 
-// Opened as pi's, or as what it is told to be, a file of either of pi's programs is read by the right reader; its
-// source is opened once, and closed.
+// The right reader reads a file of either of pi's programs, with a detected or a given format; its source is opened
+// once, and closed.
 func TestOpenHarness(t *testing.T) {
 	coding := lf(headers[interop.Pi][0], `{"type":"message","id":"u1","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"one"}}`)
 	for _, tt := range []struct {
@@ -105,7 +105,7 @@ type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// Imported into a store, a file of the harness opens at its main lane, and comes out as it came in.
+// A file of the harness that was imported into a store opens at its main lane, and is exported unchanged.
 func TestHarnessInAStore(t *testing.T) {
 	st, err := coppice.New(memory.New(), nil)
 	if err != nil {
@@ -153,7 +153,7 @@ func TestWriteHarnessAsAny(t *testing.T) {
 	}
 }
 
-// What was added goes behind the bytes of the file in its own form; behind a damaged one nothing does.
+// Entries are appended to a file in its own form; to a damaged one nothing is.
 func TestContinueHarness(t *testing.T) {
 	for name, data := range harnessFiles {
 		s := read(t, "", []byte(data))

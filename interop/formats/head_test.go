@@ -229,7 +229,7 @@ func TestContinueAtTheHead(t *testing.T) {
 				if diff := cmp.Diff(words, got) + cmp.Diff(on, way); diff != "" || places(losses) > 0 {
 					t.Errorf("%v\n%s\n%s", losses, diff, text[len(f.data):])
 				}
-				// The same once more: the file that this made is an original too.
+				// The same again, with the written file as the original.
 				back.branch(t, f.ids[1])
 				back.say(t, "once more")
 				back.branch(t, f.ids[2])
@@ -314,8 +314,8 @@ func TestContinueBehindSeveral(t *testing.T) {
 	}
 }
 
-// A file of the harness's that has no lane main is opened before its first entry; an import opens it on the lane that it
-// speaks of, and that alone puts nothing behind it.
+// A file of the harness without a lane main opens before its first entry; an import opens it on the lane that it names,
+// and that alone appends nothing.
 func TestContinueOtherLane(t *testing.T) {
 	t.Parallel()
 	f := forked()["harness"]
@@ -347,7 +347,7 @@ func TestContinueMovedToNobody(t *testing.T) {
 	}
 }
 
-// A file that has no place for more has none for the head.
+// A file to which nothing can be appended gets no head either.
 func TestContinueNoHead(t *testing.T) {
 	t.Parallel()
 	pi := `{"type":"message","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"q"}}`

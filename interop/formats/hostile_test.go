@@ -31,7 +31,7 @@ var odd = []any{
 	"2026-01-01T00:00:00Z",
 }
 
-// twist puts an odd value in the place of one of an object's, however deep, or takes it away.
+// twist replaces a value of an object, at any depth, by an odd one, or removes it.
 func twist(d rapidDraw, v any, depth int) any {
 	switch v := v.(type) {
 	case obj:
@@ -71,8 +71,8 @@ func sortStrings(s []string) {
 	}
 }
 
-// Whatever is of another type than it should be, in any field of any line, is read without a panic, and what
-// is written of it loads everywhere.
+// A value of any type in any field of any line is read without a panic, and every program loads the files written from
+// it.
 func TestWrongTypes(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -107,7 +107,8 @@ func TestWrongTypes(t *testing.T) {
 	})
 }
 
-// Trees that hang, tangle or repeat are read to their end, and what is written of them does not.
+// Trees with missing parents, cycles or repeated IDs are read to the end, and files written from them have none of
+// these.
 func TestTangledTrees(t *testing.T) {
 	line := map[interop.Format]string{
 		interop.Pi: `{"type":"custom","id":%s,"parentId":%s,"timestamp":"2026-01-01T00:00:00.000Z","customType":"x"}`,
@@ -244,7 +245,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Depth: what nests beyond the limit is refused or cut with a word, by every reader.
+// Content nested beyond the limit is refused or cut with a notice, by every reader.
 func TestDepth(t *testing.T) {
 	testutil.SkipLong(t)
 	deep := func(n int) string { return strings.Repeat(`{"a":[`, n) + strings.Repeat(`]}`, n) }

@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Lines of the pi family come through byte for byte, whatever type they have.
+// Lines of the pi family stay unchanged, whatever their type.
 func TestVerbatim(t *testing.T) {
 	for _, f := range []interop.Format{interop.Pi, interop.Omp, interop.Atomic} {
 		for _, full := range []bool{true, false} {
@@ -81,7 +81,7 @@ func TestWriteAnyAsAny(t *testing.T) {
 	})
 }
 
-// sameTree: what hung on an entry hangs on it still, others' parts and markers aside.
+// sameTree: children of an entry stay its children, apart from split entries and markers.
 func sameTree(t fataler, was, is session) {
 	t.Helper()
 	up := func(s session, at int64) string {
@@ -132,7 +132,7 @@ func plain(d draw, n int) []string {
 	return lines
 }
 
-// What the model sees at a head is the same after a way through any other format, at any head.
+// The context at any head is the same after a round trip through any other format.
 func TestContextSurvives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		to := rapid.SampledFrom(written).Draw(t, "to")

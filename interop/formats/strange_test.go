@@ -19,7 +19,7 @@ func inUTF16(text string, order binary.AppendByteOrder) string {
 	return string(out)
 }
 
-// A file that is no session is described by what it is, not by what it is not.
+// A file that is not a session is described by its actual type.
 func TestStrange(t *testing.T) {
 	t.Parallel()
 	const session = `{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T10:00:00Z","cwd":"/a"}` + "\n"

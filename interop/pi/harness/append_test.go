@@ -120,7 +120,7 @@ func continued(t *testing.T, data string, added ...string) (string, interop.Loss
 	return data + out.String(), losses
 }
 
-// strict holds a file against what the harness's own loader refuses.
+// strict checks a file against the rules of the harness's own loader.
 func strict(data string) error {
 	head, _, _ := strings.Cut(data, "\n")
 	seq, old := 0, strings.Contains(head, `"version":4`)
@@ -175,7 +175,7 @@ func strict(data string) error {
 	return nil
 }
 
-// What was added to a session goes behind the file as the harness writes it: read again it shows the same.
+// Entries are appended to a file as the harness writes them: read again it has the same context.
 func TestAppend(t *testing.T) {
 	at := `"timestamp":"2026-12-01T00:00:00.000Z"`
 	add := func(typ, id, parent, rest string) string {
@@ -265,7 +265,7 @@ func (s appendedSession) upTo(t *testing.T, id string) []string {
 	return nil
 }
 
-// Nothing goes behind a file that the harness would refuse, or of which it drops the last line.
+// Nothing is appended to a file that the harness would refuse, or whose last line it would drop.
 func TestNoEnd(t *testing.T) {
 	head, a, b := headerNew, userLine("a", "null", 1), userLine("b", `"a"`, 3)
 	for _, data := range []string{
@@ -287,7 +287,7 @@ func TestNoEnd(t *testing.T) {
 	}
 }
 
-// FuzzAppend: whatever the harness loads it still loads with what was added behind it.
+// FuzzAppend: a file that the harness loads is still one after entries were appended.
 func FuzzAppend(f *testing.F) {
 	for _, name := range []string{"transactions", "lanes", "damaged"} {
 		data, err := os.ReadFile("testdata/" + name + ".jsonl")

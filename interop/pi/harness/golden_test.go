@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden: what files become, to the byte: header, entries and diagnostics.
+// TestGolden: exact header, entries and diagnostics of files.
 func TestGolden(t *testing.T) {
 	testutil.Goldens(t, *update, 3, func(t *testing.T, data []byte) string {
 		if !Detect(data) {

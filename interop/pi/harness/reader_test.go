@@ -21,7 +21,7 @@ func say(id, parent string, seq int) string {
 		id, js(place(parent)), id, seq, seq+1, id)
 }
 
-// What is damaged is reported and hides nothing of what is intact.
+// Damage is reported and hides nothing intact.
 func TestDamage(t *testing.T) {
 	head := headerOf(false)
 	a, b, c := say("a", "", 1), say("b", "a", 3), say("c", "b", 5)
@@ -155,8 +155,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	}
 }
 
-// Writes of every kind that means nothing here are kept as they are, in their order, on the lane of which they
-// speak.
+// Writes of kinds that the reader does not use are kept unchanged, in order, on the lane that they name.
 func TestEverythingIsKept(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		var lines, want []string
