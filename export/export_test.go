@@ -200,14 +200,14 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// payloads are what pages were broken with.
+// payloads broke pages in the past.
 var payloads = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</style><script>alert(1)</script>`, `</title><script>alert(1)</script>`,
 	`javascript:alert(1)`, `' onmouseover='alert(1)`, `<!--`, `]]><script>`, `<svg/onload=alert(1)>`, `{{.}}`, `<a href="javascript:alert(1)">x</a>`,
 	"\u2028<script>", `<iframe srcdoc="<script>">`, `<meta http-equiv=refresh content=0>`, `<base href=//evil>`,
 }
 
-// Nothing that a session holds becomes markup of the page: its elements are those of a page of plain words.
+// No content of a session becomes markup of the page: its elements are those of a page with plain text.
 func TestNothingIsMarkup(t *testing.T) {
 	build := func(p string) string {
 		s := session(t, p)
@@ -252,7 +252,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// A filter leaves out what it leaves out of a tree.
+// A filter hides the same entries as in a tree.
 func TestFilter(t *testing.T) {
 	var b bytes.Buffer
 	if err := Markdown(t.Context(), branched(t), &b, &Options{Filter: transcript.FilterUserOnly}); err != nil {
