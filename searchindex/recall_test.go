@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Prompts come newest first, the same one after the other once, each with how often it was typed.
+// Prompts come newest first, equal adjacent ones once, each with the number of its uses.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	st, x := store(t), index(t)
@@ -59,7 +59,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// What a fork took over was typed once.
+// Prompts copied by a fork count once.
 func TestForksAreNotTypedAgain(t *testing.T) {
 	t.Parallel()
 	st, x := store(t), index(t)
@@ -103,7 +103,7 @@ func TestSkillsAreTyped(t *testing.T) {
 	same(t, "first", s.Info().First, "/skill:report notes")
 }
 
-// What is dated over a day after now, by a wrong clock, comes after all that is not, in prompts and in what is found.
+// Entries dated more than a day ahead, by a wrong clock, come last in prompts and in hits.
 func TestWrongClocks(t *testing.T) {
 	t.Parallel()
 	st, x := store(t), index(t)

@@ -97,8 +97,8 @@ func naive(t *testing.T, st *coppice.Store, q Query) []string {
 	return out
 }
 
-// Over random lives of sessions, with branches, labels, amendments and rollbacks: the index that was updated at random
-// moments is the one that is made at once, and it finds exactly what reading everything finds.
+// Over random changes of sessions, with branches, labels, amendments and rollbacks: an index updated at random moments
+// equals one built at once, and it finds exactly what a scan of all entries finds.
 func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
 	testutil.SkipLong(t)
 	t.Parallel()
@@ -184,7 +184,7 @@ func TestGoneAndPutBack(t *testing.T) {
 }
 
 // Nothing of a deleted session is in the files of the index, neither its text nor the words of the full-text index, not
-// in free pages and not in the log, while the index is open, and also if an erasure ended before its time.
+// in free pages and not in the log, while the index is open, and also after an interrupted erasure.
 func TestErased(t *testing.T) {
 	t.Parallel()
 	for name, erase := range map[string]func(t *testing.T, x *Index, st *coppice.Store){
@@ -332,7 +332,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Two handles of one file, as of two processes, update at once and search meanwhile: both end at the same.
+// Two handles of one file, as of two processes, update and search at once: both have the same result.
 func TestTwoHandles(t *testing.T) {
 	t.Parallel()
 	st := store(t)
