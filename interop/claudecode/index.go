@@ -87,7 +87,7 @@ const (
 	maxID       = 64
 	maxAgents   = 10_000
 	maxTitles   = 64 // summaries that name the row at which a session ends
-	// maxRefused is the number of lines without any of Claude Code's after which the reader gives up.
+	// maxRefused is the number of lines without any of Claude Code's after which a file is rejected.
 	maxRefused = 1000
 )
 

@@ -52,8 +52,7 @@ func scanFile(src interop.Source, from *interop.Mark, known *resumeState) (x *in
 	return x, nil
 }
 
-// enter adds every line, and returns their number. It gives up if too many lines at the beginning are not Claude
-// Code's.
+// enter adds every line, and returns their number. It rejects a file with too many other lines at the beginning.
 func (x *index) enter(r *jsonl.LineReader) (count int, err error) {
 	seed, gate := maphash.MakeSeed(), jsonl.NewGate()
 	spare := sync.Pool{New: func() any { return newReading(seed) }}

@@ -117,7 +117,7 @@ func (s *sidecar) runs(named []string) (dirs []string) {
 	return dirs
 }
 
-// list returns the files in folders, under the names by which Source.Beside opens them.
+// list returns the files in folders, as paths for the source.
 func (s *sidecar) list(dirs []string) (found []string) {
 	if s.src.List == nil {
 		return nil

@@ -6,13 +6,14 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// told ends a piece of what one agent says to another.
+// told completes the piece of a message from one agent to another.
 func (w *pieceMaker) told(p *rolloutPiece) {
 	p.Name, p.Asks = "codex.agent_message", true
 	w.end(p, actUnsaid)
 }
 
-// letterIn returns the letter that older versions put into a message as its text, as JSON; nil = it is none.
+// letterIn returns the agent message that older versions stored as the text of an ordinary message, as JSON. It returns
+// nil if the content is something else.
 func letterIn(content []byte) []byte {
 	if len(content) == 0 || content[0] != '[' {
 		return nil
@@ -36,8 +37,8 @@ func letterIn(content []byte) []byte {
 	return inner
 }
 
-// letter makes what one agent says to another of the form in which it was sent. Of one that only the provider can
-// read the head is in clear.
+// letter completes the piece of an agent message, in the form in which it was sent. If the content is encrypted, the
+// unencrypted header is kept.
 func (w *pieceMaker) letter(p *rolloutPiece, letter []byte) {
 	text, sealed := rawjson.Field(letter, "content"), rawjson.Field(letter, "encrypted_content")
 	switch {
@@ -59,8 +60,8 @@ func (w *pieceMaker) letter(p *rolloutPiece, letter []byte) {
 	w.told(p)
 }
 
-// hosted makes a block of a call that the provider answers itself: the item as it is, but for a picture, which is
-// beside it. In an answer only Codex has one.
+// hosted makes a block of a call that the provider answers itself. The block is the item unchanged, except for an
+// image: it becomes a block of its own. Only Codex stores images in answers.
 func (w *pieceMaker) hosted(p *rolloutPiece) {
 	picture := rawjson.Field(p.Payload, "result")
 	mime := imageType(picture)
@@ -77,7 +78,7 @@ func (w *pieceMaker) hosted(p *rolloutPiece) {
 	p.Image = w.room[from:len(w.room):len(w.room)]
 }
 
-// imageType returns the type of a picture in base64, by its first bytes; "" = nothing that can be looked at.
+// imageType returns the MIME type of a base64 image, determined by its first bytes; "" if it is not a known image.
 func imageType(data []byte) string {
 	if len(data) <= len(`""`) || data[0] != '"' || bytes.IndexByte(data, '\\') >= 0 ||
 		bytes.HasPrefix(data, []byte(`"data:`)) {

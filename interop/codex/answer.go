@@ -11,22 +11,22 @@ type answer struct {
 	blocks []byte // of the content, with commas between
 	called bool
 	failed bool
-	fault  []byte // why, a string; nil = that is not in the file
+	fault  []byte // the error message, a JSON string; nil = not in the file
 	cost   spent
-	held   []heldLine // lines that came while it was collected
+	held   []heldLine // lines read while the answer was collected
 	size   int
 }
 
-// heldLine is what follows the answer: a line, or a picture that the model drew.
+// heldLine is output that follows the answer: a line, or an image that the model drew.
 type heldLine struct {
 	at   position
 	kind string
 	raw  []byte
-	said bool // it is content
+	said bool // raw is content
 }
 
-// The bounds of an answer in bytes: what follows it, and what it is made of before the rest is another
-// answer (over 4 MiB a stub replaces it in any case).
+// Bounds of an answer in bytes: of the lines after it, and of its own blocks. At the bound the answer ends and the rest
+// becomes another answer. (A stub replaces an entry over 4 MiB in any case.)
 const (
 	maxHeld   = 4 << 20
 	maxAnswer = 16 << 20
@@ -45,7 +45,7 @@ func (w *answer) add(blocks []byte) {
 	w.blocks = append(w.blocks, blocks...)
 }
 
-// hold keeps a line until the answer is complete. full: it is time to end it.
+// hold keeps a line until the answer is complete. It reports whether the answer is full and must end.
 func (w *answer) hold(a position, kind string, raw []byte, said bool) (full bool) {
 	w.held = append(w.held, heldLine{at: a.Kept(), kind: kind, raw: bytes.Clone(raw), said: said})
 	w.size += len(raw)

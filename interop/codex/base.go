@@ -18,23 +18,23 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// maxBases bounds the files that a session's beginning is spread over.
+// maxBases bounds the number of files from which a session's history is collected.
 const maxBases = 16
 
-// part is one of the files that hold a session's history: its own, and before it the beginning of another
-// session's, of which it is a fork that copied nothing.
+// part is one of the files that hold a session's history: its own file, or a base, the file of the session that it was
+// forked from without a copy of the history.
 type part struct {
-	name    string // as Source.Beside takes it
-	depth   int    // 0 = the session's own, 1 = what that continues from, ...
+	name    string // path for the source
+	depth   int    // 0 = the session's own file, 1 = its base, 2 = the base's base, ...
 	start   uint64 // the ordinal of its first line
-	ordinal uint64 // the first one that is the fork's no more; math.MaxUint64 = not said
-	size    int64  // bytes of the file, unpacked, that are the fork's; math.MaxInt64 = not said
+	ordinal uint64 // first ordinal that is not part of the fork; math.MaxUint64 = unknown
+	size    int64  // unpacked bytes of the file that are part of the fork; math.MaxInt64 = unknown
 	in      *rolloutStream
 	left    io.LimitedReader
 }
 
-// trace follows history_base from file to file and returns what it leads to, the beginning of all last. Where it
-// leads no further, that is said, and what there is is read.
+// trace follows history_base from file to file and returns the bases, the oldest one last. If a base cannot be found,
+// it adds a diagnostic and returns the bases found so far.
 func (r *Reader) trace() (chain []*part) {
 	p := r.first
 	if r.header.Made || p.Cut {
@@ -63,7 +63,7 @@ func (r *Reader) trace() (chain []*part) {
 	}
 }
 
-// find looks for the file of a base and returns what its session says of its own base.
+// find looks for the file of a base and returns the history_base of that file.
 func (r *Reader) find(b *part, id string, from []byte, seen map[string]bool) (next []byte, err error) {
 	size, sizeErr := strconv.ParseInt(string(rawjson.Field(from, "end_byte_offset")), 10, 64)
 	ordinal, ordinalErr := strconv.ParseUint(string(rawjson.Field(from, "end_ordinal_exclusive")), 10, 64)
@@ -93,9 +93,9 @@ func (r *Reader) find(b *part, id string, from []byte, seen map[string]bool) (ne
 	return next, nil
 }
 
-// locate finds a thread's file by the end of its name: in the session's own folder, in that of a day on which
-// the thread can have begun, which a UUID of version 7 says but for the time zone, or among the archived ones. From
-// the folder of those the one of a day lies elsewhere.
+// locate finds a thread's file by the end of its name. It searches the session's own folder, the folders of the days on
+// which the thread can have begun, and the folder of archived sessions. The day comes from the thread's UUID of version
+// 7; the time zone is unknown. Relative paths differ if the session itself is archived.
 func (r *Reader) locate(id string) (name string, err error) {
 	if r.src.List == nil || r.src.Beside == nil {
 		return "", fs.ErrNotExist
@@ -130,7 +130,7 @@ func (r *Reader) locate(id string) (name string, err error) {
 	return "", fs.ErrNotExist
 }
 
-// baseOf returns the history_base in the first line of a file; nil = it has none.
+// baseOf returns the history_base in the first line of a file, or nil.
 func (r *Reader) baseOf(name string) (from []byte, err error) {
 	in, err := r.openBase(name)
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *Reader) openBase(name string) (*rolloutStream, error) {
 	return openRollout(interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return r.src.Beside(name) }})
 }
 
-// nextFile opens the next file: a base, or at last the session's own.
+// nextFile opens the next file: the oldest base first, the session's own file last.
 func (r *Reader) nextFile() {
 	if !r.traced {
 		r.traced = true
@@ -182,7 +182,8 @@ func (r *Reader) nextFile() {
 	r.first = nil
 }
 
-// isBeyondFork reports whether a line of a base is not the fork's any more. Lines without an ordinal are counted.
+// isBeyondFork reports whether a line of a base comes after the fork. If a line has no ordinal, its position is
+// counted.
 func (b *part) isBeyondFork(p *rolloutPiece) bool {
 	if b.ordinal == math.MaxUint64 {
 		return false
@@ -194,7 +195,7 @@ func (b *part) isBeyondFork(p *rolloutPiece) bool {
 	return n >= b.ordinal
 }
 
-// leave continues from a base to the next file; why = why it is left before its end, nil = it is not.
+// leave continues with the next file. why is the reason why the base is left before its end; nil if it is not.
 func (r *Reader) leave(why error) {
 	b := r.from
 	r.flush("")

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// appendContent appends a message's content as pi has it.
+// appendContent appends a message's content in pi's form.
 func appendContent(dst, content []byte) []byte {
 	if rawjson.IsString(content) {
 		return append(dst, content...)
@@ -41,7 +41,7 @@ func appendBlock(dst, block []byte) []byte {
 	return append(dst, block...)
 }
 
-// plainText returns the text of a content.
+// plainText returns the text of a message's content.
 func plainText(content []byte) string {
 	if rawjson.IsString(content) {
 		return rawjson.Text(content)

@@ -9,33 +9,33 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// costs finds the answer that each count is of. It comes right after the answer's last item; before its first one in
-// versions of 2025; after the outputs of its calls where they were quick.
+// costs assigns each token count to its answer. The count follows the answer's last item. In versions of 2025 it
+// precedes the first one. It follows the outputs of the answer's calls if they were quick.
 type costs struct {
-	total  tokenUsage // of the session, as the last count says
-	begun  bool       // there was one
-	before bool       // the file may not have all that it continues from: the first one counts the rest too
-	turn   string     // id of the turn; "" = not said
-	owed   spent      // has no answer yet
+	total  tokenUsage // of the session, from the last count
+	begun  bool       // total is set
+	before bool       // the file may lack earlier history: its first count includes those answers
+	turn   string     // turn ID; "" = unknown
+	owed   spent      // not assigned to an answer yet
 	due    dueCount
 }
 
-// spent is what was counted and where.
+// spent is a token count and its position in the file.
 type spent struct {
 	tokenUsage
 	known bool
 	at    position
-	of    []byte // fields that name the response; nil = its count has no total
+	of    []byte // fields that name the response; nil = the count has no total
 }
 
 func (s *spent) add(u tokenUsage, at position, of []byte) {
 	s.tokenUsage, s.known, s.at, s.of = s.Plus(u), true, at, of
 }
 
-// responseFields returns the fields by which copies of an answer are recognised, for entries of a count: "origin", and
-// "inherited" where another thread received the answer. Codex does not store the provider's id. The turn's id and the
-// thread's total are the same in the file of a fork or of an agent, to which Codex copies the history of the parent;
-// times and lines differ there.
+// responseFields returns the fields by which copies of an answer are recognised: "origin", and "inherited" if another
+// thread received the answer. Codex does not store the provider's response ID. The turn's ID and the thread's total are
+// the same in the file of a fork or a subagent, to which Codex copies the parent's history; times and line numbers
+// differ there.
 func (r *Reader) responseFields(c *tokenCount, part string) []byte {
 	if !c.HasTotal || c.Total == (tokenUsage{}) {
 		return nil
@@ -51,24 +51,25 @@ func (r *Reader) responseFields(c *tokenCount, part string) []byte {
 	return out
 }
 
-// isEarlier reports whether a turn began before a thread, by their ids: UUIDs of version 7 contain the time.
+// isEarlier reports whether a turn began before a thread. Both IDs must be UUIDs of version 7, which contain the time.
 func isEarlier(turn, thread string) bool {
 	a, errA := uuid.Parse(turn)
 	b, errB := uuid.Parse(thread)
 	return errA == nil && errB == nil && a.Version() == 7 && b.Version() == 7 && a.Time() < b.Time()
 }
 
-// dueCount is the answer before, where its count may still come: until then no entry from it on is given out.
+// dueCount is the last answer while its count may still come. Next returns neither the answer nor a later entry before
+// that.
 type dueCount struct {
 	open     bool
-	done     bool // it ended: it failed, cost nothing, or a call of it was answered
-	late     bool // it is given out, for too much followed it
-	at       int  // among the entries that are made
-	from, to int  // where its usage is in it
-	size     int  // bytes of the entries from it on: with over maxHeld of them nothing is waited for
+	done     bool // the answer ended: it failed, cost nothing, or one of its calls has an output
+	late     bool // the answer was returned without a count because too much followed it
+	at       int  // index in Reader.out
+	from, to int  // byte range of the usage in the entry
+	size     int  // bytes of the entries from the answer on; over maxHeld the reader stops waiting
 }
 
-// counted takes a count. One that repeats the sum of the one before is none.
+// counted assigns a count. A count with the same total as the last one is ignored.
 func (r *Reader) counted(p *rolloutPiece) {
 	c, at := &p.Count, p.At
 	if !c.HasLast && !c.HasTotal {
@@ -78,7 +79,7 @@ func (r *Reader) counted(p *rolloutPiece) {
 	if c.HasTotal {
 		grown, up := c.Total.Minus(r.costs.total)
 		if up && grown == (tokenUsage{}) && (r.costs.begun || u == grown) {
-			if u == grown { // of an answer that cost nothing
+			if u == grown { // the answer cost nothing
 				r.flush("")
 				r.costs.due.done = true
 			}
@@ -95,7 +96,7 @@ func (r *Reader) counted(p *rolloutPiece) {
 	}
 	of := r.responseFields(c, "")
 	switch {
-	case r.answer.open && r.costs.owed.known: // the one before was the answer's
+	case r.answer.open && r.costs.owed.known: // the count before belongs to the answer
 		r.flush("")
 		r.costs.owed.add(u, at.Kept(), of)
 	case r.answer.open:
@@ -107,7 +108,7 @@ func (r *Reader) counted(p *rolloutPiece) {
 		r.costs.due = dueCount{}
 		more = more.Plus(u)
 	default:
-		r.closeCounts() // each count is of another response
+		r.closeCounts() // each count belongs to another response
 		r.costs.owed.add(u, at.Kept(), of)
 	}
 	if more != (tokenUsage{}) {
@@ -116,7 +117,7 @@ func (r *Reader) counted(p *rolloutPiece) {
 	}
 }
 
-// spend says what was counted and is no answer's.
+// spend appends an entry for a count that belongs to no answer.
 func (r *Reader) spend(a position, u tokenUsage, of []byte) {
 	out := rawjson.AppendString(append(r.open(a, "usage", len(r.model)), `,"kind":"codex","provider":`...),
 		r.provider)
@@ -124,7 +125,7 @@ func (r *Reader) spend(a position, u tokenUsage, of []byte) {
 	r.put(a, append(append(u.Append(append(out, `,"usage":`...)), of...), '}'))
 }
 
-// closeCounts says that no count comes any more for what was said so far, and none that came has an answer.
+// closeCounts ends the wait for a count of the last answer, and appends an entry for a count without an answer.
 func (r *Reader) closeCounts() {
 	r.costs.due = dueCount{}
 	if o := r.costs.owed; o.known {
@@ -136,7 +137,7 @@ func (r *Reader) closeCounts() {
 	}
 }
 
-// countedAnswer returns the answer that is due its count.
+// countedAnswer writes a count into the answer that waits for it.
 func (r *Reader) countedAnswer(u tokenUsage, of []byte) {
 	d := r.costs.due
 	raw := r.out[d.at].Raw
@@ -144,7 +145,7 @@ func (r *Reader) countedAnswer(u tokenUsage, of []byte) {
 	r.costs.due = dueCount{}
 }
 
-// ready returns how many of the entries that were made may be given out.
+// ready returns the number of entries that Next may return.
 func (r *Reader) ready() int {
 	if r.costs.due.open {
 		return r.costs.due.at
@@ -152,7 +153,7 @@ func (r *Reader) ready() int {
 	return len(r.out)
 }
 
-// given drops the entries that were given out.
+// given drops the entries that Next has returned.
 func (r *Reader) given() {
 	n := copy(r.out, r.out[r.at:])
 	clear(r.out[n:])

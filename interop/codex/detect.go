@@ -8,16 +8,16 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// wholeHead is how much of a longer file is looked at.
+// wholeHead is the number of bytes that Detect expects of a longer file.
 const wholeHead = 64 << 10
 
-// Detect reports whether the first bytes of a file, compressed or not, are those of one of Codex's. The last line may
-// be torn.
+// Detect reports whether a file, compressed or not, is a Codex rollout, by its first bytes. Its last line may be
+// incomplete.
 func Detect(head []byte) bool {
 	if bytes.HasPrefix(head, zstdMagic) {
 		packed := len(head)
 		if head = unpacked(head); len(head) == 0 {
-			return packed >= wholeHead // not one block of it is there; only Codex compresses
+			return packed >= wholeHead // not one block is complete; only Codex compresses
 		}
 	}
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
@@ -44,7 +44,7 @@ func Detect(head []byte) bool {
 	return false
 }
 
-// unpacked returns the beginning of what a compressed file holds.
+// unpacked returns the start of a compressed file's content.
 func unpacked(head []byte) []byte {
 	z, err := unpack(bytes.NewReader(head))
 	if err != nil {

@@ -7,33 +7,32 @@ import (
 
 const (
 	maxWaitingEvents = 64
-	maxWaitingSize   = 4 << 20 // bytes of the events that wait
-	maxWaitingItems  = 40      // that repeat no event, while one waits for its item
+	maxWaitingSize   = 4 << 20 // bytes of the waiting events
+	maxWaitingItems  = 40      // items that repeat no event, while an event waits for its item
 )
 
-// waitingEvent is an event whose text no item has had yet.
+// waitingEvent is an event that no item has repeated yet.
 type waitingEvent struct {
 	At   position
 	Kind string
 	Raw  []byte
 	hash uint64
-	seen int // items since
+	seen int // items since the event
 }
 
-// echoFilter finds events that repeat what an item says, whichever comes first: the last 256 texts are known, and 64
-// events of at most 4 MiB wait for their item, which comes in the same turn, and before 40 items
-// that repeat nothing. So where an event that no
-// item repeats is kept does not depend on where the file ends. It is for one file.
+// echoFilter finds events that repeat the text of an item, in either order. It remembers the last 256 texts. Up to 64
+// events, at most 4 MiB, wait for their item, which comes in the same turn and before 40 items that repeat nothing. So
+// the place of an event that no item repeats does not depend on the end of the file. A filter serves one file.
 type echoFilter struct {
-	Dropped int         // events that an item says too
-	heard   [256]uint64 // texts of the last items
+	Dropped int         // events that an item repeats
+	heard   [256]uint64 // hashes of the last items' texts
 	n       int
 	waiting []waitingEvent
 	size    int
-	repeats bool // the last item repeats an event that waited
+	repeats bool // the last item repeats a waiting event
 }
 
-// Heard notes the texts of an item.
+// Heard records the texts of an item.
 func (e *echoFilter) Heard(texts []uint64) {
 	e.repeats = false
 	for _, hash := range texts {
@@ -51,7 +50,7 @@ func (e *echoFilter) Heard(texts []uint64) {
 	}
 }
 
-// Event drops an event if an item says the same, or keeps it until one does. late are those that waited too long.
+// Event drops an event whose text an item has, or keeps it until one does. It returns the events that waited too long.
 func (e *echoFilter) Event(p *rolloutPiece) (late []waitingEvent) {
 	hash := p.Texts[0]
 	if slices.Contains(e.heard[:min(e.n, len(e.heard))], hash) {
@@ -68,7 +67,7 @@ func (e *echoFilter) Event(p *rolloutPiece) (late []waitingEvent) {
 	return late
 }
 
-// Item counts an item whose texts were heard. late are the events that waited too long.
+// Item counts an item whose texts were recorded. It returns the events that waited too long.
 func (e *echoFilter) Item() (late []waitingEvent) {
 	if e.repeats {
 		return nil
@@ -84,7 +83,8 @@ func (e *echoFilter) Item() (late []waitingEvent) {
 	return late
 }
 
-// Begun returns the events of the turn before, when another one begins. What the user says may come before that.
+// Begun returns the waiting events of the last turn when another turn begins. Messages of the user keep waiting: they
+// may precede the beginning of their turn.
 func (e *echoFilter) Begun() (late []waitingEvent) {
 	stay := e.waiting[:0:0]
 	for _, w := range e.waiting {
@@ -99,7 +99,7 @@ func (e *echoFilter) Begun() (late []waitingEvent) {
 	return late
 }
 
-// Drain returns those that wait.
+// Drain returns all waiting events.
 func (e *echoFilter) Drain() []waitingEvent {
 	w := e.waiting
 	e.waiting, e.size = nil, 0

@@ -8,46 +8,47 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// The bounds of what is under way at once: 2*lanes+3 batches, of which one holds a line over batchRoom.
+// Bounds of the work in progress: 2*feedLanes+3 batches, at most one of them with a line over batchRoom.
 const (
-	feedLanes = 2         // batches that are worked on
-	batchRoom = 512 << 10 // bytes of lines in a batch; one longer than that has room of its own
-	batchFull = 256 << 10 // bytes from which on a batch gets no more
+	feedLanes = 2         // batches processed at once
+	batchRoom = 512 << 10 // bytes of lines in a batch; a longer line gets a buffer of its own
+	batchFull = 256 << 10 // bytes from which on a batch gets no more lines
 	batchMost = 1024      // objects in a batch
 )
 
-// pieceBatch is some objects in the order of the file.
+// pieceBatch is a number of objects in file order.
 type pieceBatch struct {
 	pieces []rolloutPiece
-	lines  []byte    // where they lie
-	tail   lineNotes // what was found after the last one
-	full   bool      // a line has room of its own: no more
-	large  bool      // it is the one long line
+	lines  []byte    // bytes of the objects
+	tail   lineNotes // findings after the last object
+	full   bool      // a line has a buffer of its own: no more are added
+	large  bool      // it holds the long line
 	shop   pieceMaker
 }
 
-// pieceFeed returns the pieces of a file in order: one goroutine cuts the file into lines and checks
-// them, others read batches of them, each line without regard to those before it, and the reader takes
-// what they made. Next and Close belong to the reader's goroutine.
+// pieceFeed returns the pieces of a file in order. One goroutine splits the file into lines and checks them. Others
+// parse batches of lines, each line independently of those before it. The reader takes the results. Next and Close must
+// be called from the reader's goroutine.
 //
-// It holds at most 7 batches, each of up to 1,024 objects in 512 KiB and one more of that size; only
-// one of them holds a line that is longer (at most 64 MiB). What is made of a line is some bytes larger
-// than the line, and at most six times as large (a thought of which each byte has to be escaped).
+// A feed holds at most 7 batches, each of up to 1,024 objects in 512 KiB, and one more batch of that size. At most one
+// batch holds a longer line (up to 64 MiB). The result for a line is a few bytes larger than the line, and at most six
+// times as large (reasoning text in which each byte must be escaped).
 type pieceFeed struct {
 	s     *jsonl.Scanner
 	base  int
 	pipe  *parallel.Pipe[*pieceBatch, *pieceBatch]
-	in    *pieceBatch // is being filled
-	err   error       // of the scanner; given once the batches before it are out
-	out   *pieceBatch // is being taken
+	in    *pieceBatch // being filled
+	err   error       // of the scanner; returned after the batches before it
+	out   *pieceBatch // being returned
 	at    int
-	free  chan *pieceBatch // to be filled again
-	large chan struct{}    // holds a token while a long line is under way
+	free  chan *pieceBatch // for reuse
+	large chan struct{}    // holds a token while a long line is in progress
 	stop  chan struct{}
 	ended bool
 }
 
-// newPieceFeed continues where s is. s is the feed's from now on. base is what the pieces have for their file.
+// newPieceFeed reads on from the position of s, and takes ownership of s. base is the file number in the positions of
+// the pieces.
 func newPieceFeed(s *jsonl.Scanner, base int) *pieceFeed {
 	f := &pieceFeed{
 		s: s, base: base, out: &pieceBatch{}, free: make(chan *pieceBatch, 2*feedLanes+3),
@@ -65,8 +66,8 @@ func newPieceFeed(s *jsonl.Scanner, base int) *pieceFeed {
 	return f
 }
 
-// Next returns the next piece, valid until the next call, or what was found after the last one and io.EOF or the
-// error at which the file could not be read on.
+// Next returns the next piece, valid until the next call. At the end it returns the findings after the last piece and
+// io.EOF, or the error of the file.
 func (f *pieceFeed) Next() (*rolloutPiece, lineNotes, error) {
 	for f.at == len(f.out.pieces) {
 		tail := f.out.tail
@@ -86,12 +87,12 @@ func (f *pieceFeed) Next() (*rolloutPiece, lineNotes, error) {
 	return &f.out.pieces[f.at-1], lineNotes{}, nil
 }
 
-// done returns a batch that was taken back to be filled again.
+// done returns a batch for reuse.
 func (f *pieceFeed) done() {
 	if f.out.large {
 		<-f.large
 		f.out.large = false
-		return // with its room, which is of a size that is not needed again
+		return // its buffer is too large for reuse
 	}
 	if cap(f.out.lines) > 0 {
 		select {
@@ -101,7 +102,7 @@ func (f *pieceFeed) done() {
 	}
 }
 
-// Close ends the work, and waits for it.
+// Close stops the goroutines and waits for them.
 func (f *pieceFeed) Close() {
 	if !f.ended {
 		f.ended = true
@@ -112,7 +113,7 @@ func (f *pieceFeed) Close() {
 
 var errStopped = errors.New("codex: stopped")
 
-// fill cuts the next batch from the file.
+// fill reads the next batch from the file.
 func (f *pieceFeed) fill() (*pieceBatch, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -142,7 +143,7 @@ func (f *pieceFeed) fill() (*pieceBatch, error) {
 	return b, nil
 }
 
-// keep copies an object, for the scanner uses its room again.
+// keep copies an object, because the scanner reuses its buffer.
 func (f *pieceFeed) keep(b *pieceBatch, raw []byte) ([]byte, error) {
 	from := len(b.lines)
 	if from+len(raw) <= cap(b.lines) {
@@ -151,7 +152,7 @@ func (f *pieceFeed) keep(b *pieceBatch, raw []byte) ([]byte, error) {
 	}
 	b.full = true
 	if len(raw) > batchRoom {
-		select { // until the long line before it has been taken
+		select { // wait until the long line before it was taken
 		case f.large <- struct{}{}:
 			b.large = true
 		case <-f.stop:
@@ -161,7 +162,7 @@ func (f *pieceFeed) keep(b *pieceBatch, raw []byte) ([]byte, error) {
 	return bytes.Clone(raw), nil
 }
 
-// empty returns a batch with room.
+// empty returns an empty batch.
 func (f *pieceFeed) empty() *pieceBatch {
 	select {
 	case b := <-f.free:

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// setHeader takes what is known of the session from its first line; without a payload it has none.
+// setHeader sets the session's header from its first line. A line without a payload contains no header.
 func (r *Reader) setHeader(l rolloutLine) error {
 	p := l.Payload
 	h := interop.Header{ID: textField(p, "id"), Cwd: textField(p, "cwd"), Version: 1, Made: p == nil}
@@ -59,7 +59,7 @@ func (r *Reader) setHeader(l rolloutLine) error {
 	return nil
 }
 
-// title takes the name that a thread has in Codex's list of sessions.
+// title sets the title to the name that the thread has in Codex's list of sessions.
 func (r *Reader) title(h *interop.Header) (err error) {
 	if r.src.Beside != nil {
 		h.Title, err = threadTitle(r.src.Beside, h.ID)
@@ -69,12 +69,12 @@ func (r *Reader) title(h *interop.Header) (err error) {
 
 func textField(object []byte, name string) string { return rawjson.Text(rawjson.Field(object, name)) }
 
-// begunBy names the agent whose thread this is, if Codex itself began it: by its nickname, its role, what it is
-// for, or its thread; "" = a user's. spawn is what the thread says of where it comes from.
+// begunBy returns the name of the agent that this thread belongs to, if Codex itself began the thread: the agent's
+// nickname, role, purpose or thread; "" = the user began it. spawn is the record of the thread's origin.
 //
-// Codex says that in three ways, of which older versions have one or two: parent_thread_id, thread_source, and
-// source: {"subagent":"review"}, {"subagent":{"other":"guardian"}}, {"subagent":{"thread_spawn":{...}}} or
-// {"internal":"memory_consolidation"}, where a user's thread has a text as "cli".
+// Codex stores the origin in three ways, of which older versions have one or two: parent_thread_id, thread_source, and
+// source. source is {"subagent":"review"}, {"subagent":{"other":"guardian"}}, {"subagent":{"thread_spawn":{...}}} or
+// {"internal":"memory_consolidation"}. For a thread of the user it is a string such as "cli".
 func begunBy(meta []byte) (agent string, spawn []byte) {
 	source, kind := rawjson.Field(meta, "source"), ""
 	began := textField(meta, "parent_thread_id") != ""

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// said adds what the model said, a block for each part.
+// said adds a text block for each part of an assistant message.
 func (w *pieceMaker) said(content, id []byte) {
 	put := func(text []byte) {
 		w.comma()
@@ -42,8 +42,8 @@ func (w *pieceMaker) comma() {
 	}
 }
 
-// reasoning makes a block of what the model thought. The whole item is the block's signature, as pi has it for
-// this provider: it can be sent again.
+// reasoning makes a thinking block. The whole item is the block's signature, as in pi's files for this provider, so
+// that it can be sent again.
 func (w *pieceMaker) reasoning(p *rolloutPiece) {
 	thoughts := 0
 	w.spare = w.spare[:0]
@@ -65,7 +65,7 @@ func (w *pieceMaker) reasoning(p *rolloutPiece) {
 	w.end(p, actAnswer)
 }
 
-// call makes a block of a call of a tool; without an id or a name it is none.
+// call makes a block of a tool call. An item without an ID or a name is no call.
 func (w *pieceMaker) call(p *rolloutPiece) {
 	f := &p.Fields
 	if p.CallID = rawjson.Text(f.CallID); p.CallID == "" {
@@ -91,7 +91,7 @@ func (w *pieceMaker) call(p *rolloutPiece) {
 	w.end(p, actAnswer)
 }
 
-// arguments appends what a tool is called with as an object; Codex has it as text.
+// arguments appends the arguments of a tool call as an object; Codex stores them as a string.
 func (w *pieceMaker) arguments(dst, val []byte) []byte {
 	if len(val) == 0 || string(val) == "null" {
 		return append(dst, "{}"...)
@@ -109,7 +109,7 @@ func (w *pieceMaker) arguments(dst, val []byte) []byte {
 	return append(append(append(dst, `{"input":`...), val...), '}')
 }
 
-// output makes the content of a call's result, and notes whether the call failed.
+// output makes the content of a tool result and records whether the call failed.
 func (w *pieceMaker) output(p *rolloutPiece) {
 	p.CallID = rawjson.Text(p.Fields.CallID)
 	val := p.Fields.output
@@ -137,7 +137,7 @@ func (w *pieceMaker) output(p *rolloutPiece) {
 	w.end(p, actOutput)
 }
 
-// exitedBadly reads the exit code that older versions put beside the output.
+// exitedBadly reads the exit code that older versions stored in the output.
 func (w *pieceMaker) exitedBadly(val []byte) bool {
 	if !bytes.HasPrefix(val, []byte(`"{\"output\"`)) {
 		return false
@@ -147,18 +147,17 @@ func (w *pieceMaker) exitedBadly(val []byte) bool {
 	return code != nil && string(code) != "0" && rawjson.IsNumber(code)
 }
 
-// maxReport bounds the head of an output that reports how a call ended, in bytes.
+// maxReport bounds the head of an output that reports the end of a call, in bytes.
 const maxReport = 512
 
-// failures begin the outputs of calls that did not run to their end.
+// failures are the prefixes of outputs of calls that did not complete.
 var failures = []string{
 	"Script failed", "apply_patch verification failed", "exec_command failed", "write_stdin failed",
 	"exec command rejected by user", "patch rejected by user", "aborted by user", "failed to parse function arguments",
 	"unsupported call: ", "tool call error: ", "execution error: ", "failed in sandbox",
 }
 
-// reportsFailure reads the head that Codex puts before the output of a command, up to the line "Output:". text is a
-// string.
+// reportsFailure reads the head of a command's output, up to the line "Output:". text is a JSON string.
 func reportsFailure(text []byte) bool {
 	if len(text) < 2 || text[0] != '"' {
 		return false

@@ -8,9 +8,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// open begins an entry that hangs on the tip, with room for a body.
+// open begins an entry whose parent is the tip, with room for a body.
 func (r *Reader) open(a position, typ string, room int) []byte {
-	const around = 512 // bytes around a body: the most that an answer has
+	const around = 512 // bytes around the body: the most that an answer needs
 	out := make([]byte, 0, room+around)
 	out = append(append(out, `{"type":"`...), typ...)
 	out = append(append(out, `","id":"`...), a.ID()...)
@@ -28,7 +28,7 @@ func (r *Reader) open(a position, typ string, room int) []byte {
 	return jsonl.AppendTime(out, r.last)
 }
 
-// put hands an entry out, or its stub if it is too large; the next one hangs on it.
+// put appends an entry, or its stub if it is too large. The entry becomes the tip.
 func (r *Reader) put(a position, raw []byte) (whole bool) {
 	fitted, whole := jsonl.Fit(raw)
 	if !whole {
@@ -49,7 +49,7 @@ func (r *Reader) put(a position, raw []byte) (whole bool) {
 	return whole
 }
 
-// custom keeps what has no other place, as it is.
+// custom keeps a line unchanged that the transcript cannot express.
 func (r *Reader) custom(a position, kind string, data []byte) {
 	const most = 200
 	if len(kind) > most {
@@ -90,7 +90,7 @@ func (r *Reader) take(p *rolloutPiece) {
 	}
 }
 
-// aside keeps a line; inside an answer it follows it.
+// aside keeps a line. During an answer the line is held until the answer is complete.
 func (r *Reader) aside(a position, kind string, raw []byte) {
 	if kind == "" {
 		kind = "line"
@@ -111,7 +111,7 @@ func (r *Reader) late(events []waitingEvent) {
 	}
 }
 
-// context notes the model and how hard it thinks.
+// context records model and reasoning effort.
 func (r *Reader) context(p *rolloutPiece) {
 	r.late(r.echoes.Begun())
 	r.flush("")
@@ -134,7 +134,7 @@ func (r *Reader) context(p *rolloutPiece) {
 	}
 }
 
-// event takes what happened: most of it is kept as it is.
+// event handles an event. Most are kept unchanged.
 func (r *Reader) event(p *rolloutPiece) {
 	kind := p.Kind
 	if kind == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// item takes one item of the conversation. next: how far from its number that of a second entry of it is.
+// item handles one item of the conversation. next is the offset of the number of a second entry for the same item.
 func (r *Reader) item(p *rolloutPiece, next int) {
 	switch p.Act {
 	case actUser:
@@ -18,7 +18,7 @@ func (r *Reader) item(p *rolloutPiece, next int) {
 	case actUnsaid:
 		r.echoes.Heard(p.Texts)
 		switch r.flush(""); {
-		case p.Asks && r.agent: // its task, and messages to it meanwhile
+		case p.Asks && r.agent: // the agent's task, and later messages to it
 			r.ask(p, "")
 			return
 		case p.Asks:
@@ -61,7 +61,7 @@ func (r *Reader) item(p *rolloutPiece, next int) {
 	}
 }
 
-// ask makes a message that the user sends, or to an agent another one.
+// ask appends a message of the user, or of another agent to this one.
 func (r *Reader) ask(p *rolloutPiece, said string) {
 	r.flush("")
 	r.closeCounts()
@@ -70,10 +70,10 @@ func (r *Reader) ask(p *rolloutPiece, said string) {
 	r.close(p.At, append(append(out, p.Body...), r.millis()...))
 }
 
-// place returns where the conversation is.
+// place returns the current position of the conversation.
 func (r *Reader) place() turnPlace { return turnPlace{Tip: r.tip, Model: r.model, Effort: r.effort} }
 
-// expect notes a call whose output is to come.
+// expect records a call whose output follows.
 func (r *Reader) expect(id, name string) {
 	const most, long = 1 << 16, 256
 	if len(r.calls) < most && len(name) <= long && len(id) <= long {
@@ -81,7 +81,7 @@ func (r *Reader) expect(id, name string) {
 	}
 }
 
-// output makes the result of a call.
+// output appends the result of a call.
 func (r *Reader) output(p *rolloutPiece) {
 	r.flush("")
 	r.costs.due.done = true
@@ -100,7 +100,8 @@ func (r *Reader) output(p *rolloutPiece) {
 	r.close(p.At, append(out, r.millis()...))
 }
 
-// unsaid makes a message that the model sees and the user did not say; shown: readers of the conversation see it.
+// unsaid appends a message that the model sees and that neither the user nor the model wrote. shown = the conversation
+// displays it.
 func (r *Reader) unsaid(a position, kind string, content []byte, shown bool) {
 	out := rawjson.AppendString(append(r.open(a, "custom_message", len(content)), `,"customType":`...), kind)
 	out = append(append(append(out, `,"content":`...), content...), `,"display":`...)
@@ -113,7 +114,7 @@ func (r *Reader) millis() []byte {
 
 func (r *Reader) close(a position, out []byte) bool { return r.put(a, append(out, '}')) }
 
-// replacement takes one item of a history that replaces another.
+// replacement handles one item of a history that replaces the conversation.
 func (r *Reader) replacement(a position, item []byte) {
 	if len(item) == 0 || item[0] != '{' {
 		return
@@ -127,11 +128,11 @@ func (r *Reader) replacement(a position, item []byte) {
 		r.unsaid(a, "codex.replacement", p.Body, false)
 		return
 	}
-	const apart = 1 << 30 // beyond the numbers of the history's items
+	const apart = 1 << 30 // above all numbers of the history's items
 	r.item(p, apart)
 }
 
-// flush hands out the answer that was collected; stop "" = as it looks.
+// flush appends the collected answer. stop is its stop reason; "" = derived from its content.
 func (r *Reader) flush(stop string) {
 	w := &r.answer
 	if !w.open {
@@ -164,7 +165,7 @@ func (r *Reader) flush(stop string) {
 		r.spend(cost.at, cost.tokenUsage, cost.of)
 	}
 	held, room := w.held, w.blocks
-	const keep = 1 << 20 // bytes of room for the next one
+	const keep = 1 << 20 // bytes of the buffer that is kept for reuse
 	if r.answer = (answer{}); cap(room) <= keep {
 		r.answer.blocks = room[:0]
 	}
@@ -177,8 +178,8 @@ func (r *Reader) flush(stop string) {
 	}
 }
 
-// fail ends the answer before a line as one that failed. One that was counted came to its end before, and so did one
-// whose call has its output.
+// fail ends the open answer as a failed one. An answer with a count, or with an output for one of its calls, ended
+// before.
 func (r *Reader) fail(stop string, why []byte) {
 	if !rawjson.IsString(why) || len(why) == 2 {
 		why = nil

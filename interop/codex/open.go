@@ -13,13 +13,13 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// maxWindow is how far back a compressed file may refer: what a reader holds of it.
+// maxWindow bounds the window of a compressed file, which the reader holds in memory.
 const maxWindow = 32 << 20
 
-// zstdMagic is how a compressed file begins.
+// zstdMagic is the beginning of a compressed file.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// rolloutStream is an opened file, unpacked where it is compressed.
+// rolloutStream is an open file, decompressed if necessary.
 type rolloutStream struct {
 	io.Reader
 	file io.Closer
@@ -34,7 +34,7 @@ func (s *rolloutStream) Close() error {
 	return s.file.Close()
 }
 
-// openRollout opens a rollout, .jsonl or .jsonl.zst: by its content, whatever it is called.
+// openRollout opens a rollout. Its content and not its name decides whether it is compressed.
 func openRollout(src interop.Source) (*rolloutStream, error) {
 	f, err := src.Open()
 	if err != nil {
@@ -55,13 +55,13 @@ func openRollout(src interop.Source) (*rolloutStream, error) {
 	return &rolloutStream{Reader: z, file: f, zst: z}, nil
 }
 
-// unpack unpacks a compressed file, on no goroutine of its own.
+// unpack decompresses a file without goroutines.
 func unpack(in io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow))
 }
 
-// newScanner cuts a file into objects, and finds those of Codex's after damage.
+// newScanner splits a file into objects. After damage it resumes at the next object of Codex.
 func newScanner(in io.Reader) *jsonl.Scanner {
 	s := jsonl.NewScanner(in)
 	s.Accepts = func(object []byte) bool { return readRolloutLine(object).Form != formUnknown }

@@ -15,27 +15,27 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// originalEnd is what has to be known of a rollout before lines are appended to it.
+// originalEnd is the state at the end of a rollout that determines how lines are appended to it.
 type originalEnd struct {
-	Paged  bool   // its lines have ordinals
-	Next   uint64 // that of the next one
-	Packed bool   // it is compressed
-	Torn   bool   // its last line has no end
-	Broken error  // it cannot be unpacked: nothing can be appended
+	Paged  bool   // lines have ordinals
+	Next   uint64 // next ordinal
+	Packed bool   // the file is compressed
+	Torn   bool   // the last line has no line feed
+	Broken error  // decompression failed: nothing can be appended
 
 	seed  maphash.Seed
-	texts map[uint64]bool // ids of calls whose input is a text
+	texts map[uint64]bool // IDs of calls whose input is a string
 }
 
-// maxTextCalls bounds the calls that are known for such: 16 MiB of memory.
+// maxTextCalls bounds the calls in texts: 16 MiB of memory.
 const maxTextCalls = 1 << 19
 
-// Custom reports whether the call of an id has a text as its input: custom_tool_call.
+// Custom reports whether a call has a string as its input: custom_tool_call.
 func (e *originalEnd) Custom(id string) bool { return e.texts[maphash.String(e.seed, id)] }
 
-// copyOriginal copies a rollout as it is, and reads it at the same time.
+// copyOriginal copies a rollout unchanged and reads it at the same time.
 //
-// Bounds (I15): what a jsonl.Scanner holds, of a compressed file 32 MiB more, and 16 MiB of calls.
+// Bounds (I15): the buffers of a jsonl.Scanner, 32 MiB more for a compressed file, and 16 MiB for call IDs.
 func copyOriginal(w io.Writer, original io.Reader) (end originalEnd, err error) {
 	through := &copyingReader{r: original, w: w}
 	in := bufio.NewReaderSize(through, 1<<16)
@@ -51,7 +51,7 @@ func copyOriginal(w io.Writer, original io.Reader) (end originalEnd, err error) 
 	return end, nil
 }
 
-// read reads a rollout to its end. What is wrong with the frame of a compressed one is no error.
+// read reads a rollout to its end. A damaged frame of a compressed file is not an error.
 func (e *originalEnd) read(in io.Reader, through *copyingReader) (err error) {
 	err = e.readAll(in)
 	switch {
@@ -109,7 +109,7 @@ func (e *originalEnd) lines(in io.Reader) error {
 	}
 }
 
-// copyingReader writes what is read of it.
+// copyingReader writes to w what it reads from r.
 type copyingReader struct {
 	r   io.Reader
 	w   io.Writer
@@ -147,8 +147,8 @@ func (l *lastByteReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Appender returns a writer for what is appended to an original: the first byte ends a torn line, and begins a frame
-// of its own if the original is compressed. Close ends that frame.
+// Appender returns a writer for lines that are appended to an original. The first byte written ends an incomplete line,
+// and begins a new frame if the original is compressed. Close ends that frame.
 func (e *originalEnd) Appender(w io.Writer) io.WriteCloser { return &appendWriter{w: w, end: e} }
 
 type appendWriter struct {

@@ -10,57 +10,57 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// itemAct is what an item does to the conversation.
+// itemAct is the effect of an item on the conversation.
 type itemAct uint8
 
-// The acts.
+// The effects.
 const (
-	actAside  itemAct = iota // nothing: it is kept as it is
-	actUser                  // the user speaks
-	actUnsaid                // the model gets what neither it nor the user said
-	actAnswer                // the model speaks, thinks or calls
-	actOutput                // a call has its result
+	actAside  itemAct = iota // none: the item is kept unchanged
+	actUser                  // user message
+	actUnsaid                // message to the model that neither user nor model wrote
+	actAnswer                // text, reasoning or call of the model
+	actOutput                // result of a call
 )
 
-// rolloutPiece is one object of a file and what it says.
+// rolloutPiece is one parsed object of a file.
 type rolloutPiece struct {
 	rolloutLine
 	At     position
-	Raw    []byte    // the object, or the beginning of a line that is too long
-	Cut    bool      // the latter
-	Size   int64     // of its line in bytes
-	Offset int64     // of its line in the file
-	Notes  lineNotes // what was found before it
+	Raw    []byte    // the object, or the first part of a line that is too long
+	Cut    bool      // Raw is the first part
+	Size   int64     // of the line, in bytes
+	Offset int64     // of the line in the file
+	Notes  lineNotes // findings before the object
 	Act    itemAct   // of an item
 	Called bool      // it is a call
-	Failed bool      // it is the output of a call that failed
-	Told   bool      // Codex says it by itself before a turn, and goes back with it
-	User   bool      // it is a message of role user, of a person or of Codex
-	Typed  bool      // of such a message: a person wrote it; of an event: it reports one that a person wrote
-	Asks   bool      // an agent says it to this one, which answers it as it answers the user
-	Name   string    // of a tool, or the type of what neither user nor model said
+	Failed bool      // it is the output of a failed call
+	Told   bool      // Codex writes it before a turn, and a rollback removes it with the turn
+	User   bool      // a message of role user, by a person or by Codex
+	Typed  bool      // of a user message: a person wrote it; of an event: it reports a message that a person wrote
+	Asks   bool      // a message of another agent, which this agent answers like one of the user
+	Name   string    // tool name, or type of a message that neither user nor model wrote
 	CallID string
-	Body   []byte     // content, or blocks with commas between
-	Image  []byte     // content: a picture that the model drew, beside its body
-	Texts  []uint64   // what is said, as hashes; of an event that an item may say too, one
+	Body   []byte     // content, or blocks separated by commas
+	Image  []byte     // content: an image that the model drew, not part of Body
+	Texts  []uint64   // hashes of the texts; of an event that an item may repeat, one
 	Count  tokenCount // of tokens
 }
 
-// tokenCount is what an event says of tokens.
+// tokenCount is the token count of an event.
 type tokenCount struct {
-	Last, Total       tokenUsage // of the last answer, and of all
+	Last, Total       tokenUsage // of the last answer and of the session
 	HasLast, HasTotal bool
 }
 
-// position is where an entry comes from: its file, its line, its number among the entries of the line, its time.
+// position is the origin of an entry: file, line, number among the entries of the line, and time.
 type position struct {
-	Base, Line, N int // Base: 0 = the session's own file, 1 = the one that it continues from, ...
+	Base, Line, N int // Base: 0 = the session's own file, 1 = its base, ...
 	Stamp         []byte
 	When          time.Time
-	Timed         bool // When is what Stamp says
+	Timed         bool // When was parsed from Stamp
 }
 
-// ID is the id of the entry.
+// ID returns the entry's ID.
 func (a position) ID() string {
 	id := append(make([]byte, 0, 32), "cx-"...)
 	if a.Base > 0 {
@@ -72,20 +72,20 @@ func (a position) ID() string {
 	return string(id)
 }
 
-// Kept is the same beyond the piece.
+// Kept returns a copy that stays valid after the piece.
 func (a position) Kept() position {
 	a.Stamp = bytes.Clone(a.Stamp)
 	return a
 }
 
-// lineNotes are what was found in the lines, bounded as a list of diagnostics is.
+// lineNotes are findings in the lines, bounded like a list of diagnostics.
 type lineNotes struct {
 	List []lineNote
-	More int // beyond transcript.MaxDiagnostics
-	Bad  int // lines spoiled
+	More int // findings beyond transcript.MaxDiagnostics
+	Bad  int // damaged lines
 }
 
-// lineNote is said of a line.
+// lineNote is a finding in a line.
 type lineNote struct {
 	Line         int
 	Kind, Detail string
@@ -101,7 +101,7 @@ func (n *lineNotes) add(number int, kind, detail string, bad int) {
 
 func (n *lineNotes) any() bool { return len(n.List) > 0 }
 
-// makePiece makes a piece of an object on a line of its own.
+// makePiece parses one object.
 func makePiece(o jsonl.Object) *rolloutPiece {
 	p := &rolloutPiece{At: position{Line: o.Number}, Raw: bytes.Clone(o.Raw), Cut: o.Part, Size: o.Size}
 	w := pieceMaker{}
@@ -109,7 +109,7 @@ func makePiece(o jsonl.Object) *rolloutPiece {
 	return p
 }
 
-// makeItemPiece makes a piece of an item inside of another line.
+// makeItemPiece parses an item that is part of another line.
 func makeItemPiece(at position, item []byte) *rolloutPiece {
 	p := &rolloutPiece{At: at, Raw: item, rolloutLine: rolloutLine{Payload: item}}
 	p.Kind = p.Fields.read(item)
@@ -118,16 +118,16 @@ func makeItemPiece(at position, item []byte) *rolloutPiece {
 	return p
 }
 
-// pieceMaker is where pieces are made: room that is used again, for one goroutine.
+// pieceMaker parses objects. It reuses its buffers, and serves one goroutine.
 type pieceMaker struct {
 	room  []byte // bodies
 	texts []uint64
 	spare []byte
-	begun int // where the body that is being made starts in room
-	heard int // likewise in texts
+	begun int // start of the current body in room
+	heard int // start of the current texts in texts
 }
 
-// work makes a piece of an object.
+// work parses an object.
 func (w *pieceMaker) work(p *rolloutPiece) {
 	if p.Cut {
 		return
@@ -152,7 +152,7 @@ func (w *pieceMaker) end(p *rolloutPiece, a itemAct) {
 	p.Act, p.Body, p.Texts = a, w.room[w.begun:len(w.room):len(w.room)], w.texts[w.heard:len(w.texts):len(w.texts)]
 }
 
-// item works on one item of the conversation.
+// item parses one item of the conversation.
 func (w *pieceMaker) item(p *rolloutPiece) {
 	w.begin()
 	switch p.Kind {
@@ -209,7 +209,7 @@ func (w *pieceMaker) message(p *rolloutPiece) {
 
 func isContent(val []byte) bool { return len(val) > 0 && (val[0] == '[' || val[0] == '"') }
 
-// event works on what happened: on texts that an item may say too, and on counts of tokens.
+// event parses the events that matter: texts that an item may repeat, and token counts.
 func (w *pieceMaker) event(p *rolloutPiece) {
 	w.begin()
 	var text []byte
@@ -250,8 +250,8 @@ func failedResult(result []byte) bool {
 		rawjson.IsTrue(rawjson.Field(ok, "is_error"))
 }
 
-// saidAgain returns the text of a completed item that is a message, a string, as sessions with pages have it in place
-// of an event for each; nil: it is another one, or has no text.
+// saidAgain returns the text of a completed item that is a message, as a JSON string. Paginated sessions have such
+// items instead of an event for each message. It returns nil for other items.
 func saidAgain(item []byte) []byte {
 	if typ := textField(item, "type"); typ != "UserMessage" && typ != "AgentMessage" {
 		return nil
@@ -272,7 +272,7 @@ func saidAgain(item []byte) []byte {
 	return rawjson.AppendString(nil, []byte(plainText(content)))
 }
 
-// hashTexts notes the texts of a content: those of its parts, and of all together.
+// hashTexts adds the hashes of a content's parts, and of the whole text.
 func (w *pieceMaker) hashTexts(content []byte) {
 	if rawjson.IsString(content) {
 		w.hash(content)

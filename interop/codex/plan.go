@@ -14,49 +14,50 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// ownIDPrefix begins the ids of entries that came from a rollout.
+// ownIDPrefix begins the IDs of entries that came from a rollout.
 const ownIDPrefix = "cx-"
 
-// callSeed is of the hashes of ids, which never leave the process.
+// callSeed is the seed for hashes of call IDs. The hashes stay in this process.
 var callSeed = maphash.MakeSeed()
 
-// callHash returns what represents the id of a call.
+// callHash returns the hash of a call ID.
 func callHash(id string) uint64 { return maphash.String(callSeed, id) }
 
-// What an entry is to the conversation.
+// Classes of entries.
 const (
 	classSilent  byte = iota
-	classTold         // Codex says it by itself before a turn: it goes with the turn
+	classTold         // written by Codex before a turn; a rollback removes it with the turn
 	classSpeaks       // the model sees it
-	classRan          // likewise, and Codex takes it for what it says before a turn: a command of the user's
-	classAsks         // the user speaks: a turn begins
-	classSummary      // a compaction
+	classRan          // a command that the user ran: the model sees it, and a rollback treats it like classTold
+	classAsks         // user message that begins a turn
+	classSummary      // compaction
 )
 
-// linePlan is the line of conversation that is written, that of the head: what the first walk over the entries found.
+// linePlan is the result of the first pass over the entries: the path from the root to the head, which is written.
 //
-// Bounds (I15): about 200 bytes an entry, and 16 for each result of a call.
+// Bounds (I15): about 200 bytes per entry, and 16 per tool result.
 type linePlan struct {
-	Lines   []transcript.Line // heads only
+	Lines   []transcript.Line // without their content
 	class   []byte
-	known   int // entries that the original has
+	known   int // number of entries in the original
 	parents []int64
-	last    map[string]int   // by id
-	Results map[int][]uint64 // of an entry: the calls that it answers
-	kept    map[int]string   // of a compaction: the first entry that it keeps
-	Parts   map[string]int   // of a compaction from a rollout: the entries of its history
-	begun   map[int]bool     // the entries by which a file names the beginning of a turn
-	Meta    []byte           // payload of the session's first line in a rollout
-	Path    []int            // the line of the head, its root first
-	needs   []neededRange    // by the place where each is wanted
-	from    []int            // by need: where the first of it and of those after it begins
-	next    int              // need
+	last    map[string]int   // index by ID
+	Results map[int][]uint64 // by entry: the calls that it answers
+	kept    map[int]string   // by compaction: the first entry that it keeps
+	Parts   map[string]int   // by compaction from a rollout: the number of entries of its history
+	begun   map[int]bool     // entries that record the beginning of a turn in the file
+	Meta    []byte           // payload of the first line of the session's rollout
+	Path    []int            // from the root to the head
+	needs   []neededRange    // sorted by at
+	from    []int            // by index in needs: the smallest from of this range and all later ones
+	next    int              // index in needs
 }
 
-// neededRange is what of the line has to be said at a place further on: by a compaction, or where the file goes back.
+// neededRange is a range of the path, from its first place to at, that is written again at that place: by a compaction,
+// or where a rollback is not possible.
 type neededRange struct{ from, at int }
 
-// newLinePlan walks the entries, the first known of which a file has already.
+// newLinePlan makes the first pass over the entries. The file has the first known entries already.
 func newLinePlan(
 	entries iter.Seq2[transcript.Draft, error], known int, head string,
 ) (*linePlan, interop.Losses, error) {
@@ -106,7 +107,7 @@ func newLinePlan(
 	return p, losses, nil
 }
 
-// look notes what is to be known of an entry before it is written.
+// look records what the second pass needs to know of an entry.
 func (p *linePlan) look(i int, l transcript.Line, message []byte) {
 	class := classSilent
 	switch l.Type {
@@ -146,7 +147,7 @@ func (p *linePlan) look(i int, l transcript.Line, message []byte) {
 	}
 }
 
-// classOfTold returns the class of a message that neither the user nor the model said.
+// classOfTold returns the class of a message that neither user nor model wrote.
 func classOfTold(raw []byte) byte {
 	content := rawjson.Field(raw, "content")
 	switch string(rawjson.Field(raw, "customType")) {
@@ -165,7 +166,8 @@ func classOfTold(raw []byte) byte {
 	return classSpeaks
 }
 
-// headOf returns the entry of a head, -1 = none; a leaf entry leads on to its target, if that is there.
+// headOf returns the index of the head's entry, -1 = none. If the head is a leaf entry whose target exists, that is the
+// head.
 func (p *linePlan) headOf(head string) (int, error) {
 	if head == "" {
 		return -1, nil
@@ -191,9 +193,9 @@ func (p *linePlan) headOf(head string) (int, error) {
 	return i, nil
 }
 
-// pathTo returns the entries from the root to one.
+// pathTo returns the entries from the root to entry i.
 func (p *linePlan) pathTo(i int) (path []int) {
-	for i >= 0 && (len(path) == 0 || i < path[len(path)-1]) { // an entry before its parent has lost it
+	for i >= 0 && (len(path) == 0 || i < path[len(path)-1]) { // the parent of an entry must precede it
 		path = append(path, i)
 		i = int(p.parents[i])
 	}
@@ -201,14 +203,14 @@ func (p *linePlan) pathTo(i int) (path []int) {
 	return path
 }
 
-// orphans counts a line whose beginning is not there.
+// orphans counts a path whose first entry has a parent that is missing.
 func (p *linePlan) orphans(losses interop.Losses) {
 	if len(p.Path) > 0 && p.Lines[p.Path[0]].ParentID != "" {
 		losses[lostOrphan]++
 	}
 }
 
-// Answers counts the results that come on the line, by the call that they answer.
+// Answers returns the number of results on the path for each call.
 func (p *linePlan) Answers() map[uint64]int {
 	left := map[uint64]int{}
 	for _, i := range p.Path {
@@ -219,7 +221,7 @@ func (p *linePlan) Answers() map[uint64]int {
 	return left
 }
 
-// compactions returns what those on the line keep.
+// compactions returns the ranges that the compactions on the path keep.
 func (p *linePlan) compactions() (needs []neededRange) {
 	places := map[string]int{}
 	for at, i := range p.Path {
@@ -234,7 +236,7 @@ func (p *linePlan) compactions() (needs []neededRange) {
 	return needs
 }
 
-// begin notes by need where the first of it and of those after it begins.
+// begin computes from for all needs.
 func (p *linePlan) begin(needs []neededRange) {
 	p.next, p.from = 0, make([]int, len(needs)+1)
 	p.from[len(needs)] = len(p.Path)
@@ -243,8 +245,7 @@ func (p *linePlan) begin(needs []neededRange) {
 	}
 }
 
-// Wants returns from where on what is said is wanted at a place or after it; len(path) = nothing is. Places are asked
-// for in their order.
+// Wants returns the first place that is needed at a place or after it, or len(path). Calls must be in order of places.
 func (p *linePlan) Wants(at int) int {
 	for p.next < len(p.needs) && p.needs[p.next].at < at {
 		p.next++
@@ -252,7 +253,7 @@ func (p *linePlan) Wants(at int) int {
 	return p.from[p.next]
 }
 
-// Keeps returns where what is wanted at a place begins; false: nothing is.
+// Keeps returns the first place that is needed at a place, or false if none is.
 func (p *linePlan) Keeps(at int) (from int, ok bool) {
 	n, ok := slices.BinarySearchFunc(p.needs, at, func(n neededRange, at int) int { return n.at - at })
 	if !ok {

@@ -17,21 +17,21 @@ const (
 		"again as a whole"
 )
 
-// continuation is how a file gets from where it ends to where the session continues.
+// continuation describes how the end of the original is connected to the path of the head.
 type continuation struct {
-	Said  int       // the last place on the line that the file has said, -1 = none
-	Turns int       // of the user that are taken back
-	Again bool      // they are not: all of the context at that place is said again
-	Last  time.Time // of the file
+	Said  int       // last place on the path that the file contains, -1 = none
+	Turns int       // turns of the user to roll back
+	Again bool      // no rollback is possible: write the context at that place again
+	Last  time.Time // time of the original's last entry
 	undo  map[uint64]bool
 }
 
-// Undone reports whether a result of a call is taken back with the turns.
+// Undone reports whether the rollback removes a call's result.
 func (w continuation) Undone(id string) bool { return w.undo[callHash(id)] }
 
-// Back finds the way from the end of the original to the line of the head. Codex goes back to where a
-// user spoke: what of the turn is on the line is said again. It goes back neither past a compaction nor
-// to before the first turn: the context is said again then, as the history of another compaction.
+// Back computes the connection from the end of the original to the path of the head. Codex rolls back to a user
+// message, so entries of that turn on the path are written again. Codex rolls back neither past a compaction nor before
+// the first turn: then the whole context is written again, as the history of another compaction.
 func (p *linePlan) Back(losses interop.Losses) continuation {
 	tip := p.pathTo(p.known - 1)
 	shared := 0
@@ -73,7 +73,7 @@ func (p *linePlan) Back(losses interop.Losses) continuation {
 	return w
 }
 
-// undoing notes the results of calls in what is taken back.
+// undoing records the call results that the rollback removes.
 func (p *linePlan) undoing(w continuation, rest []int) continuation {
 	for _, i := range rest {
 		for _, h := range p.Results[i] {
@@ -83,9 +83,9 @@ func (p *linePlan) undoing(w continuation, rest []int) continuation {
 	return w
 }
 
-// holds reports whether the compaction before a place of a file's line stays in force where so many
-// messages after the place are taken back. It goes with the turn in which it was made, and Codex takes
-// back as many turns in which a user asks, however many messages each has.
+// holds reports whether the compaction before a place stays in force if a rollback removes this number of messages
+// after it. A rollback removes a compaction with the turn in which it was made. Codex counts turns with a user message,
+// and not the messages.
 func (p *linePlan) holds(tip []int, place, messages int) bool {
 	last := -1
 	for at, i := range tip[:place] {
@@ -105,9 +105,8 @@ func (p *linePlan) holds(tip []int, place, messages int) bool {
 	return last < 0 || !named || asking >= messages
 }
 
-// stays reports whether all that was said on a line stays where the turn after it is taken back:
-// commands that the user ran right before a turn go with it, unless it is the first one; the summary of
-// a compaction may count as one.
+// stays reports whether a rollback of the next turn keeps all messages of the given line. It removes commands that the
+// user ran right before that turn, unless that turn is the first one. The summary of a compaction may count as a turn.
 func (p *linePlan) stays(line []int) bool {
 	for i := len(line) - 1; i >= 0; i-- {
 		switch p.class[line[i]] {
@@ -124,7 +123,7 @@ func (p *linePlan) stays(line []int) bool {
 	return true
 }
 
-// want adds the context at a place to what has to be said there.
+// want adds the context at a place to the ranges needed there.
 func (p *linePlan) want(place int) {
 	from := 0
 	for at := place; at >= 0; at-- {

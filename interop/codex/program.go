@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/homes"
 )
 
-// Program is where Codex keeps its sessions: in a folder for each day below CODEX_HOME.
+// Program describes where Codex keeps its sessions: in a folder for each day below CODEX_HOME.
 var Program = interop.Program{
 	Name: "Codex",
 	Folders: func(e interop.Env) []string {
@@ -41,11 +41,11 @@ var Program = interop.Program{
 		}
 	},
 	Command: func(id, _ string) []string { return []string{"codex", "resume", id} },
-	Hides: func(head []byte) bool { // its list has the sessions of users alone
+	Hides: func(head []byte) bool { // Codex lists only the sessions of users
 		line, _, _ := bytes.Cut(head, []byte{'\n'})
 		return rawjson.Field(rawjson.Field(rawjson.Field(line, "payload"), "source"), "subagent") != nil
 	},
-	Lists: []string{"session_index.jsonl", "history.jsonl"}, // names of sessions, and what was typed
+	Lists: []string{"session_index.jsonl", "history.jsonl"}, // session names, and the history of prompts
 	Beside: func(file string) bool {
 		return dayFolder().MatchString(path.Dir(file)) || slices.Contains(indexes, file)
 	},
@@ -56,12 +56,12 @@ var Program = interop.Program{
 
 func homeDir(e interop.Env) string { return homes.Folder(e, "CODEX_HOME", ".codex") }
 
-// dayFolder matches a folder of sessions, as it is seen from another one.
+// dayFolder matches the path of a folder of sessions relative to another one.
 var dayFolder = sync.OnceValue(func() *regexp.Regexp {
 	const day = `[0-9]{4}/[0-9]{2}/[0-9]{2}`
 	return regexp.MustCompile(`^(\.\./\.\./\.\./` + day + `|\.\./\.\./\.\./\.\./archived_sessions|` +
 		`\.\./sessions/` + day + `)$`)
 })
 
-// indexes are the paths of the list of session names, which is in Codex's home, from the folders of sessions.
+// indexes are the paths of the list of session names in Codex's home, relative to folders of sessions.
 var indexes = []string{"../../../../session_index.jsonl", "../session_index.jsonl"}

@@ -6,15 +6,15 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// sealedSummary is the summary of a compaction that says nothing in clear, as JSON.
+// sealedSummary replaces an encrypted summary of a compaction, as JSON.
 const sealedSummary = `"Codex kept the summary of what was said before encrypted: nobody but its provider can read it."`
 
-// compactionSummary returns the summary of a compaction as JSON, and which item of its history it is,
-// -1 = none of them.
+// compactionSummary returns the summary of a compaction as JSON, and the index of the history's item that contains it,
+// -1 = none.
 func compactionSummary(payload []byte) (summary []byte, at int) {
 	summary = rawjson.Field(payload, "message")
 	history := rawjson.Field(payload, "replacement_history")
-	at, first := -1, false // it may be the first one, with what is kept after it
+	at, first := -1, false // the summary may be the first item, before the kept ones
 	n, text := 0, []byte(nil)
 	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); n++ {
 		if string(rawjson.Field(m.Val, "role")) == `"user"` && !first {
@@ -35,13 +35,13 @@ func compactionSummary(payload []byte) (summary []byte, at int) {
 	return summary, at
 }
 
-// endsWith reports whether a text, as JSON, ends with another one that is not empty.
+// endsWith reports whether a text, as JSON, ends with another non-empty text.
 func endsWith(text, end []byte) bool {
 	said := rawjson.Text(end)
 	return said != "" && strings.HasSuffix(rawjson.Text(text), said)
 }
 
-// hasSealedItem reports whether a part of a history can be read by the provider only.
+// hasSealedItem reports whether an item of a history is encrypted.
 func hasSealedItem(history []byte) bool {
 	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); {
 		if isSealedItem(m.Val) {
@@ -51,7 +51,8 @@ func hasSealedItem(history []byte) bool {
 	return false
 }
 
-// hasSealedSummary reports whether the summary of a history is encrypted: what the user said in it is no summary.
+// hasSealedSummary reports whether the summary of a history is encrypted. The user's messages in such a history are no
+// summary.
 func hasSealedSummary(history []byte) bool {
 	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); {
 		if isSealedItem(m.Val) && len(rawjson.Field(m.Val, "encrypted_content")) > len(`""`) &&
@@ -70,8 +71,8 @@ func isSealedItem(item []byte) bool {
 	return false
 }
 
-// survivesRollback reports whether Codex's newest versions keep a compaction, whatever is taken back:
-// from it on they load what the file says. paged: the session is one of pages.
+// survivesRollback reports whether the newest versions of Codex keep a compaction whatever is rolled back: they load
+// the file from that compaction on. paged = the session is paginated.
 func survivesRollback(payload []byte, paged bool) bool {
 	return rawjson.IsNumber(rawjson.Field(payload, "window_number")) &&
 		(paged || rawjson.Field(payload, "resume_metadata") != nil &&

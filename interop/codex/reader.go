@@ -51,7 +51,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// maxRefused is the number of lines without any of Codex's after which the reader gives up.
+// maxRefused is the number of lines without any of Codex's after which a file is rejected.
 const maxRefused = 1000
 
 // Reader reads one rollout. It implements interop.Reader. It is not safe for concurrent use.

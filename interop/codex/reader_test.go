@@ -186,7 +186,7 @@ func pack(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// TestCompressed: a compressed rollout gives the same entries. A truncated one is read as far as possible, with a
+// TestCompressed: a compressed rollout has the same entries. A truncated one is read as far as possible, with a
 // diagnostic.
 func TestCompressed(t *testing.T) {
 	text := meta

@@ -6,8 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// started records the beginning of a turn. Versions before 2026 give the turn no ID, and write the event within the
-// turn.
+// started records the beginning of a turn. Before 2026 the event has no turn ID, and comes within the turn.
 func (r *Reader) started(p *rolloutPiece) {
 	id := rawjson.Field(p.Payload, "turn_id")
 	r.costs.turn = rawjson.Text(id)
