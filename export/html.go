@@ -66,7 +66,7 @@ type article struct {
 	entry   transcript.Entry
 	said    said
 	usage   string
-	results map[int][]outcome // by index of the call in said.Parts
+	results map[int][]outcome // by index of the call among the parts
 }
 
 // outcome is the result of one call.
@@ -273,7 +273,7 @@ func (p *page) joins(a *article) bool {
 // call is a call of a held entry.
 type call struct {
 	by    *article
-	place int // index in said.Parts
+	place int // index of the call among the parts
 }
 
 // called returns the newest held call with an ID, or false if there is none or it has too many results.
