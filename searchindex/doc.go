@@ -6,7 +6,7 @@
 //   - The index can be rebuilt from the store at any time, with the same result as step by step.
 //   - A missing or damaged index, or one of another version, is detected and rebuilt.
 //   - Several processes may use one file at once.
-//   - A search finds exactly the entries that a scan of all entries would find (Query.Find on Said), as far as Update
+//   - A search finds exactly the entries that a scan of all entries would find (see Query.Find), as far as Update
 //     has read: at most MaxText bytes per entry, of commits before the update.
 //
 // No turn waits for the index: Update reads new entries before a search.

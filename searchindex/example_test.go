@@ -11,7 +11,6 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// say adds a question and an answer to a new session of a store.
 func say(ctx context.Context, st *coppice.Store, id, question, answer string) {
 	s, err := st.Create(id, &coppice.SessionOptions{Title: id})
 	if err != nil {

@@ -37,7 +37,7 @@ func storeOn(t testing.TB, b backend.Backend) *coppice.Store {
 	return st
 }
 
-// say appends messages and commits: those with "> " are the user's, the others the assistant's.
+// Texts with the prefix "> " are the user's, the others the assistant's.
 func say(t testing.TB, s *coppice.Session, texts ...string) []string {
 	t.Helper()
 	var d []transcript.Draft

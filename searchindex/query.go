@@ -86,8 +86,8 @@ func prefix(start string) (Query, string) {
 // Empty reports whether the query matches everything.
 func (q Query) Empty() bool { return len(q.terms) == 0 && q.pattern == nil }
 
-// Find matches a text as returned by Said. snippet is one line around the first match, and mark the position of the
-// match in it, in bytes. ok is false if the text does not match.
+// Find matches the searchable text of an entry. snippet is one line around the first match, and mark the position of
+// the match in it, in bytes. ok is false if the text does not match.
 func (q Query) Find(text string) (snippet string, mark [2]int, ok bool) {
 	at, end := 0, 0
 	if q.pattern != nil {
