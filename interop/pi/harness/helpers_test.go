@@ -59,7 +59,7 @@ func (s session) context() transcript.Context {
 	return transcript.BuildContext(s.path(int64(len(s.entries))-1), transcript.Coppice)
 }
 
-// says returns a short form of a context: role and text of each message.
+// Role and text of each message of a context.
 func says(c transcript.Context) []string {
 	var out []string
 	for _, m := range c.Messages {

@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// say is a transaction with a user message on the main lane.
+// A transaction with a user message on the main lane.
 func say(id, parent string, seq int) string {
 	return fmt.Sprintf(`[{"kind":"entry","id":%q,"parentId":%s,"type":"message","message":{"role":"user","content":%q,"timestamp":1},"seq":%d,"timestamp":1767225600000},{"kind":"value","op":"set","seq":%d,"namespace":"pi.branch.tip","key":"main","value":%q}]`,
 		id, js(place(parent)), id, seq, seq+1, id)

@@ -23,7 +23,7 @@ type write struct {
 // member is a member of an object, with its name in quotes.
 type member struct{ name, val []byte }
 
-// said holds the fields of a message that the reader needs.
+// Fields of a message that the reader needs.
 type said struct {
 	role, stop, provider, model []byte
 	usage                       bool
