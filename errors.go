@@ -69,6 +69,8 @@ var hints = []struct {
 	hint string
 }{
 	{ErrDeleteUnfinished, "repeat the deletion: it finishes what was begun"},
+	{ErrErased, "take the entries out of the file, or leave it: an import as a new session would bring them back"},
+	{ErrNotErasable, "nothing was erased: name messages, summaries, titles, labels or custom entries"},
 	{ErrDeleted, "create a session with another id, or ask for this one again (SessionOptions.Again)"},
 	{ErrConflict, "nothing was applied: commit it again with KeepBoth, or call Reload and repeat it"},
 	{ErrFenced, "nothing was applied: stop side effects; KeepBoth keeps the turn as a branch, Claim takes over"},

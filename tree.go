@@ -19,6 +19,8 @@ type trees struct {
 	mu   sync.Mutex
 	b    *transcript.TreeBuilder
 	last *treeView
+
+	erased uint64 // seq of the newest erasure that b has
 }
 
 // treeView is the tree together with what it was made of.
@@ -115,7 +117,7 @@ func (s *Session) treeOn(ctx context.Context, on *state.State) (*treeView, error
 	s.trees.mu.Lock()
 	defer s.trees.mu.Unlock()
 	b := s.trees.b
-	if uint64(b.Len()) > on.Next || m.State.Summary.Commit != on.Summary.Commit {
+	if uint64(b.Len()) > on.Next || s.trees.erased != on.Erased || m.State.Summary.Commit != on.Summary.Commit {
 		b = transcript.NewTreeBuilder()
 		for sk, err := range s.j.Skeletons(ctx, on, 0) {
 			if err == nil {
@@ -142,13 +144,14 @@ func branchesOf(st *state.State) []transcript.Branch {
 // the tree, and what it has worked out, is kept. Where its entries are stored may have changed.
 func (m *treeView) same(later *treeView) bool {
 	return len(m.open) == 0 && len(later.open) == 0 && m.Head.ID == later.Head.ID &&
-		m.State.Summary.Commit == later.State.Summary.Commit && m.State.Next == later.State.Next
+		m.State.Summary.Commit == later.State.Summary.Commit && m.State.Erased == later.State.Erased &&
+		m.State.Next == later.State.Next
 }
 
 // readTree reads the skeletons of a state that are missing; s.trees.mu is held.
 func (s *Session) readTree(ctx context.Context, st *state.State) error {
-	if s.trees.b == nil {
-		s.trees.b = transcript.NewTreeBuilder()
+	if s.trees.b == nil || s.trees.erased != st.Erased { // the rows of what was erased have its words
+		s.trees.b, s.trees.erased = transcript.NewTreeBuilder(), st.Erased
 	}
 	b := s.trees.b
 	if st.Next <= uint64(b.Len()) {

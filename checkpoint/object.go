@@ -42,6 +42,7 @@ type Object struct {
 	Meta     MetaChange // of the metadata since the header line; never empty, nil = none
 	Source   *Source    // of the newest import; a tombstone keeps it; nil = none
 	Since    uint64     // first epoch of the session; 0 = no session with its id was deleted before it
+	Erased   uint64     // seq of the newest commit that erased entries; 0 = none did
 
 	shown [][]byte // the lines of Window.Ords, which ascend, if Show set them; then Pool is nil
 

@@ -94,6 +94,8 @@ func TestObjectRoundTrip(t *testing.T) {
 	imported, removed := testObject(), *gone
 	resumed, again, lost := testObject(), testObject(), testObject()
 	lost.Lineage[0].StateLost = true
+	erased := testObject()
+	erased.Erased = 7
 	again.Since, again.Summary.Epoch = 7, 9
 	resumed.Source = resumedSource()
 	imported.Source, removed.Source = testSource(), &Source{Program: "pi", Session: "s"}
@@ -102,6 +104,7 @@ func TestObjectRoundTrip(t *testing.T) {
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(), "meta-changed": changedObject(),
 		"ids": indexedObject(), "amended": amendedObject(), "logged": loggedObject(), "state-lost": lost,
+		"erased": erased,
 	} {
 		p := mustEncode(t, o)
 		if !bytes.Equal(p, mustEncode(t, o)) {

@@ -122,6 +122,7 @@ func (o *Object) pack() (body.Packed, error) {
 		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
 		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
 		Keys: encodeKeys(o.Keys), Meta: encodeMeta(o.Meta), Source: encodeSource(o.Source), Since: o.Since,
+		Erased: o.Erased,
 	}
 	if len(o.Summary.Title) > summaryTitle {
 		b.Title = o.Summary.Title
@@ -199,7 +200,7 @@ func (o *Object) fill(w *body.Body) error {
 		Base: transcript.Settings{Model: w.Base[0], ThinkingLevel: w.Base[1], Mode: w.Base[2]},
 	}
 	o.Original, o.Claimed, o.SinceKey, o.Opening, o.LastLine = w.Original, w.Claimed, w.SinceKey, w.Opening, w.LastLine
-	o.Since = w.Since
+	o.Since, o.Erased = w.Since, w.Erased
 	commits, err := body.Unlist[body.Commit]("lineage", w.Lineage, MaxLineage)
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ type Record struct {
 	Next     string   // reason roll or repair: name of the next segment
 	Original string   // object with the imported bytes
 	Claim    bool     // takes the session: earlier writers are fenced from here on
+	Erase    bool     // entries were erased: a state that was read before is not written again
 	Source   *Source  // of the last commit of an import, and of the first; nil = unchanged
 	Base     *Base    // on the first commit of a segment
 	Outline  *Outline // if the head moves to a place that the entries of the commit do not describe
@@ -104,6 +105,7 @@ const (
 	sourceField = `,"source":`
 	sinceField  = `,"since":`
 	namesField  = `,"names":[`
+	eraseField  = `,"erase":true`
 )
 
 const (
@@ -206,6 +208,9 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 	}
 	if r.Claim {
 		b = append(b, `,"claim":true`...)
+	}
+	if r.Erase {
+		b = append(b, eraseField...)
 	}
 	if r.Outline != nil {
 		b = r.Outline.append(b)

@@ -71,6 +71,7 @@ func readRecord(c *canon.Cursor, r *Record) {
 		}
 	}
 	r.Claim = c.Has(`,"claim":true`)
+	r.Erase = c.Has(eraseField)
 	if o, ok := readOutline(c); ok {
 		r.Outline = &o
 	}

@@ -21,6 +21,7 @@ func TestRecordGolden(t *testing.T) {
 		"commit-meta.jsonl": metaRecord(), "commit-partial.jsonl": partialRecord(),
 		"commit-source.jsonl": sourceRecord(), "commit-resume.jsonl": resumedRecord(),
 		"commit-names.jsonl": namesRecord(), "commit-again.jsonl": againRecord(),
+		"commit-erase.jsonl": eraseRecord(),
 	} {
 		line, self := mustLine(t, r, testKey, testPrev, testSince)
 		golden(t, name, append(bytes.Clone(line), '\n'))
@@ -50,6 +51,13 @@ func againRecord() Record {
 	b := *r.Base
 	b.Since = 7
 	r.Base, r.Epoch = &b, 7
+	return r
+}
+
+// eraseRecord is a commit that erased entries.
+func eraseRecord() Record {
+	r := plainRecord()
+	r.Reason, r.Erase = "erase", true
 	return r
 }
 

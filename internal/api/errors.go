@@ -83,6 +83,11 @@ var kinds = []struct {
 		"repeat the request: it finishes the deletion",
 	},
 	{
+		coppice.ErrErased, "erased",
+		"nothing was imported: --again would import the file as a new session, with what was erased", "",
+	},
+	{coppice.ErrNotErasable, "not-erasable", "erase messages, summaries, titles, labels and custom entries", ""},
+	{
 		coppice.ErrInDoubt, "in-doubt",
 		"nothing of this commit was stored, as the outcome of an earlier one is unknown: run the command again",
 		"nothing of this commit was stored, as the outcome of an earlier one is unknown: repeat the request",

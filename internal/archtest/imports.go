@@ -98,10 +98,14 @@ var table = []edge{
 	{dir: "internal/listing", ours: join(pure, "backend", "internal/layout", "internal/parallel")},
 	{dir: "internal/check", ours: join(pure, storage, log, "internal/blob", "internal/journal/...")},
 	{dir: "internal/gc", ours: join(pure, storage, log, "internal/check")},
+	{
+		dir: "internal/erase", ours: join(pure, "backend", format, "internal/blob", "internal/rawjson",
+			"internal/journal", "internal/journal/...", "internal/check"), ext: []string{zstd},
+	},
 	{dir: "internal/repair", ours: join(pure, storage, log, "internal/blob", "internal/journal/...", "internal/check")},
 	{dir: "", ours: join(pure, storage, log, "internal/transfer", "internal/casprobe", "internal/listing",
-		"internal/check", "internal/gc", "internal/repair", "internal/blob", "internal/parallel", "internal/rawjson",
-		"internal/seam", "internal/shortid"), ext: []string{uuid}},
+		"internal/check", "internal/erase", "internal/gc", "internal/repair", "internal/blob", "internal/parallel",
+		"internal/rawjson", "internal/seam", "internal/shortid"), ext: []string{uuid}},
 
 	{dir: "internal/message", ours: []string{"internal/rawjson"}},
 	{

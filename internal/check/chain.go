@@ -129,7 +129,7 @@ func read(raw []byte, id string, seg layout.Segment, at place) *reading {
 func standsIn(before, named string) bool {
 	b, ok1 := layout.ParseSegment(before)
 	n, ok2 := layout.ParseSegment(named)
-	return ok1 && ok2 && b.First <= n.First && b.Epoch > n.Epoch
+	return ok1 && ok2 && b.StandsFor(n)
 }
 
 // commits reads commits after the one whose self is given, each with its lines and its document. It

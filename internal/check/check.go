@@ -49,6 +49,7 @@ const (
 
 	// what nothing could bring back: a repair recorded it, and the session is whole without it.
 	Lost     Kind = "lost"
+	Erased   Kind = "erased"   // entries that were erased on request: a stub is in their place
 	Rebuilt  Kind = "rebuilt"  // Repair wrote it anew from the rest
 	Salvaged Kind = "salvaged" // Repair took what is intact over into another object
 )

@@ -24,6 +24,7 @@ type Inventory struct {
 	Originals     map[string]backend.Info // by hex SHA-256: whole files, and parts of files
 	Lists         map[string]backend.Info // of the parts of originals, by hex SHA-256 of the whole
 	Torn          map[string]backend.Info // by key within the session
+	Erasures      []backend.Info          // what erasures have begun and not completed
 	Count         int
 	Dead          int // of Count: objects of a session that had the id before
 }
@@ -114,6 +115,11 @@ func (inv *Inventory) file(info backend.Info, name string) bool {
 			return false
 		}
 		inv.Torn[name] = info
+	case layout.Erasures:
+		if _, own := layout.ParseOwn(rest); own != path.Base(layout.ErasureKey("s", 0)) {
+			return false
+		}
+		inv.Erasures = append(inv.Erasures, info)
 	default:
 		return false
 	}
@@ -133,6 +139,7 @@ func (inv *Inventory) of(since uint64) {
 		own, _ := layout.ParseOwn(path.Base(info.Key))
 		return inv.dead(info, since) || own != since
 	})
+	inv.Erasures = slices.DeleteFunc(inv.Erasures, func(info backend.Info) bool { return inv.dead(info, since) })
 	for _, m := range []*map[string]backend.Info{&inv.Blobs, &inv.Originals, &inv.Lists} {
 		bySum := map[string]backend.Info{}
 		for name, info := range *m {

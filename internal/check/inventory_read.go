@@ -103,3 +103,13 @@ func (c Chain) Replaced(seg layout.Segment) bool {
 	i := sort.Search(len(c), func(i int) bool { return c[i].First > seg.First })
 	return i > 0 && c[i-1].Epoch > seg.Epoch && c[i-1] != seg
 }
+
+// copied reports whether a segment that is none of the chain has the lines of one that is, under a later epoch.
+func (c Chain) copied(seg layout.Segment) bool {
+	for _, s := range c {
+		if s.First == seg.First && s.Epoch < seg.Epoch {
+			return true
+		}
+	}
+	return false
+}

@@ -14,6 +14,9 @@ type span struct{ first, last uint64 }
 
 // lostRow takes note of what a row of a skeleton records as lost.
 func (v *verifier) lostRow(sk *codec.Skeleton, i int) {
+	if segment.Erased(sk, i) {
+		v.erased = extended(v.erased, sk.First()+uint64(i))
+	}
 	if !segment.Lost(sk, i) {
 		return
 	}
@@ -49,6 +52,16 @@ func (v *verifier) losses() {
 		}
 		v.note(Lost, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s; a repair recorded that in their place",
 			what)
+	}
+	for _, s := range v.erased {
+		what := fmt.Sprintf("entry %d is erased", s.first)
+		if s.last > s.first {
+			what = fmt.Sprintf("entries %d to %d are erased", s.first, s.last)
+		}
+		v.note(Erased, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s", what)
+	}
+	for _, info := range v.inv.Erasures {
+		v.note(Leftover, info.Key, 0, nil, "an erasure was begun and is not complete; erase or repair completes it")
 	}
 	for _, s := range v.stateless {
 		what := fmt.Sprintf("the state of commit %d is lost", s.first)

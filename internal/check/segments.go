@@ -350,6 +350,8 @@ func (v *verifier) strays(ctx context.Context) error {
 		}
 		c, _ := segment.Read(raw, seg)
 		switch {
+		case len(v.inv.Erasures) > 0 && stands.copied(seg):
+			v.note(Leftover, key, 0, nil, "an erasure that is not complete wrote it")
 		case stands.Replaced(seg):
 			v.note(Leftover, key, 0, nil, "another segment stands in its place; a collection removes it")
 		case err != nil:

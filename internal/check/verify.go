@@ -64,6 +64,7 @@ type verifier struct {
 	// in the places of lost ones.
 	lost      map[string]uint64
 	standIns  []span
+	erased    []span
 	stateless []span // commits whose state is lost
 }
 

@@ -392,7 +392,7 @@ func (a *appendStrategy) roll(ctx context.Context, req *request) error {
 // what the window holds or 512 KiB, or 512 KiB of log (or as much as the window holds), or a segment that can be
 // sealed.
 func (a *appendStrategy) Upkeep(st *state.State, bg sealing) *job {
-	if !bg.idle { // st may not know what was made
+	if !bg.idle || st.Stale() { // st may not know what was made
 		return nil
 	}
 	l := &a.cfg.Limits

@@ -68,14 +68,38 @@ func (a *appendStrategy) tidy(ctx context.Context, st *state.State, often bool) 
 	if saved != nil && !errors.Is(saved, errOlder) {
 		return st, made, saved
 	}
-	if saved == nil {
-		for _, seg := range gone {
-			if err := a.b.Delete(ctx, seg.PlainKey(a.cfg.Session)); err != nil {
-				return st, made, err
-			}
+	if saved != nil {
+		return st, made, a.dropErased(ctx, st, gone)
+	}
+	for _, seg := range gone {
+		if err := a.b.Delete(ctx, seg.PlainKey(a.cfg.Session)); err != nil {
+			return st, made, err
 		}
 	}
 	return st, made, nil
+}
+
+// dropErased removes the sealed forms of segments that this handle wrote while entries of the session were erased, if
+// the session leads to others in their place: they have what was erased.
+func (a *appendStrategy) dropErased(ctx context.Context, st *state.State, sealed []layout.Segment) error {
+	o, info, err := a.store.Checkpoint(ctx)
+	if err != nil || o.Summary.Tombstone || o.Erased <= st.Erased || len(sealed) == 0 {
+		return nil //nolint:nilerr // that is met again by what is done next
+	}
+	now, err := state.Restore(o, info)
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	for _, seg := range sealed {
+		in, ok, err := a.past.SealedAt(ctx, now, seg.First)
+		if err != nil || !ok || in == seg {
+			continue
+		}
+		if err := a.b.Delete(ctx, seg.SealedKey(a.cfg.Session)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sealLanes bounds the segments that are compressed at once, where a history was brought in in bulk.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
@@ -138,15 +139,17 @@ func plainRef(seg layout.Segment, o *segment.Opening) checkpoint.PlainRef {
 
 // withHistory completes a rebuilt state by the segments before it and the session header.
 func (a *appendStrategy) withHistory(ctx context.Context, st *state.State) (*state.State, error) {
-	next := *st
+	next := *st.Fresh()
 	next.Plain = append([]checkpoint.PlainRef(nil), st.Plain...)
 	var past []described // newest first
+	replaced := map[string]string{}
+	maps.Copy(replaced, st.Replaced)
 	for seg := store.SegmentOf(&st.Plain[0]); seg.First > 0; {
 		prev, err := a.before(ctx, seg)
 		if err != nil {
 			return nil, err
 		}
-		d, err := a.describe(ctx, prev)
+		d, err := a.inPlaceOf(ctx, prev, replaced)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +157,8 @@ func (a *appendStrategy) withHistory(ctx context.Context, st *state.State) (*sta
 		if d.header != nil {
 			next.Begins(d.header)
 		}
-		seg = prev
+		maps.Copy(replaced, d.replaced)
+		seg = store.SegmentOf(&d.plain)
 	}
 	oldest := len(past)
 	for oldest > 0 && past[oldest-1].sealed != nil {
@@ -210,6 +214,44 @@ func (a *appendStrategy) linked(
 	return raw, key, isSealed, o, err
 }
 
+// inPlaceOf describes the segment that is in force of one that the log names: commits after it name the segments that
+// they replaced. What a repair put in its place begins with the same line, under a later epoch.
+func (a *appendStrategy) inPlaceOf(
+	ctx context.Context, named layout.Segment, replaced map[string]string,
+) (described, error) {
+	seg := named
+	for name, ok := replaced[seg.Name()]; ok; name, ok = replaced[seg.Name()] {
+		delete(replaced, seg.Name()) // so that it ends
+		if next, ok := layout.ParseSegment(name); ok && next.First == named.First {
+			seg = next
+		}
+	}
+	d, err := a.describe(ctx, seg)
+	if err != nil {
+		if in := a.present(ctx, seg); in != seg {
+			return a.describe(ctx, in)
+		}
+	}
+	return d, err
+}
+
+// present returns a segment if it is there, else what a repair put in its place.
+func (a *appendStrategy) present(ctx context.Context, named layout.Segment) layout.Segment {
+	for _, key := range []string{named.PlainKey(a.cfg.Session), named.SealedKey(a.cfg.Session)} {
+		if _, err := a.size(ctx, key); !errors.Is(err, fs.ErrNotExist) {
+			return named
+		}
+	}
+	in := named
+	all, err := a.store.Segments(ctx, a.store.Since())
+	for _, l := range all {
+		if err == nil && l.Seg.First == named.First && l.Seg.Epoch > in.Epoch {
+			in = l.Seg
+		}
+	}
+	return in
+}
+
 // before is the segment that seg names as its predecessor.
 func (a *appendStrategy) before(ctx context.Context, seg layout.Segment) (layout.Segment, error) {
 	_, key, _, o, err := a.linked(ctx, seg)
@@ -230,6 +272,8 @@ type described struct {
 	sealed *codec.Ref // nil where it is plain still
 	header []byte     // of the first segment
 	keys   []checkpoint.KeyRef
+
+	replaced map[string]string // names of segments that its commits replaced, by old names
 }
 
 // describe reads a segment of the past and makes the references to it.
@@ -243,7 +287,7 @@ func (a *appendStrategy) describe(ctx context.Context, seg layout.Segment) (desc
 		return described{}, store.Corrupt(key, 0, err)
 	}
 	o := &c.Opening
-	d := described{header: o.Header, keys: c.Keys, plain: plainRef(seg, o)}
+	d := described{header: o.Header, keys: c.Keys, plain: plainRef(seg, o), replaced: state.ReplacedBy(c.Lines)}
 	ref := &d.plain
 	ref.Count, ref.Bytes, ref.Self = uint64(len(c.Lines)), int64(c.End), c.Self
 	if !isSealed {

@@ -42,7 +42,7 @@ func (a *appendStrategy) Load(ctx context.Context) (*state.State, error) {
 		return a.rebuildBeside(ctx, o, info)
 	}
 	now, err := a.catchUp(ctx, st)
-	if errors.Is(err, errLost) {
+	if errors.Is(err, errLost) || err == nil && now.Stale() {
 		return a.rebuildBeside(ctx, o, info)
 	}
 	if err == nil && now.Summary.Tombstone { // its deletion has begun, and was broken off
@@ -236,7 +236,11 @@ func (a *appendStrategy) play(ctx context.Context, st *state.State) (now *state.
 	if err != nil || len(data) == 0 {
 		return st, 0, err
 	}
-	return a.playFrom(ctx, st, data)
+	if now, rest, err = a.playFrom(ctx, st, data); err == nil && now.Stale() {
+		now, err = a.Load(ctx)
+		return now, 0, err
+	}
+	return now, rest, err
 }
 
 // playFrom advances st over the commits in data, the bytes after it, and over the segments that those
@@ -275,9 +279,19 @@ func (a *appendStrategy) enter(ctx context.Context, st *state.State, name string
 	}
 	raw, key, _, o, err := a.linked(ctx, seg)
 	if err != nil {
+		if in := a.present(ctx, seg); in != seg {
+			seg = in
+			raw, key, _, o, err = a.linked(ctx, seg)
+		}
+	}
+	if err != nil {
 		return nil, nil, err
 	}
-	if p := &o.Prelude; p.PrevName != st.Active().Name || p.PrevSelf != st.Self || p.First != st.Next {
+	p := &o.Prelude
+	if prev, ok := layout.ParseSegment(p.PrevName); ok && store.SegmentOf(st.Active()).StandsFor(prev) {
+		own := *st // what was written again has other checksums, which the segment after it does not know
+		own.Self, st = p.PrevSelf, &own
+	} else if p.PrevName != st.Active().Name || p.PrevSelf != st.Self || p.First != st.Next {
 		return nil, nil,
 			store.Corrupt(key, 0, fmt.Errorf("it does not continue %s: %w", st.Active().Name, codec.ErrFormat))
 	}

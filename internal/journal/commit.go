@@ -67,6 +67,7 @@ func (h Held) Write(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	if err := j.begin(ctx); err != nil {
 		return Outcome{}, err
 	}
+	j.complete(ctx)
 	for range j.cfg.Limits.Attempts {
 		r, err := j.try(ctx, c, plan)
 		m, lost := errors.AsType[*moved](err)

@@ -85,7 +85,7 @@ func (r *request) composeLine(step *Step, entries []*Entry, from *Anchor, kept b
 	rec := &checkpoint.Record{
 		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: r.epoch,
 		Writer: cmp.Or(step.Writer, r.cfg.Writer), Reason: reasonOf(step, entries), Key: step.Key, Digest: step.Digest,
-		Kept: step.Kept, Claim: step.Claim && !kept,
+		Kept: step.Kept, Claim: step.Claim && !kept, Erase: step.erase,
 		Original: step.Original, Snapshot: step.Snapshot, Next: step.next, Entries: len(entries), Synced: r.synced,
 		Torn: st.Pending, Source: step.Source,
 	}

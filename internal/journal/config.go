@@ -56,6 +56,10 @@ type Config struct {
 	// No lock is held. nil = no one asks.
 	Acknowledged func(st *state.State)
 
+	// Unfinished completes an erasure that was broken off, if there is one. A writer that finds one in force calls it
+	// once. nil = it is left alone.
+	Unfinished func(ctx context.Context, cfg Config) error
+
 	// Proof finds out whether the store honours conditions. It is asked on stores that only replace, before
 	// a commit on a state that does not carry the proof. nil = the caller writes alone.
 	Proof func(ctx context.Context) error

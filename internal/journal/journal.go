@@ -42,6 +42,8 @@ type Journal struct {
 	strategy       strategy
 	lock           lock // held by every call that writes, or changes the buffer
 
+	completed string // the newest erasure that was seen to be complete; guarded by lock
+
 	mu sync.Mutex // guards what follows, for moments
 	position
 	buffer

@@ -11,6 +11,7 @@
 //	sessions/<sid>/originals/<sha256>.zst
 //	sessions/<sid>/originals/<sha256>.parts
 //	sessions/<sid>/torn/<segment>-<from>-<rnd>
+//	sessions/<sid>/erasures/pending.json
 //
 // An id whose session was deleted can be used again. Of such a later incarnation the names of snapshots, blobs and
 // originals begin with its first epoch: <epoch>-<name>. So its objects share no name with those of an earlier one.
@@ -36,6 +37,7 @@ const (
 	Blobs       = "blobs/"
 	Originals   = "originals/"
 	Torn        = "torn/"
+	Erasures    = "erasures/"
 )
 
 // FirstRandom is the random part in the name of a session's first segment: creating that object is
@@ -66,6 +68,12 @@ func (s Segment) PlainKey(id string) string {
 // SealedKey is the key of the sealed, immutable form.
 func (s Segment) SealedKey(id string) string {
 	return SessionPrefix(id) + Transcript + s.Name() + ".jsonl.zst"
+}
+
+// StandsFor reports whether a segment has the lines of another one, and perhaps of some after that, written again by a
+// repair or an erasure: under a later epoch, with other checksums.
+func (s Segment) StandsFor(other Segment) bool {
+	return s.First <= other.First && s.Epoch > other.Epoch
 }
 
 // ParseSegment reads the stem of a segment's name.
@@ -131,6 +139,11 @@ func OriginalListKey(id string, since uint64, sum string) string {
 	return SessionPrefix(id) + Originals + Own(since, sum) + ".parts"
 }
 
+// ErasureKey is the key of what an erasure has begun and not completed.
+func ErasureKey(id string, since uint64) string {
+	return SessionPrefix(id) + Erasures + Own(since, "pending.json")
+}
+
 // Own returns the name of a snapshot, blob or original in the incarnation with a first epoch; 0 = the first one of its
 // id.
 func Own(since uint64, name string) string {
@@ -160,7 +173,7 @@ func Epoch(key string) uint64 {
 	name := parts[3]
 	var s Segment
 	switch parts[2] + "/" {
-	case Snapshots, Blobs, Originals:
+	case Snapshots, Blobs, Originals, Erasures:
 		s.Epoch, _ = ParseOwn(name)
 	case Transcript:
 		s, _, _ = ParseSegmentKey(name)

@@ -87,6 +87,12 @@ func one(ctx context.Context, cfg journal.Config, again Reread) (check.Report, e
 		if s.Deleted {
 			return s.Report, nil
 		}
+		if n == 1 && len(s.Inventory.Erasures) > 0 && cfg.Unfinished != nil {
+			// What was to be erased must not come back. A damaged session is repaired first.
+			if cfg.Unfinished(ctx, cfg) == nil {
+				continue
+			}
+		}
 		cfg.Since = s.Since
 		r := &repair{cfg: cfg, s: s, rep: rep, again: again, bad: s.Bad()}
 		r.store, r.past = journal.Tools(cfg)
@@ -102,6 +108,11 @@ func one(ctx context.Context, cfg journal.Config, again Reread) (check.Report, e
 			return rep, err
 		}
 		left := damage(now.Problems)
+		if len(left) == 0 && len(s.Inventory.Erasures) > 0 && cfg.Unfinished != nil {
+			if err := cfg.Unfinished(ctx, cfg); err != nil {
+				return rep, err
+			}
+		}
 		if len(left) == 0 || n == roundsMost {
 			rep.Problems = append(rep.Problems, left...)
 			return rep, nil

@@ -32,6 +32,9 @@ type object struct {
 	version backend.Version
 }
 
+// Scratch returns a store on another one whose changes stay in memory.
+func Scratch(base backend.Backend) backend.Backend { return newScratch(base) }
+
 // newScratch returns a scratch on a store. It appends if the store does.
 func newScratch(base backend.Backend) backend.Backend {
 	s := &scratch{base: base, own: map[string]*object{}}

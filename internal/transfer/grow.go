@@ -22,6 +22,9 @@ import (
 var errOther = fmt.Errorf(
 	"the session does not match the beginning of these lines, or has commits besides imports: %w", fs.ErrExist)
 
+// ErrErased means that entries of a session were erased which its file still has: the session does not grow by it.
+var ErrErased = errors.New("entries of the session were erased, and its file still has them")
+
 // Grow adds to a session the lines that follow those it was imported from, and returns the number of added entries. The
 // session becomes what an import of all lines would have made; if it would not, nothing is done and the error is
 // fs.ErrExist. A failure in between leaves it with a part of the new lines: the next Grow continues there.
@@ -47,6 +50,9 @@ func (ld *loader) grow(
 	next, stop := iter.Pull2(headless(lines, &header))
 	defer stop()
 	st := ld.j.State()
+	if st.Erased > 0 {
+		return 0, ErrErased
+	}
 	if err := ld.meet(ctx, st, next); err != nil {
 		return 0, err
 	}

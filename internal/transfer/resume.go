@@ -33,6 +33,9 @@ func (ld *loader) goOn(
 ) (added int, err error) {
 	st := ld.j.State()
 	was := st.Source
+	if st.Erased > 0 {
+		return 0, ErrErased
+	}
 	if was == nil || was.Resume == nil || ld.in.Screen != nil || st.Original != "" && st.Original != was.SHA256 {
 		return 0, errOther
 	}

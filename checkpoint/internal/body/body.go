@@ -55,6 +55,7 @@ type Body struct {
 	Meta     []byte   `msgpack:"meta,omitempty"`   // change of the metadata
 	Source   []byte   `msgpack:"source,omitempty"` // of an import, as JSON
 	Since    uint64   `msgpack:"since,omitempty"`  // first epoch of a later incarnation
+	Erased   uint64   `msgpack:"erased,omitempty"` // seq of the newest erasure
 	Title    string   `msgpack:"title,omitempty"`  // in full, if the summary truncates it; so Cwd
 	Cwd      string   `msgpack:"cwd,omitempty"`
 

@@ -102,6 +102,7 @@ func (p *packer) write() {
 	w.OptBytes("meta", p.Meta)
 	w.OptBytes("source", p.Source)
 	w.OptUint("since", p.Since)
+	w.OptUint("erased", p.Erased)
 	w.OptText("title", p.Title)
 	w.OptText("cwd", p.Cwd)
 

@@ -324,6 +324,9 @@ func (st *State) count(rec *checkpoint.Record, entries []transcript.Entry, lines
 	if rec.Claim {
 		st.Claimed = rec.Seq
 	}
+	if rec.Erase {
+		st.erase(rec, entries)
+	}
 	if rec.Original != "" {
 		st.Original = rec.Original
 	}

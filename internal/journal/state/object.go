@@ -24,7 +24,7 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.Key, Prev: st.Self,
 		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.SinceKey, Opening: st.Opening,
 		LastLine: st.LastLine, Keys: st.Keys, Meta: st.Meta, IDs: st.IDs, Source: st.Source,
-		Since: st.Since,
+		Since: st.Since, Erased: st.Erased,
 	}
 	if a := st.Active(); a != nil {
 		o.Summary.LogName, o.Summary.LogBytes = a.Name, a.Bytes
@@ -103,7 +103,7 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 		Branches: o.Branches, Lineage: o.Lineage, Segments: o.Segments, Plain: o.Plain, Blobs: o.Blobs,
 		Original: o.Original, Claimed: o.Claimed, CAS: o.CAS, Key: o.Key, Self: o.Prev,
 		SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine, Version: info.Version, Keys: o.Keys,
-		Meta: o.Meta, IDs: o.IDs, Source: o.Source, Since: o.Since,
+		Meta: o.Meta, IDs: o.IDs, Source: o.Source, Since: o.Since, Erased: o.Erased,
 		Saved: Saved{Exists: true, Seq: o.Summary.Seq, Bytes: o.Summary.Bytes, IDs: o.IDs},
 	}
 	st.Summary.LogName, st.Summary.LogBytes = "", 0 // Plain has them

@@ -44,6 +44,7 @@ type State struct {
 	Source   *checkpoint.Source         // of the newest import; nil = none; not to be changed
 	Since    uint64                     // first epoch of the session; 0 = it is the first incarnation of its id
 	Amended  uint64                     // no line from this ordinal on is an amendment
+	Erased   uint64                     // seq of the newest commit that erased entries; 0 = none did
 
 	// The rest is the protocol's: users of a handle leave it alone.
 
@@ -63,6 +64,7 @@ type State struct {
 	LastLine  int64               // append: length of the newest commit line with its newline
 	TailBytes int64               // bytes of Tail, newlines included
 	Pending   string              // torn object that the next commit names
+	Replaced  map[string]string   // names of segments that commits replaced which were read from the log, by old names
 	Missing   uint64              // append: newest commit that is known to have been stored, if the log ends before it
 }
 
@@ -149,6 +151,7 @@ const (
 	ReasonConflict = "conflict"
 	ReasonImport   = "import"
 	ReasonDelete   = "delete"
+	ReasonErase    = "erase"
 )
 
 // Unsealed finds the plain segment that holds an ordinal.

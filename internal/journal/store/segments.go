@@ -207,6 +207,12 @@ func (h *History) holding(ctx context.Context, st *state.State, ord uint64) (cod
 	return ref, err == nil, err
 }
 
+// SealedAt returns the sealed segment that holds an ordinal; false = none does.
+func (h *History) SealedAt(ctx context.Context, st *state.State, ord uint64) (layout.Segment, bool, error) {
+	ref, ok, err := h.holding(ctx, st, ord)
+	return refSegment(ref), ok, err
+}
+
 // plainRaw reads an unsealed segment as far as st knows it.
 func (h *History) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawSegment, error) {
 	seg := SegmentOf(ref)

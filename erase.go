@@ -1,0 +1,245 @@
+package coppice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/erase"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/repair"
+	"github.com/coppice-go/coppice/internal/transfer"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// ErrNotErasable is of Erase: the entry has no content of a user, as settings, moves of the head and commits.
+var ErrNotErasable = transcript.ErrNotErasable
+
+// ErrErased is of Grow and GrowFrom, and of an import of a file that has grown: entries of its session were
+// erased, which the file has. Nothing of it is imported.
+var ErrErased = transfer.ErrErased
+
+// EraseOptions of Store.Erase.
+type EraseOptions struct {
+	Reason     string // is kept with each stub and in the log; at most 256 bytes. It must not have what is erased
+	DryRun     bool   // nothing is changed: the result is what it would be
+	Everywhere bool   // also in the sessions that have the entries by a fork, or by another import of the same file
+}
+
+// Erased is what Store.Erase did to one session.
+type Erased struct {
+	Session string
+	Entries []string        // ids that are erased: as asked, their amendments, those of a call that was broken off
+	Already []string        // ids that were erased before
+	Commit  checkpoint.Head // the commit that records it, whose reason is erase; zero = there was nothing to do
+	Written []string        // keys of objects that were written again, under new names or in place
+	Removed []string        // keys of objects that were removed
+	Bytes   int64           // written
+	Images  int             // images that were removed, which nothing else showed
+	// Hex SHA-256 of the imported file that is kept, before and after its lines were taken out; "" = it did not
+	// change.
+	OriginalBefore, OriginalAfter string
+	// Sessions of the store that have some of the entries too: forks, copies by import. With Everywhere they are
+	// erased there, else Commit is zero, and Entries are the ids that are left.
+	Others []Erased
+	IO     backend.IO // requests of the call, those for Others too
+}
+
+// Erase removes the content of entries for good: their texts, images and arguments, amendments of them, and what
+// quotes them in previews and titles, in every object of the session. A stub stays in the place of each, with its
+// id, parent, time and role, on every branch, and one commit records who erased it and when. entries are ids or
+// unique prefixes. Quotations in other entries, in the state and in documents stay: name these entries too.
+//
+// When it returns nil the content is in no object of the session (Prove). If it fails, or its program dies,
+// nothing is half erased for readers: they see the entries or the stubs. The next Erase, also of no entries,
+// Repair, or the next writer completes it. Writers go on; a handle that was open before has what it had in memory
+// until it is closed.
+//
+// Erase does not reach: copies outside of the store, older versions that an object store keeps, sessions in the
+// trash, search indexes (searchindex.Index.Erase), and objects that a writer of another host had on their way.
+func (s *Store) Erase(ctx context.Context, id string, entries []string, o *EraseOptions) (Erased, error) {
+	if o == nil {
+		o = &EraseOptions{}
+	}
+	h, err := s.session(id, nil)
+	if err != nil {
+		return Erased{}, fail("erase", id, err)
+	}
+	defer s.lists.Clear()
+	out, err := s.erase(ctx, h, entries, o)
+	if err == nil && len(out.Entries)+len(out.Already) > 0 {
+		out.Others, err = s.eraseOthers(ctx, h, slices.Concat(out.Entries, out.Already), o)
+	}
+	out.IO = h.b.IO()
+	return out, fail("erase", id, err)
+}
+
+// erase erases entries of one session.
+func (s *Store) erase(ctx context.Context, h *Session, entries []string, o *EraseOptions) (Erased, error) {
+	ids, err := s.entryIDs(ctx, h, entries)
+	if err != nil {
+		return Erased{}, err
+	}
+	cfg := h.cfg
+	cfg.ReadOnly = false
+	if o.DryRun {
+		cfg.Backend, cfg.Proof = repair.Scratch(cfg.Backend), nil
+	}
+	r, err := erase.Run(ctx, cfg, ids, o.Reason)
+	return Erased{
+		Session: h.cfg.Session, Entries: r.Entries, Already: r.Already, Commit: r.Commit, Written: r.Written,
+		Removed: r.Removed, Bytes: r.Bytes, Images: r.Images, OriginalBefore: r.Before, OriginalAfter: r.After,
+	}, err
+}
+
+// entryIDs returns the whole ids of entries.
+func (s *Store) entryIDs(ctx context.Context, h *Session, entries []string) ([]string, error) {
+	cfg := h.cfg
+	cfg.ReadOnly = true
+	j, err := journal.Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	known, err := j.Known(ctx, j.State(), entries)
+	if err != nil {
+		return nil, err
+	}
+	ids := slices.Clone(entries)
+	var view *treeView
+	for i, id := range ids {
+		if _, ok := known[id]; ok {
+			continue
+		}
+		if view == nil {
+			on := &Session{store: s, cfg: cfg, b: h.b}
+			on.begin(j)
+			if view, err = on.treeView(ctx); err != nil {
+				return nil, err
+			}
+		}
+		ord, err := view.find(id)
+		if err != nil {
+			return nil, fmt.Errorf("entry %s: %w", id, err)
+		}
+		ids[i] = view.Tree.ID(ord)
+	}
+	return ids, j.Close(ctx)
+}
+
+// eraseOthers looks at the relatives of a session for entries with the same ids, and erases them there if asked to.
+func (s *Store) eraseOthers(ctx context.Context, h *Session, ids []string, o *EraseOptions) (all []Erased, err error) {
+	relatives, err := s.relatives(ctx, h.cfg.Session)
+	for _, id := range relatives {
+		on, err := s.session(id, nil)
+		if err != nil {
+			return all, err
+		}
+		on.b, on.cfg.Backend = h.b, h.b // requests are counted together
+		has, err := s.hasEntries(ctx, on, ids)
+		if err != nil {
+			return all, fmt.Errorf("session %s: %w", id, err)
+		}
+		if len(has) == 0 {
+			continue
+		}
+		out := Erased{Session: id, Entries: has}
+		if o.Everywhere {
+			if out, err = s.erase(ctx, on, has, o); err != nil {
+				return all, fmt.Errorf("session %s: %w", id, err)
+			}
+		}
+		all = append(all, out)
+	}
+	return all, err
+}
+
+// relatives returns the sessions from which a session was forked, or that were forked from it, over any number of
+// steps, and those of other imports under its id.
+func (s *Store) relatives(ctx context.Context, id string) ([]string, error) {
+	parents := map[string]string{}
+	for sum, err := range s.List(ctx, ListOptions{Order: ByID}) {
+		if err != nil {
+			return nil, err
+		}
+		parents[sum.ID] = sum.Parent
+	}
+	family := map[string]bool{id: true}
+	for k := range layout.MaxApart {
+		at := layout.Apart(id, k)
+		if _, there := parents[at]; !there && k > 0 {
+			break
+		}
+		family[at] = true
+	}
+	for grew := true; grew; { // each step adds a session
+		grew = false
+		for one, parent := range parents {
+			if parent != "" && family[one] != family[parent] {
+				family[one], family[parent], grew = true, true, true
+			}
+		}
+	}
+	var out []string
+	for one := range family {
+		if _, there := parents[one]; there && one != id {
+			out = append(out, one)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// hasEntries returns which ids a session has as entries that are not erased.
+func (s *Store) hasEntries(ctx context.Context, h *Session, ids []string) (has []string, err error) {
+	cfg := h.cfg
+	cfg.ReadOnly = true
+	j, err := journal.Open(ctx, cfg)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // deleted meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	known, err := j.Known(ctx, j.State(), ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		at, ok := known[id]
+		if !ok || at.Commit {
+			continue
+		}
+		for l, err := range j.Lines(ctx, j.State(), []uint64{at.Ord}) {
+			if err != nil {
+				return nil, err
+			}
+			e, err := stored(l)
+			if err != nil {
+				return nil, err
+			}
+			if _, erased := e.Erased(); !erased {
+				has = append(has, id)
+			}
+		}
+	}
+	return has, j.Close(ctx)
+}
+
+// Proof is what Store.Prove found.
+type Proof struct {
+	Objects int      // that were read
+	Bytes   int64    // as they are stored
+	Found   []string // keys of the objects that have the text
+}
+
+// Prove reads every object of the store and looks for a text of at least four bytes: as it is, as JSON and base64
+// have it, and within what is compressed. It finds the text in one piece, as it was written.
+func (s *Store) Prove(ctx context.Context, text string) (Proof, error) {
+	p, err := erase.Prove(ctx, s.b, text)
+	return Proof(p), fail("prove", "", err)
+}

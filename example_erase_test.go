@@ -1,0 +1,53 @@
+package coppice_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/coppice-go/coppice"
+)
+
+// A text is erased on request, and is then in no object of the store.
+func ExampleStore_Erase() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	tree, err := s.Tree(ctx)
+	if err != nil {
+		panic(err)
+	}
+	first := tree.Children("")[0].ID
+	before, err := store.Prove(ctx, "high water")
+	if err != nil {
+		panic(err)
+	}
+	done, err := store.Erase(ctx, "harbour", []string{first}, &coppice.EraseOptions{Reason: "on request"})
+	if err != nil {
+		panic(err)
+	}
+	after, err := store.Prove(ctx, "high water")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(before.Found), len(after.Found), len(done.Entries))
+	s, err = store.Open(ctx, "harbour", nil)
+	if err != nil {
+		panic(err)
+	}
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			panic(err)
+		}
+		if stub, erased := e.Erased(); erased {
+			m, _ := e.Message()
+			fmt.Printf("%s: %s (%s)\n", m.Role, m.Text(), stub.Reason)
+		}
+		if r, ok := e.Erasure(); ok {
+			fmt.Println("recorded:", len(r.Entries), r.Reason)
+		}
+	}
+	// Output:
+	// 1 0 1
+	// user: [erased] (on request)
+	// recorded: 1 on request
+}

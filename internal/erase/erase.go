@@ -1,0 +1,263 @@
+// Package erase removes the content of entries from every object of a session, for good, and proves it.
+//
+// What has to go is written again without it, under the same ordinals and ids: a stub takes the place of each
+// entry. The steps, each of which may be repeated after a death at any moment:
+//
+//  1. The pending object is written: the ids, and no content. A repeated call, a repair, and the next writer after
+//     the commit of step 3 complete it.
+//  2. Everything is read once. Segments that have an entry, or a line of one in a preview or a title, are written
+//     again under new names, and so are the index objects that lead to them; then the imported file and snapshots.
+//  3. One commit of the reason "erase" puts that in force (journal.Rewrite): readers see the old objects or the new.
+//  4. What was replaced is removed, with images that nothing else shows, then the pending object.
+//
+// Content is gone when Run has returned, and not before. Reading it again after that finds stubs.
+package erase
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// MaxReason bounds the reason of an erasure, in bytes, and MaxEntries the entries of one.
+const (
+	MaxReason  = 256
+	MaxEntries = 10_000
+)
+
+// Result is what an erasure did.
+type Result struct {
+	Entries []string        // ids that are erased now, in the order of the log, and those of a call before
+	Already []string        // ids of the call that were erased before
+	Commit  checkpoint.Head // the commit that records it; zero = nothing was to be done
+	Written []string        // keys of objects that were written again, under new names or in place
+	Removed []string        // keys of objects that were removed
+	Bytes   int64           // written
+	Images  int             // images that were removed
+	// Hex SHA-256 of the imported file that is kept, before and after; After "" = it is not kept any more.
+	Before, After string
+}
+
+// Run erases entries of cfg's session. Without entries it completes what an earlier call began.
+func Run(ctx context.Context, cfg journal.Config, entries []string, reason string) (Result, error) {
+	switch {
+	case len(reason) > MaxReason:
+		return Result{}, layout.TooLarge("reason", MaxReason, len(reason))
+	case len(entries) > MaxEntries:
+		return Result{}, layout.TooLarge("entries to erase at once", MaxEntries, len(entries))
+	}
+	cfg.ReadOnly, cfg.Unfinished, cfg.KeepBoth = false, nil, false
+	j, err := journal.Open(ctx, cfg)
+	if err != nil {
+		return Result{}, err
+	}
+	cfg.Since = j.State().Since
+	e := &eraser{cfg: cfg, j: j, reason: reason, at: cfg.Now().UTC(), facts: map[string]*facts{}}
+	e.store, e.past = journal.Tools(cfg)
+	err = errors.Join(e.run(ctx, entries), j.Close(context.WithoutCancel(ctx)))
+	if err != nil {
+		err = fmt.Errorf("erase entries of session %s: %w", cfg.Session, err)
+	}
+	return e.res, err
+}
+
+// Pending reports whether an erasure of cfg's session was begun and is not complete.
+func Pending(ctx context.Context, cfg journal.Config, since uint64) (bool, error) {
+	_, _, err := cfg.Backend.Get(ctx, layout.ErasureKey(cfg.Session, since), backend.Tail(0))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// eraser is one erasure.
+type eraser struct {
+	cfg    journal.Config
+	j      *journal.Journal
+	store  *store.Store
+	past   *store.History
+	reason string
+	at     time.Time
+	res    Result
+
+	ids     map[string]bool // of the entries that go
+	resumed bool            // an earlier call began it
+	before  []string        // hex SHA-256 of imported files that are kept no longer
+	shown   []string        // sums of images that only entries which go show
+	facts   map[string]*facts
+	found   findings
+	made    map[string]*segmentCopy // by the name of the segment that each replaces
+	own     []string                // keys of segments and index objects that were written for a try
+	rename  string                  // hex SHA-256 of the imported file without what goes; "" = it stays as it is
+	epoch   uint64                  // of what is written
+}
+
+// run is the erasure.
+func (e *eraser) run(ctx context.Context, entries []string) error {
+	if err := e.target(ctx, entries); err != nil || len(e.ids) == 0 {
+		return err
+	}
+	out, err := e.j.Rewrite(ctx, e.rewrite)
+	switch {
+	case err != nil && out.Commit.Commit == "" && !errors.Is(err, journal.ErrUnknown):
+		return errors.Join(err, e.forget(context.WithoutCancel(ctx)))
+	case err != nil:
+		return err
+	case out.Commit.Commit == "": // another call was first
+		if err := e.forget(ctx); err != nil {
+			return err
+		}
+		return e.end(ctx)
+	}
+	e.res.Commit = out.Commit.Head
+	return e.done(ctx, out.State)
+}
+
+// target finds out which entries go, and writes the pending object.
+func (e *eraser) target(ctx context.Context, entries []string) error {
+	st := e.j.State()
+	known, err := e.j.Known(ctx, st, entries)
+	if err != nil {
+		return err
+	}
+	e.ids = map[string]bool{}
+	ords := []uint64{} // nil would be all lines
+	for _, id := range entries {
+		l, ok := known[id]
+		switch {
+		case !ok:
+			return fmt.Errorf("entry %s: %w", id, fs.ErrNotExist)
+		case l.Commit:
+			return fmt.Errorf("%s is a commit: %w", id, transcript.ErrNotErasable)
+		}
+		ords = append(ords, l.Ord)
+	}
+	slices.Sort(ords)
+	for l, err := range e.j.Lines(ctx, st, slices.Compact(ords)) {
+		if err != nil {
+			return err
+		}
+		head, err := transcript.ParseLine(l.Raw)
+		if err != nil {
+			return err
+		}
+		entry := head.Entry(l.Ord)
+		if _, ok := entry.Erased(); ok {
+			e.res.Already = append(e.res.Already, entry.ID)
+			continue
+		}
+		if _, err := entry.Erase(e.reason, e.at); err != nil {
+			return err
+		}
+		e.ids[entry.ID] = true
+	}
+	return e.begin(ctx)
+}
+
+// rewrite makes the state without the entries, and the step that records their erasure; nil = there is none to
+// erase.
+func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *journal.Step, error) {
+	e.epoch, e.made = st.Summary.Epoch+1, keep(e.made, st.Summary.Epoch+1)
+	if err := e.look(ctx, st); err != nil {
+		return nil, nil, err
+	}
+	if len(e.found.erased) == 0 && !e.resumed {
+		return nil, nil, nil
+	}
+	if err := e.showing(ctx); err != nil {
+		return nil, nil, err
+	}
+	next, err := e.log(ctx, st)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := e.original(ctx, st); err != nil {
+		return nil, nil, err
+	}
+	if err := e.snapshots(ctx); err != nil {
+		return nil, nil, err
+	}
+	e.res.Entries = slices.Clone(e.found.order)
+	for id := range maps.Keys(e.ids) { // of an erasure that was in force already
+		if !slices.Contains(e.res.Entries, id) {
+			e.res.Entries = append(e.res.Entries, id)
+		}
+	}
+	slices.Sort(e.res.Entries[len(e.found.order):])
+	entry, err := e.record(st)
+	if err != nil {
+		return nil, nil, err
+	}
+	return next, &journal.Step{Entries: []*journal.Entry{entry}, Original: e.rename}, nil
+}
+
+// keep returns the copies of segments that have an epoch: others would not be newer than what they replace.
+func keep(made map[string]*segmentCopy, epoch uint64) map[string]*segmentCopy {
+	out := map[string]*segmentCopy{}
+	for name, m := range made {
+		if m.seg.Epoch == epoch {
+			out[name] = m
+		}
+	}
+	return out
+}
+
+// record makes the entry that records what was erased.
+func (e *eraser) record(st *state.State) (*journal.Entry, error) {
+	record := transcript.Erasure{Entries: e.res.Entries, Reason: e.reason}
+	for _, was := range slices.Sorted(maps.Keys(e.made)) {
+		_, logged := e.cfg.Backend.(backend.Appender) // elsewhere only the checkpoint leads to segments
+		if m := e.made[was]; logged && m.skeleton != nil {
+			record.Segments = append(record.Segments, [2]string{was, m.seg.Name()})
+		}
+	}
+	d, err := record.Draft()
+	if err != nil {
+		return nil, err
+	}
+	id, now, err := e.store.LineID()
+	if err != nil {
+		return nil, err
+	}
+	head, err := d.Parsed(id, st.Summary.Entry, now)
+	if err != nil {
+		return nil, err
+	}
+	return &journal.Entry{Raw: bytes.Clone(head.Raw), Head: head, ID: id, Parent: journal.PlaceOf(st), Aside: true}, nil
+}
+
+// forget removes the segments and index objects that were written for tries which came to nothing.
+func (e *eraser) forget(ctx context.Context) (err error) {
+	for _, key := range e.own {
+		err = errors.Join(err, e.remove(ctx, key))
+	}
+	return err
+}
+
+// wrote notes an object that was written.
+func (e *eraser) wrote(key string, n int) {
+	e.res.Written = append(e.res.Written, key)
+	e.res.Bytes += int64(n)
+}
+
+// remove deletes an object.
+func (e *eraser) remove(ctx context.Context, key string) error {
+	if err := e.cfg.Backend.Delete(ctx, key); err != nil {
+		return err
+	}
+	e.res.Removed = append(e.res.Removed, key)
+	return nil
+}

@@ -1,0 +1,143 @@
+package erase_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/erase"
+	"github.com/coppice-go/coppice/internal/gc"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/proof"
+	"github.com/coppice-go/coppice/internal/repair"
+)
+
+const secret = "zorbalonquist"
+
+// world is a session with a secret in one entry of many.
+func world(t *testing.T, kind string, turns int) (*proof.World, *journal.Journal) {
+	t.Helper()
+	w := proof.NewWorld(t, proof.StoreOf(kind))
+	w.Session("s1", turns)
+	j := w.Open("s1")
+	e := proof.Message(j, "secret", secret+" "+secret+" opens the door")
+	w.Commit(j, &journal.Step{Entries: []*journal.Entry{e}})
+	return w, j
+}
+
+func run(t *testing.T, w *proof.World, ids ...string) erase.Result {
+	t.Helper()
+	r, err := erase.Run(context.Background(), w.Config("s1"), ids, "asked for")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// gone fails if an object has the secret.
+func gone(t *testing.T, w *proof.World) {
+	t.Helper()
+	p, err := erase.Prove(context.Background(), w.B, secret)
+	if err != nil || len(p.Found) > 0 {
+		t.Errorf("the text is in %v: %v", p.Found, err)
+	}
+}
+
+func healthy(t *testing.T, w *proof.World) {
+	t.Helper()
+	for _, deep := range []bool{false, true} {
+		r, err := check.Verify(context.Background(), w.Config("s1"), deep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range r.Problems {
+			if p.Kind != check.Erased {
+				t.Errorf("deep %v: %v", deep, p)
+			}
+		}
+	}
+}
+
+func TestErase(t *testing.T) {
+	for _, kind := range proof.StoreKinds {
+		for _, turns := range []int{1, 7, 60} {
+			t.Run(fmt.Sprintf("%s/%d", kind, turns), func(t *testing.T) {
+				w, j := world(t, kind, turns)
+				before := w.IDs("s1")
+				r := run(t, w, "secret")
+				gone(t, w)
+				healthy(t, w)
+				if !slices.Equal(r.Entries, []string{"secret"}) || r.Commit.Commit == "" {
+					t.Errorf("%+v", r)
+				}
+				if after := w.IDs("s1"); !slices.Equal(after[:len(before)], before) {
+					t.Errorf("entries %v became %v", before, after)
+				}
+				// the writer commits again
+				e := proof.Message(j, "later", "later")
+				if _, err := j.Commit(context.Background(),
+					&journal.Step{Reason: "turn", Entries: []*journal.Entry{e}}); err != nil {
+					t.Errorf("the writer that was there: %v", err)
+				}
+				if err := j.Close(context.Background()); err != nil {
+					t.Error(err)
+				}
+				gone(t, w)
+				healthy(t, w)
+				if again := run(t, w, "secret"); again.Commit.Commit != "" || len(again.Already) != 1 {
+					t.Errorf("again: %+v", again)
+				}
+			})
+		}
+	}
+}
+
+// Neither a repair nor a collection brings anything back, nor a lost checkpoint.
+func TestEraseThenRepair(t *testing.T) {
+	for _, kind := range proof.StoreKinds {
+		t.Run(kind, func(t *testing.T) {
+			w, j := world(t, kind, 30)
+			if err := j.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			run(t, w, "secret")
+			ids := w.IDs("s1")
+			if _, err := gc.Run(context.Background(), w.Config("s1"), false); err != nil {
+				t.Fatal(err)
+			}
+			if _, disk := w.B.(backend.Appender); disk {
+				if err := w.B.Delete(context.Background(), "checkpoint_latest/s1"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := w.IDs("s1"); !slices.Equal(got, ids) {
+				t.Errorf("without a checkpoint: %v, want %v", got, ids)
+			}
+			if _, err := repair.Repair(context.Background(), w.Config("s1"), nil, false); err != nil {
+				t.Fatal(err)
+			}
+			gone(t, w)
+			healthy(t, w)
+		})
+	}
+}
+
+func TestEraseRefuses(t *testing.T) {
+	w, j := world(t, proof.StoreKinds[0], 3)
+	for id, want := range map[string]error{"nothing": fs.ErrNotExist, j.State().Summary.Commit: nil} {
+		_, err := erase.Run(context.Background(), w.Config("s1"), []string{id}, "")
+		if err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	long := strings.Repeat("x", erase.MaxReason+1)
+	if _, err := erase.Run(context.Background(), w.Config("s1"), []string{"secret"}, long); err == nil {
+		t.Error("a long reason is taken")
+	}
+}

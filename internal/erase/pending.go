@@ -1,0 +1,125 @@
+package erase
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// pending is an erasure that was begun, as it is stored: nothing of what is erased.
+type pending struct {
+	Entries []string `json:"entries"`
+	Reason  string   `json:"reason,omitempty"`
+	// Hex SHA-256 of imported files that have the entries, and of images that nothing else shows.
+	Originals []string `json:"originals,omitempty"`
+	Images    []string `json:"images,omitempty"`
+}
+
+// begin writes the pending object, with what an earlier call left in it.
+func (e *eraser) begin(ctx context.Context) error {
+	if original := e.j.State().Original; original != "" {
+		e.before = append(e.before, original)
+	}
+	return e.put(ctx, true)
+}
+
+// showing adds the images that nothing else shows.
+func (e *eraser) showing(ctx context.Context) error {
+	more := false
+	for sum := range e.found.removed {
+		if !e.found.images[sum] && !slices.Contains(e.shown, sum) {
+			e.shown, more = append(e.shown, sum), true
+		}
+	}
+	if !more {
+		return nil
+	}
+	return e.put(ctx, false)
+}
+
+// put writes the pending object. first: what is there is of an earlier call.
+func (e *eraser) put(ctx context.Context, first bool) error {
+	key := layout.ErasureKey(e.cfg.Session, e.cfg.Since)
+	for range e.cfg.Limits.OrDefaults().Attempts {
+		p, info, err := e.cfg.Backend.Get(ctx, key, backend.Range{})
+		cond := backend.IfMatch(info.Version)
+		var was pending
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			cond = backend.IfAbsent()
+		case err != nil:
+			return err
+		default:
+			if err := json.Unmarshal(p, &was); err != nil {
+				return store.Corrupt(key, 0, err)
+			}
+			if first {
+				e.take(&was)
+			}
+		}
+		if len(e.ids) == 0 {
+			return nil
+		}
+		now := pending{
+			Entries: union(was.Entries, slices.Collect(maps.Keys(e.ids))), Reason: e.reason,
+			Originals: union(was.Originals, e.before), Images: union(was.Images, e.shown),
+		}
+		body, err := json.Marshal(now)
+		if err != nil {
+			return err
+		}
+		if _, err = e.cfg.Backend.Put(ctx, key, body, cond); !errors.Is(err, backend.ErrPrecondition) {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", key, errChanges)
+}
+
+// take makes what an earlier call began a part of this one.
+func (e *eraser) take(was *pending) {
+	e.resumed = true
+	for _, id := range was.Entries {
+		e.ids[id] = true
+	}
+	if e.reason == "" {
+		e.reason = was.Reason
+	}
+	e.before, e.shown = union(e.before, was.Originals), union(e.shown, was.Images)
+}
+
+// union returns the texts of both lists, each once, in order.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// end removes the pending object, unless another call has added entries to it meanwhile: that call removes it.
+func (e *eraser) end(ctx context.Context) error {
+	key := layout.ErasureKey(e.cfg.Session, e.cfg.Since)
+	p, _, err := e.cfg.Backend.Get(ctx, key, backend.Range{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var now pending
+	if err := json.Unmarshal(p, &now); err != nil {
+		return store.Corrupt(key, 0, err)
+	}
+	for _, id := range now.Entries {
+		if !e.ids[id] {
+			return nil
+		}
+	}
+	return e.cfg.Backend.Delete(ctx, key)
+}

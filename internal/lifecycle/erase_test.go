@@ -1,0 +1,106 @@
+package lifecycle_test
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+const erasedWord = "zorbalonquist"
+
+// unproven fails if an object of the store has the word.
+func unproven(t *testing.T, store *coppice.Store) {
+	t.Helper()
+	if p := must(store.Prove(bg, erasedWord))(t); len(p.Found) > 0 {
+		t.Errorf("the text is in %v", p.Found)
+	}
+}
+
+func TestEraseEntries(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		ids := must(s.Append(bg, entry.User(erasedWord+" is my word"), entry.Assistant("I keep "+erasedWord)))(t)
+		commit(t, s, state{Turns: 1})
+		must(s.Edit(bg, ids[0], entry.User("another branch")))(t)
+		must(s.Snapshot(bg, "tag"))(t)
+		must(s.SetInfo(bg, coppice.InfoChange{Title: new(erasedWord + " is my")}))(t)
+		must(s.Switch(bg, ids[1]))(t)
+		must(s.Tree(bg))(t)
+		if p := must(store.Prove(bg, erasedWord))(t); len(p.Found) == 0 {
+			t.Fatal("the proof does not find what is there")
+		}
+
+		dry := must(store.Erase(bg, "s", ids[:2], &coppice.EraseOptions{DryRun: true}))(t)
+		p := must(store.Prove(bg, erasedWord))(t)
+		if len(p.Found) == 0 || len(dry.Entries) != 2 || len(dry.Written) == 0 {
+			t.Errorf("a dry run changed something, or says nothing: %+v", dry)
+		}
+		asked := &coppice.EraseOptions{Reason: "asked"}
+		r := must(store.Erase(bg, "s", []string{ids[0][:len(ids[0])-1], ids[1]}, asked))(t)
+		unproven(t, store)
+		if !slices.Equal(r.Entries, ids[:2]) || r.Commit.Commit == "" {
+			t.Errorf("%+v", r)
+		}
+		if again := must(store.Erase(bg, "s", ids[:2], nil))(t); again.Commit.Commit != "" || len(again.Already) != 2 {
+			t.Errorf("again: %+v", again)
+		}
+
+		// the handle commits again, and sees stubs
+		say(t, s, "later")
+		commit(t, s, state{Turns: 2})
+		for _, h := range []*coppice.Session{s, open(t, store, "s")} {
+			var texts []string
+			for e, err := range h.Entries(bg, ids[:2]...) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if stub, ok := e.Erased(); !ok || stub.Reason != "asked" {
+					t.Errorf("%s is no stub", e.Raw)
+				}
+				m, _ := e.Message()
+				texts = append(texts, m.Role+": "+m.Text())
+			}
+			if got := strings.Join(texts, ", "); got != "user: [erased], assistant: [erased]" {
+				t.Error(got)
+			}
+			for _, m := range must(h.Context(bg))(t).Messages {
+				if strings.Contains(string(m.Raw), erasedWord) {
+					t.Errorf("the context has %s", m.Raw)
+				}
+			}
+			if p := preview(must(h.Tree(bg))(t), ids[0]); p != "[erased]" {
+				t.Errorf("the tree shows %q", p)
+			}
+			if i := h.Info(); strings.Contains(i.Title+i.Preview+i.First, erasedWord) {
+				t.Errorf("%+v", i)
+			}
+		}
+		unproven(t, store)
+		if rep := must(store.Verify(bg, "s", true))(t); !onlyErased(rep) {
+			t.Errorf("%v", rep.Problems)
+		}
+		if _, err := store.Erase(bg, "s", []string{"nothing"}, nil); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func onlyErased(rep coppice.Report) bool {
+	for _, p := range rep.Problems {
+		if p.Kind() != "erased" {
+			return false
+		}
+	}
+	return len(rep.Problems) > 0
+}
+
+func preview(tree *transcript.Tree, id string) string {
+	n, _ := tree.Node(id)
+	return n.Preview
+}
