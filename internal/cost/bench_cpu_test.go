@@ -69,6 +69,26 @@ func BenchmarkCommitByContext(b *testing.B) {
 	}
 }
 
+// BenchmarkCommitAboveBound is the same turn where the context has passed its bound of 1 MiB, so that it is cut. It costs
+// what a turn below the bound costs, and where the front moves a look at what the window holds.
+func BenchmarkCommitAboveBound(b *testing.B) {
+	o := *noSnapshots
+	o.ContextBytes = 1 << 20
+	s := sessionOf(b, memory.NewAppender(), &o)
+	text, note := strings.Repeat("w", 400), strings.Repeat("s", 900)
+	for range 2000 {
+		if _, err := s.Append(b.Context(), entry.User(text), entry.Assistant(text)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	commitNote(b, s, text, note, 0)
+	start := processorTime(b)
+	for i := 1; b.Loop(); i++ {
+		commitNote(b, s, text, note, i)
+	}
+	b.ReportMetric(float64((processorTime(b)-start).Nanoseconds())/1000/float64(b.N), "cpu-us/op")
+}
+
 func commitNote(tb testing.TB, s *coppice.Session, text, note string, i int) {
 	tb.Helper()
 	if _, err := s.Append(tb.Context(), entry.User(text), entry.Assistant(text)); err != nil {
