@@ -69,8 +69,8 @@ func BenchmarkCommitByContext(b *testing.B) {
 	}
 }
 
-// BenchmarkCommitAboveBound is the same turn where the context has passed its bound of 1 MiB, so that it is cut. It costs
-// what a turn below the bound costs, and where the front moves a look at what the window holds.
+// BenchmarkCommitAboveBound is the same turn where the context has passed its bound of 1 MiB, so that it is cut. It
+// costs what a turn below the bound costs, and where the front moves a look at what the window holds.
 func BenchmarkCommitAboveBound(b *testing.B) {
 	o := *noSnapshots
 	o.ContextBytes = 1 << 20
