@@ -42,7 +42,7 @@ MODULES  := integration integration/s3server web/browser
 # The packages with files of one system are vetted for the others in `make lint`.
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all help build web web-bundle web-check web-test release test test-full race lint size fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters node-client clean
+.PHONY: all help build web web-bundle web-check web-test release test test-full race lint size fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters adapters-go node-client clean
 
 all: lint test
 
@@ -271,7 +271,10 @@ adapters: build ## the adapters of frameworks: types, suites, packages (in PACK,
 		print("dist/python/" + b.build_wheel(sys.argv[1]))' $(CURDIR)/dist/python && \
 	COPPICE_WHEELS=$(CURDIR)/dist/python COPPICE_BIN=$(CURDIR)/bin/coppice PYTHONPATH=$(CLIENT) \
 		$(PYTHON) -W error -m unittest discover -s tests -t tests
-	@set -eu; for dir in $$(dirname adapters/*/go.mod); do echo "cd $$dir && go test -short"; (cd "$$dir" && $(GO) test -short ./...); done
+
+adapters-go: ## the adapters of frameworks in Go, each a module of its own
+	@set -eu; for dir in $$(dirname adapters/*/go.mod); do \
+		echo "cd $$dir && go test -short ./..."; (cd "$$dir" && $(GO) test -short ./...); done
 
 clean: ## what the targets above leave behind
 	rm -rf bin dist clients/typescript/dist clients/typescript/build clients/typescript/node_modules \
