@@ -21,11 +21,24 @@ import (
 // the last is yielded exactly once. By activity a commit moves its session to the front: one that becomes active
 // between two pages is missed by those that follow, or was yielded before, and if all are active no end is certain.
 //
-// ByActivity costs two listings at once, of checkpoints and of session folders, and one read of at most 4 KiB for each
-// session that is looked at: those that were written later than the last result, among them old ones that were imported
-// or moved since, and those of the pages before. ByID lists from After on, in runs of 1,000 sessions if there is a
-// Limit, and reads the sessions of the page. ByCreated costs two listings and reads every session, then those of the
-// page once more; it keeps a name and a time of each. Deleted sessions are read too.
+// That all holds with Exact, for a store of fewer than 1,000 sessions, and by creation and by id. Else a list by
+// activity may be answered from the store's catalogue: it can miss what others created or wrote in the last 30
+// seconds, and Age receives how long that is. Each session is looked at before it is yielded, so it is as it is now,
+// and no deleted one is yielded; those that this Store wrote are in it at once. An older catalogue is refreshed first,
+// at the cost of an exact list; it is an object of a store that only replaces, and elsewhere in Options.ListCache
+// (without one every list is exact). If the store refuses to write it, lists are exact. The clocks of hosts that list
+// should agree within seconds.
+//
+// From the catalogue, the newest n sessions cost two listings that end at their first page (none for a Store that
+// found the store large, and on a disk), a read of its head, at most 8 MiB, one of each block, at most 4,096 rows and
+// about 4 MiB, that the page begins or ends in, and one read of each session, on a disk two looks. Cwd, Parent and
+// Meta choose by its rows, and read only the sessions that fit, or of which only the name is known.
+//
+// An exact list ByActivity costs two listings at once, of checkpoints and of session folders, and one read of at most
+// 4 KiB for each session that is looked at: those that were written later than the last result, among them old ones
+// that were imported or moved since, and those of the pages before. ByID lists from After on, in runs of 1,000
+// sessions if there is a Limit, and reads the sessions of the page. ByCreated costs two listings and reads every
+// session, then those of the page once more; it keeps a name and a time of each. Deleted sessions are read too.
 //
 // A store that appends remembers what it found out: a session that has not changed since costs two looks (size and time
 // of its checkpoint and of its newest segment), and no read. Options.ListCache keeps that for the next program.

@@ -28,8 +28,9 @@ type Options struct {
 	// draft without Raw is a line that no second reading makes again. nil = Repair does without the imported file.
 	Reread func(open func() (io.ReadCloser, error)) iter.Seq2[transcript.Draft, error]
 
-	// ListCache is a file in which List keeps what it found out about the sessions of a store on a disk, titles among
-	// it, for the next program. It is outside of the store, written by Close, and may be lost. "" = in memory alone.
+	// ListCache is a folder in which List keeps what it found out about the sessions of a store on a disk, titles among
+	// it, for the next program. It is outside of the store, nothing else is in it, and it may be lost. "" = in memory
+	// alone, and no list is answered from a catalogue.
 	ListCache string
 
 	// SingleWriter lets sessions be kept on a store that does not honour conditional writes, where others
@@ -112,6 +113,13 @@ type ListOptions struct {
 	// Docs are names of documents (Turn.Docs) that come with each session, in Summary.Docs; at most 64. The first 4 KiB
 	// do not hold them: the whole checkpoint of a session that is listed is read, at most 8 MiB.
 	Docs []string
+
+	// Exact lists every session, whatever the catalogue has of it. Without it a list by activity of a store with 1,000
+	// sessions or more may be answered from the catalogue: see Store.List.
+	Exact bool
+	// Age receives, before the first result of a list that the catalogue answers, how old that is: at most 30 seconds.
+	// It is not called for one that lists every session; may be nil.
+	Age func(age time.Duration)
 
 	// Progress receives how many sessions were looked at so far and how many there are in all, those that are not
 	// wanted included: once when the total is known, then after each session that was read. Deleted ones leave the

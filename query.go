@@ -213,7 +213,7 @@ func (q *query) sessions(ctx context.Context) (ids []string, err error) {
 	o := &q.o
 	switch {
 	case o.Cwd != "" || o.Parent != "" || len(o.Meta) > 0:
-		for sum, err := range q.s.List(ctx, ListOptions{Cwd: o.Cwd, Parent: o.Parent, Meta: o.Meta}) {
+		for sum, err := range q.s.List(ctx, ListOptions{Cwd: o.Cwd, Parent: o.Parent, Meta: o.Meta, Exact: true}) {
 			if err != nil {
 				return nil, err
 			}

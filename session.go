@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/transcript"
@@ -233,8 +234,9 @@ func (s *Session) shut() bool {
 	return true
 }
 
-// acknowledged passes a commit to other handles of the store on which Watch is running.
+// acknowledged passes a commit to lists, and to other handles of the store on which Watch is running.
 func (s *Session) acknowledged(now *state.State) {
+	s.store.lists.Touch(layout.Escape(s.ID()), now.Summary.Updated)
 	if w := &s.store.watched; w.calls.Load() > 0 {
 		w.tell(s.ID(), now)
 	}

@@ -37,7 +37,7 @@ type Store struct {
 
 	watched watchers // handles on which Watch is running
 	streams streams  // partial output, shared by the handles of a session
-	lists   listing.Cache
+	lists   listing.Catalogue
 
 	mu     sync.Mutex
 	open   map[*Session]struct{}
@@ -65,7 +65,7 @@ func Open(ctx context.Context, url string, o *Options) (*Store, error) {
 func New(b backend.Backend, o *Options) (*Store, error) {
 	s := &Store{b: b, open: map[*Session]struct{}{}}
 	if o != nil {
-		s.o, s.lists.File = *o, o.ListCache
+		s.o, s.lists.Dir = *o, o.ListCache
 	}
 	s.watched.by, s.streams.by = map[string]map[*Session]int{}, map[string]*stream{}
 	switch {
@@ -106,6 +106,10 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 
 func init() {
 	seam.Config = func(s any) *journal.Config { return &s.(*Store).cfg } //nolint:forcetypeassert // tests alone call it
+	seam.Large = func(s any, sessions, rows int) {
+		lists := &s.(*Store).lists //nolint:forcetypeassert // tests alone call it
+		lists.Large, lists.Rows = sessions, rows
+	}
 }
 
 // guarded makes a source of randomness safe for concurrent use.
@@ -332,7 +336,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		return fail("delete", id, err)
 	}
 
-	defer s.lists.Clear()
+	defer s.lists.Forget(ctx, layout.Escape(id))
 	return fail("delete", id, journal.Delete(ctx, h.cfg))
 }
 
@@ -346,7 +350,7 @@ func (s *Store) DeleteAt(ctx context.Context, id, commit string) error {
 		return fail("delete", id, err)
 	}
 
-	defer s.lists.Clear()
+	defer s.lists.Forget(ctx, layout.Escape(id))
 	return fail("delete", id, journal.DeleteAt(ctx, h.cfg, commit))
 }
 

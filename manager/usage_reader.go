@@ -304,7 +304,7 @@ func (r *UsageReader) unlinked(
 ) ([]*origin, error) {
 	if r.alike == nil {
 		r.alike = map[string][]checkpoint.Summary{}
-		for sum, err := range r.st.List(ctx, coppice.ListOptions{}) {
+		for sum, err := range r.st.List(ctx, coppice.ListOptions{Exact: true}) {
 			if err != nil {
 				return nil, err
 			}

@@ -105,7 +105,7 @@ func listed(ctx context.Context, st *coppice.Store, one string) ([]checkpoint.Su
 		return []checkpoint.Summary{{ID: one}}, nil
 	}
 	var sums []checkpoint.Summary
-	for sum, err := range st.List(ctx, coppice.ListOptions{}) {
+	for sum, err := range st.List(ctx, coppice.ListOptions{Exact: true}) {
 		if err != nil {
 			return nil, err
 		}

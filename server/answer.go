@@ -36,6 +36,9 @@ func (a answer) write(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		defer a.list.stop()
+		if a.list.age != nil {
+			h.Set("Age", strconv.Itoa(*a.list.age))
+		}
 	}
 	if a.etag != "" {
 		h.Set("ETag", quoteTag(a.etag))
@@ -104,6 +107,7 @@ type list struct {
 	more   func() (next, prev string)             // asked after the last item; "" = absent
 	also   func() (name string, v any, err error) // a member that is asked for after the last item; nil = none
 	ndjson bool
+	age    *int // of the catalogue that answers, in seconds; nil = the list is exact
 
 	pull    func() (any, error, bool)
 	stop    func()
@@ -196,6 +200,9 @@ func (l *list) close(out *bufio.Writer, err error) {
 			raw, _ = api.Marshal(problemOf(err).Problem)
 		}
 		_, _ = fmt.Fprintf(out, ",%q:%s", name, raw)
+	}
+	if l.age != nil {
+		_, _ = fmt.Fprintf(out, ",\"age\":%d", *l.age)
 	}
 	for _, c := range []struct{ name, value string }{{"next", next}, {"prev", prev}} {
 		if c.value != "" {

@@ -89,7 +89,7 @@ func family(ctx context.Context, st *coppice.Store, id string) (ids []string, er
 	for more := true; more; {
 		more = false
 		var born []string
-		for sum, err := range st.List(ctx, coppice.ListOptions{}) {
+		for sum, err := range st.List(ctx, coppice.ListOptions{Exact: true}) {
 			if err != nil {
 				return nil, err
 			}

@@ -31,7 +31,7 @@ type stored struct {
 
 // count returns what a store has.
 func count(ctx context.Context, st *coppice.Store) (is stored, err error) {
-	for sum, err := range st.List(ctx, coppice.ListOptions{}) {
+	for sum, err := range st.List(ctx, coppice.ListOptions{Exact: true}) {
 		if err != nil {
 			return is, err
 		}

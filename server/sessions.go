@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -92,11 +93,13 @@ type listQuery struct {
 	Order  string `query:"order" enum:"activity,created,id" default:"activity" doc:"newest first, or by stored name"`
 	After  string `query:"after" doc:"next of the page before, in the same order"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	Exact  bool   `query:"exact" doc:"list every session: else one by activity may miss the last 30 s"`
 	Docs   string `query:"docs" doc:"names of documents that come with each session, at most 64, separated by commas"`
 }
 
 type sessionList struct {
 	Sessions []api.Session `json:"sessions"`
+	Age      *int          `json:"age,omitempty" doc:"of the catalogue that answered, in seconds; else absent"`
 	Next     string        `json:"next,omitempty" doc:"after of the next page; absent at the end"`
 	Error    *Problem      `json:"error,omitempty" doc:"why the list is cut short after its first item"`
 }
@@ -138,6 +141,7 @@ func sessions(
 		return answer{}, err
 	}
 	o := coppice.ListOptions{Cwd: q.Cwd, Parent: q.Parent, Order: q.Order, After: q.After, Meta: meta, Docs: names}
+	o.Exact = q.Exact
 	limit, last, more := q.Limit, "", false
 	if q.Q == "" && !q.Top {
 		o.Limit = limit + 1
@@ -173,12 +177,17 @@ func sessions(
 			}
 		}
 	}
-	return answer{list: &list{name: "sessions", items: items, ndjson: wantsNDJSON(q.r), more: func() (string, string) {
+	l := &list{name: "sessions", items: items, ndjson: wantsNDJSON(q.r), more: func() (string, string) {
 		if more {
 			return last, ""
 		}
 		return "", ""
-	}}}, nil
+	}}
+	o.Age = func(d time.Duration) {
+		age := api.Seconds(d)
+		l.age = &age
+	}
+	return answer{list: l}, nil
 }
 
 // contains reports whether a session is called by all words of a query.

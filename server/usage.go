@@ -170,7 +170,7 @@ func (s *Server) allUsage(ctx context.Context, q *allUsageQuery) (answer, error)
 	r := s.usageReader(q.on.Store)
 	of := &listQuery{
 		request: q.request, Cwd: q.Cwd, Parent: q.Parent, Top: q.Top, Q: q.Q, Order: q.Order, After: q.After,
-		Limit: q.Limit,
+		Limit: q.Limit, Exact: true,
 	}
 	a, err := sessions(ctx, of, func(sum checkpoint.Summary) (any, error) {
 		is, err := usageOfListed(ctx, q.on.Store, r, sum.ID)

@@ -216,3 +216,6 @@ type Label struct {
 func LabelsOf(in []manager.Label) []Label {
 	return convert(in, func(l manager.Label) Label { return Label{l.Entry, l.Text, l.Time} })
 }
+
+// Seconds returns the age of an answer in whole seconds, rounded up.
+func Seconds(age time.Duration) int { return int((age + time.Second - 1) / time.Second) }

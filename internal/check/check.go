@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice/backend"
@@ -153,7 +154,8 @@ func Sessions(ctx context.Context, b backend.Backend, r *Report) ([]string, erro
 			name := strings.TrimPrefix(info.Key, o.Prefix)
 			switch {
 			case o.Prefix == "":
-				if info.Key != layout.Checkpoints && info.Key != layout.Sessions && info.Key != layout.CAS {
+				ours := []string{layout.Checkpoints, layout.Sessions, layout.CAS, layout.Catalogue}
+				if !slices.Contains(ours, info.Key) {
 					r.stranger("", info.Key)
 				}
 			case o.Prefix == layout.Checkpoints:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,8 @@ func (c *cli) listCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Order, "order", coppice.ByActivity,
 		"activity, created (newest first), or id (by its stored form: B before a)")
 	cmd.Flags().IntVar(&o.Limit, "limit", 0, "maximum number of sessions; 0 = all")
+	cmd.Flags().BoolVar(&o.Exact, "exact", false,
+		"list every session, where the list of a large store may miss what others did in the last 30 seconds")
 	return cmd
 }
 
@@ -53,13 +56,14 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 		}
 		tell, end := c.listingBar()
 		defer end()
-		sh := &sheet{c: c, st: st, shown: end}
+		sh := &sheet{c: c, st: st, shown: end, few: o.Limit > 0 && o.Limit <= fewest}
 		o.Progress = func(looked, total int) {
 			if sh.widths == nil { // from then on the lines themselves tell how far it is
 				tell(looked, total)
 			}
 		}
 		out := c.array("sessions")
+		o.Age = func(age time.Duration) { out.after = map[string]any{"age": api.Seconds(age)} }
 		for s, err := range st.List(ctx, o) {
 			if s.Missing > 0 {
 				c.notef("warning: %s", lostCommits(s.ID, s.Seq, s.Missing))
@@ -106,6 +110,9 @@ func (c *cli) noneListed(ctx context.Context, st *countedStore, o coppice.ListOp
 	return c.textf("no sessions in %s; add some with `coppice import`, or try `coppice demo`", where)
 }
 
+// fewest is how many sessions are held back where no more are asked for.
+const fewest = 1000
+
 // page is the number of sessions that are read before the first one is shown: they determine the
 // columns.
 const page = 16
@@ -117,6 +124,7 @@ type sheet struct {
 	c      *cli
 	st     *countedStore
 	shown  func() // called before the first line
+	few    bool   // the list is a table, whatever its length
 	held   []checkpoint.Summary
 	widths []int // of the columns; nil = nothing is shown yet
 	ids    *shortid.Set
@@ -144,7 +152,7 @@ func (sh *sheet) add(ctx context.Context, s checkpoint.Summary) error {
 	if sh.widths != nil {
 		return sh.line(sh.row(s))
 	}
-	if sh.held = append(sh.held, s); len(sh.held) <= page {
+	if sh.held = append(sh.held, s); sh.few || len(sh.held) <= page {
 		return nil
 	}
 	sh.shown()

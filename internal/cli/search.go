@@ -73,7 +73,7 @@ func (c *cli) searched(ctx context.Context, st *countedStore, o searchOptions) (
 		return []checkpoint.Summary{s.Info()}, s.Close()
 	}
 	var sums []checkpoint.Summary
-	for s, err := range st.List(ctx, coppice.ListOptions{Cwd: o.cwd}) {
+	for s, err := range st.List(ctx, coppice.ListOptions{Cwd: o.cwd, Exact: true}) {
 		if err != nil {
 			return nil, err
 		}

@@ -144,7 +144,7 @@ func (a *attempts) drop(ctx context.Context, st *coppice.Store, res *Result) err
 		return nil
 	}
 	var stale []string
-	for sum, err := range st.List(ctx, coppice.ListOptions{}) {
+	for sum, err := range st.List(ctx, coppice.ListOptions{Exact: true}) {
 		if err != nil {
 			return err
 		}

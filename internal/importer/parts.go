@@ -239,7 +239,7 @@ func (f file) adoptPart(
 
 // moveAgents copies the sessions of agents with files of their own, which are not read now, from one parent to another.
 func (f file) moveAgents(ctx context.Context, st *coppice.Store, from, to string, o Options) error {
-	for sum, err := range st.List(ctx, coppice.ListOptions{Parent: from}) {
+	for sum, err := range st.List(ctx, coppice.ListOptions{Parent: from, Exact: true}) {
 		if err != nil {
 			return err
 		}

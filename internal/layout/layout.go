@@ -2,6 +2,7 @@
 // share one (I4): session ids are escaped so that file systems which fold case keep them apart, and
 // whatever is written more than once carries an epoch and a random part.
 //
+//	catalogue/head, catalogue/rows-<name>
 //	checkpoint_latest/<sid>
 //	sessions/<sid>/transcript/<firstOrd>-<epoch>-<rnd>.jsonl[.zst]
 //	sessions/<sid>/index/<level>-<firstOrd>-<epoch>-<rnd>
@@ -29,7 +30,8 @@ import (
 const (
 	Checkpoints = "checkpoint_latest/"
 	Sessions    = "sessions/"
-	CAS         = "cas/" // of a store that only replaces: the proof that it honours conditions
+	CAS         = "cas/"       // of a store that only replaces: the proof that it honours conditions
+	Catalogue   = "catalogue/" // of a store that only replaces: rows of its sessions, for lists
 	Transcript  = "transcript/"
 	Index       = "index/"
 	IDs         = "ids/"

@@ -24,8 +24,12 @@ package listing
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"iter"
+	"math"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
@@ -51,6 +55,9 @@ type Options struct {
 
 	Docs []string // names of documents that come with each summary
 
+	Exact bool                    // nothing is answered from a catalogue
+	Age   func(age time.Duration) // receives the age of the catalogue that answers, before the first result; may be nil
+
 	// Progress receives how many sessions were looked at and how many there are, by activity alone; may be nil.
 	// Deleted ones leave the total when they are found.
 	Progress func(looked, total int)
@@ -61,7 +68,7 @@ type Rebuild func(ctx context.Context, id string) (checkpoint.Summary, error)
 
 // Sessions yields the summaries of the sessions of b; now is the reader's time, and c may be nil. One whose summary can
 // neither be read nor rebuilt has its id and its last activity alone.
-func (c *Cache) Sessions(
+func (c *Catalogue) Sessions(
 	ctx context.Context, b backend.Backend, o Options, now time.Time, rebuild Rebuild,
 ) iter.Seq2[checkpoint.Summary, error] {
 	return func(yield func(checkpoint.Summary, error) bool) {
@@ -75,35 +82,63 @@ func (c *Cache) Sessions(
 }
 
 // list yields the sessions. It is no part of Sessions, which the compiler copies into each loop over it.
-func (l *lister) list(ctx context.Context, c *Cache) (err error) {
+func (l *lister) list(ctx context.Context, c *Catalogue) (err error) {
 	if l.after, err = parseCursor(l.o.Order, l.o.After); err != nil {
 		return err
 	}
-	if _, l.appends = l.b.(backend.Appender); l.appends && c != nil {
-		c.once.Do(c.load)
-		l.cache = c
+	l.hints = l.o.hints()
+	if l.catalogue = c; c != nil {
+		l.shelf = c.shelf(l.b)
+	}
+	_, l.appends = l.b.(backend.Appender)
+	if !l.appends && (l.o.Exact || l.o.Order != "" && l.o.Order != ByActivity) {
+		l.catalogue = nil
 	}
 	switch l.o.Order {
 	case ByID:
-		return l.inTurn(ctx, l.names(ctx, l.after.name))
+		return errors.Join(l.recallAll(ctx), l.inTurn(ctx, l.names(ctx, l.after.name)))
 	case ByCreated:
-		return l.inTurn(ctx, l.byCreated(ctx))
+		return errors.Join(l.recallAll(ctx), l.inTurn(ctx, l.byCreated(ctx)))
 	}
-	return l.byActivity(ctx)
+	if err := l.byActivity(ctx); err != nil || c == nil || l.o.Exact {
+		return err
+	}
+	c.settle(ctx, l.shelf)
+	return nil
+}
+
+// recallAll reads the catalogue: on a store that appends what is known of a session spares reading it, elsewhere its
+// names divide a listing into parts.
+func (l *lister) recallAll(ctx context.Context) error {
+	c := l.catalogue
+	if c == nil || l.shelf == nil || !l.appends && !c.isLarge() {
+		return nil
+	}
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	defer c.leave()
+	return c.load(ctx, l.shelf)
 }
 
 // lister is one listing.
 type lister struct {
-	b       backend.Backend
-	cache   *Cache // nil = nothing is remembered
-	now     time.Time
-	appends bool // the log may be ahead of the checkpoint
-	rebuild Rebuild
-	o       Options
-	after   position // the page begins after it; zero = at the start
-	newest  int64    // times after it are of wrong clocks: since 1970, in milliseconds
-	run     int      // tests: in place of runSize
-	yield   func(checkpoint.Summary, error) bool
+	b         backend.Backend
+	catalogue *Catalogue // nil = nothing is remembered
+	shelf     shelf      // where the catalogue is kept; nil = nowhere
+	now       time.Time
+	appends   bool // the log may be ahead of the checkpoint
+	rebuild   Rebuild
+	o         Options
+	after     position // the page begins after it; zero = at the start
+	newest    int64    // times after it are of wrong clocks: since 1970, in milliseconds
+	run       int      // tests: in place of runSize
+	yield     func(checkpoint.Summary, error) bool
+
+	hints   [][]byte // texts of each row that is wanted
+	stored  bool     // a catalogue answers
+	probing bool     // the listing ends after the first page, if the store is large
+	isLarge atomic.Bool
 
 	looked, total int     // for Progress
 	waiting       waiting // by activity: read, and not yielded yet
@@ -119,6 +154,11 @@ type session struct {
 	log  *logEnd      // set by follow; nil = the log does not matter, or there is none
 
 	refused error // set by follow: the store refuses to list the log
+
+	at  int64  // ms: the latest activity that it can have
+	row *known // of the catalogue that answers: the session has to be looked at. nil = it was listed
+
+	unlisted bool // set by look: what its checkpoint is, is found out by reading it
 
 	stored stamp  // of its checkpoint, as it was listed; zero = lost
 	sum    []byte // its summary as JSON, if it is known; set by follow
@@ -157,46 +197,83 @@ func (w *waiting) Pop() any {
 
 // byActivity reads sessions in the order in which they were written, and yields them in that of their activity.
 func (l *lister) byActivity(ctx context.Context) error {
-	all, err := l.written(ctx)
+	from, err := l.source(ctx)
 	if err != nil {
 		return err
 	}
-	l.total = len(all)
+	l.total = from.total
 	l.report()
-	for len(all) > 0 && !l.done {
-		page, err := l.read(ctx, all[:l.ahead(len(all))])
+	for !l.done {
+		list, err := from.take(ctx, l, l.ahead())
+		if err != nil && ctx.Err() == nil && l.stored { // the catalogue is damaged, or another one took its place
+			if from, err = l.instead(ctx, from.taken); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			break
+		}
+		page, err := l.read(ctx, list)
 		if err != nil {
 			return err
 		}
 		for i, f := range page {
 			l.take(f)
-			if i+1 < len(all) {
-				l.flush(latest(all[i+1].info))
+			if i+1 < len(list) {
+				l.flush(list[i+1].at)
+			} else if ms, more := from.bound(); more {
+				l.flush(ms)
 			}
 			if l.done {
 				return nil
 			}
 		}
-		all = all[len(page):]
 	}
-	l.flush(time.Time{})
+	l.flush(math.MinInt64)
 	return nil
+}
+
+// instead lists the sessions that a catalogue did not yield.
+func (l *lister) instead(ctx context.Context, yielded map[string]bool) (*source, error) {
+	l.stored, l.probing = false, false
+	err := l.recallAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from, err := l.listed(ctx)
+	if err == nil {
+		from.next = slices.DeleteFunc(from.next, func(s session) bool { return yielded[s.name()] })
+	}
+	return from, err
 }
 
 // read reads the summaries of sessions.
 func (l *lister) read(ctx context.Context, list []session) ([]found, error) {
 	page := make([]found, len(list))
 	err := parallel.Each(ctx, len(page), func(i int) error {
-		sum, err := l.summary(ctx, &list[i])
+		sum, err := l.current(ctx, &list[i])
 		page[i] = l.found(list[i], sum)
 		return err
 	})
 	return page, err
 }
 
-// ahead returns how many of so many sessions are read at once.
-func (l *lister) ahead(unread int) int {
-	n := min(unread, pageSize)
+// current returns the summary of a session; of one that a catalogue has, after a look at it.
+func (l *lister) current(ctx context.Context, s *session) (checkpoint.Summary, error) {
+	if s.row != nil {
+		if err := l.look(ctx, s); err != nil {
+			return checkpoint.Summary{}, err
+		}
+	}
+	return l.summary(ctx, s)
+}
+
+// ahead returns how many sessions are read at once.
+func (l *lister) ahead() int {
+	n := pageSize
 	if l.left > 0 && !l.o.chooses() && l.o.After == "" {
 		n = min(n, max(1, l.left-len(l.waiting)))
 	}
@@ -225,10 +302,9 @@ func (l *lister) take(f found) {
 // follows reports whether a position is after the cursor.
 func (l *lister) follows(p position) bool { return l.o.After == "" || l.after.compare(p) < 0 }
 
-// flush yields the sessions that were active after a time; zero = all.
-func (l *lister) flush(until time.Time) {
-	for len(l.waiting) > 0 && !l.done &&
-		(until.IsZero() || l.waiting[0].position("").ms > until.UnixMilli()) {
+// flush yields the sessions that were active after a time: ms.
+func (l *lister) flush(until int64) {
+	for len(l.waiting) > 0 && !l.done && (until == math.MinInt64 || l.waiting[0].position("").ms > until) {
 		f := heap.Pop(&l.waiting).(found)
 		l.give(&f)
 	}

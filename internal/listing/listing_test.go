@@ -120,7 +120,7 @@ func TestOrderIsThatOfTheDatesShown(t *testing.T) {
 }
 
 // uncached is no cache.
-var uncached *Cache
+var uncached *Catalogue
 
 // today is when the tests list.
 var today = time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)

@@ -3,7 +3,9 @@ package listing
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,6 +17,9 @@ import (
 // runSize bounds the checkpoints that are listed for one page by id: a request of S3.
 const runSize = 1000
 
+// listParts is in how many parts the checkpoints of a large store are listed at once.
+const listParts = 16
+
 // written returns the sessions, the one whose checkpoint or log was written last first. On a store that appends the
 // segments of each are listed; elsewhere those of sessions without a checkpoint alone.
 func (l *lister) written(ctx context.Context) ([]session, error) {
@@ -24,12 +29,13 @@ func (l *lister) written(ctx context.Context) ([]session, error) {
 	}
 	err = l.followAll(ctx, all)
 	all = slices.DeleteFunc(all, func(s session) bool { return s.lost && s.log == nil && s.refused == nil })
-	slices.SortFunc(all, func(a, b session) int {
-		if c := b.info.ModTime.Compare(a.info.ModTime); c != 0 {
-			return c
+	for i := range all {
+		all[i].at = latest(all[i].info).UnixMilli()
+		if k, ok := l.catalogue.get(all[i].name()); ok && k.sum != nil && all[i].sum != nil {
+			all[i].at = k.at
 		}
-		return strings.Compare(b.info.Key, a.info.Key)
-	})
+	}
+	slices.SortFunc(all, later)
 	return all, err
 }
 
@@ -67,7 +73,7 @@ func (l *lister) follow(ctx context.Context, s *session) error {
 	switch {
 	case same:
 		s.sum = k.sum
-	case end.name == "" && l.cache != nil: // once: it is a tombstone, most likely
+	case end.name == "" && l.catalogue != nil && l.appends: // once: it is a tombstone, most likely
 		_, err = l.summary(ctx, s)
 	default:
 		l.remember(s, nil)
@@ -77,18 +83,13 @@ func (l *lister) follow(ctx context.Context, s *session) error {
 
 // all returns the sessions in no particular order, by two listings at once. One that is lost may have no log.
 func (l *lister) all(ctx context.Context) (all []session, err error) {
-	folders := map[string]bool{}
+	folders, read, small := map[string]bool{}, 0, make(chan struct{})
 	err = parallel.Each(ctx, 2, func(i int) error {
 		if i == 0 {
-			for info, err := range l.b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
-				if err != nil {
-					return err
-				}
-				if s := (session{info: info, stored: stampOf(info)}); s.ours() {
-					all = append(all, s)
-				}
-			}
-			return nil
+			defer close(small)
+			list, err := l.checkpoints(ctx)
+			all = list
+			return err
 		}
 		o := backend.ListOptions{Prefix: layout.Sessions, Delimiter: "/", Loose: true}
 		for info, err := range l.b.List(ctx, o) {
@@ -97,6 +98,11 @@ func (l *lister) all(ctx context.Context) (all []session, err error) {
 			}
 			if name, isFolder := folderOf(info); isFolder {
 				folders[name] = true
+			}
+			if read++; l.probing && read == l.large() {
+				if <-small; l.isLarge.Load() {
+					return nil
+				}
 			}
 		}
 		return nil
@@ -109,6 +115,53 @@ func (l *lister) all(ctx context.Context) (all []session, err error) {
 		all = appendLost(all, name)
 	}
 	return all, err
+}
+
+// errLarge: the store has a page of sessions, and probably more.
+var errLarge = errors.New("the store is large")
+
+// checkpoints lists the checkpoints: of a store that replaces, whose catalogue is known, in parts at once.
+func (l *lister) checkpoints(ctx context.Context) (all []session, err error) {
+	cuts := l.cuts()
+	parts := make([][]session, len(cuts)-1)
+	err = parallel.Each(ctx, len(parts), func(i int) error {
+		o := backend.ListOptions{Prefix: layout.Checkpoints, After: cuts[i]}
+		for info, err := range l.b.List(ctx, o) {
+			if err != nil || cuts[i+1] != "" && info.Key > cuts[i+1] {
+				return err
+			}
+			if s := (session{info: info, stored: stampOf(info)}); s.ours() {
+				parts[i] = append(parts[i], s)
+			}
+			if l.probing && len(parts[i]) == l.large() {
+				l.isLarge.Store(true)
+				return errLarge
+			}
+		}
+		return nil
+	})
+	return slices.Concat(parts...), err
+}
+
+// large returns how many sessions make a store large.
+func (l *lister) large() int {
+	n, _ := l.catalogue.most()
+	return n
+}
+
+// cuts returns keys between which about as many checkpoints lie, if these are many; "" at the ends.
+func (l *lister) cuts() []string {
+	cuts := []string{""}
+	if c := l.catalogue; c != nil && !l.appends {
+		c.mu.Lock()
+		names := slices.Sorted(maps.Keys(c.of))
+		loaded := c.loaded
+		c.mu.Unlock()
+		for part := len(names) / listParts; loaded && part >= l.large() && len(cuts) < listParts; {
+			cuts = append(cuts, layout.Checkpoints+names[len(cuts)*part])
+		}
+	}
+	return append(cuts, "")
 }
 
 // ours reports whether a key is that of a checkpoint.

@@ -130,14 +130,14 @@ func (l *lister) byCreated(ctx context.Context) iter.Seq2[session, error] {
 // there is no checkpoint.
 func (l *lister) first(ctx context.Context, s *session) (checkpoint.Summary, error) {
 	id, _ := layout.Unescape(s.name())
-	if k, ok := l.cache.get(s.name()); ok && !s.lost && k.checkpoint == s.stored {
+	if k, ok := l.catalogue.get(s.name()); ok && !s.lost && k.checkpoint == s.stored {
 		if sum, ok := k.summary(); ok && !sum.Tombstone {
 			return sum, nil
 		}
 	}
 	sum, err := checkpoint.Summary{}, error(nil)
 	if !s.lost {
-		if sum, err = l.head(ctx, s.info, checkpoint.Summary{ID: id}); backend.Refused(err) {
+		if sum, err = l.head(ctx, s, checkpoint.Summary{ID: id}); backend.Refused(err) {
 			return checkpoint.Summary{ID: id}, nil
 		}
 	}

@@ -7,3 +7,7 @@ import "github.com/coppice-go/coppice/internal/journal"
 // Config returns the configuration that a *coppice.Store copies for each session, to be changed before the first one is
 // opened. Sleep may change later. Package coppice sets it.
 var Config func(store any) *journal.Config
+
+// Large sets how many sessions make a *coppice.Store large, whose lists may be answered from its catalogue, and how
+// many rows a block of that has. Package coppice sets it.
+var Large func(store any, sessions, rows int)

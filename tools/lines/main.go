@@ -50,8 +50,10 @@ type tree struct {
 }
 
 // core are the folders in which a commit is made.
-var core = []string{".", "internal/session", "internal/journal", "internal/journal/state", "internal/journal/store",
-	"internal/repair"}
+var core = []string{
+	".", "internal/session", "internal/journal", "internal/journal/state", "internal/journal/store",
+	"internal/repair",
+}
 
 func main() {
 	all := flag.Bool("all", false, "print folders that did not change too")

@@ -317,12 +317,12 @@ class AsyncStore(_Threads):
 
     def sessions(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
-        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None, docs: str | None = None,
-        meta: dict[str, str] | None = None,
+        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
+        exact: bool | None = None, docs: str | None = None, meta: dict[str, str] | None = None,
     ) -> AsyncPages[SessionInfo]:
         """Sessions, newest activity first or in another order."""
         return AsyncPages(self, self._sync.sessions(q, cwd=cwd, parent=parent, top=top, order=order, limit=limit,
-            docs=docs, meta=meta))
+            exact=exact, docs=docs, meta=meta))
 
     async def create(
         self, id: str = "", *, again: bool | None = None, cwd: str | None = None, meta: dict[str, str] | None = None,

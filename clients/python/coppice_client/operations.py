@@ -148,8 +148,8 @@ class StoreOperations(Resource):
 
     def sessions(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
-        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None, docs: str | None = None,
-        meta: dict[str, str] | None = None,
+        order: Literal["activity", "created", "id"] | None = None, limit: int | None = None,
+        exact: bool | None = None, docs: str | None = None, meta: dict[str, str] | None = None,
     ) -> Pages[SessionInfo]:
         """Sessions, newest activity first or in another order. meta.KEY=VALUE, for any key and more than once: only
         sessions with this metadata.
@@ -159,11 +159,12 @@ class StoreOperations(Resource):
         top: only sessions that no other one started: those without a parent, and forks
         q: only sessions whose title, first prompt or preview contains all these words
         order: newest first, or by stored name
+        exact: list every session: else one by activity may miss the last 30 s
         docs: names of documents that come with each session, at most 64, separated by commas
         """
         return self._pages(
-            "sessions", "sessions", cwd=cwd, parent=parent, top=top, q=q, order=order, limit=limit, docs=docs,
-            **{f"meta.{key}": value for key, value in (meta or {}).items()},
+            "sessions", "sessions", cwd=cwd, parent=parent, top=top, q=q, order=order, limit=limit, exact=exact,
+            docs=docs, **{f"meta.{key}": value for key, value in (meta or {}).items()},
         )
 
     def create(

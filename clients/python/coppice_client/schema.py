@@ -960,6 +960,8 @@ class _SessionList(TypedDict):
 
 
 class SessionList(_SessionList, total=False):
+    age: int
+    """of the catalogue that answered, in seconds; else absent"""
     error: Problem
     """why the list is cut short after its first item"""
     next: str

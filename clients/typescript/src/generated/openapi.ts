@@ -1305,6 +1305,11 @@ export interface components {
             title?: string;
         };
         SessionList: {
+            /**
+             * Format: int64
+             * @description of the catalogue that answered, in seconds; else absent
+             */
+            age?: number;
             /** @description why the list is cut short after its first item */
             error?: components["schemas"]["Problem"];
             /** @description after of the next page; absent at the end */
@@ -1706,6 +1711,8 @@ export interface operations {
                 /** @description next of the page before, in the same order */
                 after?: string;
                 limit?: number;
+                /** @description list every session: else one by activity may miss the last 30 s */
+                exact?: boolean;
                 /** @description names of documents that come with each session, at most 64, separated by commas */
                 docs?: string;
             };

@@ -1,0 +1,174 @@
+package listing
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// orphaned is how old a block has to be that no head names, to be removed: its writer may not have written the head.
+const orphaned = time.Hour
+
+// shelf is where a catalogue is kept.
+type shelf interface {
+	get(ctx context.Context, name string) (p []byte, version string, err error)
+	// put replaces an object; on condition, only the version that is named, "" = there is none.
+	put(ctx context.Context, name string, p []byte, was string, onCondition bool) (version string, err error)
+	// keep removes the blocks that a head named and the next one does not.
+	keep(ctx context.Context, was, now head)
+}
+
+// shelf returns where the catalogue of a store is kept; nil = nowhere.
+func (c *Catalogue) shelf(b backend.Backend) shelf {
+	if _, appends := b.(backend.Appender); !appends {
+		return objects{b}
+	}
+	if c.Dir == "" {
+		return nil
+	}
+	return folder{c.Dir}
+}
+
+// readHead reads the head of a catalogue. Of one that cannot be decoded it returns the version.
+func readHead(ctx context.Context, at shelf) (*head, error) {
+	p, version, err := at.get(ctx, headName)
+	if err != nil {
+		return &head{}, err
+	}
+	h, err := decodeHead(p)
+	if err != nil {
+		h = &head{}
+	}
+	h.version = version
+	return h, err
+}
+
+// readBlock reads a block of a catalogue.
+func readBlock(ctx context.Context, at shelf, b block) ([]row, error) {
+	p, _, err := at.get(ctx, blockPrefix+b.name)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := decodeBlock(p)
+	if err != nil || len(rows) != b.rows || checksum(p) != b.crc {
+		return nil, errors.Join(err, errRows)
+	}
+	return rows, nil
+}
+
+var errRows = errors.New("it is another block of a catalogue than its head names")
+
+// objects is a store that only replaces: its catalogue is in the store itself.
+type objects struct{ b backend.Backend }
+
+func (o objects) get(ctx context.Context, name string) ([]byte, string, error) {
+	p, info, err := o.b.Get(ctx, layout.Catalogue+name, backend.Range{})
+	return p, string(info.Version), err
+}
+
+func (o objects) put(ctx context.Context, name string, p []byte, was string, onCondition bool) (string, error) {
+	cond := backend.Cond{}
+	switch {
+	case onCondition && was == "":
+		cond = backend.IfAbsent()
+	case onCondition:
+		cond = backend.IfMatch(backend.Version(was))
+	}
+	info, err := o.b.Put(ctx, layout.Catalogue+name, p, cond)
+	return string(info.Version), err
+}
+
+func (o objects) keep(ctx context.Context, was, now head) {
+	named := now.names()
+	for _, b := range was.blocks {
+		if !named[blockPrefix+b.name] {
+			_ = o.b.Delete(ctx, layout.Catalogue+blockPrefix+b.name) // or later, as one that no head names
+		}
+	}
+	var old []string
+	for info, err := range o.b.List(ctx, backend.ListOptions{Prefix: layout.Catalogue + blockPrefix}) {
+		if err != nil {
+			return
+		}
+		age := time.UnixMilli(now.taken).Sub(info.ModTime)
+		if name := strings.TrimPrefix(info.Key, layout.Catalogue); !named[name] && age > orphaned {
+			old = append(old, info.Key)
+		}
+	}
+	for _, key := range old {
+		_ = o.b.Delete(ctx, key)
+	}
+}
+
+// names returns the names of the objects of a catalogue.
+func (h *head) names() map[string]bool {
+	names := map[string]bool{headName: true}
+	for _, b := range h.blocks {
+		names[blockPrefix+b.name] = true
+	}
+	return names
+}
+
+// folder is one on a disk.
+type folder struct{ dir string }
+
+func (f folder) get(_ context.Context, name string) ([]byte, string, error) {
+	p, err := os.ReadFile(filepath.Join(f.dir, name))
+	return p, version(p), err
+}
+
+// version distinguishes contents of a file: the checksum that they begin with; "" = there are none.
+func version(p []byte) string { return string(p[:min(headBytes, len(p))]) }
+
+func (f folder) put(ctx context.Context, name string, p []byte, was string, onCondition bool) (string, error) {
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return "", err
+	}
+	temp, err := os.CreateTemp(f.dir, ".temp-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = temp.Write(p)
+	if err = errors.Join(err, temp.Close()); err == nil && onCondition {
+		// A process that replaces it after this look is a lost race too, which the next listing makes good.
+		if _, now, _ := f.get(ctx, name); now != was {
+			err = backend.ErrPrecondition
+		}
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), filepath.Join(f.dir, name))
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+	}
+	return version(p), err
+}
+
+func (f folder) keep(_ context.Context, _, now head) {
+	named := now.names()
+	f.remove(func(name string) bool { return strings.HasPrefix(name, blockPrefix) && !named[name] })
+}
+
+// clear removes the catalogue.
+func (f folder) clear(context.Context) {
+	f.remove(func(name string) bool {
+		return name == headName || strings.HasPrefix(name, blockPrefix) || strings.HasPrefix(name, ".temp-")
+	})
+	_ = os.Remove(f.dir) // unless others keep something in it
+}
+
+// remove removes the files that a function chooses.
+func (f folder) remove(chosen func(name string) bool) {
+	files, _ := os.ReadDir(f.dir)
+	for _, file := range files {
+		if chosen(file.Name()) {
+			_ = os.Remove(filepath.Join(f.dir, file.Name()))
+		}
+	}
+}
