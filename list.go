@@ -22,12 +22,12 @@ import (
 // between two pages is missed by those that follow, or was yielded before, and if all are active no end is certain.
 //
 // That all holds with Exact, for a store of fewer than 1,000 sessions, and by creation and by id. Else a list by
-// activity may be answered from the store's catalogue: it can miss what others created or wrote in the last 30
-// seconds, and Age receives how long that is. Each session is looked at before it is yielded, so it is as it is now,
-// and no deleted one is yielded; those that this Store wrote are in it at once. An older catalogue is refreshed first,
-// at the cost of an exact list; it is an object of a store that only replaces, and elsewhere in Options.ListCache
-// (without one every list is exact). If the store refuses to write it, lists are exact. The clocks of hosts that list
-// should agree within seconds.
+// activity may be answered from the store's catalogue: it can miss what others created or wrote in the last 30 seconds
+// (or twice the time that an exact list takes, if that is more), and Age receives how long that is. Each session is
+// looked at before it is yielded, so it is as it is now, and no deleted one is yielded; those that this Store wrote
+// are in it at once. An older catalogue is refreshed first, at the cost of an exact list; it is an object of a store
+// that only replaces, and elsewhere in Options.ListCache (without one every list is exact). If the store refuses to
+// write it, lists are exact. The clocks of hosts that list should agree within seconds.
 //
 // From the catalogue, the newest n sessions cost two listings that end at their first page (none for a Store that
 // found the store large, and on a disk), a read of its head, at most 8 MiB, one of each block, at most 4,096 rows and

@@ -117,8 +117,9 @@ type ListOptions struct {
 	// Exact lists every session, whatever the catalogue has of it. Without it a list by activity of a store with 1,000
 	// sessions or more may be answered from the catalogue: see Store.List.
 	Exact bool
-	// Age receives, before the first result of a list that the catalogue answers, how old that is: at most 30 seconds.
-	// It is not called for one that lists every session; may be nil.
+	// Age receives, before the first result of a list that the catalogue answers, how old that is: at most 30 seconds,
+	// or twice the time that listing the store took, if that is more. It is not called for one that lists every
+	// session; may be nil.
 	Age func(age time.Duration)
 
 	// Progress receives how many sessions were looked at so far and how many there are in all, those that are not

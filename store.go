@@ -91,6 +91,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 	if s.cfg.Now == nil {
 		s.cfg.Now = time.Now
 	}
+	s.lists.Now = s.cfg.Now
 	if s.o.Rand != nil {
 		s.cfg.Rand = &guarded{r: s.o.Rand}
 	}

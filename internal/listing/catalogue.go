@@ -18,8 +18,10 @@ const (
 	// largeStore is how many sessions a store has whose listings by activity are answered from its catalogue: a page of
 	// a listing of S3.
 	largeStore = 1000
-	// MaxAge is how old a catalogue may be that answers.
+	// MaxAge is how old a catalogue may be that answers, if to list the store took no longer than half of that.
 	MaxAge = 30 * time.Second
+
+	tookMax = 30 * 60 * 1000 // ms that a refresh takes, as far as it counts
 
 	rowsMax    = 1 << 21 // sessions in a catalogue; more are not remembered
 	learnedMax = 1 << 16 // rows in memory that are no part of the stored catalogue yet
@@ -43,6 +45,8 @@ const (
 // for concurrent use; the zero Catalogue is empty.
 type Catalogue struct {
 	Dir string // of a store that appends: the folder in which it is kept; "" = in memory alone
+
+	Now func() time.Time // nil = a refresh takes no time
 
 	Large, Rows int // tests: in place of the constants, for a store and for a block
 
@@ -179,12 +183,14 @@ func (c *Catalogue) setLarge() {
 	c.large = true
 }
 
-// fresh reports whether a catalogue may answer.
+// fresh reports whether a catalogue may answer. To list a store that takes longer than MaxAge would else make none that
+// answers even once.
 func (c *Catalogue) fresh(h *head, now time.Time) bool {
 	age := now.Sub(time.UnixMilli(h.taken))
+	most := max(MaxAge, 2*time.Duration(h.took)*time.Millisecond)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.overflows == c.seen && age <= MaxAge && age >= -MaxAge
+	return c.overflows == c.seen && age <= most && age >= -MaxAge
 }
 
 // load reads the stored catalogue as a whole, once. What fails is passed over: a catalogue may be lost, also in part.
@@ -272,6 +278,13 @@ func (c *Catalogue) renew(l *lister, all []session) {
 
 // refreshed keeps a catalogue that was taken at a time. Failing that, the next listing that finds none takes one.
 func (c *Catalogue) refreshed(ctx context.Context, at shelf, taken time.Time, w written) {
+	took := int64(0)
+	if c.Now != nil {
+		took = min(max(0, c.Now().Sub(taken).Milliseconds()), tookMax)
+	}
+	c.mu.Lock()
+	c.kept.took = took
+	c.mu.Unlock()
 	if c.save(ctx, at, taken.UnixMilli(), false) != nil {
 		return
 	}
@@ -384,7 +397,7 @@ func (c *Catalogue) save(ctx context.Context, at shelf, taken int64, all bool) e
 	was := c.kept
 	next, blocks := compose(was, c.of, cmp.Or(c.Rows, blockRows), all)
 	c.mu.Unlock()
-	next.taken = taken
+	next.taken, next.took = taken, was.took
 	err := error(nil)
 	for _, b := range blocks {
 		if err == nil && b.p != nil {

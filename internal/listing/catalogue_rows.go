@@ -29,6 +29,7 @@ const (
 // head is the object that names the blocks of a catalogue. A row of recent replaces any of the same name in a block.
 type head struct {
 	taken   int64 // ms: when the listing began of which it is; 0 = it is a memory of sessions alone
+	took    int64 // ms: how long that listing took
 	blocks  []block
 	recent  []row
 	version string
@@ -154,7 +155,7 @@ func opened(p []byte) ([]byte, error) {
 }
 
 func (h *head) encode() []byte {
-	p := binary.AppendVarint(nil, h.taken)
+	p := binary.AppendVarint(binary.AppendVarint(nil, h.taken), h.took)
 	p = binary.AppendUvarint(p, uint64(len(h.blocks)))
 	for _, b := range h.blocks {
 		p = appendText(p, b.name)
@@ -174,7 +175,10 @@ func decodeHead(p []byte) (h *head, err error) {
 		return nil, err
 	}
 	r := reader{p, true}
-	h = &head{taken: r.number()}
+	h = &head{taken: r.number(), took: r.number()}
+	if h.took < 0 || h.took > tookMax {
+		return nil, fmt.Errorf("%w: head of a catalogue", codec.ErrFormat)
+	}
 	n, size := binary.Uvarint(r.p)
 	if size <= 0 || n > uint64(len(r.p)) {
 		return nil, fmt.Errorf("%w: blocks of a catalogue", codec.ErrFormat)

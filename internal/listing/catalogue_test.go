@@ -43,9 +43,9 @@ func rowsOf(whole bool) []row {
 // The objects of a catalogue have the bytes of docs/format/catalogue.md.
 func TestGoldenCatalogue(t *testing.T) {
 	blocks := cut(rowsOf(false), blockRows)
-	h := head{taken: 1_780_000_001_000, blocks: []block{blocks[0].block}, recent: rowsOf(true)}
+	h := head{taken: 1_780_000_001_000, took: 900, blocks: []block{blocks[0].block}, recent: rowsOf(true)}
 	got, err := decodeHead(golden(t, "head.bin", h.encode()))
-	if err != nil || !reflect.DeepEqual(*got, head{taken: h.taken, blocks: h.blocks, recent: local(h.recent)}) {
+	if err != nil || !reflect.DeepEqual(*got, head{taken: h.taken, took: h.took, blocks: h.blocks, recent: local(h.recent)}) {
 		t.Errorf("head: %v\n%+v\n%+v", err, *got, h)
 	}
 	rows, err := decodeBlock(golden(t, "rows.bin", blocks[0].p))
