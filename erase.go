@@ -70,10 +70,13 @@ func (s *Store) Erase(ctx context.Context, id string, entries []string, o *Erase
 	if err != nil {
 		return Erased{}, fail("erase", id, err)
 	}
-	defer s.lists.Clear()
+	defer s.lists.Forget(ctx, layout.Escape(id))
 	out, err := s.erase(ctx, h, entries, o)
 	if err == nil && len(out.Entries)+len(out.Already) > 0 {
 		out.Others, err = s.eraseOthers(ctx, h, slices.Concat(out.Entries, out.Already), o)
+		for _, other := range out.Others {
+			s.lists.Forget(ctx, layout.Escape(other.Session))
+		}
 	}
 	out.IO = h.b.IO()
 	return out, fail("erase", id, err)

@@ -355,9 +355,9 @@ func (c *Catalogue) settle(ctx context.Context, at shelf) {
 // unload forgets what is in memory. The caller holds the gate and the lock.
 func (c *Catalogue) unload() { c.of, c.loaded, c.kept, c.changes = nil, false, head{}, 0 }
 
-// Forget forgets a session that was deleted: what a catalogue on the disk of a program holds of it must not stay.
+// Forget forgets a session that was deleted, or whose entries were erased: what a catalogue on the disk of a program
+// holds of it must not stay.
 func (c *Catalogue) Forget(ctx context.Context, name string) {
-	c.Touch(name, time.Time{})
 	if c.Dir == "" {
 		c.mu.Lock()
 		delete(c.of, name)
