@@ -313,7 +313,7 @@ func (c *Catalogue) written() written {
 // Close keeps the catalogue, if much has changed, of a store that appends. What fails is passed over.
 func (c *Catalogue) Close() {
 	c.mu.Lock()
-	little := c.Dir == "" || c.changes == 0 || c.changes*128 <= len(c.of)
+	little := c.Dir == "" || c.changes == 0 || c.changes*128 <= len(c.of) || !c.loaded && c.changes < c.worth()
 	c.mu.Unlock()
 	if little {
 		return
@@ -330,12 +330,8 @@ func (c *Catalogue) Close() {
 
 // settle ends a listing that may keep what it learned: it does so if that is much, and frees memory.
 func (c *Catalogue) settle(ctx context.Context, at shelf) {
-	_, worth := c.most()
-	if c.Dir != "" {
-		worth /= 16 // to write it costs less than a round trip
-	}
 	c.mu.Lock()
-	much := c.changes >= worth && (!c.loaded || c.changes*128 > len(c.of))
+	much := c.changes >= c.worth() && (!c.loaded || c.changes*128 > len(c.of))
 	large := c.loaded && len(c.of) > keptMax
 	c.mu.Unlock()
 	if at == nil || !much && !large || c.enter(ctx) != nil {
@@ -350,6 +346,15 @@ func (c *Catalogue) settle(ctx context.Context, at shelf) {
 	if len(c.of) > keptMax {
 		c.unload()
 	}
+}
+
+// worth returns how many rows that were not known are worth a new catalogue.
+func (c *Catalogue) worth() int {
+	_, rows := c.most()
+	if c.Dir != "" {
+		return rows / 16 // to write it costs less than a round trip
+	}
+	return rows
 }
 
 // unload forgets what is in memory. The caller holds the gate and the lock.
