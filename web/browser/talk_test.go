@@ -51,6 +51,7 @@ func TestVersions(t *testing.T) {
 	was := p.location()
 	p.reload()
 	p.see(".talk article|" + firstOne)
+	p.settled()
 	if now := p.location(); now != was {
 		t.Errorf("%s became %s", was, now)
 	}
@@ -211,7 +212,7 @@ func TestEdit(t *testing.T) {
 	ok(t, h.Close())
 
 	// The line that was left has a name, the map shows the new head, and another note takes no way back away.
-	p.see(".toast|The line that was left stays in the list of branches")
+	p.see(".toast|The line that was left stays, in the list of branches")
 	p.wait(`[...document.querySelector("select.branch").options].some((o) => o.value === %s)`, before.Entry)
 	p.wait(inSight, `.map .row[data-id="`+after.Entry+`"]`, ".map-rows")
 	p.click(".talk article|Draw me Saturday >> [aria-label='previous version']")

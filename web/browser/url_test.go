@@ -234,6 +234,6 @@ func TestNoSuchSession(t *testing.T) {
 		t.Errorf("%d requests: %v", len(list), list)
 	}
 	p.click("main a|All sessions")
-	p.see("h1|Sessions of agents")
+	p.see("h1|What your agents did, and the way back")
 	p.waitQuery("at", "")
 }

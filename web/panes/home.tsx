@@ -28,7 +28,8 @@ export function Missing({ id }: { id: string }): JSX.Element {
     <main class="home-page">
       <h1>No such session</h1>
       <p role="alert">This server has no session with the id <code>{id}</code>. It may have been deleted, or be in another
-        store. <SessionLink to={null}>All sessions</SessionLink></p>
+        store.</p>
+      <p><SessionLink to={null}>All sessions</SessionLink></p>
     </main>
   );
 }
