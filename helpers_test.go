@@ -13,41 +13,23 @@ import (
 var (
 	bg = context.Background()
 
-	clockAt       = sessiontest.ClockAt
-	fixedOptions  = sessiontest.Options
-	backends      = sessiontest.Backends
-	onEach        = sessiontest.OnEach
-	newStore      = sessiontest.NewStore
-	ok            = testutil.OK
-	exported      = sessiontest.Exported
-	create        = sessiontest.Create
-	open          = sessiontest.Open
-	say           = sessiontest.Say
-	commit        = sessiontest.Commit
-	texts         = sessiontest.Texts
-	stateOf       = sessiontest.StateOf
-	same          = sessiontest.Same
-	ids           = sessiontest.IDs
-	itemOf        = sessiontest.Inline
-	itemFor       = sessiontest.Item
-	inline        = sessiontest.RunInline
-	appends       = sessiontest.Appends
-	everything    = sessiontest.Everything
-	isErr         = sessiontest.IsErr
-	objects       = sessiontest.Objects
-	onEachBackend = sessiontest.OnEachBackend
-	keysIn        = sessiontest.KeysIn
-	cost          = sessiontest.Cost
-	fileLines     = sessiontest.FileLines
-	piLine        = sessiontest.PiLine
-	grown         = sessiontest.Grown
-	known         = sessiontest.Known
-	setInfo       = sessiontest.SetInfo
-	importFile    = sessiontest.ImportFile
-)
-
-const (
-	header = sessiontest.Header
+	clockAt   = sessiontest.ClockAt
+	newStore  = sessiontest.NewStore
+	ok        = testutil.OK
+	exported  = sessiontest.Exported
+	create    = sessiontest.Create
+	open      = sessiontest.Open
+	say       = sessiontest.Say
+	commit    = sessiontest.Commit
+	texts     = sessiontest.Texts
+	stateOf   = sessiontest.StateOf
+	same      = sessiontest.Same
+	itemOf    = sessiontest.Inline
+	itemFor   = sessiontest.Item
+	inline    = sessiontest.RunInline
+	objects   = sessiontest.Objects
+	fileLines = sessiontest.FileLines
+	known     = sessiontest.Known
 )
 
 type state = sessiontest.State

@@ -13,41 +13,21 @@ import (
 var (
 	bg = context.Background()
 
-	clockAt       = sessiontest.ClockAt
-	fixedOptions  = sessiontest.Options
-	backends      = sessiontest.Backends
-	onEach        = sessiontest.OnEach
-	newStore      = sessiontest.NewStore
-	ok            = testutil.OK
-	exported      = sessiontest.Exported
-	create        = sessiontest.Create
-	open          = sessiontest.Open
-	say           = sessiontest.Say
-	commit        = sessiontest.Commit
-	texts         = sessiontest.Texts
-	stateOf       = sessiontest.StateOf
-	same          = sessiontest.Same
-	ids           = sessiontest.IDs
-	itemOf        = sessiontest.Inline
-	itemFor       = sessiontest.Item
-	inline        = sessiontest.RunInline
-	appends       = sessiontest.Appends
-	everything    = sessiontest.Everything
-	isErr         = sessiontest.IsErr
-	objects       = sessiontest.Objects
-	onEachBackend = sessiontest.OnEachBackend
-	keysIn        = sessiontest.KeysIn
-	cost          = sessiontest.Cost
-	fileLines     = sessiontest.FileLines
-	piLine        = sessiontest.PiLine
-	grown         = sessiontest.Grown
-	known         = sessiontest.Known
-	setInfo       = sessiontest.SetInfo
-	importFile    = sessiontest.ImportFile
-)
-
-const (
-	header = sessiontest.Header
+	backends = sessiontest.Backends
+	onEach   = sessiontest.OnEach
+	newStore = sessiontest.NewStore
+	ok       = testutil.OK
+	create   = sessiontest.Create
+	open     = sessiontest.Open
+	say      = sessiontest.Say
+	commit   = sessiontest.Commit
+	texts    = sessiontest.Texts
+	stateOf  = sessiontest.StateOf
+	same     = sessiontest.Same
+	itemFor  = sessiontest.Item
+	inline   = sessiontest.RunInline
+	cost     = sessiontest.Cost
+	grown    = sessiontest.Grown
 )
 
 type state = sessiontest.State

@@ -1,4 +1,4 @@
-package coppice_test
+package cost_test
 
 import (
 	"context"
