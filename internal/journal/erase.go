@@ -128,14 +128,3 @@ func (j *Journal) inCheckpoint(ctx context.Context, st *state.State) error {
 	}
 	return err
 }
-
-// complete has an erasure completed that is the newest commit of the session: its writer may have died before it
-// removed what it replaced. It is asked for once by a handle; if it fails, the erasure stays for the next writer.
-func (j *Journal) complete(ctx context.Context) {
-	tip := j.Tip()
-	if j.cfg.Unfinished == nil || tip.Newest().Reason != state.ReasonErase || j.completed == tip.Summary.Commit {
-		return
-	}
-	j.completed = tip.Summary.Commit
-	_ = j.cfg.Unfinished(ctx, j.cfg)
-}
