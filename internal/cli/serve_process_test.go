@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -110,7 +111,8 @@ func TestDemoOpensAtABranchPoint(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "coppice", "serve", "--demo", "--demo-turns", "0", "--open",
 		"--addr", "127.0.0.1:0")
-	cmd.Env = append(process(t, t.TempDir()).Env, "PATH="+desktop+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = slices.Concat(process(t, t.TempDir()).Env,
+		[]string{"PATH=" + desktop + string(os.PathListSeparator) + os.Getenv("PATH")})
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
