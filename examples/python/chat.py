@@ -1,6 +1,5 @@
 """The backend of a chat page like that of Open WebUI: chats are {"history": {"messages": {ID: {id, parentId,
-childrenIds, role, content}}, "currentId"}}, versions of a message are children of one parent, and the page saves the
-whole history.
+childrenIds, role, content}}, "currentId"}}; versions of a message share a parent, and the page saves all of it.
 
     PYTHONPATH=clients/python python3 examples/python/chat.py http://127.0.0.1:7070 8080
 
