@@ -93,7 +93,7 @@ type listQuery struct {
 	Order  string `query:"order" enum:"activity,created,id" default:"activity" doc:"newest first, or by stored name"`
 	After  string `query:"after" doc:"next of the page before, in the same order"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	Exact  bool   `query:"exact" doc:"list every session: else one by activity may miss the last 30 s"`
+	Exact  bool   `query:"exact" doc:"list every session; else one by activity may miss recent work"`
 	Docs   string `query:"docs" doc:"names of documents that come with each session, at most 64, separated by commas"`
 }
 

@@ -33,7 +33,7 @@ func (c *cli) listCommand() *cobra.Command {
 		"activity, created (newest first), or id (by its stored form: B before a)")
 	cmd.Flags().IntVar(&o.Limit, "limit", 0, "maximum number of sessions; 0 = all")
 	cmd.Flags().BoolVar(&o.Exact, "exact", false,
-		"list every session, where the list of a large store may miss what others did in the last 30 seconds")
+		"list every session; without it the list of a large store may miss recent work of others")
 	return cmd
 }
 

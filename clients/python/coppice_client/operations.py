@@ -159,7 +159,7 @@ class StoreOperations(Resource):
         top: only sessions that no other one started: those without a parent, and forks
         q: only sessions whose title, first prompt or preview contains all these words
         order: newest first, or by stored name
-        exact: list every session: else one by activity may miss the last 30 s
+        exact: list every session; else one by activity may miss recent work
         docs: names of documents that come with each session, at most 64, separated by commas
         """
         return self._pages(

@@ -1711,7 +1711,7 @@ export interface operations {
                 /** @description next of the page before, in the same order */
                 after?: string;
                 limit?: number;
-                /** @description list every session: else one by activity may miss the last 30 s */
+                /** @description list every session; else one by activity may miss recent work */
                 exact?: boolean;
                 /** @description names of documents that come with each session, at most 64, separated by commas */
                 docs?: string;
