@@ -71,7 +71,9 @@ func use(t *testing.T, s *mcp.ClientSession, want []string) {
 	if len(tools) != 9 {
 		t.Errorf("%d tools", len(tools))
 	}
-	var found struct{ Matches []struct{ Session, Entry string } }
+	var found struct {
+		Matches []struct{ Session, Entry string }
+	}
 	call(t, s, "search_history", map[string]any{"query": "\"question 39\""}, &found)
 	if len(found.Matches) != 1 || found.Matches[0].Session != "trip" {
 		t.Errorf("%+v", found)
