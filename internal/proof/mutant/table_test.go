@@ -489,7 +489,7 @@ var mutants = []mutant{
 		sample: true, name: "only-copies-of-documents-only",
 		broken: "prune does not look whether the log still has the entries that a snapshot holds",
 		edits:  []edit{{"snapshots.go", "\tif then.Window == nil {\n", "\tif then != nil {\n"}},
-		suite:  "onlyways_test.go", pkg: ".", run1: "TestOnlyWays",
+		suite:  "onlyways_test.go", pkg: "internal/scenarios", run1: "TestOnlyWays",
 		want: "entries of each window are damaged, and",
 	},
 	{
