@@ -13,7 +13,7 @@ const (
 )
 
 // ValidKey reports whether key may name an object: components of 1 to 255 bytes out of [A-Za-z0-9._-] with "/" between
-// them, none of which starts or ends with ".", and at most 900 bytes in all. Names that start with a dot are reserved
+// them. No component starts or ends with ".", and a key has at most 900 bytes. Names that start with a dot are reserved
 // for drivers (locks, temporary files), so they never collide with a key, and "." and ".." cannot be written. The error
 // is an *Error around ErrKey, outcome NotApplied.
 //
