@@ -104,3 +104,33 @@ func preview(tree *transcript.Tree, id string) string {
 	n, _ := tree.Node(id)
 	return n.Preview
 }
+
+// Forks have the entries too: an erasure names them, and with Everywhere erases there as well.
+func TestEraseEverywhere(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		ids := must(s.Append(bg, entry.User(erasedWord), entry.Assistant("yes")))(t)
+		commit(t, s, state{Turns: 1})
+		fork := must(s.Fork(bg, coppice.Target{Seq: 1}, "fork", nil))(t)
+		say(t, fork, "in the fork")
+		commit(t, fork, state{Turns: 2})
+		ok(t, must(fork.Fork(bg, coppice.Target{Seq: 1}, "forked", nil))(t).Close())
+		create(t, store, "other", nil)
+
+		others := func(r coppice.Erased) (names []string) {
+			for _, o := range r.Others {
+				names = append(names, o.Session)
+			}
+			return names
+		}
+		here := must(store.Erase(bg, "s", ids[:1], nil))(t)
+		same(t, "named", others(here), []string{"fork", "forked"})
+		if p := must(store.Prove(bg, erasedWord))(t); len(p.Found) == 0 {
+			t.Error("the forks were erased unasked")
+		}
+		all := must(store.Erase(bg, "s", ids[:1], &coppice.EraseOptions{Everywhere: true}))(t)
+		same(t, "erased", others(all), []string{"fork", "forked"})
+		unproven(t, store)
+		same(t, "the fork", texts(t, open(t, store, "fork")), "[erased] yes in the fork")
+	})
+}
