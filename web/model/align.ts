@@ -11,7 +11,8 @@ export function keyOf({ message, parts }: Pick<Item, "message" | "parts">): stri
   return JSON.stringify([message?.role ?? "", parts.map((p) => (p.kind === "text" ? p.text : p.kind))]);
 }
 
-/** align pairs the elements of two lists with equal keys in the longest common order; between these what each has alone is paired by place. */
+/** align pairs elements of two lists that have equal keys, in the longest common order. The elements between two
+ * such pairs are paired by their place. */
 export function align<T>(a: readonly T[], b: readonly T[], key: (x: T) => string): Pair<T>[] {
   const [ka, kb] = [a.map(key), b.map(key)];
   const width = b.length + 1;
@@ -32,8 +33,9 @@ export function align<T>(a: readonly T[], b: readonly T[], key: (x: T) => string
     if (i < a.length && j < b.length && ka[i] === kb[j]) {
       flush();
       pairs.push([a[i++]!, b[j++]!]);
-    } else if (j >= b.length || i < a.length && longest[(i + 1) * width + j]! >= longest[i * width + j + 1]!) onlyA.push(a[i++]!);
-    else onlyB.push(b[j++]!);
+    } else if (j >= b.length || i < a.length && longest[(i + 1) * width + j]! >= longest[i * width + j + 1]!) {
+      onlyA.push(a[i++]!);
+    } else onlyB.push(b[j++]!);
   }
   flush();
   return pairs;

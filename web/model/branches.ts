@@ -1,5 +1,5 @@
-// The branches of the session that is open, and what they are called: instead of a name that was made for a line the first
-// words of its first prompt, and nothing for a line that has nothing of its own. Server and `coppice tree` have one rule.
+// The branches of the open session and their titles. The server makes the titles, by the rule of `coppice tree`: the
+// first words of the branch's own first prompt in place of a generated name; no title without a message of its own.
 import { computed } from "@preact/signals";
 import { api, type Schemas } from "../api/client.ts";
 import type { OpenSession } from "./session.ts";
@@ -15,14 +15,17 @@ export interface End {
 const maxEnds = 200;
 
 /** endsOf returns where branches end: the head first, if it is known. Pure. */
-export function endsOf(list: readonly Schemas["Branch"][], head: { entry: string | null; branch: string } | null): End[] {
+export function endsOf(
+  list: readonly Schemas["Branch"][], head: { entry: string | null; branch: string } | null,
+): End[] {
   const names = new Map<string, string[]>();
   for (const b of list) {
     if (b.head !== null && b.title) names.set(b.head, [...(names.get(b.head) ?? []), b.title]);
   }
   const at = head?.entry ?? null;
   const ends = [...names].filter(([entry]) => entry !== at).map(([entry, all]) => ({ entry, name: all.join(", ") }));
-  return (at === null ? ends : [{ entry: at, name: names.get(at)?.join(", ") ?? head!.branch }, ...ends]).slice(0, maxEnds);
+  const first = at === null ? [] : [{ entry: at, name: names.get(at)?.join(", ") ?? head!.branch }];
+  return [...first, ...ends].slice(0, maxEnds);
 }
 
 /** Branches are those of a session. */
@@ -39,7 +42,7 @@ export class Branches {
     this.ends = computed(() => endsOf(this.read.value.value ?? [], s.head.value));
   }
 
-  /** titleOf returns what a branch is called: of one without a title that of the branch that ends where it does, or its name. */
+  /** titleOf returns the title of a branch; without one, the title of a branch with the same end, or its name. */
   titleOf(name: string): string {
     const b = this.read.value.value?.find((x) => x.name === name);
     return b?.title ?? this.ends.value.find((e) => e.entry === b?.head)?.name ?? name;

@@ -14,7 +14,9 @@ const maxPages = 40;
 const reasons: Record<string, string> = { roll: "upkeep", create: "created", import: "imported" };
 
 /** commitText returns one line about a commit: reason, time, what its branch is called. */
-export function commitText(c: Pick<Commit, "reason" | "time" | "branch">, branches: { titleOf(name: string): string }): string {
+export function commitText(
+  c: Pick<Commit, "reason" | "time" | "branch">, branches: { titleOf(name: string): string },
+): string {
   return [reasons[c.reason] ?? c.reason, clock(c.time, new Date()), branches.titleOf(c.branch)].join(" · ");
 }
 

@@ -30,7 +30,8 @@ export function daysOf(list: readonly Nested[], now: Date): Day[] {
   const yesterday = new Date(now.getFullYear(), now.getMonth(), now.getDate() - 1);
   for (const n of list.slice(0, mostListed)) {
     const t = new Date(n.session.updated);
-    const name = t.toDateString() === now.toDateString() ? "Today" : t.toDateString() === yesterday.toDateString() ? "Yesterday" : date(t);
+    const day = t.toDateString();
+    const name = day === now.toDateString() ? "Today" : day === yesterday.toDateString() ? "Yesterday" : date(t);
     const last = days.at(-1);
     if (last?.name === name) last.sessions.push(n);
     else days.push({ name, sessions: [n] });

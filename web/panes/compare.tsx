@@ -95,7 +95,8 @@ function Result({ d }: { d: Difference }): JSX.Element {
 function Sides({ d }: { d: Difference }): JSX.Element {
   const shown = useSignal(20);
   const now = new Date();
-  const rows = useMemo(() => align(itemsOf(d.onlyA.slice(0, maxEntries)), itemsOf(d.onlyB.slice(0, maxEntries)), keyOf), [d]);
+  const rows = useMemo(
+    () => align(itemsOf(d.onlyA.slice(0, maxEntries)), itemsOf(d.onlyB.slice(0, maxEntries)), keyOf), [d]);
   const more = rows.length - shown.value;
   const cut = Math.max(d.onlyA.length, d.onlyB.length) - maxEntries;
   return (
@@ -115,7 +116,9 @@ function Sides({ d }: { d: Difference }): JSX.Element {
   );
 }
 
-function Heading({ name, entries, side, lines }: { name: string; entries: Entry[]; side: Side; lines: boolean }): JSX.Element {
+function Heading({ name, entries, side, lines }: {
+  name: string; entries: Entry[]; side: Side; lines: boolean;
+}): JSX.Element {
   return (
     <h3>{lines ? `What the model saw only in ${name}` : `Only ${name}`}
       <span class="figures"> {lines

@@ -14,7 +14,7 @@ const command = "coppice import";
 export function Empty(): JSX.Element {
   return (
     <section class="empty-store">
-      <p>This store is empty. This command brings in the sessions of Claude Code, Codex, pi and omp that are on this machine:</p>
+      <p>This store is empty. This command imports the sessions of Claude Code, Codex, pi and omp on this machine:</p>
       <pre><code>{command}</code> <button type="button" onClick={() => copy(command, "The command")}>Copy</button></pre>
     </section>
   );
@@ -27,7 +27,8 @@ export function Newest(): JSX.Element {
   const now = new Date();
   const all = nest(sessions.value);
   const kinds: Record<Shown, (n: Nested) => boolean> = {
-    all: () => true, running: (n) => isRunning(n.session, now), failed: ({ session: s }) => (sums.value.get(s.id)?.failed ?? 0) > 0 || s.status === "failed",
+    all: () => true, running: (n) => isRunning(n.session, now),
+    failed: ({ session: s }) => (sums.value.get(s.id)?.failed ?? 0) > 0 || s.status === "failed",
   };
   const places = folders(all);
   const list = all.filter((n) => kinds[shown.value](n) && (folder.value === "" || n.session.cwd === folder.value));

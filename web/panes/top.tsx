@@ -67,7 +67,9 @@ function BranchChoice(): JSX.Element | null {
       onChange={(e) => go({ line: e.currentTarget.value || null, at: null, seq: null })}>
       <option value="">{(ends.find((e) => e.entry === at)?.name ?? head.value?.branch ?? "head") + " (head)"}</option>
       {ends.filter((e) => e.entry !== at).map((e) => <option key={e.entry} value={e.entry}>{e.name}</option>)}
-      {chosen === "?" && <option value="?">{commit ? branches.titleOf(commit.branch) + ", up to here" : "another line"}</option>}
+      {chosen === "?" && (
+        <option value="?">{commit ? branches.titleOf(commit.branch) + ", up to here" : "another line"}</option>
+      )}
     </select>
   );
 }

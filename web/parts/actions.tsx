@@ -19,7 +19,10 @@ export function Actions({ item }: { item: Item }): JSX.Element {
     <div class="actions">
       <button type="button" title="copy the link to this message"
         onClick={() => copy(location.origin + href({ at: id, seq: null }), "The link")}>link</button>
-      {words && <button type="button" title="copy the words of this message" onClick={() => copy(words, "The message")}>copy</button>}
+      {words && (
+        <button type="button" title="copy the words of this message"
+          onClick={() => copy(words, "The message")}>copy</button>
+      )}
       {!readOnly.value && isPrompt(item.entry) && ask("edit", "edit: a new version, this one stays", "edit")}
       {!readOnly.value && ask("label", "label")}
       {!readOnly.value && item.message && ask("continue", "continue from here", "continue")}

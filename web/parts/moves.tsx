@@ -128,13 +128,15 @@ function Consequences({ e, to }: { e: Effect; to: number }): JSX.Element {
   return (
     <>
       <p>State, context and head become what they were at seq {to} ({e.commit.reason}, {clock(e.commit.time, new Date())},{" "}
-        {branches.titleOf(e.commit.branch)}). This is a new commit on a new branch: nothing is deleted, and it can be undone.</p>
+        {branches.titleOf(e.commit.branch)}). This is a new commit on a new branch: nothing is deleted, and it can be
+        undone.</p>
       {at !== null && at !== e.commit.head && (
         <p class="warn">The message that you look at is not the last one of this commit. To go on from the message itself, use its “continue”.</p>
       )}
       <h3>State: {values}</h3>
       <ChangeList changed={e.changed} most={12} />
-      <h3>Messages: {e.leave === 0 ? "none leaves the line" : entries(e.leave) + " on the branch " + branches.titleOf(e.on.branch)}</h3>
+      <h3>Messages: {e.leave === 0 ? "none leaves the line"
+        : entries(e.leave) + " on the branch " + branches.titleOf(e.on.branch)}</h3>
       {e.join > 0 && <p>{count(e.join)} of another line {e.join === 1 ? "comes" : "come"} to it.</p>}
     </>
   );
