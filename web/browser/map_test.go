@@ -231,6 +231,15 @@ func TestMapKeepsItsPlace(t *testing.T) {
 		d.says(demostore.Main, fmt.Sprintf("A new message, %d.", i))
 		p.see(fmt.Sprintf(".map .row|A new message, %d.", i))
 	}
+	// Where frames are slow a message comes before the map has moved to the one before.
+	eval[bool](p, `((frame) => {
+		window.requestAnimationFrame = (f) => setTimeout(() => frame(f), 500);
+		return true;
+	})(requestAnimationFrame)`)
+	for i := 12; i < 30; i++ {
+		d.says(demostore.Main, fmt.Sprintf("A new message, %d.", i))
+		p.see(fmt.Sprintf(".map .row|A new message, %d.", i))
+	}
 	p.settled()
 	if !eval[bool](p, inSight, `.map .row[data-id="`+d.head(demostore.Main).Entry+`"]`, ".map-rows") {
 		t.Error("the map does not follow the head")

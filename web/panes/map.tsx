@@ -225,6 +225,8 @@ function usePlace(
 ): Place {
   const waiting = useRef<number | null>(null);
   const pinned = useRef<{ id: string; first: number } | null>(null); // the entry that another filter was drawn around
+  const due = useRef<number | null>(null); // the first row when the head was last due in sight: it is shown a frame later
+  const unmoved = (row: number) => Math.abs(row - first.peek()) < 1; // nobody scrolled since
   const within = (row: number) => row >= 0 && row >= first.peek() && row <= first.peek() + shown.peek() - 1;
   const rowOf = (d: Drawn, entry: string | null) => (entry === null ? -1 : d.rows.indexOf(entry));
   const cursorRow = (d: Drawn) => rowOf(d, view.peek().at ?? view.peek().line ?? d.head);
@@ -266,10 +268,12 @@ function usePlace(
       if (row !== null) requestAnimationFrame(() => centre(row)); // the sizer has its height then
     },
     wish(before, filtered) {
-      const follows = view.peek().at === null && view.peek().line === null && within(rowOf(before, before.head));
+      const shows = within(rowOf(before, before.head)) || due.current !== null && unmoved(due.current);
+      const follows = view.peek().at === null && view.peek().line === null && shows;
+      due.current = follows ? first.peek() : null;
       if (follows) return s.head.peek()?.entry ?? null;
       if (before.filter === filtered) return null;
-      const pin = pinned.current && Math.abs(pinned.current.first - first.peek()) < 1 ? pinned.current.id : null; // nobody scrolled
+      const pin = pinned.current && unmoved(pinned.current.first) ? pinned.current.id : null;
       return pin ?? before.rows.at(pivot(before))?.id ?? null;
     },
   };
