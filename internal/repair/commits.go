@@ -61,7 +61,7 @@ func (w *writer) commit(c *Commit, after string) error {
 	if rec.Doc == nil && w.documents[c.Seq] != nil {
 		rec.Doc, rec.Patch, rec.Sorted = w.documents[c.Seq], nil, false
 	}
-	known := c.Record == nil && (changesNothing(rec.Reason) || follows([]byte(st.DocumentOfLine()), c.next))
+	known := c.Record == nil && (changesNothing(rec.Reason) || keeps([]byte(st.DocumentOfLine()), c.next))
 	fits, err := w.made.commit(rec, raws, parents, known)
 	if err != nil {
 		return err
@@ -80,18 +80,10 @@ func changesNothing(reason string) bool {
 	return reason == state.ReasonCreate || reason == state.ReasonImport || reason == state.ReasonRoll
 }
 
-// follows reports whether a commit's document, that of rec, is made of doc: then a commit between them has doc too.
-func follows(doc []byte, rec *checkpoint.Record) bool {
-	if rec == nil || rec.Doc != nil || doc == nil {
-		return false
-	}
-	if rec.Patch != nil {
-		var err error
-		if doc, err = checkpoint.ApplyPatch(doc, rec.Patch, rec.Sorted); err != nil {
-			return false
-		}
-	}
-	return codec.CRC(doc) == rec.DocCRC
+// keeps reports whether a commit whose line is lost has doc, the document before it: the commit after it, rec, changes
+// nothing and has doc. A patch proves nothing, as it can replace the changes of the lost commit.
+func keeps(doc []byte, rec *checkpoint.Record) bool {
+	return rec != nil && doc != nil && rec.Doc == nil && rec.Patch == nil && codec.CRC(doc) == rec.DocCRC
 }
 
 // guess says what it can of a commit whose line is lost: what the lineage of a checkpoint or a snapshot
