@@ -18,16 +18,6 @@ import (
 // maxPage bounds the items of a page.
 const maxPage = 500
 
-// right is what an operation needs.
-type right int
-
-const (
-	rightNone right = iota // not even a token
-	rightRead
-	rightWrite
-	rightIssue // short-lived tokens
-)
-
 // bodySize is a limit of bodies. No limit is above Options.MaxBody, but for sizeFile.
 type bodySize int
 
@@ -52,8 +42,8 @@ func (op *operation) limit(o *Options) int64 {
 // operation describes an operation of the API. Responses in addition to those of every operation are listed in errors.
 type operation struct {
 	method, path, id, summary string
-	text                      string // description
-	needs                     right
+	text                      string       // description
+	rule                                   // of rules
 	ofServer                  bool         // of the server as a whole: tenants do not have it
 	storeless                 bool         // reads no store: what fails with one cannot come
 	creates                   bool         // a session
@@ -122,6 +112,7 @@ func handle[I any, O any, P interface {
 	input
 }](s *Server, op operation, f func(ctx context.Context, in P) (answer, error)) {
 	var none O
+	op = op.ruled()
 	d := s.operation(op, reflect.TypeOf(&none).Elem())
 	door := &door{s: s, op: &op}
 	d.Middlewares = huma.Middlewares{door.pass}
@@ -221,10 +212,10 @@ func (s *Server) described(op operation) *huma.Operation {
 // problems adds the statuses of errors: those of the operation, and those that it shares with all of its kind.
 func (s *Server) problems(d *huma.Operation, op operation) {
 	all := append([]int{http.StatusMisdirectedRequest, http.StatusBadRequest}, op.errors...)
-	if op.needs != rightNone {
+	if op.needs != 0 {
 		all = append(all, http.StatusUnauthorized, http.StatusForbidden)
 	}
-	if op.needs != rightNone && !op.storeless {
+	if op.needs != 0 && !op.storeless {
 		all = append(all, http.StatusNotFound, http.StatusInternalServerError, http.StatusServiceUnavailable)
 	}
 	if strings.Contains(op.path, "{id}") {
@@ -237,7 +228,7 @@ func (s *Server) problems(d *huma.Operation, op operation) {
 		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
 			http.StatusUnsupportedMediaType)
 	}
-	if op.needs == rightWrite && !op.fleeting {
+	if op.needs&changes != 0 && !op.fleeting {
 		all = append(all, http.StatusInsufficientStorage, http.StatusGatewayTimeout)
 	}
 	if op.condition != always {

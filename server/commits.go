@@ -41,7 +41,7 @@ type contextItem struct {
 
 func (s *Server) describeCommits() {
 	handle[commitQuery, api.Committed](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/commits", id: "commit", needs: rightWrite,
+		method: "POST", path: "/v1/sessions/{id}/commits", id: "commit",
 		summary: "Commit entries and state, all or nothing",
 		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the " +
 			"winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept; with " +
@@ -54,16 +54,16 @@ func (s *Server) describeCommits() {
 		errors: []int{409},
 	}, s.commit)
 	handle[sessionPath, api.Resume](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/resume", id: "resume", needs: rightRead, statuses: []int{304},
+		method: "GET", path: "/v1/sessions/{id}/resume", id: "resume", statuses: []int{304},
 		summary: "What an agent needs to continue: state, context, head. One read of the store",
 	}, s.resume)
 	handle[stateQuery, any](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/state", id: "state", needs: rightRead, names: true,
+		method: "GET", path: "/v1/sessions/{id}/state", id: "state", names: true,
 		statuses: []int{304},
 		summary:  "The agent's state, now or at any time",
 	}, s.state)
 	handle[diffQuery, api.Diff](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/diff", id: "diff", needs: rightRead, names: true,
+		method: "GET", path: "/v1/sessions/{id}/diff", id: "diff", names: true,
 		summary: "What differs in messages and state between two times",
 	}, s.diff)
 }

@@ -48,7 +48,7 @@ func (d *door) through(w http.ResponseWriter, r *http.Request, operate func()) {
 		return
 	}
 	operate()
-	if t := seen.tenant; t != nil && seen.stored && d.op.needs == rightWrite && !d.op.fleeting {
+	if t := seen.tenant; t != nil && seen.stored && d.op.needs&changes != 0 && !d.op.fleeting {
 		t.wrote(r, d.op, seen.created)
 	}
 }
@@ -109,7 +109,7 @@ const maxDrained = 256 << 10
 // that, up to MaxBody, and ends the connection: a client that sends all of it first gets the answer too.
 func (d *door) refuse(w http.ResponseWriter, r *http.Request, seen *observed, err error) {
 	small := r.ContentLength >= 0 && r.ContentLength <= maxDrained || r.Header.Get("Expect") != ""
-	if small || !seen.on.Read && !seen.on.Write {
+	if small || seen.on.Rights&(Read|Write) == 0 {
 		d.s.fail(w, r, err)
 		return
 	}

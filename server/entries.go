@@ -69,7 +69,7 @@ type versions struct {
 
 func (s *Server) describeEntries() {
 	list := operation{
-		method: "GET", path: "/v1/sessions/{id}/entries", id: "listEntries", needs: rightRead, names: true,
+		method: "GET", path: "/v1/sessions/{id}/entries", id: "listEntries", names: true,
 		statuses: []int{304}, match: true,
 		summary: "Entries of a path or of all branches, in either direction", types: []string{"application/x-ndjson"},
 		text: "With limit=all the answer has every entry, and is written while they are read. " + textOfMatches +
@@ -79,11 +79,11 @@ func (s *Server) describeEntries() {
 	handle[entriesQuery, entryList](s, list, s.entries)
 	s.orAll(list)
 	handle[entryQuery, map[string]any](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/entries/{entry}", id: "getEntry", needs: rightRead,
+		method: "GET", path: "/v1/sessions/{id}/entries/{entry}", id: "getEntry",
 		statuses: []int{304}, summary: "One entry, as amendments have it",
 	}, s.entry)
 	handle[entryPath, versions](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/versions/{entry}", id: "versions", needs: rightRead,
+		method: "GET", path: "/v1/sessions/{id}/versions/{entry}", id: "versions",
 		statuses: []int{304}, summary: "The versions of an entry: what grows from the same parent",
 	}, s.versions)
 }

@@ -247,7 +247,7 @@ type events struct {
 
 func (s *Server) describeEvents() {
 	handle[eventsQuery, events](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/events", id: "events", needs: rightRead,
+		method: "GET", path: "/v1/sessions/{id}/events", id: "events",
 		summary: "Commits as they come, as server-sent events or by a long poll",
 		text: "Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset " +
 			"(what was asked for is gone: read the session again). Only commits have an id, and so has the " +

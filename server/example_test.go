@@ -107,13 +107,13 @@ func ExampleParseTokens() {
 	r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/sessions", nil)
 	r.Header.Set("Authorization", "Bearer secret")
 	may, err := tokens.Authorize(r)
-	fmt.Println(may.Write, err)
+	fmt.Println(may.Rights, err)
 	r.Header.Set("Authorization", "Bearer guess")
 	_, err = tokens.Authorize(r)
 	fmt.Println(errors.Is(err, server.ErrUnauthorized))
 	fmt.Println(len("http://localhost:7070/login?code=" + tokens.Link()))
 	// Output:
-	// true <nil>
+	// read,write,delete <nil>
 	// true
 	// 59
 }

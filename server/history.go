@@ -66,35 +66,35 @@ type labelList struct {
 
 func (s *Server) describeHistory() {
 	handle[commitsQuery, commitList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/commits", id: "listCommits", needs: rightRead, names: true,
+		method: "GET", path: "/v1/sessions/{id}/commits", id: "listCommits", names: true,
 		statuses: []int{304},
 		summary:  "Commits, newest first", types: []string{"application/x-ndjson"},
 		text: "With at, the first one is the commit in force at a target: that of an entry is the one with the state " +
 			"that the agent had there. after and before lead on from there in both directions.",
 	}, s.commits)
 	handle[commitPath, api.Commit](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/commits/{seq}", id: "getCommit", needs: rightRead, statuses: []int{304},
+		method: "GET", path: "/v1/sessions/{id}/commits/{seq}", id: "getCommit", statuses: []int{304},
 		summary: "One commit, which never changes",
 	}, s.oneCommit)
 	handle[contextQuery, api.Context](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/context", id: "context", needs: rightRead, names: true,
+		method: "GET", path: "/v1/sessions/{id}/context", id: "context", names: true,
 		statuses: []int{304},
 		summary:  "What the model saw, now or at any time, complete or in pages",
 		text:     "Calls, diagnostics and losses come with the first page.",
 	}, s.context)
 	handle[sessionPath, branchList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/branches", id: "branches", needs: rightRead, statuses: []int{304},
+		method: "GET", path: "/v1/sessions/{id}/branches", id: "branches", statuses: []int{304},
 		summary: "Branches and their heads",
 	}, s.branches)
 	handle[sessionPath, snapshotList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/snapshots", id: "snapshots", needs: rightRead, summary: "Snapshots",
+		method: "GET", path: "/v1/sessions/{id}/snapshots", id: "snapshots", summary: "Snapshots",
 	}, s.snapshots)
 	handle[sessionPath, labelList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/labels", id: "labels", needs: rightRead, statuses: []int{304},
+		method: "GET", path: "/v1/sessions/{id}/labels", id: "labels", statuses: []int{304},
 		summary: "Labels of entries",
 	}, s.labels)
 	handle[usageQuery, api.Usage](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/usage", id: "usage", needs: rightRead, names: true,
+		method: "GET", path: "/v1/sessions/{id}/usage", id: "usage", names: true,
 		statuses: []int{304},
 		summary:  "Tokens and cost of all branches, or of one path. Lists the store, for copies, and reads every entry",
 	}, s.usage)

@@ -30,7 +30,7 @@ var (
 
 func (s *Server) describeImport() {
 	handle[importQuery, api.Import](s, operation{
-		method: "POST", path: "/v1/import", id: "import", needs: rightWrite, creates: true,
+		method: "POST", path: "/v1/import", id: "import", creates: true,
 		raw: "application/octet-stream", size: sizeFile,
 		summary: "Import a session file of another program, which is the body",
 		text: "As `coppice import`: a file that was imported before and has not changed is left alone, and what was " +

@@ -18,7 +18,8 @@ const (
 
 // newToken is the body that asks for a short-lived token.
 type newToken struct {
-	Write   bool              `json:"write,omitempty" doc:"it allows writes too, if the token that asks does"`
+	Write   bool              `json:"write,omitempty" doc:"the rights are read,write"`
+	Rights  string            `json:"rights,omitempty" doc:"as in the token file, none that the one who asks has not"`
 	Session string            `json:"session,omitempty" doc:"the one session that it is for"`
 	Meta    map[string]string `json:"meta,omitempty" doc:"one key: only for sessions with this value in their metadata"`
 	Seconds *int              `json:"seconds,omitempty" doc:"for which it is valid, 1 to 86,400; default 3,600"`
@@ -34,7 +35,7 @@ type issueQuery struct{ request }
 
 func (s *Server) describeIssue() {
 	handle[issueQuery, issuedToken](s, operation{
-		method: "POST", path: "/v1/tokens", id: "issueToken", needs: rightIssue, storeless: true,
+		method: "POST", path: "/v1/tokens", id: "issueToken", storeless: true,
 		summary: "A token for one session, or for some, that is valid for a time",
 		text: "For a page in a browser. It is known to this server alone, until it ends; a stream that began with it " +
 			"lasts for up to 10 minutes more.",
@@ -51,20 +52,30 @@ func (s *Server) issue(_ context.Context, q *issueQuery) (answer, error) {
 	if b.Seconds != nil {
 		seconds = *b.Seconds
 	}
+	rights, err := Read, error(nil)
+	if b.Rights != "" {
+		rights, err = parseRights(b.Rights)
+	} else if b.Write {
+		rights |= Write | q.on.Rights&Delete
+	}
 	only := Only{Session: b.Session}
 	for only.Key, only.Value = range b.Meta {
 	}
 	switch {
 	case s.o.Tokens == nil:
 		return answer{}, newProblem(http.StatusForbidden, "permission", "", errors.New("the server has no tokens"))
-	case b.Write && (!q.on.Write || s.o.ReadOnly):
+	case err != nil:
+		return answer{}, badInput("rights", err)
+	case b.Write && !rights.has(Write):
+		return answer{}, badInput("rights", errors.New("write is true, and they do not have it"))
+	case !q.on.Rights.has(rights), rights.has(Issue), rights&changes != 0 && s.o.ReadOnly:
 		return answer{}, ErrForbidden
 	case seconds < 1 || seconds > int(maxAge/time.Second):
 		return answer{}, badInput("seconds", errors.New("want 1 to 86,400"))
 	case (b.Session != "") == (len(b.Meta) > 0) || len(b.Meta) > 1 || len(b.Meta) == 1 && only.Key == "":
 		return answer{}, badInput("the body", errors.New("want either session, or meta with one key"))
 	}
-	g := grant{tenant: q.r.PathValue("tenant"), alone: true, write: b.Write, only: only}
+	g := grant{tenant: q.r.PathValue("tenant"), alone: true, rights: rights, only: only, who: q.on.Who}
 	token, until, err := s.o.Tokens.issue(q.r, g, time.Duration(seconds)*time.Second)
 	q.w.Header().Set("Cache-Control", "no-store")
 	return answer{status: http.StatusCreated, doc: issuedToken{token, until.UTC()}}, err

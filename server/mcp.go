@@ -20,7 +20,7 @@ const mcpVersion = "Mcp-Protocol-Version"
 
 func (s *Server) serveMCP() {
 	s.serveForeign(operation{
-		method: "POST", path: mcpPath, id: "mcp", needs: rightRead, storeless: true, narrows: true, size: sizeNote,
+		method: "POST", path: mcpPath, id: "mcp", storeless: true, narrows: true, size: sizeNote,
 	}, []string{"write"}, s.answerMCP)
 }
 

@@ -47,7 +47,7 @@ type metricsQuery struct{ request }
 
 func (s *Server) describeMetrics() {
 	handle[metricsQuery, struct{}](s, operation{
-		method: "GET", path: "/metrics", id: "metrics", needs: rightRead, ofServer: true, storeless: true,
+		method: "GET", path: "/metrics", id: "metrics", ofServer: true, storeless: true,
 		types:   []string{"text/plain"},
 		summary: "Counts and durations of requests, and figures of the process, for Prometheus",
 	}, func(context.Context, *metricsQuery) (answer, error) {

@@ -61,7 +61,7 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 
 // access returns what a request may do; an error if it may not do what an operation does.
 func (s *Server) access(r *http.Request, op *operation) (on Access, err error) {
-	if op.needs == rightNone {
+	if op.needs == 0 {
 		return on, nil
 	}
 	if op.ofServer && r.PathValue("tenant") != "" {
@@ -73,11 +73,10 @@ func (s *Server) access(r *http.Request, op *operation) (on Access, err error) {
 	if on.Tenant == "" {
 		on.Tenant = r.PathValue("tenant")
 	}
-	write := op.needs == rightWrite
 	switch {
-	case write && s.o.ReadOnly:
+	case op.needs&changes != 0 && s.o.ReadOnly:
 		return on, newProblem(http.StatusForbidden, "read-only", "", errors.New("the server is read-only"))
-	case write && !on.Write, !write && !on.Read, op.needs == rightIssue && !on.Issue:
+	case !on.Rights.has(op.needs):
 		return on, ErrForbidden
 	}
 	if on.Store == nil && !op.storeless {

@@ -100,7 +100,7 @@ const unnamed = "unnamed"
 
 func registerMove[B, O any](s *Server, name, summary string, c condition, errors []int, f moving[B]) {
 	handle[keyedWrite, O](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/" + name, id: strings.ReplaceAll(name, "-b", "B"), needs: rightWrite,
+		method: "POST", path: "/v1/sessions/{id}/" + name, id: strings.ReplaceAll(name, "-b", "B"),
 		summary: summary, body: reflect.TypeFor[B](), names: true, condition: c, errors: errors,
 	}, func(ctx context.Context, q *keyedWrite) (answer, error) {
 		var b B
@@ -124,7 +124,7 @@ func ownOf[B, O any](
 	errors ...int,
 ) {
 	handle[sessionPath, O](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
+		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, summary: summary,
 		body: reflect.TypeFor[B](), names: len(errors) > 0, condition: ifMatch, errors: errors,
 	}, func(ctx context.Context, q *sessionPath) (answer, error) {
 		var b B
@@ -239,7 +239,7 @@ func (s *Server) describeNotes() {
 			return c.Receipt, api.CompactedOf(c), err
 		}, http.StatusConflict, http.StatusUnprocessableEntity)
 	handle[sessionPath, struct{}](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/partial", id: "partial", needs: rightWrite, fleeting: true,
+		method: "POST", path: "/v1/sessions/{id}/partial", id: "partial", fleeting: true,
 		statuses: []int{204},
 		summary:  "Say what the assistant has streamed so far, to those who follow the session",
 		text:     "No commit: the next one ends it.", body: reflect.TypeFor[partialBody](),

@@ -31,30 +31,30 @@ const (
 
 func (s *Server) serveOpenAI() {
 	s.serveForeign(operation{
-		method: "POST", path: conversationsPath, id: "openaiCreate", needs: rightWrite, creates: true, narrows: true,
+		method: "POST", path: conversationsPath, id: "openaiCreate", creates: true, narrows: true,
 		body: bodyOf[newConversation](), size: sizeTurn, condition: always,
 	}, nil, s.createConversation)
 	s.serveForeign(operation{
-		method: "GET", path: conversationPath, id: "openaiGet", needs: rightRead,
+		method: "GET", path: conversationPath, id: "openaiGet",
 	}, nil, s.getConversation)
 	s.serveForeign(operation{
-		method: "POST", path: conversationPath, id: "openaiUpdate", needs: rightWrite, body: bodyOf[newMetadata](),
+		method: "POST", path: conversationPath, id: "openaiUpdate", body: bodyOf[newMetadata](),
 		size: sizeNote,
 	}, nil, s.updateConversation)
 	s.serveForeign(operation{
-		method: "DELETE", path: conversationPath, id: "openaiDelete", needs: rightWrite,
+		method: "DELETE", path: conversationPath, id: "openaiDelete",
 	}, nil, s.deleteConversation)
 	s.serveForeign(operation{
-		method: "POST", path: itemsPath, id: "openaiAdd", needs: rightWrite, body: bodyOf[newItems](), size: sizeTurn,
+		method: "POST", path: itemsPath, id: "openaiAdd", body: bodyOf[newItems](), size: sizeTurn,
 	}, included, s.addItems)
 	s.serveForeign(operation{
-		method: "GET", path: itemsPath, id: "openaiItems", needs: rightRead,
+		method: "GET", path: itemsPath, id: "openaiItems",
 	}, append([]string{"order", "limit", "after"}, included...), s.listItems)
 	s.serveForeign(operation{
-		method: "GET", path: itemPath, id: "openaiItem", needs: rightRead,
+		method: "GET", path: itemPath, id: "openaiItem",
 	}, included, s.getItem)
 	s.serveForeign(operation{
-		method: "DELETE", path: itemPath, id: "openaiRemove", needs: rightWrite,
+		method: "DELETE", path: itemPath, id: "openaiRemove",
 	}, nil, s.deleteItem)
 }
 
@@ -66,6 +66,7 @@ var included = []string{"include", "include[]"}
 func (s *Server) serveForeign(
 	op operation, query []string, f func(ctx context.Context, q *request) (answer, error),
 ) {
+	op = op.ruled()
 	d := &door{s: s, op: &op}
 	for _, name := range query {
 		d.parameters = append(d.parameters, &huma.Param{Name: name, In: "query"})

@@ -329,7 +329,7 @@ func TestOpenAINarrowed(t *testing.T) {
 	s := newSite(t, "mem:", func(o *server.Options) {
 		st := o.Store
 		o.Authorize = func(r *http.Request) (server.Access, error) {
-			a := server.Access{Store: st, Read: true, Write: true}
+			a := server.Access{Store: st, Rights: server.Read | server.Write | server.Delete}
 			if user := r.Header.Get("Authorization"); user != "" {
 				a.Only = server.Only{Key: "user", Value: user}
 			}

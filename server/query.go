@@ -43,7 +43,7 @@ type foundList struct {
 
 func (s *Server) describeQuery() {
 	op := operation{
-		method: "GET", path: "/v1/entries", id: "queryEntries", needs: rightRead, heavy: true, narrows: true,
+		method: "GET", path: "/v1/entries", id: "queryEntries", heavy: true, narrows: true,
 		meta: true, match: true,
 		summary: "Entries of many sessions, by their type and by any member", types: []string{"application/x-ndjson"},
 		text: "Session by session in the order of their ids, and within one in the order of appending. Amendments " +

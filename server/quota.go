@@ -53,7 +53,7 @@ type counted struct {
 // conflict, of which refused makes an error of the quota.
 func (d *door) room(r *http.Request, seen *observed) error {
 	s, op, t := d.s, d.op, seen.tenant
-	if t == nil || s.o.Quota == nil || op.needs != rightWrite || op.fleeting || r.Method == http.MethodDelete {
+	if t == nil || s.o.Quota == nil || op.needs != Write || op.fleeting {
 		return nil
 	}
 	q := s.o.Quota(t.name)

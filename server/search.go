@@ -62,7 +62,7 @@ type promptList struct {
 
 func (s *Server) describeSearch() {
 	handle[searchQuery, matchList](s, operation{
-		method: "GET", path: "/v1/search", id: "search", needs: rightRead, heavy: true,
+		method: "GET", path: "/v1/search", id: "search", heavy: true,
 		summary: "Entries of all sessions and branches that contain words",
 		text: "Finds what was committed before, or, where the index takes longer than 2 s to read that, what is " +
 			"indexed so far. Of one entry the first 256 KiB of text are searched.",
@@ -85,7 +85,7 @@ func (s *Server) describeSearch() {
 		return answer{doc: doc}, err
 	})
 	handle[promptQuery, promptList](s, operation{
-		method: "GET", path: "/v1/prompts", id: "prompts", needs: rightRead, heavy: true,
+		method: "GET", path: "/v1/prompts", id: "prompts", heavy: true,
 		summary: "What users typed in all sessions and branches, newest first",
 	}, func(ctx context.Context, q *promptQuery) (answer, error) {
 		if _, err := searchindex.Parse(q.Q); err != nil && !q.Prefix {

@@ -184,7 +184,9 @@ func TestVerifyReads(t *testing.T) {
 		for name, change := range map[string]func(*server.Options){
 			"read-only": func(o *server.Options) { o.ReadOnly = true },
 			"reader": func(o *server.Options) {
-				o.Authorize = func(*http.Request) (server.Access, error) { return server.Access{Read: true}, nil }
+				o.Authorize = func(*http.Request) (server.Access, error) {
+					return server.Access{Rights: server.Read}, nil
+				}
 			},
 		} {
 			only := siteOn(t, s.st, change)
@@ -198,7 +200,9 @@ func TestVerifyReads(t *testing.T) {
 			}
 		}
 		writer := siteOn(t, s.st, func(o *server.Options) {
-			o.Authorize = func(*http.Request) (server.Access, error) { return server.Access{Write: true}, nil }
+			o.Authorize = func(*http.Request) (server.Access, error) {
+				return server.Access{Rights: server.Write}, nil
+			}
 		})
 		writer.do("POST", verify, `{}`).want(t, 403)
 	})

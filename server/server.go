@@ -110,11 +110,11 @@ type Options struct {
 
 // Access is what a request may do.
 type Access struct {
-	Store       *coppice.Store // nil = Options.Store, or that of the tenant whom the path names
-	Read, Write bool
-	Issue       bool // of short-lived tokens, POST /v1/tokens
-	Only        Only
-	Tenant      string // whose part of the limits it takes; "" = the one whom the path names, or none
+	Store  *coppice.Store // nil = Options.Store, or that of the tenant whom the path names
+	Rights Rights
+	Only   Only
+	Tenant string // whose part of the limits it takes; "" = the one whom the path names, or none
+	Who    string // by which the audit log calls the client
 }
 
 // Errors of Options.Authorize.
@@ -173,7 +173,7 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	if o.Authorize == nil {
-		o.Authorize = func(*http.Request) (Access, error) { return Access{Read: true, Write: true, Issue: true}, nil }
+		o.Authorize = func(*http.Request) (Access, error) { return Access{Rights: Admin}, nil }
 	}
 	return o
 }

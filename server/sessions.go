@@ -38,35 +38,35 @@ type keyedWrite struct {
 
 func (s *Server) describeSessions() {
 	handle[healthQuery, health](s, operation{
-		method: "GET", path: "/v1/health", id: "health", summary: "Whether the server answers", needs: rightNone,
+		method: "GET", path: "/v1/health", id: "health", summary: "Whether the server answers",
 	}, func(context.Context, *healthQuery) (answer, error) { return answer{doc: health{Status: "ok"}}, nil })
 	handle[descriptionQuery, map[string]any](s, operation{
-		method: "GET", path: "/v1/openapi.json", id: "openapi", summary: "This description", needs: rightNone,
+		method: "GET", path: "/v1/openapi.json", id: "openapi", summary: "This description",
 	}, func(context.Context, *descriptionQuery) (answer, error) {
 		return answer{doc: s.api.OpenAPI()}, nil
 	})
 	handle[listQuery, sessionList](s, operation{
-		method: "GET", path: "/v1/sessions", id: "listSessions", needs: rightRead, meta: true, narrows: true,
+		method: "GET", path: "/v1/sessions", id: "listSessions", meta: true, narrows: true,
 		summary: "Sessions, newest activity first or in another order", text: textOfLists,
 		types: []string{"application/x-ndjson"},
 	}, s.list)
 	handle[createQuery, api.Created](s, operation{
-		method: "PUT", path: "/v1/sessions/{id}", id: "createSession", needs: rightWrite, creates: true, narrows: true,
+		method: "PUT", path: "/v1/sessions/{id}", id: "createSession", creates: true, narrows: true,
 		summary: "Create a session",
 		text:    "Commits seq 0. With an Idempotency-Key a repeat gets the first answer.", statuses: []int{201},
 		body: reflect.TypeFor[newSession](), condition: ifNew, errors: []int{422},
 	}, s.create)
 	handle[sessionPath, api.Session](s, operation{
-		method: "GET", path: "/v1/sessions/{id}", id: "getSession", needs: rightRead,
+		method: "GET", path: "/v1/sessions/{id}", id: "getSession",
 		summary: "The summary of a session; its ETag is the newest commit", statuses: []int{304},
 	}, s.get)
 	handle[keyedWrite, api.Moved](s, operation{
-		method: "PATCH", path: "/v1/sessions/{id}", id: "changeSession", needs: rightWrite,
+		method: "PATCH", path: "/v1/sessions/{id}", id: "changeSession",
 		summary: "Change title, working directory and metadata", body: reflect.TypeFor[sessionChange](),
 		condition: ifMatchMay, errors: []int{409, 422},
 	}, s.patch)
 	handle[deleteQuery, api.Deleted](s, operation{
-		method: "DELETE", path: "/v1/sessions/{id}", id: "deleteSession", needs: rightWrite,
+		method: "DELETE", path: "/v1/sessions/{id}", id: "deleteSession",
 		summary: "Delete a session for good, or into the trash", condition: ifMatch,
 		text: textOfDeletion,
 	}, s.remove)

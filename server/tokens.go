@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Bounds of Tokens. Of links and cookies the oldest one goes when there are more.
@@ -44,10 +45,12 @@ type hash [sha256.Size]byte
 
 // grant is what a token allows.
 type grant struct {
-	tenant       string // "" = what belongs to no tenant, and every tenant unless alone
-	alone        bool   // only what belongs to the tenant, also if that is none
-	write, issue bool
-	only         Only
+	tenant string // "" = what belongs to no tenant, and every tenant unless alone
+	alone  bool   // only what belongs to the tenant, also if that is none
+	rights Rights
+	only   Only
+	until  time.Time // not from then on; zero = it does not end
+	who    string    // in the audit log
 }
 
 // Only narrows what a request may do to one session, or to the sessions with a value in their metadata. The zero value
@@ -88,15 +91,16 @@ type secretOf struct {
 // issued is a token that a client asked for.
 type issued struct {
 	grant
-	by    hash // the token of the client
-	until time.Time
+	by hash // the token of the client
 }
 
 // ParseTokens reads a list of tokens: a line is the SHA-256 of a token in hex, a tenant ("-" = all of them, and what
-// belongs to none), and the rights: read, and after commas write, and issue for asking for short-lived tokens. A line
-// "quota TENANT sessions=N bytes=N" bounds what a tenant stores, "-" = each that has no line. Empty lines and lines
-// that begin with # are comments. At most 10,000 tokens; none at all is an error. No error repeats what is in a line,
-// which might be a secret.
+// belongs to none), and the rights: read, and after commas write, delete, erase, hold and issue (of short-lived
+// tokens), or admin, which is all of them. write has delete too, unless the list has -delete. Words may follow:
+// until=TIME (RFC 3339), from which on the token is not valid, session=ID or meta.KEY=VALUE, which narrow it as Only
+// does, and name=NAME, by which the audit log calls it. A line "quota TENANT sessions=N bytes=N" bounds what a tenant
+// stores, "-" = each that has no line. Empty lines and lines that begin with # are comments. At most 10,000 tokens;
+// none at all is an error. No error repeats what is in a line, which might be a secret.
 func ParseTokens(r io.Reader) (*Tokens, error) {
 	list, err := parseTokens(r)
 	if err != nil {
@@ -143,7 +147,7 @@ func (l tokenList) add(fields []string) error {
 	if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 		return nil
 	}
-	if len(fields) < 3 || len(fields) > 3 && fields[0] != "quota" {
+	if len(fields) < 3 {
 		return fmt.Errorf("%d words: want a SHA-256, a tenant or -, and rights", len(fields))
 	}
 	tenant := fields[1]
@@ -158,17 +162,12 @@ func (l tokenList) add(fields []string) error {
 	if copy(h[:], raw); err != nil || len(raw) != len(h) {
 		return errors.New("the first word is no SHA-256 in hex")
 	}
-	g := grant{tenant: strings.TrimPrefix(tenant, "-")}
-	switch fields[2] {
-	case "read":
-	case "read,write":
-		g.write = true
-	case "read,issue":
-		g.issue = true
-	case "read,write,issue":
-		g.write, g.issue = true, true
-	default:
-		return errors.New("the rights are not read, and after commas write and issue")
+	g := grant{tenant: strings.TrimPrefix(tenant, "-"), who: "token:" + h.short()}
+	if g.rights, err = parseRights(fields[2]); err != nil {
+		return err
+	}
+	if err = g.narrow(fields[3:]); err != nil {
+		return err
 	}
 	switch _, twice := l.known[h]; {
 	case twice:
@@ -181,6 +180,42 @@ func (l tokenList) add(fields []string) error {
 	l.known[h] = g
 	return nil
 }
+
+// maxName bounds the name of a token, in bytes.
+const maxName = 64
+
+// narrow reads the words that follow the rights in a line.
+func (g *grant) narrow(words []string) (err error) {
+	seen := map[string]bool{}
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		key, meta := strings.CutPrefix(name, "meta.")
+		switch {
+		case seen[name], value == "" && !meta:
+			return errors.New("a word after the rights is there twice, or has no value")
+		case name == "until":
+			if g.until, err = time.Parse(time.RFC3339, value); err != nil {
+				return errors.New("until is no time such as 2026-12-31T00:00:00Z")
+			}
+		case name == "name" && len(value) <= maxName && utf8.ValidString(value):
+			g.who = value
+		case name == "session" && g.only == Only{}:
+			g.only.Session = value
+		case meta && key != "" && g.only == Only{}:
+			g.only.Key, g.only.Value = key, value
+		default:
+			return errors.New("a word after the rights is none of until=, name=, and one of session= and meta.KEY=")
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// ended reports whether the time of a grant is over.
+func (g *grant) ended(now time.Time) bool { return !g.until.IsZero() && !now.Before(g.until) }
+
+// short returns the first digits of a hash. They distinguish the tokens of a server, and do not reveal a random one.
+func (h hash) short() string { return hex.EncodeToString(h[:4]) }
 
 func (l tokenList) addQuota(tenant string, words []string) error {
 	if _, twice := l.quotas[tenant]; twice {
@@ -237,7 +272,7 @@ func (t *Tokens) Authorize(r *http.Request) (Access, error) {
 	if g.tenant != tenant && (g.tenant != "" || g.alone) {
 		return Access{}, ErrForbidden
 	}
-	return Access{Read: true, Write: g.write, Issue: g.issue, Only: g.only, Tenant: tenant}, nil
+	return Access{Rights: g.rights, Only: g.only, Tenant: tenant, Who: g.who}, nil
 }
 
 // bearer returns the hash of the token in Authorization; false = there is another one, or none.
@@ -254,14 +289,17 @@ func (t *Tokens) grantOf(r *http.Request) (grant, error) {
 		if !ok {
 			return grant{}, ErrUnauthorized
 		}
-		if g, ok := t.list.known[h]; ok {
-			return g, nil
+		now := t.now()
+		g, ok := t.list.known[h]
+		if i, short := t.issued[h]; !ok && short && !i.ended(now) {
+			if g, ok = t.list.known[i.by]; ok && !g.ended(now) {
+				return i.grant, nil
+			}
 		}
-		i := t.issued[h]
-		if _, ok := t.list.known[i.by]; ok && t.now().Before(i.until) {
-			return i.grant, nil
+		if !ok || g.ended(now) {
+			return grant{}, ErrUnauthorized
 		}
-		return grant{}, ErrUnauthorized
+		return g, nil
 	}
 	for _, c := range r.CookiesNamed(cookieName(r)) {
 		if i := find(t.cookies, c.Value); i >= 0 {
@@ -285,18 +323,20 @@ func (t *Tokens) issue(r *http.Request, g grant, age time.Duration) (token strin
 		return "", until, retry(newProblem(http.StatusServiceUnavailable, "busy", "", errIssued))
 	}
 	until = now.Add(age)
-	t.issued[sha256.Sum256([]byte(token))] = issued{g, by, until}
+	h := hash(sha256.Sum256([]byte(token)))
+	g.until, g.who = until, "short:"+h.short()+" of "+g.who
+	t.issued[h] = issued{g, by}
 	return token, until, nil
 }
 
 // Link returns a code that is valid once. The page at /login?code=CODE sends it by POST, which sets a cookie with all
-// rights, and leads to the viewer; at /t/NAME/login?code=CODE, the cookie is of this tenant alone. A GET uses up
-// nothing. The newest 16 codes are valid.
+// rights but issue, and leads to the viewer; at /t/NAME/login?code=CODE, the cookie is of this tenant alone. A GET uses
+// up nothing. The newest 16 codes are valid.
 func (t *Tokens) Link() string {
 	code := secret()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.links = add(t.links, secretOf{sha256.Sum256([]byte(code)), grant{write: true}}, maxLinks)
+	t.links = add(t.links, secretOf{sha256.Sum256([]byte(code)), grant{rights: Admin &^ Issue}}, maxLinks)
 	return code
 }
 
@@ -313,7 +353,9 @@ func (t *Tokens) redeem(code, tenant string) (value string, ok bool) {
 	g.tenant = tenant // "" = all
 	t.links = slices.Delete(t.links, i, i+1)
 	value = secret()
-	t.cookies = add(t.cookies, secretOf{sha256.Sum256([]byte(value)), g}, maxCookies)
+	h := hash(sha256.Sum256([]byte(value)))
+	g.who = "browser:" + h.short()
+	t.cookies = add(t.cookies, secretOf{h, g}, maxCookies)
 	return value, true
 }
 

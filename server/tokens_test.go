@@ -422,7 +422,7 @@ func TestShortTokens(t *testing.T) {
 		}
 	}
 	doc := do(user, "GET", at+"access", "", 200)
-	if got := fmt.Sprint(doc["meta"], doc["rights"]); got != "map[user:u1] [read write]" {
+	if got := fmt.Sprint(doc["meta"], doc["rights"]); got != "map[user:u1] [read write delete]" {
 		t.Errorf("access: %v", doc)
 	}
 	do(issue(`{"session":"one"}`), "POST", at+"sessions/one/commits", hello("x"), 403)
@@ -641,11 +641,11 @@ func TestAuthorize(t *testing.T) {
 		o.Authorize = func(r *http.Request) (server.Access, error) {
 			switch r.Header.Get("X-User") {
 			case "ours":
-				return server.Access{Store: ours.st, Read: true, Write: true}, nil
+				return server.Access{Store: ours.st, Rights: server.Read | server.Write}, nil
 			case "reader":
-				return server.Access{Store: theirs.st, Read: true}, nil
+				return server.Access{Store: theirs.st, Rights: server.Read}, nil
 			case "writer":
-				return server.Access{Store: theirs.st, Write: true}, nil
+				return server.Access{Store: theirs.st, Rights: server.Write}, nil
 			case "none":
 				return server.Access{}, server.ErrForbidden
 			case "broken":

@@ -41,7 +41,7 @@ type verifyBody struct {
 
 func (s *Server) describeTransfer() {
 	handle[sessionPath, struct{}](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/original", id: "original", needs: rightRead,
+		method: "GET", path: "/v1/sessions/{id}/original", id: "original",
 		summary: "The session as it was imported, byte for byte", types: []string{"application/octet-stream"},
 		text: "Of a session that was not imported, the lines that commits with a format brought; if none did, all " +
 			"entries.",
@@ -54,18 +54,18 @@ func (s *Server) describeTransfer() {
 		}), nil
 	})
 	handle[exportQuery, struct{}](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/export", id: "export", needs: rightRead, names: true,
+		method: "GET", path: "/v1/sessions/{id}/export", id: "export", names: true,
 		summary: "The session as a file",
 		text:    "What the format cannot express is in the trailer " + lossesTrailer + ": a JSON object of counts.",
 		types:   []string{"application/x-ndjson", "text/markdown", "text/html"},
 	}, s.export)
 	handle[sessionPath, api.Verify](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify", needs: rightRead,
+		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify",
 		summary: "Read the session and report damage; changes nothing, so the right to read is enough",
 		body:    reflect.TypeFor[verifyBody](), size: sizeNote,
 	}, s.verify)
 	handle[sessionPath, api.Fork](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite, creates: true, widens: true,
+		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", creates: true, widens: true,
 		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](),
 		condition: ifMatch, errors: []int{409}, statuses: []int{201}, names: true,
 	}, s.fork)

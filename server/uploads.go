@@ -89,7 +89,7 @@ type uploadPath struct {
 
 func (s *Server) describeUploads() {
 	handle[uploadPath, struct{}](s, operation{
-		method: "PUT", path: "/v1/sessions/{id}/blobs/{sha256}", id: "upload", needs: rightWrite, fleeting: true,
+		method: "PUT", path: "/v1/sessions/{id}/blobs/{sha256}", id: "upload", fleeting: true,
 		raw: "application/octet-stream", statuses: []int{204},
 		summary: "Send the bytes of an image before the commit whose entries refer to it",
 		text: "The server keeps them in memory for 10 minutes, or until others need the room; another server of the " +

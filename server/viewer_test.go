@@ -186,7 +186,7 @@ func TestViewerReadsNoStore(t *testing.T) {
 	defer func() { _ = st.Close() }()
 	o := server.Options{Store: st, Authorize: func(*http.Request) (server.Access, error) {
 		asked++
-		return server.Access{Read: true}, nil
+		return server.Access{Rights: server.Read}, nil
 	}}
 	for _, none := range []bool{false, true} {
 		o.NoViewer = none

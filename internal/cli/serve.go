@@ -48,8 +48,9 @@ of a session, the state at every commit, what the model saw, and the way back. P
 find sessions, commits, moves and events at /v1; /v1/openapi.json describes them, docs/http.md is the guide.
 
 On this machine alone (the default) no token is needed. Any other address needs --token-file: a line is
-the SHA-256 of a token in hex, a tenant (- = all) and the rights, read or read,write. The file is read
-again when it changes, and at SIGHUP. With tokens, a link is printed that lets a browser in, once.
+the SHA-256 of a token in hex, a tenant (- = all) and the rights, such as read, read,write or admin;
+docs/http.md has them all. The file is read again when it changes, and at SIGHUP. With tokens, a link is
+printed that lets a browser in, once.
 
 --tenants serves a store of its own for each tenant, at /t/NAME/v1: the part of the store below the
 folder NAME. --follow imports what is added to the session files in a folder, as import --watch does,

@@ -176,7 +176,7 @@ func readOnly(o *server.Options) { o.ReadOnly = true }
 
 // readers allows everyone to read, and nobody to write.
 func readers(o *server.Options) {
-	o.Authorize = func(*http.Request) (server.Access, error) { return server.Access{Read: true}, nil }
+	o.Authorize = func(*http.Request) (server.Access, error) { return server.Access{Rights: server.Read}, nil }
 }
 
 // forget drops what was asked for.

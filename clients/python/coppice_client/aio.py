@@ -333,11 +333,12 @@ class AsyncStore(_Threads):
             parent=parent, relation=relation, title=title))
 
     async def issue_token(
-        self, *, meta: dict[str, str] | None = None, seconds: int | None = None, session: str | None = None,
-        write: bool | None = None,
+        self, *, meta: dict[str, str] | None = None, rights: str | None = None, seconds: int | None = None,
+        session: str | None = None, write: bool | None = None,
     ) -> IssuedToken:
         """A token for one session, or for some, that is valid for a time."""
-        return await self._run(self._sync.issue_token, meta=meta, seconds=seconds, session=session, write=write)
+        return await self._run(self._sync.issue_token, meta=meta, rights=rights, seconds=seconds, session=session,
+            write=write)
 
     def usages(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,

@@ -177,13 +177,14 @@ class StoreOperations(Resource):
         return made
 
     def issue_token(
-        self, *, meta: dict[str, str] | None = None, seconds: int | None = None, session: str | None = None,
-        write: bool | None = None,
+        self, *, meta: dict[str, str] | None = None, rights: str | None = None, seconds: int | None = None,
+        session: str | None = None, write: bool | None = None,
     ) -> IssuedToken:
         """A token for one session, or for some, that is valid for a time. For a page in a browser. It is known to this
         server alone, until it ends; a stream that began with it lasts for up to 10 minutes more."""
         found: IssuedToken = self._move(
-            IssuedToken, "tokens", {"meta": meta, "seconds": seconds, "session": session, "write": write},
+            IssuedToken, "tokens", {"meta": meta, "rights": rights, "seconds": seconds, "session": session,
+            "write": write},
         )
         return found
 

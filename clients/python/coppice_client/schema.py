@@ -9,7 +9,7 @@ class _AccessDoc(TypedDict):
     readOnly: bool
     """the server refuses every write, with any token"""
     rights: list[str]
-    """read; write, unless the token or the server forbids it; issue: of tokens"""
+    """those of read, write, delete, erase, hold and issue (of tokens) that it has"""
     tenant: str
     """the tenant of the path; empty: none"""
 
@@ -665,12 +665,14 @@ class NewSession(TypedDict, total=False):
 class NewToken(TypedDict, total=False):
     meta: dict[str, str]
     """one key: only for sessions with this value in their metadata"""
+    rights: str
+    """as in the token file, none that the one who asks has not"""
     seconds: int
     """for which it is valid, 1 to 86,400; default 3,600"""
     session: str
     """the one session that it is for"""
     write: bool
-    """it allows writes too, if the token that asks does"""
+    """the rights are read,write"""
 
 
 class NoBody(TypedDict, total=False):

@@ -274,7 +274,7 @@ export interface components {
             };
             /** @description the server refuses every write, with any token */
             readOnly: boolean;
-            /** @description read; write, unless the token or the server forbids it; issue: of tokens */
+            /** @description those of read, write, delete, erase, hold and issue (of tokens) that it has */
             rights: string[];
             /** @description only this session */
             session?: string;
@@ -965,6 +965,8 @@ export interface components {
             meta?: {
                 [key: string]: string;
             };
+            /** @description as in the token file, none that the one who asks has not */
+            rights?: string;
             /**
              * Format: int64
              * @description for which it is valid, 1 to 86,400; default 3,600
@@ -972,7 +974,7 @@ export interface components {
             seconds?: number;
             /** @description the one session that it is for */
             session?: string;
-            /** @description it allows writes too, if the token that asks does */
+            /** @description the rights are read,write */
             write?: boolean;
         };
         NoBody: Record<string, never>;
