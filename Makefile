@@ -22,8 +22,9 @@ export GO
 SELF := $(MAKE)
 
 # The suites of internal/proof are apart: `make proof` runs them at their size, and a run of theirs here proves less. The
-# time limit of a package ends a hang: on a machine that is busy with other work a package may take many minutes.
-TESTS = $(GO) test -shuffle=on -timeout=$(TESTTIME) -skip '^TestProof'
+# time limit of a package ends a hang: on a machine that is busy with other work a package may take many minutes. `go vet`
+# is part of `make lint`. As packages wait for disks and processes, one more than the cores runs at a time.
+TESTS = $(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -shuffle=on -timeout=$(TESTTIME) -skip '^TestProof'
 
 # A program with the race detector sleeps for a second when it ends, in case something still runs: the tests
 # start thousands of them. What outlives its test is found by the tests themselves, which count goroutines.
@@ -51,7 +52,7 @@ help: ## the targets and what each does
 
 build: ## the command, as bin/coppice: static, so that no loader runs before it
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/coppice ./cmd/coppice
+	CGO_ENABLED=0 $(GO) build -o bin/coppice ./cmd/coppice
 
 release: ## static binaries for all platforms, with checksums, in dist/
 	@tools/release.sh
@@ -104,7 +105,7 @@ node-client:
 	@! $(NODE20) || (cd clients/typescript && $(NODE_CLIENT)) || [ -z "$${REQUIRE_NODE:-}" ]
 
 # Each suite prints one line. The packages run one after the other: each uses all cores.
-PROOFS = $(GO) test -p 1 -count 1 -v -run '^TestProof'
+PROOFS = $(GO) test -p 1 -vet=off -count 1 -v -run '^TestProof'
 
 proof: s3server node-client ## every suite that tries to break a promise, at the size that each change has to pass
 	@COPPICE_PROOF=ci $(MAKE) --no-print-directory suites
