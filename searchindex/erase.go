@@ -19,6 +19,15 @@ func (x *Index) Erase(ctx context.Context, id string) error {
 	return x.fail("erase", x.purge(ctx))
 }
 
+// Holds reports whether a row of the index has a text.
+func (x *Index) Holds(ctx context.Context, text string) (holds bool, err error) {
+	err = x.with(func(db *sql.DB) error {
+		return db.QueryRowContext(ctx, `SELECT EXISTS(SELECT 1 FROM entry WHERE instr(text, ?1)) OR
+			EXISTS(SELECT 1 FROM session WHERE instr(title, ?1) OR instr(cwd, ?1))`, text).Scan(&holds)
+	})
+	return holds, x.fail("look for a text", err)
+}
+
 // erase removes the session and records that its remains must be purged.
 func (x *Index) erase(ctx context.Context, id string) error {
 	return x.write(ctx, func(tx *sql.Tx) error {

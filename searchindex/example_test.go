@@ -71,14 +71,14 @@ func ExampleIndex_Search() {
 	if err := x.Erase(ctx, "weather"); err != nil { // at once; the next update does it as well
 		panic(err)
 	}
-	hits, _, err = x.Search(ctx, q, nil)
-	fmt.Println("after the deletion:", len(hits), err)
+	holds, err := x.Holds(ctx, "Not before high water")
+	fmt.Println("after the deletion:", holds, err)
 	// Output:
 	// read 4 entries of 2 sessions
 	// weather, assistant: Not before high water in Brest. true
 	// more: false
 	// made anew of 4 entries <nil>
-	// after the deletion: 0 <nil>
+	// after the deletion: false <nil>
 }
 
 // What users typed is found again as a shell finds its history.

@@ -146,6 +146,11 @@ func (u *updater) session(ctx context.Context, id, listed string, at place) (int
 			n, err = u.opened(ctx, s, listed, place{tail: -1})
 		}
 	}
+	if errors.Is(err, errErased) {
+		if err = u.x.Erase(ctx, id); err == nil {
+			n, err = u.opened(ctx, s, listed, place{tail: -1})
+		}
+	}
 	if errors.Is(err, errRaced) {
 		n, err = u.opened(ctx, s, listed, place{tail: -1})
 	}
@@ -157,6 +162,10 @@ func (u *updater) session(ctx context.Context, id, listed string, at place) (int
 
 // errAmended means that entries in the index were amended since: the session must be read again.
 var errAmended = errors.New("entries were amended")
+
+// errErased means that entries in the index were erased since: no byte of them may stay in it, and the session must be
+// read again.
+var errErased = errors.New("entries were erased")
 
 func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string, at place) (int, error) {
 	info := s.Info()
@@ -185,6 +194,9 @@ func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string,
 		after = 0 // it was read in part or not at all
 	}
 	err = since(ctx, s, after, func(e transcript.Entry) error {
+		if _, erases := e.Erasure(); erases && (after > 0 || at.next > 0) {
+			return errErased
+		}
 		_, amends := e.Amendment()
 		if amends && after > 0 || e.AmendedBy != "" && int64(e.Ordinal) < at.next {
 			return errAmended

@@ -213,19 +213,46 @@ func TestErased(t *testing.T) {
 			testutil.OK(t, s.Close())
 			testutil.OK(t, st.Delete(t.Context(), "gone"))
 			erase(t, x, st)
-			for _, suffix := range []string{"", "-wal", "-journal"} {
-				raw, err := os.ReadFile(x.path + suffix)
-				if err != nil && !errors.Is(err, fs.ErrNotExist) {
-					t.Fatal(err)
-				}
-				if n := bytes.Count(raw, []byte("zorbalonquist")); n > 0 {
-					t.Errorf("%d times in the file%s", n, suffix)
-				}
-			}
-			same(t, "words in the index", terms(t, x, "onq", "kep"), "kep")
+			noTrace(t, x)
 			same(t, "found", snippets(find(t, x, "kept", nil)), "kept words")
 		})
 	}
+}
+
+// An entry that was erased leaves nothing in the index either, and the rest of its session is found.
+func TestErasedEntry(t *testing.T) {
+	t.Parallel()
+	st, x := store(t), index(t)
+	s := create(t, st, "s", "/a", "> kept words")
+	ids := say(t, s, "> zorbalonquist", strings.Repeat("zorbalonquist ", 400))
+	testutil.OK(t, s.Close())
+	update(t, x, st)
+	same(t, "before", len(find(t, x, "zorbalonquist", nil)), 2)
+	same(t, "holds it", testutil.Must(x.Holds(t.Context(), "balonq"))(t), true)
+	testutil.Must(st.Erase(t.Context(), "s", ids, nil))(t)
+	update(t, x, st)
+	noTrace(t, x)
+	same(t, "holds it still", testutil.Must(x.Holds(t.Context(), "balonq"))(t), false)
+	same(t, "found", snippets(find(t, x, "kept", nil)), "kept words")
+	same(t, "prompts", len(must2(x.Recall(t.Context(), "", nil))(t)), 1)
+	fresh := index(t)
+	update(t, fresh, st)
+	same(t, "the index", dump(t, x), dump(t, fresh))
+}
+
+// noTrace fails if the files of an index have the word zorbalonquist, or a token of it.
+func noTrace(t *testing.T, x *Index) {
+	t.Helper()
+	for _, suffix := range []string{"", "-wal", "-journal"} {
+		raw, err := os.ReadFile(x.path + suffix)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(raw, []byte("zorbalonquist")); n > 0 {
+			t.Errorf("%d times in the file%s", n, suffix)
+		}
+	}
+	same(t, "words in the index", terms(t, x, "onq", "kep"), "kep")
 }
 
 // terms returns those of the tokens that the full-text index holds, whether a row of theirs is deleted or not.

@@ -41,14 +41,15 @@ type row struct {
 }
 
 // row makes the row of an entry, or returns false if it has no text. A message of an agent in a session that an agent
-// began is not a prompt: no person typed it.
+// began is not a prompt: no person typed it. Neither is what is left of an erased one.
 func (w *writer) row(e transcript.Entry) (row, bool) {
 	text, role, results := said(e)
 	if text = cut(text, MaxText); text == "" {
 		return row{}, false
 	}
 	r := row{ordinal: int64(e.Ordinal), time: milli(e.Time), id: e.ID, typ: e.Type, role: role, text: text}
-	r.prompt = role == "user" && !w.info.Internal && (!results || asked(e))
+	_, erased := e.Erased()
+	r.prompt = role == "user" && !w.info.Internal && !erased && (!results || asked(e))
 	return r, true
 }
 
