@@ -303,6 +303,20 @@ func ExampleTrash() {
 		panic(err)
 	}
 	fmt.Println("restored:", back.Info().Entries, "entries")
+	last, err := back.Entry(ctx, back.Head().Entry)
+	if err != nil {
+		panic(err)
+	}
+	items, err := trash.Having(ctx, []transcript.Entry{last})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("items that still have its last entry:", len(items))
+	for _, it := range items { // as after an erasure of that entry
+		if err := trash.Remove(it.Name); err != nil {
+			panic(err)
+		}
+	}
 	gone, err := trash.Empty(noon.Add(24 * time.Hour)) // what was deleted before then
 	fmt.Println("emptied:", len(gone), err)
 	// Output:
@@ -310,5 +324,6 @@ func ExampleTrash() {
 	// no longer: true <nil>
 	// the terminal was in it: true <nil>
 	// restored: 6 entries
+	// items that still have its last entry: 0
 	// emptied: 0 <nil>
 }
