@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/repair"
+	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/internal/transfer"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -47,7 +48,7 @@ type Erased struct {
 	// Sessions of the store that have some of the entries too: forks, copies by import. With Everywhere they are
 	// erased there, else Commit is zero, and Entries are the ids that are left.
 	Others []Erased
-	IO     backend.IO // requests of the call, those for Others too
+	IO     backend.IO // requests of the call, those for Others too; of a dry run those that it would make
 }
 
 // Erase removes the content of entries for good: their texts, images and arguments, amendments of them, and what
@@ -70,6 +71,10 @@ func (s *Store) Erase(ctx context.Context, id string, entries []string, o *Erase
 	if err != nil {
 		return Erased{}, fail("erase", id, err)
 	}
+	if o.DryRun {
+		h.b = trace.New(repair.Scratch(s.b))
+		h.cfg.Backend, h.cfg.Proof = h.b, nil
+	}
 	defer s.lists.Forget(ctx, layout.Escape(id))
 	out, err := s.erase(ctx, h, entries, o)
 	if err == nil && len(out.Entries)+len(out.Already) > 0 {
@@ -90,9 +95,6 @@ func (s *Store) erase(ctx context.Context, h *Session, entries []string, o *Eras
 	}
 	cfg := h.cfg
 	cfg.ReadOnly = false
-	if o.DryRun {
-		cfg.Backend, cfg.Proof = repair.Scratch(cfg.Backend), nil
-	}
 	r, err := erase.Run(ctx, cfg, ids, o.Reason)
 	return Erased{
 		Session: h.cfg.Session, Entries: r.Entries, Already: r.Already, Commit: r.Commit, Written: r.Written,
@@ -142,7 +144,7 @@ func (s *Store) eraseOthers(ctx context.Context, h *Session, ids []string, o *Er
 		if err != nil {
 			return all, err
 		}
-		on.b, on.cfg.Backend = h.b, h.b // requests are counted together
+		on.b, on.cfg.Backend, on.cfg.Proof = h.b, h.b, h.cfg.Proof // requests are counted together
 		has, err := s.hasEntries(ctx, on, ids)
 		if err != nil {
 			return all, fmt.Errorf("session %s: %w", id, err)
