@@ -96,6 +96,7 @@ var commands = []struct {
 	{groupStore, "repair", (*cli).repairCommand},
 	{groupStore, "gc", (*cli).gcCommand},
 	{groupStore, "delete", (*cli).deleteCommand},
+	{groupStore, "erase", (*cli).eraseCommand},
 	{groupStore, "trash", (*cli).trashCommand},
 	{groupStore, "backend", (*cli).backendCommand},
 	{groupMore, "serve", (*cli).serveCommand},

@@ -37,7 +37,7 @@ without --yes or --trash.`,
 			return c.withStore(cmd.Context(), func(st *countedStore) error {
 				id, err := c.delete(cmd.Context(), st, args[0], o)
 				if err == nil {
-					c.erase(cmd.Context(), st, id)
+					c.unindex(cmd.Context(), st, id)
 				}
 				return err
 			})

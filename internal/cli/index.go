@@ -47,18 +47,23 @@ func (c *cli) listFile(store string) string {
 	return filepath.Join(cache, "coppice", "list-"+hashed(store))
 }
 
-// erase takes a deleted session out of the index, if there is one.
-func (c *cli) erase(ctx context.Context, st *countedStore, id string) {
+// unindex takes sessions out of the index, if there is one: deleted ones, and those that have less now.
+func (c *cli) unindex(ctx context.Context, st *countedStore, ids ...string) {
 	file := c.indexFile(st.url)
 	if _, err := os.Stat(file); file == "" || err != nil {
 		return
 	}
 	x, err := searchindex.Open(ctx, file)
 	if err == nil {
-		err = closeAfter(x, x.Erase(ctx, id))
+		var errs []error
+		for _, id := range ids {
+			errs = append(errs, x.Erase(ctx, id))
+		}
+		err = closeAfter(x, errors.Join(errs...))
 	}
 	if err != nil {
-		c.notef("the search index may still hold the session; the next search erases it: %s", term.Line(err.Error()))
+		c.notef("the search index may still have what was removed; the next search erases it: %s",
+			term.Line(err.Error()))
 	}
 }
 

@@ -86,6 +86,15 @@ func (f *Finder) add(form []byte) {
 	}
 }
 
+// Longest returns the length of the longest form of the text.
+func (f *Finder) Longest() int {
+	longest := 0
+	for _, form := range f.forms {
+		longest = max(longest, len(form))
+	}
+	return longest
+}
+
 // quoted returns a text as JSON has it, without its quotes.
 func quoted(text string, html bool) []byte {
 	var b bytes.Buffer

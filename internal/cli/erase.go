@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
+	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+type eraseOptions struct {
+	reason                      string
+	everywhere, yes, purgeTrash bool
+	trashDir                    string
+	prove                       string
+}
+
+func (c *cli) eraseCommand() *cobra.Command {
+	var o eraseOptions
+	cmd := &cobra.Command{
+		Use:   "erase SESSION ENTRY...",
+		Short: "Remove the content of entries for good, or prove that a text is gone",
+		Long: `Remove the content of entries for good: texts, images, arguments, amendments, and what quotes them in
+previews and titles, in every object of the session, and in the search index and the list of this machine.
+A stub stays in the place of each entry, with its id, parent, time and role, on every branch, and a commit
+records when and why. It cannot be undone.
+
+Without --yes nothing is changed: the command shows the entries, the objects and requests that it takes,
+and which forks and other imports have the entries too; --everywhere erases them there. --purge-trash
+removes items of the trash that have them. If the command breaks off, run it again.
+
+Not reached are quotations in other entries, states and documents, exported files, backups, the file that
+was imported, and older versions that an object store keeps.
+
+--prove TEXT reads every object of the store, and search index, list and trash of this machine, and lists
+those that have the text, also where it is compressed or in base64; then the exit code is 1. With - the
+text is read from standard input, and is not in the history of the shell.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("prove") {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.MinimumNArgs(2)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("prove") {
+				if !alone(cmd, "prove") {
+					return usageError("--prove goes with no other flag of this command")
+				}
+				return c.prove(cmd.Context(), o.prove)
+			}
+			return c.withStore(cmd.Context(), func(st *countedStore) error {
+				return c.eraseEntries(cmd.Context(), st, args[0], args[1:], o)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.yes, "yes", false, "erase; without it nothing is changed")
+	flags.StringVar(&o.reason, "reason", "", "is kept with each stub; at most 256 bytes, and nothing of what is erased")
+	flags.BoolVar(&o.everywhere, "everywhere", false, "also in forks, and in other imports of the same file")
+	flags.BoolVar(&o.purgeTrash, "purge-trash", false, "remove items of the trash that have the entries")
+	flags.StringVar(&o.trashDir, "trash-dir", "", "folder of the trash; default: trash below $COPPICE_STATE")
+	flags.StringVar(&o.prove, "prove", "", "look for a text of at least 4 bytes in everything; - = standard input")
+	return cmd
+}
+
+func (c *cli) eraseEntries(
+	ctx context.Context, st *countedStore, word string, entries []string, o eraseOptions,
+) error {
+	id, err := st.resolve(ctx, word)
+	if err != nil {
+		return err
+	}
+	opts := &coppice.EraseOptions{Reason: o.reason, DryRun: !o.yes, Everywhere: o.everywhere}
+	r, err := st.Erase(ctx, id, entries, opts)
+	if err != nil {
+		return err
+	}
+	out := api.EraseReport{Erased: api.ErasedOf(r, !o.yes), Trash: []string{}, IO: r.IO}
+	touched := []string{id}
+	for _, other := range r.Others {
+		if other.Commit.Commit != "" {
+			touched = append(touched, other.Session)
+		}
+	}
+	if o.yes {
+		c.unindex(ctx, st, touched...)
+	}
+	named, err := entriesOf(ctx, st, id, append(out.Entries, out.Already...))
+	if err == nil {
+		err = c.eraseTrash(ctx, &out, named, o)
+	}
+	if err != nil {
+		return fmt.Errorf("the entries are erased in the store, and the trash may have them: %w", err)
+	}
+	if c.json {
+		return c.writeJSON(out)
+	}
+	return c.showErased(&out, named, o)
+}
+
+// entriesOf returns entries of a session, as they are now.
+func entriesOf(ctx context.Context, st *countedStore, id string, ids []string) (list []transcript.Entry, err error) {
+	s, err := st.Open(ctx, id, readOnly())
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	for e, err := range s.Entries(ctx, ids...) {
+		if err != nil {
+			return nil, closeAfter(s, err)
+		}
+		list = append(list, e)
+	}
+	return list, s.Close()
+}
+
+// eraseTrash finds the items of the trash that have entries, and removes them if that is asked for.
+func (c *cli) eraseTrash(ctx context.Context, out *api.EraseReport, named []transcript.Entry, o eraseOptions) error {
+	t, err := c.trash(o.trashDir)
+	if err != nil {
+		return err
+	}
+	items, err := t.Having(ctx, named)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		out.Trash = append(out.Trash, it.Name)
+	}
+	if !o.yes || !o.purgeTrash {
+		return nil
+	}
+	out.Purged = len(items) > 0
+	return purge(t, items)
+}
+
+// purge removes items of the trash.
+func purge(t *manager.Trash, items []manager.TrashItem) error {
+	for _, it := range items {
+		if err := t.Remove(it.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showErased reports an erasure to people.
+func (c *cli) showErased(out *api.EraseReport, named []transcript.Entry, o eraseOptions) error {
+	done := map[string]bool{}
+	for _, id := range out.Already {
+		done[id] = true
+	}
+	for i := range named {
+		if err := c.showErasedEntry(&named[i], done[named[i].ID]); err != nil {
+			return err
+		}
+	}
+	verb := "erased"
+	if out.DryRun {
+		verb = "would erase"
+	}
+	io := out.IO
+	requests := io.Get + io.Put + io.Append + io.Stat + io.List + io.Delete
+	if err := c.textf("%s %s: %s written again (%s), %s removed, %s", verb,
+		term.Count(len(out.Entries), "entry", "entries"), term.Count(out.Written, "object", "objects"),
+		term.Size(out.Bytes), term.Count(out.Removed, "object", "objects"),
+		term.Count(int(requests), "request", "requests")); err != nil {
+		return err
+	}
+	for _, other := range out.Others {
+		note := "; --everywhere erases them there"
+		if o.everywhere {
+			note = ", " + verb + " there too"
+		}
+		if err := c.textf("session %s has %s of them%s", shortid.One(other.Session),
+			term.Count(len(other.Entries), "entry", "entries"), note); err != nil {
+			return err
+		}
+	}
+	if len(out.Trash) > 0 {
+		note := "; --purge-trash removes it"
+		if out.Purged {
+			note = ": removed"
+		}
+		if err := c.textf("in the trash: %s%s", strings.Join(out.Trash, ", "), note); err != nil {
+			return err
+		}
+	}
+	if out.DryRun {
+		c.notef("nothing was changed: --yes erases")
+		return nil
+	}
+	c.notef("not reached: exported files, backups, the imported file itself, older versions that an object store keeps")
+	return nil
+}
+
+func (c *cli) showErasedEntry(e *transcript.Entry, already bool) error {
+	note := ""
+	if already {
+		note = "  (erased before)"
+	}
+	row := transcript.RowOf(transcript.Line{Type: e.Type, ID: e.ID, Raw: e.Raw}, codec.NoParent)
+	head := fmt.Sprintf("%s  %-9s  ", shortid.One(e.ID), row.Role)
+	text := term.Cut(term.Line(row.Preview), c.stdout.Rest(head, len(note)))
+	return c.textf("%s%s%s", c.stdout.Paint(term.Dim, head), text, note)
+}
