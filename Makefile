@@ -43,7 +43,7 @@ MODULES  := integration integration/s3server web/browser
 # The packages with files of one system are vetted for the others in `make lint`.
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all help build web web-bundle web-check web-test release test test-full race lint size fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters adapters-go node-client clean
+.PHONY: all help build web web-bundle web-check web-test release test test-full race lint size audit fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters adapters-go node-client clean
 
 all: lint test
 
@@ -93,6 +93,10 @@ lint: size ## golangci-lint with .golangci.yml, and the modules of the integrati
 
 size: ## the stripped command and what it allocates when it starts, against their limits
 	@tools/size.sh
+
+audit: ## known vulnerabilities of what is built, and its licences; needs the module of the vulnerability database
+	cd tools && $(GO) run ./deps vulnerabilities
+	cd tools && $(GO) run ./deps licences
 
 fmt: ## gofumpt and gci, in place
 	$(TOOL) golangci-lint fmt

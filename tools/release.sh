@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build static binaries for all platforms in dist/, with their checksums.
+# Build static binaries for all platforms in dist/, with their checksums and the licences of what is in them.
 set -euo pipefail
 rm -rf dist && mkdir -p dist
 for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do
@@ -9,4 +9,5 @@ for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 
 	CGO_ENABLED=0 GOOS=$os GOARCH=$arch "${GO:-go}" build -trimpath -ldflags='-s -w' \
 		-o "dist/coppice-$os-$arch$ext" ./cmd/coppice
 done
-cd dist && sha256sum coppice-* >SHA256SUMS && cat SHA256SUMS
+"${GO:-go}" -C tools run ./deps notices >dist/NOTICES # the licences of what the binaries have ask for it
+cd dist && sha256sum coppice-* NOTICES >SHA256SUMS && cat SHA256SUMS
