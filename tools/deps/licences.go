@@ -12,9 +12,11 @@ import (
 	"strings"
 )
 
+type licenceText struct{ name, words string }
+
 // allowed has the licences of what the command may be built from, each by words that its text has and no other one.
 // None asks for more than its text in a copy.
-var allowed = []struct{ name, words string }{
+var allowed = []licenceText{
 	{"Apache-2.0", "apache license version 2.0"},
 	{"MIT", "permission is hereby granted, free of charge, to any person obtaining a copy"},
 	{"BSD", "redistribution and use in source and binary forms, with or without modification"},
@@ -71,7 +73,7 @@ func scripts(table io.Writer) (faults []error) {
 			continue
 		}
 		fmt.Fprintf(table, "%-60s %-24s %s\n", path, p.Version, p.License)
-		if !slices.ContainsFunc(allowed, func(l struct{ name, words string }) bool { return strings.HasPrefix(p.License, l.name) }) {
+		if !slices.ContainsFunc(allowed, func(l licenceText) bool { return strings.HasPrefix(p.License, l.name) }) {
 			faults = append(faults, fmt.Errorf("%s: licence %q is not allowed", path, p.License))
 		}
 	}

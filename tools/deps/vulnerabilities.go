@@ -65,7 +65,8 @@ func vulnerabilities() error {
 	if err := index(db, reports); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "tool", "-modfile=tools/go.mod", "govulncheck", "-db", "file://"+db, "-scan", "package", "./...")
+	cmd := exec.Command("go", "tool", "-modfile=tools/go.mod",
+		"govulncheck", "-db", "file://"+db, "-scan", "package", "./...")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "..", os.Stdout, os.Stderr
 	return cmd.Run()
 }
@@ -121,7 +122,10 @@ func index(db string, reports []string) error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(write(filepath.Join(db, "index", "modules.json"), list), write(filepath.Join(db, "index", "db.json"), about))
+	if err := write(filepath.Join(db, "index", "modules.json"), list); err != nil {
+		return err
+	}
+	return write(filepath.Join(db, "index", "db.json"), about)
 }
 
 // ofGo reports whether a version of Go, as go1.26.8, has a vulnerability in its standard library.
