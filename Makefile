@@ -43,7 +43,7 @@ MODULES  := integration integration/s3server web/browser
 # The packages with files of one system are vetted for the others in `make lint`.
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all help build web web-bundle web-check web-test release test test-full race lint size audit fmt fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters adapters-go node-client clean
+.PHONY: all help build web web-bundle web-check web-test release test test-full race lint size audit fmt secret-rules fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters adapters-go node-client clean
 
 all: lint test
 
@@ -100,6 +100,9 @@ audit: ## known vulnerabilities of what is built, and its licences; needs the mo
 
 fmt: ## gofumpt and gci, in place
 	$(TOOL) golangci-lint fmt
+
+secret-rules: ## secrets/rules.txt from the pinned release of gitleaks, which it takes from the module proxy
+	$(GO) -C tools run ./secretrules
 
 fuzz: ## each fuzz target whose path matches FUZZ, for FUZZTIME
 	@tools/fuzz.sh '$(FUZZ)' $(FUZZTIME)

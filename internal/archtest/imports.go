@@ -22,7 +22,7 @@ var (
 	log      = join(format, "internal/journal", "internal/journal/state", "internal/journal/store")
 	reading  = []string{"codec", "internal/blob", "internal/rawjson", "transcript/..."} // of session files
 	parsing  = join(reading, "interop", "interop/internal/...")
-	anywhere = join(pure, "", "backend/...", "export", "manager", "provider", "searchindex", "interop/...",
+	anywhere = join(pure, "", "backend/...", "export", "manager", "provider", "searchindex", "secrets", "interop/...",
 		"internal/...", "examples/...", "server")
 )
 
@@ -64,6 +64,7 @@ var table = []edge{
 		ext: []string{uuid, "github.com/wI2L/jsondiff", "github.com/evanphx/json-patch/v5"},
 	},
 	{dir: "snapshot", ours: []string{"codec", "transcript", "checkpoint"}},
+	{dir: "secrets", ours: []string{"internal/rawjson", "transcript"}},
 
 	{dir: "backend"},
 	{dir: "backend/backendtest", ours: storage, ext: []string{"github.com/google/go-cmp"}},
@@ -113,7 +114,7 @@ var table = []edge{
 		ours: join(pure, "", "internal/message", "internal/rawjson", "manager"), ext: []string{goldmark, humane},
 	},
 	{dir: "manager", ours: join(pure, "", "internal/fold", "internal/layout", "internal/message", "internal/rawjson",
-		"internal/shortid")},
+		"internal/shortid", "secrets")},
 	{dir: "provider", ours: []string{"transcript", "internal/message", "internal/rawjson"}},
 	{
 		dir: "searchindex", ours: join(pure, "", "internal/fold", "internal/message"),
