@@ -95,6 +95,7 @@ var commands = []struct {
 	{groupStore, "verify", (*cli).verifyCommand},
 	{groupStore, "repair", (*cli).repairCommand},
 	{groupStore, "gc", (*cli).gcCommand},
+	{groupStore, "secrets", (*cli).secretsCommand},
 	{groupStore, "delete", (*cli).deleteCommand},
 	{groupStore, "erase", (*cli).eraseCommand},
 	{groupStore, "trash", (*cli).trashCommand},
