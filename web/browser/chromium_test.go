@@ -30,6 +30,11 @@ type process struct {
 	err  error
 }
 
+// needless are features that cost more processor time than the page of a test. A tab in a profile of its own has a
+// window, and the address bar of each window loads two pages. Each page also starts an idle process for the next page.
+const needless = "Translate,BlinkGenPropertyTrees,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup," +
+	"SpareRendererForSitePerProcess"
+
 // start returns the context of the browser. Without a browser the test is skipped.
 func (b *process) start(t testing.TB) context.Context {
 	t.Helper()
@@ -48,8 +53,8 @@ func (b *process) start(t testing.TB) context.Context {
 		options := append(chromedp.DefaultExecAllocatorOptions[:],
 			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
 			chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-extensions", true),
-			chromedp.Flag("js-flags", "--expose-gc"), chromedp.Flag("hide-scrollbars", false),
-			chromedp.Flag("enable-precise-memory-info", true))
+			chromedp.Flag("disable-features", needless), chromedp.Flag("js-flags", "--expose-gc"),
+			chromedp.Flag("hide-scrollbars", false), chromedp.Flag("enable-precise-memory-info", true))
 		allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, endBrowser := chromedp.NewContext(allocator)
 		b.ctx, b.end = ctx, func() { endBrowser(); endAllocator() }

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -34,17 +35,77 @@ const watch = `(() => {
   new PerformanceObserver((list) => {
     for (const e of list.getEntries()) seen.tasks.push(Math.round(e.duration));
   }).observe({ type: "longtask", buffered: true });
+  const frame = requestAnimationFrame.bind(window);
   const look = () => {
     if (document.querySelector(".talk article.entry")) seen.painted ||= performance.now();
-    else requestAnimationFrame(look);
+    else frame(look);
   };
-  requestAnimationFrame(look);
+  frame(look);
   for (const kind of ["pointermove", "pointerdown", "pointerup", "click", "keydown"]) {
     addEventListener(kind, (e) => {
       seen.input.push(kind + " " + (e.key ?? e.clientX + "," + e.clientY) + " " + e.target.outerHTML?.slice(0, 60));
       seen.input = seen.input.slice(-6);
     }, { capture: true, passive: true });
   }
+})();`
+
+// rests runs in each page before its own scripts. It defines a function that returns why the page is not at rest. "" = in
+// two frames in a row nothing changed, and no frame, timer of at most 500 ms, idle callback or answer was outstanding.
+const rests = `(() => {
+  const frame = requestAnimationFrame.bind(window), after = setTimeout.bind(window), waits = new Map();
+  let last = 0, asked = 0;
+  const counted = (start, end) => {
+    const [begins, ends] = [window[start], window[end]];
+    window[start] = (f, ...args) => {
+      const wait = ++last;
+      const id = begins.call(window, (...a) => (waits.delete(wait), f(...a)), ...args);
+      if (!(args[0] > 500)) waits.set(wait, start + id);
+      return id;
+    };
+    window[end] = (id) => {
+      for (const [wait, of] of waits) if (of === start + id) waits.delete(wait);
+      ends.call(window, id);
+    };
+  };
+  counted("setTimeout", "clearTimeout");
+  counted("requestAnimationFrame", "cancelAnimationFrame");
+  counted("requestIdleCallback", "cancelIdleCallback");
+  // An answer is outstanding until its body was read. Streams of events are not counted.
+  const answered = (f) => function (...args) {
+    asked++;
+    return f.apply(this, args).finally(() => asked--);
+  };
+  window.fetch = answered(fetch);
+  const whole = Response.prototype;
+  for (const read of ["text", "json", "blob", "arrayBuffer"]) whole[read] = answered(whole[read]);
+  const body = Object.getOwnPropertyDescriptor(whole, "body").get;
+  Object.defineProperty(whole, "body", { get() {
+    const stream = body.call(this);
+    if (stream && this.url && !this.url.includes("/events?")) { // "" = a test made the answer
+      stream.getReader = () => {
+        const reader = ReadableStream.prototype.getReader.call(stream);
+        reader.read = answered(reader.read);
+        return reader;
+      };
+    }
+    return stream;
+  } });
+  let changed = false;
+  const change = () => (changed = true);
+  window.__rests = async () => {
+    const seen = new MutationObserver(change);
+    seen.observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
+    addEventListener("scroll", change, true);
+    let calm = 0;
+    for (let i = 0; calm < 2 && i < 60; i++) {
+      changed = false;
+      await new Promise((done) => frame(() => after(done)));
+      calm = changed || waits.size > 0 || asked > 0 ? 0 : calm + 1;
+    }
+    seen.disconnect();
+    removeEventListener("scroll", change, true);
+    return calm === 2 ? "" : [...waits.values(), asked + " requests", changed && "changes"].join(", ");
+  };
 })();`
 
 // tab is a page of the viewer.
@@ -113,6 +174,7 @@ func prepared(ctx context.Context, end context.CancelFunc, t testing.TB, s *site
 	call(p, network.Enable, network.EnableParams{})
 	call(p, audits.Enable, cdp.Empty{})
 	before(p, watch)
+	before(p, rests)
 	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: int64(as.width), Height: int64(as.height), DeviceScaleFactor: 1, Mobile: as.phone,
@@ -313,27 +375,17 @@ func (p *tab) picture(name string) {
 	}
 }
 
-// quiet is how often in a row a page has to be seen at rest: effects run a frame later, and ask for more.
-const quiet = 6
-
-// settled waits until the page asks for nothing and draws nothing any more.
+// settled waits until the page draws nothing, and no answer and no timer is outstanding.
 func (p *tab) settled() {
 	p.t.Helper()
-	was, rests := -1, 0
 	p.until("the page to come to rest", func() (bool, error) {
-		idle, err := try[bool](p, `new Promise((done) => {
-			let changed = false;
-			const seen = new MutationObserver(() => (changed = true));
-			addEventListener("scroll", () => (changed = true), { capture: true, once: true });
-			seen.observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
-			requestAnimationFrame(() => requestIdleCallback(() => { seen.disconnect(); done(!changed); }, { timeout: 1000 }));
-		})`)
+		was, _, _ := p.site.traffic()
+		why, err := try[string](p, `window.__rests()`)
 		all, under, _ := p.site.traffic()
-		if rests++; !idle || len(under) > 0 || all != was {
-			rests = 0
+		if err == nil && why != "" {
+			err = errors.New(why)
 		}
-		was = all
-		return rests >= quiet, err
+		return all == was && len(under) == 0, err
 	})
 }
 
