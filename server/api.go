@@ -131,6 +131,9 @@ func handle[I any, O any, P interface {
 func (s *Server) finish(op *operation, q *request, a answer, err error) {
 	seen := seenOf(q.r)
 	seen.stored = err == nil && a.stores()
+	if seen.outcome = http.StatusOK; err != nil {
+		seen.outcome = problemOf(err).Status
+	}
 	if err == nil && q.r.Method == http.MethodHead {
 		err = a.write(&headOnly{ResponseWriter: q.w}, q.r)
 	} else if err == nil {

@@ -135,6 +135,9 @@ func (s *Server) delete(ctx context.Context, q *deleteQuery, id, commit string) 
 		err = st.DeleteAt(ctx, id, commit)
 	}
 	if err == nil {
+		if seen := seenOf(q.r); id != q.id {
+			seen.ids = append(seen.ids, id)
+		}
 		s.indexes.erase(ctx, st, tenant, id)
 		s.writers.deleted(writerKey{st, id})
 		gone := func(of writerKey) bool { return of == writerKey{st, id} }

@@ -44,10 +44,14 @@ func (d *door) through(w http.ResponseWriter, r *http.Request, operate func()) {
 		d.s.tenants.release(seen.tenant)
 	}()
 	if err := d.enter(w, r, seen); err != nil {
+		d.denied(r, seen, err)
 		d.refuse(w, r, seen, err)
 		return
 	}
-	operate()
+	if err := d.recorded(r, seen, operate); err != nil {
+		d.refuse(w, r, seen, err)
+		return
+	}
 	if t := seen.tenant; t != nil && seen.stored && d.op.needs&changes != 0 && !d.op.fleeting {
 		t.wrote(r, d.op, seen.created)
 	}

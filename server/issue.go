@@ -77,6 +77,9 @@ func (s *Server) issue(_ context.Context, q *issueQuery) (answer, error) {
 	}
 	g := grant{tenant: q.r.PathValue("tenant"), alone: true, rights: rights, only: only, who: q.on.Who}
 	token, until, err := s.o.Tokens.issue(q.r, g, time.Duration(seconds)*time.Second)
+	if err == nil {
+		seenOf(q.r).ids = []string{shortName(token)}
+	}
 	q.w.Header().Set("Cache-Control", "no-store")
 	return answer{status: http.StatusCreated, doc: issuedToken{token, until.UTC()}}, err
 }

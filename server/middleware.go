@@ -150,16 +150,18 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool)
 type observed struct {
 	http.ResponseWriter
 	s         *Server
-	operation string  // "none" = it came to none
-	on        Access  // of the operation
-	made      string  // the commit on which a write was made, as its condition has it
-	tenant    *tenant // whose store is in use; nil = none
-	full      error   // of its quota, for what is no repeat; nil = there is room
-	stored    bool    // it is a write, and stored something
-	absent    bool    // a client that may not see all sessions was found to name none
-	created   bool    // the write created its session
-	give      func()  // returns the part of a budget that the request has; nil = it has none
-	large     bool    // its body is large
+	operation string   // "none" = it came to none
+	on        Access   // of the operation
+	made      string   // the commit on which a write was made, as its condition has it
+	tenant    *tenant  // whose store is in use; nil = none
+	full      error    // of its quota, for what is no repeat; nil = there is room
+	stored    bool     // it is a write, and stored something
+	absent    bool     // a client that may not see all sessions was found to name none
+	created   bool     // the write created its session
+	outcome   int      // 200, or the status of the error; 0 = the operation did not come to an end
+	ids       []string // what else an administrative act was done to
+	give      func()   // returns the part of a budget that the request has; nil = it has none
+	large     bool     // its body is large
 	began     time.Time
 	status    int
 	bytes     int64

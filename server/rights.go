@@ -84,6 +84,7 @@ func parseRights(text string) (r Rights, err error) {
 // rule is what is asked before an operation begins.
 type rule struct {
 	needs Rights // 0 = not even a token
+	audit string // the act, if it is an administrative one
 }
 
 // rules has every operation of the server by its id, of our API and of others'. New panics if one is missing.
@@ -134,7 +135,7 @@ var rules = map[string]rule{
 	"edit":          {needs: Write},
 	"fork":          {needs: Write},
 	"hide":          {needs: Write},
-	"import":        {needs: Write},
+	"import":        {needs: Write, audit: "import"},
 	"label":         {needs: Write},
 	"partial":       {needs: Write},
 	"renameBranch":  {needs: Write},
@@ -143,12 +144,12 @@ var rules = map[string]rule{
 	"switch":        {needs: Write},
 	"upload":        {needs: Write},
 
-	"deleteSession": {needs: Delete},
-	"issueToken":    {needs: Issue},
+	"deleteSession": {needs: Delete, audit: "delete"},
+	"issueToken":    {needs: Issue, audit: "issue"},
 
 	"openaiAdd":    {needs: Write},
 	"openaiCreate": {needs: Write},
-	"openaiDelete": {needs: Delete},
+	"openaiDelete": {needs: Delete, audit: "delete"},
 	"openaiGet":    {needs: Read},
 	"openaiItem":   {needs: Read},
 	"openaiItems":  {needs: Read},

@@ -28,6 +28,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/audit"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -88,6 +89,11 @@ type Options struct {
 	// is slower is 408, and nothing is stored. Streams of answers have no part in it. How long headers take is for the
 	// http.Server to bound. Default 30 s.
 	ReadTimeout time.Duration
+
+	// AuditFile is the file of the audit log: administrative acts, each before it is done, and how it ended. If it
+	// cannot be written, the act is refused. "" = there is none. AuditReads adds a line for each read of content.
+	AuditFile  string
+	AuditReads bool
 
 	// Index is where search and prompts look.
 	Index Index
@@ -200,6 +206,7 @@ type Server struct {
 	bodies, files                  *budget // bytes
 	imports, searches, subscribers *budget
 
+	audit    *audit.Log // nil = there is none
 	metrics  *metrics
 	blamed   int           // commits that one request for the history of a value looks at
 	streamed time.Duration // how long a stream of events lasts
@@ -223,6 +230,9 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	s := &Server{o: o.withDefaults(), mux: http.NewServeMux()}
+	if s.o.AuditFile != "" {
+		s.audit = audit.Open(s.o.AuditFile, s.o.Now)
+	}
 	s.writers = newWriters(s.o.Idle, s.o.MaxSessions)
 	s.equals.busy = map[equal]chan struct{}{}
 	s.streams = newStreams(s)
@@ -267,6 +277,9 @@ func (s *Server) Close() error {
 		s.writers.close()
 		s.closed = errors.Join(s.readers.close(), s.indexes.close())
 		s.tenants.close()
+		if s.audit != nil {
+			s.closed = errors.Join(s.closed, s.audit.Close())
+		}
 	})
 	return s.closed
 }

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/internal/audit"
 )
 
 // Bounds of Tokens. Of links and cookies the oldest one goes when there are more.
@@ -324,10 +326,13 @@ func (t *Tokens) issue(r *http.Request, g grant, age time.Duration) (token strin
 	}
 	until = now.Add(age)
 	h := hash(sha256.Sum256([]byte(token)))
-	g.until, g.who = until, "short:"+h.short()+" of "+g.who
+	g.until, g.who = until, shortName(token)+" of "+g.who
 	t.issued[h] = issued{g, by}
 	return token, until, nil
 }
+
+// shortName is the name of a short-lived token in the audit log.
+func shortName(token string) string { return "short:" + hash(sha256.Sum256([]byte(token))).short() }
 
 // Link returns a code that is valid once. The page at /login?code=CODE sends it by POST, which sets a cookie with all
 // rights but issue, and leads to the viewer; at /t/NAME/login?code=CODE, the cookie is of this tenant alone. A GET uses
@@ -354,9 +359,28 @@ func (t *Tokens) redeem(code, tenant string) (value string, ok bool) {
 	t.links = slices.Delete(t.links, i, i+1)
 	value = secret()
 	h := hash(sha256.Sum256([]byte(value)))
-	g.who = "browser:" + h.short()
+	g.who = browser(h)
 	t.cookies = add(t.cookies, secretOf{h, g}, maxCookies)
 	return value, true
+}
+
+// valid reports whether a code was made and not used.
+func (t *Tokens) valid(code string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return find(t.links, code) >= 0
+}
+
+// browsers returns the name of the browser that sends a request; "" = its cookie is not valid, or it has none.
+func (t *Tokens) browsers(r *http.Request) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range r.CookiesNamed(cookieName(r)) {
+		if i := find(t.cookies, c.Value); i >= 0 {
+			return t.cookies[i].who
+		}
+	}
+	return ""
 }
 
 // forget makes the cookies of a request invalid.
@@ -410,12 +434,22 @@ func (s *Server) describeLogin() {
 		_, _ = io.WriteString(w, loginPage) // a client that left reads nothing
 	})
 	s.mux.HandleFunc("POST /login", s.login)
-	s.mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
+	s.mux.HandleFunc("POST /logout", s.logout)
+}
+
+func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if who := s.o.Tokens.browsers(r); who != "" {
+		end, err := s.begin(r.Context(), audit.Act{Who: who, Tenant: r.PathValue("tenant"), Act: "logout"})
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
 		s.o.Tokens.forget(r)
-		w.Header().Set("Cache-Control", "no-store")
-		setCookie(w, r, "", -1)
-		w.WriteHeader(http.StatusNoContent)
-	})
+		s.ended(r.Context(), end, http.StatusNoContent, nil)
+	}
+	setCookie(w, r, "", -1)
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // setCookie sets the cookie of the path below which the request came.
@@ -428,11 +462,34 @@ func setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
 	})
 }
 
+// enter makes the value of a cookie out of the code of a request. A code that is not valid leaves no line in the audit
+// log: anyone can send one.
+func (s *Server) enter(r *http.Request) (value string, ok bool, err error) {
+	code, tenant := r.URL.Query().Get("code"), r.PathValue("tenant")
+	if !s.o.Tokens.valid(code) {
+		return "", false, nil
+	}
+	end, err := s.begin(r.Context(), audit.Act{Tenant: tenant, Act: "login"})
+	if err != nil {
+		return "", false, err
+	}
+	status, ids := http.StatusUnauthorized, []string(nil) // another request used the code
+	if value, ok = s.o.Tokens.redeem(code, tenant); ok {
+		status, ids = http.StatusSeeOther, []string{browser(sha256.Sum256([]byte(value)))}
+	}
+	s.ended(r.Context(), end, status, ids)
+	return value, ok, nil
+}
+
 // login makes a cookie out of a code. A person whose code is not valid gets to the viewer, which opens if the browser
 // has a cookie already, and else asks for a token and shows why.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	value, ok := s.o.Tokens.redeem(r.URL.Query().Get("code"), r.PathValue("tenant"))
 	w.Header().Set("Cache-Control", "no-store")
+	value, ok, err := s.enter(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
 	place := r.PathValue("prefix") + "/"
 	switch {
 	case ok:

@@ -51,6 +51,7 @@ var table = []edge{
 	{dir: "internal/testutil"},
 	{dir: "internal/trace", ours: []string{"backend"}},
 	{dir: "internal/vfs", ext: []string{xSys}},
+	{dir: "internal/audit", ours: []string{"internal/vfs"}},
 	{
 		dir:  "transcript",
 		ours: []string{"codec", "internal/fold", "internal/message", "internal/rawjson", "internal/shortid"},
@@ -135,8 +136,8 @@ var table = []edge{
 		"internal/rows")},
 	{
 		dir: "server", ours: join(pure, "", "backend", "export", "manager", "provider", "searchindex", "interop/...",
-			"internal/api", "internal/blob", "internal/exporter", "internal/fold", "internal/importer",
-			"internal/mcp", "internal/rawjson", "internal/rows", "internal/shortid"),
+			"internal/api", "internal/audit", "internal/blob", "internal/exporter", "internal/fold",
+			"internal/importer", "internal/mcp", "internal/rawjson", "internal/rows", "internal/shortid"),
 		ext: []string{huma, zstd, uuid, "github.com/VictoriaMetrics/metrics"},
 	},
 	{dir: "internal/mcp", ours: []string{"internal/api", "searchindex", "transcript"}},

@@ -99,6 +99,7 @@ var commands = []struct {
 	{groupStore, "delete", (*cli).deleteCommand},
 	{groupStore, "erase", (*cli).eraseCommand},
 	{groupStore, "trash", (*cli).trashCommand},
+	{groupStore, "audit", (*cli).auditCommand},
 	{groupStore, "backend", (*cli).backendCommand},
 	{groupMore, "serve", (*cli).serveCommand},
 	{groupMore, "mcp", (*cli).mcpCommand},

@@ -13,9 +13,11 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/audit"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/shortid"
+	"github.com/coppice-go/coppice/manager"
 )
 
 type deleteOptions struct {
@@ -73,7 +75,10 @@ func (c *cli) finishDelete(ctx context.Context, st *countedStore, id string, o d
 	if o.trash {
 		return c.deleteToTrash(ctx, st, id, o.trashDir)
 	}
-	if err := st.DeleteAt(ctx, id, ""); err != nil {
+	err := c.recorded(ctx, st, audit.Act{Act: "delete", Session: id}, func() ([]string, error) {
+		return nil, st.DeleteAt(ctx, id, "")
+	})
+	if err != nil {
 		return err
 	}
 	return c.deleted(id, "")
@@ -105,7 +110,11 @@ func (c *cli) deleteToTrash(ctx context.Context, st *countedStore, id, dir strin
 		return err
 	}
 	note := fileNote(ctx, st, id)
-	item, err := t.Put(ctx, st.Store, id, st.url)
+	var item manager.TrashItem
+	err = c.recorded(ctx, st, audit.Act{Act: "delete", Session: id}, func() ([]string, error) {
+		item, err = t.Put(ctx, st.Store, id, st.url)
+		return nil, err
+	})
 	if err != nil {
 		return err
 	}
@@ -137,7 +146,10 @@ func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id, word stri
 		}
 	}
 	note := fileNote(ctx, st, id)
-	if err := st.Delete(ctx, id); err != nil {
+	err := c.recorded(ctx, st, audit.Act{Act: "delete", Session: id}, func() ([]string, error) {
+		return nil, st.Delete(ctx, id)
+	})
+	if err != nil {
 		return err
 	}
 	return c.deleted(id, note)

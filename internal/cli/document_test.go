@@ -177,6 +177,7 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "repair", args: []string{"repair", "s", "--dry-run"}},
 		{name: "gc", args: []string{"gc", "--dry-run"}},
 		{name: "secrets", args: []string{"secrets", "s"}},
+		{name: "audit verify", args: []string{"audit", "verify", damagedLog(t)}, fails: true},
 		{name: "continue", args: []string{"continue", "--cwd", "/w", "--terminal", "none"}},
 		{name: "set", args: []string{"set", "s", "--title", "title", "--cwd", "/elsewhere"}},
 		{name: "pick", args: []string{"pick", "title"}},
@@ -228,18 +229,29 @@ func TestDocumentedJSON(t *testing.T) {
 	}
 }
 
+// damagedLog returns a file that is no audit log.
+func damagedLog(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	line := `{"prev":"` + strings.Repeat("0", 64) + `","act":"delete","result":"done"}` + "\n"
+	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // Every command is documented on the page, and none other.
 func TestEveryCommandHasItsPage(t *testing.T) {
 	t.Parallel()
-	if len(commands) > 37 {
-		t.Errorf("%d commands; 37 are enough to learn: one verb for each thing", len(commands))
+	if len(commands) > 38 {
+		t.Errorf("%d commands; 38 are enough to learn: one verb for each thing", len(commands))
 	}
 	docs := chapters(t)
 	var missing []string
 	c, _, _ := bare()
 	for _, cmd := range c.root("").Commands() {
 		name := cmd.Name()
-		if name == "backend" || name == "snapshot" {
+		if name == "backend" || name == "snapshot" || name == "audit" {
 			name += " " + cmd.Commands()[0].Name()
 		}
 		undocumented := []string{"help", "environment", "completion", "tui", "serve", "mcp"}

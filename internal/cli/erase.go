@@ -10,6 +10,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/audit"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
@@ -79,7 +80,16 @@ func (c *cli) eraseEntries(
 		return err
 	}
 	opts := &coppice.EraseOptions{Reason: o.reason, DryRun: !o.yes, Everywhere: o.everywhere}
-	r, err := st.Erase(ctx, id, entries, opts)
+	var r coppice.Erased
+	erase := func() (_ []string, err error) {
+		r, err = st.Erase(ctx, id, entries, opts)
+		return nil, err
+	}
+	if o.yes {
+		err = c.recorded(ctx, st, audit.Act{Act: "erase", Session: id, IDs: entries}, erase)
+	} else {
+		_, err = erase()
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -8,6 +9,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/audit"
 	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
@@ -16,7 +18,21 @@ func (c *cli) gcCommand() *cobra.Command {
 		Use:   "gc [SESSION]",
 		Short: "Remove objects that are no longer referenced",
 		Args:  cobra.MaximumNArgs(1),
-	}, "dry-run", "only report what would be removed", (*countedStore).GC, c.showCollected)
+	}, "dry-run", "only report what would be removed", collect(c), c.showCollected)
+}
+
+// collect returns the removal of what is not referenced any more, as an act of the audit log.
+func collect(c *cli) maintenance {
+	return func(st *countedStore, ctx context.Context, id string, dry bool) (r coppice.Report, err error) {
+		if dry {
+			return st.GC(ctx, id, true)
+		}
+		err = c.recorded(ctx, st, audit.Act{Act: "gc", Session: id}, func() ([]string, error) {
+			r, err = st.GC(ctx, id, false)
+			return nil, err
+		})
+		return r, err
+	}
 }
 
 // showCollected reports what a removal of objects did.

@@ -25,6 +25,7 @@ const environmentHelp = `Variables of coppice:
   COPPICE_STORE     the store, a folder or URL; --store comes first
   COPPICE_STATE     folder of trash, pins and the session of each terminal
   COPPICE_HISTORY   file of the search index; "off" keeps it, and what lists remember, in memory
+  COPPICE_AUDIT     file of the audit log of serve, and of commands that remove or restore
 
 Variables of the system:
   XDG_DATA_HOME     the store is its folder coppice; default ~/.local/share

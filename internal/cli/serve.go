@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -32,10 +33,10 @@ import (
 const shutdownLimit = 10 * time.Second
 
 type serveOptions struct {
-	addr, tokenFile, tlsCert, tlsKey, basePath, publicURL string
-	origins, follow                                       []string
-	readOnly, tenants, demo, open                         bool
-	demoTurns                                             int
+	addr, tokenFile, tlsCert, tlsKey, basePath, publicURL, audit string
+	origins, follow                                              []string
+	readOnly, tenants, demo, open, auditReads                    bool
+	demoTurns                                                    int
 }
 
 func (c *cli) serveCommand() *cobra.Command {
@@ -73,6 +74,8 @@ so that the sessions of programs on this machine appear while they run.`,
 	f.StringVar(&o.publicURL, "public-url", "",
 		"address by which clients reach the server, such as https://coppice.example")
 	f.BoolVar(&o.tenants, "tenants", false, "serve a store for each tenant, at /t/NAME/v1")
+	f.StringVar(&o.audit, "audit", "", "file of the audit log of administrative acts; default: $COPPICE_AUDIT")
+	f.BoolVar(&o.auditReads, "audit-reads", false, "record each read of content too; needs an audit log")
 	f.StringArrayVar(&o.follow, "follow", nil, "import what is added to the session files in this folder")
 	f.BoolVar(&o.demo, "demo", false, "serve sessions made for show from memory, instead of a store")
 	f.IntVar(&o.demoTurns, "demo-turns", 200,
@@ -96,6 +99,8 @@ func (c *cli) validServe(o serveOptions) error {
 		return usageError("--tls-cert and --tls-key need each other")
 	case o.demo && (c.storeFlag != "" || len(o.follow) > 0 || o.tenants):
 		return usageError("--demo cannot be used with --store, --follow or --tenants")
+	case o.auditReads && o.audit == "":
+		return usageError("--audit-reads needs --audit FILE")
 	case o.tenants && len(o.follow) > 0:
 		return usageError("--tenants cannot be used with --follow: no tenant owns the folders")
 	}
@@ -131,6 +136,7 @@ var moreProcessors = sync.OnceFunc(func() {
 })
 
 func (c *cli) serve(ctx context.Context, o serveOptions) error {
+	o.audit = cmp.Or(o.audit, c.getenv("COPPICE_AUDIT"))
 	if err := c.validServe(o); err != nil {
 		return err
 	}
@@ -167,6 +173,7 @@ func (s *service) prepare(ctx context.Context) error {
 	o := server.Options{
 		Store: s.st.Store, Tokens: s.tokens, ReadOnly: s.o.readOnly, Origins: s.o.origins, BasePath: s.o.basePath,
 		Logger: s.log, Now: s.c.now,
+		AuditFile: s.o.audit, AuditReads: s.o.auditReads,
 		Index: server.Index{File: s.indexFile, Shallow: strings.HasPrefix(s.st.url, "s3:")},
 	}
 	if o.Trash, err = s.c.stateFile("trash"); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/audit"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/snapshot"
 )
@@ -35,12 +36,24 @@ func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) erro
 	if keep.Last == 0 && keep.Daily == 0 && keep.Weekly == 0 && len(keep.Tags) == 0 {
 		return usageError("name what to keep: --keep-last, --keep-daily, --keep-weekly or --keep-tag")
 	}
-	return c.withSession(cmd.Context(), id, nil, func(_ *countedStore, s *coppice.Session) error {
+	return c.withSession(cmd.Context(), id, nil, func(st *countedStore, s *coppice.Session) error {
 		list, err := snapshotsOf(cmd, s)
 		if err != nil {
 			return err
 		}
-		removed, err := s.Prune(cmd.Context(), keep)
+		var removed []snapshot.Info
+		prune := func() (ids []string, err error) {
+			removed, err = s.Prune(cmd.Context(), keep)
+			for _, i := range removed {
+				ids = append(ids, i.ID)
+			}
+			return ids, err
+		}
+		if keep.DryRun {
+			_, err = prune()
+		} else {
+			err = c.recorded(cmd.Context(), st, audit.Act{Act: "prune", Session: s.ID()}, prune)
+		}
 		if err != nil {
 			return err
 		}

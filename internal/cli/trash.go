@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/audit"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
@@ -50,7 +52,7 @@ import of its file continues in it.`,
 	}
 	empty := &cobra.Command{
 		Use: "empty", Short: "Permanently remove the sessions in the trash", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return c.trashEmpty(dir, age) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.trashEmpty(cmd.Context(), dir, age) },
 	}
 	empty.Flags().StringVar(&age, "older", "", "only sessions deleted longer ago than this, such as 30d or 12h")
 	cmd.AddCommand(list, restore, empty)
@@ -100,7 +102,13 @@ func (c *cli) trashRestore(ctx context.Context, dir, word string) error {
 		return err
 	}
 	return c.withStore(ctx, func(st *countedStore) error {
-		s, err := t.Restore(ctx, st.Store, item.Name)
+		var s *coppice.Session
+		err := c.recorded(ctx, st, audit.Act{Act: "restore", Session: item.Session}, func() (ids []string, err error) {
+			if s, err = t.Restore(ctx, st.Store, item.Name); s != nil {
+				ids = []string{s.ID()}
+			}
+			return ids, err
+		})
 		if err != nil {
 			if s != nil {
 				err = errors.Join(err, s.Close())
@@ -119,7 +127,7 @@ func (c *cli) trashRestore(ctx context.Context, dir, word string) error {
 	})
 }
 
-func (c *cli) trashEmpty(dir, age string) error {
+func (c *cli) trashEmpty(ctx context.Context, dir, age string) error {
 	before := c.now().Add(time.Hour) // also what a clock that was ahead has deleted
 	if age != "" {
 		d, err := ageOf(age)
@@ -132,7 +140,14 @@ func (c *cli) trashEmpty(dir, age string) error {
 	if err != nil {
 		return err
 	}
-	gone, err := t.Empty(before)
+	var gone []manager.TrashItem
+	err = c.recorded(ctx, nil, audit.Act{Act: "empty trash"}, func() (ids []string, err error) {
+		gone, err = t.Empty(before)
+		for _, item := range gone {
+			ids = append(ids, item.Session)
+		}
+		return ids, err
+	})
 	if err != nil {
 		return err
 	}
