@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/secrets"
 )
 
 // maxResource bounds the text of a resource, in bytes: resources do not come in pieces.
@@ -56,6 +57,7 @@ func (s *Server) resources(ctx context.Context, raw json.RawMessage) (any, error
 	if err != nil {
 		return nil, failure(codeParams, "%v", err)
 	}
+	doc, _ = secrets.RedactJSON(doc)
 	var list struct {
 		Sessions []api.Session `json:"sessions"`
 		Next     string        `json:"next"`
@@ -122,6 +124,7 @@ func (s *Server) readResource(ctx context.Context, raw json.RawMessage) (any, er
 	case len(text) > maxResource:
 		return nil, noResource(p.URI, "the entry is too long for a resource: the tool read_entry has it in pieces")
 	}
+	text, _ = secrets.RedactJSON(text)
 	return map[string]any{
 		"contents": []map[string]string{{"uri": p.URI, "mimeType": jsonType, "text": string(text)}},
 	}, nil

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/secrets"
 )
 
 // tool is a tool that a model may call: a row of the table.
@@ -296,6 +297,7 @@ func (s *Server) useTool(ctx context.Context, t *tool, raw map[string]json.RawMe
 	} else if doc, err = s.do(ctx, t.ask(g)); err != nil {
 		return result{}, err
 	}
+	doc, _ = secrets.RedactJSON(doc) // before it is cut
 	return t.pieces(string(doc), g)
 }
 
