@@ -31,6 +31,11 @@ type Options struct {
 
 	// Line is the ID of an entry, or a unique prefix: only the path to it is written. "" = every branch.
 	Line string
+
+	// Redact changes the JSON of each entry before it is written. The document has then no texts that are made of the
+	// first words of entries, which may be cut within what Redact would change: no contents, and no such title. nil =
+	// entries are written as they are.
+	Redact func(raw []byte) []byte
 }
 
 // step is one item of the output: a message, or the beginning or end of a version that is not on the current line.
@@ -222,7 +227,9 @@ type writer interface {
 }
 
 // write reads the bodies in batches and passes the steps to the writer.
-func write(ctx context.Context, s *coppice.Session, plan func(yield func(step) error) error, w writer) error {
+func write(
+	ctx context.Context, s *coppice.Session, o *Options, plan func(yield func(step) error) error, w writer,
+) error {
 	if err := w.begin(s); err != nil {
 		return err
 	}
@@ -239,6 +246,9 @@ func write(ctx context.Context, s *coppice.Session, plan func(yield func(step) e
 			for e, err := range s.Entries(ctx, ids...) {
 				if err != nil {
 					return fmt.Errorf("export session %s: %w", s.ID(), err)
+				}
+				if o != nil && o.Redact != nil {
+					e.Raw = o.Redact(e.Raw)
 				}
 				bodies[e.ID] = e
 			}

@@ -39,8 +39,10 @@ func HTML(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) erro
 		return err
 	}
 	p := &page{k: sink{w: b}, ends: f.names.ends}
-	p.contents, p.more = f.contents(t)
-	if err := write(ctx, s, f.nested, p); err != nil {
+	if p.redacted = o != nil && o.Redact != nil; !p.redacted {
+		p.contents, p.more = f.contents(t)
+	}
+	if err := write(ctx, s, o, f.nested, p); err != nil {
 		return err
 	}
 	return b.Flush()
@@ -54,6 +56,7 @@ type page struct {
 	reader
 	k        sink
 	ends     []end
+	redacted bool              // see Options.Redact
 	contents []transcript.Node // user messages on the current line
 	more     int               // number of further user messages
 	held     []*article
@@ -137,7 +140,7 @@ func policy() string {
 
 func (p *page) begin(s *coppice.Session) error {
 	info := s.Info()
-	title := titleOf(info)
+	title := titleOf(info, p.redacted)
 	p.print(`<!doctype html>
 <html lang="en">
 <head>

@@ -25,7 +25,7 @@ func Markdown(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) 
 		return err
 	}
 	b := bufio.NewWriter(w)
-	if err := write(ctx, s, f.lines, &markdown{k: sink{w: b}}); err != nil {
+	if err := write(ctx, s, o, f.lines, &markdown{k: sink{w: b}, redacted: o != nil && o.Redact != nil}); err != nil {
 		return err
 	}
 	return b.Flush()
@@ -33,14 +33,15 @@ func Markdown(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) 
 
 type markdown struct {
 	reader
-	k sink
+	k        sink
+	redacted bool // see Options.Redact
 }
 
 const clock = "2006-01-02 15:04:05 MST"
 
 func (m *markdown) begin(s *coppice.Session) error {
 	info := s.Info()
-	m.k.printf("# %s\n\n", inline(titleOf(info)))
+	m.k.printf("# %s\n\n", inline(titleOf(info, m.redacted)))
 	m.k.printf("- session %s\n", code(s.ID()))
 	if info.Cwd != "" {
 		m.k.printf("- folder %s\n", code(info.Cwd))
@@ -52,8 +53,11 @@ func (m *markdown) begin(s *coppice.Session) error {
 	return m.k.err
 }
 
-// titleOf returns the name of a session as in lists and pages.
-func titleOf(info checkpoint.Summary) string {
+// titleOf returns the name of a session as in lists and pages; of one that is redacted only a title that it was given.
+func titleOf(info checkpoint.Summary, redacted bool) string {
+	if redacted {
+		return first(oneLine(info.Title), "Session "+info.ID)
+	}
 	return first(oneLine(info.Name()), "Session "+info.ID)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/secrets"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -128,6 +129,11 @@ var kinds = []struct {
 			"intact data can still be read",
 		"POST /v1/sessions/{id}/verify shows the damage; intact data can still be read",
 	},
+	{
+		secrets.ErrFound, "secrets",
+		"--redact replaces each by [secret: RULE], --allow writes them; `coppice secrets SESSION` lists them",
+		"secrets=redact replaces each by [secret: RULE], secrets=allow writes them",
+	},
 	{transcript.ErrNotAmendable, "not-amendable", "amend messages, summaries and custom entries", ""},
 	{manager.ErrNothing, "nothing-to-compact", "the context is short, or begins with a summary already", ""},
 	{transcript.ErrAmbiguous, "ambiguous", "use more characters of the id", ""},
@@ -187,7 +193,7 @@ func standing(code string) (exit, status int) {
 		return ExitFailed, http.StatusServiceUnavailable
 	case "read-only", "permission":
 		return ExitFailed, http.StatusForbidden
-	case "exists":
+	case "exists", "secrets":
 		return ExitFailed, http.StatusConflict
 	case "too-large":
 		return ExitFailed, http.StatusRequestEntityTooLarge

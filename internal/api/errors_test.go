@@ -28,6 +28,7 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/secrets"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -63,6 +64,7 @@ var described = []struct {
 	{fs.ErrPermission, "permission", 1, 403},
 	{coppice.ErrReadOnly, "read-only", 1, 403},
 	{coppice.ErrKeyReused, "key-reused", 1, 422},
+	{&secrets.FoundError{What: "session s", By: map[string]int{"jwt": 1}}, "secrets", 1, 409},
 	{transcript.ErrNotAmendable, "not-amendable", 1, 422},
 	{manager.ErrNothing, "nothing-to-compact", 1, 422},
 	{backend.ErrTooLarge, "too-large", 1, 413},

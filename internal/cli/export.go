@@ -26,6 +26,7 @@ type exportOptions struct {
 	line         string
 	format, file string
 	force        bool
+	secrets      exporter.Secrets
 }
 
 func (c *cli) exportCommand() *cobra.Command {
@@ -45,6 +46,10 @@ func (c *cli) exportCommand() *cobra.Command {
              a document to read: the current path, then every other branch; messages are quoted in the
              Markdown document; the HTML page loads nothing and runs no script
 
+Nothing is written of a session with credentials until --redact replaces each by [secret: RULE], or
+--allow writes them. An original is written as it was imported. ` + "`coppice help secrets`" + ` describes what is
+found.
+
 What the format cannot express is listed on standard error, or, with --json and -o, in the JSON
 document. Without -o the file is written to standard output, also with --json.`,
 		Args: cobra.ExactArgs(1),
@@ -61,8 +66,26 @@ document. Without -o the file is written to standard output, also with --json.`,
 	cmd.Flags().StringVar(&o.line, "line", "", "entry: only the path to it, as markdown or html; default every branch")
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "file to write; an existing file is not replaced")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file, atomically")
+	secretsFlags(cmd, &o.secrets)
 	completeFlag(cmd, "format", exporter.Formats()...)
 	return cmd
+}
+
+// secretsFlags adds the flags of a command with which a session leaves the store.
+func secretsFlags(cmd *cobra.Command, to *exporter.Secrets) {
+	redact := cmd.Flags().Bool("redact", false, "replace each credential by [secret: RULE]")
+	allow := cmd.Flags().Bool("allow", false, "write credentials too")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		switch {
+		case *redact && *allow:
+			return usageError("use --redact or --allow, not both")
+		case *redact:
+			*to = exporter.Redact
+		case *allow:
+			*to = exporter.Allow
+		}
+		return nil
+	}
 }
 
 func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
@@ -87,7 +110,7 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 		}
 		var losses interop.Losses
 		x := c.exporter(st)
-		x.Line = o.line
+		x.Line, x.Secrets = o.line, o.secrets
 		write := func(w io.Writer) (err error) {
 			losses, err = x.Write(ctx, full, o.format, w)
 			if d, ok := errors.AsType[*exporter.DamageError](err); ok { // all that a repair would leave is written

@@ -27,6 +27,7 @@ import (
 func (c *cli) handoffCommand() *cobra.Command {
 	var cwd string
 	var force bool
+	var secrets exporter.Secrets
 	cmd := &cobra.Command{
 		Use:   "handoff SESSION PROGRAM",
 		Short: "Write a session where another program finds it, and print the command that continues it",
@@ -34,14 +35,16 @@ func (c *cli) handoffCommand() *cobra.Command {
 continues it there. PROGRAM is ` + strings.Join(handoffPrograms(), ", ") + `. The folder is that of the program:
 CLAUDE_CONFIG_DIR, CODEX_HOME, PI_CODING_AGENT_DIR, PI_CODING_AGENT_SESSION_DIR and PI_CONFIG_DIR are
 honoured. No file is overwritten: if the program has a session with the id already, the file gets a new
-id. What the program's format cannot express is reported.`,
+id. What the program's format cannot express is reported. Nothing is written of a session with credentials until
+--redact replaces each by [secret: RULE], or --allow writes them.`,
 		Example: "  coppice handoff 019cadab codex\n  eval \"$(coppice handoff 019cadab claude-code)\"",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.handoff(cmd.Context(), args[0], args[1], cwd, force)
+			return c.handoff(cmd.Context(), args[0], args[1], cwd, force, secrets)
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", "", "the working directory there; default that of the session")
+	secretsFlags(cmd, &secrets)
 	cmd.Flags().BoolVar(&force, "force", false, "hand over what is left of a session that lost commits")
 	return cmd
 }
@@ -71,7 +74,7 @@ type handedOff struct {
 	Losses  interop.Losses `json:"losses,omitempty"`
 }
 
-func (c *cli) handoff(ctx context.Context, id, to, cwd string, force bool) error {
+func (c *cli) handoff(ctx context.Context, id, to, cwd string, force bool, secrets exporter.Secrets) error {
 	f, err := formats.Of(interop.Format(to))
 	if err != nil || f.Program == nil {
 		return oneOf("program", to, handoffPrograms())
@@ -90,6 +93,7 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string, force bool) error
 		}
 		out := handedOff{Session: full, Program: to, Cwd: cwd}
 		x := c.exporter(st)
+		x.Secrets = secrets
 		hand := func() error {
 			return x.AsPi(ctx, full, func(s *coppice.Session, src interop.Source, h interop.Header) error {
 				gone := lost(s)
@@ -99,7 +103,7 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string, force bool) error
 				if gone != nil {
 					c.notef("warning: %s", gone)
 				}
-				return c.writeThere(ctx, f.Program, s, x.Entries(src, s.Head().Entry), h, &out)
+				return c.writeThere(ctx, f.Program, s, x, x.Entries(src, s.Head().Entry), h, &out)
 			})
 		}
 		err = hand()
@@ -122,8 +126,8 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string, force bool) error
 
 // writeThere writes the file of a program, under a name that no file has.
 func (c *cli) writeThere(
-	ctx context.Context, p *interop.Program, s *coppice.Session, entries iter.Seq2[transcript.Draft, error],
-	h interop.Header, out *handedOff,
+	ctx context.Context, p *interop.Program, s *coppice.Session, x exporter.Exporter,
+	entries iter.Seq2[transcript.Draft, error], h interop.Header, out *handedOff,
 ) error {
 	if out.Cwd == "" {
 		out.Cwd = h.Cwd
@@ -148,8 +152,12 @@ func (c *cli) writeThere(
 		return err
 	}
 	out.ID, out.File = h.ID, file
-	out.Bytes, err = saveFile(out.File, false, func(w io.Writer) (err error) {
-		out.Losses, err = exporter.Write(ctx, s, w, interop.Format(out.Program), h, entries)
+	out.Bytes, err = saveFile(out.File, false, func(w io.Writer) error {
+		replaced, err := x.Screen(s.ID(), w, func(w io.Writer) (err error) {
+			out.Losses, err = exporter.Write(ctx, s, w, interop.Format(out.Program), h, entries)
+			return err
+		})
+		out.Losses = exporter.Together(out.Losses, replaced)
 		return err
 	})
 	if f, ok := errors.AsType[*api.Failure](err); ok && f.Code == "exists" {

@@ -23,6 +23,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
+	"github.com/coppice-go/coppice/secrets"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -36,6 +37,8 @@ type Exporter struct {
 
 	// Line is an entry: of markdown and html only the path to it is written. "" = every branch.
 	Line string
+
+	Secrets Secrets // treatment of credentials; of an original they are looked for only with Redact
 }
 
 // Formats returns the names of the formats in which sessions are written.
@@ -54,6 +57,14 @@ func (x Exporter) Write(ctx context.Context, id, format string, w io.Writer) (in
 	if x.Line != "" && !HasLines(format) {
 		return nil, fmt.Errorf("export to %s writes every branch: a line can be written as markdown or html", format)
 	}
+	if x.Secrets == Allow || HasLines(format) || format == "original" && x.Secrets != Redact {
+		return x.whole(ctx, id, format, w)
+	}
+	return x.screened(ctx, id, format, w)
+}
+
+// whole is Write with all credentials, except in documents.
+func (x Exporter) whole(ctx context.Context, id, format string, w io.Writer) (interop.Losses, error) {
 	losses, damage := x.write(ctx, id, format, w)
 	if !errors.Is(damage, coppice.ErrCorrupt) {
 		return losses, damage
@@ -84,23 +95,50 @@ func (x Exporter) write(ctx context.Context, id, format string, w io.Writer) (in
 	case "original":
 		return x.original(ctx, id, w)
 	case "markdown", "html":
-		return nil, afterAll(w, func(w io.Writer) error { return x.document(ctx, id, format, w) })
+		var losses interop.Losses
+		err := afterAll(w, func(w io.Writer) (err error) {
+			losses, err = x.document(ctx, id, format, w)
+			return err
+		})
+		return losses, err
 	default:
 		return x.foreign(ctx, id, interop.Format(format), w)
 	}
 }
 
 // document writes a session for people to read.
-func (x Exporter) document(ctx context.Context, id, format string, w io.Writer) (err error) {
+func (x Exporter) document(
+	ctx context.Context, id, format string, w io.Writer,
+) (losses interop.Losses, err error) {
 	s, err := x.Store.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	o := &export.Options{Line: x.Line}
+	write := func(w io.Writer) error { return export.Markdown(ctx, s, w, o) }
 	if format == "html" {
-		return export.HTML(ctx, s, w, &export.Options{Line: x.Line})
+		write = func(w io.Writer) error { return export.HTML(ctx, s, w, o) }
 	}
-	return export.Markdown(ctx, s, w, &export.Options{Line: x.Line})
+	if x.Secrets == Allow {
+		return nil, write(w)
+	}
+	by, err := lookThrough(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	if losses, err = x.judge(id, by); err != nil {
+		return nil, err
+	}
+	if losses == nil {
+		return nil, write(w)
+	}
+	o.Redact = func(raw []byte) []byte {
+		raw, _ = secrets.RedactJSON(raw)
+		return raw
+	}
+	out := secrets.NewWriter(w)
+	return losses, errors.Join(write(out), out.Close())
 }
 
 // foreign writes a session in another program's format, and returns what that format cannot
