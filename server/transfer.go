@@ -24,7 +24,9 @@ type exportQuery struct {
 	request
 	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
 	Format string `query:"format" enum:"pi,original,omp,atomic,operator,claude-code,codex,markdown,html" default:"pi"`
-	Line   string `query:"line" doc:"markdown and html: only the path to this entry; default every branch"`
+	// The default is the safe one: a client that does not know of it gets an error, and not credentials.
+	Secrets string `query:"secrets" enum:"refuse,redact,allow" default:"refuse" doc:"treatment of credentials"`
+	Line    string `query:"line" doc:"markdown and html: only the path to this entry; default every branch"`
 }
 
 // forkBody selects what is forked.
@@ -56,8 +58,10 @@ func (s *Server) describeTransfer() {
 	handle[exportQuery, struct{}](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/export", id: "export", names: true,
 		summary: "The session as a file",
-		text:    "What the format cannot express is in the trailer " + lossesTrailer + ": a JSON object of counts.",
-		types:   []string{"application/x-ndjson", "text/markdown", "text/html"},
+		text: "What the format cannot express is in the trailer " + lossesTrailer + ": a JSON object of counts. " +
+			"Of a session with credentials nothing is sent (409, secrets), until secrets=redact replaces each by " +
+			"[secret: RULE], or secrets=allow sends them. The format original has them, unless secrets=redact.",
+		types: []string{"application/x-ndjson", "text/markdown", "text/html"}, errors: []int{409},
 	}, s.export)
 	handle[sessionPath, api.Verify](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify",
@@ -118,7 +122,7 @@ func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
 	case "html":
 		kind, ext = "text/html; charset=utf-8", ".html"
 	}
-	x := exporter.Exporter{Store: q.on.Store, Now: s.o.Now(), Line: q.Line}
+	x := exporter.Exporter{Store: q.on.Store, Now: s.o.Now(), Line: q.Line, Secrets: exporter.Secrets(q.Secrets)}
 	h := q.w.Header()
 	h.Set("Trailer", lossesTrailer)
 	return file(kind, q.id+ext, func(w io.Writer) error {

@@ -161,10 +161,10 @@ class AsyncSession(_Session):
         self,
         format: Literal["pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown",
             "html"] | None = None,
-        *, line: str | None = None,
+        *, secrets: Literal["refuse", "redact", "allow"] | None = None, line: str | None = None,
     ) -> bytes:
         """The session as a file."""
-        return await self._run(self._sync.export, format, line=line)
+        return await self._run(self._sync.export, format, secrets=secrets, line=line)
 
     async def fork(self, to: str | None = None, *, id: str = "", title: str | None = None) -> Fork:
         """A new session of the path to a target."""

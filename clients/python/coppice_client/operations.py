@@ -421,15 +421,17 @@ class SessionOperations(Resource):
     def export(
         self,
         format: Literal["pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown", "html"] | None = None,
-        *, line: str | None = None,
+        *, secrets: Literal["refuse", "redact", "allow"] | None = None, line: str | None = None,
     ) -> bytes:
         """The session as a file. What the format cannot express is in the trailer Coppice-Losses: a JSON object of
-        counts.
+        counts. Of a session with credentials nothing is sent (409, secrets), until secrets=redact replaces each by
+        [secret: RULE], or secrets=allow sends them. The format original has them, unless secrets=redact.
 
+        secrets: treatment of credentials
         line: markdown and html: only the path to this entry; default every branch
         """
         kind = {"html": "text/html", "markdown": "text/markdown"}.get(format or "", "application/x-ndjson")
-        return self._bytes((kind,), "export", format=format, line=line)
+        return self._bytes((kind,), "export", format=format, secrets=secrets, line=line)
 
     def fork(self, to: str | None = None, *, id: str = "", title: str | None = None) -> Fork:
         """A new session of the path to a target. The base of the handle stays."""

@@ -164,7 +164,7 @@ export interface paths {
     "/v1/sessions/{id}/export": {
         /**
          * The session as a file
-         * @description What the format cannot express is in the trailer Coppice-Losses: a JSON object of counts.
+         * @description What the format cannot express is in the trailer Coppice-Losses: a JSON object of counts. Of a session with credentials nothing is sent (409, secrets), until secrets=redact replaces each by [secret: RULE], or secrets=allow sends them. The format original has them, unless secrets=redact.
          */
         get: operations["export"];
     };
@@ -2368,6 +2368,8 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "pi" | "original" | "omp" | "atomic" | "operator" | "claude-code" | "codex" | "markdown" | "html";
+                /** @description treatment of credentials */
+                secrets?: "refuse" | "redact" | "allow";
                 /** @description markdown and html: only the path to this entry; default every branch */
                 line?: string;
             };

@@ -1,0 +1,47 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// An export is refused, redacted or let go where the session has credentials, and what a model reads is redacted.
+func TestCredentialsDoNotLeave(t *testing.T) {
+	t.Parallel()
+	const token = "gh" + "p_x7Kq2mZp9RtV4wYb8NcL3sDf6GhJ5kQaE1uT" // it has the form of one
+	s := newSite(t, "mem:")
+	s.create("s")
+	s.do("POST", "/v1/sessions/s/commits", hello("use "+token), "If-Match: *").want(t, 200)
+	for _, format := range []string{"pi", "codex", "html", "markdown"} {
+		at := "/v1/sessions/s/export?format=" + format
+		r := s.do("GET", at, "")
+		if doc := r.want(t, 409); doc["code"] != "secrets" || strings.Contains(string(r.body), token) {
+			t.Errorf("%s: %s", format, r.body)
+		}
+		r = s.do("GET", at+"&secrets=redact", "")
+		r.want(t, 200)
+		if text := string(r.body); strings.Contains(text, token) || !strings.Contains(text, "[secret: github-pat]") ||
+			!strings.Contains(r.Trailer.Get("Coppice-Losses"), "credentials, replaced") {
+			t.Errorf("%s: %s, losses %s", format, text, r.Trailer.Get("Coppice-Losses"))
+		}
+		r = s.do("GET", at+"&secrets=allow", "")
+		if r.want(t, 200); !strings.Contains(string(r.body), token) {
+			t.Errorf("%s: %s", format, r.body)
+		}
+	}
+	for query, has := range map[string]bool{"": true, "&secrets=redact": false} {
+		r := s.do("GET", "/v1/sessions/s/export?format=original"+query, "")
+		if r.want(t, 200); strings.Contains(string(r.body), token) != has {
+			t.Errorf("original%s: %s", query, r.body)
+		}
+	}
+	s.do("GET", "/v1/sessions/s/export?secrets=some", "").want(t, 400)
+
+	read := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"coppice://sessions/s"}}`
+	for _, message := range []string{called("read_session", `{"session":"s"}`), called("list_sessions", `{}`), read} {
+		r := s.do("POST", "/mcp", message, jsonType)
+		if text := string(r.body); strings.Contains(text, token) || !strings.Contains(text, "[secret: github-pat]") {
+			t.Errorf("%.80s: %s", message, text)
+		}
+	}
+}
