@@ -292,6 +292,7 @@ func (s *Server) describe() {
 	s.describeHistory()
 	s.describeRows()
 	s.describeTransfer()
+	s.describeErase()
 	s.describeBlobs()
 	s.describeUploads()
 	s.describeSearch()

@@ -240,6 +240,8 @@ func valid(op *described, s subject) call {
 		c.body = `{"entry":"` + s.entries[0] + `","message":{"role":"user","content":"un"}}`
 	case "hide":
 		c.body = `{"entry":"` + s.entries[0] + `"}`
+	case "erase":
+		c.token, c.body = "eraser", `{"entries":["`+s.entries[0]+`"]}`
 	case "renameBranch":
 		c.body = `{"branch":"main","name":"trunk"}`
 	case "snapshot":
@@ -488,6 +490,8 @@ func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok boo
 		c.body = `{"entry":"none","label":"red"}`
 	case "amend", "hide":
 		c.body = `{"entry":"none"}`
+	case "erase":
+		c.body = `{"entries":["none"]}`
 	case "renameBranch":
 		c.body = `{"branch":"none","name":"x"}`
 	case "fork":

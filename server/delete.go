@@ -138,11 +138,7 @@ func (s *Server) delete(ctx context.Context, q *deleteQuery, id, commit string) 
 		if seen := seenOf(q.r); id != q.id {
 			seen.ids = append(seen.ids, id)
 		}
-		s.indexes.erase(ctx, st, tenant, id)
-		s.writers.deleted(writerKey{st, id})
-		gone := func(of writerKey) bool { return of == writerKey{st, id} }
-		s.views.forget(gone)
-		s.contexts.forget(gone)
+		s.drop(ctx, st, tenant, id)
 	}
 	return doc, err
 }

@@ -145,6 +145,7 @@ var rules = map[string]rule{
 	"upload":        {needs: Write},
 
 	"deleteSession": {needs: Delete, audit: "delete"},
+	"erase":         {needs: Erase, audit: "erase"},
 	"issueToken":    {needs: Issue, audit: "issue"},
 
 	"openaiAdd":    {needs: Write},

@@ -22,6 +22,8 @@ func needed(op *described) server.Rights {
 		return server.Read
 	case "deleteSession":
 		return server.Delete
+	case "erase":
+		return server.Erase
 	case "issueToken":
 		return server.Issue
 	}

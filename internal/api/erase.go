@@ -17,7 +17,10 @@ type Erased struct {
 	Images   int        `json:"images" doc:"number of images among what was removed"`
 	Original *Replaced  `json:"original,omitempty" doc:"of the imported file that is kept, if it changed"`
 	Others   []Relative `json:"others" doc:"sessions that have some of the entries too: forks, other imports"`
+	Trash    []string   `json:"trash" doc:"items of the trash that have some of the entries, or had them"`
+	Purged   bool       `json:"purged,omitempty" doc:"these items were removed"`
 	DryRun   bool       `json:"dryRun,omitempty" doc:"nothing was changed"`
+	IO       backend.IO `json:"io" doc:"requests to the backend, with dryRun those that it would make"`
 }
 
 // Replaced has the SHA-256 of an imported file before and after lines of it were erased.
@@ -38,6 +41,7 @@ func ErasedOf(r coppice.Erased, dry bool) Erased {
 	out := Erased{
 		Session: r.Session, Entries: list(r.Entries), Already: r.Already, Commit: r.Commit.Commit,
 		Written: len(r.Written), Removed: len(r.Removed), Bytes: r.Bytes, Images: r.Images, DryRun: dry,
+		Trash: []string{}, IO: r.IO,
 	}
 	if dry { // the commits are not stored
 		out.Commit = ""
@@ -57,15 +61,6 @@ func ErasedOf(r coppice.Erased, dry bool) Erased {
 		return one
 	})
 	return out
-}
-
-// EraseReport is the document of coppice erase.
-type EraseReport struct {
-	Erased
-
-	Trash  []string   `json:"trash" doc:"items of the trash that have the entries, or had them"`
-	Purged bool       `json:"purged,omitempty" doc:"these items were removed"`
-	IO     backend.IO `json:"io" doc:"requests to the backend, with dryRun those that it would make"`
 }
 
 // Proven is what a search for a text in all objects found.

@@ -85,7 +85,8 @@ var kinds = []struct {
 	},
 	{
 		coppice.ErrErased, "erased",
-		"nothing was imported: --again would import the file as a new session, with what was erased", "",
+		"nothing was imported: --again would import the file as a new session, with what was erased",
+		"nothing was imported: a new session would have what was erased",
 	},
 	{coppice.ErrNotErasable, "not-erasable", "erase messages, summaries, titles, labels and custom entries", ""},
 	{
@@ -197,7 +198,7 @@ func standing(code string) (exit, status int) {
 		return ExitFailed, http.StatusConflict
 	case "too-large":
 		return ExitFailed, http.StatusRequestEntityTooLarge
-	case "not-amendable", "key-reused", "nothing-to-compact":
+	case "not-amendable", "not-erasable", "erased", "key-reused", "nothing-to-compact":
 		return ExitFailed, http.StatusUnprocessableEntity
 	case "not-a-session":
 		return ExitFailed, http.StatusUnsupportedMediaType

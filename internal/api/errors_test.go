@@ -66,6 +66,8 @@ var described = []struct {
 	{coppice.ErrKeyReused, "key-reused", 1, 422},
 	{&secrets.FoundError{What: "session s", By: map[string]int{"jwt": 1}}, "secrets", 1, 409},
 	{transcript.ErrNotAmendable, "not-amendable", 1, 422},
+	{coppice.ErrNotErasable, "not-erasable", 1, 422},
+	{coppice.ErrErased, "erased", 1, 422},
 	{manager.ErrNothing, "nothing-to-compact", 1, 422},
 	{backend.ErrTooLarge, "too-large", 1, 413},
 	{backend.ErrNoCAS, "no-cas", 1, 500},

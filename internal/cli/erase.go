@@ -93,7 +93,7 @@ func (c *cli) eraseEntries(
 	if err != nil {
 		return err
 	}
-	out := api.EraseReport{Erased: api.ErasedOf(r, !o.yes), Trash: []string{}, IO: r.IO}
+	out := api.ErasedOf(r, !o.yes)
 	touched := []string{id}
 	for _, other := range r.Others {
 		if other.Commit.Commit != "" {
@@ -132,7 +132,7 @@ func entriesOf(ctx context.Context, st *countedStore, id string, ids []string) (
 }
 
 // eraseTrash finds the items of the trash that have entries, and removes them if that is asked for.
-func (c *cli) eraseTrash(ctx context.Context, out *api.EraseReport, named []transcript.Entry, o eraseOptions) error {
+func (c *cli) eraseTrash(ctx context.Context, out *api.Erased, named []transcript.Entry, o eraseOptions) error {
 	t, err := c.trash(o.trashDir)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func purge(t *manager.Trash, items []manager.TrashItem) error {
 }
 
 // showErased reports an erasure to people.
-func (c *cli) showErased(out *api.EraseReport, named []transcript.Entry, o eraseOptions) error {
+func (c *cli) showErased(out *api.Erased, named []transcript.Entry, o eraseOptions) error {
 	done := map[string]bool{}
 	for _, id := range out.Already {
 		done[id] = true

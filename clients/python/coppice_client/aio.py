@@ -12,9 +12,9 @@ from .operations import Resumed
 from .rawjson import UNSET
 from .requests import Limits
 from .schema import (
-    AccessDoc, BranchList, Change, Commit, Committed, Context, ContextItem, Deleted, Diff, DocList, Fork, Found, Health,
-    Import, IssuedToken, LabelList, Match, Moved, NewSession, Prompt, RowList, SessionUsage, Snapshot, SnapshotList,
-    Tokens, TreeMap, Usage, Verify, Versions,
+    AccessDoc, BranchList, Change, Commit, Committed, Context, ContextItem, Deleted, Diff, DocList, Erased, Fork, Found,
+    Health, Import, IssuedToken, LabelList, Match, Moved, NewSession, Prompt, RowList, SessionUsage, Snapshot,
+    SnapshotList, Tokens, TreeMap, Usage, Verify, Versions,
 )
 from .schema import Session as SessionInfo
 from .session import Session
@@ -156,6 +156,14 @@ class AsyncSession(_Session):
     async def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:
         """One entry, as amendments have it."""
         return await self._run(self._sync.entry, entry, images=images)
+
+    async def erase(
+        self, entries: list[str], *, dry_run: bool | None = None, everywhere: bool | None = None,
+        purge_trash: bool | None = None, reason: str | None = None,
+    ) -> Erased:
+        """Remove the content of entries for good, and leave stubs."""
+        return await self._run(self._sync.erase, entries, dry_run=dry_run, everywhere=everywhere,
+            purge_trash=purge_trash, reason=reason)
 
     async def export(
         self,

@@ -10,9 +10,9 @@ from .errors import OutcomeUnknown, Unavailable
 from .rawjson import UNSET, Raw, encode, split
 from .requests import Pages, Resource, new_id
 from .schema import (
-    AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, ContextItem, Deleted, Diff, DocList, Event,
-    Fork, Found, Health, IO, Import, IssuedToken, LabelList, Match, Moved, NewSession, OpenCall, Prompt, Resume,
-    Rollback, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions, Window,
+    AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, ContextItem, Deleted, Diff, DocList, Erased,
+    Event, Fork, Found, Health, IO, Import, IssuedToken, LabelList, Match, Moved, NewSession, OpenCall, Prompt,
+    Resume, Rollback, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions, Window,
 )
 from .schema import Session as SessionInfo
 
@@ -417,6 +417,22 @@ class SessionOperations(Resource):
         images: ref: images over 24 KiB as references
         """
         return self._json(dict, "entries", entry, images=images)
+
+    def erase(
+        self, entries: list[str], *, dry_run: bool | None = None, everywhere: bool | None = None,
+        purge_trash: bool | None = None, reason: str | None = None,
+    ) -> Erased:
+        """Remove the content of entries for good, and leave stubs. It is a conflict for no writer. If it fails in the
+        middle readers see the entries or the stubs, and a repeat completes it; a repeat after it is done changes
+        nothing. Not reached are quotations in other entries, in states and documents, exported files, backups, and
+        older versions that an object store keeps."""
+        want = Want(Erased, session=self._named)
+        path = self._path("erase")
+        found: Erased = self._send(
+            "POST", path, want, {"entries": entries, "dryRun": dry_run, "everywhere": everywhere,
+            "purgeTrash": purge_trash, "reason": reason},
+        ).value
+        return found
 
     def export(
         self,

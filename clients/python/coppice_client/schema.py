@@ -361,6 +361,55 @@ class EntryList(_EntryList, total=False):
     """before of the page before"""
 
 
+class _EraseBody(TypedDict):
+    entries: list[str]
+    """ids, or unique prefixes of ids"""
+
+
+class EraseBody(_EraseBody, total=False):
+    dryRun: bool
+    """change nothing: the answer is what it would be"""
+    everywhere: bool
+    """also in forks, and in other imports of the same file"""
+    purgeTrash: bool
+    """remove items of the trash that have some of the entries"""
+    reason: str
+    """kept with each stub; nothing of what is erased"""
+
+
+class _Erased(TypedDict):
+    bytes: int
+    """number of bytes written"""
+    entries: list[str]
+    """ids that are erased, amendments of entries among them"""
+    images: int
+    """number of images among what was removed"""
+    io: IO
+    """requests to the backend, with dryRun those that it would make"""
+    others: list[Relative]
+    """sessions that have some of the entries too: forks, other imports"""
+    removed: int
+    """number of objects that were removed"""
+    session: str
+    trash: list[str]
+    """items of the trash that have some of the entries, or had them"""
+    written: int
+    """number of objects that were written again"""
+
+
+class Erased(_Erased, total=False):
+    already: list[str]
+    """ids that were erased before"""
+    commit: str
+    """that records it; absent: nothing was to be done, or dryRun"""
+    dryRun: bool
+    """nothing was changed"""
+    original: Replaced
+    """of the imported file that is kept, if it changed"""
+    purged: bool
+    """these items were removed"""
+
+
 class _Events(TypedDict):
     commits: list[Any]
     """as the data of the events commit; empty = none came"""
@@ -777,10 +826,27 @@ class PromptList(_PromptList, total=False):
     """sessions that could not be read, or not to their end"""
 
 
+class _Relative(TypedDict):
+    entries: list[str]
+    session: str
+
+
+class Relative(_Relative, total=False):
+    commit: str
+    """that records their erasure; absent: they are not erased, or dryRun"""
+
+
 class RenameBody(TypedDict):
     branch: str
     name: str
     """its new name; empty removes the name, and the entries stay"""
+
+
+class Replaced(TypedDict):
+    after: str
+    """in hex"""
+    before: str
+    """in hex"""
 
 
 class _ReportedProblem(TypedDict):

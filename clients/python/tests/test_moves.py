@@ -4,7 +4,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
-from coppice_client import Conflict, Deleted, Limits, OutcomeUnknown, Raw, Session, Store, Unavailable
+from coppice_client import Conflict, Deleted, Limits, NotFound, OutcomeUnknown, Raw, Session, Store, Unavailable
 from coppice_client.transport import HTTP
 from tests.served import Case, Proxy, Server
 
@@ -162,3 +162,16 @@ class MovesTest(Case):
     def test_a_write_needs_a_base(self) -> None:
         with self.assertRaisesRegex(ValueError, "resume"):
             self.store.session("x").switch("main")
+
+    def test_erase(self) -> None:
+        """An erasure is repeated after a lost answer, and moves the base of no handle."""
+        session = self.session()
+        dry = session.erase(self.ids[:2], dry_run=True)
+        self.assertEqual((dry["dryRun"], dry["entries"]), (True, self.ids[:2]))
+        self.cut = 0  # after it was done
+        done = session.erase(self.ids[:2], reason="asked")
+        self.assertEqual(done["entries"] + done.get("already", []), self.ids[:2])
+        self.assertEqual([m["content"] for m in session.resume().context[:3]][:2], ["[erased]", "[erased]"])
+        session.commit([user("later")])
+        with self.assertRaises(NotFound):
+            self.store.session("none").erase(["x"])

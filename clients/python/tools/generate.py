@@ -251,6 +251,9 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
         elif verb == "post" and parts == ["verify"]:
             work = (f'path = self._path("verify")\n        found: {returns} = '
                     f'self._send("POST", path, Want({returns}), {doc}, writes=False).value')
+        elif op["operationId"] == "erase":  # it conflicts with no writer, and a repeat completes it
+            work = (f'want = Want({returns}, session=self._named)\n        path = self._path("erase")\n'
+                    f'        found: {returns} = self._send("POST", path, want, {doc}).value')
         elif any(p["in"] == "header" and p["name"] == "Idempotency-Key" for p in op.get("parameters", ())):
             returns = kind
             options += ['key: str = ""', 'base: str = ""']

@@ -8,12 +8,12 @@ const target = new URL("../src/generated/", import.meta.url);
 const doc = JSON.parse(await readFile(source, "utf8"));
 const note = "// Generated from docs/openapi.json by scripts/generate.mjs: run `npm run generate` to change it.\n\n";
 
-const byHand = new Set(["commit", "createSession", "events", "export", "fork", "import", "metrics", "openapi", "partial", "resume"]);
+const byHand = new Set(["commit", "createSession", "erase", "events", "export", "fork", "import", "metrics", "openapi", "partial", "resume"]);
 // Parameters with any name cannot be described.
 const free = { listSessions: " & ByMeta", allUsage: " & ByMeta", listEntries: " & ByMatch", queryEntries: " & ByMeta & ByMatch" };
 const names = { allUsage: "usage", changeSession: "setInfo", context: "contextAt", getCommit: "getCommit", getDoc: "doc", getEntry: "entry", queryEntries: "entries",
   deleteSession: "delete", getSession: "info", listCommits: "commits", listEntries: "entries", listSessions: "sessions", state: "stateAt" };
-const used = new Set(["Committed", "Created", "Fork", "Import", "Resume"]); // schemas of which the client checks an answer
+const used = new Set(["Committed", "Created", "Erased", "Fork", "Import", "Resume"]); // schemas of which the client checks an answer
 
 const quoted = (list) => `[${list.map((s) => `"${s}"`).join(", ")}]`;
 

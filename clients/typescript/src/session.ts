@@ -145,6 +145,14 @@ export class Session extends SessionOperations {
     }
   }
 
+  /** Removes the content of entries for good, and leaves stubs. It conflicts with no writer; a repeat completes what broke
+   * off, and changes nothing else. */
+  async erase(body: Schemas["EraseBody"], o: ReadOptions = {}): Promise<Schemas["Erased"]> {
+    const read = (text: string) => object<Schemas["Erased"]>(text, required.Erased, this.id);
+    const request = { method: "POST", path: [...this.path, "erase"], body: encode(body), signal: o.signal, read } as const;
+    return (await this.transport.send(request)).value;
+  }
+
   protected async move<T>(move: Move, members: readonly string[], o: KeyedOptions, keyed: boolean): Promise<T> {
     const deletes = move.method === "DELETE", claims = move.path[0] === "claim";
     if (!claims) this.open();

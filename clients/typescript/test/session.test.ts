@@ -32,6 +32,20 @@ test("create, commit, resume", async () => {
   await assert.rejects(store.session("none").resume(), NotFound);
 });
 
+test("erase", async () => {
+  const s = await store.create();
+  const { entries: [id, kept] } = await s.commit([user("zorbalonquist"), user("kept")]);
+  const dry = await s.erase({ entries: [id!], dryRun: true });
+  assert.deepEqual([dry.entries, dry.dryRun, dry.commit], [[id], true, undefined]);
+  assert.deepEqual(said((await s.resume()).context), ["zorbalonquist", "kept"]);
+  const done = await s.erase({ entries: [id!], reason: "asked" });
+  assert.deepEqual([done.entries, done.others], [[id], []]);
+  await s.commit([user("later")]); // it is a conflict for no writer
+  assert.deepEqual(said((await s.resume()).context), ["[erased]", "kept", "later"]);
+  assert.deepEqual((await s.erase({ entries: [id!] })).already, [id]);
+  await assert.rejects(s.erase({ entries: ["nothing"] }), (e: CoppiceError) => e.code === "no-entry" && kept !== undefined);
+});
+
 test("digits beyond 2^53 and the order of members survive a round trip", async () => {
   const s = await store.create(), state = '{"z":12345678901234567890,"a":[0.1000,1e400,-0]}', message = '{"role":"user","n":9007199254740993,"content":"\\"]}{,:"}';
   await s.commit([new RawJSON(message), { role: "user", content: "x", big: 2n ** 70n }], { state: new RawJSON(state) });

@@ -154,6 +154,13 @@ export interface paths {
         /** One entry, as amendments have it */
         get: operations["getEntry"];
     };
+    "/v1/sessions/{id}/erase": {
+        /**
+         * Remove the content of entries for good, and leave stubs
+         * @description It is a conflict for no writer. If it fails in the middle readers see the entries or the stubs, and a repeat completes it; a repeat after it is done changes nothing. Not reached are quotations in other entries, in states and documents, exported files, backups, and older versions that an object store keeps.
+         */
+        post: operations["erase"];
+    };
     "/v1/sessions/{id}/events": {
         /**
          * Commits as they come, as server-sent events or by a long poll
@@ -617,6 +624,59 @@ export interface components {
             /** @description before of the page before */
             prev?: string;
         };
+        EraseBody: {
+            /** @description change nothing: the answer is what it would be */
+            dryRun?: boolean;
+            /** @description ids, or unique prefixes of ids */
+            entries: string[];
+            /** @description also in forks, and in other imports of the same file */
+            everywhere?: boolean;
+            /** @description remove items of the trash that have some of the entries */
+            purgeTrash?: boolean;
+            /** @description kept with each stub; nothing of what is erased */
+            reason?: string;
+        };
+        Erased: {
+            /** @description ids that were erased before */
+            already?: string[];
+            /**
+             * Format: int64
+             * @description number of bytes written
+             */
+            bytes: number;
+            /** @description that records it; absent: nothing was to be done, or dryRun */
+            commit?: string;
+            /** @description nothing was changed */
+            dryRun?: boolean;
+            /** @description ids that are erased, amendments of entries among them */
+            entries: string[];
+            /**
+             * Format: int64
+             * @description number of images among what was removed
+             */
+            images: number;
+            /** @description requests to the backend, with dryRun those that it would make */
+            io: components["schemas"]["IO"];
+            /** @description of the imported file that is kept, if it changed */
+            original?: components["schemas"]["Replaced"];
+            /** @description sessions that have some of the entries too: forks, other imports */
+            others: components["schemas"]["Relative"][];
+            /** @description these items were removed */
+            purged?: boolean;
+            /**
+             * Format: int64
+             * @description number of objects that were removed
+             */
+            removed: number;
+            session: string;
+            /** @description items of the trash that have some of the entries, or had them */
+            trash: string[];
+            /**
+             * Format: int64
+             * @description number of objects that were written again
+             */
+            written: number;
+        };
         Events: {
             /** @description as the data of the events commit; empty = none came */
             commits: unknown[];
@@ -1079,10 +1139,22 @@ export interface components {
             /** @description newest first; one that was repeated directly is listed once */
             prompts: components["schemas"]["Prompt"][];
         };
+        Relative: {
+            /** @description that records their erasure; absent: they are not erased, or dryRun */
+            commit?: string;
+            entries: string[];
+            session: string;
+        };
         RenameBody: {
             branch: string;
             /** @description its new name; empty removes the name, and the entries stay */
             name: string;
+        };
+        Replaced: {
+            /** @description in hex */
+            after: string;
+            /** @description in hex */
+            before: string;
         };
         ReportedProblem: {
             /** @description what went wrong, for programs */
@@ -2334,6 +2406,27 @@ export interface operations {
             };
             /** @description Not Modified */
             304: {
+            };
+        };
+    };
+    erase: {
+        parameters: {
+            path: {
+                /** @description the session's id */
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EraseBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Erased"];
+                };
             };
         };
     };

@@ -30,6 +30,7 @@ export const required = {
   Deleted: ["deleted", "session"],
   Diff: ["base", "messages", "state"],
   DocList: ["docs"],
+  Erased: ["session", "entries", "written", "removed", "bytes", "images", "others", "trash", "io"],
   Fork: ["session"],
   Health: ["status"],
   Import: ["imported", "total"],

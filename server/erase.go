@@ -1,0 +1,151 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// eraseBody names the entries whose content goes.
+type eraseBody struct {
+	Entries    []string `json:"entries" minItems:"1" maxItems:"10000" doc:"ids, or unique prefixes of ids"`
+	Reason     string   `json:"reason,omitempty" maxLength:"256" doc:"kept with each stub; nothing of what is erased"`
+	Everywhere bool     `json:"everywhere,omitempty" doc:"also in forks, and in other imports of the same file"`
+	PurgeTrash bool     `json:"purgeTrash,omitempty" doc:"remove items of the trash that have some of the entries"`
+	DryRun     bool     `json:"dryRun,omitempty" doc:"change nothing: the answer is what it would be"`
+}
+
+func (s *Server) describeErase() {
+	handle[sessionPath, api.Erased](s, operation{
+		method: "POST", path: "/v1/sessions/{id}/erase", id: "erase", heavy: true, names: true, size: sizeNote,
+		summary: "Remove the content of entries for good, and leave stubs",
+		text: "It is a conflict for no writer. If it fails in the middle readers see the entries or the stubs, and a " +
+			"repeat completes it; a repeat after it is done changes nothing. Not reached are quotations in other " +
+			"entries, in states and documents, exported files, backups, and older versions that an object store keeps.",
+		body: reflect.TypeFor[eraseBody](),
+	}, s.erase)
+}
+
+// eraseRate is how many bytes of a session an erasure reads in a second, at least: it may take as much longer than a
+// commit.
+const eraseRate = 4 << 20
+
+func (s *Server) erase(ctx context.Context, q *sessionPath) (answer, error) {
+	var b eraseBody
+	if err := decode(q.r, &b); err != nil {
+		return answer{}, err
+	}
+	narrow := q.on.Only != (Only{})
+	switch {
+	case len(b.Entries) == 0:
+		return answer{}, badInput("entries", errors.New("want at least one"))
+	case narrow && (b.Everywhere || b.PurgeTrash): // it may not see all of them
+		return answer{}, ErrForbidden
+	}
+	size := int64(0)
+	_, err := read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		size = h.Info().Bytes
+		return answer{}, nil
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	most := s.o.Timeout + time.Duration(size/eraseRate)*time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	defer cancel()
+	r, err := q.on.Store.Erase(ctx, q.id, b.Entries, &coppice.EraseOptions{
+		Reason: b.Reason, Everywhere: b.Everywhere, DryRun: b.DryRun,
+	})
+	if !b.DryRun { // also what a part of it changed
+		s.unlearn(ctx, q, r)
+	}
+	if err != nil {
+		return answer{}, halfErased(ctx, err)
+	}
+	doc := api.ErasedOf(r, b.DryRun)
+	if narrow {
+		doc.Others = []api.Relative{}
+	} else if err = s.eraseTrash(ctx, q, &doc, b.PurgeTrash); err != nil {
+		return answer{}, err
+	}
+	return answer{doc: doc}, nil
+}
+
+// halfErased returns the error of an erasure: where it may have begun, the one that it has to be repeated.
+func halfErased(ctx context.Context, err error) error {
+	_, ofStore := errors.AsType[*backend.Error](err)
+	if ctx.Err() == nil && (!ofStore || backend.OutcomeOf(err) != backend.Unknown) {
+		return err
+	}
+	return retry(newProblem(http.StatusGatewayTimeout, "outcome-unknown",
+		"repeat the request: it completes what was begun, and changes nothing if that was all", err))
+}
+
+// unlearn drops what the server keeps of sessions in which entries were erased.
+func (s *Server) unlearn(ctx context.Context, q *sessionPath, r coppice.Erased) {
+	ids := []string{q.id}
+	for _, other := range r.Others {
+		if other.Commit.Commit != "" {
+			ids = append(ids, other.Session)
+		}
+	}
+	seen := seenOf(q.r) // the audit log names what was erased, and where
+	seen.ids = append(append(seen.ids, ids[1:]...), r.Entries...)
+	for _, id := range ids {
+		s.drop(ctx, q.on.Store, q.r.PathValue("tenant"), id)
+	}
+}
+
+// drop forgets what the server keeps of a session: its index, trees and contexts, and the handle that writes it.
+func (s *Server) drop(ctx context.Context, st *coppice.Store, tenant, id string) {
+	s.indexes.erase(ctx, st, tenant, id)
+	key := writerKey{st, id}
+	s.writers.deleted(key)
+	gone := func(of writerKey) bool { return of == key }
+	s.views.forget(gone)
+	s.contexts.forget(gone)
+}
+
+// eraseTrash finds the items of the server's trash that have some of the entries, and removes them if asked to.
+func (s *Server) eraseTrash(ctx context.Context, q *sessionPath, doc *api.Erased, purge bool) error {
+	if s.o.Trash == "" {
+		return nil
+	}
+	var named []transcript.Entry
+	_, err := read(ctx, &q.request, func(h *coppice.Session) (a answer, err error) {
+		for e, err := range h.Entries(ctx, append(doc.Entries, doc.Already...)...) {
+			if err != nil {
+				return a, err
+			}
+			named = append(named, e)
+		}
+		return a, nil
+	})
+	if err != nil {
+		return err
+	}
+	t := manager.Trash{Path: filepath.Join(s.o.Trash, q.r.PathValue("tenant")), Now: s.o.Now}
+	items, err := t.Having(ctx, named)
+	if err != nil {
+		return err
+	}
+	doc.Purged = purge && !doc.DryRun && len(items) > 0
+	for _, it := range items {
+		doc.Trash = append(doc.Trash, it.Name)
+		if doc.Purged {
+			if err := t.Remove(it.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
