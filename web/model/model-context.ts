@@ -8,6 +8,60 @@ export interface Saw {
   chars: number; // of all messages
   rest: Omit<Schemas["Context"], "messages">;
   summary: boolean; // it begins with the summary of a compaction
+  cut: boolean; // there are more messages than are kept here
+}
+
+/** mostChars bounds the messages of a context that are kept, in characters. */
+export const mostChars = 32 << 20;
+
+/**
+ * inPages reads a context a page at a time, up to mostChars. read gets `next` of the page before, "" = none, and returns
+ * null if the page is too long.
+ */
+export async function inPages(read: (after: string) => Promise<string | null>): Promise<Saw | null> {
+  const first = await read("");
+  if (first === null) return null;
+  const all = sawOf(first);
+  let next = all.rest.next;
+  while (next && all.chars < mostChars) {
+    const text = await read(next);
+    if (text === null) break;
+    const page = sawOf(text);
+    all.messages.push(...page.messages);
+    all.chars += page.chars;
+    next = page.rest.next;
+  }
+  return { ...all, cut: Boolean(next) };
+}
+
+/** A Difference is what a context has that another one does not have, as indices, and the messages that it lacks. */
+export interface Difference {
+  added: ReadonlySet<number>;
+  removed: readonly string[];
+}
+
+/** differenceOf compares a context with one before it. Messages are equal if their texts are. */
+export function differenceOf(before: readonly string[], now: readonly string[]): Difference {
+  const left = new Map<string, number>();
+  for (const m of before) left.set(m, (left.get(m) ?? 0) + 1);
+  const added = new Set<number>();
+  now.forEach((m, i) => {
+    const n = left.get(m) ?? 0;
+    if (n > 0) left.set(m, n - 1);
+    else added.add(i);
+  });
+  const removed = before.toReversed().filter((m) => {
+    const n = left.get(m) ?? 0;
+    if (n > 0) left.set(m, n - 1);
+    return n > 0;
+  });
+  return { added, removed: removed.reverse() };
+}
+
+/** beforeOf returns the target of the turn before one; null = there is none, or the target is within a turn. */
+export function beforeOf(target: string): string | null {
+  const seq = Number(/^seq:(\d+)$/.exec(target)?.[1] ?? 0);
+  return seq > 1 ? "seq:" + (seq - 1) : null;
 }
 
 /** sawOf returns the context that an answer of the API has. */
@@ -17,7 +71,7 @@ export function sawOf(text: string): Saw {
   const rest = list ? text.slice(0, list.start) + "null" + text.slice(list.end) : text; // a context may be many MB
   return {
     messages, chars: messages.reduce((n, m) => n + m.length, 0), rest: JSON.parse(rest) as Saw["rest"],
-    summary: /^\{"role":"compactionSummary"/.test(messages[0] ?? ""),
+    summary: /^\{"role":"compactionSummary"/.test(messages[0] ?? ""), cut: false,
   };
 }
 

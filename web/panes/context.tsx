@@ -4,12 +4,15 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { api, textOf, type Entry } from "../api/client.ts";
 import { exact } from "../api/exact.ts";
+import { entryPage } from "../api/pages.ts";
 import { bytes, count } from "../model/format.ts";
 import { itemsOf } from "../model/path.ts";
 import { go, view } from "../model/nav.ts";
 import { Newest } from "../model/newest.ts";
 import { pretty } from "../model/pretty.ts";
-import { lineOf, sawOf, sharesOf, tokensOf, windowOf, type Saw, type Share } from "../model/model-context.ts";
+import {
+  beforeOf, differenceOf, inPages, lineOf, mostChars, sharesOf, tokensOf, windowOf, type Difference, type Saw, type Share,
+} from "../model/model-context.ts";
 import type { OpenSession } from "../model/session.ts";
 import { messageOf } from "../model/resource.ts";
 import { forms, type Form } from "../model/url.ts";
@@ -21,8 +24,8 @@ const names: Record<Form, string> = {
   "openai-responses": "OpenAI responses request", gemini: "Gemini request",
 };
 
-/** Bounds: of a context, in characters; of messages on a page; of those that are open; of one as text, in characters. */
-const maxContext = 32 << 20;
+/** Bounds: of messages that one answer has; of those on a page; of those that are open; of one as text, in characters. */
+const perAnswer = 500;
 const pageSize = 50;
 const maxOpen = 10;
 const maxText = 50_000;
@@ -36,10 +39,12 @@ interface Place {
   form: Form;
 }
 
-/** Read is a context; saw null = it is too long. */
+/** Read is a context; saw null = a page of it is too long. What it is compared with is read after it. */
 interface Read extends Place {
   saw: Saw | null;
-  path: number | null; // entries on the path to there; null = not known yet
+  path?: number | null; // entries on the path to there; null = not known
+  turn?: Difference; // to the turn before
+  compacted?: readonly string[]; // messages that the newest compaction removed
 }
 
 /** ContextPane shows what the model saw at the cursor. */
@@ -57,9 +62,10 @@ export function ContextPane(): JSX.Element {
       </header>
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       {!r && !failed.value && <p class="quiet">Reading…</p>}
-      {r && !r.saw && <p class="quiet">This context is longer than {bytes(maxContext)}: too long to show here.</p>}
+      {r && !r.saw && <p class="quiet">A message of this context is too long to show here.</p>}
       {r?.saw && <Figures r={r} saw={r.saw} />}
-      {r?.saw && <Messages key={r.target + r.form} saw={r.saw} raw={r.form !== ""} />}
+      {r?.compacted && <Removed key={r.target} list={r.compacted} />}
+      {r?.saw && <Messages key={r.target + r.form} saw={r.saw} raw={r.form !== ""} added={r.turn?.added} />}
     </section>
   );
 }
@@ -77,17 +83,17 @@ function useContextAt(s: OpenSession, read: Signal<Read | null>, failed: Signal<
     return settled.value === null ? null : "seq:" + settled.value;
   });
   useSessionEffect(() => {
-    const base = `/v1/sessions/${encodeURIComponent(id)}/context`;
-    const reader = new Newest(async (p: Place, abort) => {
-      const query = new URLSearchParams({ at: p.target, ...(p.form ? { provider: p.form } : {}) });
-      const text = await textOf(`${base}?${query}`, maxContext, abort);
-      return text === null ? null : sawOf(text);
-    }, (p, saw) => {
+    const reader = new Newest((p: Place, abort) => contextAt(id, p, abort), (p, saw) => {
       failed.value = "";
-      read.value = { ...p, saw, path: null };
-      void measure(s, p.target).then((path) => {
-        if (read.peek()?.target === p.target) read.value = { ...read.peek()!, path };
-      }).catch(() => {});
+      read.value = { ...p, saw };
+      if (scrubbed.peek() !== null || s.head.peek() === null) return; // the cursor moves on
+      const also = (more: Partial<Read>) => {
+        if (read.peek()?.saw === saw) read.value = { ...read.peek()!, ...more };
+      };
+      const ignore = () => {}; // the context is shown without what it is compared with
+      void measure(s, p.target).then((path) => also({ path })).catch(ignore);
+      if (saw) void compared(s, p, saw).then((turn) => also({ turn })).catch(ignore);
+      if (saw?.summary) void compacted(s, saw).then((list) => also({ compacted: list })).catch(ignore);
     }, (_, err) => (failed.value = messageOf(err)), patience);
     const end = place.subscribe((target) => target !== null && reader.ask({ target, form: form.peek() }));
     const endForm = form.subscribe((f) => place.peek() !== null && reader.ask({ target: place.peek()!, form: f }));
@@ -99,9 +105,34 @@ function useContextAt(s: OpenSession, read: Signal<Read | null>, failed: Signal<
   });
 }
 
-/** measure returns the number of entries on the path to a target. While the cursor is dragged it is not asked for. */
-async function measure({ id, cursor, head }: OpenSession, target: string): Promise<number | null> {
-  if (cursor.scrubbed.peek() !== null || head.peek() === null) return null;
+/** contextAt reads a context, in pages. */
+function contextAt(id: string, { target, form }: Place, abort: AbortSignal): Promise<Saw | null> {
+  return inPages((after) => {
+    const query = new URLSearchParams({
+      at: target, limit: String(perAnswer), ...(form ? { provider: form } : {}), ...(after ? { after } : {}),
+    });
+    return textOf(`/v1/sessions/${encodeURIComponent(id)}/context?${query}`, mostChars, abort);
+  });
+}
+
+/** compared returns what is different from the context of the turn before. */
+async function compared(s: OpenSession, { target, form }: Place, saw: Saw): Promise<Difference | undefined> {
+  const before = beforeOf(target);
+  const other = before && await contextAt(s.id, { target: before, form }, s.ended);
+  return other && !other.cut && !saw.cut ? differenceOf(other.messages, saw.messages) : undefined;
+}
+
+/** compacted returns the messages that the model saw before the newest compaction, and does not see any more. */
+async function compacted(s: OpenSession, saw: Saw): Promise<readonly string[] | undefined> {
+  if (!saw.rest.leaf || saw.rest.provider || saw.cut) return undefined;
+  const page = await entryPage(s.id, { path: saw.rest.leaf, order: "desc", type: "compaction", limit: 1 }, s.ended);
+  const parent = page.entries[0]?.parentId;
+  const before = parent && await contextAt(s.id, { target: "entry:" + parent, form: "" }, s.ended);
+  return before ? differenceOf(before.messages, saw.messages).removed : undefined;
+}
+
+/** measure returns the number of entries on the path to a target. */
+async function measure({ id }: OpenSession, target: string): Promise<number | null> {
   const { data } = await api.GET("/v1/sessions/{id}/diff", {
     params: { path: { id }, query: { a: "seq:0", b: target, limit: 1 } },
   });
@@ -128,7 +159,9 @@ function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
           {before > 0 && tokens !== before && <>, {tokens > before ? "+" : "−"}{count(Math.abs(tokens - before))} since the answer before</>}</p>
       )}
       {n > 0 && <Shares list={shares} chars={saw.chars} />}
-      {r.path !== null && <p>The path to here has {r.path === 1 ? "1 entry" : count(r.path) + " entries"}.
+      {saw.cut && <p>There are more messages than {bytes(mostChars)}, which are not shown.</p>}
+      {r.turn && <p class="turn">{changes(r.turn)}</p>}
+      {r.path != null && <p>The path to here has {r.path === 1 ? "1 entry" : count(r.path) + " entries"}.
         {saw.summary ? " A compaction replaced the older ones by the summary, message 1."
           : r.path > n ? " Entries that are no messages, such as labels and settings, are not part of the context." : ""}</p>}
       {openCalls && openCalls.length > 0 && (
@@ -137,6 +170,31 @@ function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
       )}
       <Oddities title="Left out, or odd" list={diagnostics ?? []} more={0} />
       <Oddities title={`Not in the request, or not as it was`} list={lost ?? []} more={moreLost ?? 0} />
+    </div>
+  );
+}
+
+/** changes names what a context has more and less than that of the turn before. */
+function changes({ added, removed }: Difference): string {
+  const some = [added.size > 0 ? `${count(added.size)} added` : "", removed.length > 0 ? `${count(removed.length)} removed` : ""];
+  return "Since the turn before: " + (some.filter(Boolean).join(", ") || "nothing changed");
+}
+
+/** Removed shows the messages that a compaction removed, in pages, the newest page first, once it is opened. */
+function Removed({ list }: { list: readonly string[] }): JSX.Element | null {
+  const from = useSignal(-1);
+  if (list.length === 0) return null;
+  const last = Math.max(0, list.length - pageSize);
+  return (
+    <div class="removed">
+      <button aria-expanded={from.value >= 0} onClick={() => (from.value = from.value < 0 ? last : -1)}>
+        {from.value < 0 ? "▸" : "▾"} {count(list.length)} {list.length === 1 ? "message" : "messages"} that the compaction removed
+      </button>
+      {from.value > 0 && <p class="pages"><button onClick={() => (from.value = Math.max(0, from.value - pageSize))}>before</button></p>}
+      {from.value >= 0 && <ul>{list.slice(from.value, from.value + pageSize).map((raw, i) => <li key={i}><LineOf raw={raw} n="" /></li>)}</ul>}
+      {from.value >= 0 && from.value < last && (
+        <p class="pages"><button onClick={() => (from.value = Math.min(last, from.value + pageSize))}>after</button></p>
+      )}
     </div>
   );
 }
@@ -193,7 +251,7 @@ function Oddities({ title, list, more }: { title: string; list: Oddity[]; more: 
 }
 
 /** Messages shows a page of the messages, at first the newest ones. Each is a line until it is opened. */
-function Messages({ saw, raw }: { saw: Saw; raw: boolean }): JSX.Element {
+function Messages({ saw, raw, added }: { saw: Saw; raw: boolean; added?: ReadonlySet<number> }): JSX.Element {
   const n = saw.messages.length;
   const from = useSignal(Math.max(0, n - pageSize));
   const open = useSignal<number[]>([]);
@@ -214,7 +272,7 @@ function Messages({ saw, raw }: { saw: Saw; raw: boolean }): JSX.Element {
       )}
       <ol start={from.value + 1}>
         {saw.messages.slice(from.value, to).map((_, k) => from.value + k).map((i) => (
-          <MessageLine key={i} saw={saw} i={i} asText={raw} open={open.value.includes(i)} onToggle={() => toggle(i)} />
+          <MessageLine key={i} saw={saw} i={i} asText={raw} added={added?.has(i) ?? false} open={open.value.includes(i)} onToggle={() => toggle(i)} />
         ))}
       </ol>
       {to < n && (
@@ -225,18 +283,26 @@ function Messages({ saw, raw }: { saw: Saw; raw: boolean }): JSX.Element {
   );
 }
 
-function MessageLine({ saw, i, asText, open, onToggle }: {
-  saw: Saw; i: number; asText: boolean; open: boolean; onToggle: () => void;
+/** LineOf shows a message as a line. */
+function LineOf({ raw, n }: { raw: string; n: number | "" }): JSX.Element {
+  const line = useMemo(() => lineOf(raw), [raw]);
+  return (
+    <>
+      <span class="n">{n}</span><span class="role">{line.role}</span><span class="words">{line.words}</span>
+      <small>{bytes(raw.length)}</small>
+    </>
+  );
+}
+
+function MessageLine({ saw, i, asText, added, open, onToggle }: {
+  saw: Saw; i: number; asText: boolean; added: boolean; open: boolean; onToggle: () => void;
 }): JSX.Element {
   const n = i + 1;
   const raw = saw.messages[i]!;
-  const line = useMemo(() => lineOf(raw), [raw]);
   return (
-    <li>
-      <button class="message-line" aria-expanded={open} onClick={onToggle}>
-        <span class="n">{n}</span><span class="role">{line.role}</span><span class="words">{line.words}</span>
-        <small>{bytes(raw.length)}</small>
-      </button>
+    <li class={added ? "added" : undefined}>
+      <button class="message-line" aria-expanded={open} title={added ? "not in the context of the turn before" : undefined}
+        onClick={onToggle}><LineOf raw={raw} n={n} /></button>
       {open && (asText ? <AsText raw={raw} /> : <AsMessage n={n} after={saw.messages.slice(i, i + maxResults)} />)}
     </li>
   );

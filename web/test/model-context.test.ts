@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { alike } from "../model/alike.ts";
-import { lineOf, sawOf, sharesOf, tokensOf, windowOf } from "../model/model-context.ts";
+import { beforeOf, differenceOf, inPages, lineOf, sawOf, sharesOf, tokensOf, windowOf } from "../model/model-context.ts";
 
 test("a context consists of messages of several kinds, and the newest answer has its tokens", () => {
   const list = ['{"role":"compactionSummary","summary":"x"}', '{"role":"user","content":"hello"}',
@@ -42,4 +42,25 @@ test("one line says what a message of any provider does", () => {
   assert.equal(line('{"role":"user","content":[{"type":"image","data":"AAAA"}]}'), "user: [image]");
   assert.equal(line('{"role":"compactionSummary","summary":"so far"}'), "compactionSummary: so far");
   assert.equal(line("{}"), "message: ");
+});
+
+test("a context is read in pages, and is known to be cut where one cannot be read", async () => {
+  const pages: Record<string, string | null> = {
+    "": '{"messages":[1],"next":"a","model":"m","diagnostics":[]}', a: '{"messages":[2],"next":"b"}', b: '{"messages":[3]}',
+  };
+  const asked: string[] = [];
+  const read = (after: string) => (asked.push(after), Promise.resolve(pages[after]!));
+  const all = await inPages(read);
+  assert.deepEqual([all?.messages, all?.chars, all?.rest.model, all?.cut, asked], [["1", "2", "3"], 3, "m", false, ["", "a", "b"]]);
+  pages.b = null;
+  const some = await inPages(read);
+  assert.deepEqual([some?.messages, some?.cut], [["1", "2"], true]);
+  assert.equal(await inPages(() => Promise.resolve(null)), null);
+});
+
+test("a context differs from the one before by what was added and removed, equal messages counted", () => {
+  const d = differenceOf(["a", "b", "ok", "ok"], ["summary", "ok", "c"]);
+  assert.deepEqual([[...d.added], d.removed], [[0, 2], ["a", "b", "ok"]]);
+  assert.deepEqual(differenceOf(["a"], ["a"]), { added: new Set(), removed: [] });
+  assert.deepEqual([beforeOf("seq:9"), beforeOf("seq:1"), beforeOf("entry:e")], ["seq:8", null, null]);
 });
