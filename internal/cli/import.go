@@ -61,13 +61,18 @@ always becomes a second session.
 within two seconds. Lines whose meaning a later line can still change (an unfinished line, an
 unfinished answer) are imported when the file has been silent for 10 seconds, and at the end.
 
+What agent frameworks have stored is imported too, each thread with its states as a session: a folder
+of Strands Agents (strands). A thread that has grown since is appended to its session, unless that was
+continued here. A session of S3 is imported from a copy: aws s3 sync s3://BUCKET/PREFIX DIR.
+
 --check stores nothing. It prints what an import would report of each file, line by line: the lines
 that were not understood, the types of lines that are not known, each with its first line and their
 number, and how many messages are on the current line and on branches.`,
 		Example: `  coppice import
   coppice import ~/.pi/agent/sessions
   coppice import --watch ~/.claude/projects
-  coppice import --session release-42 session.jsonl`,
+  coppice import --session release-42 session.jsonl
+  coppice import --format strands ./sessions`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.again && o.verify {
 				return usageError("use --again or --verify, not both")
@@ -99,6 +104,9 @@ func importFormats() []string {
 	for _, f := range formats.All() {
 		list = append(list, string(f.Name))
 	}
+	for _, f := range frameworks {
+		list = append(list, f.name)
+	}
 	return list
 }
 
@@ -112,6 +120,8 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		return usageError("--check cannot be used with --again, --watch or --session")
 	case o.poll && !o.watch:
 		return usageError("--poll needs --watch")
+	case len(paths) == 0 && slices.ContainsFunc(frameworks, func(f framework) bool { return f.name == o.format }):
+		return usageError("--format %s needs a file or folder", o.format)
 	}
 	run := &importRun{c: c, o: o, several: o.watch, restore: func() {}}
 	if o.format != "auto" {
@@ -120,6 +130,11 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 	if len(paths) == 0 {
 		var err error
 		if paths, err = run.programs(ctx); err != nil {
+			return err
+		}
+	} else {
+		paths, run.saved = run.frameworksIn(paths)
+		if err := run.checkFrameworks(); err != nil {
 			return err
 		}
 	}
@@ -132,7 +147,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		if o.session != "" && len(files) != 1 {
 			return usageError("--session needs exactly one file, but there are %d", len(files))
 		}
-		run.several = len(files) > 1
+		run.several = len(files) > 1 || len(run.saved) > 0
 	}
 	defer func() { run.restore() }()
 	with := c.withStore
@@ -155,6 +170,7 @@ type importRun struct {
 	st      *countedStore
 	format  interop.Format     // "" = detected
 	found   []api.FoundProgram // nil = the files were named
+	saved   []saved            // of frameworks
 	several bool
 	batch   importer.Batch
 	deleted map[string]bool // files of deleted sessions that were reported
@@ -237,6 +253,9 @@ func (r *importRun) all(ctx context.Context, files []importer.File) error {
 			return stop.error
 		}
 	}
+	if err := r.frameworks(ctx); err != nil {
+		return err
+	}
 	if err := r.sum(); err != nil {
 		return err
 	}
@@ -257,17 +276,25 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 	if err == nil && r.o.check {
 		err = f.Unknown(&res)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(err, interop.ErrNotSession) && (f.Beside || r.o.watch || r.found != nil && f.Size == 0):
+	if errors.Is(err, interop.ErrNotSession) && (f.Beside || r.o.watch || r.found != nil && f.Size == 0) &&
+		ctx.Err() == nil {
 		return nil, err // programs keep lists beside their sessions, and files that say nothing yet
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return r.report(f.Path, res, err)
+}
+
+// report adds what was done with a file to the answer. The error is that of the file, and was reported, or a stopError.
+func (r *importRun) report(file string, res importer.Result, err error) (*importer.Result, error) {
+	switch {
 	case err != nil:
 		if !r.o.watch { // a failure there may be over with the next line
 			r.failed = append(r.failed, err)
 		}
 		r.total.Fail()
-	case !res.Deleted.IsZero() && r.deleted[f.Path]:
+	case !res.Deleted.IsZero() && r.deleted[file]:
 		return &res, nil // it changed while it is watched
 	default:
 		r.total.Add(res)
@@ -276,19 +303,19 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 		if r.deleted == nil {
 			r.deleted = map[string]bool{}
 		}
-		r.deleted[f.Path] = true
+		r.deleted[file] = true
 	}
 	said := error(nil)
 	switch {
 	case err == nil && r.o.watch && res.Unchanged:
 	case r.c.json:
-		said = r.out.add(importedFile(f.Path, res, err))
+		said = r.out.add(importedFile(file, res, err))
 	case err == nil && res.Unchanged && r.found != nil:
 	default:
 		if r.bar != nil {
 			r.bar.Close()
 		}
-		said = r.c.importText(f.Path, res, err, r.several, r.o.check)
+		said = r.c.importText(file, res, err, r.several, r.o.check)
 	}
 	if said != nil {
 		return nil, &stopError{said}
