@@ -185,6 +185,9 @@ func (c InfoChange) drafts(now checkpoint.Summary) (say []transcript.Draft, err 
 	if c.Cwd != nil && *c.Cwd != now.Cwd {
 		say = append(say, entry.Move(*c.Cwd))
 	}
+	if _, hold := c.Meta[checkpoint.MetaHold]; hold {
+		return nil, errMetaHold()
+	}
 	change := checkpoint.MetaChange{}
 	for key, value := range c.Meta {
 		if have, ok := now.Meta[key]; ok != (value != nil) || ok && have != *value {

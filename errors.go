@@ -69,6 +69,7 @@ var hints = []struct {
 	hint string
 }{
 	{ErrDeleteUnfinished, "repeat the deletion: it finishes what was begun"},
+	{ErrHeld, "nothing was removed: release the session first"},
 	{ErrErased, "take the entries out of the file, or leave it: an import as a new session would bring them back"},
 	{ErrNotErasable, "nothing was erased: name messages, summaries, titles, labels or custom entries"},
 	{ErrDeleted, "create a session with another id, or ask for this one again (SessionOptions.Again)"},

@@ -47,6 +47,9 @@ func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapsho
 	if !keep.DryRun && s.o.ReadOnly {
 		return nil, s.fail("prune", journal.ErrReadOnly)
 	}
+	if s.state().Summary.Held() {
+		return nil, s.fail("prune", ErrHeld)
+	}
 	var list []snapshot.Info
 	for info, err := range s.Snapshots(ctx) {
 		if err != nil {

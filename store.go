@@ -287,7 +287,15 @@ func (o *SessionOptions) validAbout() error {
 	if len(o.Relation) > 32 || strings.Trim(o.Relation, relationChars) != "" {
 		return layout.BadInput("relation %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", o.Relation)
 	}
+	if _, hold := o.Meta[checkpoint.MetaHold]; hold {
+		return errMetaHold()
+	}
 	return validMeta(o.Meta)
+}
+
+// errMetaHold returns the error of metadata that a caller sets.
+func errMetaHold() error {
+	return layout.BadInput("metadata key %s: Hold and Release alone change it", checkpoint.MetaHold)
 }
 
 // validMeta refuses what cannot be metadata.

@@ -208,8 +208,8 @@ func marshal(what string, v any) ([]byte, error) {
 // ownReasons have a meaning in the log that a turn must not claim. "create" is one as well, except for
 // the first commit of a session.
 var ownReasons = []string{
-	"amend", "branch", "claim", "conflict", "create", "delete", "fork", "import", "label", "names", "partial", "repair",
-	"roll", "rollback",
+	"amend", "branch", "claim", "conflict", "create", "delete", "fork", "hold", "import", "label", "names", "partial",
+	"repair", "roll", "rollback",
 }
 
 func checkReason(reason string) error {

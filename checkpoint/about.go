@@ -7,8 +7,9 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// About returns Summary.Relation and Meta of a session's header line: "coppice":{"relation":"..","meta":{..}}. If the
-// header has the text "agent" the session was created by an agent of another program, and its relation is "agent".
+// About returns Summary.Relation and Meta of a session's header line: "coppice":{"relation":"..","meta":{..}}. It has
+// no MetaHold. If the header has the text "agent" the session was created by an agent of another program, and its
+// relation is "agent".
 func About(header []byte) (relation string, meta map[string]string) {
 	if own := rawjson.Field(header, "coppice"); own != nil {
 		var says struct {
@@ -16,6 +17,7 @@ func About(header []byte) (relation string, meta map[string]string) {
 			Meta     map[string]string
 		}
 		if err := json.Unmarshal(own, &says); err == nil {
+			delete(says.Meta, MetaHold)
 			return says.Relation, says.Meta
 		}
 	}

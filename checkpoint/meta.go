@@ -18,6 +18,19 @@ const (
 	maxMetaChange = 4 * MaxMetaKeys // keys of a MetaChange: two concurrent writers may exceed MaxMetaKeys
 )
 
+// MetaHold is the key of the reason of a legal hold. Only a commit of the reason "hold" sets and removes it; in a
+// header line, and in the metadata that callers set, it is not valid.
+const MetaHold = "coppice.hold"
+
+// MaxHold bounds the reason of a hold, in bytes.
+const MaxHold = 1 << 10
+
+// Held reports whether the session is held. Of a summary that was read alone (MetaElsewhere) it does not know.
+func (s Summary) Held() bool {
+	_, held := s.Meta[MetaHold]
+	return held
+}
+
 const metaKeyChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 // ValidMetaKey reports whether a key of metadata is 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'.

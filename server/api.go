@@ -283,6 +283,7 @@ func (s *Server) describe() {
 		Transformers:  []huma.Transformer{func(_ huma.Context, _ string, v any) (any, error) { return ofHuma(v), nil }},
 	})
 	s.describeSessions()
+	s.describeHold()
 	s.describeCommits()
 	s.describeMoves()
 	s.describeEvents()

@@ -144,6 +144,8 @@ var rules = map[string]rule{
 	"switch":        {needs: Write},
 	"upload":        {needs: Write},
 
+	"hold":          {needs: Hold, audit: "hold"},
+	"release":       {needs: Hold, audit: "release"},
 	"deleteSession": {needs: Delete, audit: "delete"},
 	"erase":         {needs: Erase, audit: "erase"},
 	"issueToken":    {needs: Issue, audit: "issue"},

@@ -24,6 +24,8 @@ func needed(op *described) server.Rights {
 		return server.Delete
 	case "erase":
 		return server.Erase
+	case "hold", "release":
+		return server.Hold
 	case "issueToken":
 		return server.Issue
 	}

@@ -88,6 +88,10 @@ var kinds = []struct {
 		"nothing was imported: --again would import the file as a new session, with what was erased",
 		"nothing was imported: a new session would have what was erased",
 	},
+	{
+		coppice.ErrHeld, "held", "nothing was removed: `coppice set SESSION --release` ends the hold",
+		"nothing was removed: DELETE /v1/sessions/{id}/hold ends the hold",
+	},
 	{coppice.ErrNotErasable, "not-erasable", "erase messages, summaries, titles, labels and custom entries", ""},
 	{
 		coppice.ErrInDoubt, "in-doubt",
@@ -180,7 +184,7 @@ func standing(code string) (exit, status int) {
 		return ExitNotFound, http.StatusGone
 	case "conflict":
 		return ExitConflict, http.StatusPreconditionFailed
-	case "fenced":
+	case "fenced", "held":
 		return ExitConflict, http.StatusConflict
 	case "corrupt":
 		return ExitCorrupt, http.StatusInternalServerError

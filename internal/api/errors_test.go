@@ -49,6 +49,7 @@ var described = []struct {
 	{errors.Join(coppice.ErrDeleted, fs.ErrNotExist), "deleted", 3, 410},
 	{coppice.ErrConflict, "conflict", 4, 412},
 	{coppice.ErrFenced, "fenced", 4, 409},
+	{coppice.ErrHeld, "held", 4, 409},
 	{coppice.ErrCorrupt, "corrupt", 5, 500},
 	{errors.Join(coppice.ErrCorrupt, transcript.ErrLine), "corrupt", 5, 500},
 	{coppice.ErrCommitUnknown, "outcome-unknown", 6, 504},

@@ -129,6 +129,9 @@ func (e *eraser) run(ctx context.Context, entries []string) error {
 // target finds out which entries go, and writes the pending object.
 func (e *eraser) target(ctx context.Context, entries []string) error {
 	st := e.j.State()
+	if len(entries) > 0 && st.Summary.Held() {
+		return journal.ErrHeld
+	}
 	known, err := e.j.Known(ctx, st, entries)
 	if err != nil {
 		return err
@@ -174,7 +177,10 @@ func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *j
 	if err := e.look(ctx, st); err != nil {
 		return nil, nil, err
 	}
-	if len(e.found.erased) == 0 && !e.resumed {
+	switch {
+	case len(e.found.erased) > 0 && st.Summary.Held():
+		return nil, nil, journal.ErrHeld
+	case len(e.found.erased) == 0 && !e.resumed:
 		return nil, nil, nil
 	}
 	if err := e.showing(ctx); err != nil {

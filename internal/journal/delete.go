@@ -106,7 +106,8 @@ func (d *deletion) failed(err error) error {
 	switch {
 	case d.doubt != nil:
 		return fmt.Errorf("%w: %w", ErrUnfinished, d.doubt)
-	case errors.Is(err, ErrConflict), errors.Is(err, store.ErrDeleted), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, ErrConflict), errors.Is(err, store.ErrDeleted), errors.Is(err, fs.ErrNotExist),
+		errors.Is(err, ErrHeld):
 		return err
 	case backend.OutcomeOf(err) != backend.NotApplied: // a read failed, or the session is not as it was
 		err = d.j.notApplied("delete", err)
@@ -139,6 +140,9 @@ func (d *deletion) try(ctx context.Context) error {
 	r, err := h.Write(ctx, Step{Based: true}, func(_ context.Context, on *state.State) (*Step, error) {
 		if on.Summary.Commit != st.Summary.Commit { // another writer's commit, or another deletion
 			return nil, errHeadMoved
+		}
+		if on.Summary.Held() {
+			return nil, ErrHeld
 		}
 		return &Step{Reason: state.ReasonDelete, Claim: true, Source: d.source}, nil
 	})

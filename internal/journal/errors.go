@@ -17,6 +17,8 @@ var (
 
 	ErrUncommitted = errors.New("entries of this handle are not committed")
 
+	ErrHeld = errors.New("the session is held")
+
 	ErrUnfinished = errors.New("the deletion was not finished")
 )
 

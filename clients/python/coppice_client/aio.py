@@ -182,6 +182,14 @@ class AsyncSession(_Session):
         """Leave an entry out of contexts, paths and trees; amend shows it again."""
         return await self._run(self._sync.hide, entry, key=key, base=base)
 
+    async def release(self, *, key: str = "", base: str = "") -> Moved:
+        """End the hold of a session."""
+        return await self._run(self._sync.release, key=key, base=base)
+
+    async def hold(self, *, reason: str | None = None, key: str = "", base: str = "") -> Moved:
+        """Hold a session: nothing removes it."""
+        return await self._run(self._sync.hold, reason=reason, key=key, base=base)
+
     async def label(self, entry: str, label: str, *, key: str = "", base: str = "") -> Moved:
         """Name an entry for people; the head stays."""
         return await self._run(self._sync.label, entry, label, key=key, base=base)

@@ -699,6 +699,11 @@ NewCommit = TypedDict("NewCommit", {
 }, total=False)
 
 
+class NewHold(TypedDict, total=False):
+    reason: str
+    """at most 1 KiB"""
+
+
 class NewSession(TypedDict, total=False):
     again: bool
     """also under the id of a deleted session"""

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/coppice-go/coppice/checkpoint"
@@ -36,8 +37,8 @@ func Advance(st *State, c *segment.Commit, given Given) (*State, error) {
 	next.Next += uint64(len(lines))
 	if Kept(rec) {
 		next.beside(rec, raw)
-		if rec.Reason == ReasonInfo { // these are the session's, not a branch's
-			next.inform(entries)
+		if rec.Reason == ReasonInfo || rec.Reason == ReasonHold { // these are the session's, not a branch's
+			next.inform(c.Record.Reason, entries)
 		}
 	} else if err := next.move(st, c, given.Window, raw, lines, entries); err != nil {
 		return nil, err
@@ -100,13 +101,13 @@ func (st *State) move(before *State, c *segment.Commit, window *transcript.Worki
 	st.follow(before, window, lines, entries)
 	sum := &st.Summary
 	sum.Entry, sum.Branch, sum.Reason = rec.Head, rec.Branch, rec.Reason
-	st.inform(entries)
+	st.inform(rec.Reason, entries)
 	st.describe(before, rec, entries)
 	return nil
 }
 
-// inform takes over title, working directory and metadata.
-func (st *State) inform(entries []transcript.Entry) {
+// inform takes over title, working directory and metadata. Only a commit of the reason hold changes a hold.
+func (st *State) inform(reason string, entries []transcript.Entry) {
 	for i := range entries {
 		if title, ok := entries[i].Title(); ok {
 			st.Summary.Title = checkpoint.CutText(title)
@@ -115,6 +116,10 @@ func (st *State) inform(entries []transcript.Entry) {
 			st.Summary.Cwd = checkpoint.CutText(cwd)
 		}
 		if change, ok := entries[i].Meta(); ok {
+			if _, hold := change[checkpoint.MetaHold]; hold && reason != ReasonHold {
+				change = maps.Clone(change)
+				delete(change, checkpoint.MetaHold)
+			}
 			st.changeMeta(change)
 		}
 	}

@@ -152,6 +152,7 @@ const (
 	ReasonImport   = "import"
 	ReasonDelete   = "delete"
 	ReasonErase    = "erase"
+	ReasonHold     = "hold"
 )
 
 // Unsealed finds the plain segment that holds an ordinal.

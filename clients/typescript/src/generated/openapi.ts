@@ -183,6 +183,15 @@ export interface paths {
         /** Leave an entry out of contexts, paths and trees; amend shows it again */
         post: operations["hide"];
     };
+    "/v1/sessions/{id}/hold": {
+        /**
+         * Hold a session: nothing removes it
+         * @description Until it is released, its deletion, an erasure in it and retention are 409 held. Commits go on. The reason is its metadata coppice.hold, which nothing else changes.
+         */
+        put: operations["hold"];
+        /** End the hold of a session */
+        delete: operations["release"];
+    };
     "/v1/sessions/{id}/label": {
         /** Name an entry for people; the head stays */
         post: operations["label"];
@@ -1006,6 +1015,10 @@ export interface components {
             reason?: string;
             /** @description absent = unchanged, null clears */
             state?: unknown;
+        };
+        NewHold: {
+            /** @description at most 1 KiB */
+            reason?: string;
         };
         NewSession: {
             /** @description also under the id of a deleted session */
@@ -2525,6 +2538,59 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["HideBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Moved"];
+                };
+            };
+        };
+    };
+    hold: {
+        parameters: {
+            header?: {
+                /** @description the commit that this was made on; default * = the newest */
+                "If-Match"?: string;
+                /** @description stored once however often sent; 1,024 are known */
+                "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
+            };
+            path: {
+                /** @description the session's id */
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewHold"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Moved"];
+                };
+            };
+        };
+    };
+    release: {
+        parameters: {
+            header?: {
+                /** @description the commit that this was made on; default * = the newest */
+                "If-Match"?: string;
+                /** @description stored once however often sent; 1,024 are known */
+                "Idempotency-Key"?: string;
+                /** @description who writes; a claim fences the other writers */
+                "Coppice-Writer"?: string;
+            };
+            path: {
+                /** @description the session's id */
+                id: string;
             };
         };
         responses: {

@@ -91,6 +91,10 @@ export abstract class SessionOperations extends Requests {
   entry(entry: string, query: Query<"getEntry"> = {}, o: ReadOptions = {}): Promise<RawJSON> { return this.raw(["entries", entry], query, o); }
   /** Leave an entry out of contexts, paths and trees; amend shows it again. */
   hide(body: Schemas["HideBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["hide"], body }, required.Moved, o, true); }
+  /** End the hold of a session. */
+  release(o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "DELETE", path: ["hold"] }, required.Moved, o, true); }
+  /** Hold a session: nothing removes it. */
+  hold(body: Schemas["NewHold"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "PUT", path: ["hold"], body }, required.Moved, o, true); }
   /** Name an entry for people; the head stays. */
   label(body: Schemas["LabelBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["label"], body }, required.Moved, o, true); }
   /** Labels of entries. */
