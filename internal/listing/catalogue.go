@@ -215,7 +215,7 @@ func (c *Catalogue) load(ctx context.Context, at shelf) error {
 	}
 	blocks := make([][]row, len(h.blocks))
 	err = parallel.Each(ctx, len(blocks), func(i int) error {
-		blocks[i], _ = readBlock(ctx, at, h.blocks[i])
+		blocks[i], _ = readBlock(ctx, at, h.blocks[i], nil)
 		return ctx.Err()
 	})
 	if err != nil {

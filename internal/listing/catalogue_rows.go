@@ -193,17 +193,17 @@ func decodeHead(p []byte) (h *head, err error) {
 		}
 		h.blocks = append(h.blocks, b)
 	}
-	h.recent, err = r.rows()
+	h.recent, _, err = r.rows(nil)
 	return h, err
 }
 
-// decodeBlock reads a block; its rows share p.
-func decodeBlock(p []byte) ([]row, error) {
-	p, err := opened(p)
-	if err != nil {
-		return nil, err
+// decodeBlock reads a block, whose rows share p, and returns how many it has. A row whose summary is not chosen is left
+// out; nil = all are chosen.
+func decodeBlock(p []byte, chosen func(sum []byte) bool) (rows []row, n int, err error) {
+	if p, err = opened(p); err != nil {
+		return nil, 0, err
 	}
-	return (&reader{p, true}).rows()
+	return (&reader{p, true}).rows(chosen)
 }
 
 // append writes a row: its texts, each after its length, and its numbers as varints.
@@ -245,22 +245,31 @@ type reader struct {
 	ok bool
 }
 
-func (r *reader) rows() (rows []row, err error) {
-	for len(r.p) > 0 && r.ok {
-		w := row{name: string(r.text())}
-		w.checkpoint.version, w.log.name = string(r.text()), string(r.text())
-		if sum := r.text(); len(sum) > 0 {
+func (r *reader) rows(chosen func(sum []byte) bool) (rows []row, n int, err error) {
+	for ; len(r.p) > 0 && r.ok; n++ {
+		name, version, log, sum := r.text(), r.text(), r.text(), r.text()
+		var numbers [7]int64
+		for i := range numbers {
+			numbers[i] = r.number()
+		}
+		if chosen != nil && len(sum) > 0 && !chosen(sum) {
+			continue
+		}
+		w := row{name: string(name)}
+		if len(sum) > 0 {
 			w.sum = sum
 		}
-		w.at, w.checkpoint.size, w.checkpoint.time = r.number(), r.number(), r.number()
-		w.log.bytes, w.log.epoch = r.number(), uint64(r.number())
-		w.log.written, w.log.changed = fromNano(r.number()), fromNano(r.number())
+		w.at, w.checkpoint = numbers[0], stamp{size: numbers[1], time: numbers[2], version: string(version)}
+		w.log = logEnd{
+			name: string(log), bytes: numbers[3], epoch: uint64(numbers[4]),
+			written: fromNano(numbers[5]), changed: fromNano(numbers[6]),
+		}
 		rows = append(rows, w)
 	}
-	if !r.ok || len(rows) > blockRows {
-		return nil, fmt.Errorf("%w: rows of a catalogue", codec.ErrFormat)
+	if !r.ok || n > blockRows {
+		return nil, 0, fmt.Errorf("%w: rows of a catalogue", codec.ErrFormat)
 	}
-	return rows, nil
+	return rows, n, nil
 }
 
 func (r *reader) text() []byte {
@@ -391,11 +400,19 @@ func (l *lister) maybe(r *row) bool {
 	if r.sum == nil || !l.o.chooses() {
 		return true
 	}
-	for _, h := range l.hints {
-		if !bytes.Contains(r.sum, h) {
-			return false
-		}
+	if !l.hinted(r.sum) {
+		return false
 	}
 	sum, ok := r.summary()
 	return !ok || l.o.wants(&sum)
+}
+
+// hinted reports whether the JSON of a summary has each text that the one of a session that is wanted has.
+func (l *lister) hinted(sum []byte) bool {
+	for _, h := range l.hints {
+		if !bytes.Contains(sum, h) {
+			return false
+		}
+	}
+	return true
 }

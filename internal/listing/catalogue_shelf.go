@@ -49,14 +49,14 @@ func readHead(ctx context.Context, at shelf) (*head, error) {
 	return h, err
 }
 
-// readBlock reads a block of a catalogue.
-func readBlock(ctx context.Context, at shelf, b block) ([]row, error) {
+// readBlock reads a block of a catalogue, without the rows whose summary is not chosen; nil = all are chosen.
+func readBlock(ctx context.Context, at shelf, b block, chosen func(sum []byte) bool) ([]row, error) {
 	p, _, err := at.get(ctx, blockPrefix+b.name)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := decodeBlock(p)
-	if err != nil || len(rows) != b.rows || checksum(p) != b.crc {
+	rows, n, err := decodeBlock(p, chosen)
+	if err != nil || n != b.rows || checksum(p) != b.crc {
 		return nil, errors.Join(err, errRows)
 	}
 	return rows, nil

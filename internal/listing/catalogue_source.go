@@ -83,7 +83,7 @@ func (s *source) more(ctx context.Context, l *lister) error {
 		if b.unread == 0 && l.before(b.oldest) {
 			return nil
 		}
-		rows, err := readBlock(ctx, s.at, b)
+		rows, err := readBlock(ctx, s.at, b, l.hinted)
 		for _, r := range rows {
 			if !s.masked[r.name] {
 				found[i] = l.add(found[i], r)

@@ -49,9 +49,14 @@ func TestGoldenCatalogue(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(*got, h) {
 		t.Errorf("head: %v\n%+v\n%+v", err, *got, h)
 	}
-	rows, err := decodeBlock(golden(t, "rows.bin", blocks[0].p))
+	rows, _, err := decodeBlock(golden(t, "rows.bin", blocks[0].p), nil)
 	if err != nil || !reflect.DeepEqual(rows, local(rowsOf(false))) {
 		t.Errorf("rows: %v\n%+v", err, rows)
+	}
+	none := func([]byte) bool { return false }
+	rows, n, err := decodeBlock(blocks[0].p, none)
+	if err != nil || n != 3 || !reflect.DeepEqual(rows, local(rowsOf(false))[1:2]) {
+		t.Errorf("a row without a summary is always chosen: %d, %v\n%+v", n, err, rows)
 	}
 }
 
@@ -71,12 +76,12 @@ func TestDamagedCatalogue(t *testing.T) {
 	for bit := range len(p) * 8 {
 		q := slices.Clone(p)
 		q[bit/8] ^= 1 << (bit % 8)
-		if _, err := decodeBlock(q); err == nil {
+		if _, _, err := decodeBlock(q, nil); err == nil {
 			t.Fatalf("bit %d", bit)
 		}
 	}
 	for n := range p {
-		if _, err := decodeBlock(p[:n]); err == nil {
+		if _, _, err := decodeBlock(p[:n], nil); err == nil {
 			t.Fatalf("cut at %d", n)
 		}
 	}
@@ -105,7 +110,7 @@ func TestCompose(t *testing.T) {
 					of[w.name] = k
 				}
 				if b.p != nil {
-					rows, err := decodeBlock(b.p)
+					rows, _, err := decodeBlock(b.p, nil)
 					if err != nil {
 						r.Fatal(err)
 					}
