@@ -46,7 +46,7 @@ func TestProofCrash(t *testing.T) {
 	r := proof.Begin(t, "crash")
 	rounds := proof.Pick(t, 1, 1, 300)
 	plan := Plan{
-		First:  vfstest.Spread{Contents: proof.Pick(t, 30, 24, 30), States: proof.Pick(t, 6, 30, 200)},
+		First:  vfstest.Spread{Contents: proof.Pick(t, 30, 24, 30), States: proof.Pick(t, 6, 18, 200)},
 		Second: vfstest.Spread{Contents: proof.Pick(t, 24, 10, 24), States: proof.Pick(t, 4, 8, 80)},
 		Every:  proof.Pick(t, 20, 1, 1),
 		Kill:   proof.Pick(t, 12, 1, 1),

@@ -232,7 +232,7 @@ func TestProofSequences(t *testing.T) {
 	plan := Plan{
 		First:  vfstest.Spread{Contents: 10, States: proof.Pick(t, 2, 5, 100)},
 		Second: vfstest.Spread{Contents: 3, States: proof.Pick(t, 1, 2, 8)},
-		Every:  proof.Pick(t, 8, 12, 4), Kill: proof.Pick(t, 8, 4, 1), Verify: 32,
+		Every:  proof.Pick(t, 8, 24, 4), Kill: proof.Pick(t, 8, 8, 1), Verify: 32,
 	}
 	stride := proof.Pick(t, 4, 1, 1)
 	each(r, (jobs+stride-1)/stride, func(job int) {

@@ -137,7 +137,7 @@ func facades(t *testing.T, rep *proof.Report, stores []*stored) {
 		q   []byte
 	}
 	counts := map[string]*tally{}
-	share := proof.Pick(t, 30_000, 1_100, 1)
+	share := proof.Pick(t, 30_000, 2_200, 1)
 	bytewise := proof.Pick(t, 400, 1, 1)
 	each(func(yield func(job) bool) {
 		for _, s := range stores {
@@ -206,7 +206,7 @@ func decoders(t *testing.T, rep *proof.Report, stores []*stored) {
 	}
 	var jobs []job
 	counts := map[string]*tally{}
-	stride := proof.Pick(t, 997, 5, 1) // bits of each byte; every bit in the nightly size
+	stride := proof.Pick(t, 997, 11, 1) // bits of each byte; every bit in the nightly size
 	for _, s := range stores {
 		for _, key := range slices.Sorted(maps.Keys(s.objects)) {
 			jobs = append(jobs, job{s, key})

@@ -23,7 +23,7 @@ import (
 // changes (I14).
 func TestProofDamagedLogs(t *testing.T) {
 	rep := proof.Begin(t, "damaged-logs")
-	stride := proof.Pick(t, 211, 5, 1)
+	stride := proof.Pick(t, 211, 11, 1)
 	s := built(t)[1]
 	type job struct {
 		key string

@@ -36,7 +36,7 @@ func TestProofHandle(t *testing.T) {
 	rep := proof.Begin(t, "handle")
 	f := &findings{
 		seen: map[uint64]struct{}{}, counts: map[string]int{}, found: map[string]violation{},
-		target: proof.Pick(t, 2000, 24_000, 1_000_000),
+		target: proof.Pick(t, 2000, 14_000, 1_000_000),
 	}
 	list, seeds := f.tasks(), uint64(4*f.target)
 	if text != "" {

@@ -21,8 +21,8 @@ func TestProofLinear(t *testing.T) {
 		quick, ci, nightly int
 		open               func(t *testing.T) backend.Backend
 	}{
-		"memory-replace": {8, 160, 30_000, func(*testing.T) backend.Backend { return memory.New() }},
-		"memory-append":  {8, 400, 65_000, func(*testing.T) backend.Backend { return memory.NewAppender() }},
+		"memory-replace": {8, 100, 30_000, func(*testing.T) backend.Backend { return memory.New() }},
+		"memory-append":  {8, 240, 65_000, func(*testing.T) backend.Backend { return memory.NewAppender() }},
 		"local": {2, 100, 5_000, func(t *testing.T) backend.Backend {
 			b, err := local.Open(t.TempDir(), nil)
 			if err != nil {
