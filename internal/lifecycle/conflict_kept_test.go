@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // lost returns a session whose turn lost against that of a winner, with the text w.
@@ -325,6 +326,7 @@ func TestReadOnly(t *testing.T) {
 
 // Limit errors name the value that is too large, the limit and the size.
 func TestLimits(t *testing.T) {
+	testutil.SkipLong(t)
 	store := newStore(t, memory.New(), nil)
 	s := create(t, store, "s", nil)
 	big := strings.Repeat("x", 5<<20)

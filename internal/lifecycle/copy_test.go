@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -128,6 +129,7 @@ func TestCopyBesideAWriter(t *testing.T) {
 // A copy that fails because its source is damaged leaves nothing. Cases: a damaged log, a log that is too short
 // according to a snapshot, an image or an imported file that is missing or damaged.
 func TestFailedCopyLeavesNothing(t *testing.T) {
+	testutil.SkipLong(t)
 	for what, harm := range map[string]func(raw []byte) []byte{
 		"transcript/*.jsonl flipped": func(raw []byte) []byte { raw[len(raw)/3] ^= 1; return raw },
 		"transcript/*.jsonl cut": func(raw []byte) []byte {

@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/internal/vfs"
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
@@ -41,6 +42,7 @@ func processOn(t testing.TB, b backend.Backend, name string) *coppice.Store {
 // firstTurn returns a disk with a session of one turn, closed.
 func firstTurn(t testing.TB) *vfstest.CrashFS {
 	t.Helper()
+	testutil.SkipLong(t) // each image of the disk is tried
 	disk := vfstest.NewCrashFS()
 	s := create(t, process(t, disk, "first"), "s", nil)
 	say(t, s, "u1", "a1")

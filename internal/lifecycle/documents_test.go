@@ -20,6 +20,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/sessiontest"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -203,6 +204,7 @@ func TestDocsLimits(t *testing.T) {
 
 // On a store with a log, a lost checkpoint loses no document.
 func TestDocsWithoutACheckpoint(t *testing.T) {
+	testutil.SkipLong(t)
 	for _, name := range []string{"append", "local"} {
 		t.Run(name, func(t *testing.T) {
 			b := backends[name](t)

@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -202,6 +203,7 @@ func TestWriters(t *testing.T) {
 
 // The base of a turn is found by the index of ids, however old it is, without a scan.
 func TestBaseOfAnOldCommit(t *testing.T) {
+	testutil.SkipLong(t)
 	for name, b := range map[string]backend.Backend{"replace": memory.New(), "append": memory.NewAppender()} {
 		t.Run(name, func(t *testing.T) {
 			store := newStore(t, b, nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -178,6 +179,7 @@ func (l *windowLife) check() {
 
 // I16: a context above its bound begins at the same place, whichever handle computed its window, and from what.
 func TestWindowOfEveryHandle(t *testing.T) {
+	testutil.SkipLong(t)
 	for name, open := range map[string]func() backend.Backend{
 		"replace": func() backend.Backend { return memory.New() },
 		"append":  func() backend.Backend { return memory.NewAppender() },
