@@ -19,13 +19,12 @@ func BenchmarkFilter(b *testing.B) {
 	for i := range rows {
 		id := fmt.Sprintf("session-%09d", i)
 		sum := checkpoint.Summary{
-			ID: id, Title: "Tides of the harbour", Cwd: "/home/user/src/harbour", Preview: "When is high water today?",
+			ID: id, Title: "Tides of the harbour", Cwd: "/home/user/src/harbour", Preview: "When is high water?",
 			Meta: map[string]string{"user": fmt.Sprint("u", i%100_000), "team": fmt.Sprint("t", i%100)},
-			Head: checkpoint.Head{Seq: 1, Epoch: 1, Commit: "0123456789abcdef", Entry: "fedcba9876543210", Branch: "main"},
+			Head: checkpoint.Head{Seq: 1, Epoch: 1, Commit: "0123456789abcdef", Entry: "fedcba98", Branch: "main"},
 		}
-		rows[i] = row{layout.Escape(id), known{
-			checkpoint: stamp{size: 900, time: int64(i), version: "v1"}, at: int64(sessions - i), sum: encodeSum(&sum, true),
-		}}
+		seen := stamp{size: 900, time: int64(i), version: "v1"}
+		rows[i] = row{layout.Escape(id), known{checkpoint: seen, at: int64(sessions - i), sum: encodeSum(&sum, true)}}
 	}
 	blocks, at := cut(rows, blockRows), folder{b.TempDir()}
 	for i := range blocks {
