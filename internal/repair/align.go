@@ -12,12 +12,12 @@ import (
 // Damaged is a part of the log that does not verify as a whole, and what else is known of it.
 type Damaged struct {
 	Lines       []Line            // what was read of it, in order
-	Others      [][]Line          // what was read of it in another form: the plain one beside the sealed one
+	Others      [][]Line          // what was read of its other form, plain or sealed
 	First, End  uint64            // ordinals; End 0 = not known
 	Seq, EndSeq uint64            // of its commits; EndSeq 0 = not known
 	Bodies      map[uint64][]byte // of entries that something else holds, by ordinal
 	IDs         map[uint64]string // of entries, where something names them
-	// lines of which something says whether they are commit lines
+	// by ordinal: whether the line is a commit line, where that is known
 	Marks   map[uint64]bool
 	Records map[uint64]*checkpoint.Record // commit lines that something else holds, by ordinal
 	late    map[uint64]*checkpoint.Record // commit lines that were found after later ones, by seq
@@ -250,7 +250,7 @@ type Commit struct {
 	Seq     uint64
 	Record  *checkpoint.Record // nil = its line is lost
 	Entries []Entry
-	Reason  string // of a commit whose line is lost, where something says it; "" = repair
+	Reason  string // of a commit whose line is lost, if it is known; "" = repair
 
 	next *checkpoint.Record // of the commit after it; nil = it is lost
 }
@@ -266,7 +266,7 @@ type Entry struct {
 }
 
 // Commits puts the part together: every ordinal and every commit of it, known or lost. Where lines contradict
-// what the segments around the part say of it, only those before the first damage are taken.
+// the segments around the part, only those before the first damage are taken.
 func (d *Damaged) Commits() []Commit {
 	out := d.commits()
 	if d.fits(out) {
@@ -376,8 +376,8 @@ func (d *Damaged) entry(ord uint64, l *Line) Entry {
 	return Entry{Ord: ord, ID: d.IDs[ord]}
 }
 
-// commitLines says which of the lost lines were commits: before each commit that is known, and at the end,
-// as many as their numbers leave out. The line right before a known commit's own entries was one.
+// commitLines returns which of the lost lines were commits: before each known commit, and at the end, as many as their
+// numbers leave out. The line right before a known commit's own entries was one.
 func (d *Damaged) commitLines(slots map[uint64]*Line, end uint64) map[uint64]bool {
 	marked := map[uint64]bool{}
 	from, seq := d.First, d.Seq

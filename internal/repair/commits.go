@@ -86,9 +86,9 @@ func keeps(doc []byte, rec *checkpoint.Record) bool {
 	return rec != nil && doc != nil && rec.Doc == nil && rec.Patch == nil && codec.CRC(doc) == rec.DocCRC
 }
 
-// guess says what it can of a commit whose line is lost: what the lineage of a checkpoint or a snapshot
-// tells, and else that the head is its last entry that is not lost and that grows from the head before: the head may
-// have moved elsewhere, to a branch whose name is lost.
+// guess fills in a commit whose line is lost: from the lineage of a checkpoint or a snapshot, or else with its last
+// entry that is not lost and grows from the head before it as the head. The head may have moved to a branch whose name
+// is lost.
 func (w *writer) guess(rec *checkpoint.Record, c *Commit, after string) error {
 	id, now, err := w.repair.store.LineID()
 	if err != nil {
@@ -130,7 +130,7 @@ func (w *writer) grows(ord, head int64) bool {
 	return false
 }
 
-// entries returns the lines of a commit and where they hang; lost ones get a stand-in.
+// entries returns the lines of a commit and their parents; lost ones get a stand-in.
 func (w *writer) entries(c *Commit, head int64) (raws [][]byte, parents []int64, err error) {
 	var deltas []checkpoint.ParentDelta
 	told := c.Record != nil && c.Record.Entries == len(c.Entries)
@@ -177,8 +177,8 @@ func (w *writer) entries(c *Commit, head int64) (raws [][]byte, parents []int64,
 	return raws, parents, nil
 }
 
-// lostEntry makes the stand-in for an entry of which nothing is left. Its id is its own where something names that,
-// else the one that the entry after it names as its parent, where nothing else has it.
+// lostEntry makes the stand-in for an entry of which nothing is left. It has the id of that entry if it is known, else
+// the one that the next entry names as its parent, unless another entry has that id.
 func (w *writer) lostEntry(c *Commit, i int, parent int64) error {
 	e := &c.Entries[i]
 	id, now, err := w.repair.store.LineID()

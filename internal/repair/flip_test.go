@@ -11,8 +11,8 @@ import (
 )
 
 // Each bit of a plain segment is flipped, one at a time: whatever it was, in the segment's own line, in an entry, in a
-// commit line or between them, the lines come back as they were, and the damaged bytes are not touched. Of two bits
-// beside each other nothing is made up.
+// commit line or between them, the lines come back as they were, and the damaged bytes are not touched. Where two
+// adjacent bits are flipped, nothing is made up.
 func TestMendEveryBit(t *testing.T) {
 	testutil.SkipLong(t)
 	at := time.UnixMilli(1_700_000_000_000).UTC()

@@ -12,8 +12,8 @@ var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 // frameMax bounds the lines of one frame: a line of 64 MiB has one of its own.
 const frameMax = 64 << 20
 
-// lines reads what can be read of a damaged sealed segment. A frame that is damaged counts as so many
-// empty lines as the index says that it had, or as one, where the index is damaged as well.
+// lines reads what can be read of a damaged sealed segment. A damaged frame becomes as many empty lines as it has by
+// the index, or one, if the index is damaged too.
 func lines(p []byte) []byte {
 	if idx, _, err := codec.DecodeSegmentIndex(p, int64(len(p))); err == nil && idx != nil {
 		return byIndex(p, idx)

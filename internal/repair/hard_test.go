@@ -89,8 +89,8 @@ func TestRepairInterrupted(t *testing.T) {
 	}
 }
 
-// interrupted gives every state in which a repair can leave a damaged session, once: each write is the first of those
-// that fail, before it reaches the store and after. Most are those of the write before it, told otherwise.
+// interrupted yields every state in which a repair can leave a damaged session, once: each write is the first of those
+// that fail, before it reaches the store and after. Most equal a state of the write before.
 func interrupted(t *testing.T, damaged func() *proof.World) iter.Seq2[*proof.World, string] {
 	const most = 64 // writes; a repair here makes up to 9
 	return func(yield func(*proof.World, string) bool) {
@@ -184,8 +184,7 @@ func TestRepairFencesStaleWriters(t *testing.T) {
 	}
 }
 
-// A segment that is gone altogether: the entries around it stay, those in it have stand-ins, and the report
-// counts them.
+// A whole segment is gone: the entries around it stay, those in it have stand-ins, and the report counts them.
 func TestRepairMissingMiddle(t *testing.T) {
 	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {
@@ -215,8 +214,8 @@ func TestRepairMissingMiddle(t *testing.T) {
 	}
 }
 
-// Writers took the session again and again since its last segment was sealed, and the head that says so is lost: the
-// epoch of the repair is above theirs all the same, so that what they may still write refers to nothing of the repair's
+// Writers claimed the session several times since its last segment was sealed, and the head that records it is lost.
+// The epoch of the repair is still above theirs, so that what they may still write refers to no object of the repair
 // (I8).
 func TestRepairWithoutAHeadRaisesTheEpoch(t *testing.T) {
 	w := proof.NewWorld(t, proof.StoreOf("replace"))

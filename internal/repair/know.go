@@ -28,9 +28,9 @@ type know struct {
 	records   map[uint64]*checkpoint.Record // commit lines, by ordinal
 	commits   map[uint64]checkpoint.Commit  // by seq
 	documents map[uint64][]byte             // by seq
-	rules     state.Rules                   // of the working context; zero = nothing says them
-	originals []string                      // hex SHA-256s of imported files that something names, the newest first
-	seq, next uint64                        // the newest commit that anything says of, and the ordinal after it
+	rules     state.Rules                   // of the working context; zero = not known
+	originals []string                      // hex SHA-256s of imported files that an object names, the newest first
+	seq, next uint64                        // the newest commit that any object names, and the ordinal after it
 }
 
 func (k *know) learn(s *check.Survey) {
@@ -136,9 +136,9 @@ func (k *know) rows(sk *codec.Skeleton) {
 	}
 }
 
-// beside takes in what intact objects beside the log hold of its damaged parts: index objects, and segments of the
-// same ordinals to which the log does not lead.
-func (r *repair) beside(ctx context.Context) error {
+// fromOthers takes in what intact objects outside of the log have of its damaged parts: index objects, and segments of
+// the same ordinals to which the log does not lead.
+func (r *repair) fromOthers(ctx context.Context) error {
 	if r.intactLog() {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (r *repair) contents(ctx context.Context, p *check.Part) (segment.Contents,
 	return c, nil
 }
 
-// names takes in what an intact segment says of entries in others: as the parents of its own, as heads and branches.
+// names takes in the entries of other segments that an intact segment names: parents of its entries, heads, branches.
 func (r *repair) names(ctx context.Context, p *check.Part) error {
 	c, err := r.contents(ctx, p)
 	if err != nil {
@@ -223,7 +223,7 @@ func (r *repair) names(ctx context.Context, p *check.Part) error {
 	for _, l := range c.Lines {
 		if l.Commit {
 			if rec, _, err := checkpoint.ParseRecord(l.Raw, c.Opening.Prelude.Key); err == nil {
-				r.said(&rec)
+				r.learnCommit(&rec)
 			}
 			continue
 		}
@@ -234,8 +234,8 @@ func (r *repair) names(ctx context.Context, p *check.Part) error {
 	return nil
 }
 
-// said collects what a commit line holds about entries.
-func (k *know) said(rec *checkpoint.Record) {
+// learnCommit collects what a commit line holds about entries.
+func (k *know) learnCommit(rec *checkpoint.Record) {
 	k.entry(rec.Head, rec.HeadOrd)
 	k.original(rec.Original)
 	if rec.Base == nil {

@@ -21,9 +21,9 @@ type loss struct {
 	torn string // where its bytes are now, within the session; "" = there were none
 }
 
-// objects repairs what lies beside the log: images come back from wherever their bytes are; of all else, and of
-// images that are nowhere, the damaged bytes move to torn/, and a commit records the loss. The bytes are copied first
-// and removed last, so that a repair that is interrupted can be run again.
+// objects repairs what is not part of the log. Images come back from wherever their bytes are. The damaged bytes of all
+// other objects, and of images that are nowhere, move to torn/, and a commit records the loss. The bytes are copied
+// first and removed last, so that an interrupted repair can be run again.
 func (r *repair) objects(ctx context.Context) error {
 	prefix := layout.SessionPrefix(r.cfg.Session)
 	var gone []loss
@@ -54,7 +54,7 @@ func (r *repair) objects(ctx context.Context) error {
 			continue
 		}
 		done[name] = true
-		l, err := r.give(ctx, name, p)
+		l, err := r.keepAside(ctx, name, p)
 		if err != nil {
 			return err
 		}
@@ -81,8 +81,8 @@ func (r *repair) witness(key string) bool {
 	return false
 }
 
-// give copies the bytes of an object that is lost to torn/.
-func (r *repair) give(ctx context.Context, name string, p *check.Problem) (loss, error) {
+// keepAside copies the bytes of an object that is lost to torn/.
+func (r *repair) keepAside(ctx context.Context, name string, p *check.Problem) (loss, error) {
 	l := loss{name: name, how: p.Kind}
 	raw, _, err := r.cfg.Backend.Get(ctx, p.Object, backend.Range{})
 	switch {
@@ -149,7 +149,7 @@ func isSum(data []byte, sum string) bool {
 	return hex.EncodeToString(h[:]) == sum
 }
 
-// record commits what is lost: an entry for each object, beside the conversation. The head stays.
+// record commits what is lost: an entry for each object, which is no part of the conversation. The head stays.
 func (r *repair) record(ctx context.Context, gone []loss) (err error) {
 	if len(gone) == 0 {
 		return nil

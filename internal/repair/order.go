@@ -11,7 +11,7 @@ type order struct {
 	own   []Line                        // entries since the commit line before
 	late  map[uint64]*checkpoint.Record // commit lines that come after later ones, by seq
 	spare map[string]*Line              // entries that are one too many before a commit line, by id
-	holes map[int]string                // ids of what is missing in out, where something says them
+	holes map[int]string                // ids of what is missing in out, where they are known
 	head  string                        // of the commit before
 	next  uint64                        // seq of the commit that comes next
 	known bool                          // next is known

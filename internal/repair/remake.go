@@ -19,8 +19,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// part goes over one intact segment, which is taken as it is, or over damaged ones beside each other, for
-// which one is made.
+// part takes one intact segment as it is, or makes one segment for adjacent damaged ones.
 func (r *repair) part(ctx context.Context, parts []check.Part, last bool) error {
 	p, end := &parts[0], &parts[len(parts)-1]
 	if p.Intact {
@@ -118,7 +117,7 @@ func (r *repair) known(raw []byte, p *check.Part, sealed bool) []Line {
 	for i := range found {
 		found[i].sure = found[i].sure || sealed // frames have checksums of their own
 		if rec := found[i].Record; rec != nil {
-			r.said(rec)
+			r.learnCommit(rec)
 		}
 	}
 	if len(found) > 0 {
@@ -188,7 +187,7 @@ func (r *repair) index(obj []byte) {
 	}
 }
 
-// bound says where the newest part ends, by what checkpoint and snapshots know of it.
+// bound finds where the newest part ends, from checkpoint and snapshots.
 func (r *repair) bound(d *Damaged) {
 	d.End, d.EndSeq = 0, 0
 	switch o := r.s.Object; {
@@ -316,8 +315,7 @@ func (r *repair) sealedBefore(
 	return ref, err
 }
 
-// remake makes the commits of a damaged part anew. follower is the id of its last commit, where the segment
-// after it names that.
+// remake makes new commits of a damaged part. follower is the id of its last commit, if the next segment names it.
 func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*remake, error) {
 	commits, err := r.recall(ctx, d)
 	if err != nil {
@@ -366,7 +364,7 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*rema
 }
 
 // nameHeads names the last entries of commits of which both the commit line and that entry are lost: the next entry
-// grows from there, unless its commit says otherwise.
+// grows from there, unless its commit has another parent.
 func nameHeads(list []Commit) {
 	known := map[string]bool{}
 	for i := range list {
@@ -416,7 +414,7 @@ func (r *repair) form(ctx context.Context, seg layout.Segment, sealed bool) (p [
 	return p, key, nil
 }
 
-// parse reads the lines of a damaged segment, with the key that its own prelude gives, even a damaged one.
+// parse reads the lines of a damaged segment with the key of its prelude, even of a damaged prelude.
 func (r *repair) parse(raw []byte, p *check.Part, sealed bool) []Line {
 	opening, key := 0, p.Key
 	for rest := raw; opening < 2 && len(rest) > 0; opening++ {
@@ -448,7 +446,7 @@ func (r *repair) parse(raw []byte, p *check.Part, sealed bool) []Line {
 }
 
 // solve finds a key under which the commit lines of a segment verify whose prelude is lost. Two of them must agree,
-// since any line verifies under some key, unless the lines have checksums beside that, as in a sealed segment. A key
+// since any line verifies under some key, unless the lines have other checksums too, as in a sealed segment. A key
 // that is not the segment's own will do: of its 64 bits a CRC of 32 sees 32. At most so many lines are tried.
 func solve(raw []byte, sealed bool) uint64 {
 	const most = 64

@@ -1,17 +1,16 @@
-// Package repair guarantees that a damaged session can be used again and that nothing intact is lost on the
-// way: what verifies or parses is taken over, under its old ordinals, ids and commit numbers; what does not
-// is kept aside byte for byte, and is recorded as lost (I14).
+// Package repair makes a damaged session usable again and loses nothing that is intact: what verifies or parses is
+// taken over, under its old ordinals, ids and commit numbers; all other bytes are kept aside as they are, and
+// recorded as lost (I14).
 //
-// The log is repaired in place of what is damaged. For each segment that is damaged or gone a new, sealed
-// one is made with as many lines and commits: entries as they were, commit lines made anew, and for what is
-// lost an entry of type custom, customType "coppice.lost". So ordinals and numbers stay what they were (I6),
-// and snapshots, branches and later segments refer to the same entries as before. Lost entries are looked
-// for first: in the other form of a segment, in segments of the same ordinals, in checkpoint and snapshots, and in the
-// imported file of the session, which is read again. Indexes say what they were called and where they hang.
+// For each segment of the log that is damaged or gone, a new sealed one is made with as many lines and commits: the
+// entries as they were, new commit lines, and for each lost entry one of type custom, customType "coppice.lost". So
+// ordinals and numbers stay (I6), and snapshots, branches and later segments refer to the same entries as before. Lost
+// entries are looked for first: in the other form of a segment, in segments of the same ordinals, in checkpoint and
+// snapshots, and in the imported file of the session, which is read again. Indexes have their ids and parents.
 //
-// What lies beside the log (images, snapshots, imported files) comes back in the same way or moves to torn/, and its
-// loss is recorded by an entry "coppice.lost" with its key. A repair converges: it ends when a deep verify of its
-// result finds no damage, and a second repair has nothing to do.
+// Other objects (images, snapshots, imported files) come back in the same way or move to torn/, and an entry
+// "coppice.lost" with the key records the loss. A repair converges: it ends when a deep verify of its result finds no
+// damage, and a second repair has nothing to do.
 //
 // For the log, one write puts the result in force: checkpoint_latest, with a commit of the reason "repair"
 // that claims the session, so that every earlier writer is refused. On a disk the active segment is closed
@@ -133,7 +132,7 @@ func damage(list []*check.Problem) (out []*check.Problem) {
 // round repairs what one look at the session found.
 func (r *repair) round(ctx context.Context) error {
 	r.learn(r.s)
-	if err := r.beside(ctx); err != nil {
+	if err := r.fromOthers(ctx); err != nil {
 		return err
 	}
 	r.worked = true
@@ -225,7 +224,7 @@ func (r *repair) has(kind check.Kind) bool {
 	return false
 }
 
-// logDamaged reports whether anything of the log, or of what leads to it, has to be made anew.
+// logDamaged reports whether any part of the log, or an object that leads to it, has to be written again.
 func (r *repair) logDamaged() bool {
 	s := r.s
 	if s.Remap || s.State == nil || s.Object != nil && r.bad[layout.CheckpointKey(r.cfg.Session)] {
@@ -315,7 +314,7 @@ func (r *repair) log(ctx context.Context) error {
 		return err
 	}
 	for len(parts) > 0 {
-		n := 1 // damaged parts beside each other are repaired as one: where they met is not known for sure
+		n := 1 // adjacent damaged parts are repaired as one: where they met is not certain
 		for !parts[0].Intact && n < len(parts) && !parts[n].Intact {
 			n++
 		}
@@ -359,8 +358,8 @@ func (r *repair) fence(ctx context.Context, parts []check.Part) error {
 	return nil
 }
 
-// newest makes sure that no writer rolled over from a segment since the survey: what follows it would be left out of
-// the repaired log. A segment that is named and is not there is lost, and the repair goes on.
+// newest makes sure that no writer closed a segment and began the next one since the survey: the repaired log would
+// leave that one out. A segment that is named and is not there is lost, and the repair continues.
 func (r *repair) newest(ctx context.Context, p *check.Part, raw []byte) error {
 	c, err := segment.Read(raw, p.Seg)
 	next, ok := layout.ParseSegment(c.Next)
@@ -408,8 +407,8 @@ func (r *repair) finish(ctx context.Context) error {
 	return nil
 }
 
-// end makes the part of the log after the last segment: the tail that rides in a checkpoint, what only a
-// checkpoint or a snapshot knows of, and the commit that says that there was a repair.
+// end makes the part of the log after the last segment: the tail in a checkpoint, what only a checkpoint or a snapshot
+// has, and the commit that records the repair.
 func (r *repair) end(ctx context.Context) (*remake, error) {
 	next, seq := uint64(0), uint64(0)
 	if r.before != nil {
@@ -449,7 +448,7 @@ func (r *repair) end(ctx context.Context) (*remake, error) {
 	return m, r.closing(ctx, m)
 }
 
-// closing adds the commit that says that there was a repair.
+// closing adds the commit that records the repair.
 func (r *repair) closing(ctx context.Context, m *remake) error {
 	st := m.st
 	rec := checkpoint.Record{
@@ -530,8 +529,8 @@ func (r *repair) see(lines []segment.Line) {
 	}
 }
 
-// asLogged returns an object whose working window shows the entries that the repaired log has. A window that shows what
-// a lost amendment said is not known any more: it is built from the path.
+// asLogged returns an object whose working window shows the entries of the repaired log. A window that shows a lost
+// amendment cannot be kept: it is built from the path.
 func (r *repair) asLogged(o *checkpoint.Object) *checkpoint.Object {
 	out := *o
 	for _, id := range o.Window.AmendedBy {

@@ -45,7 +45,7 @@ func from(t testing.TB, kind string, all map[string][]byte, key string, p []byte
 }
 
 // healthy checks what every repair promises: Verify finds no damage, the session opens, reads, and takes
-// commits, and stays so. It gives the entries that are there.
+// commits, and stays so. It returns the entries that are there.
 func healthy(w *proof.World, what string) []string {
 	w.T.Helper()
 	for _, p := range w.Verify("s1", true).Problems {
@@ -76,7 +76,7 @@ func healthy(w *proof.World, what string) []string {
 	return got
 }
 
-// missing is how many of the entries are not there, and checks that the rest stand where they stood.
+// missing returns how many of the entries are not there, and checks that the rest have their places.
 func missing(t testing.TB, what string, want, got []string) int {
 	t.Helper()
 	n := 0
@@ -91,7 +91,7 @@ func missing(t testing.TB, what string, want, got []string) int {
 	return n
 }
 
-// differ says where stores differ. cmp goes byte by byte, even where they do not: a tenth of the time of these tests.
+// differ returns where stores differ. cmp alone compares byte by byte, also equal stores: a tenth of the time here.
 func differ(a, b map[string][]byte) string {
 	if maps.EqualFunc(a, b, bytes.Equal) {
 		return ""

@@ -18,8 +18,8 @@ import (
 )
 
 // remake writes commits of a damaged part of the log again: the same entries under the same ordinals, the same commits
-// under the same numbers, with checksums of their own. What it writes is either sealed, to stand in the place of the
-// damaged segment, or it is the end of the log.
+// under the same numbers, with checksums of their own. What it writes is either sealed and replaces the damaged
+// segment, or it is the end of the log.
 type remake struct {
 	cfg   journal.Config
 	store *store.Store
