@@ -123,9 +123,9 @@ func read(raw []byte, id string, seg layout.Segment, at place) *reading {
 	return r
 }
 
-// standsIn reports whether the segment before is the stand-in that a repair made for the one that is named,
-// and perhaps for some before that: the same lines, as far as there were any left, under a later epoch.
-// What was made anew has new checksums, which the segment after it cannot know.
+// standsIn reports whether the segment before is the stand-in that a repair made for the one that is named, and perhaps
+// for earlier ones: the lines that were left, under a later epoch. It has new checksums, which the segment after it
+// cannot have.
 func standsIn(before, named string) bool {
 	b, ok1 := layout.ParseSegment(before)
 	n, ok2 := layout.ParseSegment(named)
@@ -262,14 +262,14 @@ func damageAt(p []byte) int64 {
 	return end
 }
 
-// traced are the segments of a session in order, as they tell themselves.
+// traced are the segments of a session in the order of their own preludes.
 type traced struct {
 	links   []link
-	missing []string // keys that a segment goes on from
+	missing []string // keys that a segment names as the one before it
 }
 
-// trace finds the order of the log without a head: from the newest segment that holds commits back, by the
-// names that the segments give. Where one is not there, it goes on with the newest one before.
+// trace finds the order of the log without a head: from the newest segment with commits back, by the names in the
+// segments. Where one is not there, it continues with the newest one before it.
 func trace(ctx context.Context, b backend.Backend, id string, inv *Inventory) (traced, error) {
 	var t traced
 	all := inv.Segments()

@@ -1,6 +1,6 @@
-// Package check guarantees that damage is found and named: Verify compares every object of a session with its
-// checksums and with what refers to it, and writes nothing (I14). An Inventory is what the names of a session's
-// objects say, without a judgement of their content. Package repair makes a damaged session usable again.
+// Package check finds and names damage: Verify compares every object of a session with its checksums and with what
+// refers to it, and writes nothing (I14). An Inventory is what the names of a session's objects show, without a look at
+// their content. Package repair makes a damaged session usable again.
 //
 // What Verify finds is a list of problems, each with the object, the byte offset where that is known, a
 // Kind and one sentence. Kinds that are damage (Kind.Damage) mean that something is lost or can no longer
@@ -26,14 +26,14 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// Kind says in a word what sort of problem it is.
+// Kind is a sort of problem.
 type Kind string
 
-// The kinds of problems. Damage first, notes after it, then what Repair says that it did.
+// The kinds of problems. Damage first, then notes, then what Repair did.
 const (
 	Damaged Kind = "damaged" // bytes fail their checksum, or are not what they must be
 	Missing Kind = "missing" // something names it, and it is not there
-	// intact in itself, but it is not what refers to it says: another session's, out of order.
+	// intact, but not what its reference names: another session's, out of order.
 	Mismatch Kind = "mismatch"
 
 	// the store does not let it be read (no permission, a bad sector): nothing is known of it.
@@ -42,7 +42,7 @@ const (
 	TooNew Kind = "too-new" // intact, of a format that this program does not read
 	// bytes of a write that was never acknowledged; the next writer moves them aside.
 	TornTail      Kind = "torn-tail"
-	ForeignBytes  Kind = "foreign-bytes"  // whole lines of another program behind the last commit
+	ForeignBytes  Kind = "foreign-bytes"  // whole lines of another program after the last commit
 	ForeignObject Kind = "foreign-object" // a key that no object of a store has
 	NoCheckpoint  Kind = "no-checkpoint"  // on a disk: only the log is there, which is enough; opening is slower
 	Leftover      Kind = "leftover"       // of a session that is deleted or never came to be, or of a repair
@@ -51,7 +51,7 @@ const (
 	// what nothing could bring back: a repair recorded it, and the session is whole without it.
 	Lost     Kind = "lost"
 	Erased   Kind = "erased"   // entries that were erased on request: a stub is in their place
-	Rebuilt  Kind = "rebuilt"  // Repair wrote it anew from the rest
+	Rebuilt  Kind = "rebuilt"  // Repair wrote it again from other objects
 	Salvaged Kind = "salvaged" // Repair took what is intact over into another object
 )
 

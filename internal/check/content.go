@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// tail checks the lines that ride in the checkpoint, and whether the log ends where the head says.
+// tail checks the lines in the checkpoint, and whether the log ends at its head.
 func (v *verifier) tail(context.Context) error {
 	if v.st == nil {
 		return nil
@@ -48,7 +48,7 @@ func (v *verifier) tail(context.Context) error {
 	return nil
 }
 
-// firstBase is what the first commit of a checkpoint's tail says of the session before it.
+// firstBase returns the session before a checkpoint's tail, as the first commit of the tail has it.
 func firstBase(o *checkpoint.Object) *checkpoint.Base {
 	for _, line := range o.Tail.Lines {
 		if rec, ok, err := checkpoint.ParseRecord(line, o.Key); ok && err == nil {

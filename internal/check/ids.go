@@ -43,8 +43,8 @@ func (v *verifier) runs(ctx context.Context) error {
 	return nil
 }
 
-// namedRuns returns the runs that the newest state names. A writer removes those that it has merged: where one is gone,
-// the state is read anew.
+// namedRuns returns the runs that the newest state names. A writer removes those that it has merged: if one is gone,
+// the state is read again.
 func (v *verifier) namedRuns(ctx context.Context) []codec.Ref {
 	refs := v.st.IDs
 	for range verifyRuns {

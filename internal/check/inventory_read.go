@@ -88,7 +88,7 @@ func FoldIndex(ctx context.Context, b backend.Backend, key string, ref codec.Ref
 	return refs, nil
 }
 
-// Unreadable tells an object that is damaged, or gone meanwhile, from a store that does not answer.
+// Unreadable reports whether an object is damaged or gone, in contrast to a store that does not answer.
 func Unreadable(err error) bool {
 	return errors.Is(err, codec.ErrFormat) || errors.Is(err, codec.ErrChecksum) || errors.Is(err, codec.ErrLimit) ||
 		errors.Is(err, codec.ErrVersion) || errors.Is(err, fs.ErrNotExist)

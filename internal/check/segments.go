@@ -41,7 +41,7 @@ func (v *verifier) segments(ctx context.Context) error {
 	return nil
 }
 
-// gap goes on after something that cannot be read.
+// gap continues after bytes that cannot be read.
 func (v *verifier) gap(next uint64) {
 	v.at, v.broken, v.tree = place{next: next}, true, nil
 }
@@ -93,7 +93,7 @@ func (v *verifier) plainSegment(ctx context.Context, l *link, last bool) error {
 		return err
 	}
 	end := l.seg.First + l.plain.Count
-	if raw == nil { // a state that was made anew from the log names the segment it began with like that
+	if raw == nil { // a state that was built from the log names its first segment like that
 		sealed, err := v.sealedForm(ctx, l)
 		if sealed && last && !v.goesOn(l.seg.First) { // a repair ended here
 			v.note(Missing, key, 0, errGone, "the log has no active segment: it ends with this one, which is sealed")

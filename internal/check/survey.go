@@ -26,7 +26,7 @@ type Survey struct {
 	Summary   *checkpoint.Summary  // of it, where at least that can be read
 	Raw       []byte               // its bytes; nil = it is not there
 	Version   backend.Version      // of it
-	State     *state.State         // the newest state that opening gives; nil = none
+	State     *state.State         // the newest state that opening returns; nil = none
 	Snapshots []*checkpoint.Object // intact ones, oldest first
 	Remap     bool                 // index objects are damaged
 	Epoch     uint64               // the highest that anything names
@@ -43,7 +43,7 @@ type Part struct {
 	Ref         codec.Ref // of an intact sealed one
 	First, End  uint64    // ordinals; End 0 = not known
 	Seq, EndSeq uint64    // of its commits; EndSeq 0 = not known
-	Key         uint64    // of its commit lines, where something beside it knows that
+	Key         uint64    // of its commit lines, if another object has it
 }
 
 // Bad returns the keys in which there is damage.
@@ -60,7 +60,7 @@ func (s *Survey) Bad() map[string]bool {
 // Look surveys cfg's session. It writes nothing.
 func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 	v := newVerifier(cfg, true)
-	// The version is that of before the look: what a repair writes under it replaces nothing that was not looked at.
+	// The version is read before the content: what a repair writes under it replaces nothing that was not read.
 	p, info, err := v.get(ctx, layout.CheckpointKey(v.id), backend.Range{})
 	if err != nil {
 		return nil, err

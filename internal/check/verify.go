@@ -21,9 +21,9 @@ import (
 // verifyRuns bounds how often a session is verified because another process wrote at the same time.
 const verifyRuns = 3
 
-// Verify checks cfg's session, "" = every session of the store, and what else lies there. It writes
-// nothing. Damage is in the report; an error says that it could not look. A session under which another process
-// writes is looked at again where that could have been taken for damage.
+// Verify checks cfg's session, "" = every session of the store, and all other objects. It writes nothing. Damage is in
+// the report; an error means that the store could not be read. A session to which another process writes is read again
+// where its changes look like damage.
 func Verify(ctx context.Context, cfg journal.Config, deep bool) (Report, error) {
 	return Each(ctx, cfg, func(cfg journal.Config) (Report, error) {
 		for try := 1; ; try++ {
@@ -68,7 +68,7 @@ type verifier struct {
 	stateless []span // commits whose state is lost
 }
 
-// wish is an entry that something says has an ordinal.
+// wish is an entry that has an ordinal by some object.
 type wish struct{ object, id, what string }
 
 func newVerifier(cfg journal.Config, deep bool) *verifier {
@@ -297,7 +297,7 @@ func plainKey(id, name string) string {
 	return seg.PlainKey(id)
 }
 
-// wishForLine notes which entry an object says has an ordinal, by a copy of its line.
+// wishForLine notes which entry has an ordinal by an object that has a copy of its line.
 func (v *verifier) wishForLine(object, what string, ord uint64, line []byte) {
 	if l, err := transcript.ParseLine(line); err == nil {
 		v.wishes[ord] = append(v.wishes[ord], wish{object, l.ID, what})
@@ -316,7 +316,7 @@ func (v *verifier) wishFor(object, what, id string, ord int64) {
 // longID is the length from which on a summary may hold a cut id.
 const longID = 250
 
-// seen holds an entry that was read against what is said of it.
+// seen compares an entry that was read with what other objects have of it.
 func (v *verifier) seen(ord uint64, id string) {
 	for _, w := range v.wishes[ord] {
 		if w.id != id && len(w.id) < longID {
