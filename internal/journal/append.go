@@ -34,7 +34,7 @@ type appendStrategy struct {
 	bytes   int64           // of the transcript then
 	runs    []codec.Ref     // of the id index, that it names
 
-	anew bool // the id index is made anew, whatever the checkpoint names
+	anew bool // the id index is made again, whatever the checkpoint names
 
 	tried *checkpoint.Object // encoded by fits last; the leader's
 
@@ -473,8 +473,7 @@ func (a *appendStrategy) Changed(ctx context.Context, st *state.State) (bool, er
 	return err == nil && size != st.Active().Bytes, err
 }
 
-// size is the length of an object. Stat would do as well, but a disk has to read the whole object to tell
-// its version.
+// size returns the length of an object. Stat would do as well, but a disk has to read the whole object for its version.
 func (a *appendStrategy) size(ctx context.Context, key string) (int64, error) {
 	_, info, err := a.b.Get(ctx, key, backend.Tail(0))
 	return info.Size, err

@@ -15,13 +15,13 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// mend deals with bytes that stand after the last commit of the active segment and are no commit. First
-// all that no one promised is written in place again and synced; then it is judged. Torn bytes, those of
-// a writer that died or ran out of space in mid-append, are copied to an object of their own and cut off.
-// Anything else is damage, and the log is left alone.
+// mend handles bytes after the last commit of the active segment that are no commit. First all bytes that no commit
+// line promised as durable are written in place again and synced; then they are classified. Torn bytes, those of a
+// writer that died or ran out of space in mid-append, are copied to an object of their own and cut off. Anything else
+// is damage, and the log stays as it is.
 //
-// It returns the newest state: base, which the next commit makes name the moved bytes, or what others
-// committed meanwhile.
+// It returns the newest state: base, of which the next commit names the moved bytes, or what others committed
+// meanwhile.
 func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.State, error) {
 	key, good := a.activeKey(base), base.Active().Bytes
 	size, err := a.size(ctx, key)

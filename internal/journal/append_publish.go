@@ -162,8 +162,8 @@ func (a *appendStrategy) readPlain(
 	return state.Change{}, &c, nil
 }
 
-// sealedBefore takes a sealed form that is beside the plain one: another process died, or is still, between
-// writing it and removing the other. Its sync may have failed, so it is made durable first.
+// sealedBefore takes a sealed form that is there together with the plain one: another process died, or still is,
+// between writing the one and removing the other. Its sync may have failed, so it is made durable first.
 func (a *appendStrategy) sealedBefore(ctx context.Context, seg layout.Segment, raw []byte) (state.Change, bool, error) {
 	key := seg.SealedKey(a.cfg.Session)
 	p, info, err := a.b.Get(ctx, key, backend.Range{})
@@ -253,7 +253,7 @@ func (a *appendStrategy) save(ctx context.Context, st *state.State, often bool) 
 			cond = backend.IfAbsent()
 		}
 		a.mu.Unlock()
-		if older { // the version in force is known, and st is of before it
+		if older { // the version in force is known, and st is older
 			return errOlder
 		}
 		info, err := a.b.Put(ctx, key, body, cond)

@@ -120,7 +120,7 @@ func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*stat
 		// session is there all the same.
 		return nil, store.Corrupt(key, int64(o.Size), codec.ErrChecksum)
 	}
-	if first == nil || state.Kept(first) { // what the session's document is, only the segment before says
+	if first == nil || state.Kept(first) { // only the segment before has the session's document
 		return nil, nil
 	}
 	st.Plain = []checkpoint.PlainRef{plainRef(seg, &o)}

@@ -96,8 +96,8 @@ func (a *appendStrategy) rebuildBeside(
 	return nil, err
 }
 
-// Stand notes what checkpoint_latest was when the state was read.
-func (a *appendStrategy) Stand(st *state.State) {
+// Adopt notes what checkpoint_latest was when the state was read.
+func (a *appendStrategy) Adopt(st *state.State) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if st.Saved.Seq < a.seq && a.exists { // this handle has written a newer one since
@@ -126,7 +126,7 @@ func (a *appendStrategy) saw(o *checkpoint.Object, info backend.Info, err error)
 	}
 }
 
-// errLost says that a checkpoint does not fit the log.
+// errLost means that a checkpoint does not fit the log.
 var errLost = errors.New("checkpoint does not fit the log")
 
 // catchUp holds the checkpoint's end against the log and plays what was committed after it.
@@ -224,8 +224,7 @@ func (a *appendStrategy) rest(ctx context.Context, key string, off, size int64) 
 	return nil, fmt.Errorf("%s was cut %d times in a row: %w", key, a.cfg.Limits.Attempts, backend.ErrBusy)
 }
 
-// play reads on from where st ends in its active segment. rest is how many bytes stand there that are no
-// commit.
+// play reads on from where st ends in its active segment. rest is how many bytes at its end are no commit.
 func (a *appendStrategy) play(ctx context.Context, st *state.State) (now *state.State, rest int64, err error) {
 	key, off := a.activeKey(st), st.Active().Bytes
 	size, err := a.size(ctx, key)

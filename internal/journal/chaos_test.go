@@ -21,7 +21,7 @@ import (
 type ledger struct {
 	acked  map[string]string // entry -> commit that was acknowledged for it
 	failed map[string]bool   // entries that were reported as not applied and dropped
-	doubt  map[string]bool   // entries whose outcome nobody was told
+	doubt  map[string]bool   // entries whose outcome is unknown to their caller
 }
 
 func newLedger() *ledger {

@@ -27,7 +27,7 @@ func (j *Journal) Hold(ctx context.Context, op string) (Held, error) {
 	return Held{j}, nil
 }
 
-// Release gives the lock back.
+// Release releases the lock.
 func (h Held) Release() { h.j.lock.free() }
 
 // Commit stores one step that does not depend on the state.
@@ -90,7 +90,7 @@ func (j *Journal) meets(err error) {
 	}
 }
 
-// moved says that nothing was stored, and that now is newer than the state that the write was composed on.
+// moved means that nothing was stored, and that now is newer than the state that the write was composed on.
 type moved struct{ now *state.State }
 
 func (m *moved) Error() string { return "the head moved" }
@@ -107,7 +107,7 @@ func (j *Journal) try(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	} else if rec != nil {
 		return j.repeat(ctx, tip, c.Based, rec, line)
 	}
-	// 2. The caller says what to store on this state.
+	// 2. The caller plans what to store on this state.
 	step, err := plan(ctx, tip)
 	if err != nil {
 		return Outcome{}, j.refused(ctx, tip, c.Key, err)
@@ -116,7 +116,7 @@ func (j *Journal) try(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 		return j.idle(ctx, tip, c.Based, nil)
 	}
 	step.Key, step.Digest, step.Writer = c.Key, c.Digest, c.Writer
-	// 3. The rules say whether it may be stored, and on which line.
+	// 3. The rules decide whether it may be stored, and on which line.
 	claimant, err := j.claimedBy(ctx, tip, step)
 	if err != nil {
 		return Outcome{}, j.refused(ctx, tip, c.Key, j.unsent(err))

@@ -366,8 +366,8 @@ func (r *request) ordinal(p Place) (int64, error) {
 	return 0, fmt.Errorf("entry %s was withdrawn: its descendants cannot be stored: %w", p.ID, fs.ErrNotExist)
 }
 
-// document sets the record's document, and returns it: whole on keyframes, else a patch that was seen to give it back
-// byte for byte, else nothing where it is the same.
+// document sets the record's document, and returns it: whole on keyframes, nothing if it is the same, else a patch that
+// was seen to restore it byte for byte.
 func (r *request) document(rec *checkpoint.Record, step *Step, entries []*Entry, from *Anchor) ([]byte, error) {
 	st, doc := r.next, from.Doc
 	if step.Edit != nil {

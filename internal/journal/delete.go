@@ -130,7 +130,7 @@ func (d *deletion) try(ctx context.Context) error {
 		return fmt.Errorf("delete session %s at commit %s: %w", d.j.cfg.Session, d.at, ErrConflict)
 	}
 	d.j.mu.Lock()
-	d.j.stand(st)
+	d.j.adopt(st)
 	d.j.mu.Unlock()
 	h, err := d.j.Hold(ctx, "delete")
 	if err != nil {

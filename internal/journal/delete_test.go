@@ -54,7 +54,7 @@ func (w *world) objects(prefix string) (keys []string) {
 type deleteFault struct {
 	name   string
 	rule   fault.Rule
-	cancel bool // the context ends then, and the call itself goes on
+	cancel bool // the context ends then, and the call itself continues
 }
 
 var deleteFaults = []deleteFault{
@@ -67,8 +67,8 @@ var deleteFaults = []deleteFault{
 	{name: "cancelled", cancel: true},
 }
 
-// A deletion fails at any of its calls. What its error says is true: nothing was deleted and every object is there, or
-// the session is deleted. A repeated call finishes it, and one after that finds that nothing is left to do.
+// A deletion fails at any of its calls. Its error is true: nothing was deleted and every object is there, or the
+// session is deleted. A repeated call finishes it, and one after that finds that nothing is left to do.
 func TestDeleteFailsAtEveryCall(t *testing.T) {
 	for _, open := range []func() backend.Backend{
 		func() backend.Backend { return memory.New() }, func() backend.Backend { return memory.NewAppender() },

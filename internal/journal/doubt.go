@@ -283,18 +283,18 @@ func (j *Journal) Reload(ctx context.Context) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.stand(now)
+	j.adopt(now)
 	return nil
 }
 
-// stand moves the handle to a state that it did not make itself, and forgets what is not stored; j.mu is held.
-func (j *Journal) stand(st *state.State) {
+// adopt moves the handle to a state that it did not make itself, and drops what is not stored. j.mu is held.
+func (j *Journal) adopt(st *state.State) {
 	j.drop()
 	j.view, j.tip, j.stood, j.fresh = st, st, st, true
 	if st.Summary.Commit != "" || st.Since > 0 {
 		j.store.Bind(st.Since)
 	}
-	j.strategy.Stand(st)
+	j.strategy.Adopt(st)
 	j.forget()
 	j.followTip()
 }

@@ -131,7 +131,7 @@ func (j *Journal) Sight() Sight {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	tip := j.tip
-	if tip.Summary.Tombstone { // it has no lines: readers have those of before
+	if tip.Summary.Tombstone { // it has no lines: readers have the earlier ones
 		tip = j.view
 	}
 	return Sight{

@@ -74,7 +74,7 @@ func (j *Journal) left(ctx context.Context, st *state.State) bool {
 func (j *Journal) standOn(st *state.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.stand(st)
+	j.adopt(st)
 }
 
 // closed reads the newest state. On a store that appends it closes the active segment first, if anything is

@@ -15,8 +15,8 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// life is one scripted life of a session on which every kind of call is made. It goes on after whatever
-// fails, as a program would, and books what it was told.
+// life is one scripted life of a session on which every kind of call is made. It continues after each failure, as a
+// program would, and records the answers.
 type life struct {
 	w   *world
 	l   *ledger
@@ -153,7 +153,7 @@ func TestEveryCallFails(t *testing.T) {
 	}
 }
 
-// failAt lives one life in which the call with this number fails, and tells how many calls there were.
+// failAt lives one life in which the call with this number fails, and returns how many calls there were.
 func failAt(t *testing.T, kind string, way fault.Rule, at int) (calls int) {
 	var inner backend.Backend = memory.New()
 	if kind == "append" {

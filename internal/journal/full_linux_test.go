@@ -96,8 +96,8 @@ func TestDeleteOnAFullDisk(t *testing.T) {
 	}
 }
 
-// The disk runs full in mid-turn: the commit says so and is not applied, nothing acknowledged is lost, and
-// the same handle goes on once there is room.
+// The disk runs full in mid-turn: the commit reports it and is not applied, nothing acknowledged is lost, and the same
+// handle continues once there is room.
 func TestFullDisk(t *testing.T) {
 	dir := smallDisk(t)
 	ballast := filepath.Join(dir, "ballast")

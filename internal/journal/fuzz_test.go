@@ -33,9 +33,9 @@ func entriesOf(t *testing.T, j *Journal) (ids []string, damage error) {
 	return ids, nil
 }
 
-// FuzzTail puts any bytes behind the last commit of a log, and a changed log: who opens it reads a prefix of
-// what was committed and changes nothing; who writes goes on behind it, and the bytes are kept, or refuses
-// and changes nothing (I10, I14).
+// FuzzTail puts any bytes after the last commit of a log, or changes the log: a reader sees a prefix of what was
+// committed and changes nothing; a writer continues after it and keeps the bytes, or refuses and changes nothing (I10,
+// I14).
 func FuzzTail(f *testing.F) {
 	whole := []string{"a", "b", "c"}
 	build := func(t testing.TB) (*world, string) {

@@ -101,7 +101,7 @@ func (w *world) closes(j *Journal) {
 	})
 }
 
-// say makes an entry that hangs on the head of j.
+// say makes an entry whose parent is the head of j.
 func say(j *Journal, id, text string) *Entry {
 	st := j.State()
 	return under(id, text, st.Summary.Entry, st.HeadOrd)

@@ -41,8 +41,8 @@ func TestCheckpointOnlyGoesForward(t *testing.T) {
 	}
 }
 
-// Damage in the middle of the active segment is corruption with its offset for whoever reads there, not a
-// session with fewer entries.
+// A reader gets damage in the middle of the active segment as corruption with its offset, not as a session with fewer
+// entries.
 func TestReadBesideDamage(t *testing.T) {
 	b := memory.NewAppender()
 	w := newWorld(t, b)

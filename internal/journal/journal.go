@@ -83,8 +83,8 @@ type buffer struct {
 type strategy interface {
 	// Load reads the newest state: ErrNotExist if there is no session, ErrDeleted if there was one.
 	Load(ctx context.Context) (*state.State, error)
-	// Stand takes a state that was read: the handle composes on it from now on.
-	Stand(st *state.State)
+	// Adopt takes a state that was read: the handle composes on it from now on.
+	Adopt(st *state.State)
 	// Prepare readies a request before its first line: what must be durable before anything is written to
 	// the log again is. A *moved error means that another writer's state is newer.
 	Prepare(ctx context.Context, req *request, bg sealing) error
@@ -114,7 +114,7 @@ func Open(ctx context.Context, cfg Config) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.stand(st)
+	j.adopt(st)
 	return j, nil
 }
 
@@ -122,9 +122,9 @@ func Open(ctx context.Context, cfg Config) (*Journal, error) {
 // the first write reads the tombstone of a session that was deleted, unless the function Again did.
 func Create(cfg Config, g state.Genesis) *Journal {
 	j := newJournal(cfg)
-	j.stand(g.State(j.cfg.Session, j.cfg.Profile, j.cfg.MaxBytes))
+	j.adopt(g.State(j.cfg.Session, j.cfg.Profile, j.cfg.MaxBytes))
 	if cfg.grave != nil {
-		j.stand(j.after(cfg.grave))
+		j.adopt(j.after(cfg.grave))
 	}
 	return j
 }
@@ -149,7 +149,7 @@ func (j *Journal) begin(ctx context.Context) error {
 	st := j.after(cfg.grave)
 	j.view, j.tip, j.stood = st, st, st
 	j.store.Bind(st.Since)
-	j.strategy.Stand(st)
+	j.strategy.Adopt(st)
 	j.version++
 	return nil
 }
@@ -224,7 +224,7 @@ func (j *Journal) Follow(st *state.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.view.Summary.Commit == "" || st.Summary.Seq > j.view.Summary.Seq {
-		j.stand(st)
+		j.adopt(st)
 	}
 }
 

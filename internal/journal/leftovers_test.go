@@ -52,7 +52,7 @@ func TestDeleteWhatNeverCameToBe(t *testing.T) {
 	})
 }
 
-// A handle that another writer has overtaken settles as far as it can, and says nothing of its own innards.
+// A handle that another writer has overtaken settles as far as it can, and its error shows no internal state.
 func TestSettleOvertaken(t *testing.T) {
 	backends(t, func(t *testing.T, b backend.Backend) {
 		w := newWorld(t, b)
@@ -133,8 +133,8 @@ func TestDeleteThatFillsASegment(t *testing.T) {
 	})
 }
 
-// A process dies after a sync of the sealed form of a segment failed: what the next one finds beside the plain form may
-// be visible and not durable. It is put once more before the checkpoint names it and the plain form goes, so that a
+// A process dies after a sync of the sealed form of a segment failed: the sealed form that the next one finds may be
+// visible and not durable. It is put once more before the checkpoint names it and the plain form goes, so that a
 // loss of power leaves one of them (I13).
 func TestSealedFormThatWasFoundIsMadeDurable(t *testing.T) {
 	b := memory.NewAppender()

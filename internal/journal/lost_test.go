@@ -42,7 +42,7 @@ func throttled() (backend.Info, error) {
 	return backend.Info{}, &backend.Error{Op: "put", Key: "k", Outcome: backend.NotApplied, Err: backend.ErrBusy}
 }
 
-// What became of a PUT whose answer was lost is found out, whatever happened to it and since.
+// The outcome of a PUT whose answer was lost is found out, whatever happened to the PUT and after it.
 func TestLostAnswers(t *testing.T) {
 	testutil.SkipLong(t)
 	type answer = func(ctx context.Context, put func() (backend.Info, error)) (backend.Info, error)

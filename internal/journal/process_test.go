@@ -53,7 +53,7 @@ func diskConfig(b *local.Backend) Config {
 	}
 }
 
-// child is another process: it says each entry that was acknowledged.
+// child is another process: it prints each entry that was acknowledged.
 func child(job []string) error {
 	b, err := local.Open(job[1], nil)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// known is what a state knows of the session as a whole, beside its lines.
+// known is what a state has of the session as a whole, apart from its lines.
 type known struct {
 	Summary  checkpoint.Summary
 	Document string
@@ -57,8 +57,8 @@ func (w *world) withoutCheckpoint(id string) *Journal {
 	return j
 }
 
-// What the log alone tells is all that the checkpoint told, wherever in the life of a session it is lost: right after a
-// new segment began, many segments after a claim, and with old segments sealed or not.
+// The log alone has all that a lost checkpoint had, at each point of a session's life: right after a new segment began,
+// many segments after a claim, and with old segments sealed or not.
 func TestRebuildLosesNothing(t *testing.T) {
 	for _, publish := range []int{1, 1 << 20} {
 		t.Run(fmt.Sprintf("a checkpoint every %d", publish), func(t *testing.T) {

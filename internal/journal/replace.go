@@ -29,11 +29,11 @@ func newReplace(cfg *Config, s *store.Store, past *store.History) *replaceStrate
 	return &replaceStrategy{cfg: cfg, store: s, past: past}
 }
 
-// Stand has nothing to note: a state names the version that it was read under.
-func (r *replaceStrategy) Stand(*state.State) {}
+// Adopt has nothing to note: a state names the version that it was read under.
+func (r *replaceStrategy) Adopt(*state.State) {}
 
 // Load reads the newest state: one object. If there is none, one listing shows whether the session never existed or
-// lost its checkpoint: it exists as long as one of its segments does, and must not begin anew over what is left.
+// lost its checkpoint: it exists as long as one of its segments does, and must not begin again over what is left.
 func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
 	st, _, err := r.read(ctx)
 	switch {
@@ -270,7 +270,7 @@ func (r *replaceStrategy) tooLarge(err error) error {
 	return &backend.Error{Op: "put", Key: layout.CheckpointKey(r.cfg.Session), Outcome: backend.NotApplied, Err: err}
 }
 
-// put is one conditional PUT until it is known what became of it.
+// put is one conditional PUT until its outcome is known.
 type put struct {
 	r     *replaceStrategy
 	base  *state.State

@@ -209,7 +209,7 @@ func (j *Journal) accept(r *request, next *state.State) Outcome {
 	j.store.Bind(next.Since)
 	j.stored(r)
 	if base != j.stood {
-		j.strategy.Stand(base)
+		j.strategy.Adopt(base)
 	}
 	j.tip, j.stood, j.fresh, j.committed = next, next, false, true
 	j.bg.taken = nil

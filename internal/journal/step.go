@@ -58,7 +58,7 @@ type Step struct {
 
 	next   string // reason roll: name of the segment that follows
 	settle bool   // replace: what was written in bulk is sealed and folded first
-	anew   bool   // replace: the id index is made anew first
+	anew   bool   // replace: the id index is made again first
 	erase  bool   // entries were erased
 }
 

@@ -48,8 +48,8 @@ func (w *world) keys(folder string) []string {
 	return keys
 }
 
-// A writer dies after any byte of its append: what was acknowledged before stays, whole commits of the
-// append count, the rest is moved aside and kept, and the session goes on.
+// A writer dies after any byte of its append: what was acknowledged before stays, whole commits of the append count,
+// the rest is moved aside and kept, and the session continues.
 func TestTornTailAtEveryByte(t *testing.T) {
 	testutil.SkipLong(t)
 	build := func(t *testing.T) (w *world, key string, before int) {
@@ -156,7 +156,7 @@ func TestDamageInTheMiddleStopsWriting(t *testing.T) {
 }
 
 // A bit of the last commit line of a closed session is flipped, in its checksum, near its end, or anywhere else: the
-// checkpoint says that it was acknowledged, so it is damage and no torn tail. Writing stops, and nothing is cut off.
+// checkpoint shows that it was acknowledged, so it is damage and no torn tail. Writing stops, and nothing is cut off.
 func TestDamagedLastCommitIsNotTorn(t *testing.T) {
 	testutil.SkipLong(t)
 	build := func() (w *world, key string, p []byte) {
@@ -275,7 +275,7 @@ func TestLostCheckpoint(t *testing.T) {
 	}
 }
 
-// A session whose checkpoint is lost is not made anew under its id, whether its first segment is sealed by now or not.
+// A session whose checkpoint is lost is not created again under its id, whether its first segment is sealed or not.
 func TestCreateDoesNotTakeOver(t *testing.T) {
 	for name, lim := range map[string]Limits{"sealed": {RollEntries: 6, PublishCommits: 2}, "plain": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -303,8 +303,8 @@ func TestCreateDoesNotTakeOver(t *testing.T) {
 	}
 }
 
-// A kept turn is two commits in one append. Torn anywhere, the session stands where the winner left it, and
-// the turn is there whole or not at all.
+// A kept turn is two commits in one append. Torn anywhere, the session is where the winner left it, and the turn is
+// there whole or not at all.
 func TestTornKeepBoth(t *testing.T) {
 	testutil.SkipLong(t)
 	build := func(t *testing.T) (w *world, key string, before int) {

@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// background is the work that a handle has under way beside its commits, and what it made. It writes only what is
-// confirmed, so it needs no lead. Guarded by Journal.mu.
+// background is the work of a handle that is no commit, and its results. It writes only what is confirmed, so it does
+// not wait for a commit. Guarded by Journal.mu.
 type background struct {
 	ctx      context.Context //nolint:containedctx // cancelled by Close; jobs outlive the calls that start them
 	cancel   context.CancelFunc
@@ -125,8 +125,8 @@ func (j *Journal) forget() {
 	j.bg.made, j.bg.taken, j.bg.boundary = nil, nil, 0
 }
 
-// SnapshotLater writes a snapshot of an acknowledged state in the background and calls done with what became of it;
-// false where one is being written already, or the handle is closed. Close waits for it.
+// SnapshotLater writes a snapshot of an acknowledged state in the background and calls done with the result. It returns
+// false if one is being written already, or the handle is closed. Close waits for it.
 func (j *Journal) SnapshotLater(st *state.State, done func(info snapshot.Info, err error)) bool {
 	id, _, err := j.store.LineID()
 	if err != nil {

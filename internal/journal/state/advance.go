@@ -36,7 +36,7 @@ func Advance(st *State, c *segment.Commit, given Given) (*State, error) {
 	}
 	next.Next += uint64(len(lines))
 	if Kept(rec) {
-		next.beside(rec, raw)
+		next.takeKept(rec, raw)
 		if rec.Reason == ReasonInfo || rec.Reason == ReasonHold { // these are the session's, not a branch's
 			next.inform(c.Record.Reason, entries)
 		}
@@ -67,16 +67,16 @@ type Given struct {
 	Amended bool // the amendments of the commit are in it
 }
 
-// Kept reports whether a commit line keeps a losing turn beside the session's line: it names its own branch as the one
-// on which the turn lives.
+// Kept reports whether a commit line keeps a losing turn apart from the session's line: it names its own branch as the
+// one of the turn.
 func Kept(rec *checkpoint.Record) bool { return rec.Kept != "" && rec.Kept == rec.Branch }
 
 // keyframeDue is a number of commits since the last keyframe at which a document goes whole, whatever the limit is.
 const keyframeDue = 1 << 20
 
-// beside takes a kept line over. It moves neither head nor document: a write that stops after it does no harm. The
-// line after it carries its document whole, since readers that start here do not have this one's.
-func (st *State) beside(rec *checkpoint.Record, doc json.RawMessage) {
+// takeKept takes a kept line over. It moves neither head nor document: a write that stops after it does no harm. The
+// next line has its document whole, since readers that start here do not have the kept line's.
+func (st *State) takeKept(rec *checkpoint.Record, doc json.RawMessage) {
 	st.AfterKept, st.lineHead, st.lineDoc = true, rec.HeadOrd, doc
 	st.SinceKey = keyframeDue
 }
@@ -169,7 +169,7 @@ func holds(w *transcript.WorkingContext, id string) bool {
 }
 
 // DocumentOfLine returns the document of the newest line, to which the next one's patch applies. It is the session's
-// but for lines that were kept beside it.
+// but for lines of kept turns.
 func (st *State) DocumentOfLine() json.RawMessage {
 	if st.AfterKept && st.lineDoc != nil {
 		return st.lineDoc
@@ -202,7 +202,7 @@ func DocumentAfter(before []byte, rec *checkpoint.Record) (raw []byte, err error
 	return raw, nil
 }
 
-// rebase takes what a keyframe says of the session as a whole, where nothing earlier is known.
+// rebase takes the fields of the whole session from a keyframe, if nothing earlier is known.
 func (st *State) rebase(b *checkpoint.Base) {
 	st.Branches = slices.Clone(b.Branches)
 	st.Summary.Title, st.Summary.Cwd = checkpoint.CutText(b.Title), checkpoint.CutText(b.Cwd)
@@ -299,15 +299,14 @@ func rewound(w *transcript.WorkingContext, ord int64) *transcript.WorkingContext
 	return back
 }
 
-// count updates what every line counts for, also one that is kept beside the session's: seq, lineage, keys, sizes, the
-// chain.
+// count updates what every line counts for, also one of a kept turn: seq, lineage, keys, sizes, the chain.
 func (st *State) count(rec *checkpoint.Record, entries []transcript.Entry, lines []Line) {
 	sum := &st.Summary
 	sum.Seq, sum.Epoch, sum.Commit, sum.Updated = rec.Seq, rec.Epoch, rec.ID, rec.Time
 	if rec.Seq == 0 && sum.Created.IsZero() {
 		sum.Created = rec.Time
 	}
-	if sum.Entries == 0 { // later, a state that was made anew from the end of a log could not know
+	if sum.Entries == 0 { // later, a state that was built from the end of a log could not know
 		sum.First = first(entries)
 	}
 	sum.Entries += uint64(len(entries))

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// ErrStale says that what was made in the background no longer fits the state.
+// ErrStale means that what was made in the background no longer fits the state.
 var ErrStale = errors.New("the transcript has moved on")
 
 // Change is what upkeep has made and the next state takes in: a segment for the oldest unsealed lines

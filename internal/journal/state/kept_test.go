@@ -91,7 +91,7 @@ func won(t *testing.T) *State {
 	return follow(t, st, lineAfter(t, st, rec, second, saying("w", "u", "assistant", "the winner")))
 }
 
-// losing is the line that keeps a turn beside w: an answer to u, with a document of its own.
+// losing returns the line that keeps a turn that lost against w: an answer to u, with a document of its own.
 func losing(t *testing.T, st *State) *segment.Commit {
 	t.Helper()
 	doc := documentOf(t, "conflict-1", 3)
@@ -219,8 +219,8 @@ func TestOldLineBack(t *testing.T) {
 	}
 }
 
-// The outline of a commit line says what the conversation at the new head is, whatever the entries of the commit say;
-// that of a base does so for a reader who begins there.
+// The outline of a commit line describes the conversation at the new head, whatever the entries of the commit are; that
+// of a base does so for a reader that begins there.
 func TestOutlineWins(t *testing.T) {
 	st := won(t)
 	doc := documentOf(t, "main", 2)

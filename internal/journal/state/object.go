@@ -176,8 +176,8 @@ func window(o *checkpoint.Object) (*transcript.WorkingContext, error) {
 	return transcript.RestoreWorkingContext(transcript.Profile(w.Profile), w.MaxBytes, w.Base, w.Omitted, entries), nil
 }
 
-// placeTail sets the parents of the lines of a checkpoint's tail. The first commit in it is the first of
-// a segment to be, and says where the head was before. Lines that the window shares are not read again.
+// placeTail sets the parents of the lines of a checkpoint's tail. The first commit in it is the first of a future
+// segment, and has the head before it. Lines that the window shares are not read again.
 func placeTail(o *checkpoint.Object, w *transcript.WorkingContext) ([]Line, error) {
 	heads := make([]transcript.Line, len(o.Tail.Lines))
 	if w != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// lookBack bounds the entries that are looked at: of the window, where a commit has none of its own, and for one that
-// says how far the conversation is.
+// lookBack bounds the entries of the window that are looked at: if a commit has none of its own, and for the status of
+// the conversation.
 const lookBack = 64
 
-// describe brings up to date what the summary says of the conversation at the head. A commit that moves the head to
+// describe updates the summary's preview and status of the conversation at the head. A commit that moves the head to
 // a place that its own entries do not describe carries the outline of that place, since a reader of the log may not
 // have it in memory; those of earlier releases do not.
 func (st *State) describe(before *State, rec *checkpoint.Record, entries []transcript.Entry) {
@@ -20,22 +20,22 @@ func (st *State) describe(before *State, rec *checkpoint.Record, entries []trans
 		st.Summary.Preview, st.Summary.Status = o.Preview, o.Status
 		return
 	}
-	if st.tell(newest(entries)) || st.HeadOrd == before.HeadOrd || len(entries) > 0 || st.Window == nil {
+	if st.setOutline(newest(entries)) || st.HeadOrd == before.HeadOrd || len(entries) > 0 || st.Window == nil {
 		return
 	}
 	kept := st.Window.Entries()
-	st.tell(newest(kept[max(0, len(kept)-lookBack):]))
+	st.setOutline(newest(kept[max(0, len(kept)-lookBack):]))
 }
 
-// Outline returns what a summary says of a conversation that ends with these entries, of which it looks at the newest
+// Outline returns preview and status of a conversation that ends with these entries, of which it looks at the newest
 // 64.
 func Outline(entries []transcript.Entry) checkpoint.Outline {
 	preview, status := newest(entries[max(0, len(entries)-lookBack):])
 	return checkpoint.Outline{Preview: preview, Status: status}
 }
 
-// tell takes over what is known. false: nothing was said.
-func (st *State) tell(preview, status string) bool {
+// setOutline sets what is known. It returns false if that is nothing.
+func (st *State) setOutline(preview, status string) bool {
 	if preview != "" {
 		st.Summary.Preview = preview
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	runUnit  = 256 // lines of the smallest run that is kept beside others
+	runUnit  = 256 // lines of the smallest run that is not merged at once
 	runsOpen = 3   // runs at most, but for those that are full
 	oneRun   = 16 * runUnit
 )

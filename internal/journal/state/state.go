@@ -1,8 +1,8 @@
-// Package state guarantees that what a commit acknowledges and what is read back from the log are the same
-// value: both come from the state before it by Advance, and nothing else makes a newer state of a session.
+// Package state makes what a commit acknowledges and what is read back from the log the same value: both come from the
+// state before it by Advance, and nothing else makes a newer state of a session.
 //
-// It is pure. A State is what a checkpoint holds (Object, Restore), and what the protocol knows beside it:
-// how much of the log is durable, and which bytes were moved aside.
+// It is pure. A State has the contents of a checkpoint (Object, Restore), and what the protocol knows besides: how much
+// of the log is durable, and which bytes were moved aside.
 package state
 
 import (
@@ -95,8 +95,8 @@ func (st *State) Active() *checkpoint.PlainRef {
 	return &st.Plain[len(st.Plain)-1]
 }
 
-// KeyRefs returns where commits lie that may have carried an idempotency key, the newest first: the commit line says
-// whether it did.
+// KeyRefs returns the places of commits that may have had an idempotency key, the newest first: the commit line shows
+// whether it had.
 func (st *State) KeyRefs(key string) (found []checkpoint.KeyRef) {
 	if key == "" || len(st.Keys) == 0 {
 		return nil
@@ -199,8 +199,8 @@ func (r Rules) Empty() *transcript.WorkingContext {
 	return transcript.NewWorkingContext(r.Profile, r.MaxBytes)
 }
 
-// RulesOf returns what a keyframe says of the working context. or is for lines that say nothing of it, as those of
-// sessions with coppice's own rules, and all that were written before 2026-11-24.
+// RulesOf returns the rules of the working context in a keyframe, or, if it has none: those of sessions with coppice's
+// own rules, and all keyframes that were written before 2026-11-24.
 func RulesOf(b *checkpoint.Base, or Rules) Rules {
 	if b == nil {
 		return or
@@ -214,7 +214,7 @@ func RulesOf(b *checkpoint.Base, or Rules) Rules {
 	return or
 }
 
-// Base is what the first commit of a segment says of the session as a whole.
+// Base returns the fields of the whole session that the first commit of a segment has.
 func (st *State) Base() *checkpoint.Base {
 	r := st.Rules()
 	bound := int64(r.Empty().MaxBytes())
@@ -257,7 +257,7 @@ type Genesis struct {
 	Title, Cwd, Parent string
 	Created            time.Time // zero = with the first commit
 	Original           string
-	Meta               checkpoint.MetaChange // of what the header line says; nil = none
+	Meta               checkpoint.MetaChange // from the header line; nil = none
 }
 
 // internal reports whether a header is that of a session that an agent started for its own purposes: a stage of a
@@ -271,7 +271,7 @@ func internal(header []byte) bool {
 			rawjson.IsString(rawjson.Field(header, "agent")))
 }
 
-// Begins sets the header line of its session, and what the summary says of it.
+// Begins sets the header line of its session, and the fields of the summary that come from it.
 func (st *State) Begins(header []byte) {
 	st.Header, st.Summary.Internal = header, internal(header)
 	relation, meta := checkpoint.About(header)

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// What readers of objects report beside failures of the backend.
+// What readers of objects report, besides failures of the backend.
 var (
 	ErrCorrupt  = errors.New("corrupt")
 	ErrDeleted  = errors.New("session was deleted")

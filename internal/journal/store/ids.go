@@ -40,7 +40,7 @@ func (h *History) IndexIDs(
 	return c, ok, nil
 }
 
-// Reindexed returns st with an id index that is made anew of all that is sealed.
+// Reindexed returns st with a new id index of all that is sealed.
 func (h *History) Reindexed(ctx context.Context, st *state.State) (*state.State, error) {
 	bare := st.Named(nil)
 	c, ok, err := h.IndexIDs(ctx, bare, nil)
@@ -50,7 +50,7 @@ func (h *History) Reindexed(ctx context.Context, st *state.State) (*state.State,
 	return bare.With(c)
 }
 
-// mergeRuns makes one run of stored ones and the next. One that is damaged or gone is made anew of what it covers.
+// mergeRuns makes one run of stored ones and the next. One that is damaged or gone is made again of what it covers.
 func (h *History) mergeRuns(
 	ctx context.Context, st *state.State, refs []codec.Ref, next *codec.IDs,
 ) (*codec.IDs, error) {
@@ -71,7 +71,7 @@ func (h *History) mergeRuns(
 	return codec.MergeIDs(append(runs, next)...)
 }
 
-// unreadable reports whether a run that cannot be read is to be made anew of its lines.
+// unreadable reports whether a run cannot be read and is to be made again of its lines.
 func unreadable(err error) bool {
 	return gone(err) || errors.Is(err, ErrCorrupt) || errors.Is(err, codec.ErrVersion)
 }
@@ -147,7 +147,7 @@ func (h *History) idRun(
 				break
 			}
 		}
-		if len(rows) == before { // what is sealed is dense: the state says so
+		if len(rows) == before { // what is sealed is dense, by the state
 			return nil, Corrupt("", 0, codec.ErrFormat)
 		}
 	}

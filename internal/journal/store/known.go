@@ -24,7 +24,7 @@ type known struct {
 	next uint64 // ordinals below it are answered
 }
 
-// restMost bounds the lines that are kept by their ids beside the runs.
+// restMost bounds the lines that are kept by their ids and are in no run.
 const restMost = 1 << 16
 
 // Known looks for durable lines with these ids: of several with one id, the newest. Ids that are not in the answer are
@@ -50,7 +50,7 @@ func (h *History) Known(ctx context.Context, st *state.State, ids []string) (map
 	return found, nil
 }
 
-// ForgetIDs drops what was read of ids: the handle begins anew with what others may have repaired.
+// ForgetIDs drops what was read of ids: the handle reads again what others may have repaired.
 func (h *History) ForgetIDs() {
 	h.known.mu.Lock()
 	defer h.known.mu.Unlock()
@@ -101,7 +101,7 @@ func (h *History) learn(ctx context.Context, st *state.State) error {
 	if err := h.learnRuns(ctx, st, st.IDs, true); err != nil {
 		return err
 	}
-	// What is sealed and in no run: of a session of before the index, or whose last run could not be written.
+	// What is sealed and in no run: the session is older than the index, or its last run could not be written.
 	for sealed := st.Segments.Next(); k.next+restMost < sealed; {
 		run, err := h.idRun(ctx, st, k.next, min(sealed, k.next+codec.MaxIDs), nil)
 		if err != nil {
@@ -146,7 +146,7 @@ func (k *known) line(ord uint64, id string, commit bool) {
 }
 
 // learnRuns reads the runs that are missing. One that is gone may have been merged by another writer since: then the
-// newest state, with again, says where its lines are now.
+// newest state, with again, has the places of its lines.
 func (h *History) learnRuns(ctx context.Context, st *state.State, refs []codec.Ref, again bool) error {
 	for _, ref := range refs {
 		end := ref.First + uint64(ref.Count)

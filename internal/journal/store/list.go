@@ -45,8 +45,8 @@ func (s *Store) Segments(ctx context.Context, from uint64) ([]Listed, error) {
 	return all, nil
 }
 
-// SegmentRaw reads a whole segment, sealed or plain, as plain lines. The sealed form is looked for first:
-// it is whole, while a plain one beside it may be what a late write left.
+// SegmentRaw reads a whole segment, sealed or plain, as plain lines. The sealed form is looked for first: it is whole,
+// while a late write may have left a plain one.
 func (s *Store) SegmentRaw(ctx context.Context, seg layout.Segment) (raw []byte, key string, isSealed bool, err error) {
 	key = seg.SealedKey(s.Session)
 	p, _, err := s.Backend.Get(ctx, key, backend.Range{})

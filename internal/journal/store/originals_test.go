@@ -86,7 +86,7 @@ func TestOriginals(t *testing.T) {
 	}
 }
 
-// A reader that fails, and a store that refuses, give their error; nothing names the file then.
+// The error of a reader that fails, or a store that refuses, is returned; nothing names the file then.
 func TestOriginalThatCannotBeStored(t *testing.T) {
 	broken := errors.New("broken")
 	s := newStore()

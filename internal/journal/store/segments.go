@@ -301,8 +301,8 @@ func (h *History) keepRaw(name, key string, seg layout.Segment, raw []byte) (*ra
 	return r, nil
 }
 
-// gone reports whether a read failed because an object was collected or sealed meanwhile: then the newest
-// state says where its entries are now.
+// gone reports whether a read failed because an object was collected or sealed meanwhile: then the newest state has the
+// places of its entries.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // lost makes damage of it where the newest state leads to an object that is not there (I3).

@@ -51,13 +51,13 @@ func (h *History) States(ctx context.Context, st *state.State, seq uint64) iter.
 	}
 }
 
-// played is a commit, and what its line says of the document.
+// played is a commit, and the document or patch of its line.
 type played struct {
 	of  CommitState
 	rec checkpoint.Record
 }
 
-// documentOf returns what a record says of the document.
+// documentOf returns the fields of a record that are about the document.
 func documentOf(rec *checkpoint.Record) checkpoint.Record {
 	return checkpoint.Record{ID: rec.ID, Doc: rec.Doc, Patch: rec.Patch, Sorted: rec.Sorted, DocCRC: rec.DocCRC}
 }
@@ -128,8 +128,8 @@ func applied(raw []byte, group []played) ([]byte, error) {
 	return documentAfter(raw, made)
 }
 
-// Past is the document of a session at one commit, which is computed when it is asked for. It is safe for concurrent
-// use. It holds on to what the commits since the last whole document said, and to nothing before.
+// Past is the document of a session at one commit, which is computed on request. It is safe for concurrent use. It
+// keeps the patches of the commits since the last whole document, and nothing older.
 type Past struct {
 	raw  atomic.Pointer[[]byte] // nil = not computed yet
 	from *Past                  // the document that rec changes; nil = rec has it whole
@@ -144,8 +144,7 @@ func PastOf(raw []byte) *Past {
 	return p
 }
 
-// after returns the document that a line of the session leaves: the same where the line says nothing of it, or keeps a
-// losing turn beside it.
+// after returns the document after a line of the session: the same if the line has none, or keeps a losing turn.
 func (p *Past) after(rec *checkpoint.Record) *Past {
 	if state.Kept(rec) || p != nil && rec.Doc == nil && rec.Patch == nil {
 		return p

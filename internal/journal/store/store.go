@@ -1,12 +1,10 @@
-// Package store guarantees that an object of a session, once written, is durable and never has
-// other bytes (I4, I13), and that one that is read is what it must be, or is reported as damage with its
-// name and offset.
+// Package store writes objects of a session that are then durable and never change (I4, I13), and reads them: an object
+// is what it must be, or is reported as damage with its name and offset.
 //
-// Store writes and reads single objects by their names: checkpoint_latest, segments, snapshots, blobs and
-// originals. History finds every durable line and every commit of a state, wherever it lies by now: in the
-// tail in memory, in a plain segment, in a sealed one, or in one that was sealed or collected while it was
-// being looked for; it also makes what it reads, sealed segments and index objects. Failure is how the
-// protocol says what went wrong.
+// Store writes and reads single objects by their names: checkpoint_latest, segments, snapshots, blobs and originals.
+// History finds every durable line and every commit of a state: in the tail in memory, in a plain segment, in a
+// sealed one, or in one that was sealed or collected during the search; it also writes what it reads, sealed segments
+// and index objects. Failure is the protocol's error.
 package store
 
 import (
@@ -98,9 +96,9 @@ func (s *Store) Checkpoint(ctx context.Context) (*checkpoint.Object, backend.Inf
 	return o, info, nil
 }
 
-// Create writes an immutable object whose name no other content ever has (I4): a name that is taken is
-// taken by these very bytes, from a try whose answer was lost, or by a log that has grown after them since.
-// Once a try may have had its effect, no later refusal says that the object is not there: Unknown (I2).
+// Create writes an immutable object whose name no other content ever has (I4): a name that is taken has these very
+// bytes, from a try whose answer was lost, or a log that has grown after them since. Once a try may have had its
+// effect, the outcome of a later refusal is Unknown (I2).
 func (s *Store) Create(ctx context.Context, key string, p []byte) error {
 	var err, doubt error
 	for try := range s.Attempts {
