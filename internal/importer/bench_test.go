@@ -20,7 +20,7 @@ import (
 	"github.com/coppice-go/coppice/interop/formats"
 )
 
-// words gives text of so many words that no two places share, as prose and tool output have it.
+// words returns text of so many words that no two places share, as prose and tool output have it.
 func words(seed, n int) string {
 	var b strings.Builder
 	for i := range n {

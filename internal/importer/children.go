@@ -144,7 +144,7 @@ func childPlace(
 		case n < 0 && (info.Parent != parent || slices.Contains(res.Children, id)):
 			continue
 		case info.gone != nil:
-			deleted = id // a child that was imported anew has a session after it
+			deleted = id // a child that was imported again has a session after it
 			continue
 		}
 		if of, err := isChildOf(ctx, st, info, parent); err != nil || !of {

@@ -44,7 +44,7 @@ func storedOf(t *testing.T, st *coppice.Store, r Result, part bool) (is stored) 
 }
 
 // grown imports a file after each of its states, and returns what the store has then, and how often a state was
-// imported anew.
+// imported from its beginning.
 func grown(t *testing.T, f interop.Format, whole []byte, cuts []int) (is stored, anew int) {
 	t.Helper()
 	st, o, last := storeOn(t, memory.NewAppender()), growing(), ""
@@ -116,7 +116,7 @@ func TestCutAnywhere(t *testing.T) {
 }
 
 // TestSettledLinesStay imports files while they grow line by line, each time what is settled of them: no session is
-// ever imported anew, except if a program continues a message that was answered.
+// ever imported from its beginning, except if a program continues a message that was answered.
 func TestSettledLinesStay(t *testing.T) {
 	eachFile(t, func(t *testing.T, f interop.Format, whole []byte) {
 		var cuts []int
@@ -139,7 +139,7 @@ func TestSettledLinesStay(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatal(diff)
 		}
-		// A file's first entry counts the lines of its sidechains, and pi's harness says the order of its
+		// A file's first entry counts the lines of its sidechains, and pi's harness writes the order of its
 		// lanes at the end of a transaction.
 		moves := strings.Contains(string(whole), `"isSidechain":true`) || strings.HasSuffix(t.Name(), "_of_pi")
 		if !moves && anew*4 > len(cuts) {

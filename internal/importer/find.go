@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// File is a file to import, or Err says why it cannot be imported.
+// File is a file to import, or Err is the reason why it cannot be imported.
 type File struct {
 	Path string
 	Size int64
 	Err  error
 
-	// Beside marks a file with the name of a list or journal that programs keep beside their
+	// Beside marks a file with the name of a list or journal that programs keep in the folder of their
 	// sessions: it need not be a session.
 	Beside bool
 

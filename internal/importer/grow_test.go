@@ -203,7 +203,7 @@ func TestGrows(t *testing.T) {
 }
 
 // Wherever a growth breaks off, what the session had is there, and the next import brings the rest; also where the
-// file's bytes are kept beside its lines, because they are others.
+// file's bytes are kept in addition to its lines, because they differ.
 func TestSizeGrowthBrokenOff(t *testing.T) {
 	testutil.SkipLong(t)
 	step := 1
@@ -245,7 +245,7 @@ func longFile(end string) (short, whole []byte) {
 	return short, whole
 }
 
-// breakOff lets all writes fail from the nth of a growth on, and gives how many that were.
+// breakOff lets all writes fail from the nth of a growth on, and returns how many failed.
 func breakOff(t *testing.T, on backend.Backend, n int, short, whole []byte) (faults int) {
 	t.Helper()
 	b := fault.New(on, 1)
@@ -349,7 +349,7 @@ func TestOnlyClosing(t *testing.T) {
 }
 
 // A session that was used stays as it is, and the file becomes another one; a session whose entries are others by now
-// is imported anew, and removed. In both cases one session takes all that comes later.
+// is imported from its beginning, and removed. In both cases one session takes all that comes later.
 func TestGrowsApart(t *testing.T) {
 	const head = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n"
 	line := func(id, parent string) string {

@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// A file whose last entry is a leaf entry goes on where that points: the head stands there, what is appended
-// hangs there, and it is so after opening the session again.
+// A file whose last entry is a leaf entry continues where that points: the head is there, what is appended has it as
+// its parent, also after the session was opened again.
 func TestALeafEntryAtTheEndMovesTheHead(t *testing.T) {
 	const at = `"timestamp":"2026-01-01T00:00:00.000Z"`
 	pi := func(id, parent string) string {
@@ -69,7 +69,7 @@ func TestALeafEntryAtTheEndMovesTheHead(t *testing.T) {
 	}
 }
 
-// spoken is what the messages of the context say, one after the other.
+// spoken returns the texts of the messages of the context.
 func spoken(t *testing.T, s *coppice.Session) string {
 	t.Helper()
 	c, err := s.Context(t.Context())

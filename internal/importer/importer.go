@@ -134,11 +134,11 @@ func refused(src interop.Source, f interop.Format, err error) error {
 type attempts struct {
 	apart    []string // they are none of this file, or not any more
 	lost     int      // times that another import was first
-	original string   // it is to be tried once more, with the file's bytes beside its lines
+	original string   // it is to be tried once more, with the file's bytes in addition to its lines
 }
 
-// drop removes the sessions that an earlier import of the file left, now that it is imported anew. A session that
-// was used since stays.
+// drop removes the sessions that an earlier import of the file left, now that the file is imported again. A session
+// that was used since stays.
 func (a *attempts) drop(ctx context.Context, st *coppice.Store, res *Result) error {
 	if len(a.apart) == 0 {
 		return nil

@@ -144,7 +144,7 @@ func storeOn(t *testing.T, b backend.Backend) *coppice.Store {
 	return st
 }
 
-// A session goes on by the rules of the program that it comes from, without anybody asking for them.
+// A session continues by the rules of the program that it comes from, without a request for them.
 func TestImportTakesTheRulesOfTheFormat(t *testing.T) {
 	const omp = `{"type":"title","v":1,"title":"t","updatedAt":"2026-01-01T00:00:00.000Z","pad":""}
 {"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}

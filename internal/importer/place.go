@@ -145,8 +145,7 @@ func findNamed(
 // isNew reports whether the place is that of a session that does not exist yet.
 func (is place) isNew() bool { return is.id != "" && !is.unchanged && !is.grows && is.deleted == nil }
 
-// unnamed returns the sessions that were imported from the beginning of a file when it did not say its
-// id yet.
+// unnamed returns the sessions that were imported from the beginning of a file when it did not have its id yet.
 func unnamed(ctx context.Context, st *coppice.Store, f file) (stale []string, err error) {
 	id, err := firstLineID(f)
 	if errors.Is(err, interop.ErrNotSession) {

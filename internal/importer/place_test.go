@@ -19,7 +19,7 @@ import (
 )
 
 // What was imported before is left alone, whatever its format and whatever was added to the session; what has other
-// bytes becomes a session of its own, or goes on in its session if it has grown and may.
+// bytes becomes a session of its own, or continues its session if it has grown and may.
 func TestImportAgain(t *testing.T) {
 	const omp = `{"type":"title","v":1,"title":"T","updatedAt":"2026-01-01T00:00:00.000Z","pad":""}` + "\n" +
 		`{"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n" +
@@ -174,7 +174,7 @@ func agents(t *testing.T, answer, more string) (file string) {
 	return file
 }
 
-// said is the nth line of an agent's answer.
+// said returns the nth line of an agent's answer.
 func said(n int) string {
 	return fmt.Sprintf(`{"parentUuid":"s%d","type":"assistant","uuid":"s%d","timestamp":"2026-07-01T10:00:00.000Z","sessionId":"22220000-0000-4000-8000-000000000002","isSidechain":true,"agentId":"ab12","message":{"id":"m%d","role":"assistant","model":"c","content":[{"type":"text","text":"done"}]}}`+"\n", n, n+1, n+10)
 }
@@ -230,7 +230,7 @@ func TestChildrenAgain(t *testing.T) {
 				}
 				for _, id := range r.Children {
 					info, err := look(t.Context(), st, id)
-					// An entry each, one for its model, and one that says whose the transcript is.
+					// An entry each, one for its model, and one that names the transcript's owner.
 					if want := uint64(3 + strings.Count(c.answer, "\n")); err != nil || info.Entries != want || info.Parent != r.Session {
 						t.Errorf("child: %+v, %v: want %d entries", info, err, want)
 					}
@@ -240,8 +240,8 @@ func TestChildrenAgain(t *testing.T) {
 	}
 }
 
-// An agent that goes on while its session does not comes once in each state in which it was seen; if it may grow it
-// stays one session, or goes on in another where that one was gone on with here.
+// An agent that continues while its session does not comes once in each state in which it was seen. If it may grow, it
+// stays one session, or continues in another one if its session was continued here.
 func TestChildGrows(t *testing.T) {
 	for _, grow := range []bool{false, true} {
 		st, text, seen := newStore(t), "", map[string]bool{}
@@ -288,7 +288,7 @@ func TestChildrenBrokenOff(t *testing.T) {
 	}
 }
 
-// A file comes once whatever it says of its id; one that grows, once for each state in which it was seen.
+// A file comes once, whatever its id is; one that grows, once for each state in which it was seen.
 func TestImportOnce(t *testing.T) {
 	const old = `{"type":"session","id":"%s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n" +
 		`{"type":"message","timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}` + "\n"
@@ -309,7 +309,7 @@ func TestImportOnce(t *testing.T) {
 	}
 }
 
-// What stands where a parent's id does, and is too long for one, stays in the header alone.
+// A parent's id that is too long stays in the header alone.
 func TestLongParent(t *testing.T) {
 	st := newStore(t)
 	text := fmt.Sprintf(`{"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","parentSession":%q}`+"\n", "/"+strings.Repeat("deep/", 100)) +

@@ -55,8 +55,7 @@ func FromFileTo(name string, size int64) interop.Source {
 	}
 }
 
-// list returns the files in a folder, as names for Beside; without those in folders below it, and
-// without links.
+// list returns the files in a folder, as names for Beside, without links and without those in folders below it.
 func list(folder, dir string) (names []string, err error) {
 	d, err := os.Open(folder)
 	if err != nil {

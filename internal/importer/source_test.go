@@ -93,7 +93,7 @@ func opens(t *testing.T, src interop.Source, name string) {
 	}
 }
 
-// A folder of very many files gives a bounded number of names.
+// A folder of very many files yields a bounded number of names.
 func TestAFolderOfManyFiles(t *testing.T) {
 	dir := t.TempDir()
 	for i := range maxListed + 10 {
