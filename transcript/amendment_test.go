@@ -67,7 +67,7 @@ func TestAmendmentGolden(t *testing.T) {
 	golden(t, "amendments.golden", out.Bytes())
 }
 
-// What is no amendment that can apply says nothing, and changes nothing.
+// An entry that is no amendment, or one that cannot apply, changes nothing.
 func TestNoAmendment(t *testing.T) {
 	for _, raw := range []string{
 		`{"type":"custom","id":"a","customType":"other","targetId":"u","data":{"type":"message","hidden":true},"x":"coppice.amend"}`,

@@ -194,7 +194,7 @@ func ExampleBuildContext() {
 	// anthropic/claude-x
 }
 
-// A context that grows entry by entry within a bound says what it left out.
+// A context that grows entry by entry within a bound reports what it left out.
 func ExampleWorkingContext() {
 	const bound = 300 // bytes: about two of the messages
 	w := transcript.NewWorkingContext(transcript.Coppice, bound)
@@ -222,7 +222,7 @@ func ExampleWorkingContext() {
 	// the copy is at a2 of 300 bytes: true
 }
 
-// A working context is stored with a checkpoint and goes on where it was.
+// A working context is stored with a checkpoint and continues where it was.
 func ExampleRestoreWorkingContext() {
 	w := transcript.NewWorkingContext(transcript.Coppice, 1<<20)
 	w.PushAll(path(0, 1, 3))
@@ -333,7 +333,7 @@ func ExampleDiagnosticList() {
 	// 1
 }
 
-// An amendment is an entry of its own: what it speaks of stays in the file, and contexts show what it says now.
+// An amendment is an entry of its own: the amended entry stays in the file, and contexts show the new content.
 func ExampleEntry_Amend() {
 	p := path(0, 1, 3)
 	d, err := p[2].Amend([]byte(`{"message":{"role":"assistant","content":"At 11:44."}}`), false)

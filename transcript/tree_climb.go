@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// climb finds the ancestor of a row at any depth in as many steps as the logarithm of the depth. Beside its depth
+// climb finds the ancestor of a row at any depth in as many steps as the logarithm of the depth. Besides its depth
 // each row has a jump to one ancestor; the lengths of the jumps along a path are those of the skew-binary numbers
 // (Myers, An applicative random-access stack, 1983). 8 bytes an entry, made when first asked for.
 type climb struct {

@@ -33,7 +33,7 @@ func TestCutParentsAreTold(t *testing.T) {
 	for i, l := range parsed {
 		r := RowOf(l, parents[i])
 		if parents[i] < 0 && l.ParentID != "" {
-			r.Flags |= codec.FlagOrphan // as who commits it says
+			r.Flags |= codec.FlagOrphan // as its writer reports
 		}
 		rows = append(rows, r)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// largeSkeletons gives the skeletons of a session of n entries, 4,096 each, with UUIDv7 ids; parent says
-// where entry i hangs.
+// largeSkeletons returns the skeletons of a session of n entries, 4,096 each, with UUIDv7 ids; parent returns the
+// parent of entry i.
 func largeSkeletons(t testing.TB, n int, parent func(i int) int64) [][]byte {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))

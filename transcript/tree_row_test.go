@@ -70,7 +70,7 @@ func TestRowGolden(t *testing.T) {
 	}
 	golden(t, "rows.golden", out.Bytes())
 
-	// A skeleton takes every row and gives it back.
+	// A skeleton takes every row and returns it.
 	sk, err := codec.EncodeSkeleton(0, rows)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/fold"
 )
 
-// grown makes a tree of lines, each on the one before it, and gives the entries too.
+// grown makes a tree of lines, each on the one before it, and returns the entries too.
 func grown(t *testing.T, lines ...string) (*Tree, []Entry) {
 	t.Helper()
 	b := NewTreeBuilder()
@@ -29,7 +29,7 @@ func grown(t *testing.T, lines ...string) (*Tree, []Entry) {
 	return b.Tree("", nil, nil), all
 }
 
-// whole gives entries as a session does, then the error; read counts them.
+// whole yields entries as a session does, then the error; read counts them.
 func whole(all []Entry, end error, read *int) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for _, e := range all {

@@ -79,7 +79,7 @@ func skeletonOf(t testing.TB, first int, rows []codec.Row) *codec.Skeleton {
 	return sk
 }
 
-// treeOf gives a tree of rows: a skeleton, single rows, and pending ones, so that all three are met.
+// treeOf returns a tree of rows: a skeleton, single rows, and pending ones, so that all three occur.
 func treeOf(t testing.TB, head string, rows []codec.Row, packed, single int) *Tree {
 	t.Helper()
 	b := NewTreeBuilder()
@@ -302,7 +302,7 @@ func TestTreeHostile(t *testing.T) {
 			t.Errorf("commit on k: %+v", tree.NodeAt(c))
 		}
 	}
-	// A leaf that comes before its own ancestors, beside a later one on another branch.
+	// A leaf that comes before its own ancestors, and a later one on another branch.
 	tree := treeOf(t, "", rowsOf(t, "leaf<mid:user mid<top:asst top<-:user lab<leaf:label:mid:x"), 4, 0)
 	if n, _ := tree.Newest("top"); n.ID != "leaf" {
 		t.Errorf("newest of forward references: %+v", n)
@@ -337,7 +337,7 @@ func TestTreeManyDiagnostics(t *testing.T) {
 	}
 }
 
-// Trees are read while the builder goes on.
+// Trees are read while the builder continues.
 func TestTreeConcurrent(t *testing.T) {
 	b := NewTreeBuilder()
 	var wg sync.WaitGroup

@@ -14,7 +14,7 @@ import (
 )
 
 // drawPath makes a random path: turns, calls answered at once, late or never, compactions that keep from
-// anywhere or nowhere, settings, edits, summaries and entries that say nothing.
+// anywhere or nowhere, settings, edits, summaries and entries that add nothing.
 func drawPath(t *rapid.T, n int) []Entry {
 	path := make([]Entry, 0, n)
 	var calls []string
@@ -175,7 +175,7 @@ func checkBytes(t interface{ Fatalf(string, ...any) }, w *WorkingContext) {
 }
 
 // TestBoundedWindow: whatever the bound cuts, groups stay whole, summaries stay, the newest part stays, and
-// the window says what is missing.
+// the window reports what is missing.
 func TestBoundedWindow(t *testing.T) {
 	testutil.SkipLong(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -315,7 +315,7 @@ func TestWindowHoldsAGiantGroup(t *testing.T) {
 	}
 }
 
-// TestWindowOfSilentEntries: heads of entries that say nothing do not gather without end.
+// TestWindowOfSilentEntries: heads of entries that add nothing do not gather without end.
 func TestWindowOfSilentEntries(t *testing.T) {
 	w := NewWorkingContext(Coppice, 10_000)
 	parent := ""
@@ -350,7 +350,7 @@ func chainAfter(w *WorkingContext, line string) Entry {
 	return Entry{Ordinal: leaf.Ordinal + 1, ID: l.ID, ParentID: leaf.ID, Type: l.Type, Raw: l.Raw}
 }
 
-// TestWindowAsksForTheWholePath: what it cannot know it says.
+// TestWindowAsksForTheWholePath: a window reports what it cannot know.
 func TestWindowAsksForTheWholePath(t *testing.T) {
 	user := func(id string) string {
 		return `{"type":"message","id":"` + id + `","parentId":%P,"message":{"role":"user","content":"` + id + `"}}`
