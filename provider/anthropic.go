@@ -220,8 +220,8 @@ func (a anthropic) result(c *converter, t *turn, b *block) (made []byte, after [
 		}
 		one, _ := a.block(c, t, in)
 		if in.kind == image && b.result.failed { // an error is text alone
-			list = append(list, textOf("text", said("(image after the results)")))
-			after = append(after, textOf("text", said("Image of the failed call "+b.result.call.sentID+":")), one)
+			list = append(list, textOf("text", textBlock("(image after the results)")))
+			after = append(after, textOf("text", textBlock("Image of the failed call "+b.result.call.sentID+":")), one)
 			continue
 		}
 		list = append(list, one)

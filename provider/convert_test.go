@@ -116,7 +116,7 @@ func TestCallsOfPi(t *testing.T) {
 	}
 }
 
-// A conversation with one provider goes on with each of the others, there and back.
+// A conversation with one provider continues with each of the others, there and back.
 func TestFromEachToEach(t *testing.T) {
 	native := map[provider.API][]string{
 		provider.Anthropic: {
@@ -158,7 +158,7 @@ func TestFromEachToEach(t *testing.T) {
 				}
 				continue
 			}
-			// Anthropic's user says the result and the next words at once: the words alone are what is said then.
+			// Anthropic's user message has the result and the next words: only the words are compared then.
 			want, is := strings.ReplaceAll(said(messages), "a\n", ""), strings.ReplaceAll(said(got), "a\n", "")
 			if diff := cmp.Diff(want, is); diff != "" {
 				t.Errorf("%s to %s (-want +got):\n%s\n%s", from, to, diff, strings.Join(got, "\n"))
@@ -167,7 +167,7 @@ func TestFromEachToEach(t *testing.T) {
 	}
 }
 
-// What breaks requests, and what becomes of it.
+// What breaks requests, and how it is repaired.
 func TestRepairs(t *testing.T) {
 	call := func(id string) string {
 		return `{"role":"assistant","content":[{"type":"tool_use","id":"` + id + `","name":"ls","input":{}}]}`

@@ -149,7 +149,7 @@ func lineFault(line []byte) (wrong string) {
 	return ""
 }
 
-// Whatever values stand in a session file, each API takes the requests of it, and each program the files.
+// Whatever values a session file has, each API takes the requests of it, and each program the files.
 func TestMutatedSessions(t *testing.T) {
 	testutil.SkipLong(t)
 	list := corpus(t)

@@ -60,7 +60,7 @@ func Example() {
 		fmt.Println(c.ID, c.Name, string(c.Arguments))
 	}
 
-	// The host died before the tool ran. The conversation goes on elsewhere, with another provider.
+	// The host died before the tool ran. The conversation continues elsewhere, with another provider.
 	if w, err = s.Context(ctx); err != nil {
 		panic(err)
 	}

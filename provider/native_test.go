@@ -39,7 +39,7 @@ func (k *talk) reply(api provider.API, body string, messages ...string) provider
 	return r
 }
 
-// word is a text that says something, in any spelling.
+// word returns a text that is not blank, in any spelling.
 func (k *talk) word() string {
 	return pick(k.t, []string{`"hello"`, `"<b>&\u003c\u2028"`, `"\ud83c\udf33 🌳"`, `"\u00e9\/é"`, `"a\n\tb "`, `"{\"a\":1}"`})
 }

@@ -133,7 +133,7 @@ func (k chat) write(c *converter, turns []*turn) (out []json.RawMessage) {
 	var late [][]byte // images of results: a message of a tool has none
 	flush := func() {
 		if late != nil {
-			head := textOf("text", said("Attached image(s) from tool result:"))
+			head := textOf("text", textBlock("Attached image(s) from tool result:"))
 			late = append([][]byte{head}, late...)
 			out = append(out, rawjson.Object("role", []byte(`"user"`), "content", rawjson.List(late)))
 			late = nil
@@ -158,7 +158,7 @@ func (k chat) write(c *converter, turns []*turn) (out []json.RawMessage) {
 		}
 		if len(rest) > 0 {
 			flush()
-			out = append(out, k.said(c, t, rest))
+			out = append(out, k.userMessage(c, t, rest))
 		}
 	}
 	flush()
@@ -207,8 +207,8 @@ func (k chat) answer(c *converter, turns []*turn) json.RawMessage {
 	return out
 }
 
-// said returns a message of the user, or instructions.
-func (k chat) said(c *converter, t *turn, blocks []*block) json.RawMessage {
+// userMessage returns a message of the user, or instructions.
+func (k chat) userMessage(c *converter, t *turn, blocks []*block) json.RawMessage {
 	role := []byte(`"user"`)
 	if t.who == system {
 		role = []byte(`"system"`)

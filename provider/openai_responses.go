@@ -168,7 +168,7 @@ func (r responses) write(c *converter, turns []*turn) (out []json.RawMessage) {
 		case t.who == model:
 			out = append(out, r.answer(c, t, thought)...)
 		default:
-			out = append(out, r.said(c, t)...)
+			out = append(out, r.userItems(c, t)...)
 		}
 	}
 	return out
@@ -227,8 +227,8 @@ func (responses) call(c *converter, t *turn, b *block, thought bool) json.RawMes
 		"arguments", str(c.arguments(b.call)))
 }
 
-// said returns the items of what is not the model's.
-func (r responses) said(c *converter, t *turn) (out []json.RawMessage) {
+// userItems returns the items that are not the model's.
+func (r responses) userItems(c *converter, t *turn) (out []json.RawMessage) {
 	var list [][]byte
 	flush := func() {
 		role := []byte(`"user"`)
@@ -272,7 +272,7 @@ func (r responses) result(c *converter, t *turn, b *block) json.RawMessage {
 	output := str(all)
 	if images != nil {
 		if all != "" {
-			images = append([][]byte{textOf("input_text", said(all))}, images...)
+			images = append([][]byte{textOf("input_text", textBlock(all))}, images...)
 		}
 		output = rawjson.List(images)
 	}

@@ -93,7 +93,7 @@ func (c *converter) orphan(t *turn, b *block) []*block {
 	if b.result.name != "" {
 		head += ", of the tool " + b.result.name
 	}
-	return append([]*block{said(head + ":")}, b.result.content...)
+	return append([]*block{textBlock(head + ":")}, b.result.content...)
 }
 
 // dropFailed leaves out answers of the model that failed or were aborted, unless tools have run for them: as pi does,
@@ -135,7 +135,7 @@ func (c *converter) closeCalls() {
 			}
 			c.lose(t, LostCall, detail+"answered with an error")
 			r := &toolResult{
-				id: b.call.id, name: b.call.name, failed: true, call: b.call, content: []*block{said(text)},
+				id: b.call.id, name: b.call.name, failed: true, call: b.call, content: []*block{textBlock(text)},
 			}
 			b.call.answer = &block{kind: result, result: r}
 			kept = append(kept, b)
@@ -294,6 +294,6 @@ func (c *converter) begin() {
 		return
 	}
 	c.lose(c.turns[0], LostStart, "the context does not begin with the user")
-	words := said("(The conversation before this point is not in this context.)")
+	words := textBlock("(The conversation before this point is not in this context.)")
 	c.turns = append([]*turn{{at: c.turns[0].at, blocks: []*block{words}}}, c.turns...)
 }

@@ -84,18 +84,18 @@ func (c *converter) blocks(t *turn, m *message.Message) {
 		t.who = system
 		for w := rawjson.Walk(rawjson.Field(m.Raw, "sections")); w.Closing == '}' && w.Next(); { // pi's
 			if s := rawjson.Text(w.Val); s != "" {
-				t.blocks = append(t.blocks, said(s))
+				t.blocks = append(t.blocks, textBlock(s))
 			}
 		}
 	case m.Role == "bashExecution", m.Role == "pythonExecution":
-		t.blocks = []*block{said(execution(m.Raw))}
+		t.blocks = []*block{textBlock(execution(m.Raw))}
 	case m.Role == "compactionSummary":
-		t.blocks = []*block{said(compactionHead + summary + compactionTail)}
+		t.blocks = []*block{textBlock(compactionHead + summary + compactionTail)}
 	case m.Role == "branchSummary":
-		t.blocks = []*block{said(branchHead + summary + branchTail)}
+		t.blocks = []*block{textBlock(branchHead + summary + branchTail)}
 	case m.Speaker == message.Other:
 		for _, text := range message.Files(m.Raw) {
-			t.blocks = append(t.blocks, said(text))
+			t.blocks = append(t.blocks, textBlock(text))
 		}
 		if len(t.blocks) > 0 {
 			c.lose(t, LostRole, "role "+m.Role+": sent as the user's")
@@ -222,5 +222,5 @@ func (c *converter) worded(t *turn, b *block) *block {
 	case b.kind == other && b.raw != nil:
 		c.lose(t, LostBlock, "of type "+b.typ+": named in words")
 	}
-	return said(b.text)
+	return textBlock(b.text)
 }

@@ -72,7 +72,7 @@ func TestReadReply(t *testing.T) {
 			if diff := cmp.Diff(tt.want, r); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			// What a message of the store says of itself is what the reply said.
+			// A message of the store has the usage and the stop reason of the reply.
 			last := r.Messages[len(r.Messages)-1]
 			if u, ok := provider.UsageOf(last); !ok || u != r.Usage {
 				t.Errorf("usage %v of the message, %v of the reply", u, r.Usage)
@@ -111,7 +111,7 @@ func TestReadReplyFails(t *testing.T) {
 	}
 }
 
-// Messages of pi's family say it in their own words, and some say nothing.
+// Messages of pi's family have them under names of their own, and some have none.
 func TestUsageAndStopOfStored(t *testing.T) {
 	pi := json.RawMessage(`{"role":"assistant","content":[],"usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10},"stopReason":"aborted"}`)
 	if u, ok := provider.UsageOf(pi); !ok || u != (provider.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Total: 10}) {

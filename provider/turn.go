@@ -110,5 +110,5 @@ type picture struct {
 	size            message.ImageSize // of bytes
 }
 
-// said returns a block of text.
-func said(s string) *block { return &block{kind: text, text: s} }
+// textBlock returns a block of text.
+func textBlock(s string) *block { return &block{kind: text, text: s} }
