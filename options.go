@@ -85,7 +85,7 @@ type SessionOptions struct {
 // the call before anything is queued.
 type Hooks struct {
 	// BeforeAppend may change a draft: what it removes reaches no memory and no disk of ours. An import
-	// passes through it too, and keeps no original then.
+	// passes through it too, with its header line, of the type "session", and keeps no original then.
 	BeforeAppend func(ctx context.Context, d *transcript.Draft) error
 	// AfterCommit sees every acknowledged commit of a handle; of an import and of a fork the last one, with the
 	// entries of all.

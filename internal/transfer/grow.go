@@ -53,7 +53,14 @@ func (ld *loader) grow(
 	if st.Erased > 0 {
 		return 0, ErrErased
 	}
-	if err := ld.meet(ctx, st, next); err != nil {
+	screened := func() (transcript.Draft, error, bool) { // as the session got it
+		d, err, more := next()
+		if err == nil && more {
+			err = ld.screen(ctx, &d)
+		}
+		return d, err, more
+	}
+	if err := ld.meet(ctx, st, screened); err != nil {
 		return 0, err
 	}
 	had := len(ld.heads)

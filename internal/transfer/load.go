@@ -74,6 +74,11 @@ func (ld *loader) bring(
 		return err
 	}
 	if header != nil {
+		d := transcript.Draft{Type: "session", Raw: header}
+		if err := ld.screen(ctx, &d); err != nil {
+			return fmt.Errorf("header: %w", err)
+		}
+		header = d.Raw
 		if err := rawjson.CheckText("header", header); err != nil {
 			return err
 		}
