@@ -150,7 +150,7 @@ var table = []edge{
 	},
 	{
 		dir:  "internal/importer",
-		ours: join(pure, "", "internal/journal", "internal/layout", "internal/rawjson", "interop/..."),
+		ours: join(pure, "", "internal/journal", "internal/layout", "internal/rawjson", "interop/...", "secrets"),
 		ext:  []string{uuid, zstd},
 	},
 	{

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	coppice "github.com/coppice-go/coppice"
 	_ "github.com/coppice-go/coppice/backend/local"  // file:
 	_ "github.com/coppice-go/coppice/backend/memory" // mem:
 	_ "github.com/coppice-go/coppice/backend/s3"     // s3:
@@ -36,6 +37,7 @@ type cli struct {
 	storeFlag    string // --store
 	json         bool   // --json
 	singleWriter bool   // --single-writer
+	hooks        coppice.Hooks
 
 	command   *cobra.Command // that was called; nil = none is known
 	endPager  func() error   // waits for the pager; nil = there is none

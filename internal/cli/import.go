@@ -19,6 +19,7 @@ import (
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
+	"github.com/coppice-go/coppice/secrets"
 )
 
 type importOptions struct {
@@ -27,6 +28,7 @@ type importOptions struct {
 	verify          bool
 	watch, poll     bool
 	check           bool
+	redact          bool
 }
 
 func (c *cli) importCommand() *cobra.Command {
@@ -65,6 +67,10 @@ What agent frameworks have stored is imported too, each thread with its states a
 of Strands Agents (strands). A thread that has grown since is appended to its session, unless that was
 continued here. A session of S3 is imported from a copy: aws s3 sync s3://BUCKET/PREFIX DIR.
 
+--redact replaces each credential that is found by [secret: RULE] before anything is stored. The imported
+file is not kept then: ` + "`coppice export --format original`" + ` returns the replaced lines. A session that was
+imported so grows only by another import with --redact. States of agent frameworks are not looked at.
+
 --check stores nothing. It prints what an import would report of each file, line by line: the lines
 that were not understood, the types of lines that are not known, each with its first line and their
 number, and how many messages are on the current line and on branches.`,
@@ -84,6 +90,11 @@ number, and how many messages are on the current line and on branches.`,
 			return c.importFiles(cmd.Context(), args, o)
 		},
 	}
+	importFlags(cmd, &o)
+	return cmd
+}
+
+func importFlags(cmd *cobra.Command, o *importOptions) {
 	cmd.Flags().StringVar(&o.format, "format", "auto", "format of the files: "+strings.Join(importFormats(), ", "))
 	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; for a single file only")
 	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store has, or had, under new ids")
@@ -93,9 +104,9 @@ number, and how many messages are on the current line and on branches.`,
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "continue to import what is added to the files")
 	cmd.Flags().BoolVar(&o.poll, "poll", false,
 		"with --watch: look at the files once a second, without notification by the system")
+	cmd.Flags().BoolVar(&o.redact, "redact", false, "replace each credential by [secret: RULE], and keep no original")
 	cmd.Flags().BoolVar(&o.check, "check", false, "store nothing, and print which lines were not understood")
 	completeFlag(cmd, "format", importFormats()...)
-	return cmd
 }
 
 // importFormats are the formats that can be read; auto detects them by the content.
@@ -122,6 +133,9 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		return usageError("--poll needs --watch")
 	case len(paths) == 0 && slices.ContainsFunc(frameworks, func(f framework) bool { return f.name == o.format }):
 		return usageError("--format %s needs a file or folder", o.format)
+	}
+	if o.redact {
+		c.hooks.BeforeAppend = secrets.RedactDraft
 	}
 	run := &importRun{c: c, o: o, several: o.watch, restore: func() {}}
 	if o.format != "auto" {
@@ -271,6 +285,7 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 	o := importer.Options{
 		Session: r.o.session, Format: r.format, Again: r.o.again, Grow: r.o.grow, Verify: r.o.verify,
 		Now: r.c.now(), Closed: r.c.untidy, Read: r.read,
+		Redact: r.o.redact,
 	}
 	res, err := r.batch.Import(ctx, r.st.Store, f, o)
 	if err == nil && r.o.check {

@@ -237,7 +237,7 @@ func (c *cli) openStore(ctx context.Context) (*countedStore, error) {
 	}
 	st := &countedStore{url: url, b: trace.New(b)}
 	o := &coppice.Options{
-		SingleWriter: c.singleWriter, Now: c.now, Reread: formats.Reread, ListCache: c.listFile(url),
+		SingleWriter: c.singleWriter, Now: c.now, Reread: formats.Reread, ListCache: c.listFile(url), Hooks: c.hooks,
 	}
 	if st.Store, err = coppice.New(st.b, o); err != nil {
 		return nil, errors.Join(err, b.Close())

@@ -235,7 +235,9 @@ func importChild(
 		}
 		return d, err
 	}, &n)
-	opts := &coppice.SessionOptions{ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: res.Session}
+	opts := &coppice.SessionOptions{
+		ID: is.id, Title: o.title(h), Cwd: h.Cwd, Parent: res.Session, Meta: o.meta(h),
+	}
 	if child.File != "" && o.beside != nil {
 		opts.Source = func() (*checkpoint.Source, error) { return o.sourceOf(ctx, child) }
 	}

@@ -29,6 +29,7 @@ type Options struct {
 	Grow    bool          // append to its session what was added to a file
 	Verify  bool          // compare every byte with what was imported before, not the beginning and the end
 	Read    func(n int64) // called with the number of bytes read; may be nil
+	Redact  bool          // the store's hook is secrets.RedactDraft: titles are redacted too, and sessions are marked
 	Closed  func(error)   // called with errors of closing sessions whose entries are stored; may be nil
 
 	beside func(name string) (io.ReadCloser, error) // of the source
@@ -203,6 +204,11 @@ func read(
 			return Result{}, err
 		}
 	}
+	if is.grows && !o.Redact {
+		if err = growsAsItIs(ctx, st, is.id); err != nil {
+			return Result{}, err
+		}
+	}
 	res = Result{
 		File: src.Name, Format: string(o.Format), Session: is.id, Entries: is.entries,
 		Unchanged: is.unchanged, Grew: is.grows, Diagnostics: []Diagnostic{},
@@ -247,11 +253,11 @@ func (f file) take(
 		hashing.Go(func() { _, _ = source() })
 		defer hashing.Wait()
 		err = importSession(ctx, st, r, h, res, o, &coppice.SessionOptions{
-			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: row(o.Format).Profile,
-			Again: o.Again,
+			ID: is.id, Title: o.title(h), Cwd: h.Cwd, Parent: h.Parent, Profile: row(o.Format).Profile,
+			Again: o.Again, Meta: o.meta(h),
 			Source: func() (*checkpoint.Source, error) {
 				s, err := source()
-				return res.from(withMark(s, r)), err
+				return res.from(withMark(s, r, o.Redact)), err
 			},
 			Original: func() (io.Reader, error) {
 				if r.Verbatim() && is.id != original {

@@ -269,7 +269,8 @@ func moveAgent(ctx context.Context, st *coppice.Store, is *found, to string, o O
 	h.Raw = rawjson.WithField(h.Raw, "parentSession", rawjson.AppendString(nil, to))
 	n := 0
 	s, err := st.Import(ctx, lines(h, r.Next, &n), &coppice.SessionOptions{
-		ID: layout.Apart(ofParent(is.source.Session, to), 1), Title: h.Title, Cwd: h.Cwd, Parent: to,
+		ID: layout.Apart(ofParent(is.source.Session, to), 1), Title: o.title(h), Cwd: h.Cwd, Parent: to,
+		Meta:   o.meta(h),
 		Source: func() (*checkpoint.Source, error) { return is.source, nil },
 	})
 	if err = errors.Join(err, r.Close()); err == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
+	"github.com/coppice-go/coppice/secrets"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -33,7 +34,7 @@ func resumed(
 ) (res Result, ok bool, err error) {
 	defer func() { err = errors.Join(err, o.end(s.open)) }()
 	g := &growth{src: src, was: s.source}
-	if o.Format = interop.Format(s.source.Program); !o.Grow || !g.open() {
+	if o.Format = interop.Format(s.source.Program); !o.Grow || !o.Redact && s.Meta[redactedMeta] != "" || !g.open() {
 		return res, false, nil
 	}
 	defer func() { err = errors.Join(err, g.in.Close()) }()
@@ -114,7 +115,7 @@ func (g *growth) bring(
 	seen, rows := 0, newRows{}
 	source := func() (*checkpoint.Source, error) {
 		now, err := g.identify(ctx)
-		return withMark(now, r), err
+		return withMark(now, r, o.Redact), err
 	}
 	all := lines(interop.Header{}, rows.of(r.Next), &seen)
 	added, err := st.GrowFrom(ctx, s, all, source, func() (io.Reader, error) {
@@ -214,13 +215,17 @@ func (g *growth) identify(ctx context.Context) (*checkpoint.Source, error) {
 
 // withMark returns a source with the place where a reader of the grown file can begin; without one, where it has to
 // begin with the first line.
-func withMark(s *checkpoint.Source, r interop.Reader) *checkpoint.Source {
+// The state of a reader can hold texts of the file: with redact it has no credentials.
+func withMark(s *checkpoint.Source, r interop.Reader, redact bool) *checkpoint.Source {
 	if s == nil || s.Resume == nil {
 		return s
 	}
 	var at *interop.Mark
 	if m, ok := r.(interop.Marker); ok && (s.Size == 0 || s.Size == s.Bytes) { // a packed file is not appended to
 		at = m.Mark()
+	}
+	if at != nil && redact && len(secrets.FindJSON([]byte(at.State))) > 0 {
+		at = nil
 	}
 	if at == nil || len(at.State) > checkpoint.MaxResume || len(at.Entry) > checkpoint.MaxName {
 		return s.Whole()

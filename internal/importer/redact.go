@@ -1,0 +1,52 @@
+package importer
+
+import (
+	"context"
+	"errors"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/secrets"
+)
+
+// redactedMeta is the metadata of a session that was imported without its credentials.
+const redactedMeta = "coppice.redacted"
+
+// errRedacted refuses to append to a session what it was imported without.
+var errRedacted = errors.New("its session was imported with --redact, and the file has grown: nothing was stored; " +
+	"import it with --redact again, or with --again as a new session")
+
+// title returns the title of a session.
+func (o Options) title(h interop.Header) string {
+	if !o.Redact {
+		return h.Title
+	}
+	text, _ := secrets.Redact(h.Title)
+	return text
+}
+
+// meta returns the metadata of a new session; nil = that of its header.
+func (o Options) meta(h interop.Header) map[string]string {
+	if !o.Redact {
+		return nil
+	}
+	meta := map[string]string{}
+	if h.Raw != nil {
+		raw, _ := secrets.RedactJSON(h.Raw)
+		if _, own := checkpoint.About(raw); own != nil {
+			meta = own
+		}
+	}
+	meta[redactedMeta] = "true"
+	return meta
+}
+
+// growsAsItIs returns an error if a session was imported without its credentials.
+func growsAsItIs(ctx context.Context, st *coppice.Store, id string) error {
+	s, err := look(ctx, st, id)
+	if err == nil && s != nil && s.Meta[redactedMeta] != "" {
+		err = errRedacted
+	}
+	return err
+}
