@@ -28,18 +28,21 @@ func (e *eraser) object(o *checkpoint.Object) (changed bool) {
 	if now := e.header(o.Header); string(now) != string(o.Header) {
 		o.Header, changed = now, true
 	}
-	hidden := map[uint64]bool{}
+	hidden, bare := map[uint64]bool{}, false
 	w := &o.Window
 	amended, by := w.Amended, w.AmendedBy
 	w.Amended, w.AmendedBy = nil, nil
 	for i, ord := range amended {
+		_, goes := e.found.erased[ord]
 		if e.found.amendments[by[i]] {
-			changed = true
+			changed, bare = true, bare || !goes
 			continue
 		}
-		_, goes := e.found.erased[ord]
 		hidden[ord] = goes // by an amendment without content: the pool has the head of the line
 		w.Amended, w.AmendedBy = append(w.Amended, ord), append(w.AmendedBy, by[i])
+	}
+	if bare { // the pool has what an amendment put in place of an entry that stays: the window is made of the path
+		o.Window, o.Pool = checkpoint.WindowState{Profile: w.Profile, MaxBytes: w.MaxBytes}, nil
 	}
 	for ord, line := range o.Pool {
 		gone, ok := e.found.erased[ord]

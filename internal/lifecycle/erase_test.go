@@ -134,3 +134,18 @@ func TestEraseEverywhere(t *testing.T) {
 		same(t, "the fork", texts(t, open(t, store, "fork")), "[erased] yes in the fork")
 	})
 }
+
+// An amendment that is erased by its own id is in no window either: the entry shows what it had before.
+func TestEraseAnAmendment(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		ids := must(s.Append(bg, entry.User("first"), entry.Assistant("yes")))(t)
+		commit(t, s, state{Turns: 1})
+		must(s.Amend(bg, ids[0], entry.User(erasedWord)))(t)
+		must(s.Snapshot(bg, "tag"))(t)
+		e := must(s.Entry(bg, ids[0]))(t)
+		must(store.Erase(bg, "s", []string{e.AmendedBy}, nil))(t)
+		unproven(t, store)
+		same(t, "the context", strings.Contains(texts(t, open(t, store, "s")), "first"), true)
+	})
+}
