@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/erase"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/repair"
 	"github.com/coppice-go/coppice/internal/trace"
@@ -95,11 +96,31 @@ func (s *Store) erase(ctx context.Context, h *Session, entries []string, o *Eras
 	}
 	cfg := h.cfg
 	cfg.ReadOnly = false
-	r, err := erase.Run(ctx, cfg, ids, o.Reason)
+	r, err := erase.Run(ctx, cfg, ids, o.Reason, s.pathWindow)
 	return Erased{
 		Session: h.cfg.Session, Entries: r.Entries, Already: r.Already, Commit: r.Commit, Written: r.Written,
 		Removed: r.Removed, Bytes: r.Bytes, Images: r.Images, OriginalBefore: r.Before, OriginalAfter: r.After,
 	}, err
+}
+
+// pathWindow makes the working context at the head of a state of j, of its path alone (I16).
+func (s *Store) pathWindow(
+	ctx context.Context, j *journal.Journal, st *state.State,
+) (*transcript.WorkingContext, error) {
+	h := &Session{store: s, cfg: s.cfg, b: trace.New(s.b)}
+	h.begin(j)
+	b := transcript.NewTreeBuilder()
+	for sk, err := range j.Skeletons(ctx, st, 0) {
+		if err == nil {
+			err = grow(b, sk)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	at, r := journal.PlaceOf(st), st.Rules()
+	m := &treeView{Tree: b.Tree(at.ID, branchesOf(st), nil), State: st, Head: at}
+	return h.windowAt(ctx, m, at, r.Profile, r.MaxBytes)
 }
 
 // entryIDs returns the whole ids of entries.

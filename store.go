@@ -96,7 +96,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 		s.cfg.Rand = &guarded{r: s.o.Rand}
 	}
 	s.cfg.Unfinished = func(ctx context.Context, cfg journal.Config) error {
-		_, err := erase.Run(ctx, cfg, nil, "")
+		_, err := erase.Run(ctx, cfg, nil, "", s.pathWindow)
 		return err
 	}
 	if !s.o.SingleWriter {

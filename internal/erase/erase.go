@@ -51,8 +51,14 @@ type Result struct {
 	Before, After string
 }
 
-// Run erases entries of cfg's session. Without entries it completes what an earlier call began.
-func Run(ctx context.Context, cfg journal.Config, entries []string, reason string) (Result, error) {
+// Window makes the working context at the head of a state that refers to what an erasure wrote, from its path.
+type Window func(ctx context.Context, j *journal.Journal, st *state.State) (*transcript.WorkingContext, error)
+
+// Run erases entries of cfg's session. Without entries it completes what an earlier call began. window is for contexts
+// of which a part is cut off: where that begins depends on the sizes of the entries; nil = readers read the path.
+func Run(
+	ctx context.Context, cfg journal.Config, entries []string, reason string, window Window,
+) (Result, error) {
 	switch {
 	case len(reason) > MaxReason:
 		return Result{}, layout.TooLarge("reason", MaxReason, len(reason))
@@ -65,7 +71,7 @@ func Run(ctx context.Context, cfg journal.Config, entries []string, reason strin
 		return Result{}, err
 	}
 	cfg.Since = j.State().Since
-	e := &eraser{cfg: cfg, j: j, reason: reason, at: cfg.Now().UTC(), facts: map[string]*facts{}}
+	e := &eraser{cfg: cfg, j: j, window: window, reason: reason, at: cfg.Now().UTC(), facts: map[string]*facts{}}
 	e.store, e.past = journal.Tools(cfg)
 	err = errors.Join(e.run(ctx, entries), j.Close(context.WithoutCancel(ctx)))
 	if err != nil {
@@ -89,6 +95,7 @@ type eraser struct {
 	j      *journal.Journal
 	store  *store.Store
 	past   *store.History
+	window Window
 	reason string
 	at     time.Time
 	res    Result
@@ -189,6 +196,14 @@ func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *j
 	next, err := e.log(ctx, st)
 	if err != nil {
 		return nil, nil, err
+	}
+	if w := next.Window; w == nil || w.Omitted() > 0 {
+		next.Window = nil
+		if e.window != nil {
+			if next.Window, err = e.window(ctx, e.j, next); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
 	if err := e.original(ctx, st); err != nil {
 		return nil, nil, err

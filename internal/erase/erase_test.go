@@ -33,7 +33,7 @@ func world(t *testing.T, kind string, turns int) (*proof.World, *journal.Journal
 
 func run(t *testing.T, w *proof.World, ids ...string) erase.Result {
 	t.Helper()
-	r, err := erase.Run(context.Background(), w.Config("s1"), ids, "asked for")
+	r, err := erase.Run(context.Background(), w.Config("s1"), ids, "asked for", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,13 +131,13 @@ func TestEraseThenRepair(t *testing.T) {
 func TestEraseRefuses(t *testing.T) {
 	w, j := world(t, proof.StoreKinds[0], 3)
 	for id, want := range map[string]error{"nothing": fs.ErrNotExist, j.State().Summary.Commit: nil} {
-		_, err := erase.Run(context.Background(), w.Config("s1"), []string{id}, "")
+		_, err := erase.Run(context.Background(), w.Config("s1"), []string{id}, "", nil)
 		if err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
 	long := strings.Repeat("x", erase.MaxReason+1)
-	if _, err := erase.Run(context.Background(), w.Config("s1"), []string{"secret"}, long); err == nil {
+	if _, err := erase.Run(context.Background(), w.Config("s1"), []string{"secret"}, long, nil); err == nil {
 		t.Error("a long reason is taken")
 	}
 }

@@ -71,7 +71,7 @@ func (l *windowLife) drafts() (list []transcript.Draft) {
 // step does one thing to the session. What the API refuses changes nothing.
 func (l *windowLife) step() {
 	var err error
-	switch rapid.IntRange(0, 13).Draw(l.t, "step") {
+	switch rapid.IntRange(0, 14).Draw(l.t, "step") {
 	case 0, 1, 2, 3, 4:
 		_, err = l.s.Append(bg, l.drafts()...)
 		l.must(err)
@@ -108,6 +108,10 @@ func (l *windowLife) step() {
 		l.must(l.s.Close())
 		l.s, err = l.store.Open(bg, "s", nil)
 		l.must(err)
+	case 14:
+		if _, err = l.store.Erase(bg, "s", []string{l.pick("erased")}, nil); err == nil {
+			err = l.s.Reload(bg)
+		}
 	}
 	if err != nil { // as for an entry that cannot be amended, or has the body already
 		l.must(l.s.Reload(bg))
@@ -213,7 +217,8 @@ func TestWindowOfEveryHandle(t *testing.T) {
 	}
 }
 
-// Resume stays one read after an annotation above the bound: the step that stores it brings the window along.
+// Resume stays one read after an annotation above the bound, and after an erasure: the step that stores it brings the
+// window along.
 func TestAmendmentBringsItsWindow(t *testing.T) {
 	b := memory.New()
 	store := newStore(t, b, nil)
@@ -239,6 +244,11 @@ func TestAmendmentBringsItsWindow(t *testing.T) {
 	resume("an amendment", "amended")
 	must(s.Amend(bg, ids[2], entry.User("cut off")))(t)
 	resume("an amendment of what is cut off", "amended")
+	must(store.Erase(bg, "s", ids[57:58], nil))(t)
+	resume("an erasure", "[erased]")
+	must(store.Erase(bg, "s", ids[4:5], nil))(t)
+	resume("an erasure of what is cut off", "[erased]")
+	ok(t, s.Reload(bg))
 	d := entry.User("again")
 	d.ID, d.OnKnownID = ids[58], transcript.KnownAmend
 	must(s.Commit(bg, coppice.Turn{Entries: []transcript.Draft{d}}))(t)

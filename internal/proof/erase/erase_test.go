@@ -184,7 +184,7 @@ func (b *meeting) read() {
 
 func (b *meeting) erase() {
 	b.second = true
-	if _, err := erase.Run(context.Background(), b.w.Config(id), []string{"other"}, ""); err != nil {
+	if _, err := erase.Run(context.Background(), b.w.Config(id), []string{"other"}, "", nil); err != nil {
 		b.wrong("the second eraser: %v", err)
 	}
 }
