@@ -153,6 +153,10 @@ var table = []edge{
 		ours: join(pure, "", "internal/journal", "internal/layout", "internal/rawjson", "interop/...", "secrets"),
 		ext:  []string{uuid, zstd},
 	},
+	{ // a database of SqliteSaver is read as its program has written it
+		dir:  "internal/importer/langgraph",
+		ours: join(pure, "", "internal/importer", "internal/rawjson"), ext: []string{"modernc.org/sqlite"},
+	},
 	{
 		dir: "internal/cli/term", ours: join(pure, "internal/branch", "internal/message", "internal/rawjson",
 			"internal/rows", "internal/shortid"),

@@ -31,12 +31,8 @@ type importOptions struct {
 	redact          bool
 }
 
-func (c *cli) importCommand() *cobra.Command {
-	var o importOptions
-	cmd := &cobra.Command{
-		Use:   "import [FILE|DIR...]",
-		Short: "Import session files; each becomes a session",
-		Long: `Import session files of pi, omp, atomic, operator, Claude Code and Codex; each becomes a session. The
+const importLong = "" +
+	`Import session files of pi, omp, atomic, operator, Claude Code and Codex; each becomes a session. The
 format is detected from the content. Of a folder, every *.jsonl and *.jsonl.zst file below it is
 imported. Transcripts of agents are imported with the session that started them. The files are only
 read. Damaged lines are skipped and reported; ` + "`coppice export --format original`" + ` still returns
@@ -64,8 +60,12 @@ within two seconds. Lines whose meaning a later line can still change (an unfini
 unfinished answer) are imported when the file has been silent for 10 seconds, and at the end.
 
 What agent frameworks have stored is imported too, each thread with its states as a session: a folder
-of Strands Agents (strands). A thread that has grown since is appended to its session, unless that was
-continued here. A session of S3 is imported from a copy: aws s3 sync s3://BUCKET/PREFIX DIR.
+of Strands Agents (strands), a database of LangGraph's SqliteSaver, and rows of its PostgresSaver
+(langgraph). A thread that has grown since is appended to its session, unless that was continued here.
+A session of S3 is imported from a copy: aws s3 sync s3://BUCKET/PREFIX DIR. The rows are those of
+the tables checkpoints, checkpoint_blobs and checkpoint_writes, one after the other in one file:
+psql -qAtX -c "COPY (SELECT row_to_json(t) FROM checkpoints t) TO STDOUT
+(FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02')" >> rows.jsonl
 
 --redact replaces each credential that is found by [secret: RULE] before anything is stored. The imported
 file is not kept then: ` + "`coppice export --format original`" + ` returns the replaced lines. A session that was
@@ -73,12 +73,20 @@ imported so grows only by another import with --redact. States of agent framewor
 
 --check stores nothing. It prints what an import would report of each file, line by line: the lines
 that were not understood, the types of lines that are not known, each with its first line and their
-number, and how many messages are on the current line and on branches.`,
+number, and how many messages are on the current line and on branches.`
+
+func (c *cli) importCommand() *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use:   "import [FILE|DIR...]",
+		Short: "Import session files; each becomes a session",
+		Long:  importLong,
 		Example: `  coppice import
   coppice import ~/.pi/agent/sessions
   coppice import --watch ~/.claude/projects
   coppice import --session release-42 session.jsonl
-  coppice import --format strands ./sessions`,
+  coppice import --format strands ./sessions
+  coppice import checkpoints.sqlite`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.again && o.verify {
 				return usageError("use --again or --verify, not both")

@@ -11,6 +11,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/importer"
+	"github.com/coppice-go/coppice/internal/importer/langgraph"
 	"github.com/coppice-go/coppice/internal/importer/strands"
 )
 
@@ -44,6 +45,13 @@ var frameworks = []framework{
 					return o.done(r, err)
 				},
 			})
+		},
+	},
+	{
+		name:   langgraph.Format,
+		detect: func(file string) bool { return langgraph.Detect(context.Background(), file) },
+		run: func(ctx context.Context, st *coppice.Store, file string, o frameworkOptions) error {
+			return langgraph.Import(ctx, st, file, langgraph.Options{Clock: o.clock, Closed: o.closed, Done: o.done})
 		},
 	},
 }

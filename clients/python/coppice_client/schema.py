@@ -699,7 +699,7 @@ NewCommit = TypedDict("NewCommit", {
 }, total=False)
 
 
-class NewHold(TypedDict):
+class NewHold(TypedDict, total=False):
     reason: str
     """at most 1 KiB"""
 
