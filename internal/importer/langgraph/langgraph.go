@@ -20,8 +20,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
+	"strings"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/importer"
@@ -126,11 +126,12 @@ func digest(list []byte, text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-var plainID = regexp.MustCompile(`^[\w-]{1,80}$`)
-
 // entryOf returns the id of the entry of a checkpoint, as the adapter makes it.
 func entryOf(ns, id string) string {
-	if !plainID.MatchString(id) {
+	other := func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' && c != '-'
+	}
+	if id == "" || len(id) > 80 || strings.ContainsFunc(id, other) {
 		id = digest([]byte{'['}, id)[:40]
 	}
 	if ns != "" {
