@@ -2,6 +2,7 @@ package coppice_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/coppice-go/coppice"
@@ -50,4 +51,22 @@ func ExampleStore_Erase() {
 	// 1 0 1
 	// user: [erased] (on request)
 	// recorded: 1 on request
+}
+
+// Nothing removes a session that is held.
+func ExampleSession_Hold() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	if _, err := s.Hold(ctx, "case 7"); err != nil {
+		panic(err)
+	}
+	fmt.Println(s.Info().Held(), errors.Is(store.Delete(ctx, "harbour"), coppice.ErrHeld))
+	if _, err := s.Hold(ctx, ""); err != nil { // ends it
+		panic(err)
+	}
+	fmt.Println(s.Info().Held(), store.Delete(ctx, "harbour"))
+	// Output:
+	// true true
+	// false <nil>
 }

@@ -16,10 +16,10 @@ import (
 // removed.
 var ErrHeld = journal.ErrHeld
 
-// Hold holds a session: until Release nothing removes it or a part of it (ErrHeld). Commits of its writers are stored
-// as before. reason, of at most 1 KiB, is its metadata checkpoint.MetaHold, which SetInfo and SessionOptions.Meta
-// refuse; a fork or an import of the session is not held by it. Hold is an annotation, as SetInfo is, and of a session
-// that is held it changes the reason.
+// Hold holds a session for a reason of at most 1 KiB; "" ends the hold. Nothing removes a held session or a part of it
+// (ErrHeld). Commits of its writers are stored as before. The reason is its metadata checkpoint.MetaHold, which SetInfo
+// and SessionOptions.Meta refuse; a fork or an import of the session is not held by it. Hold is an annotation, as
+// SetInfo is, and of a session that is held it changes the reason.
 func (s *Session) Hold(ctx context.Context, reason string, opts ...MoveOption) (Receipt, error) {
 	err := rawjson.CheckText("reason of the hold", reason)
 	if err == nil && len(reason) > checkpoint.MaxHold {
@@ -28,27 +28,15 @@ func (s *Session) Hold(ctx context.Context, reason string, opts ...MoveOption) (
 	if err != nil {
 		return Receipt{}, s.fail("hold", err)
 	}
-	return s.legal(ctx, "hold", &reason, opts)
-}
-
-// Release ends the hold of a session. One that is not held stays as it is.
-func (s *Session) Release(ctx context.Context, opts ...MoveOption) (Receipt, error) {
-	return s.legal(ctx, "release", nil, opts)
-}
-
-// legal changes the hold; nil = it ends.
-func (s *Session) legal(ctx context.Context, op string, reason *string, opts []MoveOption) (Receipt, error) {
-	parts := []string{op}
-	if reason != nil {
-		parts = append(parts, *reason)
+	change := checkpoint.MetaChange{checkpoint.MetaHold: nil}
+	if reason != "" {
+		change[checkpoint.MetaHold] = &reason
 	}
-	return s.note(ctx, op, optionsOf(opts, parts...), state.ReasonHold,
+	return s.note(ctx, "hold", optionsOf(opts, "hold", reason), state.ReasonHold,
 		func(_ context.Context, on *state.State) (*journal.Step, error) {
-			have, held := on.Summary.Meta[checkpoint.MetaHold]
-			if held == (reason != nil) && (!held || have == *reason) {
+			if on.Summary.Meta[checkpoint.MetaHold] == reason {
 				return nil, nil
 			}
-			change := checkpoint.MetaChange{checkpoint.MetaHold: reason}
 			return s.noteStep(on, []transcript.Draft{entry.Custom(transcript.MetaKind, change)})
 		})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"reflect"
 
@@ -11,7 +12,7 @@ import (
 
 // newHold is the body that holds a session.
 type newHold struct {
-	Reason string `json:"reason,omitempty" doc:"at most 1 KiB"`
+	Reason string `json:"reason" minLength:"1" doc:"at most 1 KiB"`
 }
 
 func (s *Server) describeHold() {
@@ -26,6 +27,9 @@ func (s *Server) describeHold() {
 		if err := decode(q.r, &b); err != nil {
 			return answer{}, err
 		}
+		if b.Reason == "" {
+			return answer{}, badInput("the body", errors.New("a hold has a reason; DELETE ends it"))
+		}
 		return s.move(ctx, &q.request, keys{q.Key, q.Writer, "hold"},
 			func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, error) {
 				return h.Hold(ctx, b.Reason, o...)
@@ -37,7 +41,7 @@ func (s *Server) describeHold() {
 	}, func(ctx context.Context, q *keyedWrite) (answer, error) {
 		return s.move(ctx, &q.request, keys{q.Key, q.Writer, "release"},
 			func(ctx context.Context, h *coppice.Session, o ...coppice.MoveOption) (coppice.Receipt, error) {
-				return h.Release(ctx, o...)
+				return h.Hold(ctx, "", o...)
 			})
 	})
 }

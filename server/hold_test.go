@@ -13,6 +13,7 @@ func TestHoldOverHTTP(t *testing.T) {
 		const at = "/v1/sessions/s"
 		s.do("PUT", at, "{}", auth("writer"), "If-None-Match: *").want(t, 201)
 		s.do("PUT", at+"/hold", `{"reason":"case 7"}`, auth("writer")).want(t, 403)
+		s.do("PUT", at+"/hold", `{}`, auth("lawyer")).want(t, 400)
 		s.do("PUT", at+"/hold", `{"reason":"case 7"}`, auth("lawyer")).want(t, 200)
 		if doc := s.do("GET", at, "", auth("writer")); !strings.Contains(string(doc.body), `"coppice.hold":"case 7"`) {
 			t.Errorf("%s", doc.body)

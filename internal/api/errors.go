@@ -89,7 +89,7 @@ var kinds = []struct {
 		"nothing was imported: a new session would have what was erased",
 	},
 	{
-		coppice.ErrHeld, "held", "nothing was removed: `coppice set SESSION --release` ends the hold",
+		coppice.ErrHeld, "held", "nothing was removed: `coppice set SESSION --hold ''` ends the hold",
 		"nothing was removed: DELETE /v1/sessions/{id}/hold ends the hold",
 	},
 	{coppice.ErrNotErasable, "not-erasable", "erase messages, summaries, titles, labels and custom entries", ""},

@@ -12,7 +12,6 @@ import (
 
 func (c *cli) setCommand() *cobra.Command {
 	var title, cwd, hold string
-	var release bool
 	var meta map[string]string
 	cmd := &cobra.Command{
 		Use:        "set SESSION",
@@ -22,7 +21,7 @@ func (c *cli) setCommand() *cobra.Command {
 is. An empty --title removes the title, an empty VALUE of --meta removes that KEY; other keys stay.
 
 While a session has a --hold, nothing removes it or a part of it: neither delete, erase and prune, nor a
-server with the same store. --release ends the hold.`,
+server with the same store. An empty --hold ends it.`,
 		Example: "  coppice set 019c --title 'flaky test'\n  coppice set 019c --cwd . --meta ticket=42,reviewer=",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,14 +40,12 @@ server with the same store. --release ends the hold.`,
 			changes := change.Title != nil || change.Cwd != nil || change.Meta != nil
 			holds := cmd.Flags().Changed("hold")
 			switch {
-			case holds && (release || changes), release && changes:
-				return usageError("--hold and --release go with no other flag of this command")
+			case holds && changes:
+				return usageError("--hold goes with no other flag of this command")
 			case holds:
-				return c.hold(cmd.Context(), args[0], &hold)
-			case release:
-				return c.hold(cmd.Context(), args[0], nil)
+				return c.hold(cmd.Context(), args[0], hold)
 			case !changes:
-				return usageError("use --title, --cwd, --meta, --hold or --release")
+				return usageError("use --title, --cwd, --meta or --hold")
 			}
 			return c.set(cmd.Context(), args[0], change)
 		},
@@ -56,23 +53,20 @@ server with the same store. --release ends the hold.`,
 	cmd.Flags().StringVar(&title, "title", "", "title of the session")
 	cmd.Flags().StringVar(&cwd, "cwd", "", "directory in which the session is listed and continued")
 	cmd.Flags().StringToStringVar(&meta, "meta", nil, "metadata: KEY=VALUE,..., at most 4 KiB")
-	cmd.Flags().StringVar(&hold, "hold", "", "hold the session, for this reason")
-	cmd.Flags().BoolVar(&release, "release", false, "end the hold of the session")
+	cmd.Flags().StringVar(&hold, "hold", "", "hold the session for this reason; empty ends the hold")
 	return cmd
 }
 
-// hold holds a session; nil = it ends the hold.
-func (c *cli) hold(ctx context.Context, id string, reason *string) error {
+// hold holds a session; without a reason it ends the hold.
+func (c *cli) hold(ctx context.Context, id, reason string) error {
 	return c.withSession(ctx, id, nil, func(st *countedStore, s *coppice.Session) error {
 		a, done := audit.Act{Act: "release", Session: s.ID()}, "released"
-		change := func() (coppice.Receipt, error) { return s.Release(ctx) }
-		if reason != nil {
+		if reason != "" {
 			a.Act, done = "hold", "holds"
-			change = func() (coppice.Receipt, error) { return s.Hold(ctx, *reason) }
 		}
 		var r coppice.Receipt
 		err := c.recorded(ctx, st, a, func() (_ []string, err error) {
-			r, err = change()
+			r, err = s.Hold(ctx, reason)
 			return nil, err
 		})
 		if err != nil {

@@ -186,9 +186,9 @@ class AsyncSession(_Session):
         """End the hold of a session."""
         return await self._run(self._sync.release, key=key, base=base)
 
-    async def hold(self, *, reason: str | None = None, key: str = "", base: str = "") -> Moved:
+    async def hold(self, reason: str, *, key: str = "", base: str = "") -> Moved:
         """Hold a session: nothing removes it."""
-        return await self._run(self._sync.hold, reason=reason, key=key, base=base)
+        return await self._run(self._sync.hold, reason, key=key, base=base)
 
     async def label(self, entry: str, label: str, *, key: str = "", base: str = "") -> Moved:
         """Name an entry for people; the head stays."""

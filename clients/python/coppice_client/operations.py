@@ -464,7 +464,7 @@ class SessionOperations(Resource):
         found: Moved = self._keyed(Moved, "DELETE", self._path("hold"), None, key, base, False)
         return found
 
-    def hold(self, *, reason: str | None = None, key: str = "", base: str = "") -> Moved:
+    def hold(self, reason: str, *, key: str = "", base: str = "") -> Moved:
         """Hold a session: nothing removes it. Until it is released, its deletion, an erasure in it and retention are
         409 held. Commits go on. The reason is its metadata coppice.hold, which nothing else changes."""
         found: Moved = self._keyed(Moved, "PUT", self._path("hold"), {"reason": reason}, key, base, False)

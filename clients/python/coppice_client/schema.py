@@ -699,7 +699,7 @@ NewCommit = TypedDict("NewCommit", {
 }, total=False)
 
 
-class NewHold(TypedDict, total=False):
+class NewHold(TypedDict):
     reason: str
     """at most 1 KiB"""
 

@@ -1018,7 +1018,7 @@ export interface components {
         };
         NewHold: {
             /** @description at most 1 KiB */
-            reason?: string;
+            reason: string;
         };
         NewSession: {
             /** @description also under the id of a deleted session */
