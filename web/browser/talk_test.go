@@ -330,6 +330,41 @@ func TestLongText(t *testing.T) {
 	}
 }
 
+// A date is above the first article of each day, and messages have times alone. A block of code can be copied.
+func TestDaysAndCode(t *testing.T) {
+	t.Parallel()
+	st := stored(t, memory.New())
+	s := newSite(t, st)
+	h, err := st.Import(t.Context(), func(yield func(transcript.Draft, error) bool) {
+		code := `04T12|third, with code:\n\n` + "```" + `\nmake all\n` + "```"
+		for i, text := range []string{"02T12|first", "02T13|second", code} {
+			at, words, _ := strings.Cut(text, "|")
+			parent := "null"
+			if i > 0 {
+				parent = fmt.Sprintf(`"day-%d"`, i-1)
+			}
+			raw := fmt.Sprintf(`{"type":"message","id":"day-%d","parentId":%s,"timestamp":"2025-03-%s:00:00Z",`+
+				`"message":{"role":"user","content":"%s"}}`, i, parent, at, words)
+			if !yield(transcript.Draft{Raw: []byte(raw)}, nil) {
+				return
+			}
+		}
+	}, &coppice.SessionOptions{ID: "days"})
+	ok(t, err)
+	ok(t, h.Close())
+	p := arrive(t, s, "/s/days", ".talk article|third")
+	days := eval[string](p, `[...document.querySelectorAll(".talk article")].map((e) =>
+		(e.querySelector(".day")?.innerText ?? "") + "|" + /^\d\d:\d\d$/.test(e.querySelector("header time").innerText))
+		.join(", ")`)
+	if want := "2 Mar 2025|true, |true, 4 Mar 2025|true"; days != want {
+		t.Errorf("%q, want %q", days, want)
+	}
+	p.hover(".talk .code pre")
+	if got := p.copied(".talk .code button"); got != "make all\n" && got != "make all" {
+		t.Errorf("copied %q", got)
+	}
+}
+
 // What a person wrote has its lines, and the tags of it are words.
 func TestLinesOfAPrompt(t *testing.T) {
 	t.Parallel()

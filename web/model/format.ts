@@ -42,6 +42,12 @@ export function date(t: Date): string {
   return `${t.getDate()} ${months[t.getMonth()]} ${t.getFullYear()}`;
 }
 
+/** dayOf returns the date of a time; "" = there is none. */
+export function dayOf(time: string | undefined): string {
+  const t = new Date(time ?? "");
+  return Number.isNaN(t.getTime()) ? "" : date(t);
+}
+
 /** clock returns the time of day, with the date if it is another day than now. */
 export function clock(time: string | undefined, now: Date): string {
   if (!time) return "";

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { isPrompt, type Item } from "../model/path.ts";
+import { dayOf } from "../model/format.ts";
 import { hinted } from "../model/hints.ts";
 import { view } from "../model/nav.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
@@ -78,7 +79,7 @@ function List(): JSX.Element {
   return (
     <Scroller keys={items.map((item) => item.entry.id)} estimate={(i) => estimate(items[i]!)} label="Messages"
       render={(i) => drawn({
-        item: items[i]!, at: i === at, place: i + 1, of: older || newer ? -1 : items.length,
+        item: items[i]!, at: i === at, place: i + 1, of: older || newer ? -1 : items.length, day: newDay(items, i),
       })}
       wanted={talk.wanted.value} obeyed={() => (talk.wanted.value = null)} place={(f) => (talk.place = f)}
       last={!newer}
@@ -94,6 +95,12 @@ function List(): JSX.Element {
       before={older ? <p class="edge">{talk.loading.value === "older" ? "reading older messages…" : ""}</p> : <Start />}
       after={!newer && <End />} />
   );
+}
+
+/** newDay returns the date of an article if it is not that of the article before it; "" = it is. */
+function newDay(items: readonly Item[], i: number): string {
+  const day = dayOf(items[i]!.entry.timestamp);
+  return day === dayOf(items[i - 1]?.entry.timestamp) ? "" : day;
 }
 
 /** lastSeen returns the index of the last article of which something is in sight. */

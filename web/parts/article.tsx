@@ -25,12 +25,13 @@ export interface ArticleProps {
   at: boolean; // the cursor is here
   place: number; // from 1
   of: number; // -1 = not known
+  day: string; // the date above it; "" = the date of the article before it
 }
 
 /** Article shows an entry, whatever its type is. */
-export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
+export function Article({ item, at, place, of, day }: ArticleProps): JSX.Element {
   const { agents: started, asking, conversation, versions } = useSession();
-  const now = new Date();
+  const now = new Date(item.entry.timestamp ?? Date.now()); // times within the day of the article need no date
   const [pointed, point] = useState(false);
   const box = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
@@ -45,12 +46,13 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
   const actions = (at || pointed) && !question && <Actions item={item} />;
   return (
     <article ref={box} id={"e-" + entry.id} data-key={entry.id} tabIndex={at ? 0 : -1} aria-posinset={place} aria-setsize={of}
-      aria-current={at ? "true" : undefined} aria-label={nameOf(item, now, mark?.version ?? 0, mark?.of ?? 0)}
+      aria-current={at ? "true" : undefined} aria-label={nameOf(item, new Date(), mark?.version ?? 0, mark?.of ?? 0)}
       class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "") + (mark && mark.of > 1 ? " swiped" : "") +
         (message?.failed || [...item.results.values()].some((r) => r.part.failed) ? " has-failed" : "")}
       onClick={(e) => clicked(e) && conversation.moveTo(entry.id)} onFocusIn={() => point(true)}
       onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}
       {...(mark && mark.of > 1 ? onSwipe((by, e) => void versions.choose(mark, by, offset(e))) : {})}>
+      {day && <p class="day">{day}</p>}
       {message
         ? (
           <Header message={message} entry={entry} now={now}>

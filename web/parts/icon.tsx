@@ -9,3 +9,12 @@ export function ForkIcon(): JSX.Element {
     </svg>
   );
 }
+
+/** CopyIcon is a sheet in front of another one. */
+export function CopyIcon(): JSX.Element {
+  return (
+    <svg class="icon" viewBox="0 0 12 12" width="14" height="14" aria-hidden="true">
+      <path d="M4 4h6.5v6.5H4zM8 4V1.5H1.5V8H4" fill="none" stroke="currentColor" stroke-width="1.2" />
+    </svg>
+  );
+}

@@ -4,6 +4,8 @@ import type { Element, Root } from "hast";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
 import { bytes } from "../model/format.ts";
+import { copy } from "../parts/copy.ts";
+import { CopyIcon } from "../parts/icon.tsx";
 import { Coloured } from "./code.tsx";
 import { elements } from "./hast.tsx";
 import { mostElements, parse, type Read } from "./parse.ts";
@@ -20,7 +22,15 @@ const components = {
     const inner = node.children[0];
     const names = inner?.type === "element" ? inner.properties.className : null;
     const name = Array.isArray(names) ? names.map(String).find((n) => n.startsWith("language-")) : undefined;
-    return <pre tabIndex={0}><Coloured text={textOf(node)} language={name?.slice("language-".length) ?? ""} /></pre>;
+    const text = textOf(node);
+    return (
+      <div class="code">
+        <pre tabIndex={0}><Coloured text={text} language={name?.slice("language-".length) ?? ""} /></pre>
+        <button type="button" aria-label="copy this code" title="copy this code" onClick={() => copy(text, "The code")}>
+          <CopyIcon />
+        </button>
+      </div>
+    );
   },
 };
 
