@@ -140,6 +140,7 @@ var table = []edge{
 			"internal/importer", "internal/mcp", "internal/rawjson", "internal/rows", "internal/shortid"),
 		ext: []string{huma, zstd, uuid, "github.com/VictoriaMetrics/metrics"},
 	},
+	{dir: "internal/retain", ours: []string{"", "backend", "checkpoint", "internal/layout"}},
 	{dir: "internal/mcp", ours: []string{"internal/api", "searchindex", "secrets", "transcript"}},
 	{dir: "internal/cli", ours: anywhere, ext: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", uuid}},
 	{dir: "internal/cli/demostore", ours: join(pure, "", "backend", "examples/..."), ext: []string{zstd}},

@@ -154,7 +154,9 @@ func Sessions(ctx context.Context, b backend.Backend, r *Report) ([]string, erro
 			name := strings.TrimPrefix(info.Key, o.Prefix)
 			switch {
 			case o.Prefix == "":
-				ours := []string{layout.Checkpoints, layout.Sessions, layout.CAS, layout.Catalogue}
+				ours := []string{
+					layout.Checkpoints, layout.Sessions, layout.CAS, layout.Catalogue, layout.Retention,
+				}
 				if !slices.Contains(ours, info.Key) {
 					r.stranger("", info.Key)
 				}

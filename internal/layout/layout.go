@@ -3,6 +3,7 @@
 // whatever is written more than once carries an epoch and a random part.
 //
 //	catalogue/head, catalogue/rows-<name>
+//	retention/policy.json
 //	checkpoint_latest/<sid>
 //	sessions/<sid>/transcript/<firstOrd>-<epoch>-<rnd>.jsonl[.zst]
 //	sessions/<sid>/index/<level>-<firstOrd>-<epoch>-<rnd>
@@ -32,6 +33,7 @@ const (
 	Sessions    = "sessions/"
 	CAS         = "cas/"       // of a store that only replaces: the proof that it honours conditions
 	Catalogue   = "catalogue/" // of a store that only replaces: rows of its sessions, for lists
+	Retention   = "retention/" // of a store: its retention policy
 	Transcript  = "transcript/"
 	Index       = "index/"
 	IDs         = "ids/"
@@ -41,6 +43,9 @@ const (
 	Torn        = "torn/"
 	Erasures    = "erasures/"
 )
+
+// RetentionKey is the key of a store's retention policy.
+const RetentionKey = Retention + "policy.json"
 
 // FirstRandom is the random part in the name of a session's first segment: creating that object is
 // creating the session, so its name must be the same for every racing creator.
