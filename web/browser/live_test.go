@@ -199,24 +199,64 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	s := withBundled(t)
 	p := arrive(t, s, "/s/"+bundled, ".talk article")
-	dir := t.TempDir()
-	yes := true
-	_, err := chromedp.CallBrowser(p.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir, EventsEnabled: &yes,
-		BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
-	})
-	ok(t, err)
+	dir := p.downloads()
 	for _, test := range []struct{ button, file, want string }{
 		{"Markdown", bundled + "-line.md", newest},
 		{"as pi reads it", bundled + "-pi.jsonl", `"id":"78c04532"`},
 	} {
 		p.press("x")
 		p.click("dialog button|" + test.button)
-		p.until(test.file, func() (bool, error) {
-			text, err := os.ReadFile(filepath.Join(dir, test.file))
-			return strings.Contains(string(text), test.want), err
-		})
+		p.downloaded(dir, test.file, test.want)
 		p.miss("dialog")
+	}
+}
+
+// downloads returns the folder in which the tab saves files.
+func (p *tab) downloads() string {
+	p.t.Helper()
+	dir, yes := p.t.TempDir(), true
+	_, err := chromedp.CallBrowser(p.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir, EventsEnabled: &yes,
+		BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
+	})
+	ok(p.t, err)
+	return dir
+}
+
+func (p *tab) downloaded(dir, file, want string) {
+	p.t.Helper()
+	p.until(file, func() (bool, error) {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		return strings.Contains(string(text), want), err
+	})
+}
+
+// A session with credentials is exported after a question: without them, or with them.
+func TestExportAsksAboutCredentials(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	h, err := s.store.Open(t.Context(), bundled, nil)
+	ok(t, err)
+	token := "ghp_" + "w7Kq2Vx9Lm4Rt8Zb3Nc6Yd1Pf5Hs0JgAeUi3" // of no account
+	_, err = h.Append(t.Context(), entry.User("log in with "+token))
+	ok(t, err)
+	_, err = h.Commit(t.Context(), coppice.Turn{})
+	ok(t, err)
+	ok(t, h.Close())
+	p := arrive(t, s, "/s/"+bundled, ".talk article|log in with")
+	p.allow("status of 409")
+	dir := p.downloads()
+	p.press("x")
+	for _, test := range []struct{ format, button, file, want string }{
+		{"Markdown", "Replace them", bundled + "-line.md", "log in with [secret: github-pat]"},
+		{"as pi reads it", "Save with them", bundled + "-pi.jsonl", token},
+	} {
+		p.click("dialog button|" + test.format)
+		p.see("dialog [role=alert]|credential")
+		p.click("dialog button|" + test.button)
+		p.downloaded(dir, test.file, test.want)
+		p.miss("dialog")
+		p.press("x")
 	}
 }
 

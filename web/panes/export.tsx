@@ -1,7 +1,7 @@
 // Export: the whole tree or the line, in the formats of the service.
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { call } from "../api/client.ts";
+import { call, Failure } from "../api/client.ts";
 import { closeDialog } from "../model/dialogs.ts";
 import { view } from "../model/nav.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -30,25 +30,34 @@ export function Export(): JSX.Element {
   const { id, head } = useSession();
   const failed = useSignal("");
   const busy = useSignal("");
-  const save = async (f: Format) => {
+  const asked = useSignal<Format | null>(null); // the server found credentials: what to do with them
+  const save = async (f: Format, secrets: "refuse" | "redact" | "allow" = "refuse") => {
     busy.value = f.format;
     failed.value = "";
+    asked.value = null;
     try {
       const line = view.peek().line ?? head.peek()?.entry ?? null;
       const at = f.line && line !== null ? "&line=" + encodeURIComponent(line) : "";
-      const answer = await call(`/v1/sessions/${encodeURIComponent(id)}/export?format=${f.format}${at}`);
+      const answer = await call(`/v1/sessions/${encodeURIComponent(id)}/export?format=${f.format}&secrets=${secrets}${at}`);
       download(await answer.blob(), `${id}-${f.line ? "line" : f.format === "html" ? "tree" : f.format}.${f.file}`);
       closeDialog("export");
     } catch (err) {
       failed.value = err instanceof Error ? err.message : String(err);
+      if (err instanceof Failure && err.problem.code === "secrets") asked.value = f;
     }
     busy.value = "";
   };
   return (
     <Dialog title="Export" onClose={() => closeDialog("export")}>
-      <p>An export contains what the session contains, also secrets that its messages or tool results show. Read it before you
-        share it.</p>
+      <p>An export contains what the session contains. Credentials that are found in it are not exported without a question;
+        read it before you share it.</p>
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      {asked.value && (
+        <p>
+          <button onClick={() => void save(asked.value!, "redact")}>Replace them, and save</button>{" "}
+          <button onClick={() => void save(asked.value!, "allow")}>Save with them</button>
+        </p>
+      )}
       <ul class="export-formats">
         {formats.map((f) => (
           <li key={f.text}>
