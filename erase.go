@@ -166,7 +166,7 @@ func (s *Store) eraseOthers(ctx context.Context, h *Session, ids []string, o *Er
 			return all, err
 		}
 		on.b, on.cfg.Backend, on.cfg.Proof = h.b, h.b, h.cfg.Proof // requests are counted together
-		has, err := s.hasEntries(ctx, on, ids)
+		has, err := s.hasEntries(ctx, on, ids, len(ids))
 		if err != nil {
 			return all, fmt.Errorf("session %s: %w", id, err)
 		}
@@ -220,8 +220,8 @@ func (s *Store) relatives(ctx context.Context, id string) ([]string, error) {
 	return out, nil
 }
 
-// hasEntries returns which ids a session has as entries that are not erased.
-func (s *Store) hasEntries(ctx context.Context, h *Session, ids []string) (has []string, err error) {
+// hasEntries returns which ids a session has as entries that are not erased, at most most of them.
+func (s *Store) hasEntries(ctx context.Context, h *Session, ids []string, most int) (has []string, err error) {
 	cfg := h.cfg
 	cfg.ReadOnly = true
 	j, err := journal.Open(ctx, cfg)
@@ -237,6 +237,9 @@ func (s *Store) hasEntries(ctx context.Context, h *Session, ids []string) (has [
 	}
 	for _, id := range ids {
 		at, ok := known[id]
+		if len(has) == most {
+			break
+		}
 		if !ok || at.Commit {
 			continue
 		}

@@ -70,3 +70,20 @@ func ExampleSession_Hold() {
 	// true true
 	// false <nil>
 }
+
+// Before a session is deleted, what keeps copies of its entries is found.
+func ExampleStore_Copies() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	fork, err := s.Fork(ctx, coppice.Target{Seq: s.Head().Seq}, "quay", nil)
+	if err != nil {
+		panic(err)
+	}
+	copies, err := store.Copies(ctx, s.ID())
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(copies, fork.Close())
+	// Output: [quay] <nil>
+}

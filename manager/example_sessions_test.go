@@ -289,6 +289,9 @@ func ExampleTrash() {
 	if err := crumbs.Forget(terminal); err != nil {
 		panic(err)
 	}
+	anyStore := func(string) bool { return true }
+	n, err := crumbs.ForgetSession(s.ID(), anyStore)
+	fmt.Println("other terminals that were in it:", n, err)
 
 	trash := &manager.Trash{Path: filepath.Join(dir, "trash"), Now: now}
 	if _, err := trash.Put(ctx, store, s.ID(), "mem:"); err != nil {
@@ -317,13 +320,17 @@ func ExampleTrash() {
 			panic(err)
 		}
 	}
+	purged, err := trash.Purge(s.ID(), anyStore)
+	fmt.Println("items of it that were left:", len(purged), err)
 	gone, err := trash.Empty(noon.Add(24 * time.Hour)) // what was deleted before then
 	fmt.Println("emptied:", len(gone), err)
 	// Output:
 	// pinned: <nil> 1
 	// no longer: true <nil>
 	// the terminal was in it: true <nil>
+	// other terminals that were in it: 0 <nil>
 	// restored: 6 entries
 	// items that still have its last entry: 0
+	// items of it that were left: 0 <nil>
 	// emptied: 0 <nil>
 }

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -115,6 +116,52 @@ func (d *Crumbs) Forget(terminal string) error {
 		return err
 	}
 	return nil
+}
+
+// ForgetSession removes the crumbs of a session in every terminal, and returns how many there were. store reports
+// whether a crumb's store is the session's. Damaged files that have the id, and those that a crash left, go too.
+func (d *Crumbs) ForgetSession(session string, store func(name string) bool) (int, error) {
+	if session == "" {
+		return 0, errors.New("forget the crumbs of a session: no id")
+	}
+	list, err := os.ReadDir(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	var errs []error
+	for _, f := range list {
+		name := filepath.Join(d.Path, f.Name())
+		if info, err := f.Info(); err != nil || !info.Mode().IsRegular() || info.Size() > maxCrumbBytes {
+			continue
+		}
+		raw, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) { // it was replaced meanwhile
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		var c Crumb
+		if json.Unmarshal(raw, &c) != nil {
+			if !bytes.Contains(raw, []byte(session)) {
+				continue
+			}
+		} else if c.Session != session || !store(c.Store) {
+			continue
+		}
+		err = os.Remove(name)
+		if err == nil {
+			n++
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return n, errors.Join(errs...)
 }
 
 // thin removes the oldest crumbs over the limit, and temporary files that a crash left.

@@ -135,3 +135,43 @@ func TestID(t *testing.T) {
 		t.Errorf("id %q", id)
 	}
 }
+
+// A session is forgotten in every terminal, also by what a crash left; other sessions and stores stay.
+func TestForgetSession(t *testing.T) {
+	now := crumbStart
+	d := dir(t, &now)
+	mine := func(name string) bool { return name == "mine" }
+	if n, err := d.ForgetSession("s1", mine); n != 0 || err != nil {
+		t.Errorf("no folder: %d, %v", n, err)
+	}
+	for id, c := range map[string]manager.Crumb{
+		"a": {Session: "s1", Store: "mine"}, "b": {Session: "s1", Store: "mine"},
+		"c": {Session: "s12", Store: "mine"}, "d": {Session: "s1", Store: "other"},
+	} {
+		if err := d.Put(id, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{".new-1": `{"cwd":"/w","session":"s1",`, ".new-2": `{"cwd":"/w"`} {
+		if err := os.WriteFile(filepath.Join(d.Path, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := d.ForgetSession("s1", mine); n != 3 || err != nil {
+		t.Errorf("%d crumbs, %v", n, err)
+	}
+	var left []string
+	files, err := os.ReadDir(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		left = append(left, f.Name())
+	}
+	if got := strings.Join(left, " "); got != ".new-2 c.json d.json" {
+		t.Errorf("left: %s", got)
+	}
+	if _, err := d.ForgetSession("", mine); err == nil {
+		t.Error("a session without an id is taken")
+	}
+}

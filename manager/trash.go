@@ -285,11 +285,7 @@ func (t *Trash) Empty(before time.Time) ([]TrashItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	half, err := filepath.Glob(filepath.Join(t.Path, goneMark+"*"))
-	for _, dir := range half { // remains of a removal that a crash interrupted
-		err = errors.Join(err, os.RemoveAll(dir))
-	}
-	if err != nil {
+	if err := t.clearGone(); err != nil {
 		return nil, err
 	}
 	var gone []TrashItem

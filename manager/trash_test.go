@@ -436,3 +436,29 @@ func seen(t *testing.T, s *coppice.Session) (out []string) {
 	out = append(out, fmt.Sprint(s.Head(), info.Title, info.Meta, info.Created))
 	return append(out, fmt.Sprint(testutil.Must(s.Tree(bg))(t).Branches()))
 }
+
+// Purge removes the items of a session of one store, and what a crash left of a removal.
+func TestTrashPurge(t *testing.T) {
+	st, tr := store(t), bin(t)
+	other := store(t)
+	grown(t, st, "s")
+	grown(t, st, "t")
+	grown(t, other, "s")
+	mine := testutil.Must(tr.Put(bg, st, "s", "mine"))(t)
+	testutil.Must(tr.Put(bg, st, "t", "mine"))(t)
+	testutil.Must(tr.Put(bg, other, "s", "other"))(t)
+	half := filepath.Join(tr.Path, ".gone-x")
+	if err := os.Mkdir(half, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	gone := testutil.Must(tr.Purge("s", func(name string) bool { return name == "mine" }))(t)
+	if len(gone) != 1 || gone[0].Name != mine.Name {
+		t.Errorf("removed %v", gone)
+	}
+	if left := testutil.Must(tr.List())(t); len(left) != 2 {
+		t.Errorf("left: %v", left)
+	}
+	if _, err := os.Stat(half); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the rest of a removal: %v", err)
+	}
+}

@@ -21,8 +21,8 @@ import (
 )
 
 type deleteOptions struct {
-	yes, trash bool
-	trashDir   string
+	yes, trash, purge bool
+	trashDir          string
 }
 
 func (c *cli) deleteCommand() *cobra.Command {
@@ -33,12 +33,19 @@ func (c *cli) deleteCommand() *cobra.Command {
 		Long: `Delete a session with all its branches, snapshots and images, and erase it in the search index. Its id is
 used again on request alone. If it was imported, imports skip its file unless they have --again. On a terminal
 the command asks for confirmation, unless --yes or --trash is given. Elsewhere a prefix of the id is not enough
-without --yes or --trash.`,
+without --yes or --trash.
+
+--purge removes too what this machine keeps of the session: its prompts in the history, its pin, the memory of
+terminals, the items that --trash made of it; and it names what keeps copies. It takes the whole id of a session
+that was deleted before, too. If it breaks off, run it again.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withStore(cmd.Context(), func(st *countedStore) error {
+				if o.trash && o.purge {
+					return usageError("--purge removes what --trash keeps: use one of them")
+				}
 				id, err := c.delete(cmd.Context(), st, args[0], o)
-				if err == nil {
+				if err == nil && !o.purge {
 					c.unindex(cmd.Context(), st, id)
 				}
 				return err
@@ -47,6 +54,7 @@ without --yes or --trash.`,
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
 	cmd.Flags().BoolVar(&o.trash, "trash", false, "keep a copy that 'coppice trash restore' can restore")
+	cmd.Flags().BoolVar(&o.purge, "purge", false, "remove also what this machine keeps of the session, trash included")
 	cmd.Flags().StringVar(&o.trashDir, "trash-dir", "", "folder of the trash; default: trash below $COPPICE_STATE")
 	return cmd
 }
@@ -66,7 +74,7 @@ func (c *cli) delete(ctx context.Context, st *countedStore, word string, o delet
 	case o.trash:
 		return id, c.deleteToTrash(ctx, st, id, o.trashDir)
 	}
-	return id, c.deleteForGood(ctx, st, id, word, o.yes)
+	return id, c.deleteForGood(ctx, st, id, word, o)
 }
 
 // finishDelete removes what an earlier deletion left: coppice.ErrDeleted if nothing is, fs.ErrNotExist if there was no
@@ -75,16 +83,20 @@ func (c *cli) finishDelete(ctx context.Context, st *countedStore, id string, o d
 	if o.trash {
 		return c.deleteToTrash(ctx, st, id, o.trashDir)
 	}
-	err := c.recorded(ctx, st, audit.Act{Act: "delete", Session: id}, func() ([]string, error) {
-		return nil, st.DeleteAt(ctx, id, "")
-	})
+	return c.deleteBy(ctx, st, id, "", o, func() error { return st.DeleteAt(ctx, id, "") })
+}
+
+// deleteBy deletes a session by del, as an act of the audit log, and reports it.
+func (c *cli) deleteBy(
+	ctx context.Context, st *countedStore, id, note string, o deleteOptions, del func() error,
+) error {
+	if o.purge {
+		return c.deletePurging(ctx, st, id, note, o, del)
+	}
+	err := c.recorded(ctx, st, audit.Act{Act: "delete", Session: id}, func() ([]string, error) { return nil, del() })
 	if err != nil {
 		return err
 	}
-	return c.deleted(id, "")
-}
-
-func (c *cli) deleted(id, note string) error {
 	if c.json {
 		return c.writeJSON(api.Deleted{Deleted: true, Session: id})
 	}
@@ -127,16 +139,16 @@ func (c *cli) deleteToTrash(ctx context.Context, st *countedStore, id, dir strin
 
 // deleteForGood deletes the session that word names. Where the user cannot be asked, a prefix alone is not enough: it
 // may be the prefix of another session than was meant.
-func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id, word string, yes bool) error {
+func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id, word string, o deleteOptions) error {
 	f, ok := c.stdin.(*os.File)
 	asks := ok && !c.json && term.IsTerminal(f) && c.stderr.Terminal()
-	if word != id && !yes && !asks {
+	if word != id && !o.yes && !asks {
 		return &api.Failure{
 			Code: "usage", Hint: "--yes deletes it, --trash moves it to the trash",
 			Err: fmt.Errorf("%s is only a prefix of the id of %s", word, c.described(ctx, st, id)),
 		}
 	}
-	if asks && !yes {
+	if asks && !o.yes {
 		sure, err := c.confirm(ctx, fmt.Sprintf("permanently delete %s? [y/N] ", c.described(ctx, st, id)))
 		if err != nil {
 			return err
@@ -146,13 +158,7 @@ func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id, word stri
 		}
 	}
 	note := fileNote(ctx, st, id)
-	err := c.recorded(ctx, st, audit.Act{Act: "delete", Session: id}, func() ([]string, error) {
-		return nil, st.Delete(ctx, id)
-	})
-	if err != nil {
-		return err
-	}
-	return c.deleted(id, note)
+	return c.deleteBy(ctx, st, id, note, o, func() error { return st.Delete(ctx, id) })
 }
 
 // described returns the id and the name of a session, by which a person knows it.

@@ -49,22 +49,27 @@ func (c *cli) listFile(store string) string {
 
 // unindex takes sessions out of the index, if there is one: deleted ones, and those that have less now.
 func (c *cli) unindex(ctx context.Context, st *countedStore, ids ...string) {
-	file := c.indexFile(st.url)
-	if _, err := os.Stat(file); file == "" || err != nil {
-		return
-	}
-	x, err := searchindex.Open(ctx, file)
-	if err == nil {
-		var errs []error
-		for _, id := range ids {
-			errs = append(errs, x.Erase(ctx, id))
-		}
-		err = closeAfter(x, errors.Join(errs...))
-	}
-	if err != nil {
+	if err := c.eraseIndex(ctx, st, ids...); err != nil {
 		c.notef("the search index may still have what was removed; the next search erases it: %s",
 			term.Line(err.Error()))
 	}
+}
+
+// eraseIndex erases sessions in the index, if there is one.
+func (c *cli) eraseIndex(ctx context.Context, st *countedStore, ids ...string) error {
+	file := c.indexFile(st.url)
+	if _, err := os.Stat(file); file == "" || err != nil {
+		return nil
+	}
+	x, err := searchindex.Open(ctx, file)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, x.Erase(ctx, id))
+	}
+	return closeAfter(x, errors.Join(errs...))
 }
 
 // withIndex runs f on the index of a store. If its file cannot be used the index is built in

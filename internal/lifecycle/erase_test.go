@@ -149,3 +149,31 @@ func TestEraseAnAmendment(t *testing.T) {
 		same(t, "the context", strings.Contains(texts(t, open(t, store, "s")), "first"), true)
 	})
 }
+
+// Copies has the sessions that share entries, and of those that are related to a deleted session all.
+func TestCopies(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		ids := must(s.Append(bg, entry.User("one"), entry.Assistant("two")))(t)
+		commit(t, s, state{Turns: 1})
+		commit(t, create(t, store, "agent", &coppice.SessionOptions{Parent: "s"}), state{Turns: 1})
+		commit(t, create(t, store, "other", nil), state{Turns: 1})
+		must(s.Fork(bg, coppice.Target{Seq: 1}, "fork", nil))(t)
+		for id, want := range map[string][]string{"s": {"fork"}, "fork": {"s"}, "agent": {}, "other": {}} {
+			if got := must(store.Copies(bg, id))(t); !slices.Equal(got, want) {
+				t.Errorf("copies of %s: %v, want %v", id, got, want)
+			}
+		}
+		must(store.Erase(bg, "fork", ids, nil))(t)
+		if got := must(store.Copies(bg, "s"))(t); len(got) > 0 {
+			t.Errorf("a stub counts as a copy: %v", got)
+		}
+		if err := errors.Join(s.Close(), store.Delete(bg, "s")); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"agent", "fork"}
+		if got := must(store.Copies(bg, "s"))(t); !slices.Equal(got, want) {
+			t.Errorf("copies of a deleted session: %v, want %v", got, want)
+		}
+	})
+}
