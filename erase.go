@@ -59,7 +59,7 @@ type Erased struct {
 //
 // When it returns nil the content is in no object of the session (Prove). If it fails, or its program dies,
 // nothing is half erased for readers: they see the entries or the stubs. The next Erase, also of no entries,
-// Repair, or the next writer completes it. Writers go on; a handle that was open before has what it had in memory
+// Repair, GC, or the next writer completes it. Writers go on; a handle that was open before has what it had in memory
 // until it is closed.
 //
 // Erase does not reach: copies outside of the store, older versions that an object store keeps, sessions in the

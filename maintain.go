@@ -47,7 +47,7 @@ func (s *Store) again() repair.Reread {
 }
 
 // GC removes the objects of a session, "" = of every session, that are no longer referenced and never can
-// be. With dryRun it only counts them.
+// be, after it has completed an erasure that was broken off. With dryRun it only counts them.
 func (s *Store) GC(ctx context.Context, id string, dryRun bool) (Report, error) {
 	return s.maintain("gc", id, func(cfg journal.Config) (check.Report, error) { return gc.Run(ctx, cfg, dryRun) })
 }

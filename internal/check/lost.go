@@ -61,7 +61,7 @@ func (v *verifier) losses() {
 		v.note(Erased, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s", what)
 	}
 	for _, info := range v.inv.Erasures {
-		v.note(Leftover, info.Key, 0, nil, "an erasure was begun and is not complete; erase or repair completes it")
+		v.note(Leftover, info.Key, 0, nil, "an erasure was begun and is not complete; erase, gc or repair completes it")
 	}
 	for _, s := range v.stateless {
 		what := fmt.Sprintf("the state of commit %d is lost", s.first)

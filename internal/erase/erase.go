@@ -3,8 +3,8 @@
 // What has to go is written again without it, under the same ordinals and ids: a stub takes the place of each
 // entry. The steps, each of which may be repeated after a death at any moment:
 //
-//  1. The pending object is written: the ids, and no content. A repeated call, a repair, and the next writer after
-//     the commit of step 3 complete it.
+//  1. The pending object is written: the ids, and no content. A repeated call, a repair, a collection, and the
+//     next writer after the commit of step 3 complete it.
 //  2. Everything is read once. Segments that have an entry, or a line of one in a preview or a title, are written
 //     again under new names, and so are the index objects that lead to them; then the imported file and snapshots.
 //  3. One commit of the reason "erase" puts that in force (journal.Rewrite): readers see the old objects or the new.

@@ -10,12 +10,17 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/erase"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/proof"
 	"github.com/coppice-go/coppice/internal/repair"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 const secret = "zorbalonquist"
@@ -120,6 +125,125 @@ func TestEraseThenRepair(t *testing.T) {
 				t.Errorf("without a checkpoint: %v, want %v", got, ids)
 			}
 			if _, err := repair.Repair(context.Background(), w.Config("s1"), nil, false); err != nil {
+				t.Fatal(err)
+			}
+			gone(t, w)
+			healthy(t, w)
+		})
+	}
+}
+
+// completing is the configuration of a collection that completes erasures, as package coppice makes it.
+func completing(w *proof.World) journal.Config {
+	cfg := w.Config("s1")
+	cfg.Unfinished = func(ctx context.Context, cfg journal.Config) error {
+		_, err := erase.Run(ctx, cfg, nil, "", nil)
+		return err
+	}
+	return cfg
+}
+
+// dies erases the secret with a process that dies before its nth change of the store; false = it has fewer changes.
+func dies(t *testing.T, w *proof.World, n int) bool {
+	t.Helper()
+	changes := 0
+	cfg := w.Config("s1")
+	cfg.Backend = fault.New(w.B, 1, fault.Rule{Count: -1, Err: errors.New("dead"), When: func(c fault.Call) bool {
+		if c.Op != "get" && c.Op != "stat" && c.Op != "list" && changes < n {
+			changes++
+		}
+		return changes == n
+	}})
+	_, err := erase.Run(context.Background(), cfg, []string{"secret"}, "asked for", nil)
+	if (err == nil) != (changes < n) {
+		t.Fatalf("change %d of %d: %v", n, changes, err)
+	}
+	return err != nil
+}
+
+// A collection completes an erasure at whichever change it was broken off; a dry run reports it.
+func TestCollectionCompletesAnErasure(t *testing.T) {
+	for _, kind := range proof.StoreKinds {
+		t.Run(kind, func(t *testing.T) {
+			for n := 1; ; n++ {
+				w, j := world(t, kind, 12)
+				if err := j.Close(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				if !dies(t, w, n) {
+					break
+				}
+				begun := len(proof.KeysWith(proof.Objects(t, w.B), "/erasures/")) > 0
+				was := proof.Objects(t, w.B)
+				r, err := gc.Run(context.Background(), completing(w), true)
+				if err != nil || len(proof.Objects(t, w.B)) != len(was) {
+					t.Fatalf("dry run after change %d: %v", n, err)
+				}
+				noted := slices.ContainsFunc(r.Problems, func(p *check.Problem) bool {
+					return strings.Contains(p.Object, "/erasures/") && p.Kind == check.Leftover
+				})
+				if noted != begun {
+					t.Errorf("change %d: begun %v, reported %v", n, begun, noted)
+				}
+				if !begun { // the death was before the pending object
+					continue
+				}
+				if _, err := gc.Run(context.Background(), completing(w), false); err != nil {
+					t.Fatalf("change %d: %v", n, err)
+				}
+				gone(t, w)
+				healthy(t, w)
+				if left := proof.KeysWith(proof.Objects(t, w.B), "/erasures/"); len(left) > 0 {
+					t.Errorf("change %d: %v is left", n, left)
+				}
+			}
+		})
+	}
+}
+
+// hold commits a hold, or with nil ends it.
+func hold(t *testing.T, w *proof.World, j *journal.Journal, reason *string) {
+	t.Helper()
+	d := entry.Custom(transcript.MetaKind, checkpoint.MetaChange{checkpoint.MetaHold: reason})
+	id := "hold"
+	if reason == nil {
+		id = "release"
+	}
+	head, err := d.Parsed(id, j.State().Summary.Entry, w.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Commit(j, &journal.Step{Reason: state.ReasonHold, Note: true, Entries: []*journal.Entry{{
+		Raw: head.Raw, Head: head, ID: head.ID, Parent: journal.PlaceOf(j.State()), Aside: true,
+	}}})
+}
+
+// An erasure that is not in force stays as it is while the session is held: a collection reports it.
+func TestCollectionLeavesHeldEntries(t *testing.T) {
+	for _, kind := range proof.StoreKinds {
+		t.Run(kind, func(t *testing.T) {
+			w, j := world(t, kind, 12)
+			if !dies(t, w, 2) {
+				t.Fatal("it did not die")
+			}
+			reason := "case 7"
+			hold(t, w, j, &reason)
+			r, err := gc.Run(context.Background(), completing(w), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := func(p *check.Problem) bool { return errors.Is(p.Err, journal.ErrHeld) }
+			if !slices.ContainsFunc(r.Problems, held) {
+				t.Errorf("the hold is not reported: %v", r.Problems)
+			}
+			if p, err := erase.Prove(context.Background(), w.B, secret); err != nil || len(p.Found) == 0 {
+				t.Errorf("a held entry is erased: %v", err)
+			}
+			hold(t, w, j, nil)
+			if err := j.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := gc.Run(context.Background(), completing(w), false); err != nil {
 				t.Fatal(err)
 			}
 			gone(t, w)

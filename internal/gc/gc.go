@@ -39,11 +39,21 @@ import (
 func Run(ctx context.Context, cfg journal.Config, dryRun bool) (check.Report, error) {
 	cfg.ReadOnly = true
 	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) {
-		c := &collection{cfg: cfg, b: cfg.Backend, id: cfg.Session, dry: dryRun, keep: map[string]bool{}}
-		c.r.Sessions = 1
+		c := newCollection(cfg, dryRun)
 		err := c.run(ctx)
+		if err == nil && c.completed {
+			cfg.Unfinished = nil // once: another caller may have begun the next erasure
+			c = newCollection(cfg, dryRun)
+			err = c.run(ctx)
+		}
 		return c.r, err
 	})
+}
+
+func newCollection(cfg journal.Config, dry bool) *collection {
+	return &collection{
+		cfg: cfg, b: cfg.Backend, id: cfg.Session, dry: dry, r: check.Report{Sessions: 1}, keep: map[string]bool{},
+	}
 }
 
 // collection is the collection of one session.
@@ -61,6 +71,8 @@ type collection struct {
 	epoch  uint64          // of the head
 	shown  uint64          // of the published checkpoint
 	since  uint64          // first epoch of the session: objects of earlier epochs belong to a deleted one
+
+	completed bool // an erasure was completed, and nothing collected: what was listed is out of date
 }
 
 // candidate is an object that may be garbage.
@@ -92,6 +104,9 @@ func (c *collection) run(ctx context.Context) error {
 	case errors.Is(err, store.ErrDeleted): // the log ends with a deletion that has no tombstone
 		return c.removeDead(ctx, true, math.MaxUint64)
 	case err != nil || !ok:
+		return err
+	}
+	if c.completed, err = c.erasure(ctx); err != nil || c.completed {
 		return err
 	}
 	if c.since > 0 {
@@ -177,6 +192,37 @@ func (c *collection) problem(key string, err error) {
 		p.Object, p.Offset = f.Object, f.Offset
 	}
 	c.r.Problems = append(c.r.Problems, p)
+}
+
+// erasure completes an erasure that was broken off, if there is one, and reports whether it did. In a dry run, and
+// where a hold refuses that, it reports what was begun.
+func (c *collection) erasure(ctx context.Context) (done bool, err error) {
+	if c.cfg.Unfinished == nil {
+		return false, nil
+	}
+	key := layout.ErasureKey(c.id, c.since)
+	switch _, err := c.b.Stat(ctx, key); {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("collect session %s: %w", c.id, err)
+	}
+	p := &check.Problem{Session: c.id, Object: key, Kind: check.Leftover}
+	if c.dry {
+		p.Detail = "an erasure was begun and is not complete; it would be completed"
+		c.r.Problems = append(c.r.Problems, p)
+		return false, nil
+	}
+	err = c.cfg.Unfinished(ctx, c.cfg)
+	if errors.Is(err, journal.ErrHeld) {
+		p.Detail, p.Err = "an erasure was begun and is not complete: the session is held", err
+		c.r.Problems = append(c.r.Problems, p)
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("collect session %s: nothing was removed: %w", c.id, err)
+	}
+	return true, nil
 }
 
 // roots collects the objects that the head reaches; false if they cannot be determined.

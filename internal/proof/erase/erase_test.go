@@ -198,7 +198,7 @@ func (b *meeting) repair() {
 }
 
 func (b *meeting) collect() {
-	if _, err := gc.Run(context.Background(), b.w.Config(id), false); err != nil {
+	if _, err := gc.Run(context.Background(), config(b.w), false); err != nil {
 		b.wrong("gc: %v", err)
 	}
 }
