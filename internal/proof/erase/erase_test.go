@@ -32,23 +32,28 @@ func TestProofDeaths(t *testing.T) {
 		for _, shape := range shapes {
 			s := newSeed(t, kind, shape[0], shape[1])
 			for _, how := range []fault.Kind{fault.Before, fault.After} {
-				for n := 1; ; n += proof.Pick(t, 9, 1, 1) {
-					if !death(t, r, s, n, how) {
-						break
+				for _, goes := range []target{{"secret", secret}, {"own", third}} {
+					for n := 1; ; n += proof.Pick(t, 9, 1, 1) {
+						if !death(t, r, s, n, how, goes) {
+							break
+						}
+						r.Explored(1)
 					}
-					r.Explored(1)
 				}
 			}
 		}
 	}
 }
 
-func death(t *testing.T, r *proof.Report, s *seed, n int, how fault.Kind) (more bool) {
+// target is what a process erases: an entry, or an amendment by its own id.
+type target struct{ id, text string }
+
+func death(t *testing.T, r *proof.Report, s *seed, n int, how fault.Kind, goes target) (more bool) {
 	t.Helper()
-	g := &judge{t: t, s: s, w: s.world(t), r: r, what: fmt.Sprintf("dead %v change %d", how, n)}
+	g := &judge{t: t, s: s, w: s.world(t), r: r, what: fmt.Sprintf("%s: dead %v change %d", goes.id, how, n)}
 	rules, changes := deadFrom(n, how)
 	live := open(t, g.w) // a writer that was there before
-	err := g.run([]string{"secret"}, rules...)
+	err := g.run([]string{goes.id}, rules...)
 	if *changes < n {
 		return false
 	}
@@ -64,18 +69,18 @@ func death(t *testing.T, r *proof.Report, s *seed, n int, how fault.Kind) (more 
 	}
 	g.commits("next")
 	g.readable()
-	g.finish("secret")
-	g.gone(secret)
+	g.finish(goes.id)
+	g.gone(goes.text)
 	g.readable()
 	g.sound()
 	g.commits("last")
-	if ids := g.w.IDs(id); !slices.Contains(ids, "live") || !slices.Contains(ids, "secret") {
+	if ids := g.w.IDs(id); !slices.Contains(ids, "live") || !slices.Contains(ids, goes.id) {
 		g.wrong("entries %v", ids)
 	}
 	if cerr := live.Close(context.Background()); cerr != nil {
 		g.wrong("close: %v", cerr)
 	}
-	g.gone(secret)
+	g.gone(goes.text)
 	return true
 }
 

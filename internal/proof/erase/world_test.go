@@ -24,6 +24,7 @@ const (
 	id     = "s1"
 	secret = "zorbalonquist"
 	other  = "quibblefrumpus" // the secret of a second entry
+	third  = "drindlemarrow"  // of an amendment whose entry stays
 )
 
 // seed is a session with secrets in every kind of object, as bytes by key, and the rest of its content.
@@ -68,7 +69,9 @@ func newSeed(t testing.TB, kind string, before, after int) *seed {
 	w.Commit(j, &journal.Step{Entries: []*journal.Entry{
 		proof.Message(j, "secret", fmt.Sprintf("%s coppice-blob:sha256:%s:%d", secret, sum, len(data))),
 	}})
-	amend(t, w, j, "secret", "now it is "+secret)
+	amend(t, w, j, "amendment", "secret", "now it is "+secret)
+	w.Turn(j, "amended")
+	amend(t, w, j, "own", "amended", "now it is "+third)
 	if _, err := j.Snapshot(ctx, j.State(), "kept"); err != nil {
 		t.Fatal(err)
 	}
@@ -88,15 +91,15 @@ func newSeed(t testing.TB, kind string, before, after int) *seed {
 }
 
 // amend commits an amendment of an entry.
-func amend(t testing.TB, w *proof.World, j *journal.Journal, target, text string) {
+func amend(t testing.TB, w *proof.World, j *journal.Journal, id, target, text string) {
 	t.Helper()
 	body, _ := json.Marshal(map[string]any{"message": map[string]any{"role": "user", "content": text}})
-	of := transcript.Entry{ID: target, Type: "message", Raw: json.RawMessage(`{"type":"message","id":"secret"}`)}
+	of := transcript.Entry{ID: target, Type: "message", Raw: fmt.Appendf(nil, `{"type":"message","id":%q}`, target)}
 	d, err := of.Amend(body, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := d.Parsed("amendment", j.State().Summary.Entry, w.Now())
+	head, err := d.Parsed(id, j.State().Summary.Entry, w.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +127,7 @@ func contents(t testing.TB, w *proof.World, id string) (map[string]string, map[u
 			t.Fatal(err)
 		}
 		_, records := e.Erasure()
-		if !records && !slices.Contains([]string{"secret", "other", "amendment"}, e.ID) {
+		if !records && !slices.Contains([]string{"secret", "other", "amendment", "own"}, e.ID) {
 			entries[e.ID] = string(l.Raw)
 		}
 	}
