@@ -322,6 +322,10 @@ func ExampleTrash() {
 	}
 	purged, err := trash.Purge(s.ID(), anyStore)
 	fmt.Println("items of it that were left:", len(purged), err)
+	// To the trash again, unless another writer has committed to it since it was looked at.
+	if _, err := trash.PutAt(ctx, store, back.ID(), back.Head().Commit, "mem:"); err != nil {
+		panic(err)
+	}
 	gone, err := trash.Empty(noon.Add(24 * time.Hour)) // what was deleted before then
 	fmt.Println("emptied:", len(gone), err)
 	// Output:
@@ -332,5 +336,5 @@ func ExampleTrash() {
 	// restored: 6 entries
 	// items that still have its last entry: 0
 	// items of it that were left: 0 <nil>
-	// emptied: 0 <nil>
+	// emptied: 1 <nil>
 }

@@ -65,6 +65,28 @@ func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (T
 	if err != nil {
 		return TrashItem{}, fmt.Errorf("trash session %s: %w", id, err)
 	}
+	return t.put(ctx, st, item, commit, store)
+}
+
+// PutAt is Put of a session whose newest commit is the one that is named. If the session has another one, it stays as
+// it is: coppice.ErrConflict. Of a session that was deleted before, nothing is removed: coppice.ErrDeleted.
+func (t *Trash) PutAt(ctx context.Context, st *coppice.Store, id, commit, store string) (TrashItem, error) {
+	item, newest, err := itemOf(ctx, st, id)
+	if err == nil && newest != commit {
+		err = fmt.Errorf("it is not at commit %s any more: %w", commit, coppice.ErrConflict)
+	}
+	if err != nil {
+		return TrashItem{}, fmt.Errorf("trash session %s: %w", id, err)
+	}
+	return t.put(ctx, st, item, commit, store)
+}
+
+// put moves a session to the trash as of its newest commit.
+func (t *Trash) put(
+	ctx context.Context, st *coppice.Store, item TrashItem, commit, store string,
+) (TrashItem, error) {
+	var err error
+	id := item.Session
 	item.Store, item.Deleted = store, t.Now().UTC()
 	if item, err = t.keep(ctx, st, item, commit); err != nil {
 		return TrashItem{}, fmt.Errorf("trash session %s: nothing was deleted: %w", id, err)

@@ -259,6 +259,37 @@ func TestPutThatFails(t *testing.T) {
 	}
 }
 
+// A session that was committed to or held since a commit stays as it is, and no copy of it is made.
+func TestPutAt(t *testing.T) {
+	st, tr := store(t), bin(t)
+	grown(t, st, "s")
+	s := testutil.Must(st.Open(bg, "s", nil))(t)
+	before := s.Head().Commit
+	testutil.Must(s.Commit(bg, coppice.Turn{State: 3}))(t)
+	at := s.Head().Commit
+	stays := func(commit string, want error) {
+		t.Helper()
+		if _, err := tr.PutAt(bg, st, "s", commit, "mem:"); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		if items := testutil.Must(tr.List())(t); len(items) != 0 {
+			t.Errorf("a copy of a session that stays: %v", items)
+		}
+	}
+	stays(before, coppice.ErrConflict)
+	testutil.Must(s.Hold(bg, "case 7"))(t)
+	stays(at, coppice.ErrConflict)
+	stays(s.Head().Commit, coppice.ErrHeld)
+	testutil.Must(s.Hold(bg, ""))(t)
+	item := testutil.Must(tr.PutAt(bg, st, "s", s.Head().Commit, "mem:"))(t)
+	if items := testutil.Must(tr.List())(t); len(items) != 1 || items[0] != item {
+		t.Errorf("%v, want %v", items, item)
+	}
+	if _, err := tr.PutAt(bg, st, "s", at, "mem:"); !errors.Is(err, coppice.ErrDeleted) {
+		t.Errorf("a deleted session: %v", err)
+	}
+}
+
 func TestFindAndEmpty(t *testing.T) {
 	st, tr := store(t), bin(t)
 	if items, err := tr.List(); err != nil || items != nil {

@@ -101,6 +101,7 @@ var commands = []struct {
 	{groupStore, "delete", (*cli).deleteCommand},
 	{groupStore, "erase", (*cli).eraseCommand},
 	{groupStore, "trash", (*cli).trashCommand},
+	{groupStore, "retain", (*cli).retainCommand},
 	{groupStore, "audit", (*cli).auditCommand},
 	{groupStore, "backend", (*cli).backendCommand},
 	{groupMore, "serve", (*cli).serveCommand},

@@ -130,7 +130,7 @@ func (c *cli) trashRestore(ctx context.Context, dir, word string) error {
 func (c *cli) trashEmpty(ctx context.Context, dir, age string) error {
 	before := c.now().Add(time.Hour) // also what a clock that was ahead has deleted
 	if age != "" {
-		d, err := ageOf(age)
+		d, err := ageOf("older", age)
 		if err != nil {
 			return err
 		}
@@ -157,8 +157,8 @@ func (c *cli) trashEmpty(ctx context.Context, dir, age string) error {
 	return c.textf("removed %s", term.Count(len(gone), "session", "sessions"))
 }
 
-// ageOf parses a duration, which may be in days.
-func ageOf(text string) (time.Duration, error) {
+// ageOf parses the duration of a flag, which may be in days.
+func ageOf(flag, text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
 			return time.Duration(n) * 24 * time.Hour, nil
@@ -166,7 +166,7 @@ func ageOf(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, usageError("--older %q: want a duration such as 30d or 12h", text)
+		return 0, usageError("--%s %q: want a duration such as 30d or 12h", flag, text)
 	}
 	return d, nil
 }

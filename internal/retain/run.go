@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	coppice "github.com/coppice-go/coppice"
 )
@@ -32,7 +31,8 @@ type Stay struct {
 
 // Apply carries removals out, in their order. remove removes a session if its newest commit is Removal.Commit, and else
 // returns coppice.ErrConflict or coppice.ErrHeld: then it stays, and with it what is left of its family. One that is
-// gone by now is no error. Other errors are joined; the family of the session stays too, and the others are tried.
+// deleted by now (coppice.ErrDeleted) is no error. Other errors are joined; the family of the session stays too, and
+// the others are tried.
 func Apply(
 	ctx context.Context, removals []Removal, remove func(ctx context.Context, r Removal) error,
 ) (removed []string, stayed []Stay, err error) {
@@ -51,7 +51,7 @@ func Apply(
 		case rerr == nil:
 			removed, row = append(removed, r.ID), 0
 			continue
-		case errors.Is(rerr, coppice.ErrDeleted), errors.Is(rerr, fs.ErrNotExist):
+		case errors.Is(rerr, coppice.ErrDeleted):
 			row = 0
 			continue
 		case errors.Is(rerr, coppice.ErrConflict), errors.Is(rerr, coppice.ErrHeld):

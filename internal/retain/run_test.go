@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -92,7 +91,7 @@ func TestApplyFails(t *testing.T) {
 		case strings.HasSuffix(r.ID, "bad"):
 			return broken
 		case strings.HasSuffix(r.ID, "gone"):
-			return fs.ErrNotExist
+			return coppice.ErrDeleted
 		}
 		return nil
 	}
