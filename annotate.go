@@ -29,23 +29,25 @@ func (s *Session) note(
 	if err := s.writable(ctx); err != nil {
 		return Receipt{}, s.fail(op, err)
 	}
-	before := s.IO()
+	before, behind := s.IO(), false
 	c := journal.Step{Key: k.key, Digest: k.digest, Writer: k.writer, Based: true}
-	res, err := s.j.Write(ctx, c, func(ctx context.Context, on *state.State) (*journal.Step, error) {
-		step, err := plan(ctx, on)
+	res, err := s.j.Write(ctx, c, func(ctx context.Context, on *state.State) (step *journal.Step, err error) {
+		var base *journal.Anchor
+		if k.base != "" {
+			if base, err = s.baseOf(ctx, on, k.base); err != nil {
+				return nil, err
+			}
+		}
+		step, err = plan(ctx, on)
 		if step == nil && k.key != "" {
 			step = &journal.Step{Note: true}
 		}
-		if step == nil || err != nil {
-			return nil, err
-		}
-		step.Reason = reason
-		if k.base != "" {
-			step.Base, err = s.baseOf(ctx, on, k.base)
+		if behind = step == nil && base != nil && base.Commit != on.Summary.Commit && k.base != Newest; step != nil {
+			step.Reason, step.Base = reason, base
 		}
 		return step, err
 	})
-	res.IDs = nil
+	res.IDs, res.Behind = nil, res.Behind || behind
 	if res.Repeated { // the service marks the id of a base that is to hold for repeats alone
 		res.Behind = k.base != "" && k.base != Newest && !strings.HasSuffix(k.base, res.Commit.Parent)
 	}

@@ -242,6 +242,10 @@ func valid(op *described, s subject) call {
 		c.body = `{"entry":"` + s.entries[0] + `"}`
 	case "erase":
 		c.token, c.body = "eraser", `{"entries":["`+s.entries[0]+`"]}`
+	case "hold":
+		c.token, c.body = "holder", `{"reason":"case 7"}`
+	case "release":
+		c.token = "holder"
 	case "renameBranch":
 		c.body = `{"branch":"main","name":"trunk"}`
 	case "snapshot":
@@ -262,6 +266,9 @@ func valid(op *described, s subject) call {
 func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool) {
 	w.t.Helper()
 	c := valid(op, s)
+	if op.OperationID == "release" && (status == http.StatusConflict || status >= 500) { // there has to be a hold
+		w.send(w.d.operation(w.t, "hold"), valid(w.d.operation(w.t, "hold"), s)).want(w.t, 200)
+	}
 	switch status {
 	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
 	case http.StatusPartialContent:
@@ -308,7 +315,8 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 		switch c.headers = []string{"If-Match: " + s.first}; op.OperationID {
 		case "createSession":
 			c.id, c.headers = s.id, []string{"If-None-Match: *"}
-		case "claim", "label", "amend", "hide", "renameBranch", "changeSession": // they conflict with no commit
+		case "claim", "label", "amend", "hide", "renameBranch", "changeSession", "hold", "release":
+			// they conflict with no commit
 			c.headers = []string{"If-Match: none"}
 		}
 	case http.StatusRequestEntityTooLarge:
@@ -447,6 +455,12 @@ func (w *world) conflict(op *described, c call, s subject) (reply, bool) {
 	case "import":
 		c.query = "session=" + s.id
 		return w.send(op, c), true
+	case "export": // of a session with a credential, of no account
+		c.id = w.subject().id
+		body := `{"entries":[{"role":"user","content":"` + "gh" + `p_x7Kq2mZp9RtV4wYb8NcL3sDf6GhJ5kQaE1uT"}]}`
+		commit := call{id: c.id, token: "writer", headers: []string{"If-Match: *"}, body: body}
+		w.send(w.d.operation(w.t, "commit"), commit).want(w.t, 200)
+		return w.send(op, c), true
 	case "compact":
 	default:
 		c.headers = []string{"If-Match: " + s.head}
@@ -479,7 +493,7 @@ func (w *world) conflict(op *described, c call, s subject) (reply, bool) {
 func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok bool) {
 	w.t.Helper()
 	switch op.OperationID {
-	case "commit", "switch", "branch", "edit", "rollback", "changeSession", "claim":
+	case "commit", "switch", "branch", "edit", "rollback", "changeSession", "claim", "hold", "release":
 		c.headers = append(c.headers, "Idempotency-Key: turn-0")
 	case "createSession":
 		c.id = s.id
@@ -515,7 +529,7 @@ func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok boo
 // codes are the codes of the problems of a status, as docs/http.md and docs/cli-json.md have them.
 var codes = map[int][]string{
 	400: {"usage"}, 401: {"unauthorized"}, 403: {"permission"}, 404: {"not-found"}, 408: {"slow-body"},
-	409: {"fenced", "exists"}, 410: {"gone", "deleted"}, 412: {"conflict", "exists"}, 413: {"too-large"},
+	409: {"fenced", "exists", "secrets"}, 410: {"gone", "deleted"}, 412: {"conflict", "exists"}, 413: {"too-large"},
 	415: {"usage", "not-a-session"},
 	416: {"usage"}, 421: {"host"}, 422: {"key-reused", "nothing-to-compact", "no-entry"}, 428: {"no-condition"},
 	500: {"failed"},
@@ -608,7 +622,7 @@ func TestStaleMoves(t *testing.T) {
 		c.headers = []string{"If-Match: " + first.etag()}
 		r := w.send(op, c)
 		switch op.OperationID {
-		case "claim", "label", "amend", "hide", "renameBranch", "changeSession":
+		case "claim", "label", "amend", "hide", "renameBranch", "changeSession", "hold", "release":
 			if r.StatusCode != http.StatusOK || r.etag() != first.etag() {
 				t.Errorf("%s: status %d, ETag %s, want that of If-Match: %s", op.OperationID, r.StatusCode, r.etag(),
 					r.body)

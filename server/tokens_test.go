@@ -72,7 +72,7 @@ func withTokens(tokens *server.Tokens) func(*server.Options) {
 
 func someTokens(t testing.TB) *server.Tokens {
 	return parse(t, line("reader", "-", "read")+line("writer", "-", "read,write")+line("acme's", "acme", "read,write")+
-		line("issuer", "-", "read,write,issue")+line("eraser", "-", "read,erase"))
+		line("issuer", "-", "read,write,issue")+line("eraser", "-", "read,erase")+line("holder", "-", "read,hold"))
 }
 
 func TestTokensOverHTTP(t *testing.T) {
