@@ -28,7 +28,7 @@ const advice: Record<string, string> = {
   "not-found": "Not found: ",
 };
 
-/** Failure is an answer of the API that is no success, or none (status 0). Nothing was stored unless it says so. */
+/** Failure is an answer of the API that is no success, or none (status 0). Nothing was stored unless its text reports it. */
 export class Failure extends Error {
   constructor(readonly status: number, readonly problem: Partial<Problem>) {
     super((advice[problem.code ?? ""] ?? "") + (problem.detail ?? problem.title ?? "the server does not answer"));

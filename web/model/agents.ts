@@ -24,7 +24,7 @@ export function starts(name: string): boolean {
 /**
  * place returns where agents are shown: at the call that the agent's metadata names, and nowhere if that call is not
  * loaded; else at the call whose result has the agent's id in its details; else at the call that starts agents and has
- * the id in its arguments or its text. Where nothing says it, time is the hint: the first call that starts agents, and
+ * the id in its arguments or its text. Without either, time is the hint: the first call that starts agents, and
  * is not known to have started another one, of the last message before the agent that has such a call; else the last
  * answer before it. ended = the line is not that of the head: an agent of another line would be at its last answer, so only
  * calls count.

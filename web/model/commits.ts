@@ -1,5 +1,5 @@
 // The headers of a session's commits, read in pages where they are wanted. The axis needs none of them: the newest
-// commit's seq says how many there are. Pure.
+// commit's seq is the number of commits. Pure.
 import type { Commit } from "../api/client.ts";
 import { clock } from "./format.ts";
 import { markOf, type Mark } from "./ticks.ts";

@@ -144,7 +144,7 @@ export class Conversation {
     return this.loading.peek() !== null || performance.now() - this.failedAt < pause;
   }
 
-  /** run does a read, and says what went wrong. false = it failed, or another one took its place. */
+  /** run does a read, and shows what went wrong. false = it failed, or another one took its place. */
   private async run(what: "line" | "older" | "newer", read: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
     const signal = this.begin(what);
     try {
@@ -420,7 +420,7 @@ export class Conversation {
     void this.refreshMarks(this.line.peek().entries.slice(-500).map((e) => e.id));
   }
 
-  /** staleAfter returns the loaded entries of which new entries change what is said: those they name, fork from or amend. */
+  /** staleAfter returns the loaded entries that new entries change: those they name, fork from or amend. */
   private staleAfter(entries: readonly Entry[]): string[] {
     const loaded = this.line.peek().entries;
     const at = new Map(loaded.map((e, i) => [e.id, i]));
@@ -448,7 +448,7 @@ export class Conversation {
     }
   }
 
-  /** turnTo shows another line around one of its entries, which comes to where `where` says. */
+  /** turnTo shows another line around one of its entries, which comes to `where`. */
   async turnTo(leaf: string, at: string, where: Anchor): Promise<void> {
     const { id } = this.s;
     await this.run("line", async (signal) => {

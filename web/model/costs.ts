@@ -17,7 +17,7 @@ export function grown(points: readonly CostAt[], seq: number, cost: number): rea
   return [...kept, { seq, cost: (last?.cost ?? 0) + cost }];
 }
 
-/** costAt returns the sum up to and with a commit, as far as the points tell. */
+/** costAt returns the sum up to and with a commit, as far as the points have it. */
 export function costAt(points: readonly CostAt[], seq: number): number {
   let low = 0;
   let high = points.length; // the first point after seq is in low..high

@@ -16,7 +16,7 @@ import { losing } from "./ticks.ts";
 
 export type Snapshot = Schemas["Snapshot"];
 
-/** place is what of a view says where its cursor is. */
+/** place is the part of a view that has the place of its cursor. */
 interface Place {
   seq: number | null;
   entry: string | null;

@@ -42,7 +42,7 @@ export async function through(id: string, entry: string, how: How = "push", head
   else open(id, { line: leaf, at: entry });
 }
 
-/** where says on which line of which session a hit is. */
+/** where returns the line and the session of a hit. */
 function where(m: { onHead: boolean; branches: string[]; title: string }): string {
   return (m.onHead ? "" : "on " + (m.branches[0] ?? "another branch") + " · ") + m.title;
 }

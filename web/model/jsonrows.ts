@@ -16,7 +16,7 @@ export interface Row {
   mark: Change["op"] | null;
   before: string | null; // the value that it replaced
   inside: number; // changes of values below
-  more: number; // > 0: this row stands for so many elements that are not shown
+  more: number; // > 0: this row is in place of so many elements that are not shown
 }
 
 /** Bounds: of a value in its row, of a value whose elements are counted, of elements that are shown, of rows. */
@@ -25,7 +25,7 @@ const counted = 1 << 20;
 export const chunk = 500;
 const maxRows = 20_000;
 
-/** Opened says what a person has opened and closed, and how many elements of a long value are shown. */
+/** Opened is what a person has opened and closed, and how many elements of a long value are shown. */
 export interface Opened {
   open: ReadonlyMap<string, boolean>;
   shown: ReadonlyMap<string, number>;

@@ -12,14 +12,14 @@ export function laneX(indent: number): number {
   return (Math.min(indent, mostLanes) + 0.5) * laneWidth;
 }
 
-/** begins reports whether a row begins a lane beside that of its parent. before is the row above it, if it is loaded. */
+/** begins reports whether a row begins a lane next to that of its parent. before is the row above it, if it is loaded. */
 export function begins(row: Placed, before: Placed | undefined): boolean {
   return row.indent > 0 && row.versions > 1 && before !== undefined && before.indent <= row.indent;
 }
 
 /**
- * edges returns what is drawn beside a row of a height, as the path of an SVG, without the lane of the head. A lane left of a
- * row always goes on below it: what leaves a line is drawn before the line goes on.
+ * edges returns what is drawn to the left of a row of a height, as the path of an SVG, without the lane of the head. A lane
+ * left of a row always continues below it: what leaves a line is drawn before the line continues.
  */
 export function edges(row: Placed, before: Placed | undefined, height: number): string {
   const x = laneX(row.indent);

@@ -1,4 +1,4 @@
-// Bundles of web/lazy that the page loads when it needs them: each is an artefact of its own beside app.js.
+// Bundles of web/lazy that the page loads when it needs them: each is a file of its own, as app.js is.
 
 /** editor loads the viewer of JSON and of differences. */
 export const editor = once(() => load<typeof import("../lazy/editor.ts")>("editor"));

@@ -4,7 +4,7 @@ import type { Entry } from "../api/client.ts";
 import { digits, exact } from "../api/exact.ts";
 import { apart } from "./inserted.ts";
 
-/** A Result is what came back of a call. agent is the session that the call started; "" = it does not say so. */
+/** A Result is what came back of a call. agent is the session that the call started; "" = it is not known. */
 interface Result {
   kind: "result";
   id: string;
@@ -185,7 +185,7 @@ function tokensOf(usage: Json): number {
     partsOfTotal.reduce((sum, name) => sum + num(usage[name]), 0);
 }
 
-/** exitOf returns the exit code that a tool reports beside its text; null = none. */
+/** exitOf returns the exit code that a tool reports besides its text; null = none. */
 function exitOf(details: unknown): number | null {
   const code = isObject(details) ? details.exitCode ?? details.exit_code : null;
   return typeof code === "number" ? code : null;
@@ -202,7 +202,7 @@ function num(x: unknown): number {
   return Number.isFinite(n) ? n : 0;
 }
 
-/** textOf returns what parts say and think, without calls and results. */
+/** textOf returns the text and the thinking of parts, without calls and results. */
 export function textOf(parts: readonly Part[]): string {
   return parts.map((p) => (p.kind === "text" || p.kind === "thinking" ? p.text : "")).filter(Boolean).join("\n");
 }
@@ -314,7 +314,7 @@ function image(x: Json): Part | null {
   return data && type.startsWith("image/") ? { kind: "image", type, data } : null;
 }
 
-/** firstWords returns one line of what a message says, at most so many characters. */
+/** firstWords returns one line of a message's text, at most so many characters. */
 export function firstWords(m: Message, most = 80): string {
   for (const p of m.parts) {
     if (p.kind === "text" && p.text.trim() && !p.inserted) {

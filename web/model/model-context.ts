@@ -126,7 +126,7 @@ export function windowOf(model: string, tokens: number): number {
   return tokens > size ? 0 : size;
 }
 
-/** A Line is what one line says of a message. */
+/** A Line is one line about a message. */
 export interface Line {
   role: string;
   words: string;

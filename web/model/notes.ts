@@ -1,4 +1,4 @@
-// What entries say that are no messages, in words. Pure.
+// Entries that are no messages, in words. Pure.
 import type { Entry } from "../api/client.ts";
 import { said } from "./path.ts";
 
@@ -6,7 +6,7 @@ function str(x: unknown): string {
   return typeof x === "string" ? x : "";
 }
 
-/** noteOf returns one line about an entry, and its data as JSON where it has some that the line does not say. */
+/** noteOf returns one line about an entry, and its data as JSON where it has some that the line does not show. */
 export function noteOf(e: Entry): { text: string; detail: string } {
   switch (e.type) {
     case "model_change":

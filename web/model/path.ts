@@ -86,7 +86,7 @@ function marked(entries: readonly Entry[], a: Line, b: Line, older: boolean, new
   return { entries, marks, older, newer };
 }
 
-/** isAside reports whether an entry says something about others: the head does not move to it, and nothing grows on it. */
+/** isAside reports whether an entry is about others: the head does not move to it, and nothing grows on it. */
 export function isAside(e: Entry): boolean {
   return e.type === "label" || (e.type === "custom" && String(e.customType ?? "").startsWith("coppice."));
 }
@@ -113,7 +113,7 @@ export function continuing(
   return null;
 }
 
-/** A Result is what came back of a call, and the entry that says it. */
+/** A Result is what came back of a call, and its entry. */
 export interface Result {
   part: Extract<Part, { kind: "result" }>;
   entry: Entry;
@@ -189,7 +189,7 @@ export function folded(items: readonly Item[], all: boolean, at: string | null):
   return out;
 }
 
-/** isPrompt reports whether a person said it. */
+/** isPrompt reports whether a person wrote it. */
 export function isPrompt(e: Entry): boolean {
   const m = said(e);
   return m?.role === "user" && m.parts.some((p) => p.kind !== "result");

@@ -89,7 +89,7 @@ export class OpenSession {
     return r;
   }
 
-  /** end gives up all that is under way. */
+  /** end cancels all that is under way. */
   end(): void {
     this.life.abort();
   }
@@ -162,7 +162,7 @@ function headOf(c: Pick<Commit, "seq" | "commit" | "head" | "branch">): Head {
   return { seq: c.seq, commit: c.commit, entry: c.head, branch: c.branch };
 }
 
-/** The commits that this page made, the newest last: they are nobody else's. At most maxOwn. */
+/** The commits that this page made, the newest last; no other client made one. At most maxOwn. */
 const owned: string[] = [];
 const maxOwn = 64;
 

@@ -135,7 +135,7 @@ export function listed(s: OpenSession): void {
   });
 }
 
-/** touched reads the list again when somebody does something and it is no longer fresh, unless more than a page is shown. */
+/** touched reads the list again on an action of the person if it is no longer fresh, unless more than a page is shown. */
 function touched(): void {
   if (performance.now() - readAt > fresh && sessions.peek().length <= pageSize && !list.busy.peek()) list.retry();
 }

@@ -1,7 +1,7 @@
 // The axis of the timeline: one place per commit, so times in which nothing happened take no room. Pure.
 import type { Commit } from "../api/client.ts";
 
-/** A Mark says what a commit is besides a turn, by a letter and a shape. */
+/** A Mark shows what a commit is besides a turn, by a letter and a shape. */
 export type Mark = "S" | "C" | "R" | "x" | "F" | "+";
 
 /** meanings are the marks in the order in which they win a place that they share. */

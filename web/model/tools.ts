@@ -8,10 +8,10 @@ function fields(args: unknown): Json {
   return typeof args === "object" && args !== null && !Array.isArray(args) ? (args as Json) : {};
 }
 
-/** telling are the arguments that say what a call is about, the most telling first. */
+/** telling are the arguments that show what a call is about, the most useful first. */
 const telling = ["command", "file_path", "path", "filePath", "pattern", "query", "url", "description", "task", "prompt"];
 
-/** mainArgument returns one line that says what a call is about; "" = it has no text for arguments. */
+/** mainArgument returns one line that shows what a call is about; "" = it has no text for arguments. */
 export function mainArgument(args: unknown): string {
   if (typeof args === "string") return oneLine(args);
   const f = fields(args);
@@ -68,7 +68,7 @@ export function languageOf(args: unknown, result: string): string {
   return languages[/\.(\w+)$/.exec(path)?.[1] ?? ""] ?? "";
 }
 
-/** took returns how long a call took by the times of its entries; "" = they do not say, or no time. */
+/** took returns how long a call took by the times of its entries; "" = it is not known, or no time. */
 export function took(call: Entry, result: Entry | undefined): string {
   if (!result || result === call || !call.timestamp || !result.timestamp) return "";
   const s = (Date.parse(result.timestamp) - Date.parse(call.timestamp)) / 1000;

@@ -1,6 +1,6 @@
 // What is shown is in the URL, and nothing else: a link shows another person the same. Looking never moves the head.
 
-/** The panes beside the conversation. "none" closes the column. */
+/** The panes next to the conversation. "none" closes the column. */
 export const panes = ["map", "state", "context", "compare", "usage", "none"] as const;
 export type Pane = (typeof panes)[number];
 
@@ -37,7 +37,7 @@ export interface View {
   form: Form; // of what the model saw
   events: boolean; // the conversation shows what programs noted for themselves
   text: boolean; // the state is shown as text
-  tab: Tab | null; // on a phone; null = what tabOf says
+  tab: Tab | null; // on a phone; null = what tabOf returns
 }
 
 /** home returns the view of the list of sessions, or of a session at its head. */
@@ -48,7 +48,7 @@ export function home(session: string | null = null): View {
   };
 }
 
-/** tabOf returns what fills a phone's screen: the conversation, unless the view says or needs another one. */
+/** tabOf returns what fills a phone's screen: the conversation, unless the view names or needs another one. */
 export function tabOf(v: View): Tab {
   return v.tab ?? (v.session === null ? "sessions" : v.pane === "map" || v.pane === "none" ? "talk" : "side");
 }

@@ -1,4 +1,4 @@
-// One line that says how two points differ. Pure.
+// One line about how two points differ. Pure.
 import type { Entry } from "../api/client.ts";
 import { messageOf } from "./message.ts";
 

@@ -22,7 +22,7 @@ export function Home(): JSX.Element {
   );
 }
 
-/** Missing says that there is no session of the URL's id. */
+/** Missing reports that there is no session of the URL's id. */
 export function Missing({ id }: { id: string }): JSX.Element {
   return (
     <main class="home-page">

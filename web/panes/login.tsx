@@ -1,4 +1,4 @@
-// A server that wants a token says 401, or 403 to one that allows nothing here: the page asks for one.
+// A server that wants a token answers 401, or 403 to one that allows nothing here: the page asks for one.
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -26,7 +26,7 @@ export function Login(): JSX.Element {
   );
 }
 
-/** refusal says why the page asks, if there was a token or a link. One that was refused is forgotten: it goes before a cookie. */
+/** refusal is why the page asks, if there was a token or a link. One that was refused is forgotten: it goes before a cookie. */
 function refusal(): string {
   if (locked.peek() === 403) return "The token does not allow this."; // it is good elsewhere
   if (dropToken()) return "The server did not take the token.";

@@ -191,15 +191,15 @@ function useCursor(drawn: ReadonlySignal<Drawn | null>, f: (row: number) => void
     void rows.find(at).then((row) => {
       if (row === null) return;
       requestAnimationFrame(() => { // after the first drawing has sought its place
-        if (view.peek().at !== at || drawn.peek()?.rows !== rows) return; // a tree that is drawn anew is asked again
+        if (view.peek().at !== at || drawn.peek()?.rows !== rows) return; // a tree that is drawn again is asked again
         before.current = at;
         f(row);
       });
-    }).catch(() => {}); // the map stays where it is; it is drawn anew with the next commit
+    }).catch(() => {}); // the map stays where it is; it is drawn again with the next commit
   });
 }
 
-/** want loads rows that are not there, and draws the tree anew when the server has forgotten it. */
+/** want loads rows that are not there, and draws the tree again when the server has forgotten it. */
 function want(s: OpenSession, drawn: Resource<Drawn>, from: number, count: number): void {
   const d = drawn.value.peek();
   if (!d) return;
@@ -216,7 +216,7 @@ interface Place {
   show: (row: number) => void; // brings a row in sight that is not, a row below by no more than it has to
   stay: () => void; // reads what is in sight
   zoomTo: (rows: View["rows"]) => void; // keeps what is in sight
-  wish: (before: Drawn, filter: Filter) => string | null; // the entry that has to be in sight when the tree is drawn anew
+  wish: (before: Drawn, filter: Filter) => string | null; // the entry that has to be in sight when the tree is drawn again
 }
 
 /** usePlace scrolls the rows. While another pane fills the screen nothing can be scrolled: the wish waits. */
@@ -226,7 +226,7 @@ function usePlace(
   const waiting = useRef<number | null>(null);
   const pinned = useRef<{ id: string; first: number } | null>(null); // the entry that another filter was drawn around
   const due = useRef<number | null>(null); // the first row when the head was last due in sight: it is shown a frame later
-  const unmoved = (row: number) => Math.abs(row - first.peek()) < 1; // nobody scrolled since
+  const unmoved = (row: number) => Math.abs(row - first.peek()) < 1; // not scrolled since
   const within = (row: number) => row >= 0 && row >= first.peek() && row <= first.peek() + shown.peek() - 1;
   const rowOf = (d: Drawn, entry: string | null) => (entry === null ? -1 : d.rows.indexOf(entry));
   const cursorRow = (d: Drawn) => rowOf(d, view.peek().at ?? view.peek().line ?? d.head);
@@ -358,7 +358,7 @@ interface RowProps {
   at: boolean;
   seen: boolean;
   edges: string;
-  passed: boolean; // the line of the head goes on beside it
+  passed: boolean; // the line of the head continues next to it
   folded: number;
 }
 
@@ -423,7 +423,7 @@ function move(s: OpenSession, e: KeyboardEvent, d: Drawn | null, at: number, pag
     if (!found) return;
     showRow(s, found, "step");
     seek(row);
-  }).catch(() => {}); // the tree is drawn anew then
+  }).catch(() => {}); // the tree is drawn again then
 }
 
 /** useSeen returns the row of what is in sight of the conversation, and keeps it in sight; -1 = it is at its end, or not loaded. */

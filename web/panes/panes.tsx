@@ -1,4 +1,4 @@
-// Panes, dialogs and forms that a page does not show at first: they are loaded when the first messages were painted, or somebody opens one.
+// Panes, dialogs and forms that a page does not show at first: they are loaded after the first messages were painted, or when one is opened.
 export { ComparePane } from "./compare.tsx";
 export { ContextPane } from "./context.tsx";
 export { Export } from "./export.tsx";

@@ -19,7 +19,7 @@ export interface Rail {
   compare: number | null;
 }
 
-/** beside is the room for half a mark at both ends, in px. The canvas is so much wider than its parent. */
+/** beside is the room for half a mark at each end, in px. The canvas is so much wider than its parent. */
 const beside = 8;
 
 /** drawRail draws the timeline on a canvas as high as its parent. */

@@ -9,7 +9,7 @@ import { list, nest, readMore, sessions, sums, unread, wanted, type Nested } fro
 import { SessionLink } from "../parts/link.tsx";
 import { useResource } from "../parts/use-resource.ts";
 
-const minute = signal(0); // grows with each, for what says how long ago something was
+const minute = signal(0); // grows with each, for texts with the time since something was
 
 /** Sessions shows the list. */
 export function Sessions(): JSX.Element {
@@ -55,7 +55,7 @@ function Item({ n, depth }: { n: Nested; depth: number }): JSX.Element {
   );
 }
 
-/** startedOf says how many agents and forks a session has. */
+/** startedOf returns how many agents and forks a session has, in words. */
 function startedOf(n: Nested): string {
   const forks = n.children.filter((c) => c.session.relation === "fork").length;
   const of = (k: number, what: string) => (k === 0 ? "" : k === 1 ? "1 " + what : `${k} ${what}s`);

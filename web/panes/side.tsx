@@ -1,4 +1,4 @@
-// The column beside the conversation: one of its panes at a time, by tabs.
+// The column next to the conversation: one of its panes at a time, by tabs.
 import type { JSX } from "preact";
 import { useActions } from "../model/actions.ts";
 import { go, href, view } from "../model/nav.ts";

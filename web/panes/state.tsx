@@ -112,7 +112,7 @@ function compared(before: string, text: string): Changes {
   return changes(before, text, maxMarked);
 }
 
-/** Header says which commit this is. */
+/** Header shows which commit this is. */
 function Header(): JSX.Element {
   const { branches, cursor, turns } = useSession();
   const { shown } = cursor;

@@ -135,7 +135,7 @@ export function current(items: readonly Item[]): number {
   return at === null ? -1 : items.findIndex((item) => item.ids.includes(at));
 }
 
-/** estimate returns how high an article will be, in pixels, by how much it says. */
+/** estimate returns how high an article will be, in pixels, by the length of its text. */
 function estimate(item: Item): number {
   if (!item.message) return 34;
   let height = isPrompt(item.entry) ? 64 : 48;

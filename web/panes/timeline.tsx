@@ -73,13 +73,13 @@ function toSnapshot({ cursor }: OpenSession, by: 1 | -1): void {
   else say(by > 0 ? "There is no later snapshot." : "There is no earlier snapshot.");
 }
 
-/** spentAt says what the session had cost at a commit. */
+/** spentAt returns what the session had cost at a commit, in words. */
 function spentAt({ cursor }: OpenSession, seq: number | null): JSX.Element | null {
   const sum = seq === null ? 0 : costAt(cursor.costs.value, seq);
   return sum > 0 ? <span class="spent" title="what the session had cost here, all branches">{cost(sum)}</span> : null;
 }
 
-/** textOf says where the cursor is, for people who hear it. */
+/** textOf returns where the cursor is, for screen readers. */
 function textOf(seq: number, c: Commit | null, { branches }: OpenSession): string {
   return c ? `seq ${seq}, ${commitText(c, branches)}` : `seq ${seq}`;
 }

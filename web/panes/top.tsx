@@ -42,7 +42,7 @@ function copyLink(): void {
   copy(location.href, "The link to this view");
 }
 
-/** Live says whether new commits arrive, and how many there are. */
+/** Live shows whether new commits arrive, and how many there are. */
 function Live(): JSX.Element {
   const { connection, head } = useSession();
   const lost = connection.value === "lost";

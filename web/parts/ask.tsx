@@ -23,7 +23,7 @@ export function Asked({ what, item, label }: { what: Question["what"]; item: Ite
   }
 }
 
-/** Since says what was committed since a form was opened: it is on the line that the write leaves. */
+/** Since shows what was committed since a form was opened: it is on the line that the write leaves. */
 export function Since({ seq }: { seq: number }): JSX.Element | null {
   const { head, writers } = useSession();
   const now = head.value;
@@ -45,7 +45,7 @@ function useField(field: { current: HTMLInputElement | HTMLTextAreaElement | nul
   }, []);
 }
 
-/** left says where the line that was left is, if it got a name. */
+/** left returns where the line that was left is, if it got a name. */
 function left(kept: string | undefined): string {
   return kept ? " The line that was left stays, in the list of branches." : "";
 }
@@ -55,7 +55,7 @@ interface ButtonsProps {
   busy: boolean;
   trouble: string;
   close: () => void;
-  children?: ComponentChildren; // beside them
+  children?: ComponentChildren; // next to them
 }
 
 export function Buttons({ act, busy, trouble, close, children }: ButtonsProps): JSX.Element {

@@ -10,7 +10,7 @@ import { useSession } from "./use-session.ts";
 const maxDepth = 100;
 const shownLast = 4;
 
-/** Breadcrumb shows the way from the session that nobody started to this one; nothing where that is this one. */
+/** Breadcrumb shows the way from the session that no other one started to this one; nothing where that is this one. */
 export function Breadcrumb(): JSX.Element | null {
   const now = useSession().summary.value;
   const named = now?.parent ?? "";

@@ -1,4 +1,4 @@
-// A modal dialog over the page. Escape and a click beside it close it; the focus comes back to where it was.
+// A modal dialog over the page. Escape and a click outside of it close it; the focus comes back to where it was.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
@@ -12,7 +12,7 @@ export interface DialogProps {
 /** Dialog shows its children until onClose takes it out of the page. */
 export function Dialog({ title, onClose, children, class: name }: DialogProps): JSX.Element {
   const box = useRef<HTMLDialogElement>(null);
-  const began = useRef(false); // the press that is under way began beside it; one that selects text may end there
+  const began = useRef(false); // the press that is under way began outside of it; one that selects text may end there
   useEffect(() => {
     const back = document.activeElement;
     box.current!.showModal();

@@ -1,4 +1,4 @@
-// What is folded until somebody opens it. Folded, it is not in the page.
+// What is folded until it is opened. Folded, it is not in the page.
 import type { ComponentChildren, JSX } from "preact";
 import type { Kind } from "../model/folds.ts";
 import { useSession } from "./use-session.ts";

@@ -6,7 +6,7 @@ const most = 1000;
 
 /** highlight marks the words of a search in an element, in place of the marks before; "" = none. */
 export function highlight(box: Element, search: string): void {
-  if (!("highlights" in CSS)) return; // a browser of before 2024
+  if (!("highlights" in CSS)) return; // a browser that is older than 2024
   const marks = new Highlight();
   const texts = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
   for (let node = search ? texts.nextNode() : null; node && marks.size < most; node = texts.nextNode()) {

@@ -1,7 +1,7 @@
 // Icons that fonts lack.
 import type { JSX } from "preact";
 
-/** ForkIcon is a line that goes on as two. */
+/** ForkIcon is a line that divides. */
 export function ForkIcon(): JSX.Element {
   return (
     <svg class="icon" viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">

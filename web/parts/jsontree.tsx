@@ -19,7 +19,7 @@ export interface JSONTreeProps {
 /** beyond is the number of rows that are drawn above and below those on screen. */
 const beyond = 8;
 
-/** deepest is the depth from which rows are no longer indented further, and say how deep they are. */
+/** deepest is the depth from which rows are no longer indented further, and show their depth. */
 const deepest = 9;
 
 /** JSONTree shows a text. What a person opened stays open when the text changes. */

@@ -1,4 +1,4 @@
-// What a message says: text, thinking, calls with their results, images.
+// The content of a message: text, thinking, calls with their results, images.
 import type { JSX } from "preact";
 import type { Agent } from "../model/agents.ts";
 import { clock, count } from "../model/format.ts";

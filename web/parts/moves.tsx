@@ -72,7 +72,7 @@ async function effectOf(id: string, to: number, on: Head, signal: AbortSignal): 
 /** reading is how long figures that changed are shown before they can be confirmed, in ms: what was read were the others. */
 const reading = 1_000;
 
-/** RollBack says what a rollback does, and does it when it is confirmed. */
+/** RollBack shows what a rollback does, and does it when it is confirmed. */
 function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element {
   const s = useSession();
   const { head } = s;

@@ -1,4 +1,4 @@
-// What is no message: one quiet line each, with what it says in words.
+// Entries that are no messages: one quiet line each, in words.
 import type { JSX } from "preact";
 import type { Entry } from "../api/client.ts";
 import { bytes, clock, count } from "../model/format.ts";
@@ -38,7 +38,7 @@ export function Note({ entry, now }: { entry: Entry; now: Date }): JSX.Element {
   );
 }
 
-/** Kept says from where on the model still got the messages. */
+/** Kept shows from where on the model still got the messages. */
 function Kept({ first }: { first: unknown }): JSX.Element | null {
   if (typeof first !== "string" || first === "") return null;
   return (

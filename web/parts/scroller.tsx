@@ -15,7 +15,7 @@ export interface ScrollerProps {
   wanted: Anchor | "end" | null;
   obeyed: () => void;
   /**
-   * onPlace says what is in sight: the first and last article in the page, and whether the end is. calm = what is in sight
+   * onPlace receives what is in sight: the first and last article in the page, and whether the end is. calm = what is in sight
    * was painted, so that there is time to read ahead.
    */
   onPlace: (from: number, to: number, atEnd: boolean, calm: boolean) => void;

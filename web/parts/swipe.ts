@@ -3,7 +3,7 @@
 /** far is how far a swipe goes at least, in pixels; it goes twice as far sideways as up or down. */
 const far = 60;
 
-/** onSwipe returns handlers that call step: with 1 for a swipe to the left, which goes on, and -1 for one to the right. */
+/** onSwipe returns handlers that call step: with 1 for a swipe to the left, the next one, and -1 for one to the right. */
 export function onSwipe(step: (by: 1 | -1, from: Element) => void) {
   return {
     onTouchStart: (e: TouchEvent & { currentTarget: Element }) => {

@@ -16,7 +16,7 @@ const shownFor = 6_000;
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** say shows a note in place of the one before; of those with an action the newest one is shown. */
+/** say shows a note in place of the previous one; of those with an action the newest one is shown. */
 export function say(text: string, action?: Note["action"]): void {
   clearTimeout(timer);
   note.value = null;

@@ -14,8 +14,8 @@ export async function rollBack(s: OpenSession, to: number, { header }: Attempt):
 }
 
 /**
- * done says what was done, and offers the way back to a commit, after which the page shows from, if that is given. Where
- * another commit came meanwhile, that is a rollback like any other: the dialog says what it would do now.
+ * done shows what was done, and offers the way back to a commit, after which the page shows from, if that is given. Where
+ * another commit came meanwhile, that is a rollback like any other: the dialog shows what it would do now.
  */
 export function done(s: OpenSession, text: string, back: number, made: string, from?: Partial<View>): void {
   const { id } = s;

@@ -1,4 +1,4 @@
-// What one version of a message says that another one does not, word by word.
+// What one version of a message has and another one has not, word by word.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Run } from "../lazy/difference.ts";

@@ -1,5 +1,5 @@
-// A write until its outcome is known. Each says on which commit it was made: if another writer was first nothing was stored, and
-// the page says who it was. If the answer is lost it says so, and trying again finds out.
+// A write until its outcome is known. Each names the commit on which it was made: if another writer was first nothing was stored, and
+// the page shows who it was. If the answer is lost it reports that, and trying again finds out.
 import { useRef, useState } from "preact/hooks";
 import { Failure } from "../api/client.ts";
 import type { OpenSession } from "../model/session.ts";
@@ -28,7 +28,7 @@ export interface Write {
   unknown: boolean; // the last one may be stored
 }
 
-/** useWrite returns how a form writes, and what became of that. once: a write that is sent again is stored once. */
+/** useWrite returns how a form writes, and the outcome. once: a write that is sent again is stored once. */
 export function useWrite(close: () => void, once = true): Write {
   const s = useSession();
   const [trouble, setTrouble] = useState("");

@@ -12,7 +12,7 @@ import { gfmStrikethrough } from "micromark-extension-gfm-strikethrough";
 import { gfmTable } from "micromark-extension-gfm-table";
 import { defaultSchema, sanitize } from "hast-util-sanitize";
 
-/** mostElements bounds the elements of one text. What has more is cut, and shown as plain text if somebody wants it all. */
+/** mostElements bounds the elements of one text. What has more is cut, and shown as plain text on request. */
 export const mostElements = 300;
 
 /** deepest bounds how deep elements are nested. */

@@ -4,7 +4,7 @@
 const enough = 3_000;
 const most = 8_000;
 
-/** What opens or closes a fenced block of code, and what goes on with the list, quotation or table before a blank line. */
+/** What opens or closes a fenced block of code, and what continues the list, quotation or table before a blank line. */
 const fence = /^ {0,3}(`{3,}|~{3,})/;
 const goesOn = /^(\s|>|\||[-*+] |\d{1,9}[.)] )/;
 

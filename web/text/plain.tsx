@@ -1,4 +1,4 @@
-// A text as it is, in a fixed-width font. A long one is cut until somebody wants it all.
+// A text as it is, in a fixed-width font. A long one is cut until all of it is asked for.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { hasEscapes, stretches } from "../model/ansi.ts";
