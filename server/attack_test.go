@@ -269,7 +269,7 @@ func TestCancelledClients(t *testing.T) {
 }
 
 // A follower gets at once what this process commits and streams, however seldom the store is asked for commits of
-// others. Only commits have an id. One that resumes after a commit that the session has not is told to begin anew.
+// others. Only commits have an id. One that resumes after a commit that the session has not is told to begin again.
 func TestEventsOfPartials(t *testing.T) {
 	st, err := coppice.New(memory.New(), &coppice.Options{Poll: 24 * time.Hour})
 	if err != nil {
@@ -383,7 +383,7 @@ func costOfFollowers(t *testing.T, followers int) backend.IO {
 	return b.IO().Sub(before)
 }
 
-// A long poll after a commit that the session has not says so at once, as a stream does; one after the newest waits.
+// A long poll after a commit that the session has not is answered at once, as a stream is; one after the newest waits.
 func TestPollIsReset(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
@@ -401,7 +401,7 @@ func TestPollIsReset(t *testing.T) {
 }
 
 // A list of sessions has what was committed before it: in its order, in what it chooses by, and in what it shows, while
-// the writer goes on, and on another server too.
+// the writer continues, and on another server too.
 func TestListIsNow(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)

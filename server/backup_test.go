@@ -91,7 +91,7 @@ func (w *writing) now(n int) map[string]map[uint64]string {
 func checkpoints(name string) bool { return strings.HasPrefix(name, "checkpoint_latest") }
 func others(name string) bool      { return !checkpoints(name) }
 
-// backup copies a folder twice, the checkpoints first, as docs/http.md says.
+// backup copies a folder twice, the checkpoints first, as docs/http.md describes.
 func backup(t *testing.T, from, to string) {
 	t.Helper()
 	for range 2 {
@@ -180,7 +180,7 @@ func TestBackup(t *testing.T) {
 }
 
 // With checkpoints that are older than the rest a copy is right, on a disk and on S3, but for the index of ids, which a repair
-// makes anew of the log. Newer ones name what the copy of the log has not: that is damage, and the reason for the order.
+// makes again from the log. Newer ones name what the copy of the log has not: that is damage, and the reason for the order.
 func TestBackupBeginsWithCheckpoints(t *testing.T) {
 	for name, open := range map[string]func() backend.Backend{
 		"replace": func() backend.Backend { return memory.New() },
@@ -226,7 +226,7 @@ func TestBackupBeginsWithCheckpoints(t *testing.T) {
 	}
 }
 
-// onlyIDs reports whether all damage is to the index of ids, which a repair makes anew of the log.
+// onlyIDs reports whether all damage is to the index of ids, which a repair makes again from the log.
 func onlyIDs(found []*coppice.Error) bool {
 	return !slices.ContainsFunc(found, func(e *coppice.Error) bool { return !strings.Contains(e.Object, "/ids/") })
 }

@@ -536,8 +536,8 @@ var codes = map[int][]string{
 	503: {"interrupted", "busy"}, 504: {"outcome-unknown"}, 507: {"no-space", "quota"},
 }
 
-// Every operation gives every status that the description documents for it, no answer has another one, and each is as
-// its schema says. What is refused changes nothing.
+// Every operation has every status that the description documents for it, no answer has another one, and each is as in
+// its schema. What is refused changes nothing.
 func TestContract(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) backend.Backend{
 		"memory": func(*testing.T) backend.Backend { return memory.New() },
@@ -599,7 +599,7 @@ func (w *world) provokes(op *described, status int, s subject) {
 	if !slices.Contains(codes[status], code) {
 		w.t.Errorf("code %q, want one of %q: %s", code, codes[status], r.body)
 	}
-	if status == 409 || status >= 500 { // there another writer was, or what became of the write is another test's
+	if status == 409 || status >= 500 { // there another writer was, or the outcome of the write is another test's
 		return
 	}
 	if now := w.do("GET", "/v1/sessions/"+s.id, "", "Authorization: Bearer reader"); now.etag() != s.head {

@@ -11,9 +11,9 @@ import (
 	"github.com/coppice-go/coppice/server"
 )
 
-// The disk is full. A deletion whose tombstone cannot be written deletes nothing, and is 507; one that ends half-way is
-// 503, and each repeat goes on, with the If-Match of the first. When nothing is left the session is 410. Into the trash
-// goes the same.
+// The disk is full. A deletion whose tombstone cannot be written deletes nothing, and is 507; one that ends half-way
+// is 503, and each repeat continues, with the If-Match of the first. When nothing is left the session is 410. Into
+// the trash goes the same.
 func TestDeleteOnAFullDisk(t *testing.T) {
 	for _, query := range []string{"", "?trash=1"} {
 		b := fault.New(memory.NewAppender(), 1)

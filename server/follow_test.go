@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// followed is what a client knows of a session that applies events, as docs/http.md says.
+// followed is what a client knows of a session that applies events, as docs/http.md describes.
 type followed struct {
 	head, branch string
 	branches     map[string]string // heads by name

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A commit that grows from an earlier entry names the line that it leaves, as a move does; one that goes on from the
+// A commit that grows from an earlier entry names the line that it leaves, as a move does; one that continues from the
 // head, or from the end of another line, leaves none. A repeat with its key has the first answer.
 func TestCommitsNameWhatTheyLeave(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {

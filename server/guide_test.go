@@ -82,7 +82,7 @@ func TestGuideNamesTests(t *testing.T) {
 	}
 }
 
-// The page shows the marked lines of the agents in examples as they are, and says how many there are: at most 15, without
+// The page shows the marked lines of the agents in examples as they are, and their number: at most 15, without
 // those that are blank or only a comment.
 func TestGuideShowsTheExamples(t *testing.T) {
 	page := guide(t)

@@ -282,7 +282,7 @@ func (s *site) intact(t testing.TB) {
 	}
 }
 
-// Whatever the parameters of a request are, it is answered as the description says, in time, without an error of the
+// Whatever the parameters of a request are, it is answered as described, in time, without an error of the
 // server's own; the store stays intact, and nothing is left running. For longer:
 // go test ./server -run TestHostileRequests -timeout 1h -rapid.checks=10000.
 func TestHostileRequests(t *testing.T) {

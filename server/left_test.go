@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A move leaves no line without a name, and moves no branch off the line that it names: the answer says which name the
-// line that was left got.
+// A move leaves no line without a name, and moves no branch off the line that it names: the answer has the name that
+// the line that was left got.
 func TestMovesNameWhatTheyLeave(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)

@@ -104,7 +104,7 @@ func TestMarksOfAmendments(t *testing.T) {
 	}
 }
 
-// Of an entry with very many versions a mark has those around it, and says how many there are.
+// Of an entry with very many versions a mark has those around it, and their number.
 func TestMarksOfManyVersions(t *testing.T) {
 	s := newSite(t, "mem:")
 	s.create("s")

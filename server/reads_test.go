@@ -368,7 +368,7 @@ func filesOf(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// The drawn tree comes in stretches; a view stays what it was when the session goes on, until it is gone.
+// The drawn tree comes in stretches; a view stays what it was when the session continues, until it is gone.
 func TestRowsOverHTTP(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
@@ -468,7 +468,7 @@ func TestFilesOverHTTP(t *testing.T) {
 	}
 }
 
-// A list that meets damage after its first item ends with the error, as the description says.
+// A list that meets damage after its first item ends with the error, as described.
 func TestListEndsWithAnError(t *testing.T) {
 	dir := t.TempDir()
 	s := newSite(t, "file://"+dir)
@@ -518,7 +518,7 @@ func hurt(t *testing.T, dir, id, text string) {
 	}
 }
 
-// A session that cannot be read whole says so in the usage of all, and hides no other one.
+// A session that cannot be read whole is marked in the usage of all, and hides no other one.
 func TestUsageOfDamaged(t *testing.T) {
 	dir := t.TempDir()
 	s := newSite(t, "file://"+dir)

@@ -92,7 +92,7 @@ type description struct {
 	operations []*described // by id
 }
 
-// readDescription reads docs/openapi.json, which TestDescription compares with what the server says.
+// readDescription reads docs/openapi.json, which TestDescription compares with what the server returns.
 func readDescription(t testing.TB) *description {
 	t.Helper()
 	raw, err := os.ReadFile("../docs/openapi.json")
@@ -143,8 +143,8 @@ func (d *description) operation(t testing.TB, id string) *described {
 	return nil
 }
 
-// faults returns what is wrong with an answer: an undocumented status or media type, or a body that is not as its
-// schema says.
+// faults returns what is wrong with an answer: an undocumented status or media type, or a body that is not as in its
+// schema.
 func (d *description) faults(op *described, r reply) error {
 	documented, ok := op.Responses[strconv.Itoa(r.StatusCode)]
 	if !ok {

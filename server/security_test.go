@@ -170,7 +170,7 @@ func TestReadOnlyServer(t *testing.T) {
 }
 
 // A verification changes nothing: a token that may only read can ask for it, and a server that is read-only answers it.
-// It says what it asked of the store.
+// Its answer has the requests to the store.
 func TestVerifyReads(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
@@ -246,7 +246,7 @@ func TestHalfClosedStream(t *testing.T) {
 	s.do("POST", commits, hello("next"), "If-Match: *").want(t, 200) // no one waits for the half
 }
 
-// Neither what a session says nor a secret is in the log.
+// Neither the content of a session nor a secret is in the log.
 func TestLogSaysNothing(t *testing.T) {
 	log := &strings.Builder{}
 	tokens := someTokens(t)

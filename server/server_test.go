@@ -152,7 +152,7 @@ func hello(text string) string {
 	return `{"entries":[{"role":"user","content":"` + text + `"}],"state":{"said":"` + text + `"}}`
 }
 
-// What was committed comes back byte for byte, with one read, and every write says what it was made on.
+// What was committed comes back byte for byte, with one read, and every write names the commit on which it was made.
 func TestTurnOverHTTP(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
@@ -183,7 +183,7 @@ func TestTurnOverHTTP(t *testing.T) {
 			t.Errorf("keep-both: %s", kept.body)
 		}
 		more := s.do("POST", commits, hello("more"), "If-Match: "+kept.etag()).want(t, 200)
-		if more["kept"] != kept.want(t, 200)["kept"] { // its client goes on where it is
+		if more["kept"] != kept.want(t, 200)["kept"] { // its client continues where it is
 			t.Errorf("after keep-both: %v", more)
 		}
 		label := fmt.Sprintf(`{"entry":%q,"label":"x"}`, back.want(t, 200)["head"])
@@ -215,7 +215,7 @@ func TestKeysOverHTTP(t *testing.T) {
 	})
 }
 
-// A key that is stored is answered with its receipt whatever If-Match says, and without one: a client that lost the
+// A key that is stored is answered with its receipt whatever If-Match is, and without one: a client that lost the
 // answer may have lost its tag too.
 func TestKeyIsLookedUpFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
@@ -473,7 +473,8 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// The id of a deleted session is never used again, and the answer says so; an id that never was is called by its name.
+// The id of a deleted session is never used again, and the answer reports it; an id that never was is called by its
+// name.
 func TestDeletedOverHTTP(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)

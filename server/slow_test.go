@@ -22,7 +22,7 @@ import (
 // brief makes the times of clients short: those that the tests wait for, and heartbeats by which they count time.
 func brief(o *server.Options) { o.ReadTimeout, o.Heartbeat = 20*time.Millisecond, 10*time.Millisecond }
 
-// partly sends a request of which only the beginning comes: the head says that the body has a thousand bytes.
+// partly sends a request of which only the beginning comes: by its head, the body has a thousand bytes.
 func (s *site) partly(t *testing.T, method, path, body string, headers ...string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn := s.dial(t)

@@ -523,7 +523,7 @@ func TestExports(t *testing.T) {
 	s.do("GET", "/v1/sessions/none/export", "").want(t, 404)
 }
 
-// What was asked is counted, by operation and status, and whoever may read may see it.
+// What was asked is counted, by operation and status, and each client that may read may see it.
 func TestMetrics(t *testing.T) {
 	s := newSite(t, "mem:")
 	s.create("s")

@@ -108,7 +108,7 @@ func TestParametersAreUTF8(t *testing.T) {
 	s.do("POST", commits, hello("one"), "If-Match: *", "Idempotency-Key: café").want(t, 200)
 }
 
-// Of two headers that say different things none is chosen.
+// Of two headers with different values none is chosen.
 func TestHeadersOccurOnce(t *testing.T) {
 	s := newSite(t, "mem:")
 	s.create("s")

@@ -624,7 +624,7 @@ func TestBasePath(t *testing.T) {
 	}
 }
 
-// An error of Tenant that says no more than that is the server's.
+// An error of Tenant without a kind is the server's.
 func TestTenantThatCannotBeOpened(t *testing.T) {
 	s := newSite(t, "mem:", func(o *server.Options) {
 		o.Tenant = func(string) (*coppice.Store, error) { return nil, errors.New("the store does not answer") }
@@ -633,7 +633,7 @@ func TestTenantThatCannotBeOpened(t *testing.T) {
 	s.do("GET", "/v1/sessions", "").want(t, 200)
 }
 
-// A program that embeds the handler says itself who may do what, and on which store. Nothing of another store is seen.
+// A program that embeds the handler decides who may do what, and on which store. Nothing of another store is seen.
 func TestAuthorize(t *testing.T) {
 	ours, theirs := siteOn(t, storeOn(t, memory.New())), siteOn(t, storeOn(t, memory.New()))
 	theirs.create("secret")

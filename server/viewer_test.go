@@ -219,7 +219,7 @@ const (
 	maxViewer     = 280_000
 )
 
-// The viewer stays small: a library that somebody adds to it has to be worth its place.
+// The viewer stays small: a library that is added to it has to be worth its place.
 func TestViewerSize(t *testing.T) {
 	first, all := 0, 0
 	files, err := os.ReadDir("dist")

@@ -50,7 +50,7 @@ func TestViewsAreDrawnOnce(t *testing.T) {
 	}
 }
 
-// A drawing that failed is for those that waited; the next request draws anew.
+// A drawing that failed is for those that waited; the next request draws again.
 func TestViewsFailOnce(t *testing.T) {
 	v := views{most: maxViewBytes}
 	broken := errors.New("broken")

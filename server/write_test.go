@@ -300,7 +300,7 @@ func TestPartialOfADeleted(t *testing.T) {
 	partial(410)
 }
 
-// A snapshot whose answer was lost is looked for. Where that is impossible the answer is 504, and says what to do.
+// A snapshot whose answer was lost is looked for. Where that is impossible the answer is 504, with what to do.
 func TestSnapshotOfUnknownOutcome(t *testing.T) {
 	s, b := newFaulty(t, memory.New())
 	s.create("s")
@@ -318,7 +318,7 @@ func TestSnapshotOfUnknownOutcome(t *testing.T) {
 }
 
 // A deletion with children deletes what the session has started, and what that has, and no fork. If it fails in the
-// middle, it reports what is left, and a repeat goes on.
+// middle, it reports what is left, and a repeat continues.
 func TestDeleteWithChildren(t *testing.T) {
 	b := fault.New(memory.New(), 1)
 	s := siteOn(t, storeOn(t, b))
