@@ -2,7 +2,7 @@ package cli
 
 import "testing"
 
-// What is resumed by its name is what the terminal goes on with.
+// What is resumed by its name is what the terminal continues.
 func TestResumeLeavesACrumb(t *testing.T) {
 	u := &user{t: t, store: stored(t, "/w", "/w", "/v"), env: map[string]string{
 		"COPPICE_STATE": t.TempDir(), "COPPICE_HISTORY": "off", "TMUX_PANE": "%1",

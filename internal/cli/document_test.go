@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// chapter is what docs/cli-json.md says of one command.
+// chapter is the part of docs/cli-json.md about one command.
 type chapter struct {
 	shape    any
 	optional map[string]bool
@@ -269,7 +269,7 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 	}
 }
 
-// The demo tells its story within seconds, restores exactly, and its document is as documented.
+// The demo prints its story within seconds, restores exactly, and its document is as documented.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
@@ -287,7 +287,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// An error in the middle of a long list completes the document and stands in it.
+// An error in the middle of a long list completes the document and is in it.
 func TestHalfAList(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()

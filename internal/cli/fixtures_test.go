@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// fixtures finds the folder of real session files beside the repository, or where COPPICE_SHARED says.
+// fixtures finds the folder of real session files next to the repository, or at COPPICE_SHARED.
 func fixtures(t *testing.T) string {
 	t.Helper()
 	shared := os.Getenv("COPPICE_SHARED")
@@ -34,7 +34,7 @@ func fixtures(t *testing.T) string {
 	return dir
 }
 
-// Real sessions give the context that pi's and omp's own code give, and come back byte for byte.
+// Real sessions have the context that pi's and omp's own code make, and come back byte for byte.
 func TestRealSessions(t *testing.T) {
 	testutil.SkipLong(t)
 	t.Parallel()

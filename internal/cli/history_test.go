@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/clitest"
 )
 
-// A session that cannot be read takes nothing from the others, and the answer says that it is not whole.
+// A session that cannot be read takes nothing from the others, and the answer reports that it is not whole.
 func TestSearchBesideDamage(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()

@@ -287,8 +287,7 @@ func (r *importRun) all(ctx context.Context, files []importer.File) error {
 // stopError is an error after which no file is imported any more: the answer cannot be written.
 type stopError struct{ error }
 
-// file imports one file and says what became of it. The error is that of the file, and said, or a
-// stopError.
+// file imports one file and prints the outcome. The error is that of the file, which is printed, or a stopError.
 func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result, error) {
 	o := importer.Options{
 		Session: r.o.session, Format: r.format, Again: r.o.again, Grow: r.o.grow, Verify: r.o.verify,
@@ -301,7 +300,7 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 	}
 	if errors.Is(err, interop.ErrNotSession) && (f.Beside || r.o.watch || r.found != nil && f.Size == 0) &&
 		ctx.Err() == nil {
-		return nil, err // programs keep lists beside their sessions, and files that say nothing yet
+		return nil, err // programs keep lists with their sessions, and files that have no content yet
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -349,7 +348,7 @@ func (r *importRun) report(file string, res importer.Result, err error) (*import
 	return &res, nil
 }
 
-// sum says what became of all files.
+// sum prints the outcome of all files.
 func (r *importRun) sum() error {
 	r.out.after = map[string]any{"total": r.total}
 	if r.c.json {
@@ -430,7 +429,7 @@ func (r *importRun) ended(err error) error {
 	return err
 }
 
-// importedFile returns what the document says of one file.
+// importedFile returns the part of the document about one file.
 func importedFile(path string, res importer.Result, err error) api.Imported {
 	if err != nil {
 		return api.Imported{File: path, Error: new(api.Describe(err).Problem())}
@@ -545,7 +544,7 @@ func places(list []importer.Diagnostic) string {
 	return many + strings.Join(at, ", ")
 }
 
-// details returns what remarks of one kind say: the first two different things.
+// details returns the first two different texts of remarks of one kind.
 func details(list []importer.Diagnostic) string {
 	var texts []string
 	for _, d := range list {

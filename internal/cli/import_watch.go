@@ -200,7 +200,7 @@ func (iw *importWatch) bring(ctx context.Context, path string) error {
 		return stop.error
 	}
 	if err != nil || res == nil {
-		return nil //nolint:nilerr // it is said, and the other files go on
+		return nil //nolint:nilerr // it is printed, and the other files continue
 	}
 	f.from = res.From
 	for _, name := range res.Files {

@@ -58,7 +58,7 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 		defer end()
 		sh := &sheet{c: c, st: st, shown: end, few: o.Limit > 0 && o.Limit <= fewest}
 		o.Progress = func(looked, total int) {
-			if sh.widths == nil { // from then on the lines themselves tell how far it is
+			if sh.widths == nil { // from then on the lines show the progress
 				tell(looked, total)
 			}
 		}

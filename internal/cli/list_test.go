@@ -85,7 +85,7 @@ func TestALongListComesWhileItIsRead(t *testing.T) {
 	}
 }
 
-// Whoever waits for a listing at a terminal sees how many sessions were looked at, and of how many; the answer is
+// A person who waits for a listing at a terminal sees how many sessions were looked at, and of how many; the answer is
 // the same. Elsewhere there is no bar.
 func TestListProgress(t *testing.T) {
 	t.Parallel()

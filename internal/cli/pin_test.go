@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// stored makes a store with a session for each directory, and gives its path.
+// stored makes a store with a session for each directory, and returns its path.
 func stored(t *testing.T, cwds ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +64,7 @@ func (u *user) sees(want, got string) {
 	}
 }
 
-// A pinned session is picked first, is marked, and stays so for whoever names the store otherwise; its pin can be taken
+// A pinned session is picked first, is marked, and stays so under another name of the store; its pin can be taken
 // off when it is gone.
 func TestPins(t *testing.T) {
 	u := &user{t: t, env: map[string]string{"COPPICE_STATE": t.TempDir(), "COPPICE_HISTORY": "off"}, store: stored(t, "/w", "/w", "/w")}

@@ -35,7 +35,7 @@ type prober struct {
 }
 
 // probeStore asks all questions of b, an empty scratch folder. A failed check does not stop the
-// others. The error says that the scratch folder could not be emptied.
+// others. The error means that the scratch folder could not be emptied.
 func probeStore(ctx context.Context, b backend.Backend, now func() time.Time) ([]probeCheck, error) {
 	p := &prober{b: b, now: now}
 	p.ask("write and read back", func() error { return p.roundTrip(ctx) })
@@ -165,7 +165,7 @@ func (p *prober) deleting(ctx context.Context) error {
 	return nil
 }
 
-// orNil returns an error that says that there was none.
+// orNil returns an error that means that there was none.
 func orNil(err error) error {
 	if err == nil {
 		return errors.New("no error")

@@ -233,7 +233,7 @@ func (s *service) followTokens(ctx context.Context, signals <-chan os.Signal, ti
 	}
 }
 
-// httpServer returns a server with limits for clients that are slow, or say too much. Answers have no limit as a
+// httpServer returns a server with limits for clients that are slow, or send too much. Answers have no limit as a
 // whole, because streams do not end; package server bounds each piece of them.
 func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
@@ -348,7 +348,7 @@ func (s *service) end(ctx context.Context) error {
 	return s.handler.Close()
 }
 
-// follow imports what is added to session files. What it says goes to the standard error.
+// follow imports what is added to session files. Its messages go to the standard error.
 func (s *service) follow(ctx context.Context) error {
 	c := *s.c
 	c.stdout = c.stderr

@@ -201,7 +201,7 @@ func TestServeTokensAndTenants(t *testing.T) {
 	}
 }
 
-// What is added to a session file appears at the server, and a stream that follows the session says so.
+// What is added to a session file appears at the server, and in a stream that follows the session.
 func TestServeFollow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

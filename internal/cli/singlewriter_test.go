@@ -36,7 +36,7 @@ var registerCareless = sync.OnceFunc(func() {
 })
 
 // No command keeps a session on a store that ignores conditional writes, and none writes to one that is there,
-// unless somebody insists by --single-writer; to look at one takes no insisting.
+// except with --single-writer; to look at one needs no option.
 func TestSingleWriter(t *testing.T) {
 	t.Parallel()
 	registerCareless()

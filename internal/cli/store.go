@@ -115,8 +115,7 @@ func pastDamage() *coppice.SessionOptions {
 	return &coppice.SessionOptions{ReadOnly: true, Intact: true}
 }
 
-// withStore runs f on the store. The first error is returned: it says more than what follows from
-// it.
+// withStore runs f on the store. The first error is returned: it has more than what follows from it.
 func (c *cli) withStore(ctx context.Context, f func(st *countedStore) error) error {
 	st, err := c.openStore(ctx)
 	if err != nil {

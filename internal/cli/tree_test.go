@@ -40,7 +40,7 @@ func storeOf(t *testing.T, lines ...string) (url string) {
 	return url
 }
 
-// shownTree is what the JSON says of a tree, as far as these tests look.
+// shownTree is the JSON of a tree, as far as these tests look.
 type shownTree struct {
 	Head     string
 	HeadAt   string
@@ -83,7 +83,8 @@ func messageLine(id, parent, role, text string) string {
 	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":%q,"content":%q}}`, id, parent, role, text)
 }
 
-// A search looks at all that an entry shows, whichever way the tree is asked for; what finds nothing says so.
+// A search looks at all that an entry shows, whichever way the tree is asked for; a search that finds nothing reports
+// it.
 func TestSearchOverWholeTexts(t *testing.T) {
 	url := storeOf(t,
 		messageLine("u1", "null", "user", strings.Repeat("語", 60)+"針"),
@@ -183,7 +184,7 @@ func searched(t *testing.T, s *coppice.Session, tree *transcript.Tree, o treeOpt
 	return hits
 }
 
-// Where the head stands on an entry that is not shown, the nearest one above it says so.
+// If the head is an entry that is not shown, the nearest one above it is marked.
 func TestHeadOnWhatIsNotShown(t *testing.T) {
 	url := storeOf(t, messageLine("u1", "null", "user", "one"), messageLine("a1", "u1", "assistant", "two"),
 		`{"type":"custom","id":"k1","parentId":"a1","timestamp":"2026-01-02T03:04:06.000Z","customType":"mark"}`)
