@@ -3,7 +3,7 @@
 // is.
 //
 // On a store that appends, checkpoint_latest lags after the log. So there the segments of a session are listed too, and
-// one whose log ends elsewhere than its checkpoint says is read as a resume reads it: the whole checkpoint, and what
+// one whose log does not end where its checkpoint does is read as a resume reads it: the whole checkpoint, and what
 // the log has after it. Those are the ones written since their last checkpoint, which are few.
 //
 // By activity: two listings, of checkpoints and of session folders, and sessions are read in the order in which

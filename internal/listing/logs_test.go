@@ -34,9 +34,9 @@ func (b dated) List(ctx context.Context, o backend.ListOptions) iter.Seq2[backen
 	}
 }
 
-// On a store that appends, a session is read from its log iff that ends elsewhere than the checkpoint says: with more
-// bytes, with another segment, or where the checkpoint says nothing. It is listed by what the log says, and read as
-// early as the log was written.
+// On a store that appends, a session is read from its log iff that does not end where the checkpoint does: it has
+// more bytes or another segment, or the checkpoint has no end of the log. It is listed by its log, and read as early
+// as the log was written.
 func TestLogsAheadOfCheckpoints(t *testing.T) {
 	b := dated{memory.NewAppender(), map[string]time.Time{}}
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)

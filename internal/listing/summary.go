@@ -119,7 +119,7 @@ func (l *lister) fromStore(ctx context.Context, s *session, only checkpoint.Summ
 }
 
 // whole reads a checkpoint for what its summary does not hold: documents, and metadata that is too long for it. Where
-// it cannot be decoded the summary is the one given: opening the session says what is wrong.
+// it cannot be decoded the summary is the given one: opening the session returns the error.
 func (l *lister) whole(
 	ctx context.Context, s *session, only, otherwise checkpoint.Summary,
 ) (checkpoint.Summary, error) {

@@ -1,9 +1,9 @@
-// Package rows is the order in which a tree is drawn: ordinals and lanes, and nothing of what the entries say. The
+// Package rows is the order in which a tree is drawn: ordinals and lanes, and no content of the entries. The
 // command line and other views draw the rows of one range from it.
 //
 // Guarantees:
 //
-//   - Building costs time linear in the tree, and 16 bytes an entry beside 28 for each child of a fork.
+//   - Building costs time linear in the tree, and 16 bytes an entry, and 28 for each child of a fork.
 //   - At and IndexOf cost the logarithm of the number of forks for each row.
 package rows
 
@@ -17,7 +17,7 @@ import (
 // MaxEntries bounds the tree: links need a bit.
 const MaxEntries = 1<<31 - 2
 
-// ErrTooLarge says that a tree has more than MaxEntries.
+// ErrTooLarge means that a tree has more than MaxEntries.
 var ErrTooLarge = errors.New("rows: the tree has too many entries")
 
 // Order is one of the two orders of drawing. Versions of one entry are in both ordered by time (transcript.SortByTime).
@@ -33,7 +33,7 @@ const (
 	ActiveFirst
 )
 
-// Options say what is shown. Head and tree are the tree's own.
+// Options choose what is shown. Head and tree are the tree's own.
 type Options struct {
 	Order  Order
 	Filter transcript.Filter
