@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// step is one thing that happens to a session: its kind, and two numbers that say more.
+// step is one thing that happens to a session: its kind, and two numbers as its arguments.
 type step struct {
 	kind string
 	a, b int

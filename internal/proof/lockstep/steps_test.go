@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// kinds are the steps. do returns what the call said, and never anything that may differ between stores but ids.
+// kinds are the steps. do returns the answer of the call, without what may differ between stores, but for ids.
 var kinds map[string]kind
 
 type kind struct {
@@ -82,7 +82,7 @@ func (m *member) target(n int) coppice.Target {
 	return coppice.Target{Commit: m.log[n%len(m.log)].Commit}
 }
 
-// told is what a receipt says.
+// told returns a receipt as text.
 func (m *member) told(r coppice.Receipt, err error) (string, error) {
 	if kerr := m.know(); kerr != nil && err == nil {
 		err = kerr
@@ -149,7 +149,7 @@ func (m *member) commit(i int, s step) (string, error) {
 	return m.turn(t)
 }
 
-// turn commits what was appended, and what the turn says. One that is kept leaves the handle behind, which then goes to
+// turn commits what was appended, and the turn's entries. One that is kept leaves the handle behind, which then goes to
 // the newest state.
 func (m *member) turn(t coppice.Turn) (string, error) {
 	r, err := m.s.Commit(ctx, t)
@@ -321,7 +321,7 @@ func (m *member) context(i int, s step) (string, error) {
 
 func (m *member) claim(int, step) (string, error) { return m.told(m.s.Claim(ctx)) }
 
-// reopen is the end of a process and the next one. What a list says of the session then is what it says itself.
+// reopen is the end of a process and the next one. A list then shows the session as it is.
 func (m *member) reopen(_ int, s step) (string, error) {
 	return m.again(s, func() error { return nil })
 }
@@ -370,7 +370,7 @@ func (m *member) again(s step, meanwhile func() error) (string, error) {
 	return left, nil
 }
 
-// listed is what a list says of the session; nil = it is not there.
+// listed returns the session as a list shows it; nil = it is not there.
 func (m *member) listed() (*checkpoint.Summary, error) {
 	for sum, err := range m.store.List(ctx, coppice.ListOptions{}) {
 		if err != nil || sum.ID == m.id {
@@ -443,7 +443,7 @@ func (m *member) other(i int, do func(o *coppice.Session) error) (string, error)
 	return "", errors.Join(do(o), o.Close())
 }
 
-// fork goes on in a fork of the session.
+// fork continues in a fork of the session.
 func (m *member) fork(i int, s step) (string, error) {
 	id := fmt.Sprint("fork", i)
 	f, err := m.s.Fork(ctx, m.target(s.a), id, nil)
@@ -455,7 +455,7 @@ func (m *member) fork(i int, s step) (string, error) {
 	return "", nil
 }
 
-// importFile goes on in a session that is made of a small file.
+// importFile continues in a session that is made of a small file.
 func (m *member) importFile(i int, s step) (string, error) {
 	id := fmt.Sprint("import", i)
 	o := m.options()
@@ -489,7 +489,7 @@ func lines(s step) iter.Seq2[transcript.Draft, error] {
 	}
 }
 
-// export gives the session as a file, without commits: those hold checksums and keys.
+// export returns the session as a file, without commits: those hold checksums and keys.
 func (m *member) export(int, step) (string, error) {
 	var out, pi bytes.Buffer
 	err := errors.Join(m.store.Export(ctx, m.id, &out), m.store.ExportPi(ctx, m.id, &pi))
