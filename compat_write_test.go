@@ -128,7 +128,7 @@ func dropDotFiles(t *testing.T, dir string) {
 }
 
 // compatLife writes sessions. Handles live for a few turns and are closed, so that no background work runs
-// beside them: with a fixed clock and fixed randomness two runs write equal bytes.
+// at the same time: with a fixed clock and fixed randomness two runs write equal bytes.
 type compatLife struct {
 	t     *testing.T
 	b     backend.Backend

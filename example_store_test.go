@@ -365,7 +365,7 @@ func ExampleStore_Query() {
 	// harbour: {"n":2}}
 }
 
-// An image lies beside the entries, once, and can be read alone.
+// An image is stored apart from the entries, once, and can be read alone.
 func ExampleSession_Blob() {
 	ctx := context.Background()
 	store, err := coppice.New(memory.New(), nil)
@@ -417,7 +417,7 @@ func ExampleWithKey() {
 	// 3 true <nil>
 }
 
-// Whoever continues a session can see whether a disk has lost the end of it.
+// A program that continues a session can see whether a disk has lost the end of it.
 func ExampleSession_Info() {
 	ctx := context.Background()
 	store, s := exampleStore(ctx)

@@ -193,7 +193,7 @@ func ExampleSession_Partial() {
 	// no longer streamed
 }
 
-// What an entry says is replaced, and its line stays.
+// The content of an entry is replaced, and its line stays.
 func ExampleSession_Amend() {
 	ctx := context.Background()
 	store, err := coppice.New(memory.New(), nil)

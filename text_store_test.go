@@ -27,7 +27,7 @@ import (
 // latinDir holds a store on disk (local/) and the objects of a store that only replaces (objects/, a file a key), which
 // an earlier release wrote while it still stored bytes that are not valid UTF-8: in messages, a whole line, an id, an
 // amendment, arguments of an open call, states, documents, an explicit context, partial output, a title, the names of a
-// branch, a tag and a writer, and an imported pi file. No release writes such a store again, so it is never made anew.
+// branch, a tag and a writer, and an imported pi file. No release writes such a store again, so it is never made again.
 const latinDir = "testdata/compat/latin1"
 
 // latinKinds are the two stores, and how a copy of each is opened.
