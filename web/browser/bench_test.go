@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/web/browser/fixture"
 )
 
-// messages is the size of the large session: 20,000, or what COPPICE_BENCH_MESSAGES says, such as 1000000.
+// messages is the size of the large session: 20,000, or COPPICE_BENCH_MESSAGES, such as 1000000.
 var messages = func() int {
 	if n, err := strconv.Atoi(os.Getenv("COPPICE_BENCH_MESSAGES")); err == nil {
 		return n
@@ -167,7 +167,7 @@ func BenchmarkSessionChanges(b *testing.B) {
 	b.ReportMetric(ratio, "heap-ratio")
 }
 
-// BenchmarkIdle: what a page that nobody touches does in a while (COPPICE_BENCH_IDLE, 5 s).
+// BenchmarkIdle: what an untouched page does in a while (COPPICE_BENCH_IDLE, 5 s).
 func BenchmarkIdle(b *testing.B) {
 	while, err := time.ParseDuration(os.Getenv("COPPICE_BENCH_IDLE"))
 	if err != nil {

@@ -56,7 +56,8 @@ func served(t *testing.T, dir string) *site {
 	return newSite(t, st)
 }
 
-// A session of which a part cannot be read shows the rest, says what is damaged and what to do, and hides no other one.
+// A session of which a part cannot be read shows the rest, names what is damaged and what to do, and hides no other
+// one.
 func TestDamagedSession(t *testing.T) {
 	t.Parallel()
 	dir := onDisk(t, 150, message, "whole", "hurt")
@@ -78,7 +79,7 @@ func TestDamagedSession(t *testing.T) {
 	p.miss(".sessions a|The session whole >> .facts|damaged")
 }
 
-// A list of messages that is cut short says so where it ends; it is not the start of the session.
+// A list of messages that is cut short is marked where it ends; it is not the start of the session.
 func TestListThatIsCutShort(t *testing.T) {
 	t.Parallel()
 	p := newTab(t, served(t, onDisk(t, 60, message, "cut")), wide)
@@ -102,7 +103,7 @@ func TestListThatIsCutShort(t *testing.T) {
 	p.see(".talk .edge|start of the session")
 }
 
-// A session that lost its newest commits says so.
+// A session that lost its newest commits is marked.
 func TestLostCommits(t *testing.T) {
 	t.Parallel()
 	dir := onDisk(t, 3, message, "short")

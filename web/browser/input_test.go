@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 )
 
-// find is the element that a selector names: CSS, then "|" and a text that the element contains, if any; ">>" goes on
+// find is the element that a selector names: CSS, then "|" and a text that the element contains, if any; ">>" continues
 // below what was found so far. Of several it is the first one that has a box.
 const find = `((selector) => {
   let found = [document];

@@ -63,7 +63,7 @@ func seq(n int) string {
 	return fmt.Sprintf(`document.querySelector(".rail-at strong").innerText === "seq %d"`, n)
 }
 
-// Every key of the table, which the help shows, does what the help says.
+// Every key of the table, which the help shows, does what the help describes.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
@@ -111,7 +111,7 @@ func TestKeys(t *testing.T) {
 	t.Logf("%d keys of %d rows", tried, len(rows))
 }
 
-// The start page says that ? shows the keys: so it does where its field has the focus, until something is in it.
+// The start page offers ? for the keys: it shows them where its field has the focus, until something is in it.
 func TestHelpFromAnEmptyField(t *testing.T) {
 	t.Parallel()
 	p := arrive(t, withBundled(t), "/", ".sessions a")

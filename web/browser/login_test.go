@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/server"
 )
 
-// Without the right to read, the page asks for a token and says why: after a link that was used, a wrong token, and a
+// Without the right to read, the page asks for a token and shows why: after a link that was used, a wrong token, and a
 // token of another tenant.
 func TestLogin(t *testing.T) {
 	t.Parallel()

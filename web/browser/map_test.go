@@ -44,7 +44,7 @@ func TestMap(t *testing.T) {
 	kept()
 }
 
-// The tree is drawn once, however the cursor moves: only another filter, other words, or a commit draw it anew.
+// The tree is drawn once, however the cursor moves: only another filter, other words, or a commit draw it again.
 func TestMapIsDrawnOnce(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)

@@ -174,7 +174,7 @@ next:
 // readOnly refuses writes.
 func readOnly(o *server.Options) { o.ReadOnly = true }
 
-// readers allows everyone to read, and nobody to write.
+// readers allows everyone to read, and no one to write.
 func readers(o *server.Options) {
 	o.Authorize = func(*http.Request) (server.Access, error) { return server.Access{Rights: server.Read}, nil }
 }

@@ -27,7 +27,7 @@ import (
 // patience is how long a tab waits for what does not come. Only a test that fails waits so long.
 const patience = 20 * time.Second
 
-// watch runs in each page before its own scripts. It keeps what the page would not tell.
+// watch runs in each page before its own scripts. It keeps what the page does not show.
 const watch = `(() => {
   const seen = (window.__seen = { violations: [], tasks: [], painted: 0, input: [] });
   addEventListener("securitypolicyviolation", (e) =>

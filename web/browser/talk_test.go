@@ -185,7 +185,7 @@ func TestImages(t *testing.T) {
 	p.miss("dialog")
 }
 
-// Editing a prompt grows a version beside it. The first one stays.
+// Editing a prompt makes another version of it. The first one stays.
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)

@@ -48,7 +48,7 @@ func (p *tab) copied(button string) string {
 	return eval[string](p, `window.__copied`)
 }
 
-// scrub drags the cursor along the timeline, waits until every pane is where it stands, and returns the number of that
+// scrub drags the cursor along the timeline, waits until every pane is at its place, and returns the number of that
 // commit.
 func (p *tab) scrub(r *rand.Rand) (seq int) {
 	p.t.Helper()
@@ -141,7 +141,7 @@ func TestSeqZero(t *testing.T) {
 	p.see(".talk article")
 }
 
-// The page says whether the head is on the line of an earlier commit.
+// The page shows whether the head is on the line of an earlier commit.
 func TestEarlierCommit(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
@@ -179,7 +179,7 @@ func TestRollbacksCollectNoNames(t *testing.T) {
 	p.wait(`document.querySelector("select.branch").options[0].text === %s`, headLine+" (head)")
 }
 
-// The timeline says what the session had cost at a commit, and what a commit that arrives adds.
+// The timeline shows what the session had cost at a commit, and what a commit that arrives adds.
 func TestCostOnTimeline(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
@@ -262,7 +262,7 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// A value that is nested deeper than rows are indented can be read, and its row says how deep it is.
+// A value that is nested deeper than rows are indented can be read, and its row shows its depth.
 func TestDeepState(t *testing.T) {
 	t.Parallel()
 	const depth = 490
@@ -311,7 +311,7 @@ func TestBlame(t *testing.T) {
 	kept()
 }
 
-// What the model saw is what the store says it saw.
+// What the model saw is what the store has as its context.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
@@ -393,7 +393,7 @@ func (p *tab) rollBack(seq int) {
 	p.see(fmt.Sprintf(".toast|Rolled back to seq %d", seq))
 }
 
-// A rollback says what it does before it does it, and can be undone.
+// A rollback shows what it does before it does it, and can be undone.
 func TestRollBack(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
@@ -425,7 +425,7 @@ func TestRollBack(t *testing.T) {
 	}
 }
 
-// A rollback that meets a newer commit says so, with the figures of the new head, and does nothing unasked.
+// A rollback that meets a newer commit reports it, with the figures of the new head, and does nothing unasked.
 func TestRollBackLosesARace(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
@@ -445,7 +445,7 @@ func TestRollBackLosesARace(t *testing.T) {
 	p.confirm("dialog button.primary", "Rolled back to seq 199")
 }
 
-// An undo that meets a newer commit does nothing, and leaves a way back that says what it would do now.
+// An undo that meets a newer commit does nothing, and leaves a way back that shows what it would do now.
 func TestUndoLosesARace(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)

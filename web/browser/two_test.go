@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// soak is how long the long form of the tests goes on (COPPICE_SOAK, such as 60s); 0 = the short form is run.
+// soak is how long the long form of the tests lasts (COPPICE_SOAK, such as 60s); 0 = the short form is run.
 var soak, _ = time.ParseDuration(os.Getenv("COPPICE_SOAK"))
 
 // followed is read in the page: every commit of its streams, in the order in which it came.

@@ -192,7 +192,7 @@ func TestFormsInURLs(t *testing.T) {
 	q.see(".talk article")
 }
 
-// A link to what is not there says so, and the rest of the page stays of use.
+// A link to what is not there is reported, and the rest of the page stays of use.
 func TestLinksToNothing(t *testing.T) {
 	t.Parallel()
 	s := withBundled(t)
@@ -214,7 +214,7 @@ func TestLinksToNothing(t *testing.T) {
 	p.see(".compare [role=alert]|There is no none/head to compare with")
 }
 
-// A link to a session that is not there says so once, and offers nothing that acts on a session.
+// A link to a session that is not there is reported once, and offers nothing that acts on a session.
 func TestNoSuchSession(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)

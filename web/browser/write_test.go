@@ -21,8 +21,8 @@ func (p *tab) ask(article, button string) {
 // writes chooses the requests that write.
 func writes(request string) bool { return strings.HasPrefix(request, "POST ") }
 
-// A write whose answer is lost is made once, and the page says what is known: also where the browser sends it again by
-// itself, and where a person does. It never says that another writer was first.
+// A write whose answer is lost is made once, and the page shows what is known: also where the browser sends it again by
+// itself, and where a person does. It never reports that another writer was first.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	edit := func(p *tab) {
@@ -108,8 +108,8 @@ func TestHeldKeyWritesOnce(t *testing.T) {
 	}
 }
 
-// An open form says what is committed meanwhile. A click right after the figures of a rollback changed does not confirm
-// them.
+// An open form shows what is committed meanwhile. A click right after the figures of a rollback changed does not
+// confirm them.
 func TestCommitsWhileAFormIsOpen(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
@@ -125,7 +125,7 @@ func TestCommitsWhileAFormIsOpen(t *testing.T) {
 	p.see(".rail-at|seq 213")
 	p.press("R")
 	p.see("dialog h3|1 entry leaves the line")
-	// A click in the moment in which the figures change was meant for the figures of before.
+	// A click in the moment in which the figures change was meant for the earlier figures.
 	eval[bool](p, `(() => {
 		const dialog = document.querySelector("dialog");
 		new MutationObserver((_, o) => {
@@ -145,8 +145,8 @@ func TestCommitsWhileAFormIsOpen(t *testing.T) {
 	p.confirm("dialog button.primary", "Rolled back to seq 213")
 }
 
-// confirm clicks a button until its dialog is closed, and a note says what was done: a click that comes right after the
-// figures changed does nothing.
+// confirm clicks a button until its dialog is closed, and a note shows what was done: a click that comes right after
+// the figures changed does nothing.
 func (p *tab) confirm(button, note string) {
 	p.t.Helper()
 	p.until(note, func() (bool, error) {
@@ -157,7 +157,7 @@ func (p *tab) confirm(button, note string) {
 	})
 }
 
-// The text of an edit that was not sent is there when the form is opened again, also after the page was loaded anew.
+// The text of an edit that was not sent is there when the form is opened again, also after the page was loaded again.
 func TestDrafts(t *testing.T) {
 	t.Parallel()
 	s := withBundled(t)
@@ -208,7 +208,7 @@ func TestUndoOfAnEditReturns(t *testing.T) {
 	p.wait(`document.querySelector(".map .row.at")?.dataset.id === %s`, at)
 }
 
-// If an edit was stored and its answer lost, and the text is changed before it is sent again, the page says so.
+// If an edit was stored and its answer lost, and the text is changed before it is sent again, the page reports it.
 func TestChangedAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
@@ -229,7 +229,7 @@ func TestChangedAfterALostAnswer(t *testing.T) {
 	}
 }
 
-// Where a commit has several messages, a rollback says that it does not end at the one that is looked at.
+// Where a commit has several messages, a rollback shows that it does not end at the one that is looked at.
 func TestRollBackFromWithinACommit(t *testing.T) {
 	t.Parallel()
 	s := withBundled(t)
