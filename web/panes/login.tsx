@@ -31,5 +31,5 @@ function refusal(): string {
   if (locked.peek() === 403) return "The token does not allow this."; // it is good elsewhere
   if (dropToken()) return "The server did not take the token.";
   return new URLSearchParams(location.search).get("link") === "used"
-    ? "The link was used before, or the server has started anew since it printed it." : "";
+    ? "The link was used before, or the server has started again since it printed it." : "";
 }
