@@ -202,9 +202,9 @@ func (s *Server) commitOn(
 		return r, errNoCondition
 	}
 	if errors.Is(err, coppice.ErrConflict) {
-		hint := "nothing was stored: make it anew on the winner, or send it with onConflict keep-both"
+		hint := "nothing was stored: make it again on the winner, or send it with onConflict keep-both"
 		if t.KeepBoth { // no branch can begin at a commit that is not there
-			hint = anewOnWinner
+			hint = againOnWinner
 		}
 		err = lost(ctx, h, made, hint, err)
 	}
@@ -228,8 +228,8 @@ func setContext(ctx context.Context, h *coppice.Session, made string, items []co
 	return "", err
 }
 
-// anewOnWinner is the hint of a write that lost and cannot be kept.
-const anewOnWinner = "nothing was stored: make it anew on the winner"
+// againOnWinner is the hint of a write that lost and cannot be kept.
+const againOnWinner = "nothing was stored: make it again on the winner"
 
 // tagOf returns the ETag of the answer to a write: the commit on which its client can write next. A client whose
 // annotation, or whose known entries, met a session that has moved on stays where it was: what others made since it has
@@ -364,7 +364,7 @@ func (s *Server) move(
 			err = absentBase(ctx, h, made, err)
 		}
 		if errors.Is(err, coppice.ErrConflict) {
-			return lost(ctx, h, made, anewOnWinner, err)
+			return lost(ctx, h, made, againOnWinner, err)
 		}
 		if err != nil {
 			return err
@@ -393,11 +393,11 @@ func (s *Server) own(
 		if newest := h.Info().Commit; made != coppice.Newest && made != newest {
 			err := fmt.Errorf("%w: the session moved since the commit in If-Match, or never had it",
 				coppice.ErrConflict)
-			return lost(ctx, h, made, anewOnWinner, err)
+			return lost(ctx, h, made, againOnWinner, err)
 		}
 		r, doc, err := f(ctx, h)
 		if errors.Is(err, coppice.ErrConflict) {
-			err = lost(ctx, h, made, anewOnWinner, err)
+			err = lost(ctx, h, made, againOnWinner, err)
 		}
 		a = answer{etag: r.Commit, doc: doc}
 		return err
