@@ -107,7 +107,7 @@ func (r *repair) image(ctx context.Context, sum string, how check.Kind) (bool, e
 		return false, err
 	}
 	key := layout.BlobKey(r.cfg.Session, r.cfg.Since, sum)
-	r.note(check.Rebuilt, key, "its bytes are elsewhere in the session: it is written anew")
+	r.note(check.Rebuilt, key, "its bytes are elsewhere in the session: it is written again")
 	cond := backend.IfAbsent()
 	if how != check.Missing {
 		old, info, err := r.cfg.Backend.Get(ctx, key, backend.Range{})

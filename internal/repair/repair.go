@@ -254,7 +254,7 @@ func (r *repair) note(kind check.Kind, object, format string, args ...any) {
 func (r *repair) touch(ctx context.Context) error {
 	key := layout.CheckpointKey(r.cfg.Session)
 	if r.s.Object == nil {
-		r.note(check.Rebuilt, key, "written anew from the log")
+		r.note(check.Rebuilt, key, "written again from the log")
 	}
 	for _, p := range r.s.Problems {
 		if p.Kind == check.TornTail || p.Kind == check.ForeignBytes {
@@ -387,7 +387,7 @@ func (r *repair) finish(ctx context.Context) error {
 		return err
 	}
 	key := layout.CheckpointKey(r.cfg.Session)
-	r.note(check.Rebuilt, key, "written anew: commit %d, entry %s on branch %s", end.st.Summary.Seq,
+	r.note(check.Rebuilt, key, "written again: commit %d, entry %s on branch %s", end.st.Summary.Seq,
 		end.st.Summary.Entry, end.st.Summary.Branch)
 	m, err := r.remap(ctx)
 	if err != nil {
