@@ -29,7 +29,7 @@ const (
 	lostEdit      = "edits of the context: it shows what was edited"
 	lostSealed    = "parts of messages that only the provider can read"
 	lostCustom    = "entries of programs (custom)"
-	lostLine      = "lines of Codex's own account, and of kinds that it does not load: it makes them anew"
+	lostLine      = "lines of Codex's own account, and of kinds that it does not load: it makes them again"
 	lostAdded     = "entries added since: the compressed original is damaged, and nothing can stand behind it"
 )
 
