@@ -16,7 +16,7 @@ func (c *cli) amendCommand() *cobra.Command {
 		SuggestFor: []string{"hide"},
 		Short:      "Replace the text of an entry, or hide it; its line stays as it is",
 		Long: `Replace the text of an entry, on every branch, as a commit of its own. The entry's line does not change:
-the new text is an amendment beside it, and earlier commits show the earlier text. Contexts, trees and
+the new text is an amendment of its own, and earlier commits show the earlier text. Contexts, trees and
 exports to other formats contain the newest text.
 
 Standard input has one JSON object: a message, or an entry of the type of ENTRY, whose id and parent do

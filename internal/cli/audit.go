@@ -63,7 +63,7 @@ file, other commands write.`,
 		Short: "Compare each line of an audit log with the hash in the next one",
 		Long: `Compare each line of an audit log with the hash in the next one, and print the hash of the last line: an
 anchor, if it is kept where no one can change it. Without an anchor the command cannot find that the last
-lines were removed or written anew; with --anchor, that line and all before it have to be as they were.
+lines were removed or written again; with --anchor, that line and all before it have to be as they were.
 A log that was changed is exit code 5.`,
 		Example: "  coppice audit verify audit.jsonl --anchor HASH",
 		Args:    cobra.ExactArgs(1),

@@ -51,7 +51,7 @@ last import; of others, the first 4 KiB and the last 64 KiB of what was imported
 --verify finds an edit in the middle. The file of a session that was deleted is skipped and reported;
 --again imports it. What was added to a file since is appended to its session.
 If a new line completed an entry that was imported before, as the rest of an answer does, the file
-is imported anew, and the session of before is deleted. A session that was changed by other commands
+is imported again, and the earlier session is deleted. A session that was changed by other commands
 stays as it is; its file then becomes a second session. With --grow=false a file that has grown
 always becomes a second session.
 
