@@ -69,7 +69,7 @@ func piFile(i int) (id string, text []byte) {
 // Files with the size and time of their import are not read, and cost at most two reads of the store each.
 func TestKnownFiles(t *testing.T) {
 	testutil.SkipLong(t)
-	const files = 1000
+	const files = 300
 	then := time.Unix(1_700_000_000, 5)
 	for name, b := range map[string]backend.Backend{"append": memory.NewAppender(), "replace": memory.New()} {
 		t.Run(name, func(t *testing.T) {
