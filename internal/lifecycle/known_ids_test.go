@@ -92,7 +92,7 @@ func newNotes(prefix string) []string {
 // A search for 500 ids takes at most 4 reads, hits and misses alike; the handle caches them.
 func TestKnownIDsCost(t *testing.T) {
 	testutil.SkipLong(t)
-	n := 100_000
+	n := 50_000
 	if testing.Short() {
 		n = 20_000
 	}
