@@ -13,6 +13,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
 )
@@ -68,6 +69,7 @@ func grown(t *testing.T, f interop.Format, whole []byte, cuts []int) (is stored,
 // eachFile runs a test on the samples of every format, and on generated files of those that are tried most.
 func eachFile(t *testing.T, test func(t *testing.T, f interop.Format, whole []byte)) {
 	t.Helper()
+	testutil.SkipLong(t)
 	all := files(t)
 	maps.Copy(all, generated(3))
 	for name, whole := range all {
@@ -96,10 +98,7 @@ func TestCutAnywhere(t *testing.T) {
 		}
 		rng := rand.New(rand.NewPCG(1, uint64(len(whole))))
 		ends := lineEnds(whole)
-		lines, bytes := 12, 3
-		if testing.Short() {
-			lines, bytes = 3, 1
-		}
+		const lines, bytes = 12, 3
 		for _, end := range some(ends, lines) {
 			try(end)
 		}
@@ -120,11 +119,7 @@ func TestCutAnywhere(t *testing.T) {
 func TestSettledLinesStay(t *testing.T) {
 	eachFile(t, func(t *testing.T, f interop.Format, whole []byte) {
 		var cuts []int
-		ends, most := lineEnds(whole), 60
-		if testing.Short() {
-			most = 12
-		}
-		for _, end := range some(ends, most) {
+		for _, end := range some(lineEnds(whole), 60) {
 			n, err := formats.Settled(f, interop.Bytes("f", whole[:end-1]), 0)
 			m, merr := formats.Settled(f, interop.Bytes("f", whole[:end]), 0)
 			if err != nil || merr != nil || int(n) >= end || n > m {

@@ -146,10 +146,8 @@ var stores = map[string]func() backend.Backend{
 // A file that was imported before it was whole is one session afterwards, the same as if it had been imported once; or,
 // where its beginning meant something else then, two, of which the second is that.
 func TestGrows(t *testing.T) {
-	cuts := 7
-	if testing.Short() {
-		cuts = 3
-	}
+	testutil.SkipLong(t)
+	const cuts = 7
 	for name, whole := range files(t) {
 		for kind, open := range stores {
 			t.Run(name+"/"+kind, func(t *testing.T) {
