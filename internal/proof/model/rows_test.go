@@ -26,10 +26,7 @@ func holds() []row {
 		tearing("log end, 2 processes, larger", ci, tornModel{tokens: 12, attempts: 6, opens: 4, kills: 2, shorts: 1, syncs: 1, powers: 1}, ""),
 		chaining("log, 2 processes, small", quick, chainModel{processes: 2, segments: 2, commits: 2, opens: 2, rolls: 1, cks: 1, gcs: 1, lostPower: 1}, ""),
 		chaining("log, 2 processes, repair, damage, small", quick, chainModel{processes: 2, segments: 3, commits: 2, opens: 3, crashes: 1, rolls: 1, repairs: 1, flips: 1}, ""),
-		chaining("log, 2 processes, roll, seal, checkpoint, GC", ci, chainModel{processes: 2, segments: 3, commits: 3, opens: 3, crashes: 1, rolls: 2, cks: 1, gcs: 1}, ""),
-		chaining("log, 2 processes, roll, seal, 2 checkpoints, GC", nightly, chainModel{
-			processes: 2, segments: 3, commits: 3, opens: 3, crashes: 1, rolls: 2, cks: 2, gcs: 1,
-		}, ""),
+		chaining("log, 2 processes, roll, seal, checkpoint, GC", ci, chainModel{processes: 2, segments: 3, commits: 3, opens: 3, crashes: 1, rolls: 2, cks: 2, gcs: 1}, ""),
 		chaining("log, 2 processes, the same and power loss", ci, chainModel{processes: 2, segments: 3, commits: 3, opens: 3, rolls: 2, cks: 1, gcs: 1, lostPower: 1}, ""),
 		chaining("log, 2 processes, repair", ci, chainModel{processes: 2, segments: 4, commits: 4, opens: 3, rolls: 2, cks: 1, repairs: 1}, ""),
 		chaining("log, 3 processes", ci, chainModel{processes: 3, segments: 3, commits: 3, opens: 3, rolls: 2, cks: 1, gcs: 1}, ""),
