@@ -20,7 +20,7 @@ func TestProofLinearS3(t *testing.T) {
 	r := proof.Begin(t, "linear-s3")
 	b := target.Open(t, nil)
 	prefix := target.Prefix(t)
-	for seed := range uint64(proof.Pick(t, 4, 30, 3000)) {
+	for seed := range uint64(proof.Pick(t, 4, 16, 3000)) {
 		clean := backend.WithPrefix(b, fmt.Sprintf("%s/linear-%d", strings.Trim(prefix, "/"), seed))
 		f := fault.New(clean, seed, fault.Chaos([]float64{0.1, 0.3, 0.6}[seed%3])...)
 		_, err := linear.Run(t.Context(), linear.Options{

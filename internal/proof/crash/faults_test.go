@@ -159,7 +159,7 @@ func (l *life) names(faults []vfstest.Fault) (out []string) {
 
 // plan lists the runs of a script: one in so many calls when quick, every call, or every pair of them.
 func plan(t *testing.T, n int, calls []vfstest.Call) (jobs []job) {
-	step := proof.Pick(t, 13, 1, 1)
+	step := proof.Pick(t, 13, 2, 1)
 	for at := n % step; at < len(calls); at += step {
 		kinds := errnos
 		switch proof.Asked(t) {

@@ -109,7 +109,7 @@ func TestProofRepair(t *testing.T) {
 	if proof.Asked(t) == proof.Quick {
 		from = []string{"codex", "pi-torn", "made"}
 	}
-	trials := make([]trial, proof.Pick(t, 100, 500, 50_000))
+	trials := make([]trial, proof.Pick(t, 100, 300, 50_000))
 	if to > seed {
 		trials, from = make([]trial, to-seed), sources
 	}

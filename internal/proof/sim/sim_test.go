@@ -29,7 +29,7 @@ func TestProofSimulation(t *testing.T) {
 		rep.Explored(work(t, job{List: []Knobs{k}, Trace: true}, 1, bad, os.Stdout).Seeds)
 		return
 	}
-	seeds := proof.Pick(t, 400, 12_000, 5_000_000)
+	seeds := proof.Pick(t, 400, 8_000, 5_000_000)
 	sum := work(t, job{End: uint64(seeds), Step: 1, Shrink: true}, 0, bad, nil)
 	rep.Explored(sum.Seeds)
 	t.Logf("%d turns and words acknowledged, %d in doubt for ever, %d events", sum.Acked, sum.Doubt, sum.Events)
