@@ -12,7 +12,7 @@ export interface Resumed extends Readonly<Schemas["Resume"]> { readonly rawState
  * the entries are lines of that program's session files. */
 export interface CommitOptions extends KeyedOptions, Omit<Schemas["NewCommit"], "entries">, Query<"commit"> {}
 /** A write that move makes. */
-export interface Move { method: "POST" | "PATCH" | "DELETE"; path: string[]; query?: Request<unknown>["query"]; body?: object }
+export interface Move { method: "POST" | "PUT" | "PATCH" | "DELETE"; path: string[]; query?: Request<unknown>["query"]; body?: object }
 
 /** How long a partial waits for its answer, in milliseconds. */
 const partialTimeout = 5000;

@@ -50,6 +50,7 @@ export const writes: Record<string, Operation> = {
   delete: (s, o) => s.delete(o), setInfo: (s, o) => s.setInfo({ title: "t" }, o), claim: (s, o) => s.claim(o),
   compact: (s, o) => s.compact({ summary: "s" }, o), label: (s, o) => s.label({ entry: "e", label: "l" }, o),
   amend: (s, o) => s.amend({ entry: "e", message: {} }, o), hide: (s, o) => s.hide({ entry: "e" }, o),
+  erase: (s, o) => s.erase({ entries: ["e"] }, o), hold: (s, o) => s.hold({ reason: "r" }, o), release: (s, o) => s.release(o),
   renameBranch: (s, o) => s.renameBranch({ branch: "b", name: "c" }, o), snapshot: (s, o) => s.snapshot({}, o), fork: (s, o) => s.fork({ id: "new" }, o), import: (_, o, store) => store.import("{}", o),
 };
-export const keyed = new Set(["commit", "branch", "edit", "rollback", "switch", "create", "label", "claim", "setInfo", "amend", "hide", "renameBranch"]);
+export const keyed = new Set(["commit", "branch", "edit", "rollback", "switch", "create", "label", "claim", "setInfo", "amend", "hide", "renameBranch", "hold", "release"]);

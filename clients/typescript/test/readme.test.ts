@@ -28,8 +28,8 @@ test("the examples of the READMEs and of the guide run, and print what their com
   }
 });
 
-test("the library has at most 950 lines, without blank ones", () => {
+test("the library has at most 960 lines, without blank ones", () => {
   const lines = readdirSync(join(here, "src"), { withFileTypes: true }).filter((f) => f.isFile())
     .flatMap((f) => readFileSync(join(here, "src", f.name), "utf8").split("\n")).filter((l) => l.trim());
-  assert.ok(lines.length <= 950, `${lines.length} lines that are not blank`);
+  assert.ok(lines.length <= 960, `${lines.length} lines that are not blank`);
 });
