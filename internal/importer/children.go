@@ -245,7 +245,7 @@ func importChild(
 	var err error
 	added := 1
 	if is.grows {
-		s, added, err = grow(ctx, st, all, opts)
+		s, added, err = o.grow(ctx, st, all, opts)
 	} else {
 		s, err = st.Import(ctx, all, opts)
 	}

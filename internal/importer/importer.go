@@ -204,11 +204,6 @@ func read(
 			return Result{}, err
 		}
 	}
-	if is.grows && !o.Redact {
-		if err = growsAsItIs(ctx, st, is.id); err != nil {
-			return Result{}, err
-		}
-	}
 	res = Result{
 		File: src.Name, Format: string(o.Format), Session: is.id, Entries: is.entries,
 		Unchanged: is.unchanged, Grew: is.grows, Diagnostics: []Diagnostic{},
@@ -322,7 +317,7 @@ func importSession(
 	all := lines(h, r.Next, &res.Entries)
 	var s *coppice.Session
 	if res.Grew {
-		s, res.Added, err = grow(ctx, st, all, opts)
+		s, res.Added, err = o.grow(ctx, st, all, opts)
 	} else {
 		s, err = st.Import(ctx, all, opts)
 	}
@@ -396,12 +391,15 @@ func (e *otherError) Error() string { return e.err.Error() }
 func (e *otherError) Unwrap() error { return e.err }
 
 // grow appends to a session what was added to its file, and returns the number of new entries.
-func grow(
-	ctx context.Context, st *coppice.Store, lines iter.Seq2[transcript.Draft, error], o *coppice.SessionOptions,
+func (o Options) grow(
+	ctx context.Context, st *coppice.Store, lines iter.Seq2[transcript.Draft, error], opts *coppice.SessionOptions,
 ) (*coppice.Session, int, error) {
-	s, added, err := st.Grow(ctx, lines, o)
+	if err := o.mayGrow(ctx, st, opts.ID); err != nil {
+		return nil, 0, err
+	}
+	s, added, err := st.Grow(ctx, lines, opts)
 	if errors.Is(err, fs.ErrExist) {
-		err = &otherError{o.ID, err}
+		err = &otherError{opts.ID, err}
 	}
 	return s, added, err
 }
