@@ -69,7 +69,7 @@ psql -qAtX -c "COPY (SELECT row_to_json(t) FROM checkpoints t) TO STDOUT
 
 --redact replaces each credential that is found by [secret: RULE] before anything is stored. The imported
 file is not kept then: ` + "`coppice export --format original`" + ` returns the replaced lines. A session that was
-imported so grows only by another import with --redact. States of agent frameworks are not looked at.
+imported so grows only by another import with --redact. It is not for what agent frameworks have stored.
 
 --check stores nothing. It prints what an import would report of each file, line by line: the lines
 that were not understood, the types of lines that are not known, each with its first line and their

@@ -82,8 +82,8 @@ func (r *importRun) checkFrameworks() error {
 	switch {
 	case len(r.saved) == 0:
 		return nil
-	case r.o.session != "" || r.o.again || !r.o.grow || r.o.watch || r.o.verify:
-		return usageError("--session, --again, --grow=false, --verify and --watch cannot be used with %s",
+	case r.o.session != "" || r.o.again || !r.o.grow || r.o.watch || r.o.verify || r.o.redact:
+		return usageError("--session, --again, --grow=false, --verify, --watch and --redact cannot be used with %s",
 			r.saved[0].name)
 	}
 	return nil
