@@ -30,10 +30,13 @@ func (s *Server) unrecorded(ctx context.Context, err error) error {
 	return retry(newProblem(http.StatusServiceUnavailable, "audit", "", errAudit))
 }
 
-// ended records how an act ended. It was done then: a line that cannot be written changes no answer.
-func (s *Server) ended(ctx context.Context, end audit.End, status int, ids []string) {
+// ended records how an act ended; dry = it was to change nothing. It was done then: a line that cannot be written
+// changes no answer.
+func (s *Server) ended(ctx context.Context, end audit.End, status int, dry bool, ids []string) {
 	result, code := audit.Done, ""
 	switch {
+	case dry:
+		result = audit.DryRun
 	case status == 0 || status == http.StatusGatewayTimeout: // it did not come to an end, or the store is in doubt
 		result = audit.Unknown
 	case status >= http.StatusBadRequest:
@@ -70,7 +73,7 @@ func (d *door) recorded(r *http.Request, seen *observed, operate func()) error {
 	if err != nil {
 		return err
 	}
-	defer func() { d.s.ended(r.Context(), end, seen.outcome, seen.ids) }()
+	defer func() { d.s.ended(r.Context(), end, seen.outcome, seen.dry, seen.ids) }()
 	operate()
 	if seen.outcome == 0 { // its parameters were refused
 		seen.outcome = http.StatusBadRequest

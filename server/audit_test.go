@@ -77,6 +77,25 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
+// An erasure that changes nothing is recorded as what it was.
+func TestAuditOfDryRuns(t *testing.T) {
+	s, _, lines := audited(t, line("secret", "-", "admin"))
+	s.do("PUT", "/v1/sessions/s", "{}", auth("secret"), "If-None-Match: *").want(t, 201)
+	first := s.do("POST", "/v1/sessions/s/commits", hello("x"), auth("secret"), "If-Match: *").want(t, 200)
+	entry := first["entries"].([]any)[0].(string)
+	for _, dry := range []bool{true, false} {
+		s.do("POST", "/v1/sessions/s/erase", fmt.Sprintf(`{"entries":[%q],"dryRun":%t}`, entry, dry), auth("secret")).want(t, 200)
+	}
+	var got []string
+	for _, l := range lines() {
+		act, result, _ := strings.Cut(l, " ")
+		got = append(got, act+" "+strings.TrimSuffix(result[:strings.Index(result, " token:")], " "))
+	}
+	if want := "[erase begun erase dry-run erase begun erase done]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
 // What is done from a browser has the name of its cookie, from login to logout.
 func TestAuditOfBrowsers(t *testing.T) {
 	tokens := parse(t, line("a", "-", "read"))

@@ -44,6 +44,7 @@ func (s *Server) erase(ctx context.Context, q *sessionPath) (answer, error) {
 	if err := decode(q.r, &b); err != nil {
 		return answer{}, err
 	}
+	seenOf(q.r).dry = b.DryRun
 	narrow := q.on.Only != (Only{})
 	switch {
 	case len(b.Entries) == 0:

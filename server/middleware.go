@@ -160,6 +160,7 @@ type observed struct {
 	created   bool     // the write created its session
 	outcome   int      // 200, or the status of the error; 0 = the operation did not come to an end
 	ids       []string // what else an administrative act was done to
+	dry       bool     // an administrative act was to change nothing
 	give      func()   // returns the part of a budget that the request has; nil = it has none
 	large     bool     // its body is large
 	began     time.Time

@@ -446,7 +446,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.o.Tokens.forget(r)
-		s.ended(r.Context(), end, http.StatusNoContent, nil)
+		s.ended(r.Context(), end, http.StatusNoContent, false, nil)
 	}
 	setCookie(w, r, "", -1)
 	w.WriteHeader(http.StatusNoContent)
@@ -477,7 +477,7 @@ func (s *Server) enter(r *http.Request) (value string, ok bool, err error) {
 	if value, ok = s.o.Tokens.redeem(code, tenant); ok {
 		status, ids = http.StatusSeeOther, []string{browser(sha256.Sum256([]byte(value)))}
 	}
-	s.ended(r.Context(), end, status, ids)
+	s.ended(r.Context(), end, status, false, ids)
 	return value, ok, nil
 }
 

@@ -33,6 +33,7 @@ const (
 	Failed  = "failed"  // nothing was done, or a part of it
 	Unknown = "unknown" // it was done, or not
 	Refused = "refused" // who asked has no right to it
+	DryRun  = "dry-run" // as was asked for, nothing was changed
 	torn    = "torn"    // of the act torn
 )
 
