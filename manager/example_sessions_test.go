@@ -315,10 +315,8 @@ func ExampleTrash() {
 		panic(err)
 	}
 	fmt.Println("items that still have its last entry:", len(items))
-	for _, it := range items { // as after an erasure of that entry
-		if err := trash.Remove(it.Name); err != nil {
-			panic(err)
-		}
+	if err := trash.Remove(items...); err != nil { // as after an erasure of that entry
+		panic(err)
 	}
 	purged, err := trash.Purge(s.ID(), anyStore)
 	fmt.Println("items of it that were left:", len(purged), err)

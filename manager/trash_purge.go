@@ -56,12 +56,17 @@ func (t *Trash) has(ctx context.Context, it TrashItem, entries []transcript.Entr
 	return false, nil
 }
 
-// Remove permanently removes an item.
-func (t *Trash) Remove(name string) error {
-	if _, err := t.read(name); err != nil {
-		return err
+// Remove permanently removes items.
+func (t *Trash) Remove(items ...TrashItem) error {
+	for _, it := range items {
+		if _, err := t.read(it.Name); err != nil {
+			return err
+		}
+		if err := t.remove(it.Name); err != nil {
+			return err
+		}
 	}
-	return t.remove(name)
+	return nil
 }
 
 // Purge permanently removes the items of a session, with what a crash left of removals, and returns the items. store

@@ -84,7 +84,8 @@ func TestAuditOfDryRuns(t *testing.T) {
 	first := s.do("POST", "/v1/sessions/s/commits", hello("x"), auth("secret"), "If-Match: *").want(t, 200)
 	entry := first["entries"].([]any)[0].(string)
 	for _, dry := range []bool{true, false} {
-		s.do("POST", "/v1/sessions/s/erase", fmt.Sprintf(`{"entries":[%q],"dryRun":%t}`, entry, dry), auth("secret")).want(t, 200)
+		body := fmt.Sprintf(`{"entries":[%q],"dryRun":%t}`, entry, dry)
+		s.do("POST", "/v1/sessions/s/erase", body, auth("secret")).want(t, 200)
 	}
 	var got []string
 	for _, l := range lines() {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
@@ -93,15 +94,10 @@ func halfErased(ctx context.Context, err error) error {
 
 // unlearn drops what the server keeps of sessions in which entries were erased.
 func (s *Server) unlearn(ctx context.Context, q *sessionPath, r coppice.Erased) {
-	ids := []string{q.id}
-	for _, other := range r.Others {
-		if other.Commit.Commit != "" {
-			ids = append(ids, other.Session)
-		}
-	}
+	others := api.ErasedIn(r)
 	seen := seenOf(q.r) // the audit log names what was erased, and where
-	seen.ids = append(append(seen.ids, ids[1:]...), r.Entries...)
-	for _, id := range ids {
+	seen.ids = slices.Concat(seen.ids, others, r.Entries)
+	for _, id := range append(others, q.id) {
 		s.drop(ctx, q.on.Store, q.r.PathValue("tenant"), id)
 	}
 }
@@ -142,11 +138,9 @@ func (s *Server) eraseTrash(ctx context.Context, q *sessionPath, doc *api.Erased
 	doc.Purged = purge && !doc.DryRun && len(items) > 0
 	for _, it := range items {
 		doc.Trash = append(doc.Trash, it.Name)
-		if doc.Purged {
-			if err := t.Remove(it.Name); err != nil {
-				return err
-			}
-		}
 	}
-	return nil
+	if !doc.Purged {
+		return nil
+	}
+	return t.Remove(items...)
 }

@@ -36,6 +36,16 @@ type Relative struct {
 	Commit  string   `json:"commit,omitempty" doc:"that records their erasure; absent: they are not erased, or dryRun"`
 }
 
+// ErasedIn returns the other sessions in which a call erased entries.
+func ErasedIn(r coppice.Erased) (ids []string) {
+	for _, other := range r.Others {
+		if other.Commit.Commit != "" {
+			ids = append(ids, other.Session)
+		}
+	}
+	return ids
+}
+
 // ErasedOf returns the document of an erasure.
 func ErasedOf(r coppice.Erased, dry bool) Erased {
 	out := Erased{

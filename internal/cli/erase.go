@@ -13,7 +13,6 @@ import (
 	"github.com/coppice-go/coppice/internal/audit"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
-	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -94,14 +93,8 @@ func (c *cli) eraseEntries(
 		return err
 	}
 	out := api.ErasedOf(r, !o.yes)
-	touched := []string{id}
-	for _, other := range r.Others {
-		if other.Commit.Commit != "" {
-			touched = append(touched, other.Session)
-		}
-	}
 	if o.yes {
-		c.unindex(ctx, st, touched...)
+		c.unindex(ctx, st, append(api.ErasedIn(r), id)...)
 	}
 	named, err := entriesOf(ctx, st, id, append(out.Entries, out.Already...))
 	if err == nil {
@@ -148,17 +141,7 @@ func (c *cli) eraseTrash(ctx context.Context, out *api.Erased, named []transcrip
 		return nil
 	}
 	out.Purged = len(items) > 0
-	return purge(t, items)
-}
-
-// purge removes items of the trash.
-func purge(t *manager.Trash, items []manager.TrashItem) error {
-	for _, it := range items {
-		if err := t.Remove(it.Name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.Remove(items...)
 }
 
 // showErased reports an erasure to people.
