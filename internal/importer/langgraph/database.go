@@ -303,14 +303,29 @@ type typed struct {
 	value []byte
 }
 
+// sizeError is the error of a value that is not read, whose bytes it is.
+type sizeError int64
+
+func (e sizeError) Error() string {
+	return fmt.Sprintf("it has %d bytes: at most %d are read", int64(e), maxValue)
+}
+
+// checkSize refuses a value of so many bytes.
+func checkSize(size int64) error {
+	if size > maxValue {
+		return sizeError(size)
+	}
+	return nil
+}
+
 // checkpoint reads a checkpoint and its metadata.
 func (d *database) checkpoint(ctx context.Context, thread string, r ref) (c, metadata typed, err error) {
-	var size sql.NullInt64
+	var size int64
 	where := ` FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?`
-	err = d.db.QueryRowContext(ctx, `SELECT length(CAST(checkpoint AS BLOB)) +
+	err = d.db.QueryRowContext(ctx, `SELECT coalesce(length(CAST(checkpoint AS BLOB)), 0) +
 		coalesce(length(CAST(metadata AS BLOB)), 0)`+where, thread, r.ns, r.id).Scan(&size)
-	if err == nil && size.Int64 > maxValue {
-		err = fmt.Errorf("it has %d bytes: at most %d are read", size.Int64, maxValue)
+	if err == nil {
+		err = checkSize(size)
 	}
 	if err != nil {
 		return c, metadata, err
@@ -323,19 +338,24 @@ func (d *database) checkpoint(ctx context.Context, thread string, r ref) (c, met
 
 // blob reads the value of a channel, if it is in the table of values.
 func (d *database) blob(ctx context.Context, thread, ns, channel, version string) (v typed, ok bool, err error) {
-	err = d.db.QueryRowContext(ctx, `SELECT type, CASE WHEN coalesce(length(value), 0) > ? THEN NULL ELSE value END
+	var size int64
+	err = d.db.QueryRowContext(ctx, `SELECT type, coalesce(length(value), 0),
+		CASE WHEN length(value) <= ? THEN value END
 		FROM blobs WHERE thread_id = ? AND checkpoint_ns = ? AND channel = ? AND version = ?`,
-		maxValue, thread, ns, channel, version).Scan(&v.typ, &v.value)
+		maxValue, thread, ns, channel, version).Scan(&v.typ, &size, &v.value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, false, nil
+	}
+	if err == nil {
+		err = checkSize(size)
 	}
 	return v, err == nil && v.typ != "empty", err
 }
 
-// write is a value that a task has written.
+// write is a value that a task has written. One of more than maxValue bytes is not read.
 type write struct {
 	task, path, channel string
-	idx                 int64
+	idx, size           int64
 	typed
 }
 
@@ -346,15 +366,17 @@ func (d *database) writes(ctx context.Context, thread string, r ref) (list []wri
 		path = `coalesce(task_path, '')`
 	}
 	found, err := d.db.QueryContext(ctx, `SELECT task_id, `+path+`, idx, channel, coalesce(type, 'json'),
-		CAST(value AS BLOB) FROM writes WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
-		AND coalesce(length(CAST(value AS BLOB)), 0) <= ? ORDER BY task_id, idx`, thread, r.ns, r.id, maxValue)
+		coalesce(length(CAST(value AS BLOB)), 0),
+		CASE WHEN length(CAST(value AS BLOB)) <= ? THEN CAST(value AS BLOB) END FROM writes
+		WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id, idx`,
+		maxValue, thread, r.ns, r.id)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for size := 0; found.Next(); {
 		var w write
-		if err := found.Scan(&w.task, &w.path, &w.idx, &w.channel, &w.typ, &w.value); err != nil {
+		if err := found.Scan(&w.task, &w.path, &w.idx, &w.channel, &w.typ, &w.size, &w.value); err != nil {
 			return nil, err
 		}
 		if size += len(w.value); size > 2*maxValue {

@@ -234,6 +234,102 @@ func TestDamagedRows(t *testing.T) {
 	}
 }
 
+// Values that are longer than what is read are reported, each with its place; the rest of the thread is imported.
+func TestTooLarge(t *testing.T) {
+	st := sessiontest.NewStore(t, memory.New(), nil)
+	name := copyOf(t, filepath.Join("testdata", "javascript.sqlite"), 23)
+	address := "file:" + filepath.ToSlash(name) + "?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)"
+	db, err := sql.Open("sqlite", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var thread, task, written string
+	err = db.QueryRow(`SELECT thread_id, task_id, checkpoint_id FROM writes WHERE thread_id = 'trip'
+		ORDER BY rowid`).Scan(&thread, &task, &written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	err = db.QueryRow(`SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''
+		ORDER BY checkpoint_id DESC`, thread).Scan(&last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []string{
+		`UPDATE writes SET value = zeroblob(33554433) WHERE task_id = '` + task + `' AND idx =
+			(SELECT max(idx) FROM writes WHERE task_id = '` + task + `')`,
+		`CREATE TABLE blobs (thread_id, checkpoint_ns, channel, version, type, value)`,
+		`INSERT INTO blobs SELECT 'trip', '', v.key, CAST(v.value AS TEXT), 'bytes', zeroblob(33554433)
+			FROM checkpoints c, json_each(c.checkpoint, '$.channel_versions') v
+			WHERE checkpoint_id = '` + last + `' AND v.key = 'messages'`,
+	} {
+		if _, err := db.Exec(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := imported(t, st, name)[sessionID(thread)]
+	found := fmt.Sprint(r.Diagnostics)
+	for _, want := range []string{
+		"too-large", "writes of task " + task + " to checkpoint " + written, "checkpoint " + last, `channel "messages"`,
+		"33554433 bytes: at most 33554432 are read",
+	} {
+		if !strings.Contains(found, want) {
+			t.Errorf("%q is not reported: %s", want, found)
+		}
+	}
+	if r.BadLines != len(r.Diagnostics) || r.Entries == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A database of which a part is in its log of writes alone, as a program that was killed leaves it, is read whole, and
+// neither file is changed.
+func TestWriteAheadLog(t *testing.T) {
+	st := sessiontest.NewStore(t, memory.New(), nil)
+	whole, err := filepath.Abs(filepath.Join("testdata", "javascript.sqlite"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := copyOf(t, whole, 9)
+	address := "file:" + filepath.ToSlash(live) + "?_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(0)"
+	db, err := sql.Open("sqlite", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	for _, change := range []string{
+		`ATTACH '` + filepath.ToSlash(whole) + `' AS whole`,
+		`INSERT OR IGNORE INTO checkpoints SELECT * FROM whole.checkpoints`,
+		`INSERT OR IGNORE INTO writes SELECT * FROM whole.writes`,
+	} {
+		if _, err := db.Exec(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := filepath.Join(t.TempDir(), "left.sqlite")
+	before := map[string]string{}
+	for _, end := range []string{"", "-wal"} {
+		text, err := os.ReadFile(live + end)
+		if err == nil {
+			err = os.WriteFile(left+end, text, 0o600)
+		}
+		if before[end] = string(text); err != nil || len(text) == 0 {
+			t.Fatal(len(text), err)
+		}
+	}
+	imported(t, st, left)
+	compare(t, st, whole)
+	for end, want := range before {
+		if now, err := os.ReadFile(left + end); err != nil || string(now) != want {
+			t.Errorf("the database%s was changed: %v", end, err)
+		}
+	}
+}
+
 func TestNoDatabase(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "text": "a", "short": sqliteMagic, "rows": `{"thread_id":1}`,

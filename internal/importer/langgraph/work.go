@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -119,7 +120,7 @@ func (w *work) one(ctx context.Context, r ref, parent string) error {
 	// In a commit of their own: the state at an entry is that of the commit which ends with it.
 	entries, err := w.writes(ctx, r)
 	if err != nil {
-		w.t.Bad("unreadable", fmt.Sprintf("writes to checkpoint %s: %v", r.id, err))
+		w.bad("writes to checkpoint "+r.id, err)
 	}
 	if len(entries) == 0 {
 		return ctx.Err()
@@ -128,6 +129,15 @@ func (w *work) one(ctx context.Context, r ref, parent string) error {
 		return fmt.Errorf("writes to checkpoint %s: %w", r.id, err)
 	}
 	return nil
+}
+
+// bad reports what is not imported, and why.
+func (w *work) bad(what string, err error) {
+	kind := "unreadable"
+	if _, ok := errors.AsType[sizeError](err); ok {
+		kind = "too-large"
+	}
+	w.t.Bad(kind, fmt.Sprintf("%s: %v", what, err))
 }
 
 // checkpoint makes the step of a checkpoint, and the state after it. Without a state it is one that cannot be stored,
@@ -153,7 +163,7 @@ func (w *work) checkpoint(ctx context.Context, r ref, parent string) (step impor
 		err = ctx.Err()
 	}
 	if err != nil {
-		w.t.Bad("unreadable", fmt.Sprintf("checkpoint %s: %v", r.id, err))
+		w.bad("checkpoint "+r.id, err)
 		return step, next, ctx.Err()
 	}
 	base, from, err := w.base(ctx, r, parent)
@@ -162,7 +172,7 @@ func (w *work) checkpoint(ctx context.Context, r ref, parent string) (step impor
 	}
 	channels, messages, err := w.channels(ctx, r, object)
 	if err != nil {
-		w.t.Bad("unreadable", fmt.Sprintf("checkpoint %s: %v", r.id, err))
+		w.bad("checkpoint "+r.id, err)
 		return step, next, ctx.Err()
 	}
 	at, _ := time.Parse(time.RFC3339Nano, rawjson.Text(rawjson.Field(object, "ts")))
@@ -249,7 +259,7 @@ func (w *work) channels(ctx context.Context, r ref, object []byte) (all, message
 		blob, ok := typed{}, false
 		if w.d.blobs {
 			if blob, ok, err = w.d.blob(ctx, w.thread, r.ns, name, version); err != nil {
-				return nil, nil, err
+				return nil, nil, fmt.Errorf("channel %q: %w", name, err)
 			}
 		}
 		if ok {
@@ -314,7 +324,7 @@ func (w *work) writes(ctx context.Context, r ref) (entries []transcript.Draft, e
 			derr = fmt.Errorf("%d bytes: at most %d are stored", len(data), maxEntry)
 		}
 		if derr != nil {
-			w.t.Bad("unreadable", fmt.Sprintf("writes of task %s to checkpoint %s: %v", task, r.id, derr))
+			w.bad(fmt.Sprintf("writes of task %s to checkpoint %s", task, r.id), derr)
 			continue
 		}
 		id := "w-" + digest([]byte{'['}, r.ns+"\x00"+r.id+"\x00"+task)[:24]
@@ -330,9 +340,13 @@ func (w *work) writes(ctx context.Context, r ref) (entries []transcript.Draft, e
 func (w *work) task(r ref, list []write) ([]byte, error) {
 	var all [][]byte
 	for _, x := range list {
-		val, err := w.stored(x.typed)
+		err := checkSize(x.size)
+		var val []byte
+		if err == nil {
+			val, err = w.stored(x.typed)
+		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("channel %q: %w", x.channel, err)
 		}
 		head := rawjson.Object("i", strconv.AppendInt(nil, x.idx, 10), "ch", rawjson.AppendString(nil, x.channel))
 		all = append(all, append(append(head[:len(head)-1], ','), val[1:]...))
