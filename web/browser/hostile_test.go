@@ -89,8 +89,8 @@ func TestHostileConversation(t *testing.T) {
 			return { Articles: seen.size, Most: most };
 		})()`)
 		all.Articles, all.Most = w.Articles, max(all.Most, w.Most)
-		if soak == 0 && all.Steps >= 60 { // the short form looks at the start, and at later places
-			eval[bool](p, `(document.querySelector(".scroller").scrollTop += 30_000) > 0`)
+		if soak == 0 && all.Steps >= 20 { // the short form looks at the start, and at later places
+			eval[bool](p, `(document.querySelector(".scroller").scrollTop += 60_000) > 0`)
 		}
 		if eval[bool](p, `(() => { const b = document.querySelector(".scroller");
 			return b.scrollTop + b.clientHeight >= b.scrollHeight - 2 && document.querySelector("[aria-label='To the end']") === null; })()`) {
@@ -102,7 +102,7 @@ func TestHostileConversation(t *testing.T) {
 	if all.Most >= 3_000 {
 		t.Errorf("%d elements", all.Most)
 	}
-	if want := len(s.path(fixture.HostileID, "")) / 4; all.Articles < want {
+	if want := len(s.path(fixture.HostileID, "")) / 8; all.Articles < want {
 		t.Errorf("%d articles were drawn, want %d at least", all.Articles, want)
 	}
 }
@@ -123,7 +123,7 @@ func TestHostileText(t *testing.T) {
 		if p == nil {
 			p = hostileTab(t, s, wide, url, article)
 		} else {
-			p.navigate(url)
+			p.turn(url)
 		}
 		p.wait(`document.querySelector(%s)?.innerText.includes(%s)`, article, all[name])
 	}
@@ -182,8 +182,8 @@ func TestHostilePanes(t *testing.T) {
 
 	p.press("s")
 	p.see(".state .json")
-	for i := range 25 {
-		p.drag(".axis", 0, at(0.03*float64(i)+0.02, 0.5), at(0.035*float64(i)+0.03, 0.5))
+	for i := range 10 {
+		p.drag(".axis", 0, at(0.09*float64(i)+0.02, 0.5), at(0.095*float64(i)+0.03, 0.5))
 		p.wait(`document.querySelector(".state-head strong").innerText === document.querySelector(".rail-at strong").innerText`)
 		p.hover(".axis")
 	}
@@ -248,7 +248,7 @@ func TestHostileLists(t *testing.T) {
 		p.wait(`document.querySelector("dialog") === null`)
 	}
 	for _, id := range []string{"__proto__", "constructor", "a..b", strings.Repeat("W", 128)} {
-		p.navigate("/s/" + id)
+		p.turn("/s/" + id)
 		p.see(".talk article")
 		p.see("h1")
 		p.settled()

@@ -227,7 +227,7 @@ func TestMapKeepsItsPlace(t *testing.T) {
 	p.settled()
 	p.drag(".minimap", 0, at(0.5, 0.98), at(0.5, 1))
 	p.settled()
-	for i := range 12 {
+	for i := range 5 {
 		d.says(demostore.Main, fmt.Sprintf("A new message, %d.", i))
 		p.see(fmt.Sprintf(".map .row|A new message, %d.", i))
 	}

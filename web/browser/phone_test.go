@@ -57,38 +57,42 @@ func TestPhonePanes(t *testing.T) {
 func TestNarrowScreen(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
-	for _, width := range []int{760, 1000} {
-		for _, pane := range []string{"map", "state", "context", "compare", "usage"} {
-			t.Run(fmt.Sprint(width, " ", pane), func(t *testing.T) {
-				p := visitAs(t, d.site, "/s/"+demostore.Main+"?seq=150&with=seq%3A100&pane="+pane, look{width: width, height: 800})
-				p.see(".talk article")
-				p.see(".side > section")
-				if pane == "compare" {
-					p.wait(`document.querySelector(".merge")?.shadowRoot?.querySelector(".cm-content")`)
-				}
-				p.settled()
-				if eval[bool](p, find+` !== null`, ".sessions a") {
-					t.Fatal("the list takes the room")
-				}
-				if wide := eval[[]string](p, `[...document.querySelectorAll(".app *")].filter((e) => e.scrollWidth > e.clientWidth + 1 &&
-					/auto|scroll/.test(getComputedStyle(e).overflowX) && !e.matches("pre, .cm-scroller, .merge"))
-					.map((e) => e.outerHTML.slice(0, 100))`); len(wide) > 0 {
-					t.Errorf("scrolls sideways: %q", wide)
-				}
-				if names := eval[[]string](p, `[...document.querySelectorAll(".talk .fold b")].filter((e) => e.scrollWidth > e.clientWidth)
-					.map((e) => e.innerText)`); len(names) > 0 {
-					t.Errorf("names of tools are cut: %q", names)
-				}
-				if pane == "compare" {
-					if w := eval[float64](p, `Math.min(...[...document.querySelector(".merge").shadowRoot.querySelectorAll(".cm-content")]
-						.map((e) => e.clientWidth))`); w < 130 {
-						t.Errorf("a side of what is compared has %v pixels", w)
-					}
-				}
-				p.click(".top .home")
-				p.see(".sessions a")
-			})
+	p := newTab(t, d.site, look{width: 1000, height: 800})
+	for _, pane := range []string{"map", "state", "context", "compare", "usage"} {
+		p.turn("/s/" + demostore.Main + "?seq=150&with=seq%3A100&pane=" + pane)
+		p.see(".talk article")
+		p.see(".side > section")
+		if pane == "compare" {
+			p.wait(`document.querySelector(".merge")?.shadowRoot?.querySelector(".cm-content")`)
 		}
+		for _, width := range []int{760, 1000} {
+			p.resize(look{width: width, height: 800})
+			p.settled()
+			p.narrow(fmt.Sprint(width, " ", pane))
+		}
+	}
+	p.click(".top .home")
+	p.see(".sessions a")
+}
+
+// narrow reports what does not fit on a narrow screen.
+func (p *tab) narrow(name string) {
+	p.t.Helper()
+	if eval[bool](p, find+` !== null`, ".sessions a") {
+		p.t.Errorf("%s: the list takes the room", name)
+	}
+	if wide := eval[[]string](p, `[...document.querySelectorAll(".app *")].filter((e) =>
+		e.scrollWidth > e.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(e).overflowX) && !e.matches("pre, .cm-scroller, .merge"))
+		.map((e) => e.outerHTML.slice(0, 100))`); len(wide) > 0 {
+		p.t.Errorf("%s: scrolls sideways: %q", name, wide)
+	}
+	if names := eval[[]string](p, `[...document.querySelectorAll(".talk .fold b")]
+		.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText)`); len(names) > 0 {
+		p.t.Errorf("%s: names of tools are cut: %q", name, names)
+	}
+	if w := eval[float64](p, `Math.min(...[
+		...document.querySelector(".merge")?.shadowRoot.querySelectorAll(".cm-content") ?? []].map((e) => e.clientWidth), 1000)`); w < 130 {
+		p.t.Errorf("%s: a side of what is compared has %v pixels", name, w)
 	}
 }
 
@@ -116,8 +120,9 @@ func TestSwipe(t *testing.T) {
 func TestTargetsOnAPhone(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
+	p := newTab(t, d.site, phone)
 	for _, pane := range []string{"", "?tab=sessions", "?tab=side", "?pane=state", "?pane=context", "?pane=usage"} {
-		p := visitAs(t, d.site, "/s/"+demostore.Main+pane, phone)
+		p.turn("/s/" + demostore.Main + pane)
 		p.see(".phone-bar button")
 		p.settled()
 		const targets = `a, button, select, input, summary, [role=treeitem]`

@@ -38,7 +38,7 @@ func TestConnectionsOfPages(t *testing.T) {
 	t.Parallel()
 	s := withBundled(t)
 	p := newTab(t, s, wide)
-	for i := range 7 {
+	for i := range 3 {
 		p.navigate(fmt.Sprintf("/s/%s?seq=%d", bundled, 1+i%2))
 		p.see(".talk article")
 	}
@@ -47,7 +47,7 @@ func TestConnectionsOfPages(t *testing.T) {
 	p.wait(`location.search.includes("seq=2")`)
 	s.streams(p, 1)
 
-	for range 6 {
+	for range 2 {
 		p.hide(true)
 		p = p.another("/s/" + bundled)
 		p.see(".talk article|" + newest)

@@ -176,9 +176,7 @@ func prepared(ctx context.Context, end context.CancelFunc, t testing.TB, s *site
 	before(p, watch)
 	before(p, rests)
 	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
-	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-		Width: int64(as.width), Height: int64(as.height), DeviceScaleFactor: 1, Mobile: as.phone,
-	})
+	p.resize(as)
 	scheme := "light"
 	if as.dark {
 		scheme = "dark"
@@ -212,6 +210,29 @@ func (p *tab) navigate(path string) {
 	ctx, end := within(p.ctx, patience)
 	defer end()
 	ok(p.t, chromedp.Do(ctx, chromedp.Navigate(p.site.url+path)))
+}
+
+// turn shows a path without loading the page, as "back" does. A dialog is closed before; a page that has a form is
+// loaded.
+func (p *tab) turn(path string) {
+	p.t.Helper()
+	if p.count("dialog[open]") > 0 {
+		p.press("Escape")
+		p.miss("dialog[open]")
+	}
+	if !eval[bool](p, `Boolean(document.querySelector(".app")) && !document.querySelector("dialog, form.ask") && (
+		document.activeElement.blur(), history.pushState(null, "", %s),
+		dispatchEvent(new PopStateEvent("popstate")))`, path) {
+		p.navigate(path)
+	}
+}
+
+// resize makes the page as large as a look is.
+func (p *tab) resize(as look) {
+	p.t.Helper()
+	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: int64(as.width), Height: int64(as.height), DeviceScaleFactor: 1, Mobile: as.phone,
+	})
 }
 
 // reload loads the page of the URL again.

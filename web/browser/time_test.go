@@ -71,7 +71,7 @@ func TestScrub(t *testing.T) {
 	kept := d.keepsHead(t, demostore.Main)
 	newest := int(d.head(demostore.Main).Seq)
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 12 {
+	for range 6 {
 		seq := p.scrub(r)
 		if seq < 0 || seq >= newest {
 			t.Fatalf("seq %d", seq)

@@ -62,7 +62,7 @@ func TestURLs(t *testing.T) {
 			if again {
 				p.reload()
 			} else {
-				p.navigate("/s/" + demostore.Main + test.query)
+				p.turn("/s/" + demostore.Main + test.query)
 			}
 			p.until(test.query+" to be shown", func() (bool, error) {
 				is, err := try[shown](p, fingerprint)
