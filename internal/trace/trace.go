@@ -112,7 +112,28 @@ func (t *tracer) record(op Op) {
 	}
 }
 
+// counter is the key of Count.
+type counter struct{}
+
+// Count returns a context, and how many requests were made with it so far through traced backends. A listing of
+// several pages counts as one.
+func Count(ctx context.Context) (context.Context, func() int) {
+	n := new(atomic.Int64)
+	return context.WithValue(ctx, counter{}, n), func() int { return int(n.Load()) }
+}
+
+// counted counts a request, once however many traced backends it passes.
+func counted(ctx context.Context) context.Context {
+	n, _ := ctx.Value(counter{}).(*atomic.Int64)
+	if n == nil {
+		return ctx
+	}
+	n.Add(1)
+	return context.WithValue(ctx, counter{}, nil)
+}
+
 func (t *tracer) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	ctx = counted(ctx)
 	t.get.Add(1)
 	p, info, err := t.inner.Get(ctx, key, r)
 	t.read.Add(int64(len(p)))
@@ -125,6 +146,7 @@ func (t *tracer) Get(ctx context.Context, key string, r backend.Range) ([]byte, 
 }
 
 func (t *tracer) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
+	ctx = counted(ctx)
 	t.put.Add(1)
 	t.written.Add(int64(len(p)))
 	info, err := t.inner.Put(ctx, key, p, c)
@@ -133,6 +155,7 @@ func (t *tracer) Put(ctx context.Context, key string, p []byte, c backend.Cond) 
 }
 
 func (t *tracer) Stat(ctx context.Context, key string) (backend.Info, error) {
+	ctx = counted(ctx)
 	t.stat.Add(1)
 	info, err := t.inner.Stat(ctx, key)
 	t.record(Op{Op: "stat", Key: key, Bytes: info.Size, Err: err})
@@ -141,6 +164,7 @@ func (t *tracer) Stat(ctx context.Context, key string) (backend.Info, error) {
 
 func (t *tracer) List(ctx context.Context, o backend.ListOptions) iter.Seq2[backend.Info, error] {
 	return func(yield func(backend.Info, error) bool) {
+		ctx := counted(ctx)
 		t.list.Add(1)
 		op := Op{Op: "list", Key: o.Prefix, Detail: listing(o)}
 		defer func() { t.record(op) }()
@@ -158,6 +182,7 @@ func (t *tracer) List(ctx context.Context, o backend.ListOptions) iter.Seq2[back
 }
 
 func (t *tracer) Delete(ctx context.Context, key string) error {
+	ctx = counted(ctx)
 	t.del.Add(1)
 	err := t.inner.Delete(ctx, key)
 	t.record(Op{Op: "delete", Key: key, Err: err})
@@ -167,6 +192,7 @@ func (t *tracer) Delete(ctx context.Context, key string) error {
 func (t *tracer) Close() error { return t.inner.Close() }
 
 func (a *appender) Append(ctx context.Context, key string, off int64, p []byte) (backend.Info, error) {
+	ctx = counted(ctx)
 	a.appends.Add(1)
 	a.written.Add(int64(len(p)))
 	info, err := a.inner.Append(ctx, key, off, p)
@@ -175,6 +201,7 @@ func (a *appender) Append(ctx context.Context, key string, off int64, p []byte) 
 }
 
 func (a *appender) Cut(ctx context.Context, key string, off int64, torn []byte) error {
+	ctx = counted(ctx)
 	a.appends.Add(1)
 	err := a.inner.Cut(ctx, key, off, torn)
 	a.record(Op{Op: "cut", Key: key, Detail: at(off), Bytes: int64(len(torn)), Err: err})
@@ -182,6 +209,7 @@ func (a *appender) Cut(ctx context.Context, key string, off int64, torn []byte) 
 }
 
 func (a *appender) Resync(ctx context.Context, key string, off, size int64) (backend.Info, error) {
+	ctx = counted(ctx)
 	a.appends.Add(1)
 	info, err := a.inner.Resync(ctx, key, off, size)
 	a.record(Op{Op: "resync", Key: key, Detail: at(off), Bytes: size - off, Err: err})
