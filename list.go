@@ -68,7 +68,7 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Su
 		rebuilt := func(ctx context.Context, id string) (checkpoint.Summary, error) {
 			return s.rebuilt(ctx, id, o.Docs)
 		}
-		for sum, err := range s.lists.Sessions(ctx, s.b, listing.Options(o), s.cfg.Now(), rebuilt) {
+		for sum, err := range s.lists.Sessions(ctx, s.cfg.Backend, listing.Options(o), s.cfg.Now(), rebuilt) {
 			if !yield(readableInfo(sum), fail("list", "", err)) {
 				return
 			}

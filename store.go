@@ -80,7 +80,9 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 	if s.o.Poll == 0 {
 		s.o.Poll = 2 * time.Second
 	}
-	s.cfg = journal.Config{Writer: s.o.Writer, Now: s.o.Now, Rand: rand.Reader, Sleep: sleep}
+	s.cfg = journal.Config{
+		Backend: trace.New(b), Writer: s.o.Writer, Now: s.o.Now, Rand: rand.Reader, Sleep: sleep,
+	}
 	if s.cfg.Writer == "" {
 		host, err := os.Hostname()
 		if err != nil {
@@ -106,7 +108,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 }
 
 func init() {
-	seam.Config = func(s any) *journal.Config { return &s.(*Store).cfg } //nolint:forcetypeassert // tests alone call it
+	seam.Config = func(s any) *journal.Config { return &s.(*Store).cfg } //nolint:forcetypeassert // of all callers
 	seam.Large = func(s any, sessions, rows int) {
 		lists := &s.(*Store).lists //nolint:forcetypeassert // tests alone call it
 		lists.Large, lists.Rows = sessions, rows

@@ -24,22 +24,31 @@ func audited(
 	change = append(change, withTokens(parse(t, tokens)), func(o *server.Options) { o.AuditFile = file })
 	s = newSite(t, "mem:", change...)
 	return s, file, func() (list []string) {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := audit.Verify(bytes.NewReader(raw), ""); err != nil {
-			t.Errorf("%v\n%s", err, raw)
-		}
-		for r := bufio.NewScanner(bytes.NewReader(raw)); r.Scan(); {
-			var l audit.Line
-			if err := json.Unmarshal(r.Bytes(), &l); err != nil {
-				t.Fatal(err)
-			}
+		for _, l := range auditLines(t, file) {
 			list = append(list, strings.TrimSpace(fmt.Sprintln(l.Act.Act, l.Result, l.Who, l.Session, l.IDs)))
 		}
 		return list
 	}
+}
+
+// auditLines returns the lines of an audit log, which is whole.
+func auditLines(t *testing.T, file string) (list []audit.Line) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.Verify(bytes.NewReader(raw), ""); err != nil {
+		t.Errorf("%v\n%s", err, raw)
+	}
+	for r := bufio.NewScanner(bytes.NewReader(raw)); r.Scan(); {
+		var l audit.Line
+		if err := json.Unmarshal(r.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, l)
+	}
+	return list
 }
 
 func auth(token string) string { return "Authorization: Bearer " + token }

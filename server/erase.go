@@ -40,6 +40,9 @@ func (s *Server) describeErase() {
 // commit.
 const eraseRate = 4 << 20
 
+// took returns how much longer than a commit what handles so many bytes may take.
+func took(size int64) time.Duration { return time.Duration(size/eraseRate) * time.Second }
+
 func (s *Server) erase(ctx context.Context, q *sessionPath) (answer, error) {
 	var b eraseBody
 	if err := decode(q.r, &b); err != nil {
@@ -61,7 +64,7 @@ func (s *Server) erase(ctx context.Context, q *sessionPath) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	most := s.o.Timeout + time.Duration(size/eraseRate)*time.Second
+	most := s.o.Timeout + took(size)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
 	r, err := q.on.Store.Erase(ctx, q.id, b.Entries, &coppice.EraseOptions{

@@ -50,6 +50,30 @@ func ExampleNew() {
 	// <nil>
 }
 
+// A server runs the retention policy of its store once a day, until its context is done.
+func ExampleServer_Retain() {
+	ctx := context.Background()
+	st, err := coppice.Open(ctx, "mem:", nil)
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = st.Close() }()
+	srv, err := server.New(server.Options{Store: st})
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	srv.Retain(ctx, 24*time.Hour, func(d time.Duration) <-chan time.Time {
+		fmt.Println("the next look is after", d) // time.After waits so long
+		cancel()
+		return nil
+	})
+	fmt.Println(srv.Close())
+	// Output:
+	// the next look is after 24h0m0s
+	// <nil>
+}
+
 // A request that Go's HTTP server refuses without calling a handler is answered with a problem document, too.
 func ExampleListen() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

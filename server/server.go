@@ -16,6 +16,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,6 +55,8 @@ type Options struct {
 	// with the server. Names are 1 to 64 of a-z, 0-9, - and _. Authorize finds the name as r.PathValue("tenant"), "" =
 	// none, and has to refuse tenants of others. nil = there are no tenants.
 	Tenant func(name string) (*coppice.Store, error)
+	// Tenants returns the names of all tenants, for Retain. nil = it runs the policy of none.
+	Tenants func(ctx context.Context) ([]string, error)
 
 	// Quota returns what a tenant may store. It is called for every write, concurrently. nil = that of Tokens, or none.
 	Quota func(tenant string) Quota

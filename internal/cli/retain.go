@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ func (c *cli) retainCommand() *cobra.Command {
 		Use: "show", Short: "Show the policy", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withStore(cmd.Context(), func(st *countedStore) error {
-				p, err := retain.Load(cmd.Context(), st.b)
+				p, err := retain.Load(cmd.Context(), st.Store)
 				if err != nil {
 					return err
 				}
@@ -80,7 +81,7 @@ transcripts of the store to that size. A session stays or goes with those that i
 
 func (c *cli) setPolicy(ctx context.Context, st *countedStore, p retain.Policy) error {
 	err := c.recorded(ctx, st, audit.Act{Act: "set retention"}, func() ([]string, error) {
-		return nil, retain.Save(ctx, st.b, p)
+		return nil, retain.Save(ctx, st.Store, p)
 	})
 	if err != nil {
 		return err
@@ -165,30 +166,16 @@ func (c *cli) runPolicy(ctx context.Context, st *countedStore, o retainOptions) 
 	if err != nil {
 		return err
 	}
-	p, err := retain.Load(ctx, st.b)
-	if err != nil {
-		return err
-	}
-	sessions, err := retain.Survey(ctx, st.Store, p)
-	if err != nil {
-		return err
-	}
-	d := retain.Decide(p, sessions, c.now())
+	run := retain.Run{Store: st.Store, Now: c.now, Rand: rand.Reader, Remove: remove, Dry: o.dry}
 	if !c.json { // before the first removal, so that an interrupted run has shown them too
-		if err := c.showDecision(p, d); err != nil {
-			return err
-		}
+		run.Show = c.showDecision
 	}
-	var removed []string
-	var stayed []retain.Stay
-	if !o.dry {
-		removed, stayed, err = retain.Apply(ctx, d.Removals, remove)
-		c.unindex(ctx, st, removed...)
-	}
+	r, err := run.Do(ctx)
+	c.unindex(ctx, st, r.Removed...)
 	if c.json {
-		return c.decisionJSON(d, o.dry, stayed, err)
+		return c.decisionJSON(r, o.dry, err)
 	}
-	for _, s := range stayed {
+	for _, s := range r.Stayed {
 		c.notef("%s stays: %s", shortid.One(s.Session), term.Line(s.Err.Error()))
 	}
 	return err
@@ -204,7 +191,7 @@ func (c *cli) remover(
 	}
 	return func(ctx context.Context, r retain.Removal) error {
 		return c.recorded(ctx, st, audit.Act{Act: "retain", Session: r.ID}, func() ([]string, error) {
-			if o.permanent {
+			if o.permanent || r.Commit == "" { // it was deleted, and what is left of it goes
 				return nil, st.DeleteAt(ctx, r.ID, r.Commit)
 			}
 			_, err := t.PutAt(ctx, st.Store, r.ID, r.Commit, st.url)
@@ -253,7 +240,8 @@ type stayDoc struct {
 	Reason  string `json:"reason"`
 }
 
-func (c *cli) decisionJSON(d retain.Decision, dry bool, stayed []retain.Stay, failed error) error {
+func (c *cli) decisionJSON(result retain.Result, dry bool, failed error) error {
+	d := result.Decision
 	out := c.array("removals")
 	for _, r := range d.Removals {
 		doc := removalDoc{
@@ -264,7 +252,7 @@ func (c *cli) decisionJSON(d retain.Decision, dry bool, stayed []retain.Stay, fa
 		}
 	}
 	stays := []stayDoc{}
-	for _, s := range stayed {
+	for _, s := range result.Stayed {
 		stays = append(stays, stayDoc{s.Session, api.Describe(s.Err).Code})
 	}
 	out.after = map[string]any{

@@ -29,6 +29,9 @@ import (
 	"github.com/coppice-go/coppice/server"
 )
 
+// retainLeast is the least time between two runs of the retention policy.
+const retainLeast = time.Minute
+
 // shutdownLimit is how long requests under way may take after the signal.
 const shutdownLimit = 10 * time.Second
 
@@ -37,6 +40,7 @@ type serveOptions struct {
 	origins, follow                                              []string
 	readOnly, tenants, demo, open, auditReads                    bool
 	demoTurns                                                    int
+	retainEvery                                                  time.Duration
 }
 
 func (c *cli) serveCommand() *cobra.Command {
@@ -76,6 +80,8 @@ so that the sessions of programs on this machine appear while they run.`,
 	f.BoolVar(&o.tenants, "tenants", false, "serve a store for each tenant, at /t/NAME/v1")
 	f.StringVar(&o.audit, "audit", "", "file of the audit log of administrative acts; default: $COPPICE_AUDIT")
 	f.BoolVar(&o.auditReads, "audit-reads", false, "record each read of content too; needs an audit log")
+	f.DurationVar(&o.retainEvery, "retain-every", 0,
+		"remove for good what the retention policy does not keep, each time this has passed, such as 24h; 0 = never")
 	f.StringArrayVar(&o.follow, "follow", nil, "import what is added to the session files in this folder")
 	f.BoolVar(&o.demo, "demo", false, "serve sessions made for show from memory, instead of a store")
 	f.IntVar(&o.demoTurns, "demo-turns", 200,
@@ -101,6 +107,10 @@ func (c *cli) validServe(o serveOptions) error {
 		return usageError("--demo cannot be used with --store, --follow or --tenants")
 	case o.auditReads && o.audit == "":
 		return usageError("--audit-reads needs --audit FILE")
+	case o.retainEvery != 0 && o.retainEvery < retainLeast:
+		return usageError("--retain-every %v: want at least %v, or 0", o.retainEvery, retainLeast)
+	case o.retainEvery != 0 && o.readOnly:
+		return usageError("--retain-every removes sessions: not with --read-only")
 	case o.tenants && len(o.follow) > 0:
 		return usageError("--tenants cannot be used with --follow: no tenant owns the folders")
 	}
@@ -180,7 +190,7 @@ func (s *service) prepare(ctx context.Context) error {
 		s.log.WarnContext(ctx, "there is no trash", "error", err.Error())
 	}
 	if s.o.tenants {
-		o.Store, o.Tenant = nil, s.tenant
+		o.Store, o.Tenant, o.Tenants = nil, s.tenant, s.tenantNames
 	}
 	if o.Hosts, err = s.hosts(); err != nil {
 		return err
@@ -275,6 +285,19 @@ func (s *service) tenant(name string) (*coppice.Store, error) {
 	return coppice.New(backend.WithPrefix(s.st.b, name), o)
 }
 
+// tenantNames returns the names of the folders of the store, which are those of the tenants.
+func (s *service) tenantNames(ctx context.Context) (names []string, err error) {
+	for info, err := range s.st.b.List(ctx, backend.ListOptions{Delimiter: "/"}) {
+		if err != nil {
+			return nil, err
+		}
+		if info.Prefix {
+			names = append(names, strings.TrimSuffix(info.Key, "/"))
+		}
+	}
+	return names, nil
+}
+
 // run serves until the context is done, or until serving or following failed.
 func (s *service) run(ctx context.Context) error {
 	var lc net.ListenConfig
@@ -284,7 +307,7 @@ func (s *service) run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var running sync.WaitGroup
+	var running, retaining sync.WaitGroup
 	failed := make(chan error, 3) // one of each that runs
 	running.Go(func() {
 		if err := s.listen(l); !errors.Is(err, http.ErrServerClosed) {
@@ -305,6 +328,9 @@ func (s *service) run(ctx context.Context) error {
 			}
 		})
 	}
+	if s.o.retainEvery > 0 {
+		retaining.Go(func() { s.handler.Retain(ctx, s.o.retainEvery, s.c.after) })
+	}
 	if s.o.demo && !s.o.readOnly {
 		running.Go(func() {
 			if err := s.liveDemo(ctx); err != nil {
@@ -319,6 +345,7 @@ func (s *service) run(ctx context.Context) error {
 		}
 	}
 	cancel()
+	retaining.Wait()
 	err = errors.Join(err, s.end(ctx))
 	running.Wait()
 	return err

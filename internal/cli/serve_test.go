@@ -126,6 +126,26 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A server runs the policy of its store when it begins, and ends well while it waits for the next time.
+func TestServeRetains(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	for _, args := range [][]string{
+		{"create", "--session", "old", "--cwd", "/w"}, {"create", "--session", "new", "--cwd", "/w"},
+		{"retain", "set", "--keep-last", "1"},
+	} {
+		if _, stderr, code := call(t, store, "", args...); code != 0 {
+			t.Fatalf("%v: %s", args, stderr)
+		}
+	}
+	s := serving(t, store, "--retain-every", "24h")
+	for status := 0; status != 410; { // until the test is over its time
+		status, _ = s.ask("GET", "/v1/sessions/old", "")
+	}
+	s.wants(200, "", "GET", "/v1/sessions/new", "")
+	s.end()
+}
+
 // A read-only demo is the same whenever it is looked at: no agent works in it.
 func TestServeDemo(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@
 //
 //	catalogue/head, catalogue/rows-<name>
 //	retention/policy.json
+//	retention/run.json
 //	checkpoint_latest/<sid>
 //	sessions/<sid>/transcript/<firstOrd>-<epoch>-<rnd>.jsonl[.zst]
 //	sessions/<sid>/index/<level>-<firstOrd>-<epoch>-<rnd>
@@ -33,7 +34,7 @@ const (
 	Sessions    = "sessions/"
 	CAS         = "cas/"       // of a store that only replaces: the proof that it honours conditions
 	Catalogue   = "catalogue/" // of a store that only replaces: rows of its sessions, for lists
-	Retention   = "retention/" // of a store: its retention policy
+	Retention   = "retention/" // of a store: its retention policy, and what runs of it know of each other
 	Transcript  = "transcript/"
 	Index       = "index/"
 	IDs         = "ids/"
@@ -44,8 +45,11 @@ const (
 	Erasures    = "erasures/"
 )
 
-// RetentionKey is the key of a store's retention policy.
-const RetentionKey = Retention + "policy.json"
+// Keys of a store's retention policy, and of its runs.
+const (
+	RetentionKey    = Retention + "policy.json"
+	RetentionRunKey = Retention + "run.json"
+)
 
 // FirstRandom is the random part in the name of a session's first segment: creating that object is
 // creating the session, so its name must be the same for every racing creator.

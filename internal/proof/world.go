@@ -3,6 +3,7 @@ package proof
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
@@ -240,4 +242,28 @@ func (w *World) IDs(id string) []string {
 		out = append(out, e.ID)
 	}
 	return out
+}
+
+// ErrDead is the cause of each failure after a death.
+var ErrDead = errors.New("the process is dead")
+
+// DeadFrom are the rules of a process that dies at its nth change of the store: before it, or after it without the
+// answer.
+func DeadFrom(n int, kind fault.Kind) (rules []fault.Rule, changes *int) {
+	changes = new(int)
+	dead := false
+	at := func(c fault.Call) bool {
+		if dead || c.Op == "get" || c.Op == "stat" || c.Op == "list" {
+			return false
+		}
+		if *changes++; *changes == n {
+			dead = true
+			return true
+		}
+		return false
+	}
+	return []fault.Rule{
+		{When: func(fault.Call) bool { return dead }, Count: -1, Err: ErrDead},
+		{When: at, Kind: kind, Err: ErrDead},
+	}, changes
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/seam"
 )
 
 // Limits of a stored policy.
@@ -105,8 +106,8 @@ func Decode(raw []byte) (Policy, error) {
 }
 
 // Load returns the policy of a store; without one it has no rule. One that cannot be understood is an error.
-func Load(ctx context.Context, b backend.Backend) (Policy, error) {
-	p, _, err := load(ctx, b)
+func Load(ctx context.Context, st *coppice.Store) (Policy, error) {
+	p, _, err := load(ctx, seam.Config(st).Backend)
 	return p, err
 }
 
@@ -127,7 +128,8 @@ func load(ctx context.Context, b backend.Backend) (Policy, backend.Cond, error) 
 
 // Save stores the policy of a store in place of the one that is there, also of a damaged one, but not of one that a
 // later release wrote. If another one is stored meanwhile, that one stays: coppice.ErrConflict.
-func Save(ctx context.Context, b backend.Backend, p Policy) error {
+func Save(ctx context.Context, st *coppice.Store, p Policy) error {
+	b := seam.Config(st).Backend
 	raw, err := p.Encode()
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/retain"
+	"github.com/coppice-go/coppice/internal/sessiontest"
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
@@ -79,6 +80,7 @@ func (b *between) Get(ctx context.Context, key string, r backend.Range) ([]byte,
 func TestLoadAndSave(t *testing.T) {
 	ctx := t.Context()
 	b := &between{Backend: memory.New()}
+	st := sessiontest.NewStore(t, b, nil)
 	put := func(text string) {
 		t.Helper()
 		if _, err := b.Put(ctx, layout.RetentionKey, []byte(text), backend.Cond{}); err != nil {
@@ -87,32 +89,32 @@ func TestLoadAndSave(t *testing.T) {
 	}
 	want := func(want retain.Policy) {
 		t.Helper()
-		if p, err := retain.Load(ctx, b); err != nil || p != want {
+		if p, err := retain.Load(ctx, st); err != nil || p != want {
 			t.Fatalf("%+v, %v", p, err)
 		}
 	}
 	want(retain.Policy{})
 	p := retain.Policy{KeepWithin: day, MaxBytes: 7}
-	testutil.OK(t, retain.Save(ctx, b, p))
+	testutil.OK(t, retain.Save(ctx, st, p))
 	want(p)
-	testutil.OK(t, retain.Save(ctx, b, retain.Policy{}))
+	testutil.OK(t, retain.Save(ctx, st, retain.Policy{}))
 	want(retain.Policy{})
 
 	put("damaged")
-	if _, err := retain.Load(ctx, b); !errors.Is(err, coppice.ErrCorrupt) {
+	if _, err := retain.Load(ctx, st); !errors.Is(err, coppice.ErrCorrupt) {
 		t.Fatalf("a damaged policy: %v", err)
 	}
-	testutil.OK(t, retain.Save(ctx, b, p))
+	testutil.OK(t, retain.Save(ctx, st, p))
 	want(p)
 	b.on = true
-	if err := retain.Save(ctx, b, p); !errors.Is(err, coppice.ErrConflict) {
+	if err := retain.Save(ctx, st, p); !errors.Is(err, coppice.ErrConflict) {
 		t.Fatalf("beside another writer: %v", err)
 	}
 	b.on = false
 	want(retain.Policy{KeepLast: 9})
 
 	put(`{"version":2}`)
-	if err := retain.Save(ctx, b, p); err == nil {
+	if err := retain.Save(ctx, st, p); err == nil {
 		t.Fatal("the policy of a later release was replaced")
 	}
 }

@@ -68,6 +68,8 @@ type Removal struct {
 	Session
 	Root    string // id of the first session of its family
 	Because []Reason
+
+	active time.Time // newest activity of the family
 }
 
 // Decision is what a policy does to a store.
@@ -140,7 +142,7 @@ func (f *family) removals(p Policy) []Removal {
 	root := f.members[0].ID
 	var list []Removal
 	for i, s := range slices.Backward(f.members) {
-		r := Removal{Session: s, Root: root, Because: because}
+		r := Removal{Session: s, Root: root, Because: because, active: f.updated}
 		if i > 0 {
 			r.Because = []Reason{Parent}
 		}

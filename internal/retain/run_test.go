@@ -50,13 +50,13 @@ func TestWriterInBetween(t *testing.T) {
 		testutil.OK(t, store.Delete(ctx, "other")) // by another runner
 
 		remove := func(ctx context.Context, r retain.Removal) error { return store.DeleteAt(ctx, r.ID, r.Commit) }
-		removed, stayed, err := retain.Apply(ctx, d.Removals, remove)
+		a, err := retain.Apply(ctx, d.Removals, remove)
 		testutil.OK(t, err)
-		slices.Sort(removed)
-		if got := strings.Join(removed, " "); got != "grandchild plain" {
+		slices.Sort(a.Removed)
+		if got := strings.Join(a.Removed, " "); got != "grandchild plain" {
 			t.Errorf("removed %s", got)
 		}
-		for _, s := range stayed {
+		for _, s := range a.Stayed {
 			if !errors.Is(s.Err, coppice.ErrConflict) {
 				t.Errorf("%s stayed: %v", s.Session, s.Err)
 			}
@@ -66,8 +66,8 @@ func TestWriterInBetween(t *testing.T) {
 			testutil.OK(t, err)
 			left = append(left, sum.ID)
 		}
-		if got := strings.Join(left, " "); got != "active child held parent" || len(stayed) != 4 {
-			t.Errorf("left: %s; %v", got, stayed)
+		if got := strings.Join(left, " "); got != "active child held parent" || len(a.Stayed) != 4 {
+			t.Errorf("left: %s; %v", got, a.Stayed)
 		}
 		d = retain.Decide(p, testutil.Must(retain.Survey(ctx, store, p))(t), clock())
 		if len(d.Removals) != 0 {
@@ -95,16 +95,16 @@ func TestApplyFails(t *testing.T) {
 		}
 		return nil
 	}
-	removed, stayed, err := retain.Apply(t.Context(), list("a/bad", "a", "gone", "b"), remove)
-	if fmt.Sprint(removed) != "[b]" || len(stayed) != 1 || stayed[0].Session != "a" || !errors.Is(err, broken) {
-		t.Errorf("removed %v, stayed %v, %v", removed, stayed, err)
+	a, err := retain.Apply(t.Context(), list("a/bad", "a", "gone", "b"), remove)
+	if fmt.Sprint(a.Removed) != "[b]" || len(a.Stayed) != 1 || a.Stayed[0].Session != "a" || !errors.Is(err, broken) {
+		t.Errorf("%+v, %v", a, err)
 	}
 	var many []string
 	for i := range 20 {
 		many = append(many, fmt.Sprint(i, "/bad"))
 	}
 	tried := 0
-	_, _, err = retain.Apply(t.Context(), list(many...), func(ctx context.Context, r retain.Removal) error {
+	_, err = retain.Apply(t.Context(), list(many...), func(ctx context.Context, r retain.Removal) error {
 		tried++
 		return remove(ctx, r)
 	})

@@ -1,5 +1,6 @@
 // Package seam lets tests of this module change how a store's sessions work: how they wait, where background work runs,
-// the limits of the protocol. No program needs that, so package coppice has no options for it.
+// the limits of the protocol; and it lets retention reach the objects of a store that are of no session. No program
+// needs that, so package coppice has no options for it.
 package seam
 
 import "github.com/coppice-go/coppice/internal/journal"

@@ -51,7 +51,7 @@ type target struct{ id, text string }
 func death(t *testing.T, r *proof.Report, s *seed, n int, how fault.Kind, goes target) (more bool) {
 	t.Helper()
 	g := &judge{t: t, s: s, w: s.world(t), r: r, what: fmt.Sprintf("%s: dead %v change %d", goes.id, how, n)}
-	rules, changes := deadFrom(n, how)
+	rules, changes := proof.DeadFrom(n, how)
 	live := open(t, g.w) // a writer that was there before
 	err := g.run([]string{goes.id}, rules...)
 	if *changes < n {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -287,27 +286,4 @@ func (g *judge) finish(entries ...string) {
 		}
 	}
 	g.wrong("repeated: %v", err)
-}
-
-var errDead = errors.New("the process is dead")
-
-// deadFrom are the rules of a process that dies at its nth change of the store: before it, or after it without the
-// answer.
-func deadFrom(n int, kind fault.Kind) (rules []fault.Rule, changes *int) {
-	changes = new(int)
-	dead := false
-	at := func(c fault.Call) bool {
-		if dead || c.Op == "get" || c.Op == "stat" || c.Op == "list" {
-			return false
-		}
-		if *changes++; *changes == n {
-			dead = true
-			return true
-		}
-		return false
-	}
-	return []fault.Rule{
-		{When: func(fault.Call) bool { return dead }, Count: -1, Err: errDead},
-		{When: at, Kind: kind, Err: errDead},
-	}, changes
 }

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/audit"
+	"github.com/coppice-go/coppice/internal/retain"
+)
+
+// Bounds of a run of retention by schedule.
+const (
+	retainMost   = 10_000      // requests after which it begins no other removal, once it tried one
+	retainApart  = time.Second // at least, between two looks at a store
+	retainSource = "retention" // who it is in the audit log
+)
+
+// Retain runs the retention policy of the store, and of those of all tenants (Options.Tenants), until the context is
+// done: the policy of each at most once within a time, whichever server makes the run. A run that has made 10,000
+// requests is continued by the next one. What it removes is removed for good, each an act of the audit log. Failures
+// are in the log of the server. Cancel the context, and wait for the return, before Close.
+func (s *Server) Retain(ctx context.Context, every time.Duration, after func(time.Duration) <-chan time.Time) {
+	for ctx.Err() == nil {
+		wait := every
+		if s.o.Store != nil {
+			wait = min(wait, s.retain(ctx, s.o.Store, "", every))
+		}
+		names, err := s.tenantNames(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.o.Logger.WarnContext(ctx, "retention: the tenants are not known", "error", err.Error())
+		}
+		for _, name := range names {
+			if ctx.Err() != nil {
+				return
+			}
+			t, err := s.tenants.acquire(ctx, name)
+			if err != nil {
+				s.o.Logger.WarnContext(ctx, "retention was not run", "tenant", name, "error", err.Error())
+				continue
+			}
+			wait = min(wait, s.retain(ctx, t.st, name, every))
+			s.tenants.release(t)
+		}
+		select {
+		case <-ctx.Done():
+		case <-after(max(wait, retainApart)):
+		}
+	}
+}
+
+func (s *Server) tenantNames(ctx context.Context) ([]string, error) {
+	if s.o.Tenant == nil || s.o.Tenants == nil {
+		return nil, nil
+	}
+	return s.o.Tenants(ctx)
+}
+
+// retain runs the policy of a store, if it is due, and returns how long it is until it is.
+func (s *Server) retain(ctx context.Context, st *coppice.Store, tenant string, every time.Duration) time.Duration {
+	run := retain.Run{
+		Store: st, Now: s.o.Now, Rand: rand.Reader, Every: every, Most: retainMost,
+		Remove: s.remover(st, tenant, retainSource),
+	}
+	r, err := run.Do(ctx)
+	if r.Wait > 0 {
+		return r.Wait
+	}
+	log := s.o.Logger.With("tenant", tenant, "removed", len(r.Removed), "stayed", len(r.Stayed), "rest", r.Rest,
+		"requests", r.Requests)
+	switch {
+	case err == nil:
+		log.InfoContext(ctx, "retention was run")
+	case ctx.Err() == nil:
+		log.WarnContext(ctx, "retention failed", "error", err.Error())
+	}
+	return every
+}
+
+// remover returns the removal of a session by retention, as an act of the audit log. One that has begun is finished.
+func (s *Server) remover(st *coppice.Store, tenant, who string) func(context.Context, retain.Removal) error {
+	return func(ctx context.Context, r retain.Removal) error {
+		end, err := s.begin(ctx, audit.Act{Who: who, Tenant: tenant, Act: "retain", Session: r.ID})
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout+took(r.Bytes))
+		defer cancel()
+		err = st.DeleteAt(ctx, r.ID, r.Commit)
+		status := http.StatusOK
+		if err != nil {
+			status = problemOf(err).Status
+		}
+		if err == nil || errors.Is(err, coppice.ErrDeleteUnfinished) {
+			s.drop(ctx, st, tenant, r.ID)
+		}
+		s.ended(ctx, end, status, false, nil)
+		return err
+	}
+}
