@@ -203,11 +203,11 @@ func (s *Session) pathTo(ctx context.Context, v *View) (p transfer.Path, err err
 		slices.Reverse(p.Entries)
 	}
 	for _, ord := range p.Entries {
-		if n := m.Tree.NodeAt(ord); n.Label != "" {
-			p.Labels = append(p.Labels, labelDraft(n.ID, n.Label))
+		if label, ok := m.Tree.LabelOf(ord); ok {
+			p.Notes = append(p.Notes, label.Ordinal)
 		}
 		if a, ok := m.Tree.Amendment(ord, math.MaxUint64); ok {
-			p.Amendments = append(p.Amendments, a)
+			p.Notes = append(p.Notes, a)
 		}
 	}
 	p.Doc = v.doc

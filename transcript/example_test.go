@@ -122,7 +122,8 @@ func ExampleTree() {
 	fmt.Println("Switch to a2 goes to", leaf.ID)
 	if parent, ok := tree.Parent(leaf.Ordinal); ok {
 		n := tree.NodeAt(parent)
-		fmt.Printf("its parent %s is labelled %q since %s\n", n.ID, n.Label, tree.LabelTime(parent).UTC().Format(time.TimeOnly))
+		label, _ := tree.LabelOf(parent)
+		fmt.Printf("its parent %s is labelled %q since %s\n", n.ID, n.Label, label.Time.UTC().Format(time.TimeOnly))
 	}
 	for n := range tree.Search("WATER low") {
 		fmt.Println("found", n.ID)

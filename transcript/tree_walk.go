@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"slices"
-	"time"
 
 	"github.com/coppice-go/coppice/codec"
 )
@@ -210,11 +209,11 @@ func (c *chunk) flags(k int) uint8 {
 	return c.rows[k].Flags
 }
 
-// LabelTime is when the label that is in force on an entry was set; zero where it has none, or its line no time.
-func (t *Tree) LabelTime(ordinal uint64) time.Time {
+// LabelOf returns the entry that set the label in force on an entry. false: it has none.
+func (t *Tree) LabelOf(ordinal uint64) (label Node, ok bool) {
 	t.labelsOnce.Do(t.readLabels)
 	if at, ok := t.labelOf[uint32(min(ordinal, uint64(noRow)))]; ok && t.label(uint32(ordinal)) != "" {
-		return t.node(at).Time
+		return t.node(at), true
 	}
-	return time.Time{}
+	return label, false
 }

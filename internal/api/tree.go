@@ -133,8 +133,8 @@ func RowOf(t *transcript.Tree, n transcript.Node, r rows.Row) Row {
 		Versions: r.Versions, Folded: r.Folded, Hidden: r.Hidden,
 	}
 	if n.Label != "" {
-		if set := t.LabelTime(n.Ordinal); !set.IsZero() {
-			out.LabelTime = &set
+		if label, ok := t.LabelOf(n.Ordinal); ok && !label.Time.IsZero() {
+			out.LabelTime = &label.Time
 		}
 	}
 	return out

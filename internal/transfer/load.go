@@ -99,10 +99,9 @@ func (ld *loader) bring(
 
 // Path is the content of a fork: the path to an entry of another session.
 type Path struct {
-	Entries    []uint64            // ordinals, from the root down
-	Labels     []transcript.Draft  // of these entries
-	Amendments []uint64            // ordinals of those in force
-	Doc        checkpoint.Document // in force at the entry
+	Entries []uint64            // ordinals, from the root down
+	Notes   []uint64            // ordinals of the labels and amendments in force on these entries
+	Doc     checkpoint.Document // in force at the entry
 
 	Read  func(ctx context.Context, ords []uint64) ([]transcript.Entry, error) // as stored
 	Image func(ctx context.Context, sum string) ([]byte, error)
@@ -340,13 +339,7 @@ func (ld *loader) copyPath(ctx context.Context, from Path) error {
 		}
 	}
 	head := len(ld.heads)
-	for _, d := range from.Labels {
-		d.Parent = ld.heads[head-1].ID
-		if err := ld.take(ctx, d); err != nil {
-			return err
-		}
-	}
-	for _, ord := range from.Amendments {
+	for _, ord := range from.Notes {
 		entries, err := from.Read(ctx, []uint64{ord})
 		if err != nil {
 			return err
@@ -356,7 +349,7 @@ func (ld *loader) copyPath(ctx context.Context, from Path) error {
 			return err
 		}
 		body := rawjson.ValidText(e.Body()) // a new line must be valid; earlier releases stored other bytes
-		raw, err := ld.written(transcript.Draft{Type: e.Type, Body: body, Parent: ld.heads[head-1].ID})
+		raw, err := ld.written(transcript.Draft{ID: e.ID, Type: e.Type, Body: body, Parent: ld.heads[head-1].ID})
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,8 @@ func (v *View) build() {
 			row.ParentID = v.t.ID(at.Parent)
 		}
 		if row.Label != "" {
-			row.LabelTime = v.t.LabelTime(n.Ordinal)
+			label, _ := v.t.LabelOf(n.Ordinal)
+			row.LabelTime = label.Time
 		}
 		v.rows = append(v.rows, row)
 	}
