@@ -332,26 +332,32 @@ func amendDocument(on *state.State, a transcript.Amendment) func(checkpoint.Docu
 	}
 }
 
-// amendUnsaved brings the items up to date that SetContext made before an amendment of a newer state.
+// amendUnsaved brings the items up to date that SetContext made before an amendment of a newer state, and those of a
+// commit before an erasure.
 func (s *Session) amendUnsaved(ctx context.Context, on *state.State) error {
 	var doc checkpoint.Document
 	s.look(func(v *liveState) {
-		if v.unsaved && on.Amended > v.itemsSeen && on.Next > v.itemsSeen {
+		late := v.unsaved && on.Amended > v.itemsSeen && on.Next > v.itemsSeen
+		if late || on.Erased > v.State.Summary.Seq {
 			doc.Context = v.items
 		}
 	})
 	if !slices.ContainsFunc(doc.Context, func(it transcript.Item) bool { return it.Entry != "" }) {
 		return nil
 	}
-	m, err := s.treeOn(ctx, on)
-	if err != nil {
-		return err
-	}
-	if err := s.amendItems(ctx, m, &doc); err != nil {
+	if err := s.amendItemsOn(ctx, on, &doc); err != nil {
 		return err
 	}
 	s.look(func(v *liveState) { v.items, v.itemsSeen = doc.Context, on.Next })
 	return nil
+}
+
+func (s *Session) amendItemsOn(ctx context.Context, on *state.State, doc *checkpoint.Document) error {
+	m, err := s.treeOn(ctx, on)
+	if err != nil {
+		return err
+	}
+	return s.amendItems(ctx, m, doc)
 }
 
 // messageOf returns the message that an entry puts into a context; nil = none.
@@ -365,7 +371,7 @@ func messageOf(e transcript.Entry) json.RawMessage {
 
 // amendItems brings the messages up to date that the items of a document bring along.
 func (s *Session) amendItems(ctx context.Context, m *treeView, doc *checkpoint.Document) error {
-	if !m.Tree.Amends() {
+	if !m.Tree.Amends() && m.State.Erased == 0 {
 		return nil
 	}
 	var at []int
@@ -378,7 +384,7 @@ func (s *Session) amendItems(ctx context.Context, m *treeView, doc *checkpoint.D
 		if err != nil {
 			continue // it is lost: its message is all that there is
 		}
-		if _, ok := m.amendment(ord); ok {
+		if _, ok := m.amendment(ord); ok || m.State.Erased > 0 {
 			at, ords = append(at, i), append(ords, ord)
 		}
 	}

@@ -201,10 +201,14 @@ func (s *Session) step(
 	if err != nil {
 		return nil, err
 	}
+	var before checkpoint.Document
 	if base == nil {
-		if err := s.amendUnsaved(ctx, on); err != nil {
-			return nil, err
-		}
+		err = s.amendUnsaved(ctx, on)
+	} else if before.Context = base.Doc.Context; on.Erased > base.Seq {
+		err = s.amendItemsOn(ctx, on, &before)
+	}
+	if err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +231,7 @@ func (s *Session) step(
 	}
 	s.holdBlobs(p.step.Entries)
 	if base != nil {
-		if c := base.Doc.Context; c != nil {
+		if c := before.Context; c != nil {
 			edit = edit.then(&docEdit{context: broughtBy(c, on.Doc.Context), own: p.step.Entries, setContext: true})
 		}
 	} else {

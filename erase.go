@@ -28,6 +28,11 @@ var ErrErased = transfer.ErrErased
 
 // EraseOptions of Store.Erase.
 type EraseOptions struct {
+	// States are JSON pointers (RFC 6901; "" = all of it), and Docs names of small documents, that go out of every
+	// commit: null takes the place of a value, a document is not there any more. A list may have the value at another
+	// index in other commits.
+	States, Docs []string
+
 	Reason     string // is kept with each stub and in the log; at most 256 bytes. It must not have what is erased
 	DryRun     bool   // nothing is changed: the result is what it would be
 	Everywhere bool   // also in the sessions that have the entries by a fork, or by another import of the same file
@@ -37,6 +42,8 @@ type EraseOptions struct {
 type Erased struct {
 	Session string
 	Entries []string        // ids that are erased: as asked, their amendments, those of a call that was broken off
+	States  []string        // of EraseOptions.States, those that led to a value in some commit
+	Docs    []string        // of EraseOptions.Docs, those that some commit had
 	Already []string        // ids that were erased before
 	Commit  checkpoint.Head // the commit that records it, whose reason is erase; zero = there was nothing to do
 	Written []string        // keys of objects that were written again, under new names or in place
@@ -78,7 +85,7 @@ func (s *Store) Erase(ctx context.Context, id string, entries []string, o *Erase
 	}
 	defer s.lists.Forget(ctx, layout.Escape(id))
 	out, err := s.erase(ctx, h, entries, o)
-	if err == nil && len(out.Entries)+len(out.Already) > 0 {
+	if err == nil && len(out.Entries)+len(out.Already)+len(o.States)+len(o.Docs) > 0 {
 		out.Others, err = s.eraseOthers(ctx, h, slices.Concat(out.Entries, out.Already), o)
 		for _, other := range out.Others {
 			s.lists.Forget(ctx, layout.Escape(other.Session))
@@ -96,10 +103,11 @@ func (s *Store) erase(ctx context.Context, h *Session, entries []string, o *Eras
 	}
 	cfg := h.cfg
 	cfg.ReadOnly = false
-	r, err := erase.Run(ctx, cfg, ids, o.Reason, s.pathWindow)
+	r, err := erase.Run(ctx, cfg, erase.Target{Entries: ids, States: o.States, Docs: o.Docs}, o.Reason, s.pathWindow)
 	return Erased{
 		Session: h.cfg.Session, Entries: r.Entries, Already: r.Already, Commit: r.Commit, Written: r.Written,
-		Removed: r.Removed, Bytes: r.Bytes, Images: r.Images, OriginalBefore: r.Before, OriginalAfter: r.After,
+		States: r.States, Docs: r.Docs, Removed: r.Removed, Bytes: r.Bytes, Images: r.Images,
+		OriginalBefore: r.Before, OriginalAfter: r.After,
 	}, err
 }
 
@@ -160,6 +168,15 @@ func (s *Store) entryIDs(ctx context.Context, h *Session, entries []string) ([]s
 // eraseOthers looks at the relatives of a session for entries with the same ids, and erases them there if asked to.
 func (s *Store) eraseOthers(ctx context.Context, h *Session, ids []string, o *EraseOptions) (all []Erased, err error) {
 	relatives, err := s.relatives(ctx, h.cfg.Session)
+	if err != nil || len(relatives) == 0 {
+		return nil, err
+	}
+	var forks []string // whose states began as those of the session
+	if len(o.States)+len(o.Docs) > 0 {
+		if forks, err = s.sharing(ctx, h, relatives); err != nil {
+			return nil, err
+		}
+	}
 	for _, id := range relatives {
 		on, err := s.session(id, nil)
 		if err != nil {
@@ -170,16 +187,26 @@ func (s *Store) eraseOthers(ctx context.Context, h *Session, ids []string, o *Er
 		if err != nil {
 			return all, fmt.Errorf("session %s: %w", id, err)
 		}
-		if len(has) == 0 {
-			continue
+		out, there := Erased{Session: id, Entries: has}, *o
+		if !slices.Contains(forks, id) {
+			there.States, there.Docs = nil, nil
 		}
-		out := Erased{Session: id, Entries: has}
-		if o.Everywhere {
-			if out, err = s.erase(ctx, on, has, o); err != nil {
+		within := len(there.States)+len(there.Docs) > 0
+		if !o.Everywhere && within {
+			on.b = trace.New(repair.Scratch(h.b))
+			on.cfg.Backend, on.cfg.Proof = on.b, nil
+		}
+		if within || o.Everywhere && len(has) > 0 {
+			if out, err = s.erase(ctx, on, has, &there); err != nil {
 				return all, fmt.Errorf("session %s: %w", id, err)
 			}
 		}
-		all = append(all, out)
+		if len(out.Entries)+len(out.States)+len(out.Docs) > 0 {
+			if !o.Everywhere {
+				out = Erased{Session: id, Entries: has, States: out.States, Docs: out.Docs}
+			}
+			all = append(all, out)
+		}
 	}
 	return all, err
 }

@@ -23,9 +23,11 @@ const (
 // of coppice's own, but for amendments.
 var ErrNotErasable = errors.New("transcript: the entry cannot be erased")
 
-// Erasure records that entries were erased. It has their ids and nothing of their content.
+// Erasure records that entries were erased, or parts of documents. It has nothing of their content.
 type Erasure struct {
 	Entries []string `json:"entries"`
+	States  []string `json:"states,omitempty"` // JSON pointers into the states of all commits before
+	Docs    []string `json:"docs,omitempty"`   // names of small documents
 	Reason  string   `json:"reason,omitempty"`
 	// Names of the segments that were written again, each with that of the one in its place.
 	Segments [][2]string `json:"segments,omitempty"`
@@ -44,7 +46,7 @@ func (e Entry) Erasure() (r Erasure, ok bool) {
 		return r, false
 	}
 	r.Time = e.Time
-	return r, json.Unmarshal(rawjson.Field(e.Raw, "data"), &r) == nil && len(r.Entries) > 0
+	return r, json.Unmarshal(rawjson.Field(e.Raw, "data"), &r) == nil && len(r.Entries)+len(r.States)+len(r.Docs) > 0
 }
 
 // Draft returns the entry that records the erasure.

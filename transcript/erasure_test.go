@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -83,6 +84,20 @@ func TestErase(t *testing.T) {
 		if again, err := is.Entry(3).Erase("other", at); err != nil || string(again) != got {
 			t.Errorf("%s: a stub became %s, %v", name, again, err)
 		}
+	}
+	d, err := Erasure{
+		Entries: []string{"a"}, States: []string{"", "/plan/3"}, Docs: []string{"notes"}, Reason: "asked",
+	}.Draft()
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := d.Parsed("e", "p", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&out, "%s\n", record.Raw)
+	if r, ok := record.Entry(4).Erasure(); !ok || len(r.States) != 2 || r.Docs[0] != "notes" {
+		t.Errorf("%s: %+v", record.Raw, r)
 	}
 	golden(t, "erasure.golden", out.Bytes())
 	for _, line := range []string{

@@ -41,6 +41,8 @@ const (
 // Result is what an erasure did.
 type Result struct {
 	Entries []string        // ids that are erased now, in the order of the log, and those of a call before
+	States  []string        // pointers into states that led to a value
+	Docs    []string        // names of small documents that were there
 	Already []string        // ids of the call that were erased before
 	Commit  checkpoint.Head // the commit that records it; zero = nothing was to be done
 	Written []string        // keys of objects that were written again, under new names or in place
@@ -54,26 +56,30 @@ type Result struct {
 // Window makes the working context at the head of a state that refers to what an erasure wrote, from its path.
 type Window func(ctx context.Context, j *journal.Journal, st *state.State) (*transcript.WorkingContext, error)
 
-// Run erases entries of cfg's session. Without entries it completes what an earlier call began. window is for contexts
+// Run erases a target in cfg's session. Without one it completes what an earlier call began. window is for contexts
 // of which a part is cut off: where that begins depends on the sizes of the entries; nil = readers read the path.
 func Run(
-	ctx context.Context, cfg journal.Config, entries []string, reason string, window Window,
+	ctx context.Context, cfg journal.Config, what Target, reason string, window Window,
 ) (Result, error) {
-	switch {
-	case len(reason) > MaxReason:
+	if len(reason) > MaxReason {
 		return Result{}, layout.TooLarge("reason", MaxReason, len(reason))
-	case len(entries) > MaxEntries:
-		return Result{}, layout.TooLarge("entries to erase at once", MaxEntries, len(entries))
 	}
+	if err := what.check(); err != nil {
+		return Result{}, fmt.Errorf("erase in session %s: %w", cfg.Session, err)
+	}
+	what.States, what.Docs = union(what.States, nil), union(what.Docs, nil)
 	cfg.ReadOnly, cfg.Unfinished, cfg.KeepBoth = false, nil, false
 	j, err := journal.Open(ctx, cfg)
 	if err != nil {
 		return Result{}, err
 	}
 	cfg.Since = j.State().Since
-	e := &eraser{cfg: cfg, j: j, window: window, reason: reason, at: cfg.Now().UTC(), facts: map[string]*facts{}}
+	e := &eraser{
+		cfg: cfg, j: j, window: window, reason: reason, at: cfg.Now().UTC(), facts: map[string]*facts{}, what: what,
+		ids: map[string]bool{}, bare: map[string]bool{}, states: map[string]bool{}, docs: map[string]bool{},
+	}
 	e.store, e.past = journal.Tools(cfg)
-	err = errors.Join(e.run(ctx, entries), j.Close(context.WithoutCancel(ctx)))
+	err = errors.Join(e.run(ctx), j.Close(context.WithoutCancel(ctx)))
 	if err != nil {
 		err = fmt.Errorf("erase entries of session %s: %w", cfg.Session, err)
 	}
@@ -100,10 +106,14 @@ type eraser struct {
 	at     time.Time
 	res    Result
 
+	what    Target          // as it was asked for, and by an earlier call that it completes
 	ids     map[string]bool // of the entries that go
-	resumed bool            // an earlier call began it
-	before  []string        // hex SHA-256 of imported files that are kept no longer
-	shown   []string        // sums of images that only entries which go show
+	bare    map[string]bool // of entries that stay, whose amendment goes
+	states  map[string]bool // pointers that led to a value, and names of documents that were there
+	docs    map[string]bool
+	resumed bool     // an earlier call began it
+	before  []string // hex SHA-256 of imported files that are kept no longer
+	shown   []string // sums of images that only entries which go show
 	facts   map[string]*facts
 	found   findings
 	made    map[string]*segmentCopy // by the name of the segment that each replaces
@@ -113,8 +123,8 @@ type eraser struct {
 }
 
 // run is the erasure.
-func (e *eraser) run(ctx context.Context, entries []string) error {
-	if err := e.target(ctx, entries); err != nil || len(e.ids) == 0 {
+func (e *eraser) run(ctx context.Context) error {
+	if err := e.target(ctx); err != nil || e.nothing() {
 		return err
 	}
 	out, err := e.j.Rewrite(ctx, e.rewrite)
@@ -133,17 +143,19 @@ func (e *eraser) run(ctx context.Context, entries []string) error {
 	return e.done(ctx, out.State)
 }
 
+// nothing reports whether there is nothing to erase.
+func (e *eraser) nothing() bool { return len(e.ids)+len(e.what.States)+len(e.what.Docs) == 0 }
+
 // target finds out which entries go, and writes the pending object.
-func (e *eraser) target(ctx context.Context, entries []string) error {
-	st := e.j.State()
-	if len(entries) > 0 && st.Summary.Held() {
+func (e *eraser) target(ctx context.Context) error {
+	st, entries := e.j.State(), e.what.Entries
+	if !e.what.empty() && st.Summary.Held() {
 		return journal.ErrHeld
 	}
 	known, err := e.j.Known(ctx, st, entries)
 	if err != nil {
 		return err
 	}
-	e.ids = map[string]bool{}
 	ords := []uint64{} // nil would be all lines
 	for _, id := range entries {
 		l, ok := known[id]
@@ -184,10 +196,11 @@ func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *j
 	if err := e.look(ctx, st); err != nil {
 		return nil, nil, err
 	}
+	found := len(e.found.erased) > 0 || e.found.documents
 	switch {
-	case len(e.found.erased) > 0 && st.Summary.Held():
+	case found && st.Summary.Held():
 		return nil, nil, journal.ErrHeld
-	case len(e.found.erased) == 0 && !e.resumed:
+	case !found && !e.resumed:
 		return nil, nil, nil
 	}
 	if err := e.showing(ctx); err != nil {
@@ -238,7 +251,10 @@ func keep(made map[string]*segmentCopy, epoch uint64) map[string]*segmentCopy {
 
 // record makes the entry that records what was erased.
 func (e *eraser) record(st *state.State) (*journal.Entry, error) {
-	record := transcript.Erasure{Entries: e.res.Entries, Reason: e.reason}
+	e.res.States, e.res.Docs = sorted(e.states), sorted(e.docs)
+	record := transcript.Erasure{
+		Entries: e.res.Entries, States: e.res.States, Docs: e.res.Docs, Reason: e.reason,
+	}
 	for _, was := range slices.Sorted(maps.Keys(e.made)) {
 		_, logged := e.cfg.Backend.(backend.Appender) // elsewhere only the checkpoint leads to segments
 		if m := e.made[was]; logged && m.skeleton != nil {

@@ -27,6 +27,9 @@ type facts struct {
 	texts   map[string]bool   // previews and titles that its commits and its header have
 	images  map[string]bool   // sums of images that lines which stay show
 	removed map[string]bool   // sums of images that lines which go show
+
+	documents bool // of commits have something that goes
+	marked    bool // a commit names a place in the imported file that may have something of an entry
 }
 
 // erased is a line that goes.
@@ -35,7 +38,7 @@ type erased struct {
 	stub      []byte
 	amendment bool   // it amended an entry that goes
 	preview   string // of the entry as it was
-	text      string // of the entry as it was, in one line
+	text      string // of the entry as it was, in one line and in lower case: titles begin with a capital
 	time      time.Time
 	leaves    []string // the strings of its content
 }
@@ -49,6 +52,7 @@ type findings struct {
 	texts      []string
 	images     map[string]bool
 	removed    map[string]bool
+	documents  bool // those of a commit have something that goes
 }
 
 // look reads all of the log that it has not read before.
@@ -69,10 +73,8 @@ func (e *eraser) look(ctx context.Context, st *state.State) error {
 	}
 	if len(st.Tail) > 0 {
 		f := newFacts()
-		for _, l := range st.Tail {
-			if err := e.line(f, l); err != nil {
-				return err
-			}
+		if err := e.lines(f, st.Tail); err != nil {
+			return err
 		}
 		e.found.add(f)
 	}
@@ -87,7 +89,7 @@ func newFacts() *facts {
 
 // add takes in the facts of a segment.
 func (f *findings) add(s *facts) {
-	f.order = append(f.order, s.order...)
+	f.order, f.documents = append(f.order, s.order...), f.documents || s.documents
 	for ord, l := range s.erased {
 		f.erased[ord] = l
 		if l.amendment {
@@ -119,15 +121,23 @@ func (e *eraser) lookAt(ctx context.Context, ref codec.Ref) error {
 		}
 		f = newFacts()
 		f.texts[rawjson.Text(rawjson.Field(c.Opening.Header, "title"))] = true
-		for _, l := range c.Lines {
-			if err := e.line(f, l); err != nil {
-				return err
-			}
+		if err := e.lines(f, c.Lines); err != nil {
+			return err
 		}
 		e.facts[seg.Name()] = f
 	}
 	e.found.add(f)
 	return nil
+}
+
+// lines takes in the lines of a segment, or of the tail.
+func (e *eraser) lines(f *facts, all []segment.Line) error {
+	for _, l := range all {
+		if err := e.line(f, l); err != nil {
+			return err
+		}
+	}
+	return e.lookInside(f, all)
 }
 
 // line takes in one line.
@@ -137,7 +147,9 @@ func (e *eraser) line(f *facts, l segment.Line) error {
 		if err != nil {
 			return err
 		}
+		f.marked = f.marked || quotesMark(rec.Source)
 		if b := rec.Base; b != nil {
+			f.marked = f.marked || quotesMark(b.Source)
 			f.texts[b.Title], f.texts[b.First], f.texts[b.Outline.Preview] = true, true, true
 		}
 		if rec.Outline != nil {
@@ -166,6 +178,9 @@ func (e *eraser) line(f *facts, l segment.Line) error {
 	if !goes {
 		return nil
 	}
+	if amends && !e.ids[a.Target] {
+		e.bare[a.Target] = true
+	}
 	gone := erased{id: entry.ID, amendment: amends, preview: transcript.RowOf(head, codec.NoParent).Preview}
 	if gone.stub, err = entry.Erase(e.reason, e.at); err != nil {
 		return err
@@ -177,7 +192,7 @@ func (e *eraser) line(f *facts, l segment.Line) error {
 		}
 	}
 	gone.time = entry.Time
-	gone.text = oneLine(strings.Join(gone.leaves, " "))
+	gone.text = oneLine(strings.ToLower(strings.Join(gone.leaves, " ")))
 	f.order = append(f.order, entry.ID)
 	f.erased[l.Ord] = gone
 	return nil
@@ -197,7 +212,7 @@ func (f *findings) quotes(text string) bool {
 	if f.previews[text] {
 		return true
 	}
-	part := oneLine(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(text), "…"), "..."))
+	part := oneLine(strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(text), "…"), "...")))
 	if len(part) < titleMin {
 		return false
 	}
@@ -214,7 +229,7 @@ func (f *findings) clean(text string) string {
 
 // touches reports whether a segment has to be written again.
 func (f *findings) touches(s *facts) bool {
-	if len(s.erased) > 0 {
+	if len(s.erased) > 0 || s.documents || s.marked && len(f.erased) > 0 {
 		return true
 	}
 	for text := range s.texts {

@@ -28,6 +28,12 @@ func (e *eraser) object(o *checkpoint.Object) (changed bool) {
 	if now := e.header(o.Header); string(now) != string(o.Header) {
 		o.Header, changed = now, true
 	}
+	if now := e.source(o.Source); now != o.Source {
+		o.Source, changed = now, true
+	}
+	if now, err := e.redact(o.Document); err == nil && string(now) != string(o.Document) {
+		o.Document, changed = now, true
+	}
 	hidden, bare := map[uint64]bool{}, false
 	w := &o.Window
 	amended, by := w.Amended, w.AmendedBy

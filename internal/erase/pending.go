@@ -17,6 +17,8 @@ import (
 // pending is an erasure that was begun, as it is stored: nothing of what is erased.
 type pending struct {
 	Entries []string `json:"entries"`
+	States  []string `json:"states,omitempty"`
+	Docs    []string `json:"docs,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
 	// Hex SHA-256 of imported files that have the entries, and of images that nothing else shows.
 	Originals []string `json:"originals,omitempty"`
@@ -65,11 +67,12 @@ func (e *eraser) put(ctx context.Context, first bool) error {
 				e.take(&was)
 			}
 		}
-		if len(e.ids) == 0 {
+		if e.nothing() {
 			return nil
 		}
 		now := pending{
 			Entries: union(was.Entries, slices.Collect(maps.Keys(e.ids))), Reason: e.reason,
+			States: union(was.States, e.what.States), Docs: union(was.Docs, e.what.Docs),
 			Originals: union(was.Originals, e.before), Images: union(was.Images, e.shown),
 		}
 		body, err := json.Marshal(now)
@@ -92,6 +95,13 @@ func (e *eraser) take(was *pending) {
 	if e.reason == "" {
 		e.reason = was.Reason
 	}
+	for _, at := range was.States {
+		e.states[at] = true
+	}
+	for _, name := range was.Docs {
+		e.docs[name] = true
+	}
+	e.what.States, e.what.Docs = union(e.what.States, was.States), union(e.what.Docs, was.Docs)
 	e.before, e.shown = union(e.before, was.Originals), union(e.shown, was.Images)
 }
 
@@ -116,10 +126,13 @@ func (e *eraser) end(ctx context.Context) error {
 	if err := json.Unmarshal(p, &now); err != nil {
 		return store.Corrupt(key, 0, err)
 	}
+	more := len(union(now.States, e.what.States)) > len(e.what.States) ||
+		len(union(now.Docs, e.what.Docs)) > len(e.what.Docs)
 	for _, id := range now.Entries {
-		if !e.ids[id] {
-			return nil
-		}
+		more = more || !e.ids[id]
+	}
+	if more {
+		return nil
 	}
 	return e.cfg.Backend.Delete(ctx, key)
 }

@@ -148,7 +148,7 @@ func (e *eraser) segment(ctx context.Context, was codec.Ref, last *segmentCopy) 
 		m.header = e.header(c.Opening.Header)
 		prelude, self = [][]byte{m.header, line}, segment.GenesisSelf(m.header)
 	}
-	lines, self, err := e.lines(c.Lines, c.Raw[c.Opening.Size:], pre.Key, c.Opening.Self(), self)
+	lines, self, err := e.rewritten(c.Lines, c.Raw[c.Opening.Size:], pre.Key, c.Opening.Self(), self)
 	if err != nil {
 		return nil, err
 	}
@@ -174,13 +174,13 @@ func (e *eraser) segment(ctx context.Context, was codec.Ref, last *segmentCopy) 
 	return m, nil
 }
 
-// lines returns the lines of commits without what goes. raw are their bytes, which follow a commit line whose self
+// rewritten returns the lines of commits without what goes. raw are their bytes, which follow a commit line whose self
 // is was, and now follow one whose self is self; it returns the self of the last one.
-func (e *eraser) lines(
+func (e *eraser) rewritten(
 	all []segment.Line, raw []byte, key uint64, was, self uint32,
 ) (out []segment.Line, now uint32, err error) {
 	out = slices.Clone(all)
-	at := 0
+	at, d := 0, documents{}
 	good := segment.Scan(raw, key, was, func(c segment.Commit) bool {
 		rec, since := c.Record, []byte(nil)
 		for range c.Entries {
@@ -192,6 +192,11 @@ func (e *eraser) lines(
 			}
 			since = append(append(since, l.Raw...), '\n')
 			at++
+		}
+		if e.found.documents {
+			if err = e.inside(&d, &rec); err != nil {
+				return false
+			}
 		}
 		e.commit(&rec, self)
 		var line []byte
@@ -214,10 +219,11 @@ func (e *eraser) commit(rec *checkpoint.Record, self uint32) {
 	if o := rec.Outline; o != nil {
 		rec.Outline = &checkpoint.Outline{Preview: e.found.clean(o.Preview), Status: o.Status}
 	}
-	if rec.Base == nil {
+	if rec.Source = e.source(rec.Source); rec.Base == nil {
 		return
 	}
 	b := *rec.Base
+	b.Source = e.source(b.Source)
 	b.Self, b.Title, b.First = self, e.found.clean(b.Title), e.found.clean(b.First)
 	b.Outline.Preview = e.found.clean(b.Outline.Preview)
 	rec.Base = &b
@@ -274,7 +280,7 @@ func (e *eraser) tail(st *state.State, last *segmentCopy) error {
 	for i, l := range st.Tail {
 		raws[i] = l.Raw
 	}
-	lines, self, err := e.lines(st.Tail, joined(raws), st.Key, was, self)
+	lines, self, err := e.rewritten(st.Tail, joined(raws), st.Key, was, self)
 	if err != nil {
 		return err
 	}
@@ -303,6 +309,7 @@ func (e *eraser) head(st *state.State) error {
 		return err
 	}
 	st.Window, st.Blobs, st.Header = is.Window, is.Blobs, o.Header
+	st.Doc, st.DocJSON, st.Source = is.Doc, is.DocJSON, o.Source
 	s := &st.Summary
 	s.Title, s.Preview, s.First = o.Summary.Title, o.Summary.Preview, o.Summary.First
 	return nil

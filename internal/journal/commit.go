@@ -121,6 +121,9 @@ func (j *Journal) try(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, j.refused(ctx, tip, c.Key, j.unsent(err))
 	}
+	if err := j.erasedSince(ctx, tip, step); err != nil {
+		return Outcome{}, j.refused(ctx, tip, c.Key, j.unsent(err))
+	}
 	kept, behind, err := j.judge(tip, step, claimant)
 	if errors.Is(err, ErrConflict) { // a batch that is sent again is answered, whatever it was made on
 		known, kerr := j.allKnown(ctx, tip, step)

@@ -45,6 +45,36 @@ func (j *Journal) judge(tip *state.State, s *Step, claimant string) (kept, behin
 	return false, behind, conflict(tip)
 }
 
+// erasedSince makes the document of what a step was made on that of the log, if an erasure after it changed documents:
+// neither is the step a conflict by that, nor does a turn that is kept bring anything back.
+func (j *Journal) erasedSince(ctx context.Context, tip *state.State, s *Step) error {
+	view := j.State()
+	base := s.Base
+	if base == nil {
+		base = AnchorOf(view)
+	}
+	if base.Commit == "" || base.Seq >= tip.Erased || bytes.Equal(base.JSON, tip.DocJSON) {
+		return nil
+	}
+	m, err := j.At(ctx, tip, base.Seq)
+	if err != nil {
+		return fmt.Errorf("document of commit %d: %w", base.Seq, err)
+	}
+	if s.Base != nil {
+		now := *base
+		now.Doc, now.JSON, s.Base = m.Doc, m.DocRaw, &now
+		return nil
+	}
+	now := *view
+	now.Doc, now.DocJSON = m.Doc, m.DocRaw
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.view == view {
+		j.view = &now
+	}
+	return nil
+}
+
 // claimedBy returns the writer of the newest claim of tip, if a step that names a writer may meet it as a fence.
 func (j *Journal) claimedBy(ctx context.Context, tip *state.State, s *Step) (string, error) {
 	if s.Writer == "" || s.Base == nil || tip.Claimed <= s.Base.Seq {

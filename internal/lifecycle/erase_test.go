@@ -29,7 +29,8 @@ func TestEraseEntries(t *testing.T) {
 		commit(t, s, state{Turns: 1})
 		must(s.Edit(bg, ids[0], entry.User("another branch")))(t)
 		must(s.Snapshot(bg, "tag"))(t)
-		must(s.SetInfo(bg, coppice.InfoChange{Title: new(erasedWord + " is my")}))(t)
+		title := strings.ToUpper(erasedWord[:1]) + erasedWord[1:] + " is my"
+		must(s.SetInfo(bg, coppice.InfoChange{Title: &title}))(t)
 		must(s.Switch(bg, ids[1]))(t)
 		must(s.Tree(bg))(t)
 		if p := must(store.Prove(bg, erasedWord))(t); len(p.Found) == 0 {
@@ -77,7 +78,7 @@ func TestEraseEntries(t *testing.T) {
 			if p := preview(must(h.Tree(bg))(t), ids[0]); p != "[erased]" {
 				t.Errorf("the tree shows %q", p)
 			}
-			if i := h.Info(); strings.Contains(i.Title+i.Preview+i.First, erasedWord) {
+			if i := h.Info(); strings.Contains(i.Title+i.Preview+i.First, erasedWord[1:]) {
 				t.Errorf("%+v", i)
 			}
 		}

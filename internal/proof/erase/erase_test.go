@@ -189,7 +189,8 @@ func (b *meeting) read() {
 
 func (b *meeting) erase() {
 	b.second = true
-	if _, err := erase.Run(context.Background(), b.w.Config(id), []string{"other"}, "", nil); err != nil {
+	what := erase.Target{Entries: []string{"other"}}
+	if _, err := erase.Run(context.Background(), b.w.Config(id), what, "", nil); err != nil {
 		b.wrong("the second eraser: %v", err)
 	}
 }

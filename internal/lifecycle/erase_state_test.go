@@ -1,0 +1,168 @@
+package lifecycle_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+)
+
+// plan is a state of which one value is a secret; it is long enough for patches.
+func plan(turn int, secret any) json.RawMessage {
+	p, err := json.Marshal(map[string]any{
+		"plan": []any{turn, "two", map[string]any{"key": secret, "turn": turn}}, "same": secret != nil,
+		"long": strings.Repeat("kept ", 1000), "a/b": turn,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// Values within states, and small documents, go out of every commit, snapshot and fork.
+func TestEraseStates(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		for turn := range 80 {
+			var secret any = erasedWord
+			if turn < 3 || turn > 70 {
+				secret = nil
+			}
+			say(t, s, "turn")
+			r := coppice.Turn{State: plan(turn, secret), Docs: map[string]any{"notes": erasedWord, "stay": turn}}
+			must(s.Commit(bg, r))(t)
+			if turn == 40 {
+				must(s.Snapshot(bg, "tag"))(t)
+			}
+		}
+		fork := must(s.Fork(bg, coppice.Target{Seq: 60}, "fork", nil))(t)
+		ok(t, fork.Close())
+		agent := create(t, store, "agent", &coppice.SessionOptions{Parent: "s"})
+		must(agent.Commit(bg, coppice.Turn{State: plan(1, "its own")}))(t)
+
+		paths := &coppice.EraseOptions{
+			States: []string{"/plan/2/key", "/nothing", "/plan/7"}, Docs: []string{"notes", "none"}, Reason: "asked",
+		}
+		paths.DryRun = true
+		dry := must(store.Erase(bg, "s", nil, paths))(t)
+		paths.DryRun = false
+		r := must(store.Erase(bg, "s", nil, paths))(t)
+		for _, r := range []coppice.Erased{dry, r} {
+			same(t, "states", strings.Join(r.States, " "), "/plan/2/key")
+			same(t, "documents", strings.Join(r.Docs, " "), "notes")
+			if len(r.Others) != 1 || r.Others[0].Session != "fork" || len(r.Others[0].States) != 1 {
+				t.Errorf("others: %+v", r.Others)
+			}
+		}
+		paths.Everywhere = true
+		must(store.Erase(bg, "s", nil, paths))(t)
+		unproven(t, store)
+
+		must(s.Commit(bg, coppice.Turn{Docs: map[string]any{"stay": 200}}))(t) // the handle commits again
+		unproven(t, store)
+		h := open(t, store, "s")
+		for _, seq := range []uint64{1, 3, 4, 41, 42, 43, 64, 71, 80} {
+			v := must(h.At(bg, coppice.Target{Seq: seq}))(t)
+			var got map[string]any
+			ok(t, v.State(&got))
+			turn := int(seq) - 1
+			if got["a/b"] != float64(turn) {
+				turn-- // the snapshot's own commit came between
+			}
+			want := map[string]any{}
+			ok(t, json.Unmarshal(plan(turn, nil), &want))
+			want["same"] = turn >= 3 && turn <= 70
+			same(t, "state", got, want)
+			for name := range v.Docs() {
+				same(t, "document", name, "stay")
+			}
+		}
+		same(t, "again", must(store.Erase(bg, "s", nil, paths))(t).Commit.Commit, "")
+		if rep := must(store.Verify(bg, "s", true))(t); len(rep.Problems) > 0 {
+			t.Errorf("%v", rep.Problems)
+		}
+		var own map[string]any
+		ok(t, open(t, store, "agent").State(&own))
+		if own["plan"] == nil || own["plan"].([]any)[2].(map[string]any)["key"] != "its own" {
+			t.Errorf("the state of an agent's session is %v", own["plan"])
+		}
+	})
+}
+
+// A turn that was made before an erasure, and is kept as a branch after it, brings nothing back.
+func TestEraseBeforeAKeptTurn(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		off := must(s.Append(bg, entry.User("one"), entry.Assistant(erasedWord)))(t)
+		must(s.Commit(bg, coppice.Turn{}))(t)
+		must(s.Edit(bg, off[0], entry.User("another")))(t)
+		ok(t, s.SetContext(bg, itemFor(off[1]))) // the document brings it along: it is not on the path
+		must(s.Commit(bg, coppice.Turn{State: plan(0, erasedWord)}))(t)
+		late := open(t, store, "s")
+		say(t, late, "late")
+		say(t, s, "first")
+		ok(t, s.SetContext(bg, itemOf(`{"role":"user","content":"explicit"}`)))
+		must(s.Commit(bg, coppice.Turn{}))(t)
+
+		must(store.Erase(bg, "s", off[1:], &coppice.EraseOptions{States: []string{"/plan/2/key"}}))(t)
+		unproven(t, store)
+		if r := must(late.Commit(bg, coppice.Turn{KeepBoth: true}))(t); r.Kept == "" {
+			t.Errorf("it is no branch: %+v", r)
+		}
+		unproven(t, store)
+		must(s.Switch(bg, off[1]))(t)
+		unproven(t, store)
+	})
+}
+
+// What an explicit context brings along of an entry goes with it; a handle that is open writes it in no later commit.
+func TestEraseInAnExplicitContext(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		off := must(s.Append(bg, entry.User("one"), entry.Assistant(erasedWord)))(t)
+		commit(t, s, state{Turns: 1})
+		must(s.Edit(bg, off[0], entry.User("another")))(t)
+		ok(t, s.SetContext(bg, itemFor(off[1])))
+		commit(t, s, state{Turns: 2})
+		must(s.Snapshot(bg, "tag"))(t)
+		unsaved := open(t, store, "s")
+		ok(t, unsaved.SetContext(bg, itemFor(off[1]), itemOf(`{"role":"user","content":"more"}`)))
+
+		must(store.Erase(bg, "s", off[1:], nil))(t)
+		unproven(t, store)
+		commit(t, unsaved, state{Turns: 3})
+		unproven(t, store)
+		for _, h := range []*coppice.Session{unsaved, open(t, store, "s")} {
+			same(t, "the context", texts(t, h), "[erased] more")
+		}
+		if err := s.Reload(bg); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, s, state{Turns: 4})
+		unproven(t, store)
+	})
+}
+
+// Labels and amendments have the same ids in a fork, so that an erasure finds them there.
+func TestEraseNotesEverywhere(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		ids := must(s.Append(bg, entry.User("one"), entry.Assistant("two")))(t)
+		commit(t, s, state{Turns: 1})
+		must(s.Amend(bg, ids[0], entry.User("amended: "+erasedWord)))(t)
+		must(s.Label(bg, ids[1], erasedWord))(t)
+		ok(t, must(s.Fork(bg, coppice.Target{}, "fork", nil))(t).Close())
+		var notes []string
+		for e, err := range s.Entries(bg) {
+			ok(t, err)
+			if _, amends := e.Amendment(); amends || e.Type == "label" {
+				notes = append(notes, e.ID)
+			}
+		}
+		same(t, "notes", len(notes), 2)
+		must(store.Erase(bg, "s", notes, &coppice.EraseOptions{Everywhere: true}))(t)
+		unproven(t, store)
+	})
+}
