@@ -19,8 +19,8 @@ import (
 // Commit stores everything that was appended and the turn's own entries, with the turn's state: one PUT, or one append
 // and one sync, and one PUT more for each new large image. Callers of one handle wait for each other, in order of
 // arrival. A nil error means that all of it is stored, on whatever branch; if the receipt is Repeated, nothing was
-// done. A turn with nothing to store and no Key commits nothing, and its receipt names the commit that the handle
-// shows.
+// done. Only with DeferUntilAssistant it may mean that nothing is stored yet: the receipt has Seq 0 then. A turn with
+// nothing to store and no Key commits nothing, and its receipt names the commit that the handle shows.
 //
 // On an error the handle is as it was before the call: State, and what was appended.
 //

@@ -21,9 +21,10 @@
 //     appended, committed or not. State, Head().Seq, Head().Commit, At and Log move only when a commit
 //     is acknowledged, and so does all that other handles see.
 //   - A handle writes one thing at a time: callers of one handle wait for each other, in order of arrival.
-//   - A commit that returns nil has stored everything that was appended to the handle before the call. One that is
-//     not stored leaves the handle as it was: State, and what was appended (the buffer). The turn's own entries are the
-//     caller's. Only after ErrCommitUnknown the handle keeps the request: Settle finds out whether it is stored.
+//   - A commit that returns nil has stored everything that was appended to the handle before the call, unless the
+//     handle has DeferUntilAssistant and the receipt Seq 0. One that is not stored leaves the handle as it was: State,
+//     and what was appended (the buffer). The turn's own entries are the caller's. Only after ErrCommitUnknown the
+//     handle keeps the request: Settle finds out whether it is stored.
 //   - A turn is made on the commit that the handle shows, or on its Base. If another writer has changed branch, head or
 //     document since, it is ErrConflict: commit it again with KeepBoth, which stores it as a branch, or call Reload.
 //   - Several callers of a handle commit turns that carry their entries (Turn.Entries) and name their Base.

@@ -15,8 +15,8 @@ import (
 )
 
 // What went wrong, found by errors.Is, as are fs.ErrNotExist, fs.ErrExist, fs.ErrClosed, codec.ErrText,
-// backend.ErrTooLarge and backend.ErrNoCAS. With any of them but ErrCommitUnknown nothing was applied: the handle is as
-// it was before the call, which may be made again.
+// backend.ErrTooLarge and backend.ErrNoCAS. With any of them but ErrCommitUnknown and ErrDeleteUnfinished nothing was
+// applied: the handle is as it was before the call, which may be made again.
 var (
 	ErrConflict      = journal.ErrConflict    // another writer committed first
 	ErrFenced        = journal.ErrFenced      // another writer claimed the session

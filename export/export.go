@@ -2,7 +2,8 @@
 //
 // Guarantees:
 //
-//   - Every message of every branch is in the document, the current line first.
+//   - Every message of every branch is in the document. Markdown has the current line first. HTML has the other
+//     versions of a message, folded, before the one on the current line.
 //   - The content of a message never becomes markup or script of the document, and cannot hide or change what follows.
 //   - Both formats stream. Memory is bounded by one line of the tree per entry (about 400 bytes) and the bodies of 64
 //     entries; for HTML also one message, with at most 64 results for each of its calls.

@@ -5,9 +5,10 @@
 // # Writing
 //
 // A Put or Delete is one request: the SDK's own retries are off, since they turn a lost answer into a failed condition
-// of our own write. A request is sent again only if it certainly had no effect and the store did not ask to wait: no
-// connection was made, the bytes were damaged in transit, this host's clock was corrected by the answer, or other
-// credentials were loaded. Every body has its CRC-32C, which the store checks.
+// of our own write. A request is sent again only if it certainly had no effect: no connection was made, the bytes were
+// damaged in transit, this host's clock was corrected by the answer, or other credentials were loaded. If the store is
+// busy, a Delete is sent again after a pause, and a Put is not: its caller may have newer data by then. Every body has
+// its CRC-32C, which the store checks.
 //
 //	answer                                                outcome
 //	412, 404 NoSuchKey under IfMatch                      ErrPrecondition, not applied
