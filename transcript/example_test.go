@@ -113,7 +113,8 @@ func ExampleTree() {
 
 	versions, at := tree.Siblings("a2")
 	fmt.Printf("a2 is version %d of %d\n", at+1, len(versions))
-	children := tree.Children("m1")
+	from, _ := tree.Node("m1")
+	children := tree.Children(from.ID)
 	transcript.SortByTime(children)
 	for _, n := range children {
 		fmt.Println("below m1:", n.ID)
