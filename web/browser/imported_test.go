@@ -122,6 +122,59 @@ func TestProgramEvents(t *testing.T) {
 	p.wait(`!/\x1b|\[31m|\[2K/.test(document.querySelector(".talk .plain .ansi-red").closest("pre").innerText)`)
 }
 
+// Calls that one answer made are side by side, each with a bar of how long it took, and one that started an agent whose
+// conversation has its prompt and its result is that agent. A prompt stays in sight as the heading of its answers.
+func TestCallsOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := withImported(t, func(l *lines) {
+		l.say("user", "Measure the harbour")
+		var calls []any
+		for _, name := range []string{"read", "grep", "task"} {
+			args := map[string]any{"prompt": "Ask the pilot about the bar."}
+			calls = append(calls, map[string]any{"type": "toolCall", "id": name, "name": name, "arguments": args})
+		}
+		l.add("message", map[string]any{"message": map[string]any{"role": "assistant", "content": calls}})
+		for i, name := range []string{"read", "grep", "task"} {
+			l.add("message", map[string]any{"message": map[string]any{
+				"role": "toolResult", "toolCallId": name, "content": "The bar has four metres.",
+				"details": map[string]any{"session": map[bool]string{true: "pilot"}[i == 2]},
+			}})
+		}
+		for i := range 40 {
+			l.say("assistant", fmt.Sprint("Sounding ", i+1))
+		}
+	})
+	h, err := s.store.Create("pilot", &coppice.SessionOptions{Parent: "imported", Relation: "agent"})
+	ok(t, err)
+	_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(
+		entry.User("Ask the pilot about the bar."), entry.Assistant("The bar has four metres."))})
+	ok(t, err)
+	ok(t, h.Close())
+
+	p := arrive(t, s, "/s/imported", ".talk article|Sounding 40")
+	p.see(".heading|Measure the harbour")
+	p.click(".heading button")
+	p.see(".talk article.at|Measure the harbour")
+	p.miss(".heading")
+	p.see(".calls .agent-card|pilot")
+	if n := p.count(".calls .fold.tool"); n != 2 {
+		t.Errorf("%d calls beside the agent", n)
+	}
+	type bar struct{ Top, Width float64 }
+	bars := eval[[]bar](p, `[...document.querySelectorAll(".calls .bar")].map((e) => {
+		const r = e.getBoundingClientRect();
+		return { Top: r.top, Width: r.width };
+	})`)
+	if len(bars) != 2 || bars[0].Top != bars[1].Top || bars[0].Width >= bars[1].Width {
+		t.Errorf("the bars of a minute and of two: %v", bars)
+	}
+	p.click(".agent-card button|pilot")
+	p.see(".agent-card .inline|The bar has four metres.")
+	if n := strings.Count(p.text(".calls"), "The bar has four metres."); n != 1 {
+		t.Errorf("the result is shown %d times", n)
+	}
+}
+
 // What failed is red wherever the session is shown, counted in the header and in the list, and found by a key, on every
 // line.
 func TestFailures(t *testing.T) {

@@ -234,6 +234,7 @@ func TestLabel(t *testing.T) {
 	d := withDemo(t)
 	p := arrive(t, d.site, "/s/"+demostore.Main, ".talk article")
 	p.hover(".talk article|Good enough for today")
+	p.see(".talk article|Good enough for today >> .actions button[title='label this message'] svg")
 	p.click(".talk article|Good enough for today >> button|label")
 	p.write("form.ask input", "the picture")
 	p.press("Enter")

@@ -64,6 +64,20 @@ export function place(
   return found;
 }
 
+/** begins reports whether a text begins with the words of a shortened one. */
+function begins(text: string, short: string | undefined): boolean {
+  const words = (s: string) => s.replace(/\s+/g, " ").trim();
+  const start = words(short ?? "").replace(/…$/, "");
+  return start !== "" && words(text).startsWith(start);
+}
+
+/** isRepeated reports whether an agent's conversation begins with the prompt of its call, and ends with the result. */
+export function isRepeated(agent: Session, args: unknown, result: string | undefined): boolean {
+  const texts = typeof args === "object" && args !== null ? Object.values(args) : [args];
+  return texts.some((t) => typeof t === "string" && begins(t, agent.first)) &&
+    (result === undefined || begins(result, agent.preview));
+}
+
 interface Place {
   item: Item;
   call: string;

@@ -5,7 +5,7 @@ import { Failure, type Entry } from "../api/client.ts";
 import type { Change } from "../api/events.ts";
 import { around, leafBelow, newerThan, newest, olderThan, oldest, some } from "./lines.ts";
 import { go, view, type How } from "./nav.ts";
-import { continuing, folded, isAside, itemsOf, mostLoaded, nothing, said, turnedTo, withNewer, withOlder } from "./path.ts";
+import { continuing, folded, isAside, isPrompt, itemsOf, mostLoaded, nothing, said, turnedTo, withNewer, withOlder } from "./path.ts";
 import type { Line } from "./path.ts";
 import { isEvent } from "./program.ts";
 import { alive, messageOf } from "./resource.ts";
@@ -65,8 +65,16 @@ export class Conversation {
   readonly below = signal(0);
   /** atEnd reports whether the end of the line is in sight: then the view follows it. */
   readonly atEnd = signal(true);
-  /** sight is the entry at the upper edge of what is in sight; null = the end of the line is. */
-  readonly sight = signal<string | null>(null);
+  /** top is the article at the upper edge of what is in sight. sight is the same; null = the end of the line is in sight. */
+  readonly top = signal<string | null>(null);
+  readonly sight = computed(() => (this.atEnd.value ? null : this.top.value));
+  /** prompt is what was asked above what is in sight: what is in sight answers it. null = it is in sight, or not loaded. */
+  readonly prompt = computed(() => {
+    const list = this.items.value;
+    const at = list.findIndex((item) => item.entry.id === this.top.value);
+    const asked = list.findLastIndex((item, i) => i <= at && isPrompt(item.entry));
+    return asked >= 0 && asked < at ? list[asked]! : null;
+  });
   /** wanted is where an article has to be; the list obeys, and clears it. "end" = the end of the line. */
   readonly wanted = signal<Anchor | "end" | null>(null);
   /** place is what is in sight; the list sets it while it is in the page. */

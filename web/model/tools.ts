@@ -68,11 +68,17 @@ export function languageOf(args: unknown, result: string): string {
   return languages[/\.(\w+)$/.exec(path)?.[1] ?? ""] ?? "";
 }
 
+/** secondsOf returns how long a call took by the times of its entries; 0 = it is not known, or no time. */
+export function secondsOf(call: Entry, result: Entry | undefined): number {
+  if (!result || result === call || !call.timestamp || !result.timestamp) return 0;
+  const s = (Date.parse(result.timestamp) - Date.parse(call.timestamp)) / 1000;
+  return s >= 0.05 ? s : 0;
+}
+
 /** took returns how long a call took by the times of its entries; "" = it is not known, or no time. */
 export function took(call: Entry, result: Entry | undefined): string {
-  if (!result || result === call || !call.timestamp || !result.timestamp) return "";
-  const s = (Date.parse(result.timestamp) - Date.parse(call.timestamp)) / 1000;
-  if (!(s >= 0.05)) return "";
+  const s = secondsOf(call, result);
+  if (s === 0) return "";
   if (s < 60) return s.toFixed(1) + " s";
   return s < 3600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${Math.floor(s / 3600)} h ${Math.floor(s / 60) % 60} min`;
 }

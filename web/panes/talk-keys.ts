@@ -28,8 +28,8 @@ function step(talk: Conversation, by: 1 | -1): void {
   if (list[i]) reach(talk, list[i]!.entry.id);
 }
 
-/** margin is what is between an article that keys went to and the edge of the view, in pixels. */
-const margin = 16;
+/** margin is what is between an article that keys went to and the edge of the view, in pixels: the heading, and a little. */
+const margin = 40;
 
 /** reach moves the cursor to an article that is loaded, brings it in sight and focuses it. */
 function reach(talk: Conversation, id: string): void {

@@ -3,8 +3,9 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { isPrompt, type Item } from "../model/path.ts";
 import { dayOf } from "../model/format.ts";
+import { firstWords } from "../model/message.ts";
 import { hinted } from "../model/hints.ts";
-import { view } from "../model/nav.ts";
+import { go, view } from "../model/nav.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
 import { Breadcrumb } from "../parts/breadcrumb.tsx";
 import { Failed } from "../parts/failed.tsx";
@@ -27,9 +28,26 @@ export function Talk(): JSX.Element {
       <Events />
       <Lost />
       {talk.trouble.value && <p class="failed" role="alert">{talk.trouble.value}</p>}
-      <List />
+      <div class="reading">
+        <Heading />
+        <List />
+      </div>
       <Below />
     </main>
+  );
+}
+
+/** Heading shows the prompt that what is in sight answers, once it is out of sight itself. */
+function Heading(): JSX.Element | null {
+  const { conversation: talk } = useSession();
+  const asked = talk.prompt.value;
+  if (!asked) return null;
+  return (
+    <h2 class="heading">
+      <button type="button" title="to this prompt" onClick={() => go({ at: asked.entry.id, seq: null }, "step")}>
+        {firstWords(asked.message!, 200)}
+      </button>
+    </h2>
   );
 }
 
@@ -85,7 +103,7 @@ function List(): JSX.Element {
       last={!newer}
       onPlace={(from, to, end, calm) => {
         talk.atEnd.value = end;
-        talk.sight.value = end ? null : talk.place()?.key ?? null;
+        talk.top.value = talk.place()?.key ?? null;
         mark();
         if (talk.below.peek() > 0) talk.below.value = end ? 0 : Math.min(talk.below.peek(), items.length - 1 - lastSeen(items));
         if (!calm) return;

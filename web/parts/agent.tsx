@@ -17,19 +17,21 @@ import { useSession } from "./use-session.ts";
 const mostCards = 20;
 const perPage = 12;
 
-/** AgentCards shows agents as cards. */
-export function AgentCards({ of }: { of: readonly Agent[] }): JSX.Element | null {
+/** AgentCards shows agents as cards. time is how long the call took that a card is shown in place of. */
+export function AgentCards({ of, time = "" }: { of: readonly Agent[]; time?: string }): JSX.Element | null {
   if (of.length === 0) return null;
   return (
     <div class="agents">
-      {of.slice(0, mostCards).map((a) => <Card key={a.session.id} of={a.session} />)}
+      {of.slice(0, mostCards).map((a) => <Card key={a.session.id} of={a.session} time={time} />)}
       {of.length > mostCards && <p class="quiet">{of.length - mostCards} more agents: see the list of sessions.</p>}
     </div>
   );
 }
 
-function Card({ of }: { of: Session }): JSX.Element {
-  const spent = useSession().agents.costs.value.value?.get(of.id);
+function Card({ of, time }: { of: Session; time: string }): JSX.Element {
+  const { agents, folds } = useSession();
+  const spent = agents.costs.value.value?.get(of.id);
+  const figures = [of.entries > 0 ? count(of.entries) + " entries" : "", spent ? cost(spent) : "", time];
   return (
     <div class={"agent-card " + (of.status ?? "")}>
       <Fold kind="agent" id={of.id}
@@ -38,11 +40,11 @@ function Card({ of }: { of: Session }): JSX.Element {
             <span class="quiet">agent</span>
             <b>{shorten(of.title || of.first || of.id, 80)}</b>
             <span class="outcome">{of.status}</span>
-            <span class="quiet">{[of.entries > 0 ? count(of.entries) + " entries" : "", spent ? cost(spent) : ""].filter(Boolean).join(" · ")}</span>
+            <span class="quiet">{figures.filter(Boolean).join(" · ")}</span>
           </>
         }
         body={() => <Inline key={of.id} id={of.id} />} />
-      {of.preview && <p class="quiet">{shorten(of.preview, 140)}</p>}
+      {of.preview && !folds.isOpen("agent", of.id) && <p class="quiet">{shorten(of.preview, 140)}</p>}
       <SessionLink to={of.id}>as a page</SessionLink>
     </div>
   );

@@ -10,7 +10,7 @@ import { runText } from "../model/program.ts";
 import { Actions } from "./actions.tsx";
 import { AgentCards } from "./agent.tsx";
 import { AsideItem, Run } from "./aside.tsx";
-import { ForkIcon } from "./icon.tsx";
+import { Icon } from "./icon.tsx";
 import { Body } from "./message.tsx";
 import { later } from "../panes/on-demand.tsx";
 import { Note } from "./note.tsx";
@@ -50,7 +50,7 @@ export function Article({ item, at, place, of, day }: ArticleProps): JSX.Element
       class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "") + (mark && mark.of > 1 ? " swiped" : "") +
         (message?.failed || [...item.results.values()].some((r) => r.part.failed) ? " has-failed" : "")}
       onClick={(e) => clicked(e) && conversation.moveTo(entry.id)} onFocusIn={() => point(true)}
-      onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}
+      onFocusOut={() => point(false)} onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}
       {...(mark && mark.of > 1 ? onSwipe((by, e) => void versions.choose(mark, by, offset(e))) : {})}>
       {day && <p class="day">{day}</p>}
       {message
@@ -61,7 +61,7 @@ export function Article({ item, at, place, of, day }: ArticleProps): JSX.Element
             {label && <span class="label">{label}</span>}
             {mark && mark.children > 1 && (
               <span class="fork" title={mark.children + " lines go on from here"}
-                aria-label={mark.children + " lines go on from here"} role="img"><ForkIcon /> {mark.children}</span>
+                aria-label={mark.children + " lines go on from here"} role="img"><Icon name="fork" /> {mark.children}</span>
             )}
             {mark && mark.of > 1 && <Picker mark={mark} />}
           </Header>

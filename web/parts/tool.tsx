@@ -4,7 +4,7 @@ import type { Entry } from "../api/client.ts";
 import { bytes, shorten } from "../model/format.ts";
 import { said, type Line, type Result } from "../model/path.ts";
 import type { Part } from "../model/message.ts";
-import { editsOf, languageOf, mainArgument, took } from "../model/tools.ts";
+import { editsOf, languageOf, mainArgument, secondsOf, took } from "../model/tools.ts";
 import { Plain } from "../text/plain.tsx";
 import { Fold } from "./fold.tsx";
 import { Picker } from "./picker.tsx";
@@ -19,13 +19,15 @@ export interface ToolProps {
   call: Call | null; // null = it is not among the entries that are loaded
   result: Result | null; // null = there is none yet
   entry: Entry;
+  longest: number; // of the calls next to it, in seconds; 0 = there are none
 }
 
 /** Tool shows what was called with what, and how it ended. */
-export function Tool({ id, call, result, entry }: ToolProps): JSX.Element {
+export function Tool({ id, call, result, entry, longest }: ToolProps): JSX.Element {
   const { line } = useSession().conversation;
   const part = result?.part;
   const mark = result && result.entry !== entry ? line.value.marks.get(result.entry.id) : undefined;
+  const share = longest > 0 ? secondsOf(entry, result?.entry) / longest : 0;
   const failed = part?.failed || (part?.exit ?? 0) !== 0;
   return (
     <>
@@ -36,6 +38,7 @@ export function Tool({ id, call, result, entry }: ToolProps): JSX.Element {
             <span class="argument">{call && shorten(mainArgument(call.args), 160)}</span>
             <span class="outcome">{outcome(result, call !== null, isPending(line.value, entry))}</span>
             <span class="quiet">{[part ? bytes(part.text.length) : "", took(entry, result?.entry)].filter(Boolean).join(" · ")}</span>
+            {share > 0 && <i class="bar" aria-hidden="true" style={{ width: `calc((100% - 30px) * ${share.toFixed(3)})` }} />}
           </>
         }
         body={() => (

@@ -5,7 +5,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
 import { bytes } from "../model/format.ts";
 import { copy } from "../parts/copy.ts";
-import { CopyIcon } from "../parts/icon.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { Coloured } from "./code.tsx";
 import { elements } from "./hast.tsx";
 import { mostElements, parse, type Read } from "./parse.ts";
@@ -27,7 +27,7 @@ const components = {
       <div class="code">
         <pre tabIndex={0}><Coloured text={text} language={name?.slice("language-".length) ?? ""} /></pre>
         <button type="button" aria-label="copy this code" title="copy this code" onClick={() => copy(text, "The code")}>
-          <CopyIcon />
+          <Icon name="copy" />
         </button>
       </div>
     );
