@@ -16,9 +16,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// eraseBody names the entries whose content goes.
+// eraseBody names what goes: the content of entries, values within states, small documents.
 type eraseBody struct {
-	Entries    []string `json:"entries" minItems:"1" maxItems:"10000" doc:"ids, or unique prefixes of ids"`
+	Entries    []string `json:"entries" maxItems:"10000" doc:"ids, or unique prefixes of ids; may be empty"`
+	States     []string `json:"states,omitempty" maxItems:"10000" doc:"JSON pointers into the state of every commit"`
+	Docs       []string `json:"docs,omitempty" maxItems:"10000" doc:"names of small documents"`
 	Reason     string   `json:"reason,omitempty" maxLength:"256" doc:"kept with each stub; nothing of what is erased"`
 	Everywhere bool     `json:"everywhere,omitempty" doc:"also in forks, and in other imports of the same file"`
 	PurgeTrash bool     `json:"purgeTrash,omitempty" doc:"remove items of the trash that have some of the entries"`
@@ -31,7 +33,7 @@ func (s *Server) describeErase() {
 		summary: "Remove the content of entries for good, and leave stubs",
 		text: "It is a conflict for no writer. If it fails in the middle readers see the entries or the stubs, and a " +
 			"repeat completes it; a repeat after it is done changes nothing. Not reached are quotations in other " +
-			"entries, in states and documents, exported files, backups, and older versions that an object store keeps.",
+			"entries and other values of states, exported files, backups, and older versions that a store keeps.",
 		body: reflect.TypeFor[eraseBody](),
 	}, s.erase)
 }
@@ -51,8 +53,8 @@ func (s *Server) erase(ctx context.Context, q *sessionPath) (answer, error) {
 	seenOf(q.r).dry = b.DryRun
 	narrow := q.on.Only != (Only{})
 	switch {
-	case len(b.Entries) == 0:
-		return answer{}, badInput("entries", errors.New("want at least one"))
+	case len(b.Entries)+len(b.States)+len(b.Docs) == 0:
+		return answer{}, badInput("entries", errors.New("want at least one, or states or docs"))
 	case narrow && (b.Everywhere || b.PurgeTrash): // it may not see all of them
 		return answer{}, ErrForbidden
 	}
@@ -68,7 +70,7 @@ func (s *Server) erase(ctx context.Context, q *sessionPath) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
 	r, err := q.on.Store.Erase(ctx, q.id, b.Entries, &coppice.EraseOptions{
-		Reason: b.Reason, Everywhere: b.Everywhere, DryRun: b.DryRun,
+		States: b.States, Docs: b.Docs, Reason: b.Reason, Everywhere: b.Everywhere, DryRun: b.DryRun,
 	})
 	if !b.DryRun { // also what a part of it changed
 		s.unlearn(ctx, q, r)
@@ -99,7 +101,7 @@ func halfErased(ctx context.Context, err error) error {
 func (s *Server) unlearn(ctx context.Context, q *sessionPath, r coppice.Erased) {
 	others := api.ErasedIn(r)
 	seen := seenOf(q.r) // the audit log names what was erased, and where
-	seen.ids = slices.Concat(seen.ids, others, r.Entries)
+	seen.ids = slices.Concat(seen.ids, others, r.Entries, r.States, r.Docs)
 	for _, id := range append(others, q.id) {
 		s.drop(ctx, q.on.Store, q.r.PathValue("tenant"), id)
 	}
@@ -117,12 +119,13 @@ func (s *Server) drop(ctx context.Context, st *coppice.Store, tenant, id string)
 
 // eraseTrash finds the items of the server's trash that have some of the entries, and removes them if asked to.
 func (s *Server) eraseTrash(ctx context.Context, q *sessionPath, doc *api.Erased, purge bool) error {
-	if s.o.Trash == "" {
+	ids := append(doc.Entries, doc.Already...)
+	if s.o.Trash == "" || len(ids) == 0 {
 		return nil
 	}
 	var named []transcript.Entry
 	_, err := read(ctx, &q.request, func(h *coppice.Session) (a answer, err error) {
-		for e, err := range h.Entries(ctx, append(doc.Entries, doc.Already...)...) {
+		for e, err := range h.Entries(ctx, ids...) {
 			if err != nil {
 				return a, err
 			}

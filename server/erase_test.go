@@ -93,6 +93,27 @@ func TestEraseOverHTTP(t *testing.T) {
 	})
 }
 
+// Values within states, and documents, go by their place; what asks for nothing is refused.
+func TestEraseStatesOverHTTP(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	s.do("POST", commits, `{"entries":[],"state":{"plan":["`+erased+`",1]},"docs":{"notes":"`+erased+`"}}`,
+		"If-Match: *").want(t, 200)
+	s.do("POST", "/v1/sessions/s/erase", `{"entries":[]}`).want(t, 400)
+	s.do("POST", "/v1/sessions/s/erase", `{"entries":[],"states":["plan"]}`).want(t, 400)
+	doc := s.do("POST", "/v1/sessions/s/erase", `{"entries":[],"states":["/plan/0"],"docs":["notes","x"]}`).want(t, 200)
+	if fmt.Sprint(doc["states"], doc["docs"]) != "[/plan/0] [notes]" {
+		t.Errorf("%v", doc)
+	}
+	if p, err := s.st.Prove(t.Context(), erased); err != nil || len(p.Found) > 0 {
+		t.Errorf("the text is in %v: %v", p.Found, err)
+	}
+	state := s.do("GET", "/v1/sessions/s/resume", "").want(t, 200)["state"]
+	if got := fmt.Sprint(state); got != "map[plan:[<nil> 1]]" {
+		t.Errorf("the state is %s", got)
+	}
+}
+
 func TestEraseRefusedOverHTTP(t *testing.T) {
 	s := siteOn(t, storeOn(t, memory.New()), func(o *server.Options) {
 		o.Authorize = func(r *http.Request) (server.Access, error) {

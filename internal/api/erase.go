@@ -9,6 +9,8 @@ import (
 type Erased struct {
 	Session  string     `json:"session"`
 	Entries  []string   `json:"entries" doc:"ids that are erased, amendments of entries among them"`
+	States   []string   `json:"states,omitempty" doc:"pointers into the state that led to a value"`
+	Docs     []string   `json:"docs,omitempty" doc:"small documents that were there"`
 	Already  []string   `json:"already,omitempty" doc:"ids that were erased before"`
 	Commit   string     `json:"commit,omitempty" doc:"that records it; absent: nothing was to be done, or dryRun"`
 	Written  int        `json:"written" doc:"number of objects that were written again"`
@@ -33,6 +35,8 @@ type Replaced struct {
 type Relative struct {
 	Session string   `json:"session"`
 	Entries []string `json:"entries"`
+	States  []string `json:"states,omitempty" doc:"pointers that lead to a value in its states too"`
+	Docs    []string `json:"docs,omitempty" doc:"small documents that it has too"`
 	Commit  string   `json:"commit,omitempty" doc:"that records their erasure; absent: they are not erased, or dryRun"`
 }
 
@@ -49,9 +53,10 @@ func ErasedIn(r coppice.Erased) (ids []string) {
 // ErasedOf returns the document of an erasure.
 func ErasedOf(r coppice.Erased, dry bool) Erased {
 	out := Erased{
-		Session: r.Session, Entries: list(r.Entries), Already: r.Already, Commit: r.Commit.Commit,
-		Written: len(r.Written), Removed: len(r.Removed), Bytes: r.Bytes, Images: r.Images, DryRun: dry,
-		Trash: []string{}, IO: r.IO,
+		Session: r.Session, Entries: list(r.Entries), States: r.States, Docs: r.Docs, Already: r.Already,
+		Commit: r.Commit.Commit, Written: len(r.Written), Removed: len(r.Removed), Bytes: r.Bytes, Images: r.Images,
+		DryRun: dry,
+		Trash:  []string{}, IO: r.IO,
 	}
 	if dry { // the commits are not stored
 		out.Commit = ""
@@ -64,7 +69,7 @@ func ErasedOf(r coppice.Erased, dry bool) Erased {
 		out.Removed += len(o.Removed)
 		out.Bytes += o.Bytes
 		out.Images += o.Images
-		one := Relative{Session: o.Session, Entries: list(o.Entries)}
+		one := Relative{Session: o.Session, Entries: list(o.Entries), States: o.States, Docs: o.Docs}
 		if !dry {
 			one.Commit = o.Commit.Commit
 		}

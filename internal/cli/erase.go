@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 
 type eraseOptions struct {
 	reason                      string
+	states, docs                []string
 	everywhere, yes, purgeTrash bool
 	trashDir                    string
 	prove                       string
@@ -26,18 +28,22 @@ type eraseOptions struct {
 func (c *cli) eraseCommand() *cobra.Command {
 	var o eraseOptions
 	cmd := &cobra.Command{
-		Use:   "erase SESSION ENTRY...",
+		Use:   "erase SESSION [ENTRY...]",
 		Short: "Remove the content of entries for good, or prove that a text is gone",
 		Long: `Remove the content of entries for good: texts, images, arguments, amendments, and what quotes them in
 previews and titles, in every object of the session, and in the search index and the list of this machine.
 A stub stays in the place of each entry, with its id, parent, time and role, on every branch, and a commit
 records when and why. It cannot be undone.
 
+--state takes a value out of the state of every commit, and leaves null: POINTER is a JSON pointer such
+as /plan/3, and "" is all of the state. --doc takes a small document out of every commit. Both may be
+given several times.
+
 Without --yes nothing is changed: the command shows the entries, the objects and requests that it takes,
 and which forks and other imports have the entries too; --everywhere erases them there. --purge-trash
 removes items of the trash that have them. If the command breaks off, run it again.
 
-Not reached are quotations in other entries, states and documents, exported files, backups, the file that
+Not reached are quotations in other entries, other values of states, exported files, backups, the file that
 was imported, and older versions that an object store keeps.
 
 --prove TEXT reads every object of the store, and search index, list and trash of this machine, and lists
@@ -46,6 +52,9 @@ text is read from standard input, and is not in the history of the shell.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("prove") {
 				return cobra.NoArgs(cmd, args)
+			}
+			if len(o.states)+len(o.docs) > 0 {
+				return cobra.MinimumNArgs(1)(cmd, args)
 			}
 			return cobra.MinimumNArgs(2)(cmd, args)
 		},
@@ -64,6 +73,8 @@ text is read from standard input, and is not in the history of the shell.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&o.yes, "yes", false, "erase; without it nothing is changed")
 	flags.StringVar(&o.reason, "reason", "", "is kept with each stub; at most 256 bytes, and nothing of what is erased")
+	flags.StringArrayVar(&o.states, "state", nil, "erase the value at this `POINTER` into the state, in every commit")
+	flags.StringArrayVar(&o.docs, "doc", nil, "erase the small document of this `NAME`, in every commit")
 	flags.BoolVar(&o.everywhere, "everywhere", false, "also in forks, and in other imports of the same file")
 	flags.BoolVar(&o.purgeTrash, "purge-trash", false, "remove items of the trash that have the entries")
 	flags.StringVar(&o.trashDir, "trash-dir", "", "folder of the trash; default: trash below $COPPICE_STATE")
@@ -78,14 +89,17 @@ func (c *cli) eraseEntries(
 	if err != nil {
 		return err
 	}
-	opts := &coppice.EraseOptions{Reason: o.reason, DryRun: !o.yes, Everywhere: o.everywhere}
+	opts := &coppice.EraseOptions{
+		States: o.states, Docs: o.docs, Reason: o.reason, DryRun: !o.yes, Everywhere: o.everywhere,
+	}
 	var r coppice.Erased
 	erase := func() (_ []string, err error) {
 		r, err = st.Erase(ctx, id, entries, opts)
 		return nil, err
 	}
 	if o.yes {
-		err = c.recorded(ctx, st, audit.Act{Act: "erase", Session: id, IDs: entries}, erase)
+		act := audit.Act{Act: "erase", Session: id, IDs: slices.Concat(entries, o.states, o.docs)}
+		err = c.recorded(ctx, st, act, erase)
 	} else {
 		_, err = erase()
 	}
@@ -111,8 +125,11 @@ func (c *cli) eraseEntries(
 
 // entriesOf returns entries of a session, as they are now.
 func entriesOf(ctx context.Context, st *countedStore, id string, ids []string) (list []transcript.Entry, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	s, err := st.Open(ctx, id, readOnly())
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	for e, err := range s.Entries(ctx, ids...) {
@@ -155,6 +172,9 @@ func (c *cli) showErased(out *api.Erased, named []transcript.Entry, o eraseOptio
 			return err
 		}
 	}
+	if err := c.showErasedPaths(out, o); err != nil {
+		return err
+	}
 	verb := "erased"
 	if out.DryRun {
 		verb = "would erase"
@@ -162,7 +182,7 @@ func (c *cli) showErased(out *api.Erased, named []transcript.Entry, o eraseOptio
 	io := out.IO
 	requests := io.Get + io.Put + io.Append + io.Stat + io.List + io.Delete
 	if err := c.textf("%s %s: %s written again (%s), %s removed, %s", verb,
-		term.Count(len(out.Entries), "entry", "entries"), term.Count(out.Written, "object", "objects"),
+		erasedCount(len(out.Entries)+len(out.States)+len(out.Docs), o), term.Count(out.Written, "object", "objects"),
 		term.Size(out.Bytes), term.Count(out.Removed, "object", "objects"),
 		term.Count(int(requests), "request", "requests")); err != nil {
 		return err
@@ -172,8 +192,9 @@ func (c *cli) showErased(out *api.Erased, named []transcript.Entry, o eraseOptio
 		if o.everywhere {
 			note = ", " + verb + " there too"
 		}
-		if err := c.textf("session %s has %s of them%s", shortid.One(other.Session),
-			term.Count(len(other.Entries), "entry", "entries"), note); err != nil {
+		n := len(other.Entries) + len(other.States) + len(other.Docs)
+		err := c.textf("session %s has %s of them%s", shortid.One(other.Session), erasedCount(n, o), note)
+		if err != nil {
 			return err
 		}
 	}
@@ -192,6 +213,34 @@ func (c *cli) showErased(out *api.Erased, named []transcript.Entry, o eraseOptio
 	}
 	c.notef("not reached: exported files, backups, the imported file itself, older versions that an object store keeps")
 	return nil
+}
+
+// erasedCount is a number of what is erased in words.
+func erasedCount(n int, o eraseOptions) string {
+	if len(o.states)+len(o.docs) > 0 {
+		return term.Count(n, "part", "parts")
+	}
+	return term.Count(n, "entry", "entries")
+}
+
+// showErasedPaths lists values of states and documents, and those that no commit has.
+func (c *cli) showErasedPaths(out *api.Erased, o eraseOptions) error {
+	show := func(what string, asked, met []string) error {
+		for _, name := range asked {
+			note := ""
+			if !slices.Contains(met, name) {
+				note = ": no commit has it"
+			}
+			if err := c.textf("%s %q%s", what, name, note); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := show("state", o.states, out.States); err != nil {
+		return err
+	}
+	return show("document", o.docs, out.Docs)
 }
 
 func (c *cli) showErasedEntry(e *transcript.Entry, already bool) error {

@@ -158,12 +158,13 @@ class AsyncSession(_Session):
         return await self._run(self._sync.entry, entry, images=images)
 
     async def erase(
-        self, entries: list[str], *, dry_run: bool | None = None, everywhere: bool | None = None,
-        purge_trash: bool | None = None, reason: str | None = None,
+        self, entries: list[str], *, docs: list[str] | None = None, dry_run: bool | None = None,
+        everywhere: bool | None = None, purge_trash: bool | None = None, reason: str | None = None,
+        states: list[str] | None = None,
     ) -> Erased:
         """Remove the content of entries for good, and leave stubs."""
-        return await self._run(self._sync.erase, entries, dry_run=dry_run, everywhere=everywhere,
-            purge_trash=purge_trash, reason=reason)
+        return await self._run(self._sync.erase, entries, docs=docs, dry_run=dry_run, everywhere=everywhere,
+            purge_trash=purge_trash, reason=reason, states=states)
 
     async def export(
         self,

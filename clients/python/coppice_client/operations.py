@@ -419,18 +419,19 @@ class SessionOperations(Resource):
         return self._json(dict, "entries", entry, images=images)
 
     def erase(
-        self, entries: list[str], *, dry_run: bool | None = None, everywhere: bool | None = None,
-        purge_trash: bool | None = None, reason: str | None = None,
+        self, entries: list[str], *, docs: list[str] | None = None, dry_run: bool | None = None,
+        everywhere: bool | None = None, purge_trash: bool | None = None, reason: str | None = None,
+        states: list[str] | None = None,
     ) -> Erased:
         """Remove the content of entries for good, and leave stubs. It is a conflict for no writer. If it fails in the
         middle readers see the entries or the stubs, and a repeat completes it; a repeat after it is done changes
-        nothing. Not reached are quotations in other entries, in states and documents, exported files, backups, and
-        older versions that an object store keeps."""
+        nothing. Not reached are quotations in other entries and other values of states, exported files, backups, and
+        older versions that a store keeps."""
         want = Want(Erased, session=self._named)
         path = self._path("erase")
         found: Erased = self._send(
-            "POST", path, want, {"entries": entries, "dryRun": dry_run, "everywhere": everywhere,
-            "purgeTrash": purge_trash, "reason": reason},
+            "POST", path, want, {"entries": entries, "docs": docs, "dryRun": dry_run, "everywhere": everywhere,
+            "purgeTrash": purge_trash, "reason": reason, "states": states},
         ).value
         return found
 

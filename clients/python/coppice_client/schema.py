@@ -363,10 +363,12 @@ class EntryList(_EntryList, total=False):
 
 class _EraseBody(TypedDict):
     entries: list[str]
-    """ids, or unique prefixes of ids"""
+    """ids, or unique prefixes of ids; may be empty"""
 
 
 class EraseBody(_EraseBody, total=False):
+    docs: list[str]
+    """names of small documents"""
     dryRun: bool
     """change nothing: the answer is what it would be"""
     everywhere: bool
@@ -375,6 +377,8 @@ class EraseBody(_EraseBody, total=False):
     """remove items of the trash that have some of the entries"""
     reason: str
     """kept with each stub; nothing of what is erased"""
+    states: list[str]
+    """JSON pointers into the state of every commit"""
 
 
 class _Erased(TypedDict):
@@ -402,12 +406,16 @@ class Erased(_Erased, total=False):
     """ids that were erased before"""
     commit: str
     """that records it; absent: nothing was to be done, or dryRun"""
+    docs: list[str]
+    """small documents that were there"""
     dryRun: bool
     """nothing was changed"""
     original: Replaced
     """of the imported file that is kept, if it changed"""
     purged: bool
     """these items were removed"""
+    states: list[str]
+    """pointers into the state that led to a value"""
 
 
 class _Events(TypedDict):
@@ -839,6 +847,10 @@ class _Relative(TypedDict):
 class Relative(_Relative, total=False):
     commit: str
     """that records their erasure; absent: they are not erased, or dryRun"""
+    docs: list[str]
+    """small documents that it has too"""
+    states: list[str]
+    """pointers that lead to a value in its states too"""
 
 
 class RenameBody(TypedDict):

@@ -157,7 +157,7 @@ export interface paths {
     "/v1/sessions/{id}/erase": {
         /**
          * Remove the content of entries for good, and leave stubs
-         * @description It is a conflict for no writer. If it fails in the middle readers see the entries or the stubs, and a repeat completes it; a repeat after it is done changes nothing. Not reached are quotations in other entries, in states and documents, exported files, backups, and older versions that an object store keeps.
+         * @description It is a conflict for no writer. If it fails in the middle readers see the entries or the stubs, and a repeat completes it; a repeat after it is done changes nothing. Not reached are quotations in other entries and other values of states, exported files, backups, and older versions that a store keeps.
          */
         post: operations["erase"];
     };
@@ -634,9 +634,11 @@ export interface components {
             prev?: string;
         };
         EraseBody: {
+            /** @description names of small documents */
+            docs?: string[];
             /** @description change nothing: the answer is what it would be */
             dryRun?: boolean;
-            /** @description ids, or unique prefixes of ids */
+            /** @description ids, or unique prefixes of ids; may be empty */
             entries: string[];
             /** @description also in forks, and in other imports of the same file */
             everywhere?: boolean;
@@ -644,6 +646,8 @@ export interface components {
             purgeTrash?: boolean;
             /** @description kept with each stub; nothing of what is erased */
             reason?: string;
+            /** @description JSON pointers into the state of every commit */
+            states?: string[];
         };
         Erased: {
             /** @description ids that were erased before */
@@ -655,6 +659,8 @@ export interface components {
             bytes: number;
             /** @description that records it; absent: nothing was to be done, or dryRun */
             commit?: string;
+            /** @description small documents that were there */
+            docs?: string[];
             /** @description nothing was changed */
             dryRun?: boolean;
             /** @description ids that are erased, amendments of entries among them */
@@ -678,6 +684,8 @@ export interface components {
              */
             removed: number;
             session: string;
+            /** @description pointers into the state that led to a value */
+            states?: string[];
             /** @description items of the trash that have some of the entries, or had them */
             trash: string[];
             /**
@@ -1155,8 +1163,12 @@ export interface components {
         Relative: {
             /** @description that records their erasure; absent: they are not erased, or dryRun */
             commit?: string;
+            /** @description small documents that it has too */
+            docs?: string[];
             entries: string[];
             session: string;
+            /** @description pointers that lead to a value in its states too */
+            states?: string[];
         };
         RenameBody: {
             branch: string;
