@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"net/http"
 	"time"
@@ -10,6 +9,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/audit"
 	"github.com/coppice-go/coppice/internal/retain"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
 // Bounds of a run of retention by schedule.
@@ -62,15 +62,15 @@ func (s *Server) tenantNames(ctx context.Context) ([]string, error) {
 // retain runs the policy of a store, if it is due, and returns how long it is until it is.
 func (s *Server) retain(ctx context.Context, st *coppice.Store, tenant string, every time.Duration) time.Duration {
 	run := retain.Run{
-		Store: st, Now: s.o.Now, Rand: rand.Reader, Every: every, Most: retainMost,
-		Remove: s.remover(st, tenant, retainSource),
+		Store: st, Now: s.o.Now, Every: every, Most: retainMost,
+		Remove: s.remover(st, tenant, retainSource), Prune: s.pruner(st, tenant, retainSource),
 	}
 	r, err := run.Do(ctx)
 	if r.Wait > 0 {
 		return r.Wait
 	}
-	log := s.o.Logger.With("tenant", tenant, "removed", len(r.Removed), "stayed", len(r.Stayed), "rest", r.Rest,
-		"requests", r.Requests)
+	log := s.o.Logger.With("tenant", tenant, "removed", len(r.Removed), "stayed", len(r.Stayed),
+		"thinned", len(r.Thinned), "more", r.More, "requests", r.Requests)
 	switch {
 	case err == nil:
 		log.InfoContext(ctx, "retention was run")
@@ -78,6 +78,32 @@ func (s *Server) retain(ctx context.Context, st *coppice.Store, tenant string, e
 		log.WarnContext(ctx, "retention failed", "error", err.Error())
 	}
 	return every
+}
+
+// pruner returns the removal of snapshots of a session by retention, as an act of the audit log.
+func (s *Server) pruner(
+	st *coppice.Store, tenant, who string,
+) func(context.Context, string, snapshot.Retention) ([]snapshot.Info, error) {
+	return func(ctx context.Context, id string, keep snapshot.Retention) ([]snapshot.Info, error) {
+		if keep.DryRun {
+			return retain.Prune(ctx, st, id, keep)
+		}
+		end, err := s.begin(ctx, audit.Act{Who: who, Tenant: tenant, Act: "prune", Session: id})
+		if err != nil {
+			return nil, err
+		}
+		gone, err := retain.Prune(ctx, st, id, keep)
+		s.ended(ctx, end, statusOf(err), false, retain.Thinned{Snapshots: gone}.IDs())
+		return gone, err
+	}
+}
+
+// statusOf returns the status that an act would have as a request.
+func statusOf(err error) int {
+	if err != nil {
+		return problemOf(err).Status
+	}
+	return http.StatusOK
 }
 
 // remover returns the removal of a session by retention, as an act of the audit log. One that has begun is finished.
@@ -90,14 +116,10 @@ func (s *Server) remover(st *coppice.Store, tenant, who string) func(context.Con
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout+took(r.Bytes))
 		defer cancel()
 		err = st.DeleteAt(ctx, r.ID, r.Commit)
-		status := http.StatusOK
-		if err != nil {
-			status = problemOf(err).Status
-		}
 		if err == nil || errors.Is(err, coppice.ErrDeleteUnfinished) {
 			s.drop(ctx, st, tenant, r.ID)
 		}
-		s.ended(ctx, end, status, false, nil)
+		s.ended(ctx, end, statusOf(err), false, nil)
 		return err
 	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/retain"
 	"github.com/coppice-go/coppice/internal/shortid"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
 func (c *cli) retainCommand() *cobra.Command {
@@ -60,7 +60,7 @@ transcripts of the store to that size. A session stays or goes with those that i
 			case none && !alone(cmd, "none"):
 				return usageError("--none goes with no other flag of this command")
 			case !none && p.Empty():
-				return usageError("name a rule: --keep-within, --keep-last or --max-bytes, or --none")
+				return usageError("name a rule, such as --keep-within, --max-bytes or --snapshots-keep-last, or --none")
 			}
 			if _, err := p.Encode(); err != nil {
 				return usageError("%w", err)
@@ -74,7 +74,8 @@ transcripts of the store to that size. A session stays or goes with those that i
 	flags.StringVar(&within, "keep-within", "", "keep what was active within this time, such as 90d or 12h")
 	flags.IntVar(&p.KeepLast, "keep-last", 0, "keep the newest N of each folder")
 	flags.StringVar(&p.GroupBy, "group-by", "", "with --keep-last: of each value of this metadata key, not folder")
-	flags.Int64Var(&p.MaxBytes, "max-bytes", 0, "remove only while the transcripts have more bytes")
+	flags.Int64Var(&p.MaxBytes, "max-bytes", 0, "remove only while the objects of sessions have more bytes")
+	keepSnapshots(flags, "snapshots-keep-", &p.Snapshots)
 	flags.BoolVar(&none, "none", false, "no rule: everything stays")
 	return cmd
 }
@@ -89,20 +90,9 @@ func (c *cli) setPolicy(ctx context.Context, st *countedStore, p retain.Policy) 
 	return c.showPolicy(p)
 }
 
-// policyDoc is the document of coppice retain set and show.
-type policyDoc struct {
-	KeepWithin int64  `json:"keepWithin,omitempty"` // seconds
-	KeepLast   int    `json:"keepLast,omitempty"`
-	GroupBy    string `json:"groupBy,omitempty"`
-	MaxBytes   int64  `json:"maxBytes,omitempty"`
-}
-
 func (c *cli) showPolicy(p retain.Policy) error {
 	if c.json {
-		return c.writeJSON(map[string]any{"policy": policyDoc{
-			KeepWithin: int64(p.KeepWithin / time.Second), KeepLast: p.KeepLast,
-			GroupBy: p.GroupBy, MaxBytes: p.MaxBytes,
-		}})
+		return c.writeJSON(map[string]any{"policy": p.Rules()})
 	}
 	var lines []string
 	if p.KeepWithin > 0 {
@@ -120,8 +110,28 @@ func (c *cli) showPolicy(p retain.Policy) error {
 		lines = append(lines, "no rule: everything stays")
 	case p.MaxBytes > 0:
 		lines = append(lines, "of the rest, remove the oldest while there are more than "+term.Size(p.MaxBytes))
-	default:
+	case p.KeepWithin > 0 || p.KeepLast > 0:
 		lines = append(lines, "remove the rest")
+	}
+	if keep := p.Rules().Snapshots; keep != nil {
+		var rules []string
+		for _, r := range []struct {
+			n    int
+			text string
+		}{
+			{keep.KeepLast, "the newest %s"}, {keep.KeepDaily, "one of each of %s days"},
+			{keep.KeepWeekly, "one of each of %s weeks"},
+		} {
+			if r.n > 0 {
+				rules = append(rules, fmt.Sprintf(r.text, term.Number(uint64(r.n))))
+			} else if r.n < 0 {
+				rules = append(rules, fmt.Sprintf(r.text, "all"))
+			}
+		}
+		if len(keep.KeepTags) > 0 {
+			rules = append(rules, "those tagged "+term.Line(strings.Join(keep.KeepTags, ", ")))
+		}
+		lines = append(lines, "of the snapshots of each session, keep "+strings.Join(rules, ", "))
 	}
 	return c.textf("%s", strings.Join(lines, "\n"))
 }
@@ -166,7 +176,9 @@ func (c *cli) runPolicy(ctx context.Context, st *countedStore, o retainOptions) 
 	if err != nil {
 		return err
 	}
-	run := retain.Run{Store: st.Store, Now: c.now, Rand: rand.Reader, Remove: remove, Dry: o.dry}
+	run := retain.Run{
+		Store: st.Store, Now: c.now, Remove: remove, Prune: c.pruner(st), Dry: o.dry,
+	}
 	if !c.json { // before the first removal, so that an interrupted run has shown them too
 		run.Show = c.showDecision
 	}
@@ -200,13 +212,37 @@ func (c *cli) remover(
 	}, nil
 }
 
+// pruner returns the removal of snapshots of a session as an act of the audit log.
+func (c *cli) pruner(
+	st *countedStore,
+) func(ctx context.Context, id string, keep snapshot.Retention) (gone []snapshot.Info, err error) {
+	return func(ctx context.Context, id string, keep snapshot.Retention) (gone []snapshot.Info, err error) {
+		prune := func() ([]string, error) {
+			gone, err = retain.Prune(ctx, st.Store, id, keep)
+			return retain.Thinned{Snapshots: gone}.IDs(), err
+		}
+		if keep.DryRun {
+			_, err = prune()
+			return gone, err
+		}
+		return gone, c.recorded(ctx, st, audit.Act{Act: "prune", Session: id}, prune)
+	}
+}
+
 // reasonTexts are the reasons of removals, for people.
 var reasonTexts = map[retain.Reason]string{
 	retain.Age: "not active within the time", retain.Count: "not one of the newest", retain.Bytes: "over the size",
 	retain.Parent: "goes with the session that started it",
 }
 
-func (c *cli) showDecision(p retain.Policy, d retain.Decision) error {
+func (c *cli) showDecision(r *retain.Result) error {
+	p, d := r.Policy, r.Decision
+	for _, t := range r.Thinned {
+		count := term.Count(len(t.Snapshots), "snapshot", "snapshots")
+		if err := c.textf("%s  %s, %s", c.shown.Short(t.Session), count, term.Size(t.Freed())); err != nil {
+			return err
+		}
+	}
 	for _, r := range d.Removals {
 		why := make([]string, len(r.Because))
 		for i, b := range r.Because {
@@ -234,6 +270,12 @@ type removalDoc struct {
 	Because []retain.Reason `json:"because"`
 }
 
+// thinnedDoc is what the policy removes of a session that stays.
+type thinnedDoc struct {
+	Session   string         `json:"session"`
+	Snapshots []api.Snapshot `json:"snapshots"`
+}
+
 // stayDoc is a session that stayed, though the policy does not keep it.
 type stayDoc struct {
 	Session string `json:"session"`
@@ -255,8 +297,13 @@ func (c *cli) decisionJSON(result retain.Result, dry bool, failed error) error {
 	for _, s := range result.Stayed {
 		stays = append(stays, stayDoc{s.Session, api.Describe(s.Err).Code})
 	}
+	thinned := []thinnedDoc{}
+	for _, t := range result.Thinned {
+		thinned = append(thinned, thinnedDoc{t.Session, api.SnapshotsOf(t.Snapshots)})
+	}
 	out.after = map[string]any{
-		"sessions": d.Sessions, "bytes": d.Bytes, "left": d.Left, "stayed": stays, "dryRun": dry,
+		"sessions": d.Sessions, "bytes": d.Bytes, "left": d.Left, "thinned": thinned, "stayed": stays,
+		"dryRun": dry, "requests": result.Requests,
 	}
 	return out.end(failed)
 }

@@ -131,7 +131,8 @@ func TestServeRetains(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
 	for _, args := range [][]string{
-		{"create", "--session", "old", "--cwd", "/w"}, {"create", "--session", "new", "--cwd", "/w"},
+		{"create", "--session", "old", "--cwd", "/w"},
+		{"create", "--session", "new", "--cwd", "/w"},
 		{"retain", "set", "--keep-last", "1"},
 	} {
 		if _, stderr, code := call(t, store, "", args...); code != 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
@@ -23,13 +24,17 @@ Commits stay: each can be restored with or without a snapshot.`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.prune(cmd, args[0], keep) },
 	}
-	cmd.Flags().IntVar(&keep.Last, "keep-last", 0, "keep the newest N; -1 = all")
-	cmd.Flags().IntVar(&keep.Daily, "keep-daily", 0, "keep the newest of each of the last N days that have one")
-	cmd.Flags().IntVar(&keep.Weekly, "keep-weekly", 0, "keep the newest of each of the last N weeks that have one")
-	cmd.Flags().StringArrayVar(&keep.Tags, "keep-tag", nil,
-		"keep snapshots with this tag; '*' = any tag; may be repeated")
+	keepSnapshots(cmd.Flags(), "keep-", &keep)
 	cmd.Flags().BoolVar(&keep.DryRun, "dry-run", false, "only report what would be removed")
 	return cmd
+}
+
+// keepSnapshots defines the flags of a retention of snapshots.
+func keepSnapshots(f *pflag.FlagSet, prefix string, keep *snapshot.Retention) {
+	f.IntVar(&keep.Last, prefix+"last", 0, "keep the newest N; -1 = all")
+	f.IntVar(&keep.Daily, prefix+"daily", 0, "keep the newest of each of the last N days that have one")
+	f.IntVar(&keep.Weekly, prefix+"weekly", 0, "keep the newest of each of the last N weeks that have one")
+	f.StringArrayVar(&keep.Tags, prefix+"tag", nil, "keep snapshots with this tag; '*' = any tag; may be repeated")
 }
 
 func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/internal/retain"
 	"github.com/coppice-go/coppice/internal/sessiontest"
 	"github.com/coppice-go/coppice/internal/testutil"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
 var update = flag.Bool("update", false, "write the golden file")
@@ -27,6 +29,8 @@ func TestPolicyGolden(t *testing.T) {
 		{KeepWithin: 30 * day},
 		{KeepLast: 3, GroupBy: "team"},
 		{KeepWithin: time.Second, KeepLast: 1, MaxBytes: 1 << 40},
+		{Snapshots: snapshot.Retention{Last: -1}},
+		{KeepLast: 1, Snapshots: snapshot.Retention{Last: 3, Daily: 7, Weekly: 4, Tags: []string{"release", "*"}}},
 	}
 	for _, p := range policies {
 		all = append(all, testutil.Must(p.Encode())(t)...)
@@ -34,7 +38,7 @@ func TestPolicyGolden(t *testing.T) {
 	golden := testutil.Golden(t, *update, "testdata/policy.golden", all)
 	lines := strings.SplitAfter(string(golden), "\n")
 	for i, p := range policies {
-		if got, err := retain.Decode([]byte(lines[i])); err != nil || got != p {
+		if got, err := retain.Decode([]byte(lines[i])); err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("%s: %+v, %v", lines[i], got, err)
 		}
 	}
@@ -47,6 +51,8 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"version":1,"keepWithin":-1}`, `{"version":1,"keepWithin":9223372037}`, `{"version":1,"keepLast":-1}`,
 		`{"version":1,"keepLast":2000000000}`, `{"version":1,"maxBytes":-1}`, `{"version":1,"groupBy":"x"}`,
 		`{"version":1,"keepLast":1,"groupBy":"a b"}`, `{"version":1,"keepLast":1.5}`,
+		`{"version":1,"snapshots":{}}`, `{"version":1,"snapshots":{"keepLast":-2}}`,
+		`{"version":1,"snapshots":{"keepTags":[""]}}`, `{"version":1,"snapshots":{"keepLast":1,"keepYearly":1}}`,
 		`{"version":1}` + strings.Repeat(" ", 1<<12),
 	} {
 		if p, err := retain.Decode([]byte(text)); err == nil {
@@ -54,7 +60,13 @@ func TestDecodeRefuses(t *testing.T) {
 		}
 	}
 	for _, p := range []retain.Policy{
-		{KeepWithin: time.Millisecond}, {KeepWithin: -day}, {KeepLast: -1}, {MaxBytes: -1}, {GroupBy: "x"},
+		{KeepWithin: time.Millisecond},
+		{KeepWithin: -day},
+		{KeepLast: -1},
+		{MaxBytes: -1},
+		{GroupBy: "x"},
+		{Snapshots: snapshot.Retention{Daily: -2}},
+		{Snapshots: snapshot.Retention{Tags: make([]string, 65)}},
 	} {
 		if raw, err := p.Encode(); err == nil {
 			t.Errorf("%+v is stored as %s", p, raw)
@@ -89,7 +101,7 @@ func TestLoadAndSave(t *testing.T) {
 	}
 	want := func(want retain.Policy) {
 		t.Helper()
-		if p, err := retain.Load(ctx, st); err != nil || p != want {
+		if p, err := retain.Load(ctx, st); err != nil || !reflect.DeepEqual(p, want) {
 			t.Fatalf("%+v, %v", p, err)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package retain chooses the sessions that a retention policy removes, and removes them.
+// Package retain chooses the sessions and snapshots that a retention policy removes, and removes them.
 //
 // A session and those that it started, forks left out, are a family: it stays or goes as a whole, so that no child
 // outlives its parent. Its activity is the newest of its members, its size their sum, and its folder and metadata
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
 // Policy is what a store keeps. A family that a keep rule keeps is never removed, and neither is one with a session
@@ -20,11 +21,22 @@ type Policy struct {
 	KeepWithin time.Duration // keep what was active within this time; 0 = no such rule
 	KeepLast   int           // keep so many of each group, those of the newest activity; 0 = no such rule
 	GroupBy    string        // metadata key whose values are the groups of KeepLast; "" = the working directory
-	MaxBytes   int64         // bytes of all transcripts, as lists show them; 0 = no limit
+	MaxBytes   int64         // bytes of all objects of sessions, as they are stored; 0 = no limit
+
+	Snapshots snapshot.Retention // of each session, before any session is removed for its size
 }
 
 // Empty reports whether the policy has no rule.
-func (p Policy) Empty() bool { return p.KeepWithin == 0 && p.KeepLast == 0 && p.MaxBytes == 0 }
+func (p Policy) Empty() bool { return !p.removes() && !p.thins() }
+
+// removes reports whether the policy may remove sessions.
+func (p Policy) removes() bool { return p.KeepWithin > 0 || p.KeepLast > 0 || p.MaxBytes > 0 }
+
+// thins reports whether the policy may remove snapshots.
+func (p Policy) thins() bool {
+	s := p.Snapshots
+	return s.Last != 0 || s.Daily != 0 || s.Weekly != 0 || len(s.Tags) > 0
+}
 
 // Session is what a decision needs of a session.
 type Session struct {
@@ -33,7 +45,8 @@ type Session struct {
 	Group      string // of KeepLast
 	Name       string // for people
 	Updated    time.Time
-	Bytes      int64
+	Bytes      int64 // of all its objects
+	Snapshots  int
 	Held       bool
 }
 
@@ -41,7 +54,7 @@ type Session struct {
 func (p Policy) Of(sum *checkpoint.Summary) Session {
 	s := Session{
 		ID: sum.ID, Commit: sum.Commit, Parent: sum.Parent, Group: sum.Cwd, Name: sum.Name(),
-		Updated: sum.Updated, Bytes: max(sum.Bytes, 0), Held: sum.Held() || sum.MetaElsewhere,
+		Updated: sum.Updated, Held: sum.Held() || sum.MetaElsewhere,
 	}
 	if sum.Relation == "fork" {
 		s.Parent = ""
@@ -91,7 +104,7 @@ func Decide(p Policy, sessions []Session, now time.Time) Decision {
 		d.Bytes += f.bytes
 	}
 	d.Left = d.Bytes
-	if p.Empty() {
+	if !p.removes() {
 		return d
 	}
 	p.apply(families, now)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"time"
@@ -12,26 +11,31 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/seam"
 	"github.com/coppice-go/coppice/internal/trace"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
 // Run is a run of the policy of a store. One that dies, or meets its bound, is continued by the next one.
 type Run struct {
-	Store  *coppice.Store
-	Now    func() time.Time
-	Rand   io.Reader
+	Store *coppice.Store
+	Now   func() time.Time
+
 	Remove func(ctx context.Context, r Removal) error // of Apply
-	Show   func(Policy, Decision) error               // is called before the first removal; may be nil
+	// Prune is package function Prune on the store, recorded as callers record it.
+	Prune func(ctx context.Context, id string, keep snapshot.Retention) ([]snapshot.Info, error)
+	Show  func(*Result) error // is called before the first session is removed; nil = nothing is
 
 	Dry   bool          // nothing is removed, and another run does not matter
 	Every time.Duration // nothing is removed if the last run ended within this time; 0 = it does not matter
-	Most  int           // requests after which no other family is removed, once one was tried; 0 = no bound
+	Most  int           // requests after which no other session is begun with, once one was; 0 = no bound
 }
 
 // Result is what a run did.
 type Result struct {
 	Policy   Policy
+	Thinned  []Thinned
 	Decision Decision
 	Applied
+	More     bool          // it met its bound, and the next run continues
 	Requests int           // all, those of the survey too
 	Wait     time.Duration // above 0: nothing was done, and a run with Every may have something to do after this time
 }
@@ -54,7 +58,8 @@ func (r *Run) Do(ctx context.Context) (res Result, err error) {
 		return res, err
 	}
 	if r.Dry {
-		return res, r.decide(ctx, c, &res)
+		_, err = r.decide(ctx, c, &res, spent)
+		return res, err
 	}
 	under := c.under()
 	switch {
@@ -69,7 +74,7 @@ func (r *Run) Do(ctx context.Context) (res Result, err error) {
 			return res, nil
 		}
 	}
-	switch err = c.take(ctx, r.Rand); {
+	switch err = c.take(ctx, seam.Config(r.Store).Rand); {
 	case errors.Is(err, ErrRunning) && r.Every > 0: // it was faster
 		res.Wait = claimFor
 		return res, nil
@@ -77,11 +82,12 @@ func (r *Run) Do(ctx context.Context) (res Result, err error) {
 		return res, err
 	}
 	err = r.finish(ctx, c)
-	if derr := r.decide(ctx, c, &res); derr != nil {
-		err = errors.Join(err, derr)
-	} else {
+	decided, derr := r.decide(ctx, c, &res, spent)
+	err = errors.Join(err, derr)
+	if decided {
 		err = errors.Join(err, r.apply(ctx, c, &res, spent))
 	}
+	res.More = c.After != nil
 	if errors.Is(err, ErrRunning) { // its claim was taken from it
 		return res, err
 	}
@@ -101,24 +107,29 @@ func (r *Run) finish(ctx context.Context, c *claim) (err error) {
 	return err
 }
 
-// decide looks at the store and decides.
-func (r *Run) decide(ctx context.Context, c *claim, res *Result) error {
+// decide looks at the store, removes snapshots, and decides which sessions go: false if it did not come so far.
+func (r *Run) decide(ctx context.Context, c *claim, res *Result, spent func() int) (decided bool, err error) {
 	sessions, err := Survey(ctx, r.Store, res.Policy)
 	if err != nil {
-		return err
+		return false, err
+	}
+	decided, err = r.thin(ctx, c, res, sessions, spent)
+	if !decided {
+		return false, err
 	}
 	res.Decision = Decide(res.Policy, sessions, r.Now())
 	res.Decision.from(c.After)
-	if r.Show == nil {
-		return nil
+	if r.Show != nil {
+		serr := r.Show(res)
+		return serr == nil, errors.Join(err, serr)
 	}
-	return r.Show(res.Policy, res.Decision)
+	return true, err
 }
 
 // from begins the removals with the first family after a place, so that some which fail each time do not use up every
 // run.
 func (d *Decision) from(after *place) {
-	if after == nil {
+	if after == nil || !after.Thinned {
 		return
 	}
 	n := slices.IndexFunc(d.Removals, func(r Removal) bool {
@@ -130,7 +141,9 @@ func (d *Decision) from(after *place) {
 	}
 }
 
-func (r Removal) place() place { return place{Active: r.active.UnixMilli(), Session: r.Root} }
+func (r Removal) place() place {
+	return place{Thinned: true, Active: r.active.UnixMilli(), Session: r.Root}
+}
 
 // apply carries the decision out, and leaves the place from which the next run continues.
 func (r *Run) apply(ctx context.Context, c *claim, res *Result, spent func() int) (err error) {
@@ -156,18 +169,6 @@ func (r *Run) apply(ctx context.Context, c *claim, res *Result, spent func() int
 		c.After = nil
 	}
 	return err
-}
-
-// Survey returns what a decision by a policy needs of every session of a store. It costs an exact list.
-func Survey(ctx context.Context, st *coppice.Store, p Policy) ([]Session, error) {
-	var all []Session
-	for sum, err := range st.List(ctx, coppice.ListOptions{Exact: true}) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p.Of(&sum))
-	}
-	return all, nil
 }
 
 // failuresMost bounds how many removals in a row may fail before the others are not tried any more.

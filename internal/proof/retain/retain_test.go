@@ -21,6 +21,7 @@ import (
 	"github.com/coppice-go/coppice/internal/retain"
 	"github.com/coppice-go/coppice/internal/sessiontest"
 	"github.com/coppice-go/coppice/internal/testutil"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
 // goes are the sessions that the policy removes; stay are those that it keeps, or that are held.
@@ -29,8 +30,8 @@ var (
 	stay = []string{"held", "newest"}
 )
 
-// policy keeps the newest session.
-var policy = retain.Policy{KeepLast: 1}
+// policy keeps the newest session, and of that the newest snapshot.
+var policy = retain.Policy{KeepLast: 1, Snapshots: snapshot.Retention{Last: 1}}
 
 // seed returns the objects of a store with a policy.
 func seed(t *testing.T, kind string) map[string][]byte {
@@ -48,7 +49,7 @@ func seed(t *testing.T, kind string) map[string][]byte {
 	testutil.Must(held.Hold(ctx, "case 7"))(t)
 	testutil.OK(t, retain.Save(ctx, st, policy))
 	testutil.OK(t, st.Close())
-	w.Session("newest", 4)
+	w.Session("newest", 12)
 	return proof.Objects(t, w.B)
 }
 
@@ -115,20 +116,24 @@ func (g *judge) run(ahead time.Duration, rules ...fault.Rule) error {
 	st := store(g.t, g.w, fault.New(g.w.B, 1, rules...))
 	defer func() { _ = st.Close() }()
 	run := retain.Run{
-		Store: st, Rand: g.w, Now: func() time.Time { return g.w.Now().Add(ahead) },
+		Store: st, Now: func() time.Time { return g.w.Now().Add(ahead) },
 		Remove: func(ctx context.Context, r retain.Removal) error { return st.DeleteAt(ctx, r.ID, r.Commit) },
+		Prune: func(ctx context.Context, id string, keep snapshot.Retention) ([]snapshot.Info, error) {
+			return retain.Prune(ctx, st, id, keep)
+		},
 	}
 	_, err := run.Do(context.Background())
 	return err
 }
 
-// sound: what stays is what it was, byte for byte, and each session that goes is whole or deleted.
+// sound: what stays is what it was, byte for byte but for snapshots, and each session that goes is whole or deleted.
 func (g *judge) sound() {
 	now := proof.Objects(g.t, g.w.B)
 	for key, p := range g.before {
 		for _, id := range stay {
 			if strings.HasPrefix(key, layout.SessionPrefix(id)) || key == layout.CheckpointKey(id) {
-				if !bytes.Equal(now[key], p) {
+				goes := strings.HasPrefix(key, layout.SessionPrefix("newest")+layout.Snapshots) && now[key] == nil
+				if !bytes.Equal(now[key], p) && !goes {
 					g.wrong("%s was changed", key)
 				}
 			}
@@ -136,9 +141,9 @@ func (g *judge) sound() {
 	}
 	st := store(g.t, g.w, g.w.B)
 	defer func() { _ = st.Close() }()
-	for _, id := range goes {
+	for _, id := range slices.Concat(goes, stay) {
 		s, err := st.Open(context.Background(), id, &coppice.SessionOptions{ReadOnly: true})
-		if errors.Is(err, coppice.ErrDeleted) {
+		if errors.Is(err, coppice.ErrDeleted) && slices.Contains(goes, id) {
 			continue
 		}
 		if err != nil {
@@ -159,6 +164,9 @@ func (g *judge) complete() {
 		for _, key := range proof.KeysWith(now, layout.SessionPrefix(id)) {
 			g.wrong("%s is left", key)
 		}
+	}
+	if n := len(proof.KeysWith(now, layout.SessionPrefix("newest")+layout.Snapshots)); n != 1 {
+		g.wrong("%d snapshots of the newest session", n)
 	}
 	if raw := string(now[layout.RetentionRunKey]); strings.Contains(raw, "left") || strings.Contains(raw, `"by"`) {
 		g.wrong("the state of retention: %s", raw)
