@@ -90,10 +90,7 @@ var table = []edge{
 	},
 	{dir: "internal/seam", ours: []string{"internal/journal"}},
 	{dir: "internal/sessiontest", ours: anywhere},
-	{dir: "internal/cost"}, // these contain only tests
-	{dir: "internal/lifecycle"},
-	{dir: "internal/navigation"},
-	{dir: "internal/reading"},
+	{dir: "internal/lifecycle"}, // these contain only tests
 	{dir: "internal/scenarios"},
 	{dir: "internal/transfer", ours: join(pure, "backend", "internal/blob", "internal/layout", "internal/rawjson",
 		"internal/journal/...", "internal/journal", "internal/segment")},

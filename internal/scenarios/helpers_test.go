@@ -13,15 +13,10 @@ import (
 var (
 	bg = context.Background()
 
-	clock         = sessiontest.Clock
-	fixedOptions  = sessiontest.Options
 	backends      = sessiontest.Backends
 	onEach        = sessiontest.OnEach
 	newStore      = sessiontest.NewStore
 	ok            = testutil.OK
-	exported      = sessiontest.Exported
-	cost          = sessiontest.Cost
-	keysIn        = sessiontest.KeysIn
 	create        = sessiontest.Create
 	open          = sessiontest.Open
 	say           = sessiontest.Say
@@ -29,22 +24,34 @@ var (
 	texts         = sessiontest.Texts
 	stateOf       = sessiontest.StateOf
 	same          = sessiontest.Same
-	itemOf        = sessiontest.Inline
 	itemFor       = sessiontest.Item
-	setSleep      = sessiontest.SetSleep
 	inline        = sessiontest.RunInline
+	cost          = sessiontest.Cost
+	grown         = sessiontest.Grown
 	appends       = sessiontest.Appends
-	history       = sessiontest.History
+	isErr         = sessiontest.IsErr
 	objects       = sessiontest.Objects
 	onEachBackend = sessiontest.OnEachBackend
-	fileLines     = sessiontest.FileLines
+	onBase        = sessiontest.OnBase
+	clock         = sessiontest.Clock
+	itemOf        = sessiontest.Inline
+	setSleep      = sessiontest.SetSleep
+	bulk          = sessiontest.Bulk
+	image         = sessiontest.Image
+	keysIn        = sessiontest.KeysIn
+	putIn         = sessiontest.PutIn
+	sound         = sessiontest.Sound
 	piLine        = sessiontest.PiLine
-	grown         = sessiontest.Grown
+	known         = sessiontest.Known
+	importFile    = sessiontest.ImportFile
+	fixedOptions  = sessiontest.Options
+	exported      = sessiontest.Exported
+	history       = sessiontest.History
+	fileLines     = sessiontest.FileLines
 	fileOf        = sessiontest.FileOf
 	inMemory      = sessiontest.InMemory
 	drafts        = sessiontest.Drafts
 	setInfo       = sessiontest.SetInfo
-	importFile    = sessiontest.ImportFile
 	ids           = sessiontest.IDs
 )
 

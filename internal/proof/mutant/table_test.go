@@ -269,7 +269,7 @@ var mutants = []mutant{
 	{
 		name: "moves-forget-their-key", broken: "a move is made again under a key that is known",
 		edits: []edit{{moveGo, "\tc := journal.Step{Key: k.key, Digest: k.digest,", "\tc := journal.Step{"}},
-		suite: "move_keys_test.go", pkg: "internal/navigation", run1: "TestMovesWithKeys",
+		suite: "move_keys_test.go", pkg: "internal/scenarios", run1: "TestMovesWithKeys",
 		want: "the repeat",
 	},
 	{
@@ -420,7 +420,7 @@ var mutants = []mutant{
 	{
 		name: "rollback-as-a-patch", broken: "a rollback carries its document as a patch against the line that it leaves",
 		edits: []edit{{moveGo, "Keyframe: mv.reason == \"rollback\",", "Keyframe: mv.reason == \"\","}},
-		suite: "travel_test.go", pkg: "internal/navigation", run1: "TestRollbackStandsAlone",
+		suite: "travel_test.go", pkg: "internal/scenarios", run1: "TestRollbackStandsAlone",
 		want: "the state was lost, and no repair brought it back",
 	},
 	{
@@ -437,7 +437,7 @@ var mutants = []mutant{
 	{
 		name: "lost-checkpoint-is-no-session", broken: "in an object store, a session without its checkpoint counts as missing",
 		edits: []edit{{replaceGo, "\t\treturn nil, r.lost(ctx, err)\n", "\t\treturn nil, err\n"}},
-		suite: "list_test.go", pkg: "internal/reading", run1: "TestListWithoutCheckpoint", want: "a session without its checkpoint is not listed",
+		suite: "list_test.go", pkg: "internal/scenarios", run1: "TestListWithoutCheckpoint", want: "a session without its checkpoint is not listed",
 	},
 	{
 		name: "list-without-the-lost", broken: "a listing shows only the sessions that have a checkpoint",
@@ -447,7 +447,7 @@ var mutants = []mutant{
 	{
 		name: "list-without-the-log", broken: "a listing shows sessions as their checkpoints have them, whatever was committed since",
 		edits: []edit{{"internal/listing/logs.go", "return e.name != sum.LogName || e.bytes != sum.LogBytes\n", "return false\n"}},
-		suite: "list_test.go", pkg: "internal/reading", run1: "TestListShowsTheLog", want: "newest first: got ",
+		suite: "list_test.go", pkg: "internal/scenarios", run1: "TestListShowsTheLog", want: "newest first: got ",
 	},
 	{
 		name: "repair-without-the-imported-file", broken: "a repair does not read the imported file again",

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package cost_test
+package scenarios_test
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package navigation_test
+package scenarios_test
 
 import (
 	"encoding/json"

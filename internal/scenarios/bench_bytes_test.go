@@ -1,4 +1,4 @@
-package cost_test
+package scenarios_test
 
 import (
 	"encoding/json"
@@ -33,7 +33,7 @@ var shapes = []struct {
 		id := fmt.Sprintf("%016x", n)
 		return turnOf(
 			map[string]any{"type": "message", "role": "user", "content": prose(n, 200)},
-			map[string]any{"type": "reasoning", "id": "rs_" + id, "encrypted_content": noise(n, 900)},
+			map[string]any{"type": "reasoning", "id": "rs_" + id, "encrypted_content": noise(900, uint64(n))},
 			map[string]any{"type": "function_call", "call_id": "call_" + id, "name": "read", "arguments": "{}"},
 			map[string]any{"type": "function_call_output", "call_id": "call_" + id, "output": prose(n+1, 1500)},
 			map[string]any{"type": "message", "role": "assistant", "content": prose(n+2, 400)},
@@ -113,15 +113,4 @@ func compact(v any) json.RawMessage {
 		panic(err)
 	}
 	return raw
-}
-
-// noise is text that does not compress, but for its alphabet.
-func noise(seed, n int) string {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-	p, x := make([]byte, n), uint64(seed)*2654435761+1
-	for i := range p {
-		x = x*6364136223846793005 + 1442695040888963407
-		p[i] = letters[x>>58]
-	}
-	return string(p)
 }

@@ -1,4 +1,4 @@
-package cost_test
+package scenarios_test
 
 import (
 	"bytes"

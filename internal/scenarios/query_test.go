@@ -1,4 +1,4 @@
-package reading_test
+package scenarios_test
 
 import (
 	"context"

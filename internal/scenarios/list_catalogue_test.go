@@ -1,4 +1,4 @@
-package reading_test
+package scenarios_test
 
 import (
 	"errors"
@@ -166,32 +166,6 @@ func TestListFromCatalogueOnDisk(t *testing.T) {
 		}
 	}
 }
-
-type unsynced struct{ vfs.FS }
-
-type unsyncedFile struct{ vfs.File }
-
-type unsyncedDir struct{ vfs.Dir }
-
-func (u unsynced) OpenFile(name string, flag int) (vfs.File, error) {
-	f, err := u.FS.OpenFile(name, flag)
-	if err != nil {
-		return nil, err
-	}
-	return unsyncedFile{f}, nil
-}
-
-func (u unsynced) OpenDir(name string) (vfs.Dir, error) {
-	d, err := u.FS.OpenDir(name)
-	if err != nil {
-		return nil, err
-	}
-	return unsyncedDir{d}, nil
-}
-
-func (unsyncedFile) Datasync() error { return nil }
-func (unsyncedFile) Sync() error     { return nil }
-func (unsyncedDir) Sync() error      { return nil }
 
 // What others do is in a list after 30 seconds, in an exact one at once; what this process does is in both at once. A
 // session that was deleted is in neither.
