@@ -287,7 +287,7 @@ func (s *Session) apart(entries []*journal.Entry) error {
 func (s *Session) turnStep(t *Turn, edit *docEdit, base *journal.Anchor, profile transcript.Profile) *journal.Step {
 	return &journal.Step{
 		Reason: t.Reason, Base: base, Settings: true, Profile: profile,
-		KeepBoth: s.o.KeepBoth || t.KeepBoth, KeepFenced: t.KeepBoth,
+		KeepBoth: s.o.KeepBoth || t.KeepBoth, KeepFenced: t.KeepBoth && !t.FailFenced,
 		MayIdle: t.Reason == "" && !edit.changes(),
 	}
 }

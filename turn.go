@@ -69,6 +69,8 @@ type Turn struct {
 	// is behind the session, until Reload. A turn of unknown outcome that keeps both and has no key must not be sent
 	// again: call Settle.
 	KeepBoth bool
+	// FailFenced makes a turn with KeepBoth fail at a fence, as it does without KeepBoth: ErrFenced.
+	FailFenced bool
 }
 
 // Newest is the Base of a turn that is made on the newest commit of the session, whichever that is, also where another
