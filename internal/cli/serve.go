@@ -111,6 +111,8 @@ func (c *cli) validServe(o serveOptions) error {
 		return usageError("--retain-every %v: want at least %v, or 0", o.retainEvery, retainLeast)
 	case o.retainEvery != 0 && o.readOnly:
 		return usageError("--retain-every removes sessions: not with --read-only")
+	case o.tenants && o.tokenFile == "":
+		return usageError("--tenants needs --token-file: without tokens everyone is every tenant")
 	case o.tenants && len(o.follow) > 0:
 		return usageError("--tenants cannot be used with --follow: no tenant owns the folders")
 	}
