@@ -55,10 +55,11 @@ func auth(token string) string { return "Authorization: Bearer " + token }
 
 func TestAuditLog(t *testing.T) {
 	named := strings.TrimSuffix(line("secret", "-", "admin"), "\n") + " name=ops\n"
-	s, file, lines := audited(t, named+line("reader", "-", "read"))
+	s, file, lines := audited(t, named+line("reader", "-", "read")+line("acme's", "acme", "admin"))
 	s.do("PUT", "/v1/sessions/s", `{"title":"Private words"}`, auth("secret"), "If-None-Match: *").want(t, 201)
 	s.do("POST", "/v1/sessions/s/commits", hello("more private words"), auth("secret"), "If-Match: *").want(t, 200)
 	s.do("DELETE", "/v1/sessions/s", "", auth("reader"), "If-Match: *").want(t, 403)
+	s.do("DELETE", "/v1/sessions/s", "", auth("acme's"), "If-Match: *").want(t, 403)
 	s.do("DELETE", "/v1/sessions/s", "", auth("a-guess"), "If-Match: *").want(t, 401)
 	s.do("DELETE", "/v1/sessions/none", "", auth("secret"), "If-Match: *").want(t, 404)
 	s.do("DELETE", "/v1/sessions/s?children=perhaps", "", auth("secret"), "If-Match: *").want(t, 400)
@@ -67,9 +68,9 @@ func TestAuditLog(t *testing.T) {
 	s.do("GET", "/v1/sessions", "", auth("reader")).want(t, 200)
 	got := lines()
 	short := strings.Fields(line(token, "-", "read"))[0][:8]
-	reader := strings.Fields(line("reader", "-", "read"))[0][:8]
+	name := func(token string) string { return "token:" + line(token, "-", "read")[:8] }
 	want := []string{
-		"delete refused token:" + reader + " s []",
+		"delete refused " + name("reader") + " s []", "delete refused " + name("acme's") + " s []",
 		"delete begun ops none []", "delete failed ops none []",
 		"delete begun ops s []", "delete failed ops s []",
 		"delete begun ops s []", "delete done ops s []",

@@ -95,7 +95,9 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 		t.Docs[name] = doc
 	}
 	switch b.OnConflict {
-	case "", "fail", "keep-both":
+	case "", "fail":
+	case "keep-both": // at a fence its client has to learn of it
+		t.KeepBoth, t.FailFenced = true, true
 	case "keep-fenced":
 		t.KeepBoth = true
 	default:
@@ -141,7 +143,7 @@ func (s *Server) commit(ctx context.Context, in *commitQuery) (answer, error) {
 			t.Base = ""
 			return h.Commit(ctx, t)
 		}
-		return s.commitOn(ctx, h, t, q.made, b.OnConflict == "keep-both")
+		return s.commitOn(ctx, h, t, q.made)
 	}
 	var r coppice.Receipt
 	switch absent := seenOf(q.r).absent; {
@@ -179,16 +181,11 @@ func (s *Server) writeTurn(ctx context.Context, q *request, f storing) (r coppic
 	return r, err
 }
 
-// commitOn commits a turn that was made on the commit of If-Match. keepBoth: in a conflict it becomes a branch, not at
-// a fence.
+// commitOn commits a turn that was made on the commit of If-Match.
 func (s *Server) commitOn(
-	ctx context.Context, h *coppice.Session, t coppice.Turn, made string, keepBoth bool,
+	ctx context.Context, h *coppice.Session, t coppice.Turn, made string,
 ) (coppice.Receipt, error) {
 	r, err := h.Commit(ctx, t)
-	if errors.Is(err, coppice.ErrConflict) && keepBoth {
-		t.KeepBoth = true // a fence was none at first: its client would not learn of it
-		r, err = h.Commit(ctx, t)
-	}
 	if err != nil {
 		r, err = s.settled(ctx, h, err)
 	}

@@ -178,7 +178,7 @@ func (s *Server) addItems(ctx context.Context, q *request) (answer, error) {
 func (s *Server) addBatch(ctx context.Context, q *request, b batch) error {
 	t := coppice.Turn{Key: b.key, Base: coppice.Newest, Entries: b.drafts()}
 	_, err := s.writeTurn(ctx, q, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, error) {
-		return s.commitOn(ctx, h, t, coppice.Newest, false)
+		return s.commitOn(ctx, h, t, coppice.Newest)
 	})
 	return err
 }

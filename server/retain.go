@@ -37,6 +37,9 @@ func (s *Server) Retain(ctx context.Context, every time.Duration, after func(tim
 			if ctx.Err() != nil {
 				return
 			}
+			if !validTenant(name) {
+				continue
+			}
 			t, err := s.tenants.acquire(ctx, name)
 			if err != nil {
 				s.o.Logger.WarnContext(ctx, "retention was not run", "tenant", name, "error", err.Error())

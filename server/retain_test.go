@@ -142,7 +142,8 @@ func TestRetentionOfTenants(t *testing.T) {
 	}
 	s := newSite(t, "mem:", func(o *server.Options) {
 		o.Store, o.Tenant = nil, open
-		o.Tenants = func(context.Context) ([]string, error) { return []string{"no name", "acme", "blue"}, nil }
+		names := []string{"no name", "sessions", "acme", "blue"}
+		o.Tenants = func(context.Context) ([]string, error) { return names, nil }
 	})
 	scheduled(t, s.srv).waits(time.Hour)
 	for at, status := range map[string]int{

@@ -8,7 +8,7 @@ import (
 // Rights are what a request may do.
 type Rights uint8
 
-// The rights. No right implies another one.
+// The rights. None has another one in it; only in lists of names write adds delete, see parseRights.
 const (
 	Read   Rights = 1 << iota // of everything, but the secrets of the server
 	Write                     // new sessions, commits, and all that hides or deletes nothing for good
@@ -50,8 +50,8 @@ func (r Rights) String() string { return strings.Join(r.names(), ",") }
 var errRights = errors.New(
 	"the rights are not read, and after commas write, delete, erase, hold and issue, or -delete, or admin alone")
 
-// parseRights reads a list of rights. The first one is read; admin alone means all of them. write implies delete,
-// unless the list has -delete: lists are older than the right to delete, which was a part of write.
+// parseRights reads a list of rights. The first one is read; admin alone means all of them. write adds delete, unless
+// the list has -delete: lists are older than the right to delete, which was a part of write.
 func parseRights(text string) (r Rights, err error) {
 	if text == "admin" {
 		return Admin, nil

@@ -42,7 +42,7 @@ type Options struct {
 	// Authorize returns what a request may do, and on which store. An error that is ErrUnauthorized is 401,
 	// ErrForbidden is 403, and fs.ErrNotExist is 404; any other is 500. nil = everything, on Store. It is called for
 	// every request under /v1 but health and the API's description, and under /openai, concurrently, before any of the
-	// body is read.
+	// body is read. With ErrForbidden it may return who asks, for the audit log.
 	Authorize func(*http.Request) (Access, error)
 
 	// Tokens are the secrets of clients. If they are set, Authorize is theirs unless it is set too, POST /login?code=
@@ -52,10 +52,12 @@ type Options struct {
 	// Tenant opens the store of a tenant, which is served at /t/NAME/v1; an error that is fs.ErrNotExist is 404. It is
 	// called for a name that a request was allowed to use, one at a time, and again after the server has closed the
 	// store: when no request used it for Idle, when another tenant needs its place, at once if it has no session, and
-	// with the server. Names are 1 to 64 of a-z, 0-9, - and _. Authorize finds the name as r.PathValue("tenant"), "" =
-	// none, and has to refuse tenants of others. nil = there are no tenants.
+	// with the server. Names are 1 to 64 of a-z, 0-9, - and _, without those of a store's own folders, such as
+	// sessions. Authorize finds the name as r.PathValue("tenant"), "" = none, and has to refuse tenants of others.
+	// nil = there are no tenants.
 	Tenant func(name string) (*coppice.Store, error)
-	// Tenants returns the names of all tenants, for Retain. nil = it runs the policy of none.
+	// Tenants returns the names of all tenants, for Retain, which passes over invalid ones. nil = it runs the policy of
+	// none.
 	Tenants func(ctx context.Context) ([]string, error)
 
 	// Quota returns what a tenant may store. It is called for every write, concurrently. nil = that of Tokens, or none.
@@ -104,12 +106,12 @@ type Options struct {
 	// "" = there is none, and such a request is refused.
 	Trash string
 
-	MaxBody     int64 // of a commit, in bytes; default 64 MiB
-	MaxBodies   int64 // of all bodies over 64 KiB under way, of a tenant two thirds; default, and least, 1.5 MaxBody
-	MaxImport   int64 // of the body of an import, in bytes, which lies in a temporary file; default 4 GiB
-	MaxSessions int   // open for writing at a time; default 1,024
+	MaxBody   int64 // of a commit, in bytes; default 64 MiB
+	MaxBodies int64 // of all bodies over 64 KiB under way, of a tenant two thirds; default, and least, 1.5 MaxBody
+	MaxImport int64 // of the body of an import, in bytes, which lies in a temporary file; default 4 GiB
 
 	// Of each of these one tenant has at most half, rounded up. Bodies of imports take 2 MaxImport bytes of the disk.
+	MaxSessions    int // open for writing at a time, of a tenant by its store; default 1,024
 	MaxImports     int // under way at a time, without the time in which their bodies come; default 2
 	MaxSearches    int // searches, and lists of prompts and usage, at a time; default 8
 	MaxSubscribers int // streams of events and long polls at a time; default 4,096
@@ -236,18 +238,19 @@ func New(o Options) (*Server, error) {
 	if s.o.AuditFile != "" {
 		s.audit = audit.Open(s.o.AuditFile, s.o.Now)
 	}
-	s.writers = newWriters(s.o.Idle, s.o.MaxSessions)
 	s.equals.busy = map[equal]chan struct{}{}
 	s.streams = newStreams(s)
 	s.tenants = tenants{s: s, by: map[string]*tenant{}}
 	s.indexes = indexes{s: s, open: map[*coppice.Store]*index{}}
 	s.bodies = newBudget(s.o.MaxBodies, s.o.MaxBodies*2/3, patience, errBodies)
-	halved := func(all int64, wait time.Duration, full error) *budget {
-		if o.Tenant == nil && o.Authorize == nil { // there is one user
-			return newBudget(all, all, wait, full)
-		}
-		return newBudget(all, (all+1)/2, wait, full)
+	part := int64(2) // of one tenant: a half
+	if o.Tenant == nil && o.Authorize == nil {
+		part = 1 // there is one user
 	}
+	halved := func(all int64, wait time.Duration, full error) *budget {
+		return newBudget(all, (all+part-1)/part, wait, full)
+	}
+	s.writers = newWriters(s.o.Idle, s.o.MaxSessions, (s.o.MaxSessions+int(part)-1)/int(part))
 	s.files = halved(2*s.o.MaxImport, patience, errFiles)
 	s.imports = halved(int64(s.o.MaxImports), patience, errImports)
 	s.searches = halved(int64(s.o.MaxSearches), patience, errSearches)

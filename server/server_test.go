@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,7 +14,8 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	_ "github.com/coppice-go/coppice/backend/local"
-	_ "github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/server"
 )
 
@@ -566,4 +568,53 @@ func TestClaimFencesClients(t *testing.T) {
 		}
 		s.do("POST", commits, hello("y"), "If-Match: "+mine.etag()).want(t, 412)
 	})
+}
+
+// A turn that loses, and meets a claim when it is kept, is fenced: its client learns of the claim.
+func TestClaimWhileATurnIsKept(t *testing.T) {
+	b := memory.New()
+	other, err := coppice.New(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	write := func(f func(h *coppice.Session) error) {
+		h, err := other.Open(t.Context(), "s", nil)
+		if err == nil {
+			err = errors.Join(f(h), h.Close())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	puts, claimed := -1, false // -1 = not counted
+	st, err := coppice.New(fault.New(b, 1, fault.Rule{When: func(c fault.Call) bool {
+		if puts >= 0 && fault.On("put", "checkpoint_latest/")(c) {
+			puts++
+		}
+		if puts == 2 && !claimed { // the turn has lost, and is sent to be kept
+			claimed = true
+			write(func(h *coppice.Session) error {
+				_, err := h.Claim(context.WithoutCancel(t.Context()))
+				return err
+			})
+		}
+		return false
+	}}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	s := siteOn(t, st)
+	s.create("s")
+	made := s.do("POST", commits, hello("x"), "If-Match: *").etag()
+	write(func(h *coppice.Session) error {
+		_, err := h.Commit(t.Context(), coppice.Turn{State: 1})
+		return err
+	})
+	puts = 0
+	keep := strings.Replace(hello("y"), "{", `{"onConflict":"keep-both",`, 1)
+	if doc := s.do("POST", commits, keep, "If-Match: "+made).want(t, 409); !claimed || doc["code"] != "fenced" {
+		t.Errorf("claimed: %v, %v", claimed, doc)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/internal/audit"
+	"github.com/coppice-go/coppice/internal/layout"
 )
 
 // Bounds of Tokens. Of links and cookies the oldest one goes when there are more.
@@ -26,7 +27,7 @@ const (
 	maxTokens  = 10_000
 	maxLinks   = 16
 	maxCookies = 1024
-	maxIssued  = 10_000
+	maxIssued  = 20_000 // of one tenant half
 )
 
 // errIssued is the error of a short-lived token that would be one too many.
@@ -253,14 +254,14 @@ func (t *Tokens) quota(tenant string) Quota {
 }
 
 // validTenant reports whether a name can be a tenant's: 1 to 64 of a-z, 0-9, - and _, so that no two names are one
-// folder anywhere.
+// folder anywhere, and no folder of a store that may be in the same place.
 func validTenant(name string) bool {
 	for _, c := range []byte(name) {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
 			return false
 		}
 	}
-	return name != "" && len(name) <= 64
+	return name != "" && len(name) <= 64 && !layout.TopFolder(name)
 }
 
 // Authorize returns what the token of a request allows: that of Authorization: Bearer, else the cookie that a one-time
@@ -272,7 +273,7 @@ func (t *Tokens) Authorize(r *http.Request) (Access, error) {
 	}
 	tenant := r.PathValue("tenant")
 	if g.tenant != tenant && (g.tenant != "" || g.alone) {
-		return Access{}, ErrForbidden
+		return Access{Tenant: tenant, Who: g.who}, ErrForbidden
 	}
 	return Access{Rights: g.rights, Only: g.only, Tenant: tenant, Who: g.who}, nil
 }
@@ -317,11 +318,15 @@ func (t *Tokens) issue(r *http.Request, g grant, age time.Duration) (token strin
 	token = secret()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.now()
-	if len(t.issued) >= t.most {
-		maps.DeleteFunc(t.issued, func(_ hash, i issued) bool { return !now.Before(i.until) })
-	}
-	if len(t.issued) >= t.most {
+	now, own := t.now(), 0
+	maps.DeleteFunc(t.issued, func(_ hash, i issued) bool {
+		ended := i.ended(now)
+		if !ended && i.tenant == g.tenant {
+			own++
+		}
+		return ended
+	})
+	if len(t.issued) >= t.most || own >= t.most/2 {
 		return "", until, retry(newProblem(http.StatusServiceUnavailable, "busy", "", errIssued))
 	}
 	until = now.Add(age)

@@ -53,6 +53,7 @@ func TestTokenFile(t *testing.T) {
 		"negative quota":  line("a", "-", "read") + "quota acme bytes=-1\n",
 		"two quotas":      line("a", "-", "read") + "quota - bytes=1\nquota - bytes=1\n",
 		"tenant's name":   line("a", "../x", "read"),
+		"a folder's name": line("a", "checkpoint_latest", "read"),
 		"capital letters": line("a", "Acme", "read"),
 		"twice":           line("a", "-", "read") + line("a", "acme", "read,write"),
 		"too many":        many.String(),
@@ -249,7 +250,8 @@ func TestTenants(t *testing.T) {
 		t.Errorf("opened %v", opened)
 	}
 	for _, path := range []string{
-		"/v1/sessions", "/t/Acme/v1/sessions", "/t/Acme", "/t/acme/other", "/t//v1/sessions",
+		"/v1/sessions", "/t/sessions/v1/sessions", "/t/cas/v1/sessions",
+		"/t/Acme/v1/sessions", "/t/Acme", "/t/acme/other", "/t//v1/sessions",
 		"/t/%2e%2e/v1/sessions", "/t/acme%2f..%2fother/v1/sessions", "/t/acme/metrics",
 	} {
 		if r := s.do("GET", path, "", "Authorization: Bearer reader"); r.Request.Response != nil {
@@ -567,6 +569,24 @@ func TestQuota(t *testing.T) {
 	for i := range 4 {
 		create("other", fmt.Sprint(i)).want(t, 201)
 	}
+}
+
+// Short-lived tokens of one tenant leave room for those of others, and make room when they end.
+func TestShortTokensOfTenants(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	tokens := parse(t, line("one", "acme", "read,issue")+line("two", "other", "read,issue"))
+	server.SetIssued(tokens, 4)
+	s, _ := byTenant(t, withTokens(tokens), func(o *server.Options) { o.Now = func() time.Time { return now } })
+	issue := func(token, tenant string, status int) {
+		t.Helper()
+		s.do("POST", "/t/"+tenant+"/v1/tokens", `{"session":"s","seconds":60}`, auth(token)).want(t, status)
+	}
+	for _, status := range []int{201, 201, 503} {
+		issue("one", "acme", status)
+	}
+	issue("two", "other", 201)
+	now = now.Add(time.Minute)
+	issue("one", "acme", 201)
 }
 
 // A cookie is of one server, of which a host may have several, and of the tenant at which it was set. It ends with the

@@ -16,8 +16,8 @@ var errBusy = errors.New("too many sessions are open for writing")
 
 // writers are the handles by which the server writes: one for each session that is in use.
 type writers struct {
-	idle  time.Duration
-	limit int
+	idle        time.Duration
+	limit, each int // of all stores, of one
 
 	mu     sync.Mutex
 	open   map[writerKey]*writer
@@ -47,8 +47,8 @@ type writer struct {
 	looked time.Time // when the store was last asked whether the session is still there
 }
 
-func newWriters(idle time.Duration, limit int) *writers {
-	return &writers{idle: idle, limit: limit, open: map[writerKey]*writer{}}
+func newWriters(idle time.Duration, limit, each int) *writers {
+	return &writers{idle: idle, limit: limit, each: each, open: map[writerKey]*writer{}}
 }
 
 // use runs f on the handle of a session.
@@ -123,8 +123,8 @@ func (ws *writers) enter(key writerKey) (w *writer, first bool, err error) {
 	}
 	w = ws.open[key]
 	if w == nil {
-		if len(ws.open) >= ws.limit && !ws.dropIdle() {
-			return nil, false, fmt.Errorf("session %s: %w: the limit is %d", key.id, errBusy, ws.limit)
+		if !ws.room(key.store) {
+			return nil, false, fmt.Errorf("session %s: %w: the limit is %d", key.id, errBusy, ws.each)
 		}
 		w, first = &writer{key: key, ready: make(chan struct{})}, true
 		ws.open[key] = w
@@ -138,16 +138,34 @@ func (ws *writers) enter(key writerKey) (w *writer, first bool, err error) {
 	return w, first, nil
 }
 
-// dropIdle closes a handle that no one uses, for another one to be opened.
-func (ws *writers) dropIdle() bool {
+// room reports whether another handle of a store may be opened. If the store or the server has as many as it may, it
+// closes one that no one uses, of the store rather than of another one.
+func (ws *writers) room(of *coppice.Store) bool {
+	own := 0
+	var idle, others *writer // nil = each is in use
 	for key, w := range ws.open {
-		if w.users == 0 {
-			delete(ws.open, key)
-			ws.end(w)
-			return true
+		switch {
+		case key.store == of && w.users == 0:
+			idle = w
+			own++
+		case key.store == of:
+			own++
+		case w.users == 0:
+			others = w
 		}
 	}
-	return false
+	switch {
+	case own < ws.each && len(ws.open) < ws.limit:
+		return true
+	case idle == nil && own < ws.each:
+		idle = others
+	}
+	if idle == nil {
+		return false
+	}
+	delete(ws.open, idle.key)
+	ws.end(idle)
+	return true
 }
 
 // release ends the use of a handle. The last user of one that is gone closes it.

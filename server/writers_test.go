@@ -25,32 +25,16 @@ func (ws *writers) sessions() int {
 // A session has one handle, which is closed when it was idle for long enough. Where as many as may be are open, one that
 // no one uses makes room; if all are in use, the next session is refused.
 func TestWritersAreBounded(t *testing.T) {
-	st, err := coppice.New(memory.New(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = st.Close() }()
-	for _, id := range []string{"a", "b", "c"} {
-		h, err := st.Create(id, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := h.Commit(t.Context(), coppice.Turn{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	st := newStore(t, "a", "b", "c")
 	use := func(ws *writers, id string, f func(*coppice.Session)) error {
 		return ws.use(t.Context(), writerKey{st, id}, func(h *coppice.Session) error {
 			f(h)
 			return nil
 		})
 	}
-	ws := newWriters(time.Hour, 2)
+	ws := newWriters(time.Hour, 2, 2)
 	var first, again *coppice.Session
-	err = errors.Join(
+	err := errors.Join(
 		use(ws, "a", func(h *coppice.Session) { first = h }),
 		use(ws, "a", func(h *coppice.Session) {
 			if h != first {
@@ -76,7 +60,7 @@ func TestWritersAreBounded(t *testing.T) {
 		t.Error("the handle that made room is still open")
 	}
 
-	brief := newWriters(time.Millisecond, 2)
+	brief := newWriters(time.Millisecond, 2, 2)
 	if err := use(brief, "a", func(*coppice.Session) {}); err != nil {
 		t.Error(err)
 	}
@@ -84,6 +68,63 @@ func TestWritersAreBounded(t *testing.T) {
 		runtime.Gosched() // until the handle was idle for a millisecond
 	}
 	brief.close()
+}
+
+// A tenant has its part of the sessions that are open for writing, whatever it does. One that wants more closes an idle
+// one of its own before one of another tenant.
+func TestWritersOfTenants(t *testing.T) {
+	ws := newWriters(time.Hour, 3, 2)
+	defer ws.close()
+	key := func(store *coppice.Store, id string) writerKey { return writerKey{store, id} }
+	acme, other := newStore(t, "a", "b", "c"), newStore(t, "a", "b")
+	within := func(key writerKey, f func(*coppice.Session) error) error { return ws.use(t.Context(), key, f) }
+	idle := func(*coppice.Session) error { return nil }
+	err := within(key(acme, "a"), func(*coppice.Session) error {
+		return within(key(acme, "b"), func(*coppice.Session) error {
+			if err := within(key(acme, "c"), idle); !errors.Is(err, errBusy) {
+				t.Errorf("more than its part: %v", err)
+			}
+			return within(key(other, "a"), idle)
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []writerKey{key(other, "b"), key(acme, "c")} {
+		if err := within(k, idle); err != nil {
+			t.Errorf("%s: %v", k.id, err)
+		}
+	}
+	open := map[*coppice.Store]int{}
+	for k := range ws.open {
+		open[k.store]++
+	}
+	if open[acme] != 2 || open[other] != 1 || ws.open[key(other, "b")] == nil {
+		t.Errorf("acme has %d open, the other one %d", open[acme], open[other])
+	}
+}
+
+// newStore returns a store with sessions of one commit.
+func newStore(t *testing.T, ids ...string) *coppice.Store {
+	t.Helper()
+	st, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	for _, id := range ids {
+		h, err := st.Create(id, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Commit(t.Context(), coppice.Turn{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return st
 }
 
 // A session that has stored a large body is closed before the next large body comes: what its handle does in the

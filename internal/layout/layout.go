@@ -45,6 +45,15 @@ const (
 	Erasures    = "erasures/"
 )
 
+// TopFolder reports whether a store has a folder of a name.
+func TopFolder(name string) bool {
+	switch name + "/" {
+	case Checkpoints, Sessions, CAS, Catalogue, Retention:
+		return true
+	}
+	return false
+}
+
 // Keys of a store's retention policy, and of its runs.
 const (
 	RetentionKey    = Retention + "policy.json"
