@@ -6,7 +6,7 @@ const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 export default defineConfig({
   resolve: { alias: { "coppice-client": path("../clients/typescript/dist/index.js") } },
   test: {
-    include: ["*/test/*.test.ts"],
+    include: [process.env["BENCH"] ? "bench/*.ts" : "*/test/*.test.ts"],
     env: { COPPICE_BIN: process.env["COPPICE_BIN"] ?? path("../bin/coppice") },
     globals: true, // a suite of a framework expects it
     testTimeout: 120_000, // it only ends a hang
