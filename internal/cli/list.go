@@ -22,7 +22,7 @@ func (c *cli) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List sessions, newest activity first or in another order",
-		Example: "  coppice list --cwd . --limit 20",
+		Example: "  coppice list --cwd . --limit 20\n  coppice list --meta program=codex",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context(), o) },
 	}

@@ -172,6 +172,37 @@ func TestImportTakesTheRulesOfTheFormat(t *testing.T) {
 	}
 }
 
+// An import names the program that made its session, unless the file is of a session with metadata.
+func TestImportNamesTheProgram(t *testing.T) {
+	st := newStore(t)
+	const title = `{"type":"title","v":1,"title":"t","updatedAt":"2026-01-01T00:00:00.000Z","pad":""}` + "\n"
+	header := func(more string) string {
+		return `{"type":"session","version":3,"id":"o` + more + "}\n"
+	}
+	message := `{"type":"message","id":"u1","parentId":null,"message":{"role":"user","content":"before"}}` + "\n"
+	for _, test := range []struct{ file, program, team string }{
+		{header(`1","cwd":"/w"`), "pi", ""},
+		{title + header(`2","cwd":"/w"`), "omp", ""},
+		{header(`3","coppice":{"meta":{"team":"tides"}}`), "", "tides"},
+		{header(`4","coppice":{"meta":{"program":"codex"}}`), "codex", ""},
+	} {
+		r, err := Import(t.Context(), st, interop.Bytes("f", []byte(test.file+message)), options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := st.Open(t.Context(), r.Session, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if meta := s.Info().Meta; meta[ProgramMeta] != test.program || meta["team"] != test.team {
+			t.Errorf("%s: %v", test.file, meta)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Reading that fails in the middle leaves no session.
 func TestAnImportThatFailsLeavesNothing(t *testing.T) {
 	st := newStore(t)

@@ -26,19 +26,23 @@ func (o Options) title(h interop.Header) string {
 	return text
 }
 
-// meta returns the metadata of a new session; nil = that of its header.
+// ProgramMeta is the metadata of a session that names the program or framework which made it.
+const ProgramMeta = "program"
+
+// meta returns the metadata of a new session: that of its header, or else the program. A header with metadata is of a
+// session that a coppice store exported, whatever the format of the file is.
 func (o Options) meta(h interop.Header) map[string]string {
-	if !o.Redact {
-		return nil
+	raw := h.Raw
+	if o.Redact && raw != nil {
+		raw, _ = secrets.RedactJSON(raw)
 	}
-	meta := map[string]string{}
-	if h.Raw != nil {
-		raw, _ := secrets.RedactJSON(h.Raw)
-		if _, own := checkpoint.About(raw); own != nil {
-			meta = own
-		}
+	_, meta := checkpoint.About(raw)
+	if meta == nil {
+		meta = map[string]string{ProgramMeta: string(o.Format)}
 	}
-	meta[redactedMeta] = "true"
+	if o.Redact {
+		meta[redactedMeta] = "true"
+	}
 	return meta
 }
 

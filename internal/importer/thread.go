@@ -92,6 +92,12 @@ type Step struct {
 func OpenThread(ctx context.Context, st *coppice.Store, id string, o ThreadOptions) (*Thread, error) {
 	t := &Thread{o: o, own: map[string]bool{}}
 	t.res = Result{File: o.File, Format: o.Format, Session: id, Diagnostics: []Diagnostic{}}
+	meta := maps.Clone(o.Session.Meta)
+	if meta == nil {
+		meta = map[string]string{}
+	}
+	meta[ProgramMeta] = o.Format
+	o.Session.Meta = meta
 	s, err := st.OpenOrCreate(ctx, id, &o.Session)
 	if failed, ok := errors.AsType[*coppice.Error](err); ok && failed.Gone != nil {
 		t.res.Deleted = failed.Gone.Deleted
