@@ -3,7 +3,9 @@ package browser
 import (
 	"testing"
 
+	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/cli/demostore"
 )
 
@@ -31,6 +33,29 @@ func TestHome(t *testing.T) {
 	p.wait(`document.querySelectorAll(".newest li").length < %s`, all)
 	p.click(card)
 	p.see(".talk article")
+}
+
+// The home page shows which program made a session, and can be narrowed to one of them.
+func TestProgramsOfSessions(t *testing.T) {
+	t.Parallel()
+	st := stored(t, memory.New())
+	for id, program := range map[string]string{"tides": "codex", "chart": "claude-code", "own": ""} {
+		o := &coppice.SessionOptions{Title: id, Meta: map[string]string{"program": program}}
+		if program == "" {
+			o.Meta = nil
+		}
+		h, err := st.Create(id, o)
+		ok(t, err)
+		_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(entry.User("begin"))})
+		ok(t, err)
+		ok(t, h.Close())
+	}
+	p := arrive(t, newSite(t, st), "/", ".newest li")
+	p.see(".newest a|tides >> .facts|codex")
+	p.choose("select[aria-label=Program]", "claude-code")
+	p.miss(".newest a|tides")
+	p.miss(".newest a|own")
+	p.see(".newest a|chart >> .facts|claude-code")
 }
 
 // A store that has nothing shows the command that imports.

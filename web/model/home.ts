@@ -39,9 +39,14 @@ export function daysOf(list: readonly Nested[], now: Date): Day[] {
   return days;
 }
 
-/** folders returns the folders of sessions, each once, at most 50. */
-export function folders(list: readonly Nested[]): string[] {
-  return [...new Set(list.map((n) => n.session.cwd).filter(Boolean))].slice(0, 50);
+/** programOf returns the program that made a session; "" = none is known. */
+export function programOf(n: Nested): string {
+  return n.session.meta?.program ?? "";
+}
+
+/** valuesOf returns what sessions have, such as folders, each once, at most 50. */
+export function valuesOf(list: readonly Nested[], of: (n: Nested) => string): string[] {
+  return [...new Set(list.map(of).filter(Boolean))].slice(0, 50);
 }
 
 /** folderOf returns the last part of a folder. */

@@ -1,9 +1,11 @@
 // The newest sessions of the home page, by day.
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { nameOf } from "../api/client.ts";
 import { cost, grouped, hour } from "../model/format.ts";
-import { daysOf, drawing, folderOf, folders, isRunning, shownKinds, twigsOf, type Shown } from "../model/home.ts";
+import {
+  daysOf, drawing, folderOf, isRunning, programOf, shownKinds, twigsOf, valuesOf, type Shown,
+} from "../model/home.ts";
 import { nest, sessions, sums, type Nested } from "../model/sessions.ts";
 import { copy } from "../parts/copy.ts";
 import { SessionLink } from "../parts/link.tsx";
@@ -24,14 +26,15 @@ export function Empty(): JSX.Element {
 export function Newest(): JSX.Element {
   const shown = useSignal<Shown>("all");
   const folder = useSignal("");
+  const program = useSignal("");
   const now = new Date();
   const all = nest(sessions.value);
   const kinds: Record<Shown, (n: Nested) => boolean> = {
     all: () => true, running: (n) => isRunning(n.session, now),
     failed: ({ session: s }) => (sums.value.get(s.id)?.failed ?? 0) > 0 || s.status === "failed",
   };
-  const places = folders(all);
-  const list = all.filter((n) => kinds[shown.value](n) && (folder.value === "" || n.session.cwd === folder.value));
+  const list = all.filter((n) => kinds[shown.value](n) && (folder.value === "" || n.session.cwd === folder.value) &&
+    (program.value === "" || programOf(n) === program.value));
   return (
     <section class="newest" aria-label="Newest sessions">
       <div class="filters" role="group" aria-label="Filters">
@@ -40,12 +43,8 @@ export function Newest(): JSX.Element {
             {kind} {all.filter(kinds[kind]).length}
           </button>
         ))}
-        {places.length > 1 && (
-          <select aria-label="Folder" value={folder.value} onChange={(e) => (folder.value = e.currentTarget.value)}>
-            <option value="">all folders</option>
-            {places.map((p) => <option key={p} value={p} title={p}>{folderOf(p)}</option>)}
-          </select>
-        )}
+        <Choice name="Folder" all="all folders" chosen={folder} list={valuesOf(all, (n) => n.session.cwd)} text={folderOf} />
+        <Choice name="Program" all="all programs" chosen={program} list={valuesOf(all, programOf)} text={(p) => p} />
       </div>
       {list.length === 0 && <p class="quiet">None of the sessions that are listed.</p>}
       {daysOf(list, now).map((day) => (
@@ -55,6 +54,25 @@ export function Newest(): JSX.Element {
         </section>
       ))}
     </section>
+  );
+}
+
+interface ChoiceProps {
+  name: string;
+  all: string;
+  chosen: Signal<string>; // "" = all
+  list: readonly string[];
+  text: (value: string) => string;
+}
+
+/** Choice narrows the sessions to one of several values. */
+function Choice({ name, all, chosen, list, text }: ChoiceProps): JSX.Element | null {
+  if (list.length < 2) return null;
+  return (
+    <select aria-label={name} value={chosen.value} onChange={(e) => (chosen.value = e.currentTarget.value)}>
+      <option value="">{all}</option>
+      {list.map((v) => <option key={v} value={v} title={v}>{text(v)}</option>)}
+    </select>
   );
 }
 
@@ -70,6 +88,7 @@ function Card({ n, now }: { n: Nested; now: Date }): JSX.Element {
         {isRunning(s, now) && <em class="status working">running</em>}
         {sum && sum.failed > 0 && <em class="status failed">{grouped(sum.failed)} failed</em>}
         {s.damaged && <em class="status failed">damaged</em>}
+        {programOf(n) && <span>{programOf(n)}</span>}
         {s.cwd && <span title={s.cwd}>{folderOf(s.cwd)}</span>}
         <time dateTime={s.updated}>{hour(new Date(s.updated))}</time>
         <span>{s.entries === 1 ? "1 entry" : grouped(s.entries) + " entries"}</span>

@@ -2,7 +2,7 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Session } from "../api/client.ts";
-import { daysOf, drawing, folderOf, folders, isRunning, twigsOf } from "../model/home.ts";
+import { daysOf, drawing, folderOf, isRunning, twigsOf, valuesOf } from "../model/home.ts";
 
 const now = new Date(2026, 2, 3, 12, 0);
 const at = (day: number, hour: number) => new Date(2026, 2, day, hour).toISOString();
@@ -16,7 +16,8 @@ test("sessions are by day, in their order, and one that waits for hours does not
     [["Today", "a", "b"], ["Yesterday", "c"], ["1 Mar 2026", "d"]]);
   const runs = (status: string, updated: string) => isRunning({ status, updated } as Session, now);
   assert.deepEqual([runs("calling", new Date(2026, 2, 3, 11, 55).toISOString()), runs("calling", at(3, 9)), runs("answered", at(3, 12))], [true, false, false]);
-  assert.deepEqual(folders([nested({ cwd: "/a/b" }), nested({ cwd: "" }), nested({ cwd: "/a/b" })]), ["/a/b"]);
+  const all = [nested({ cwd: "/a/b" }), nested({ cwd: "" }), nested({ cwd: "/a/b" })];
+  assert.deepEqual(valuesOf(all, (n) => n.session.cwd), ["/a/b"]);
   assert.equal(folderOf("C:\\src\\tide"), "tide");
 });
 
