@@ -47,7 +47,7 @@ func (s *Store) sharing(ctx context.Context, h *Session, others []string) (found
 			if err != nil {
 				return err
 			}
-			if has, err := s.hasEntries(ctx, on, ids, 1); err != nil || len(has) > 0 {
+			if has, _, err := s.hasEntries(ctx, on, ids, 1); err != nil || len(has) > 0 {
 				found = append(found, other)
 			}
 		}

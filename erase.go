@@ -84,26 +84,41 @@ func (s *Store) Erase(ctx context.Context, id string, entries []string, o *Erase
 		h.cfg.Backend, h.cfg.Proof = h.b, nil
 	}
 	defer s.lists.Forget(ctx, layout.Escape(id))
-	out, err := s.erase(ctx, h, entries, o)
-	if err == nil && len(out.Entries)+len(out.Already)+len(o.States)+len(o.Docs) > 0 {
-		out.Others, err = s.eraseOthers(ctx, h, slices.Concat(out.Entries, out.Already), o)
-		for _, other := range out.Others {
-			s.lists.Forget(ctx, layout.Escape(other.Session))
-		}
+	var others []Erased
+	told := false
+	// The others come first: while the session has the content, its lines in a file that another one keeps are found.
+	elsewhere := func(ctx context.Context, gone []erase.Gone) (err error) {
+		told = true
+		others, err = s.eraseOthers(ctx, h, gone, o)
+		return err
 	}
-	out.IO = h.b.IO()
+	out, err := s.erase(ctx, h, erase.Target{Entries: entries, States: o.States, Docs: o.Docs}, o.Reason, elsewhere)
+	if err == nil && !told && len(out.Already)+len(o.States)+len(o.Docs) > 0 {
+		var gone []erase.Gone
+		for _, id := range out.Already {
+			gone = append(gone, erase.Gone{ID: id})
+		}
+		err = elsewhere(ctx, gone)
+	}
+	for _, other := range others {
+		s.lists.Forget(ctx, layout.Escape(other.Session))
+	}
+	out.Others, out.IO = others, h.b.IO()
 	return out, fail("erase", id, err)
 }
 
-// erase erases entries of one session.
-func (s *Store) erase(ctx context.Context, h *Session, entries []string, o *EraseOptions) (Erased, error) {
-	ids, err := s.entryIDs(ctx, h, entries)
-	if err != nil {
+// erase erases a part of one session.
+func (s *Store) erase(
+	ctx context.Context, h *Session, what erase.Target, reason string,
+	elsewhere func(context.Context, []erase.Gone) error,
+) (Erased, error) {
+	var err error
+	if what.Entries, err = s.entryIDs(ctx, h, what.Entries); err != nil {
 		return Erased{}, err
 	}
 	cfg := h.cfg
 	cfg.ReadOnly = false
-	r, err := erase.Run(ctx, cfg, erase.Target{Entries: ids, States: o.States, Docs: o.Docs}, o.Reason, s.pathWindow)
+	r, err := erase.Run(ctx, cfg, what, reason, erase.Calls{Window: s.pathWindow, Elsewhere: elsewhere})
 	return Erased{
 		Session: h.cfg.Session, Entries: r.Entries, Already: r.Already, Commit: r.Commit, Written: r.Written,
 		States: r.States, Docs: r.Docs, Removed: r.Removed, Bytes: r.Bytes, Images: r.Images,
@@ -165,8 +180,11 @@ func (s *Store) entryIDs(ctx context.Context, h *Session, entries []string) ([]s
 	return ids, j.Close(ctx)
 }
 
-// eraseOthers looks at the relatives of a session for entries with the same ids, and erases them there if asked to.
-func (s *Store) eraseOthers(ctx context.Context, h *Session, ids []string, o *EraseOptions) (all []Erased, err error) {
+// eraseOthers looks at the relatives of a session for entries with the same ids, for lines of them in imported files
+// and, in forks, for the same values of states, and erases them there if asked to.
+func (s *Store) eraseOthers(
+	ctx context.Context, h *Session, gone []erase.Gone, o *EraseOptions,
+) (all []Erased, err error) {
 	relatives, err := s.relatives(ctx, h.cfg.Session)
 	if err != nil || len(relatives) == 0 {
 		return nil, err
@@ -177,34 +195,42 @@ func (s *Store) eraseOthers(ctx context.Context, h *Session, ids []string, o *Er
 			return nil, err
 		}
 	}
+	ids := make([]string, len(gone))
+	for i := range gone {
+		ids[i] = gone[i].ID
+	}
 	for _, id := range relatives {
 		on, err := s.session(id, nil)
 		if err != nil {
 			return all, err
 		}
 		on.b, on.cfg.Backend, on.cfg.Proof = h.b, h.b, h.cfg.Proof // requests are counted together
-		has, err := s.hasEntries(ctx, on, ids, len(ids))
+		has, imported, err := s.hasEntries(ctx, on, ids, len(ids))
 		if err != nil {
 			return all, fmt.Errorf("session %s: %w", id, err)
 		}
-		out, there := Erased{Session: id, Entries: has}, *o
-		if !slices.Contains(forks, id) {
-			there.States, there.Docs = nil, nil
+		what := erase.Target{Entries: has, Imported: gone}
+		if slices.Contains(forks, id) {
+			what.States, what.Docs = o.States, o.Docs
 		}
-		within := len(there.States)+len(there.Docs) > 0
-		if !o.Everywhere && within {
+		switch {
+		case len(has)+len(what.States)+len(what.Docs) == 0 && !imported:
+			continue
+		case !o.Everywhere && len(what.States)+len(what.Docs) == 0 && !imported:
+			all = append(all, Erased{Session: id, Entries: has})
+			continue
+		case !o.Everywhere:
 			on.b = trace.New(repair.Scratch(h.b))
 			on.cfg.Backend, on.cfg.Proof = on.b, nil
 		}
-		if within || o.Everywhere && len(has) > 0 {
-			if out, err = s.erase(ctx, on, has, &there); err != nil {
-				return all, fmt.Errorf("session %s: %w", id, err)
-			}
+		out, err := s.erase(ctx, on, what, o.Reason, nil)
+		if err != nil {
+			return all, fmt.Errorf("session %s: %w", id, err)
+		}
+		if !o.Everywhere {
+			out = Erased{Session: id, Entries: out.Entries, States: out.States, Docs: out.Docs}
 		}
 		if len(out.Entries)+len(out.States)+len(out.Docs) > 0 {
-			if !o.Everywhere {
-				out = Erased{Session: id, Entries: has, States: out.States, Docs: out.Docs}
-			}
 			all = append(all, out)
 		}
 	}
@@ -247,20 +273,23 @@ func (s *Store) relatives(ctx context.Context, id string) ([]string, error) {
 	return out, nil
 }
 
-// hasEntries returns which ids a session has as entries that are not erased, at most most of them.
-func (s *Store) hasEntries(ctx context.Context, h *Session, ids []string, most int) (has []string, err error) {
+// hasEntries returns which ids a session has as entries that are not erased, at most most of them, and whether it keeps
+// an imported file.
+func (s *Store) hasEntries(
+	ctx context.Context, h *Session, ids []string, most int,
+) (has []string, imported bool, err error) {
 	cfg := h.cfg
 	cfg.ReadOnly = true
 	j, err := journal.Open(ctx, cfg)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // deleted meanwhile
+		return nil, false, nil // deleted meanwhile
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	known, err := j.Known(ctx, j.State(), ids)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, id := range ids {
 		at, ok := known[id]
@@ -272,18 +301,18 @@ func (s *Store) hasEntries(ctx context.Context, h *Session, ids []string, most i
 		}
 		for l, err := range j.Lines(ctx, j.State(), []uint64{at.Ord}) {
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			e, err := stored(l)
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			if _, erased := e.Erased(); !erased {
 				has = append(has, id)
 			}
 		}
 	}
-	return has, j.Close(ctx)
+	return has, j.State().Original != "", j.Close(ctx)
 }
 
 // Proof is what Store.Prove found.

@@ -98,7 +98,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 		s.cfg.Rand = &guarded{r: s.o.Rand}
 	}
 	s.cfg.Unfinished = func(ctx context.Context, cfg journal.Config) error {
-		_, err := erase.Run(ctx, cfg, erase.Target{}, "", s.pathWindow)
+		_, err := erase.Run(ctx, cfg, erase.Target{}, "", erase.Calls{Window: s.pathWindow})
 		return err
 	}
 	if !s.o.SingleWriter {

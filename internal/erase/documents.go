@@ -19,12 +19,18 @@ import (
 // pointers (RFC 6901; "" = all of the state), and small documents by name.
 type Target struct {
 	Entries, States, Docs []string
+
+	// Imported are entries of other sessions, whose lines may be in the imported file of this one: that of a family
+	// of sessions is kept with one of them.
+	Imported []Gone
 }
 
 // maxPointer bounds a JSON pointer, in bytes.
 const maxPointer = 1 << 10
 
-func (t *Target) empty() bool { return len(t.Entries)+len(t.States)+len(t.Docs) == 0 }
+func (t *Target) empty() bool {
+	return len(t.Entries)+len(t.States)+len(t.Docs) == 0
+}
 
 // check refuses a target that no session can have.
 func (t *Target) check() error {

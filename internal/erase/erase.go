@@ -53,13 +53,26 @@ type Result struct {
 	Before, After string
 }
 
-// Window makes the working context at the head of a state that refers to what an erasure wrote, from its path.
-type Window func(ctx context.Context, j *journal.Journal, st *state.State) (*transcript.WorkingContext, error)
+// Calls are of the caller; each may be nil.
+type Calls struct {
+	// Window makes the working context at the head of a state that refers to what an erasure wrote, from its path: for
+	// contexts of which a part is cut off, since where that begins depends on the sizes of the entries. nil = readers
+	// read the path.
+	Window func(ctx context.Context, j *journal.Journal, st *state.State) (*transcript.WorkingContext, error)
+	// Elsewhere is called once with the entries that were found, while their content is in the log: it erases them
+	// where other sessions have it.
+	Elsewhere func(ctx context.Context, gone []Gone) error
+}
 
-// Run erases a target in cfg's session. Without one it completes what an earlier call began. window is for contexts
-// of which a part is cut off: where that begins depends on the sizes of the entries; nil = readers read the path.
+// Gone is an entry that is erased. In memory it has what its line in an imported file is found by.
+type Gone struct {
+	ID string
+	erased
+}
+
+// Run erases a target in cfg's session. Without one it completes what an earlier call began.
 func Run(
-	ctx context.Context, cfg journal.Config, what Target, reason string, window Window,
+	ctx context.Context, cfg journal.Config, what Target, reason string, calls Calls,
 ) (Result, error) {
 	if len(reason) > MaxReason {
 		return Result{}, layout.TooLarge("reason", MaxReason, len(reason))
@@ -75,7 +88,7 @@ func Run(
 	}
 	cfg.Since = j.State().Since
 	e := &eraser{
-		cfg: cfg, j: j, window: window, reason: reason, at: cfg.Now().UTC(), facts: map[string]*facts{}, what: what,
+		cfg: cfg, j: j, calls: calls, reason: reason, at: cfg.Now().UTC(), facts: map[string]*facts{}, what: what,
 		ids: map[string]bool{}, bare: map[string]bool{}, states: map[string]bool{}, docs: map[string]bool{},
 	}
 	e.store, e.past = journal.Tools(cfg)
@@ -101,25 +114,28 @@ type eraser struct {
 	j      *journal.Journal
 	store  *store.Store
 	past   *store.History
-	window Window
+	calls  Calls
+	told   bool // Calls.Elsewhere
 	reason string
 	at     time.Time
 	res    Result
 
-	what    Target          // as it was asked for, and by an earlier call that it completes
-	ids     map[string]bool // of the entries that go
-	bare    map[string]bool // of entries that stay, whose amendment goes
-	states  map[string]bool // pointers that led to a value, and names of documents that were there
-	docs    map[string]bool
-	resumed bool     // an earlier call began it
-	before  []string // hex SHA-256 of imported files that are kept no longer
-	shown   []string // sums of images that only entries which go show
-	facts   map[string]*facts
-	found   findings
-	made    map[string]*segmentCopy // by the name of the segment that each replaces
-	own     []string                // keys of segments and index objects that were written for a try
-	rename  string                  // hex SHA-256 of the imported file without what goes; "" = it stays as it is
-	epoch   uint64                  // of what is written
+	what   Target          // as it was asked for, and by an earlier call that it completes
+	ids    map[string]bool // of the entries that go
+	bare   map[string]bool // of entries that stay, whose amendment goes
+	states map[string]bool // pointers that led to a value, and names of documents that were there
+	docs   map[string]bool
+
+	imported []string // ids of entries of other sessions that the imported file has
+	resumed  bool     // an earlier call began it
+	before   []string // hex SHA-256 of imported files that are kept no longer
+	shown    []string // sums of images that only entries which go show
+	facts    map[string]*facts
+	found    findings
+	made     map[string]*segmentCopy // by the name of the segment that each replaces
+	own      []string                // keys of segments and index objects that were written for a try
+	rename   string                  // hex SHA-256 of the imported file without what goes; "" = it stays as it is
+	epoch    uint64                  // of what is written
 }
 
 // run is the erasure.
@@ -155,6 +171,9 @@ func (e *eraser) target(ctx context.Context) error {
 	known, err := e.j.Known(ctx, st, entries)
 	if err != nil {
 		return err
+	}
+	for i := range e.what.Imported {
+		e.ids[e.what.Imported[i].ID] = true
 	}
 	ords := []uint64{} // nil would be all lines
 	for _, id := range entries {
@@ -197,10 +216,16 @@ func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *j
 		return nil, nil, err
 	}
 	found := len(e.found.erased) > 0 || e.found.documents
-	switch {
-	case found && st.Summary.Held():
+	if found && st.Summary.Held() {
 		return nil, nil, journal.ErrHeld
-	case !found && !e.resumed:
+	}
+	if err := e.elsewhere(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := e.original(ctx, st); err != nil {
+		return nil, nil, err
+	}
+	if !found && e.rename == "" && !e.resumed {
 		return nil, nil, nil
 	}
 	if err := e.showing(ctx); err != nil {
@@ -212,21 +237,18 @@ func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *j
 	}
 	if w := next.Window; w == nil || w.Omitted() > 0 {
 		next.Window = nil
-		if e.window != nil {
-			if next.Window, err = e.window(ctx, e.j, next); err != nil {
+		if e.calls.Window != nil {
+			if next.Window, err = e.calls.Window(ctx, e.j, next); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	if err := e.original(ctx, st); err != nil {
-		return nil, nil, err
-	}
 	if err := e.snapshots(ctx); err != nil {
 		return nil, nil, err
 	}
-	e.res.Entries = slices.Clone(e.found.order)
+	e.res.Entries = append(slices.Clone(e.found.order), e.imported...)
 	for id := range maps.Keys(e.ids) { // of an erasure that was in force already
-		if !slices.Contains(e.res.Entries, id) {
+		if e.resumed && !slices.Contains(e.res.Entries, id) {
 			e.res.Entries = append(e.res.Entries, id)
 		}
 	}
@@ -236,6 +258,19 @@ func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *j
 		return nil, nil, err
 	}
 	return next, &journal.Step{Entries: []*journal.Entry{entry}, Original: e.rename}, nil
+}
+
+// elsewhere reports the entries that were found to the caller, once.
+func (e *eraser) elsewhere(ctx context.Context) error {
+	if e.calls.Elsewhere == nil || e.told || len(e.found.erased)+len(e.states)+len(e.docs) == 0 {
+		return nil
+	}
+	e.told = true
+	var gone []Gone
+	for _, l := range e.found.erased {
+		gone = append(gone, Gone{l.id, l})
+	}
+	return e.calls.Elsewhere(ctx, gone)
 }
 
 // keep returns the copies of segments that have an epoch: others would not be newer than what they replace.

@@ -38,7 +38,7 @@ func world(t *testing.T, kind string, turns int) (*proof.World, *journal.Journal
 
 func run(t *testing.T, w *proof.World, ids ...string) erase.Result {
 	t.Helper()
-	r, err := erase.Run(context.Background(), w.Config("s1"), erase.Target{Entries: ids}, "asked for", nil)
+	r, err := erase.Run(context.Background(), w.Config("s1"), erase.Target{Entries: ids}, "asked for", erase.Calls{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestEraseThenRepair(t *testing.T) {
 func completing(w *proof.World) journal.Config {
 	cfg := w.Config("s1")
 	cfg.Unfinished = func(ctx context.Context, cfg journal.Config) error {
-		_, err := erase.Run(ctx, cfg, erase.Target{}, "", nil)
+		_, err := erase.Run(ctx, cfg, erase.Target{}, "", erase.Calls{})
 		return err
 	}
 	return cfg
@@ -154,7 +154,7 @@ func dies(t *testing.T, w *proof.World, n int) bool {
 		}
 		return changes == n
 	}})
-	_, err := erase.Run(context.Background(), cfg, erase.Target{Entries: []string{"secret"}}, "asked for", nil)
+	_, err := erase.Run(context.Background(), cfg, erase.Target{Entries: []string{"secret"}}, "asked for", erase.Calls{})
 	if (err == nil) != (changes < n) {
 		t.Fatalf("change %d of %d: %v", n, changes, err)
 	}
@@ -255,20 +255,20 @@ func TestCollectionLeavesHeldEntries(t *testing.T) {
 func TestEraseRefuses(t *testing.T) {
 	w, j := world(t, proof.StoreKinds[0], 3)
 	for id, want := range map[string]error{"nothing": fs.ErrNotExist, j.State().Summary.Commit: nil} {
-		_, err := erase.Run(context.Background(), w.Config("s1"), erase.Target{Entries: []string{id}}, "", nil)
+		_, err := erase.Run(context.Background(), w.Config("s1"), erase.Target{Entries: []string{id}}, "", erase.Calls{})
 		if err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
 	long := strings.Repeat("x", erase.MaxReason+1)
 	what := erase.Target{Entries: []string{"secret"}}
-	if _, err := erase.Run(context.Background(), w.Config("s1"), what, long, nil); err == nil {
+	if _, err := erase.Run(context.Background(), w.Config("s1"), what, long, erase.Calls{}); err == nil {
 		t.Error("a long reason is taken")
 	}
 	for _, what := range []erase.Target{
 		{States: []string{"plan"}}, {States: []string{"/" + strings.Repeat("x", 1<<10)}}, {Docs: []string{"a b"}},
 	} {
-		if _, err := erase.Run(context.Background(), w.Config("s1"), what, "", nil); err == nil {
+		if _, err := erase.Run(context.Background(), w.Config("s1"), what, "", erase.Calls{}); err == nil {
 			t.Errorf("%v is taken", what)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -28,16 +29,17 @@ const (
 // kept: an empty one takes its place.
 func (e *eraser) original(ctx context.Context, st *state.State) error {
 	e.rename = ""
-	if st.Original == "" || len(e.found.erased) == 0 {
-		return nil
-	}
-	f := &filter{left: map[uint64]bool{}, drop: map[int]bool{}}
-	for ord, gone := range e.found.erased {
+	f := &filter{left: map[string]bool{}, drop: map[int]bool{}}
+	for _, gone := range e.found.erased {
 		if !gone.amendment {
-			f.gone, f.left[ord] = append(f.gone, wanted{ord, gone}), true
+			f.gone, f.left[gone.id] = append(f.gone, Gone{gone.id, gone}), true
 		}
 	}
-	if len(f.gone) == 0 {
+	own := len(f.gone)
+	for _, gone := range e.what.Imported {
+		f.gone, f.left[gone.ID] = append(f.gone, gone), true
+	}
+	if st.Original == "" || len(f.gone) == 0 {
 		return nil
 	}
 	var kept io.Reader = strings.NewReader("")
@@ -50,9 +52,23 @@ func (e *eraser) original(ctx context.Context, st *state.State) error {
 	case errors.Is(err, fs.ErrNotExist): // a repair recorded that it is lost
 		return nil
 	case errors.Is(err, errLine):
-		f.left[0] = true
+		f.left[f.gone[0].ID] = true
 	case err != nil:
 		return err
+	}
+	for i := range e.what.Imported { // of these the file need not have any
+		gone := &e.what.Imported[i]
+		if err == nil && f.left[gone.ID] {
+			delete(f.left, gone.ID)
+		} else if !slices.Contains(e.imported, gone.ID) {
+			e.imported = append(e.imported, gone.ID)
+		}
+	}
+	switch {
+	case own == 0 && len(f.drop)+len(f.left) == 0:
+		return nil
+	case st.Summary.Held():
+		return journal.ErrHeld
 	}
 	e.res.Before = st.Original
 	if len(f.left) > 0 {
@@ -131,16 +147,10 @@ func eachLine(r io.Reader, visit func(n int, line []byte) error) error {
 	}
 }
 
-// wanted is an entry that is looked for in an imported file.
-type wanted struct {
-	ord uint64
-	erased
-}
-
 // filter finds the lines of entries.
 type filter struct {
-	gone   []wanted
-	left   map[uint64]bool // entries that were found in no line so far
+	gone   []Gone
+	left   map[string]bool // ids of entries that were found in no line so far
 	drop   map[int]bool    // lines that go
 	within bool            // a text may be a part of one in the line
 }
@@ -154,12 +164,12 @@ func (f *filter) look(n int, line []byte) error {
 	var leaves []string // of the line, once they are needed
 	for i := range f.gone {
 		g := &f.gone[i]
-		if f.within && !f.left[g.ord] {
+		if f.within && !f.left[g.ID] {
 			continue
 		}
-		if !f.within && isOwn(val, g.id) {
+		if !f.within && isOwn(val, g.ID) {
 			f.drop[n] = true
-			delete(f.left, g.ord)
+			delete(f.left, g.ID)
 			continue
 		}
 		if leaves == nil {
@@ -168,7 +178,7 @@ func (f *filter) look(n int, line []byte) error {
 		if g.isIn(leaves, f.within) || !f.within && g.isShort(val, leaves) {
 			f.drop[n] = true
 			if !f.within {
-				delete(f.left, g.ord)
+				delete(f.left, g.ID)
 			}
 		}
 	}

@@ -190,7 +190,7 @@ func (b *meeting) read() {
 func (b *meeting) erase() {
 	b.second = true
 	what := erase.Target{Entries: []string{"other"}}
-	if _, err := erase.Run(context.Background(), b.w.Config(id), what, "", nil); err != nil {
+	if _, err := erase.Run(context.Background(), b.w.Config(id), what, "", erase.Calls{}); err != nil {
 		b.wrong("the second eraser: %v", err)
 	}
 }

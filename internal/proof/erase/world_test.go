@@ -144,7 +144,7 @@ func contents(t testing.TB, w *proof.World, id string) (map[string]string, map[u
 func config(w *proof.World) journal.Config {
 	cfg := w.Config(id)
 	cfg.Unfinished = func(ctx context.Context, cfg journal.Config) error {
-		_, err := erase.Run(ctx, cfg, erase.Target{}, "", nil)
+		_, err := erase.Run(ctx, cfg, erase.Target{}, "", erase.Calls{})
 		return err
 	}
 	return cfg
@@ -273,7 +273,7 @@ func (g *judge) run(entries []string, rules ...fault.Rule) error {
 	if len(rules) > 0 {
 		cfg.Backend = fault.New(g.w.B, 1, rules...)
 	}
-	_, err := erase.Run(context.Background(), cfg, erase.Target{Entries: entries}, "asked for", nil)
+	_, err := erase.Run(context.Background(), cfg, erase.Target{Entries: entries}, "asked for", erase.Calls{})
 	return err
 }
 
