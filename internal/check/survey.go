@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice/backend"
@@ -106,6 +107,7 @@ func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 			s.Epoch = max(s.Epoch, o.Summary.Epoch)
 		}
 	}
+	s.dropLate()
 	for _, seg := range v.inv.Segments() {
 		s.Epoch = max(s.Epoch, seg.Epoch)
 	}
@@ -124,6 +126,18 @@ func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 		}
 	}
 	return s, s.parts(ctx, v, bad)
+}
+
+// dropLate leaves out snapshots that arrived after an erasure and are of a state before it.
+func (s *Survey) dropLate() {
+	erased := uint64(0)
+	if s.Object != nil {
+		erased = s.Object.Erased
+	}
+	for _, o := range s.Snapshots {
+		erased = max(erased, o.Erased)
+	}
+	s.Snapshots = slices.DeleteFunc(s.Snapshots, func(o *checkpoint.Object) bool { return o.Erased < erased })
 }
 
 // within returns the links that are known, and in the gaps between them, up to ordinal end, those that were found. A

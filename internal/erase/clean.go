@@ -20,7 +20,7 @@ import (
 // done removes what the commit in st replaced. Nothing of an epoch up to that commit's which the session does not
 // lead to now can be led to later: its writer has lost its condition, and takes a later epoch (I8).
 func (e *eraser) done(ctx context.Context, st *state.State) error {
-	if err := e.snapshots(ctx); err != nil { // a writer may have taken one since
+	if err := e.snapshots(ctx, st.Summary.Seq); err != nil { // a writer may have taken one since
 		return err
 	}
 	old, err := e.replaced(ctx, st.Summary.Epoch)

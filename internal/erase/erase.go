@@ -136,6 +136,7 @@ type eraser struct {
 	own      []string                // keys of segments and index objects that were written for a try
 	rename   string                  // hex SHA-256 of the imported file without what goes; "" = it stays as it is
 	epoch    uint64                  // of what is written
+	last     uint64                  // seq of the erasure before
 }
 
 // run is the erasure.
@@ -211,6 +212,7 @@ func (e *eraser) target(ctx context.Context) error {
 // rewrite makes the state without the entries, and the step that records their erasure; nil = there is none to
 // erase.
 func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *journal.Step, error) {
+	e.last = st.Erased
 	e.epoch, e.made = st.Summary.Epoch+1, keep(e.made, st.Summary.Epoch+1)
 	if err := e.look(ctx, st); err != nil {
 		return nil, nil, err
@@ -243,7 +245,7 @@ func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *j
 			}
 		}
 	}
-	if err := e.snapshots(ctx); err != nil {
+	if err := e.snapshots(ctx, st.Summary.Seq+1); err != nil {
 		return nil, nil, err
 	}
 	e.res.Entries = append(slices.Clone(e.found.order), e.imported...)

@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/proof"
 	"github.com/coppice-go/coppice/internal/repair"
 	"github.com/coppice-go/coppice/transcript"
@@ -133,6 +134,59 @@ func TestEraseThenRepair(t *testing.T) {
 	}
 }
 
+// A snapshot that was made before the erasure and arrives after it is for no reader and no repair; a collection, or
+// the next erasure, removes it. Those that were there stay.
+func TestLateSnapshot(t *testing.T) {
+	ctx := context.Background()
+	for _, kind := range proof.StoreKinds {
+		for how, remove := range map[string]func(w *proof.World) error{
+			"gc": func(w *proof.World) error {
+				_, err := gc.Run(ctx, w.Config("s1"), false)
+				return err
+			},
+			"erase": func(w *proof.World) error {
+				_, err := erase.Run(ctx, w.Config("s1"), erase.Target{Entries: []string{"next"}}, "", erase.Calls{})
+				return err
+			},
+		} {
+			t.Run(kind+"/"+how, func(t *testing.T) {
+				w, j := world(t, kind, 5)
+				kept, err := j.Snapshot(ctx, j.State(), "kept")
+				if err != nil {
+					t.Fatal(err)
+				}
+				late, err := j.Snapshot(ctx, j.State(), "late")
+				if err != nil {
+					t.Fatal(err)
+				}
+				key := layout.SnapshotKey("s1", late.ID)
+				body := proof.Objects(t, w.B)[key]
+				if err := errors.Join(j.Close(ctx), w.B.Delete(ctx, key)); err != nil {
+					t.Fatal(err)
+				}
+				run(t, w, "secret")
+				next := w.Open("s1")
+				w.Commit(next, &journal.Step{Entries: []*journal.Entry{proof.Message(next, "next", "next")}})
+				proof.Put(t, w.B, key, body)
+				if _, err := next.ReadSnapshot(ctx, late.ID); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("the late one is read: %v", err)
+				}
+				if _, err := repair.Repair(ctx, w.Config("s1"), nil, false); err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(next.Close(ctx), remove(w)); err != nil {
+					t.Fatal(err)
+				}
+				gone(t, w)
+				healthy(t, w)
+				if st, err := w.Open("s1").ReadSnapshot(ctx, kept.ID); err != nil || st.Erased == 0 {
+					t.Errorf("the one that was there: %v", err)
+				}
+			})
+		}
+	}
+}
+
 // completing is the configuration of a collection that completes erasures, as package coppice makes it.
 func completing(w *proof.World) journal.Config {
 	cfg := w.Config("s1")
@@ -154,7 +208,8 @@ func dies(t *testing.T, w *proof.World, n int) bool {
 		}
 		return changes == n
 	}})
-	_, err := erase.Run(context.Background(), cfg, erase.Target{Entries: []string{"secret"}}, "asked for", erase.Calls{})
+	what := erase.Target{Entries: []string{"secret"}}
+	_, err := erase.Run(context.Background(), cfg, what, "asked for", erase.Calls{})
 	if (err == nil) != (changes < n) {
 		t.Fatalf("change %d of %d: %v", n, changes, err)
 	}
@@ -255,7 +310,8 @@ func TestCollectionLeavesHeldEntries(t *testing.T) {
 func TestEraseRefuses(t *testing.T) {
 	w, j := world(t, proof.StoreKinds[0], 3)
 	for id, want := range map[string]error{"nothing": fs.ErrNotExist, j.State().Summary.Commit: nil} {
-		_, err := erase.Run(context.Background(), w.Config("s1"), erase.Target{Entries: []string{id}}, "", erase.Calls{})
+		what := erase.Target{Entries: []string{id}}
+		_, err := erase.Run(context.Background(), w.Config("s1"), what, "", erase.Calls{})
 		if err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%s: %v", id, err)
 		}

@@ -79,9 +79,10 @@ func (e *eraser) list(ctx context.Context, folder string) (out []backend.Info, e
 	return out, nil
 }
 
-// snapshots writes snapshots again in place that have something of what goes. One that cannot be read is removed:
-// what it has is not known, and the log has every state.
-func (e *eraser) snapshots(ctx context.Context) error {
+// snapshots writes snapshots again in place, without what goes, as those of a session of which seq erased something:
+// one that is not, and arrives later, is of a state before (journal.ReadSnapshot). One that cannot be read is removed,
+// and so is one that arrived after an earlier erasure: what it has is not known, and the log has every state.
+func (e *eraser) snapshots(ctx context.Context, seq uint64) error {
 	all, err := e.list(ctx, layout.Snapshots)
 	if err != nil {
 		return err
@@ -91,14 +92,14 @@ func (e *eraser) snapshots(ctx context.Context) error {
 		if _, _, ok := snapshot.ParseName(name); !ok {
 			continue
 		}
-		if err := e.snapshot(ctx, info.Key); err != nil {
+		if err := e.snapshot(ctx, info.Key, seq); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *eraser) snapshot(ctx context.Context, key string) error {
+func (e *eraser) snapshot(ctx context.Context, key string, seq uint64) error {
 	for range e.cfg.Limits.OrDefaults().Attempts {
 		p, info, err := e.cfg.Backend.Get(ctx, key, backend.Range{})
 		if errors.Is(err, fs.ErrNotExist) {
@@ -108,12 +109,13 @@ func (e *eraser) snapshot(ctx context.Context, key string) error {
 			return err
 		}
 		o, err := checkpoint.DecodeObject(p)
-		if err != nil {
+		if err != nil || o.Erased < e.last {
 			return e.remove(ctx, key)
 		}
-		if !e.object(o) {
+		if !e.object(o) && o.Erased >= seq {
 			return nil
 		}
+		o.Erased = max(o.Erased, seq)
 		body, err := o.Encode()
 		if err != nil {
 			return err

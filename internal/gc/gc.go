@@ -114,6 +114,11 @@ func (c *collection) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if o != nil && o.Erased > 0 {
+		if err := c.late(ctx, o.Erased); err != nil {
+			return err
+		}
+	}
 	for _, cand := range c.listed {
 		goes, err := c.garbage(ctx, cand)
 		if err != nil {
@@ -180,6 +185,31 @@ func (c *collection) head(ctx context.Context) (*checkpoint.Object, bool, error)
 		return nil, false, nil
 	}
 	return o, true, nil
+}
+
+// late removes snapshots that arrived after the erasure of a commit and are of a state before it.
+func (c *collection) late(ctx context.Context, erased uint64) error {
+	prefix := layout.SessionPrefix(c.id) + layout.Snapshots
+	for info, err := range c.b.List(ctx, backend.ListOptions{Prefix: prefix}) {
+		if err != nil {
+			return fmt.Errorf("collect session %s: %w", c.id, err)
+		}
+		p, _, err := c.b.Get(ctx, info.Key, backend.Range{})
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("collect session %s: %w", c.id, err)
+		}
+		o, err := checkpoint.DecodeObject(p)
+		if err != nil || o.Summary.ID != c.id || o.Since != c.since || o.Erased >= erased {
+			continue
+		}
+		if err := c.remove(ctx, info.Key, info.Size, "it was made before entries were erased"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // problem reports why nothing is collected.

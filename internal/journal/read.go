@@ -2,7 +2,9 @@ package journal
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 
 	"github.com/coppice-go/coppice/internal/journal/state"
@@ -43,9 +45,14 @@ func (j *Journal) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error]
 	return j.store.Snapshots(ctx)
 }
 
-// ReadSnapshot reads one snapshot by name: one object.
+// ReadSnapshot reads one snapshot by name: one object. One that was made before the last erasure, and was not written
+// again by it, arrived after it. It does not exist for readers: it may have what was erased.
 func (j *Journal) ReadSnapshot(ctx context.Context, name string) (*state.State, error) {
-	return j.store.ReadSnapshot(ctx, name)
+	st, err := j.store.ReadSnapshot(ctx, name)
+	if err == nil && st.Erased < j.Tip().Erased {
+		return nil, fmt.Errorf("snapshot %s: it was made before entries were erased: %w", name, fs.ErrNotExist)
+	}
+	return st, err
 }
 
 // DropSnapshot removes a snapshot; a missing one is no error.

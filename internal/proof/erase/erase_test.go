@@ -71,6 +71,8 @@ func death(t *testing.T, r *proof.Report, s *seed, n int, how fault.Kind, goes t
 	g.readable()
 	g.finish(goes.id)
 	g.gone(goes.text)
+	g.arrives()
+	g.gone(goes.text)
 	g.readable()
 	g.sound()
 	g.commits("last")

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,9 +15,12 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/erase"
 	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/proof"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -34,6 +39,8 @@ type seed struct {
 	image   string            // key of the image that only the secret entry shows
 	entries map[string]string // lines by id, those that go left out
 	states  map[uint64]string // documents by seq of their commit
+	late    snapshot.Info     // of a snapshot that another host has on its way, and its bytes
+	body    []byte
 }
 
 // world is a copy of the store of a seed.
@@ -74,6 +81,10 @@ func newSeed(t testing.TB, kind string, before, after int) *seed {
 	if _, err := j.Snapshot(ctx, j.State(), "kept"); err != nil {
 		t.Fatal(err)
 	}
+	late, err := j.Snapshot(ctx, j.State(), "late")
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.Commit(j, &journal.Step{
 		Entries: []*journal.Entry{proof.Message(j, "other", other)}, Key: "k", Digest: "0123456789abcdef",
 	})
@@ -83,7 +94,10 @@ func newSeed(t testing.TB, kind string, before, after int) *seed {
 	if err := j.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	s := &seed{kind: kind, lim: w.Lim, objects: proof.Objects(t, w.B)}
+	s := &seed{kind: kind, lim: w.Lim, objects: proof.Objects(t, w.B), late: late}
+	key := layout.SnapshotKey(id, late.ID)
+	s.body = s.objects[key]
+	delete(s.objects, key)
 	s.image = proof.KeysWith(s.objects, sum)[0]
 	s.entries, s.states = contents(t, w, id)
 	return s
@@ -240,6 +254,19 @@ func (g *judge) gone(text string) {
 	}
 	for _, key := range proof.KeysWith(proof.Objects(g.t, g.w.B), "/erasures/") {
 		g.wrong("%s is left", key)
+	}
+}
+
+// arrives: a snapshot that was made before the erasure is stored after it. No reader uses it, and a collection removes
+// it.
+func (g *judge) arrives() {
+	ctx := context.Background()
+	proof.Put(g.t, g.w.B, layout.SnapshotKey(id, g.s.late.ID), g.s.body)
+	if st, err := g.w.Open(id).ReadSnapshot(ctx, g.s.late.ID); !errors.Is(err, fs.ErrNotExist) {
+		g.wrong("the late snapshot is read: %v, %v", st, err)
+	}
+	if _, err := gc.Run(ctx, config(g.w), false); err != nil {
+		g.wrong("gc: %v", err)
 	}
 }
 
