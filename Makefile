@@ -12,11 +12,11 @@ PROOFTIME ?= 15m
 PROVETIME ?= 6h
 # The race detector watches the packages whose code or tests start goroutines, themselves or by the suite of all
 # drivers: it makes the others five to ten times slower and can find nothing there. TestRaceDetectorSeesGoroutines
-# compares the pattern with the syntax of all files. The suites of internal/proof are not among the short tests. The
-# goroutines of interop/ read parts of one file, and those of the tests' own drivers serve others: the race detector sees
-# them in internal/importer and in the packages that use them.
+# compares the pattern with the syntax of all files. Left out: the suites of internal/proof, which are no short tests;
+# internal/scenarios, where only benchmarks have goroutines; interop/, whose goroutines read parts of one file, as they
+# do in internal/importer; drivers of tests, which the packages that use them run.
 GOROUTINES = ^[[:space:]]*(defer )?go [[:alnum:]_.]+\(|\.Go\(|\.RunParallel\(|/internal/parallel"|/backendtest"
-RACED = $$(for dir in $$($(GO) list -f '{{.Dir}}' $(PKG) | grep -vE '/internal/(archtest|casprobe|fault|trace|vfs|proof)(/|$$)|/interop/'); do if grep -qE '$(GOROUTINES)' "$$dir"/*.go; then echo "$$dir"; fi; done)
+RACED = $$(for dir in $$($(GO) list -f '{{.Dir}}' $(PKG) | grep -vE '/internal/(archtest|casprobe|fault|trace|vfs|proof|scenarios)(/|$$)|/interop/'); do if grep -qE '$(GOROUTINES)' "$$dir"/*.go; then echo "$$dir"; fi; done)
 
 export GO
 
