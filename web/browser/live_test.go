@@ -42,8 +42,8 @@ func TestAppends(t *testing.T) {
 	s.says(bundled, "The second.", "The third.")
 	p.see(".below button|2 new below")
 	p.settled()
-	if now := top(); now != was {
-		t.Errorf("what is read moved by %v px", now-was)
+	if by := top() - was; by <= -1 || by >= 1 { // pages scroll by whole pixels, and heights are parts of them
+		t.Errorf("what is read moved by %v px", by)
 	}
 	p.click(".below button|2 new below")
 	p.see(".talk article|The third.")
