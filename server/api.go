@@ -51,6 +51,7 @@ type operation struct {
 	narrows                   bool         // heeds Access.Only itself, as to metadata
 	widens                    bool         // reaches other sessions than the one in its path
 	heavy                     bool         // may read every session: Options.MaxSearches at a time
+	whole                     bool         // may read a session as a whole: maxWholes at a time
 	meta, match               bool         // its query may have meta.KEY, match.PATH
 	names                     bool         // its query or body names entries or commits, which may not exist
 	errors                    []int        // statuses of problems

@@ -44,7 +44,7 @@ type change struct {
 
 func (s *Server) describeBlame() {
 	handle[blameQuery, blameList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/blame", id: "blame", names: true,
+		method: "GET", path: "/v1/sessions/{id}/blame", id: "blame", names: true, whole: true,
 		statuses: []int{304},
 		summary:  "Which commits changed a value of the state",
 		text: "Newest first. A request looks at no more than 10,000 commits and 256 MiB of states, so a page may be " +

@@ -79,16 +79,22 @@ func decodeBody(r *http.Request, into any) error {
 		}
 		err = fmt.Errorf("offset %d: more than one JSON value", d.InputOffset())
 	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, errSlow) {
-		return err
-	}
-	if errors.Is(err, errValue) {
-		return newProblem(http.StatusRequestEntityTooLarge, "too-large", "", err)
-	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return badInput("the body", err)
+	return bodyError("the body", err)
+}
+
+// bodyError is the error of a body that could not be read, or is not as it should be.
+func bodyError(what string, err error) error {
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case large, errors.Is(err, errSlow), errors.Is(err, errBodies):
+		return err
+	case errors.Is(err, errValue):
+		return newProblem(http.StatusRequestEntityTooLarge, "too-large", "", err)
+	}
+	return badInput(what, err)
 }
 
 // text returns an error unless a text is UTF-8.
@@ -280,7 +286,7 @@ func (l *sentEntries) readLines(r *http.Request) error {
 	for n := 1; ; n++ {
 		line, err := all.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			return lineError(n, err)
+			return bodyError(fmt.Sprintf("the body: line %d", n), err)
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			end, verr := rawjson.ValueEnd(line, 0, maxDepth-2)
@@ -291,24 +297,13 @@ func (l *sentEntries) readLines(r *http.Request) error {
 				verr = l.add(line)
 			}
 			if verr != nil {
-				return lineError(n, verr)
+				return bodyError(fmt.Sprintf("the body: line %d", n), verr)
 			}
 		}
 		if err != nil {
 			return nil
 		}
 	}
-}
-
-// lineError is the error of a body in one of its lines.
-func lineError(n int, err error) error {
-	if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, errSlow) {
-		return err
-	}
-	if errors.Is(err, errValue) {
-		return newProblem(http.StatusRequestEntityTooLarge, "too-large", "", err)
-	}
-	return badInput("the body", fmt.Errorf("line %d: %w", n, err))
 }
 
 // value reads a value that is nested at most depth deep.
@@ -369,6 +364,42 @@ func once(val []byte, kind reflect.Kind) error {
 	return nil
 }
 
+// growing is a body whose length is not known. It takes its part of a budget as it comes, each time as much as it has.
+type growing struct {
+	io.ReadCloser
+	r    *http.Request
+	seen *observed
+	from *budget
+
+	limit, large int64 // of the body; above which it is a large one, 0 = none is
+	taken, room  int64 // of the budget; how many bytes may come before it takes more
+	given        bool  // what still comes is dropped
+}
+
+func (g *growing) Read(p []byte) (int, error) {
+	if g.room == 0 && g.taken < g.limit && !g.given {
+		more := min(max(g.taken, maxNote), g.limit-g.taken)
+		if _, err := g.from.take(g.r.Context(), g.seen.on.Tenant, more); err != nil { // back returns it
+			return 0, err
+		}
+		g.taken, g.room = g.taken+more, more
+		g.seen.large = g.large > 0 && g.taken > g.large
+	}
+	if g.room > 0 {
+		p = p[:min(int64(len(p)), g.room)]
+	}
+	n, err := g.ReadCloser.Read(p)
+	g.room -= min(g.room, int64(n))
+	return n, err
+}
+
+// back returns the part.
+func (g *growing) back() {
+	g.given, g.room = true, 0
+	g.seen.tidy()
+	g.from.leave(g.seen.on.Tenant, g.taken)
+}
+
 // bodyRate is how many bytes of a body have to come in a second, once Options.ReadTimeout is used up.
 const bodyRate = 64 << 10
 
@@ -380,17 +411,18 @@ type timedBody struct {
 	io.ReadCloser
 	conn *http.ResponseController
 	due  time.Time
+	seen *observed
 }
 
 // timed bounds how long the body of a request may take. That holds from the beginning, for bodies too that no operation
 // reads: the connection waits for their rest before the answer is sent. Without a body nothing is bounded, for what is
 // read then is whether the client is still there.
-func (s *Server) timed(w http.ResponseWriter, r *http.Request) io.ReadCloser {
+func (s *Server) timed(seen *observed, r *http.Request) io.ReadCloser {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r.Body
 	}
 	now := time.Now() //nolint:forbidigo // connections go by the machine's clock
-	b := &timedBody{r.Body, http.NewResponseController(w), now.Add(s.o.ReadTimeout)}
+	b := &timedBody{r.Body, http.NewResponseController(seen), now.Add(s.o.ReadTimeout), seen}
 	_ = b.conn.SetReadDeadline(b.due) // a recorder has none
 	return b
 }
@@ -398,6 +430,7 @@ func (s *Server) timed(w http.ResponseWriter, r *http.Request) io.ReadCloser {
 // Read moves the deadline by what came, and ends it with the body.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.seen.brought += int64(n)
 	switch {
 	case errors.Is(err, io.EOF):
 		_ = b.conn.SetReadDeadline(time.Time{})

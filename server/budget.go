@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -9,6 +10,11 @@ import (
 
 // patience is how long a request waits for its part of a budget.
 const patience = 5 * time.Second
+
+// maxWholes is how many requests read a session as a whole at a time: their memory grows with it.
+const maxWholes = 16
+
+var errWholes = errors.New("too many sessions are being read as a whole")
 
 // budget bounds what is under way at a time: all of it, and that of each tenant, "" = of none. So none of them takes
 // everything.

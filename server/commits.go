@@ -63,7 +63,7 @@ func (s *Server) describeCommits() {
 		summary:  "The agent's state, now or at any time",
 	}, s.state)
 	handle[diffQuery, api.Diff](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/diff", id: "diff", names: true,
+		method: "GET", path: "/v1/sessions/{id}/diff", id: "diff", names: true, whole: true,
 		summary: "What differs in messages and state between two times",
 	}, s.diff)
 }
@@ -135,7 +135,7 @@ func (s *Server) commit(ctx context.Context, in *commitQuery) (answer, error) {
 			return r, err
 		}
 		if b.Images == "ref" {
-			if t.Entries, err = s.withImages(ctx, h, writerKey{q.on.Store, q.id}, t.Entries); err != nil {
+			if t.Entries, err = s.withImages(ctx, h, &q.request, t.Entries); err != nil {
 				return r, err
 			}
 		}

@@ -53,7 +53,7 @@ func (d *door) through(w http.ResponseWriter, r *http.Request, operate func()) {
 		return
 	}
 	if t := seen.tenant; t != nil && seen.stored && d.op.needs&changes != 0 && !d.op.fleeting {
-		t.wrote(r, d.op, seen.created)
+		t.wrote(r, d.op, seen)
 	}
 }
 
@@ -81,24 +81,35 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (er
 		return &http.MaxBytesError{Limit: limit}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
-	size := r.ContentLength
-	if size < 0 { // it is not known
-		size = limit
-	}
-	from, n := d.s.bodies, size
+	return d.part(r, seen, limit)
+}
+
+// part takes what the request needs of a budget.
+func (d *door) part(r *http.Request, seen *observed, limit int64) error {
+	from, n := d.s.bodies, r.ContentLength
 	switch {
 	case d.op.heavy:
 		from, n = d.s.searches, 1
+	case d.op.whole:
+		from, n = d.s.wholes, 1
 	case d.op.size == sizeFile:
 		from = d.s.files
-	case d.op.body == nil || size <= maxNote:
+	case d.op.body == nil && d.op.raw == "" || n >= 0 && n <= maxNote:
+		return nil
+	}
+	if n < 0 { // it is not known
+		g := &growing{ReadCloser: r.Body, r: r, seen: seen, from: from, limit: limit}
+		if from == d.s.bodies {
+			g.room, g.large = maxNote, maxOne
+		}
+		r.Body, seen.give = g, sync.OnceFunc(g.back)
 		return nil
 	}
 	give, err := from.take(r.Context(), seen.on.Tenant, n)
 	if err != nil {
 		return err
 	}
-	seen.large = from == d.s.bodies && size > maxOne
+	seen.large = from == d.s.bodies && n > maxOne
 	seen.give = sync.OnceFunc(func() {
 		seen.tidy()
 		give()

@@ -16,10 +16,13 @@ func SetViewBytes(s *Server, n int64) { s.views.most = n }
 
 // SetPatience sets how long a request waits for its part of what is bounded.
 func SetPatience(s *Server, d time.Duration) {
-	for _, b := range []*budget{s.bodies, s.files, s.imports, s.searches} {
+	for _, b := range []*budget{s.bodies, s.files, s.imports, s.searches, s.wholes} {
 		b.wait = d
 	}
 }
+
+// SetWholes sets how many requests read a session as a whole at a time.
+func SetWholes(s *Server, n int64) { s.wholes.all = n }
 
 // SetIssued sets how many short-lived tokens are valid at a time, and returns the number before.
 func SetIssued(t *Tokens, most int) int {

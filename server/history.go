@@ -94,7 +94,7 @@ func (s *Server) describeHistory() {
 		summary: "Labels of entries",
 	}, s.labels)
 	handle[usageQuery, api.Usage](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/usage", id: "usage", names: true,
+		method: "GET", path: "/v1/sessions/{id}/usage", id: "usage", names: true, whole: true,
 		statuses: []int{304},
 		summary:  "Tokens and cost of all branches, or of one path. Lists the store, for copies, and reads every entry",
 	}, s.usage)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -119,6 +120,51 @@ func TestTenantsHaveTheirPart(t *testing.T) {
 	defer s.slowImport("/t/acme/v1/import")()
 	s.do("POST", "/t/acme/v1/import", piFile).want(t, 503)
 	s.do("POST", "/t/other/v1/import", piFile).want(t, 200)
+}
+
+// A body whose length is not known takes as much of what its tenant has as has come of it, images too.
+func TestBodiesGrow(t *testing.T) {
+	s, _ := byTenant(t, func(o *server.Options) { o.MaxBody = 1 << 20 })
+	server.SetPatience(s.srv, time.Nanosecond)
+	s.do("PUT", "/t/acme/v1/sessions/s", `{}`, "If-None-Match: *").want(t, 201)
+	const chunked = "Transfer-Encoding: chunked"
+	begin := func(head string) net.Conn {
+		conn := s.dial(t)
+		head = fmt.Sprintf("POST /t/acme%s HTTP/1.1\r\nHost: localhost\r\nIf-Match: *\r\n%s\r\n"+
+			"Expect: 100-continue\r\n\r\n", commits, head)
+		if _, err := conn.Write([]byte(head)); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
+			t.Fatalf("%q, %v", line, err)
+		}
+		return conn
+	}
+	begin(chunked)
+	s.do("POST", "/t/acme"+commits, hello(strings.Repeat("x", 400<<10)), "If-Match: *", chunked).want(t, 200)
+	s.do("POST", "/t/acme"+commits, hello(strings.Repeat("x", 2<<20)), "If-Match: *", chunked).want(t, 413)
+	begin("Content-Length: 900000")
+	r := s.do("POST", "/t/acme"+commits, hello(strings.Repeat("y", 400<<10)), "If-Match: *", chunked)
+	if p := r.want(t, 503); p["code"] != "busy" || r.Header.Get("Retry-After") == "" {
+		t.Errorf("%v %v", r.Header, p)
+	}
+	data, _ := picture("GIF89a", 700<<10)
+	s.do("PUT", "/t/acme/v1/sessions/s/blobs/"+sumOf(data), string(data)).want(t, 503)
+	s.do("POST", "/t/acme"+commits, hello("small"), "If-Match: *", chunked).want(t, 200)
+}
+
+// Reads of a session as a whole are bounded.
+func TestWholeReadsAreBounded(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	server.SetPatience(s.srv, time.Nanosecond)
+	server.SetWholes(s.srv, 0)
+	const at = "/v1/sessions/s/"
+	for _, path := range []string{"export", "original", "diff?a=head", "blame", "rows", "map", "usage"} {
+		s.do("GET", at+path, "").want(t, 503)
+	}
+	s.do("POST", at+"verify", `{"deep":true}`).want(t, 503)
+	s.do("POST", at+"fork", `{}`, "If-Match: *").want(t, 503)
 }
 
 // Searches are bounded, and so is what else reads every session.

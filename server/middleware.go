@@ -30,7 +30,7 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 		seen := &observed{ResponseWriter: w, s: s, operation: "none", began: s.o.Now()}
 		w = seen
 		defer s.observe(r, seen)
-		body := s.timed(w, r)
+		body := s.timed(seen, r)
 		if !s.knownHost(r.Host) {
 			s.fail(w, r, newProblem(http.StatusMisdirectedRequest, "host",
 				"call the server by a name that it was given", errors.New("the server does not have this name")))
@@ -163,6 +163,7 @@ type observed struct {
 	dry       bool     // an administrative act was to change nothing
 	give      func()   // returns the part of a budget that the request has; nil = it has none
 	large     bool     // its body is large
+	brought   int64    // bytes of its body, and of the uploads that it stores
 	began     time.Time
 	status    int
 	bytes     int64

@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/seam"
+	"github.com/coppice-go/coppice/manager"
 )
 
 // recount is how long a count of what a tenant stores is used, with what was written since added to it. Writes through
@@ -23,14 +28,14 @@ var errQuota = errors.New("the tenant has stored as much as it may; nothing was 
 // stored is what a store has.
 type stored struct {
 	Sessions int   `json:"sessions"`
-	Bytes    int64 `json:"bytes" doc:"of their transcripts"`
+	Bytes    int64 `json:"bytes" doc:"of transcripts as lines; of images, snapshots, originals and trash as stored"`
 
 	MaxSessions int   `json:"maxSessions,omitempty" doc:"the quota of the tenant; absent: none"`
 	MaxBytes    int64 `json:"maxBytes,omitempty"`
 }
 
-// count returns what a store has.
-func count(ctx context.Context, st *coppice.Store) (is stored, err error) {
+// count returns what a store has, and the trash of its tenant.
+func (s *Server) count(ctx context.Context, st *coppice.Store, tenant string) (is stored, err error) {
 	for sum, err := range st.List(ctx, coppice.ListOptions{Exact: true}) {
 		if err != nil {
 			return is, err
@@ -38,7 +43,25 @@ func count(ctx context.Context, st *coppice.Store) (is stored, err error) {
 		is.Sessions++
 		is.Bytes += sum.Bytes
 	}
-	return is, nil
+	for info, err := range seam.Config(st).Backend.List(ctx, backend.ListOptions{Prefix: layout.Sessions}) {
+		if err != nil {
+			return is, err
+		}
+		parts := strings.Split(info.Key, "/") // sessions, the id, the folder and the name
+		switch parts[min(2, len(parts)-1)] + "/" {
+		case layout.Blobs, layout.Snapshots, layout.Originals:
+			is.Bytes += info.Size
+		}
+	}
+	if s.o.Trash == "" {
+		return is, nil
+	}
+	trash := manager.Trash{Path: filepath.Join(s.o.Trash, tenant)}
+	items, err := trash.List()
+	for _, item := range items {
+		is.Bytes += item.Bytes
+	}
+	return is, err
 }
 
 // counted is what a tenant has stored, as far as it is known.
@@ -63,7 +86,7 @@ func (d *door) room(r *http.Request, seen *observed) error {
 	t.counted.mu.Lock()
 	defer t.counted.mu.Unlock()
 	if now := s.o.Now(); t.counted.at.IsZero() || now.Sub(t.counted.at) > recount {
-		is, err := count(r.Context(), t.st)
+		is, err := s.count(r.Context(), t.st, t.name)
 		if err != nil {
 			return err
 		}
@@ -111,8 +134,9 @@ func (o *observed) refused(err error) error {
 	return err
 }
 
-// wrote adds a write that succeeded to what is counted.
-func (t *tenant) wrote(r *http.Request, op *operation, created bool) {
+// wrote adds a write that succeeded to what is counted. What it stores besides its body, such as a snapshot, the next
+// count finds.
+func (t *tenant) wrote(r *http.Request, op *operation, seen *observed) {
 	t.kept.Store(true)
 	t.counted.mu.Lock()
 	defer t.counted.mu.Unlock()
@@ -120,8 +144,8 @@ func (t *tenant) wrote(r *http.Request, op *operation, created bool) {
 		t.counted.at = time.Time{} // it is counted again: a fork or an import stores another length than its body's
 		return
 	}
-	t.counted.is.Bytes += max(r.ContentLength, 0)
-	if op.creates || created {
+	t.counted.is.Bytes += seen.brought
+	if op.creates || seen.created {
 		t.counted.is.Sessions++
 	}
 }

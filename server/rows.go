@@ -111,11 +111,11 @@ func failuresOf(t *transcript.Tree) []failure {
 
 func (s *Server) describeRows() {
 	handle[rowsQuery, rowList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/rows", id: "rows", names: true,
+		method: "GET", path: "/v1/sessions/{id}/rows", id: "rows", names: true, whole: true,
 		statuses: []int{304}, summary: "The tree as it is drawn, a stretch of rows at a time",
 	}, s.rows)
 	handle[mapQuery, treeMap](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/map", id: "map",
+		method: "GET", path: "/v1/sessions/{id}/map", id: "map", whole: true,
 		statuses: []int{304}, summary: "The drawn tree in at most 2,048 buckets",
 		text: "The first request with a mark reads the session once. The view keeps the hits of the last 8 marks.",
 	}, s.treeMap)

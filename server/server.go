@@ -210,6 +210,7 @@ type Server struct {
 
 	bodies, files                  *budget // bytes
 	imports, searches, subscribers *budget
+	wholes                         *budget // reads of a session as a whole
 
 	audit    *audit.Log // nil = there is none
 	metrics  *metrics
@@ -254,6 +255,7 @@ func New(o Options) (*Server, error) {
 	s.files = halved(2*s.o.MaxImport, patience, errFiles)
 	s.imports = halved(int64(s.o.MaxImports), patience, errImports)
 	s.searches = halved(int64(s.o.MaxSearches), patience, errSearches)
+	s.wholes = halved(maxWholes, patience, errWholes)
 	s.subscribers = halved(int64(s.o.MaxSubscribers), 0, errStreams)
 	s.blamed, s.streamed, s.indexed = maxBlamed, maxStream, maxIndexed
 	s.views.most = maxViewBytes

@@ -92,8 +92,12 @@ func (s *site) try(ctx context.Context, method, path, body string, headers ...st
 	}
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
-		if name == "Host" {
+		switch name {
+		case "Host":
 			req.Host = value
+			continue
+		case "Transfer-Encoding": // chunked
+			req.ContentLength = -1
 			continue
 		}
 		req.Header.Add(name, value)

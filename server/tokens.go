@@ -63,7 +63,7 @@ type Only struct{ Session, Key, Value string }
 // Quota bounds what a tenant stores. 0 = no bound.
 type Quota struct {
 	Sessions int   // at most
-	Bytes    int64 // of transcripts, above which no more are stored
+	Bytes    int64 // above which no more are stored, as docs/http.md counts them
 }
 
 // Tokens are the secrets by which a server knows its clients. It holds hashes, and none of the secrets. Safe for

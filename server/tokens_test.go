@@ -571,6 +571,41 @@ func TestQuota(t *testing.T) {
 	}
 }
 
+// A quota counts what a body had, also of one without a length, and what a session has besides its transcript.
+func TestQuotaCountsImagesAndTrash(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	s, _ := byTenant(t, func(o *server.Options) {
+		o.Now, o.Trash = func() time.Time { return now }, t.TempDir()
+		o.Quota = func(string) server.Quota { return server.Quota{Bytes: 100_000} }
+	})
+	const at = "/t/acme/v1/sessions/"
+	full := func(what string) {
+		t.Helper()
+		if r := s.do("POST", at+"full/commits", hello("x"), "If-Match: *"); r.StatusCode != 507 {
+			t.Errorf("%s: status %d", what, r.StatusCode)
+		}
+	}
+	for _, id := range []string{"s", "full"} {
+		s.do("PUT", at+id, `{}`, "If-None-Match: *").want(t, 201)
+	}
+	data, _ := picture("GIF89a", 90_000)
+	ref := fmt.Sprintf("coppice-blob:sha256:%s:%d", sumOf(data), len(data))
+	s.do("PUT", at+"s/blobs/"+sumOf(data), string(data)).want(t, 204)
+	s.do("POST", at+"s/commits", `{"images":"ref","entries":[{"role":"user","content":[{"type":"image",`+
+		`"mimeType":"image/gif","data":"`+ref+`"}]}]}`, "If-Match: *").want(t, 200)
+	s.do("POST", at+"full/commits", hello(strings.Repeat("x", 10_000)), "If-Match: *", "Transfer-Encoding: chunked").
+		want(t, 200)
+	full("by the bodies")
+	now = now.Add(2 * time.Minute)
+	full("by the image")
+	s.do("DELETE", at+"s?trash=1", "", "If-Match: *").want(t, 200)
+	full("by the trash")
+	got := s.do("GET", "/t/acme/v1/usage", "").want(t, 200)["stored"].(map[string]any)
+	if got["bytes"].(float64) < 100_000 {
+		t.Errorf("stored: %v", got)
+	}
+}
+
 // Short-lived tokens of one tenant leave room for those of others, and make room when they end.
 func TestShortTokensOfTenants(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)

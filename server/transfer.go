@@ -43,7 +43,7 @@ type verifyBody struct {
 
 func (s *Server) describeTransfer() {
 	handle[sessionPath, struct{}](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/original", id: "original",
+		method: "GET", path: "/v1/sessions/{id}/original", id: "original", whole: true,
 		summary: "The session as it was imported, byte for byte", types: []string{"application/octet-stream"},
 		text: "Of a session that was not imported, the lines that commits with a format brought; if none did, all " +
 			"entries.",
@@ -56,7 +56,7 @@ func (s *Server) describeTransfer() {
 		}), nil
 	})
 	handle[exportQuery, struct{}](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/export", id: "export", names: true,
+		method: "GET", path: "/v1/sessions/{id}/export", id: "export", names: true, whole: true,
 		summary: "The session as a file",
 		text: "What the format cannot express is in the trailer " + lossesTrailer + ": a JSON object of counts. " +
 			"Of a session with credentials nothing is sent (409, secrets), until secrets=redact replaces each by " +
@@ -64,14 +64,14 @@ func (s *Server) describeTransfer() {
 		types: []string{"application/x-ndjson", "text/markdown", "text/html"}, errors: []int{409},
 	}, s.export)
 	handle[sessionPath, api.Verify](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify",
+		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify", whole: true,
 		summary: "Read the session and report damage; changes nothing, so the right to read is enough",
 		body:    reflect.TypeFor[verifyBody](), size: sizeNote,
 	}, s.verify)
 	handle[sessionPath, api.Fork](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", creates: true, widens: true,
-		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](),
-		condition: ifMatch, errors: []int{409}, statuses: []int{201}, names: true,
+		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](), size: sizeNote,
+		whole: true, condition: ifMatch, errors: []int{409}, statuses: []int{201}, names: true,
 	}, s.fork)
 }
 

@@ -120,12 +120,13 @@ func (s *Server) upload(ctx context.Context, q *uploadPath) (answer, error) {
 // withImages puts the base64 text of images in the place of references to them: of what was uploaded, and of what the
 // session has. Together they are at most as long as a body.
 func (s *Server) withImages(
-	ctx context.Context, h *coppice.Session, of writerKey, entries []transcript.Draft,
+	ctx context.Context, h *coppice.Session, q *request, entries []transcript.Draft,
 ) (out []transcript.Draft, err error) {
-	room := s.o.MaxBody
+	room, seen := s.o.MaxBody, seenOf(q.r)
 	var failed error
 	get := func(sum string) ([]byte, bool) {
-		data := s.uploads.get(of, sum)
+		data := s.uploads.get(writerKey{q.on.Store, q.id}, sum)
+		seen.brought += int64(len(data))
 		if data == nil && failed == nil {
 			var err error
 			if data, err = h.Blob(ctx, sum); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -189,7 +189,7 @@ func (s *Server) allUsage(ctx context.Context, q *allUsageQuery) (answer, error)
 	})
 	if err == nil && q.After == "" {
 		a.list.also = func() (string, any, error) {
-			is, err := count(ctx, q.on.Store)
+			is, err := s.count(ctx, q.on.Store, q.r.PathValue("tenant"))
 			if s.o.Quota != nil && q.on.Tenant != "" {
 				of := s.o.Quota(q.on.Tenant)
 				is.MaxSessions, is.MaxBytes = of.Sessions, of.Bytes

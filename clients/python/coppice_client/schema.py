@@ -1113,7 +1113,7 @@ class SnapshotList(TypedDict):
 
 class _Stored(TypedDict):
     bytes: int
-    """of their transcripts"""
+    """of transcripts as lines; of images, snapshots, originals and trash as stored"""
     sessions: int
 
 

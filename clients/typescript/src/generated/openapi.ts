@@ -1480,7 +1480,7 @@ export interface components {
         Stored: {
             /**
              * Format: int64
-             * @description of their transcripts
+             * @description of transcripts as lines; of images, snapshots, originals and trash as stored
              */
             bytes: number;
             /** Format: int64 */
