@@ -543,9 +543,9 @@ var mutants = []mutant{
 	{
 		name: "server-acknowledges-early", broken: "the HTTP service answers a commit before it is stored",
 		edits: []edit{{
-			commitsGo, "\tr, err := h.Commit(ctx, t)\n\tif errors.Is(err, coppice.ErrConflict) && keepBoth",
+			commitsGo, "\tr, err := h.Commit(ctx, t)\n\tif err != nil {\n\t\tr, err = s.settled",
 			"\tgo func() { _, _ = h.Commit(context.WithoutCancel(ctx), t) }()\n" +
-				"\tr, err := coppice.Receipt{}, error(nil)\n\tif errors.Is(err, coppice.ErrConflict) && keepBoth",
+				"\tr, err := coppice.Receipt{}, error(nil)\n\tif err != nil {\n\t\tr, err = s.settled",
 		}},
 		suite: "serve", pkg: "internal/proof/serve", run1: "TestProofServeKill", want: "stands there 0 times",
 	},
