@@ -96,7 +96,8 @@ lint: size ## golangci-lint with .golangci.yml, and the modules of the integrati
 size: ## the stripped command and what it allocates when it starts, against their limits
 	@tools/size.sh
 
-audit: ## known vulnerabilities of what is built, and its licences; needs the module of the vulnerability database
+audit: secret-rules ## known vulnerabilities of what is built, its licences, and the rules for credentials; needs the network
+	git diff --exit-code --stat secrets/rules.txt
 	cd tools && $(GO) run ./deps vulnerabilities
 	cd tools && $(GO) run ./deps licences
 
