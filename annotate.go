@@ -83,7 +83,7 @@ func (s *Session) Label(ctx context.Context, entry, label string, opts ...MoveOp
 		switch {
 		case err != nil:
 			return nil, err
-		case at.Settled().Entry != nil:
+		case at.ByOrdinal().Entry != nil:
 			return nil, journal.ErrUncommitted
 		case at.ID != entry: // a prefix of the id
 			drafts[0] = labelDraft(at.ID, label)

@@ -459,7 +459,7 @@ func (s *Session) saved(p *prepared) {
 		}
 		if v.itemsAt == p.itemsAt && v.unsaved {
 			if v.unsaved = false; v.Sight.Head.Is(journal.PlaceOf(v.State)) {
-				v.settle() // a move may have put another context in force since
+				v.followState() // a move may have put another context in force since
 			}
 		}
 	})
@@ -486,7 +486,7 @@ func (s *Session) ended() {
 func (s *Session) dropBuffer() {
 	s.look(func(v *liveState) {
 		v.held, v.unsaved, v.doubt = nil, false, nil
-		v.settle()
+		v.followState()
 	})
 }
 

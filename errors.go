@@ -18,7 +18,7 @@ import (
 // backend.ErrTooLarge and backend.ErrNoCAS. With any of them but ErrCommitUnknown and ErrDeleteUnfinished nothing was
 // applied: the handle is as it was before the call, which may be made again.
 var (
-	ErrConflict      = journal.ErrConflict    // another writer committed first
+	ErrConflict      = journal.ErrConflict    // another writer changed the branch, head or document
 	ErrFenced        = journal.ErrFenced      // another writer claimed the session
 	ErrCommitUnknown = journal.ErrUnknown     // outcome of the commit is unknown
 	ErrCorrupt       = store.ErrCorrupt       // bytes are not what they must be

@@ -62,7 +62,7 @@ func (v *liveState) adopt(now journal.Sight) {
 		v.base = nil
 	}
 	if now.Head.Is(journal.PlaceOf(now.State)) {
-		v.settle()
+		v.followState()
 		return
 	}
 	if now.Tip != old.Tip && !v.unsaved {
@@ -140,8 +140,8 @@ func (v *liveState) grown() *transcript.WorkingContext {
 	return win
 }
 
-// settle follows the state, at whose head the next entry grows.
-func (v *liveState) settle() {
+// followState sets window and items to those of the acknowledged state, when its head is the parent of the next entry.
+func (v *liveState) followState() {
 	v.begin(v.window())
 	v.base = nil
 	if !v.unsaved {

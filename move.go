@@ -191,7 +191,7 @@ func (s *Session) Rollback(ctx context.Context, t Target, opts ...MoveOption) (R
 	k := optionsOf(opts, "rollback", t.String())
 	return s.move(ctx, "rollback", k, func(m *treeView) (*move, error) {
 		return &move{
-			at: v.head.Settled(), reason: "rollback", branch: freeRollback(m.State, v.commit.Seq),
+			at: v.head.ByOrdinal(), reason: "rollback", branch: freeRollback(m.State, v.commit.Seq),
 			kept: m.State.Summary.Branch, doc: &v.doc,
 		}, nil
 	})
@@ -389,7 +389,7 @@ func (s *Session) arrive(ctx context.Context, m *treeView, mv *move) ([]transcri
 	if err != nil {
 		return nil, err
 	}
-	if mv.at.Settled().Entry == nil && m.durable(mv.at) { // else its entries have no ordinals yet
+	if mv.at.ByOrdinal().Entry == nil && m.durable(mv.at) { // else its entries have no ordinals yet
 		mv.window, mv.seen = here, m.State.Next
 	}
 	mv.setting = here.Settings()
@@ -397,7 +397,7 @@ func (s *Session) arrive(ctx context.Context, m *treeView, mv *move) ([]transcri
 }
 
 // durable reports whether a place was acknowledged at that moment.
-func (m *treeView) durable(at journal.Place) bool { return at.Settled().Ord < int64(m.State.Next) }
+func (m *treeView) durable(at journal.Place) bool { return at.ByOrdinal().Ord < int64(m.State.Next) }
 
 // grow makes the entries that a move brings along, and returns the path to them.
 func (s *Session) grow(

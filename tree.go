@@ -215,7 +215,7 @@ func (m *treeView) ordinal(p journal.Place) (uint64, bool) {
 			}
 		}
 	}
-	p = p.Settled()
+	p = p.ByOrdinal()
 	return uint64(max(p.Ord, 0)), p.Ord >= 0
 }
 

@@ -9,8 +9,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// windowAt reads the working context at a place. It reads back to what the latest compaction keeps, and
-// before that only the settings.
+// windowAt reads the working context at a place, bounded to bound bytes. It reads the entries that the latest
+// compaction on the path kept and those after it; of earlier entries only the ones that set a model, thinking level or
+// mode.
 func (s *Session) windowAt(
 	ctx context.Context, m *treeView, at journal.Place, p transcript.Profile, bound int,
 ) (*transcript.WorkingContext, error) {
@@ -38,10 +39,11 @@ func (s *Session) windowAt(
 	return transcript.RestoreWorkingContext(p, bound, base, 0, entries), nil
 }
 
-// keptFrom returns the place on the path from which on entries can reach the context.
+// keptFrom returns the index in path of the first entry that the context can contain: the first entry that the latest
+// compaction kept, or 0 if the path has no compaction or the profile does not determine it by entry types.
 func (s *Session) keptFrom(ctx context.Context, m *treeView, path []uint64, p transcript.Profile) (int, error) {
 	if p == transcript.OMP || p == transcript.Atomic {
-		return 0, nil // there the type of an entry does not determine what ends a context
+		return 0, nil // in these profiles the type of an entry does not show where a context begins
 	}
 	for i := len(path) - 1; i >= 0; i-- {
 		if typ, _ := m.Tree.Kind(path[i]); typ != "compaction" {
@@ -68,8 +70,8 @@ func (s *Session) keptFrom(ctx context.Context, m *treeView, path []uint64, p tr
 	return 0, nil
 }
 
-// settingsBefore returns the settings in force at the end of a path, of which it reads no more than the last entry of
-// each kind that can set one, and the last modelsRead answers, which may name a model.
+// settingsBefore returns the settings (model, thinking level, mode) in force at the end of path. It reads the last
+// entry of each type that can set one, and the last modelsRead answers, because an answer can name a model.
 func (s *Session) settingsBefore(
 	ctx context.Context, m *treeView, path []uint64, p transcript.Profile,
 ) (transcript.Settings, error) {
@@ -98,11 +100,11 @@ func (s *Session) settingsBefore(
 	return transcript.SettingsAfter(p, transcript.Settings{}, entries), nil
 }
 
-// modelsRead bounds the answers of which one is looked for that names a model.
+// modelsRead is the maximum number of answers that settingsBefore reads to find one that names a model.
 const modelsRead = 32
 
-// windowEnd reads a bounded window without the messages that are cut off: the end of a path of which the entries from
-// index from on can reach the context. nil = the window has to be made of all of them.
+// windowEnd reads a bounded window from the end of path, without the messages that its bound cuts off. The context can
+// contain the entries of path from index from on. A nil result means that the caller has to read all of those.
 func (s *Session) windowEnd(
 	ctx context.Context, m *treeView, path []uint64, from int, p transcript.Profile, bound int,
 ) (*transcript.WorkingContext, error) {
@@ -138,8 +140,9 @@ func (s *Session) windowEnd(
 	}
 }
 
-// beforeCut returns of the first n entries of a path those that no cut of a window takes away, and the number of the
-// others that are messages. false: an edit on the path may change what they are.
+// beforeCut splits the first n entries of path for a cut after them. stay are those that a cut never removes: the
+// latest compaction and the branch summaries. omitted is the number of messages that the cut removes. ok is false if an
+// edit on the path can change what these entries are.
 func (m *treeView) beforeCut(path []uint64, n int) (stay []uint64, omitted int, ok bool) {
 	compacted := false // the latest compaction was met
 	for i := len(path) - 1; i >= 0; i-- {

@@ -184,8 +184,8 @@ func ExampleSegmentMap() {
 }
 
 // The fields of a header line in addition to pi's, and later changes of the metadata.
-func ExampleAbout() {
-	relation, meta := checkpoint.About([]byte(
+func ExampleHeaderRelation() {
+	relation, meta := checkpoint.HeaderRelation([]byte(
 		`{"type":"session","version":3,"id":"s2","coppice":{"relation":"fork","meta":{"team":"blue","draft":"yes"}}}`))
 	fmt.Println(relation, meta)
 

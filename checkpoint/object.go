@@ -300,7 +300,7 @@ func DecodeObject(p []byte) (*Object, error) {
 		return nil, err
 	}
 	if o.Summary.MetaElsewhere {
-		_, meta := About(o.Header)
+		_, meta := HeaderRelation(o.Header)
 		o.Summary.Meta = o.Meta.Apply(meta)
 		o.Summary.MetaElsewhere = false
 	}

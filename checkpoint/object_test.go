@@ -135,7 +135,7 @@ func TestLongMetadata(t *testing.T) {
 	o := &Object{Summary: Summary{ID: "s"}, HeadOrd: -1}
 	long := strings.Repeat("x", 3000)
 	o.Header = []byte(`{"type":"session","coppice":{"meta":{"long":"` + long + `"}}}`)
-	_, o.Summary.Meta = About(o.Header)
+	_, o.Summary.Meta = HeaderRelation(o.Header)
 	other := "y"
 	o.Meta = MetaChange{"other": &other, "none": nil}
 	o.Summary.Meta = o.Meta.Apply(o.Summary.Meta)

@@ -2,11 +2,11 @@
 //
 // Guarantees:
 //
-//   - Every message of every branch is in the document. Markdown has the current line first. HTML has the other
-//     versions of a message, folded, before the one on the current line.
+//   - The document contains every message of every branch. Markdown begins with the path to the head. HTML has the
+//     other versions of a message, folded, before the version on that path.
 //   - The content of a message never becomes markup or script of the document, and cannot hide or change what follows.
-//   - Both formats stream. Memory is bounded by one line of the tree per entry (about 400 bytes) and the bodies of 64
-//     entries; for HTML also one message, with at most 64 results for each of its calls.
+//   - Both formats are written as a stream. Memory is bounded by about 400 bytes per entry and the bodies of 64
+//     entries; for HTML also one message with at most 64 results for each of its calls.
 //
 // The HTML page renders messages of models as Markdown without active content, and shows messages of users as plain
 // text. The Markdown document shows both as quotations: headings, lists, tables and code work, while HTML, link
@@ -23,49 +23,50 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// batch is the number of bodies that are read at once.
+// batch is the maximum number of bodies of entries that are in memory at a time.
 const batch = 64
 
 // Options of an export. The zero value, or nil, exports messages and tools.
 type Options struct {
 	Filter transcript.Filter // "" = transcript.FilterDefault
 
-	// Line is the ID of an entry, or a unique prefix: only the path to it is written. "" = every branch.
+	// Line is the ID of an entry or a unique prefix of it: only the path to that entry is written. "" = every branch.
 	Line string
 
-	// Redact changes the JSON of each entry before it is written. The document has then no texts that are made of the
-	// first words of entries, which may be cut within what Redact would change: no contents, and no such title. nil =
-	// entries are written as they are.
+	// Redact returns the JSON of an entry to write in place of raw; nil = entries are written as they are. With Redact
+	// the document has no table of contents, and no title made of the first words of an entry: these could contain a
+	// part of a text that Redact would not recognize without the rest.
 	Redact func(raw []byte) []byte
 }
 
-// step is one item of the output: a message, or the beginning or end of a version that is not on the current line.
+// step is one item of the output. Versions are the children of one entry, among which one is the main version.
 type step struct {
 	kind    stepKind
 	node    transcript.Node
-	version int // of a message: its number among the versions at this point, from 1
-	of      int
-	others  []string // IDs of the other versions
-	heads   []string // of a message: the branches whose head it is
-	along   []string // of a version: the branches that end on the line that it begins
-	within  []string // of a version: the branches that end anywhere below it
+	version int      // number of node among the versions at this fork, from 1
+	of      int      // number of versions at this fork
+	others  []string // IDs of the other versions; none if there are more than maxLinks
+	heads   []string // branches whose head is node
+	along   []string // branches whose head is on the path that follows main versions from node on
+	within  []string // branches whose head is node or a descendant of it
 }
 
 type stepKind uint8
 
 const (
-	show stepKind = iota
-	open
-	shut
+	show stepKind = iota // a message
+	open                 // the beginning of a version that is not the main one
+	shut                 // its end
 )
 
-// forest is the tree under a filter.
+// forest is the part of the tree that is written.
 type forest struct {
 	children map[string][]transcript.Node // by parent; "" = the roots
 	names    names
-	line     map[uint64]bool // ordinals of the path to write; nil = all paths
+	line     map[uint64]bool // ordinals of the entries on the path Options.Line; nil = all paths
 }
 
+// plant returns the part of the tree t that o selects.
 func plant(t *transcript.Tree, o *Options) (*forest, error) {
 	filter := transcript.FilterDefault
 	if o != nil && o.Filter != "" {
@@ -95,10 +96,10 @@ func plant(t *transcript.Tree, o *Options) (*forest, error) {
 	return f, nil
 }
 
-// has reports whether a node is written.
+// has reports whether a node is on a path to write.
 func (f *forest) has(n transcript.Node) bool { return f.line == nil || f.line[n.Ordinal] }
 
-// chosen returns the index of the version on the current line, or else of the newest one.
+// chosen returns the index of the main version: the one on the path to the head, else the newest one.
 func chosen(versions []transcript.Node) int {
 	for i, n := range versions {
 		if n.OnPath {
@@ -108,7 +109,8 @@ func chosen(versions []transcript.Node) int {
 	return len(versions) - 1
 }
 
-// fork returns the versions below a node: the main one, and the others, oldest first.
+// fork returns the steps of the children of an entry ("" = the roots): the main version and the others, oldest first.
+// main.of is 0 if there are no children.
 func (f *forest) fork(parent string) (main step, others []step) {
 	all := f.children[parent]
 	if len(all) == 0 {
@@ -134,14 +136,13 @@ func (f *forest) fork(parent string) (main step, others []step) {
 	return main, others
 }
 
-// Bounds at a fork: further versions are counted without links, and deeper versions are not folded.
 const (
-	maxLinks = 100
-	maxDepth = 32
+	maxLinks = 100 // maximum number of versions at a fork that are linked; of more, only the number is shown
+	maxDepth = 32  // maximum depth of folds; deeper versions are written without a fold
 )
 
-// nested returns the steps of the whole tree. At a fork each other version, with all entries below it, precedes the
-// main one.
+// nested yields the steps of the whole tree. At a fork, the other versions with all their descendants come before the
+// main version.
 func (f *forest) nested(yield func(step) error) error {
 	type task struct {
 		step   step
@@ -182,8 +183,8 @@ func (f *forest) nested(yield func(step) error) error {
 	return nil
 }
 
-// lines returns the steps of the whole tree line by line: the current line, then each other line, introduced by the
-// place where it begins.
+// lines yields the steps of the whole tree path by path: first the path to the head, then for each other version an
+// open step and the path that begins with it.
 func (f *forest) lines(yield func(step) error) error {
 	var left []step
 	follow := func(parent string) error {
@@ -227,7 +228,7 @@ type writer interface {
 	end() error
 }
 
-// write reads the bodies in batches and passes the steps to the writer.
+// write reads the bodies of the steps that plan yields, in batches, and passes both to the writer w.
 func write(
 	ctx context.Context, s *coppice.Session, o *Options, plan func(yield func(step) error) error, w writer,
 ) error {

@@ -25,7 +25,7 @@ func tame(text string) []string {
 	for l := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
 		t.line(l)
 	}
-	t.settle()
+	t.escapeAdded()
 	if t.fence.size > 0 { // the answer was truncated
 		t.out = append(t.out, t.margin()+strings.Repeat(string(t.fence.char), t.fence.size))
 	}
@@ -101,16 +101,16 @@ func (t *tamer) line(s string) {
 	case leaf == isHeading:
 		t.words(c, !all || begun || !lazy)
 		t.para = false
-		t.settle()
+		t.escapeAdded()
 		return
 	case c.blank():
 		if !begun {
 			t.open = t.open[:matched]
 		}
 		t.para = false
-		t.settle()
+		t.escapeAdded()
 		t.words(c, true)
-		t.settle()
+		t.escapeAdded()
 		return
 	case !begun && !all && lazy: // continues the paragraph, with less indentation
 		t.lost = t.lost || t.table
@@ -152,14 +152,14 @@ func (t *tamer) reach(c *cursor) int {
 
 // code adds a line of code, words a line of text. fresh = the line begins a new block.
 func (t *tamer) code(c *cursor) {
-	t.settle()
+	t.escapeAdded()
 	t.out = append(t.out, c.done.String()+c.rest)
 	t.chunk = len(t.out)
 }
 
 func (t *tamer) words(c *cursor, fresh bool) {
 	if fresh {
-		t.settle()
+		t.escapeAdded()
 	}
 	c.expand()
 	t.add(c.done.String() + c.rest)
@@ -170,8 +170,8 @@ func (t *tamer) add(words string) {
 	t.table = t.table || dashes().MatchString(words)
 }
 
-// settle escapes the text lines that were added since its last call.
-func (t *tamer) settle() {
+// escapeAdded escapes the text lines that were added since its last call.
+func (t *tamer) escapeAdded() {
 	defuse(t.out[t.chunk:], t.table, t.lost)
 	t.chunk, t.table = len(t.out), false
 }

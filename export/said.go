@@ -85,7 +85,7 @@ func (r *reader) of(e transcript.Entry) said {
 	for i := range m.Blocks {
 		r.block(&s, &m, &m.Blocks[i])
 	}
-	s.Who = who(&s, &m)
+	s.Who = authorOf(&s, &m)
 	if stopped := m.Stopped(); stopped != nil {
 		s.add(part{Kind: kindFailure, Text: plain(rawjson.Text(stopped))})
 	}
@@ -99,7 +99,7 @@ func (r *reader) of(e transcript.Entry) said {
 }
 
 // who returns the author of a message.
-func who(s *said, m *message.Message) string {
+func authorOf(s *said, m *message.Message) string {
 	switch {
 	case m.Role == "bashExecution", m.Role == "pythonExecution":
 		return "user"

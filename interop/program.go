@@ -41,8 +41,8 @@ type Program struct {
 	Upto func(src Source, line string) (size int64, lines int, err error)
 	// Open opens a file and decompresses it. nil = files are never compressed.
 	Open func(src Source) (io.ReadCloser, error)
-	// Settled returns a Settler, which finds the lines that later ones can change. nil = a complete line never changes.
-	Settled func() Settler
+	// Tail returns a new Tail, which finds the lines that later ones can change. nil = a complete line never changes.
+	Tail func() Tail
 }
 
 // Env is the environment on which the paths of files depend.
@@ -52,11 +52,11 @@ type Env struct {
 	Temp   string // directory for temporary files
 }
 
-// Settler follows the lines of a growing file and finds those whose meaning a later line can change.
-type Settler interface {
-	// Line processes the next line. Offsets are in bytes. nil = the line is too long. After the first line, settled
-	// lines may be skipped.
+// Tail follows the lines of a growing file and finds those whose meaning a later line can change.
+type Tail interface {
+	// Line processes the next line. Offsets are in bytes. nil = the line is too long. After the first line, the caller
+	// may skip lines that no later line can change.
 	Line(line []byte, from, end int64)
-	// Settled returns the length in bytes of the beginning of the file that no later line can change.
-	Settled() int64
+	// Stable returns the length in bytes of the beginning of the file that no later line can change.
+	Stable() int64
 }

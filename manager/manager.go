@@ -162,7 +162,7 @@ func (m *Manager) take(
 			return nil, stopped("switch", err)
 		}
 	}
-	forget, err := m.settle(ctx)
+	forget, err := m.commitPending(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -189,15 +189,16 @@ func (m *Manager) adopt(ctx context.Context, s *coppice.Session, reason string) 
 // Close commits pending entries, runs the shutdown hook and closes the handle. If the commit fails the session stays
 // open, and nothing is lost. Without a session it does nothing.
 func (m *Manager) Close(ctx context.Context) error {
-	forget, err := m.settle(ctx)
+	forget, err := m.commitPending(ctx)
 	if err != nil {
 		return err
 	}
 	return m.shut(ctx, forget)
 }
 
-// settle commits pending entries. forget: they need not be committed, because the session has no answer yet.
-func (m *Manager) settle(ctx context.Context) (forget bool, err error) {
+// commitPending commits the entries that were appended. forget: they were not committed, because the session has no
+// answer yet.
+func (m *Manager) commitPending(ctx context.Context) (forget bool, err error) {
 	if m.s == nil || !pending(m.s) {
 		return false, nil
 	}

@@ -34,10 +34,10 @@ type PickOptions struct {
 	// Pinned are ids of sessions that are yielded first if they match, whatever the order. Each costs one more read, so
 	// that they do not wait for the listing; missing ones are skipped.
 	Pinned []string
-	// Said returns the ids of the sessions whose conversation contains a query, with a line around the match. They
-	// follow the sessions that match by title, directory or id. An error ends its search only. nil = conversations are
-	// not searched.
-	Said func(ctx context.Context, query string) (map[string]string, error)
+	// Matches searches the conversations: it returns, by session id, a line of text that contains a match of the query.
+	// These sessions follow those that match by title, directory or id. An error does not end Pick. nil = conversations
+	// are not searched.
+	Matches func(ctx context.Context, query string) (map[string]string, error)
 }
 
 // PickProgress is the progress of a listing. Total is the number of sessions in the store; deleted ones are subtracted
@@ -47,14 +47,14 @@ type PickProgress struct{ Looked, Found, Total int }
 // Found is a matching session.
 type Found struct {
 	checkpoint.Summary
-	Depth  int    // with SortThreaded: the number of its ancestors in the list
-	Score  int    // of a query: lower is better
-	Pinned bool   // it is one of Options.Pinned
-	Said   string // from PickOptions.Said, for a session that does not match otherwise
+	Depth     int    // with SortThreaded: the number of its ancestors in the list
+	Score     int    // of a query: lower is better
+	Pinned    bool   // it is one of Options.Pinned
+	MatchLine string // text of the conversation around a match (PickOptions.Matches); "" = it matches otherwise
 }
 
-// Pick yields the matching sessions of a store: pinned ones first, and last those that match only by PickOptions.Said.
-// With the order SortRecent results are yielded during the listing. An error is yielded last and once.
+// Pick yields the matching sessions of a store: pinned ones first, and last those that match only by their
+// conversation. With the order SortRecent results are yielded during the listing. An error is yielded last and once.
 func Pick(ctx context.Context, st *coppice.Store, o PickOptions) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		q, err := ParseQuery(o.Query)
@@ -75,22 +75,22 @@ func Pick(ctx context.Context, st *coppice.Store, o PickOptions) iter.Seq2[Found
 // picker is one run of Pick.
 type picker struct {
 	follower
-	o     PickOptions
-	q     Query
-	said  map[string]string
-	yield func(Found, error) bool
+	o       PickOptions
+	q       Query
+	matches map[string]string
+	yield   func(Found, error) bool
 
 	first map[string]bool // pinned sessions yielded before the listing
 	held  []Found         // matches whose order is known only after the listing
-	last  []Found         // matches by PickOptions.Said only
+	last  []Found         // sessions that match only by their conversation
 	given int
 	done  bool // the caller stopped the iteration
 }
 
 func (p *picker) run(ctx context.Context, st *coppice.Store) error {
 	var missed error // other matches are still yielded
-	if p.o.Said != nil && p.o.Query != "" {
-		p.said, missed = p.o.Said(ctx, p.o.Query)
+	if p.o.Matches != nil && p.o.Query != "" {
+		p.matches, missed = p.o.Matches(ctx, p.o.Query)
 	}
 	ordered := p.o.Sort == SortRelevance || p.o.Sort == SortThreaded
 	if !ordered {
@@ -112,7 +112,7 @@ func (p *picker) run(ctx context.Context, st *coppice.Store) error {
 		p.upTo(p.seen)
 		switch {
 		case !fits || p.first[sum.ID]:
-		case f.Said != "":
+		case f.MatchLine != "":
 			p.last = append(p.last, f)
 		case ordered:
 			p.held = append(p.held, f)
@@ -141,9 +141,9 @@ func (p *picker) match(sum checkpoint.Summary) (Found, bool) {
 	fits := false
 	f.Score, fits = p.q.Score(sum.Title + "\n" + sum.First + "\n" + sum.Preview + "\n" + sum.ID + "\n" + sum.Cwd)
 	if !fits {
-		f.Said = p.said[sum.ID]
+		f.MatchLine = p.matches[sum.ID]
 	}
-	return f, fits || f.Said != ""
+	return f, fits || f.MatchLine != ""
 }
 
 // give yields a session unless the limit is reached.

@@ -242,10 +242,11 @@ func TestPinnedComeFirst(t *testing.T) {
 func TestWhatWasSaid(t *testing.T) {
 	st := stored(t, make([]coppice.SessionOptions, 5)...)
 	asked := ""
-	o := manager.PickOptions{Query: `"say 1"`, Said: func(_ context.Context, query string) (map[string]string, error) {
+	o := manager.PickOptions{Query: `"say 1"`}
+	o.Matches = func(_ context.Context, query string) (map[string]string, error) {
 		asked = query
 		return map[string]string{"s4": "… say 1 …", "s1": "say 1", "s0": "say 1 too", "gone": "x"}, nil
-	}}
+	}
 	for sort, want := range map[manager.Sort]string{"": "s1 s4 s0", manager.SortRelevance: "s1 s4 s0", manager.SortThreaded: "s1 s4 s0"} {
 		o.Sort = sort
 		if got := found(t, st, o); got != want || asked != o.Query {
@@ -253,8 +254,8 @@ func TestWhatWasSaid(t *testing.T) {
 		}
 	}
 	for f, err := range manager.Pick(t.Context(), st, o) {
-		if want := map[string]string{"s4": "… say 1 …", "s0": "say 1 too"}[f.ID]; err != nil || f.Said != want {
-			t.Errorf("%s: %q, want %q, %v", f.ID, f.Said, want, err)
+		if want := map[string]string{"s4": "… say 1 …", "s0": "say 1 too"}[f.ID]; err != nil || f.MatchLine != want {
+			t.Errorf("%s: %q, want %q, %v", f.ID, f.MatchLine, want, err)
 		}
 	}
 	o.Limit = 2
@@ -262,7 +263,7 @@ func TestWhatWasSaid(t *testing.T) {
 		t.Errorf("limit: %s", got)
 	}
 	lost := errors.New("no index")
-	o = manager.PickOptions{Query: o.Query, Said: func(context.Context, string) (map[string]string, error) { return nil, lost }}
+	o.Matches = func(context.Context, string) (map[string]string, error) { return nil, lost }
 	var got []string
 	for f, err := range manager.Pick(t.Context(), st, o) {
 		got = append(got, fmt.Sprint(f.ID, err))

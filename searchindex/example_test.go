@@ -110,10 +110,10 @@ func ExampleIndex_Recall() {
 }
 
 // Without an index: what an entry can be found by is matched as it is read.
-func ExampleSaid() {
+func ExampleEntryText() {
 	e := transcript.Entry{Type: "message", Raw: []byte(
 		`{"type":"message","id":"a","message":{"role":"assistant","content":[{"type":"text","text":"At 11:42 in Brest."}]}}`)}
-	text, role := searchindex.Said(e)
+	text, role := searchindex.EntryText(e)
 	q := searchindex.Words("brest", "at 11")
 	snippet, mark, ok := q.Find(text)
 	fmt.Printf("%s: %s, found %q, %v\n", role, snippet, snippet[mark[0]:mark[1]], ok)

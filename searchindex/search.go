@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// MaxCandidates bounds the entries that a search compares one by one: for regular expressions, and for words of one or
-// two letters.
+// MaxCandidates is the maximum number of entries that a search compares with the query one by one. It does that for
+// regular expressions, and for words of one or two letters, which the index does not have.
 const MaxCandidates = 100_000
 
 // SearchOptions narrow a search.
 type SearchOptions struct {
 	Session string // only in this session; "" = all
 	Cwd     string // only in sessions with this working directory; "" = all
-	Limit   int    // maximum number; 0 = all
-	Offset  int    // number to skip first
+	Limit   int    // maximum number of hits; 0 = all
+	Offset  int    // number of hits to skip first
 }
 
 // Hit is an entry that matches a query.
@@ -28,15 +28,14 @@ type Hit struct {
 	Entry, Type, Role   string
 	Ordinal             uint64
 	Time                time.Time
-	Branches            []string // branches that contain it, at most 16; none = no branch ends below it any more
-	OnHead              bool     // it is on the path to the session's head
-	Snippet             string   // one line around the match
+	Branches            []string // branches whose path contains the entry, at most 16; may be none
+	OnHead              bool     // the path to the head contains the entry
+	Snippet             string   // the text around the match, on one line
 	Mark                [2]int   // position of the match in the snippet, in bytes
 }
 
-// Search returns the entries that match a query, best first: ranked by bm25 if the index can evaluate the query, else
-// newest first. It searches what Update has read. more reports whether there are further entries, after the limit or
-// MaxCandidates.
+// Search returns the entries that match a query, among those that Update has read. They are ranked by bm25 if the index
+// can evaluate the query, else newest first. more reports whether Limit or MaxCandidates left out further entries.
 func (x *Index) Search(ctx context.Context, q Query, o *SearchOptions) (hits []Hit, more bool, err error) {
 	if o == nil {
 		o = &SearchOptions{}
@@ -69,7 +68,8 @@ func (x *Index) Search(ctx context.Context, q Query, o *SearchOptions) (hits []H
 	return hits, more, x.fail("search", err)
 }
 
-// candidates returns the numbers of entries that may match, best first. full reports whether there are more.
+// candidates returns the numbers of entries that may match, best first: a superset of the matches. full reports whether
+// MaxCandidates left some out. newest is the time in ms after which dates are taken for wrong, and ranked last.
 func candidates(
 	ctx context.Context, db *sql.DB, q Query, o *SearchOptions, newest int64,
 ) (list []int64, full bool, err error) {
@@ -125,13 +125,14 @@ func candidates(
 	return list, !exact && len(list) == limit, nil
 }
 
-// found is a hit with the number of its session.
+// found is a hit with the number of its session in the index.
 type found struct {
 	Hit
 	session int64
 }
 
-// compare reads candidates in batches until enough of them match.
+// compare reads the candidates list in batches and returns those that match, at most o.Limit after the first o.Offset.
+// more reports whether there is a further match.
 func compare(
 	ctx context.Context, db *sql.DB, list []int64, q Query, o *SearchOptions,
 ) (hits []found, more bool, err error) {
@@ -168,7 +169,7 @@ type candidate struct {
 	text string
 }
 
-// read returns entries by number, in that order.
+// read returns the entries with the numbers in list, in the same order.
 func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 	raw, err := json.Marshal(list)
 	if err != nil {
@@ -191,10 +192,10 @@ func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 	return out, nil
 }
 
-// linesOf caches the lines of sessions, by their number in the index.
+// linesOf caches the paths of the branches of sessions, by the number of the session in the index.
 type linesOf map[int64]*Lines
 
-// reach returns the branches that contain an entry, and whether the head's line does.
+// reach returns the branches whose path contains an entry, and whether the path to the head contains it.
 func (r linesOf) reach(ctx context.Context, db *sql.DB, session int64, ordinal uint64) ([]string, bool, error) {
 	l, ok := r[session]
 	if !ok {
@@ -208,7 +209,7 @@ func (r linesOf) reach(ctx context.Context, db *sql.DB, session int64, ordinal u
 	return branches, onHead, nil
 }
 
-// milli returns a time in the index's unit; 0 = none.
+// milli returns a time in Unix milliseconds; 0 for the zero time.
 func milli(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -85,7 +85,7 @@ func naive(t *testing.T, st *coppice.Store, q Query) []string {
 		s := testutil.Must(st.Open(t.Context(), sum.ID, &coppice.SessionOptions{ReadOnly: true}))(t)
 		for e, err := range s.Entries(t.Context()) {
 			testutil.OK(t, err)
-			if text, _ := Said(e); text != "" {
+			if text, _ := EntryText(e); text != "" {
 				if _, _, found := q.Find(text); found {
 					out = append(out, sum.ID+"/"+e.ID)
 				}

@@ -397,7 +397,7 @@ func (g *growing) Read(p []byte) (int, error) {
 func (g *growing) back() {
 	g.given, g.room = true, 0
 	g.seen.tidy()
-	g.from.leave(g.seen.on.Tenant, g.taken)
+	g.from.giveBack(g.seen.on.Tenant, g.taken)
 }
 
 // bodyRate is how many bytes of a body have to come in a second, once Options.ReadTimeout is used up.

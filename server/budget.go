@@ -40,9 +40,9 @@ func (b *budget) take(ctx context.Context, tenant string, n int64) (give func(),
 	late := time.NewTimer(b.wait)
 	defer late.Stop()
 	for {
-		freed, ok := b.enter(tenant, n)
+		freed, ok := b.tryTake(tenant, n)
 		if ok {
-			return func() { b.leave(tenant, n) }, nil
+			return func() { b.giveBack(tenant, n) }, nil
 		}
 		if b.wait == 0 {
 			return nil, b.busy()
@@ -61,8 +61,8 @@ func (b *budget) busy() error {
 	return retry(newProblem(http.StatusServiceUnavailable, "busy", "send it again", b.full))
 }
 
-// enter takes a part; false = it has to wait for one that becomes free.
-func (b *budget) enter(tenant string, n int64) (freed <-chan struct{}, ok bool) {
+// tryTake takes n units if they are free. If ok is false it took nothing, and freed is closed when units become free.
+func (b *budget) tryTake(tenant string, n int64) (freed <-chan struct{}, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.used+n > b.all || b.of[tenant]+n > b.each {
@@ -73,7 +73,7 @@ func (b *budget) enter(tenant string, n int64) (freed <-chan struct{}, ok bool) 
 	return nil, true
 }
 
-func (b *budget) leave(tenant string, n int64) {
+func (b *budget) giveBack(tenant string, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= n

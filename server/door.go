@@ -43,7 +43,7 @@ func (d *door) through(w http.ResponseWriter, r *http.Request, operate func()) {
 		}
 		d.s.tenants.release(seen.tenant)
 	}()
-	if err := d.enter(w, r, seen); err != nil {
+	if err := d.admit(w, r, seen); err != nil {
 		d.denied(r, seen, err)
 		d.refuse(w, r, seen, err)
 		return
@@ -57,8 +57,9 @@ func (d *door) through(w http.ResponseWriter, r *http.Request, operate func()) {
 	}
 }
 
-// enter checks what the operation declares: the right that it needs, its parameters, and the length of its body.
-func (d *door) enter(w http.ResponseWriter, r *http.Request, seen *observed) (err error) {
+// admit checks what the operation declares: the right that it needs, its parameters, and the length of its body. It
+// then waits for a part of the budget of the operation, if it has one.
+func (d *door) admit(w http.ResponseWriter, r *http.Request, seen *observed) (err error) {
 	seen.operation = d.op.id
 	if seen.on, err = d.s.access(r, d.op); err != nil {
 		return err

@@ -172,8 +172,9 @@ type equals struct {
 	busy map[equal]chan struct{} // closed at the end of the request
 }
 
-// enter waits for the end of an equal request. leave ends this one.
-func (e *equals) enter(ctx context.Context, key equal) (leave func(), err error) {
+// wait waits until no equal request is under way, and registers this one. The caller must call leave at its end. The
+// error is the cause of ctx.
+func (e *equals) wait(ctx context.Context, key equal) (leave func(), err error) {
 	for {
 		e.mu.Lock()
 		other := e.busy[key]

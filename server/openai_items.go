@@ -147,7 +147,7 @@ func (s *Server) addItems(ctx context.Context, q *request) (answer, error) {
 	if len(b.items) == 0 {
 		return read(ctx, q, func(*coppice.Session) (answer, error) { return answer{doc: newItemList()}, nil })
 	}
-	leave, err := s.equals.enter(ctx, equal{writerKey{q.on.Store, q.id}, mark()})
+	leave, err := s.equals.wait(ctx, equal{writerKey{q.on.Store, q.id}, mark()})
 	if err != nil {
 		return answer{}, err
 	}
@@ -275,7 +275,7 @@ func (s *Server) deleteItem(ctx context.Context, q *request) (answer, error) {
 	item := q.r.PathValue("item")
 	sum := sha256.Sum256([]byte("delete " + item))
 	mark := markOf(sum[:])
-	leave, err := s.equals.enter(ctx, equal{writerKey{q.on.Store, q.id}, mark})
+	leave, err := s.equals.wait(ctx, equal{writerKey{q.on.Store, q.id}, mark})
 	if err != nil {
 		return answer{}, err
 	}

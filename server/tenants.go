@@ -44,7 +44,7 @@ type tenant struct {
 // acquire returns the store of a tenant, which stays open until release.
 func (ts *tenants) acquire(ctx context.Context, name string) (*tenant, error) {
 	for {
-		t, old, err := ts.enter(name)
+		t, old, err := ts.tryAcquire(name)
 		switch {
 		case err != nil:
 			return nil, err
@@ -63,9 +63,9 @@ func (ts *tenants) acquire(ctx context.Context, name string) (*tenant, error) {
 	}
 }
 
-// enter counts a use of a tenant. If it returns another one, or one that is being closed, instead, then that has to be
-// closed first.
-func (ts *tenants) enter(name string) (t, old *tenant, err error) {
+// tryAcquire counts one more user of a tenant, opening its store if necessary, and returns the tenant as t. If a tenant
+// has to be closed first, it returns that one as old and counts nothing.
+func (ts *tenants) tryAcquire(name string) (t, old *tenant, err error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	t = ts.by[name]

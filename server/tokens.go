@@ -467,9 +467,9 @@ func setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
 	})
 }
 
-// enter makes the value of a cookie out of the code of a request. A code that is not valid leaves no line in the audit
-// log: anyone can send one.
-func (s *Server) enter(r *http.Request) (value string, ok bool, err error) {
+// redeemCode exchanges the code in the query of a request for the value of a cookie; ok is false if the code is not
+// valid or was used before. The audit log has a line for each valid code only, because anyone can send invalid ones.
+func (s *Server) redeemCode(r *http.Request) (value string, ok bool, err error) {
 	code, tenant := r.URL.Query().Get("code"), r.PathValue("tenant")
 	if !s.o.Tokens.valid(code) {
 		return "", false, nil
@@ -490,7 +490,7 @@ func (s *Server) enter(r *http.Request) (value string, ok bool, err error) {
 // has a cookie already, and else asks for a token and shows why.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	value, ok, err := s.enter(r)
+	value, ok, err := s.redeemCode(r)
 	if err != nil {
 		s.fail(w, r, err)
 		return

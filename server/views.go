@@ -96,10 +96,10 @@ func (v *views) get(ctx context.Context, of writerKey, name string, draw func() 
 	if d := v.find(of, name); d != nil {
 		return d, nil
 	}
-	w, first := v.enter(viewKey{of, name})
+	w, first := v.join(viewKey{of, name})
 	if first {
 		func() {
-			defer v.leave(viewKey{of, name}, w) // also if draw panics
+			defer v.publish(viewKey{of, name}, w) // also if draw panics
 			w.d, w.err = draw()
 		}()
 	}
@@ -111,8 +111,8 @@ func (v *views) get(ctx context.Context, of writerKey, name string, draw func() 
 	}
 }
 
-// enter returns the drawing of a view; first = the caller has to draw it, and to leave.
-func (v *views) enter(key viewKey) (w *drawing, first bool) {
+// join returns the drawing of a view, which may be under way. first: the caller has to draw it and then call publish.
+func (v *views) join(key viewKey) (w *drawing, first bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if w = v.drawing[key]; w != nil {
@@ -133,7 +133,7 @@ func (v *views) enter(key viewKey) (w *drawing, first bool) {
 	return w, true
 }
 
-func (v *views) leave(key viewKey, w *drawing) {
+func (v *views) publish(key viewKey, w *drawing) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.drawing, key)

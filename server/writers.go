@@ -90,7 +90,7 @@ func (ws *writers) look(ctx context.Context, key writerKey, now time.Time) error
 
 // acquire returns the handle of a session, opening it if no one has.
 func (ws *writers) acquire(ctx context.Context, key writerKey) (*writer, error) {
-	w, first, err := ws.enter(key)
+	w, first, err := ws.addUser(key)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ func (ws *writers) acquire(ctx context.Context, key writerKey) (*writer, error) 
 	return w, nil
 }
 
-// enter counts a user of a session's handle; first = the caller has to open it.
-func (ws *writers) enter(key writerKey) (w *writer, first bool, err error) {
+// addUser counts one more user of the handle of a session. first: the caller has to open the handle.
+func (ws *writers) addUser(key writerKey) (w *writer, first bool, err error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed {

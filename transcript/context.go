@@ -63,7 +63,7 @@ func linkOf(m Message, ordinal uint64) link {
 // build is BuildContext for a path whose beginning may be missing: base are the settings in force before
 // it; omitted > 0 means that entries which belong to the context were cut off at its front.
 func (b *contextBuilder) build(path []Entry, base Settings, omitted int) Context {
-	path = b.rules.settle(path, &b.diag)
+	path = b.rules.followLeaves(path, &b.diag)
 	c := Context{
 		Settings: b.rules.settings(path, base),
 		Window:   Window{Complete: omitted == 0, OmittedEntries: omitted},
@@ -124,9 +124,9 @@ func (b *contextBuilder) collect(path []Entry, sel selection) {
 	}
 }
 
-// settle follows leaf entries at the end of the path: the head is at their target. A target that is not
-// on the path cannot be followed from here; the entry is then passed over.
-func (r rules) settle(path []Entry, found *DiagnosticList) []Entry {
+// followLeaves returns the path up to the target of the leaf entries at its end, which move the head. If a target is
+// not on the path, it returns the path as it is, with a diagnostic.
+func (r rules) followLeaves(path []Entry, found *DiagnosticList) []Entry {
 	for r.moves && len(path) > 0 && path[len(path)-1].Type == "leaf" {
 		e := path[len(path)-1]
 		target := rawjson.Text(r.value(e.Raw, "targetId", "target_id"))

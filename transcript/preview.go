@@ -87,8 +87,8 @@ func (v *preview) Literal(lit []byte, firstLine bool) {
 	}
 }
 
-// About is Literal for a text that a program wrote: elements without their tags.
-func (v *preview) About(lit []byte, firstLine bool) {
+// Generated is Literal for a text that a program wrote: it shows the contents of XML elements without their tags.
+func (v *preview) Generated(lit []byte, firstLine bool) {
 	if len(lit) < len(`"<>"`) || lit[1] != '<' && lit[1] > ' ' && lit[1] != '\\' {
 		v.Literal(lit, firstLine)
 		return

@@ -5,23 +5,24 @@ import (
 	"sync"
 )
 
-// climb finds the ancestor of a row at any depth in as many steps as the logarithm of the depth. Besides its depth
-// each row has a jump to one ancestor; the lengths of the jumps along a path are those of the skew-binary numbers
-// (Myers, An applicative random-access stack, 1983). 8 bytes an entry, made when first asked for.
+// climb is an index that finds the ancestor of a row at a given depth in O(log depth) steps. It holds, for each row,
+// the depth and a jump: the row of one ancestor. The lengths of the jumps along a path follow the skew-binary numbers
+// (Myers, An applicative random-access stack, 1983). The index takes 8 bytes per row and is built on first use.
 type climb struct {
 	mu    sync.Mutex
-	depth []uint32 // append only, as jump: trees may share what is there
-	jump  []uint32 // of a root itself
+	depth []uint32 // number of ancestors of each row; append-only, like jump, because trees share the elements
+	jump  []uint32 // row of an ancestor; a root jumps to itself
 }
 
-// grow adds rows up to n, parents of which parent returns: of rows before n, also of ones that come later.
+// grow extends the index to n rows. parent returns the parent row of a row below n, or noRow for a root. A parent may
+// have a higher row number than its child.
 func (x *climb) grow(n uint32, parent func(i uint32) uint32) {
 	const unset = noRow
 	from := uint32(len(x.depth))
 	for i := from; i < n; i++ {
 		x.depth, x.jump = append(x.depth, unset), append(x.jump, i)
 	}
-	var way []uint32 // to a row that comes after its children
+	var way []uint32 // rows from i upwards whose depth is not known yet
 	for i := from; i < n; i++ {
 		for j := i; j != noRow && x.depth[j] == unset; j = parent(j) {
 			way = append(way, j)
@@ -41,8 +42,8 @@ func (x *climb) grow(n uint32, parent func(i uint32) uint32) {
 	}
 }
 
-// heights makes depth and jump of the tree: of the committed rows those that all trees of the builder share, unless
-// parents of this one had to be put right.
+// heights sets t.depth and t.jump. All trees of one builder share the index of the committed rows. A tree whose parents
+// were corrected (t.fixed) builds an index of its own.
 func (t *Tree) heights() {
 	t.ready()
 	if t.fixed != nil {
@@ -63,9 +64,8 @@ func (t *Tree) heights() {
 	t.depth, t.jump = all.depth, all.jump
 }
 
-// Depth returns how many entries are above one on its path: 0 for a root. false: there is no such entry. The
-// first call of this method or of Ancestor makes an index of 8 bytes an entry, which later trees of the session
-// share.
+// Depth returns the number of ancestors of an entry: 0 for a root. ok is false if the tree has no such entry. The first
+// call of Depth or Ancestor builds an index of 8 bytes per entry, which later trees of the session share.
 func (t *Tree) Depth(ordinal uint64) (depth int, ok bool) {
 	if ordinal >= uint64(t.n) {
 		return 0, false
@@ -74,9 +74,9 @@ func (t *Tree) Depth(ordinal uint64) (depth int, ok bool) {
 	return int(t.depth[ordinal]), true
 }
 
-// Ancestor returns the ordinal of the entry that is at a depth on the path to an entry, which is its own ancestor at
-// its own depth. It takes at most three times the logarithm of the depth in steps. false: there is none so deep, or no
-// such entry.
+// Ancestor returns the ordinal of the entry at the given depth on the path from the root to an entry. At the depth of
+// the entry itself that is the entry. It takes at most 3 log2(depth) steps. It returns false if the tree has no such
+// entry, or if depth is negative or greater than that of the entry.
 func (t *Tree) Ancestor(ordinal uint64, depth int) (uint64, bool) {
 	have, ok := t.Depth(ordinal)
 	if !ok || depth < 0 || depth > have {
@@ -96,7 +96,7 @@ func (t *Tree) ancestor(i, depth uint32) uint32 {
 	return i
 }
 
-// isOnPath reports whether a row is on the way from the head to its root.
+// isOnPath reports whether a row is on the path from the root to the head, both included.
 func (t *Tree) isOnPath(i uint32) bool {
 	if marks := t.onPath.Load(); marks != nil {
 		return (*marks)[i/64]>>(i%64)&1 == 1
@@ -109,7 +109,8 @@ func (t *Tree) isOnPath(i uint32) bool {
 	return t.depth[i] <= t.depth[head] && t.ancestor(head, t.depth[i]) == i
 }
 
-// markPath marks the rows on the way from the head to its root, for passes: a bit for each row.
+// markPath sets t.onPath: one bit for each row, set for the rows on the path from the root to the head. A pass over the
+// whole tree uses it in place of the index.
 func (t *Tree) markPath() {
 	marks := make([]uint64, t.n/64+1)
 	for i := t.headRow(); i != noRow; i = t.parent(i) {
@@ -118,21 +119,21 @@ func (t *Tree) markPath() {
 	t.onPath.Store(&marks)
 }
 
-// HeadOrdinal returns the ordinal of the head. false: there is none, or it is not in the tree. It makes no index by id
-// where the head is one of the last entries.
+// HeadOrdinal returns the ordinal of the head. It returns false if the session has no head, or if the tree does not
+// contain it. It builds no index by id if the head is among the last 64 entries.
 func (t *Tree) HeadOrdinal() (uint64, bool) {
 	i := t.headRow()
 	return uint64(i), i != noRow
 }
 
-// headRow returns the row of the head.
+// headRow returns the row of the head, or noRow.
 func (t *Tree) headRow() uint32 {
 	t.headOnce.Do(func() {
 		t.headOrd = noRow
 		if t.head == "" {
 			return
 		}
-		// The head is nearly always among the last: no need of an index then.
+		// The head is nearly always among the last rows. A scan of those avoids the index by id.
 		const near = 64
 		i, ok := noRow, false
 		if len(t.pending.rows) == 0 {
@@ -149,11 +150,11 @@ func (t *Tree) headRow() uint32 {
 	return t.headOrd
 }
 
-// pathBlock is how many rows of a path are held at once.
+// pathBlock is the number of rows of a path that are in memory at a time.
 const pathBlock = 512
 
-// Path returns the entries from the root to leaf, leaf included. A node is made when it is yielded, in addition 2 KiB
-// are held; the first call makes the index of Depth.
+// Path yields the entries from the root to leaf, both included; nothing if the tree has no such entry. Besides the node
+// that it yields it holds 2 KiB. The first call builds the index of Depth.
 func (t *Tree) Path(leaf string) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		last, err := t.find(leaf)
@@ -172,7 +173,8 @@ func (t *Tree) Path(leaf string) iter.Seq[Node] {
 	}
 }
 
-// Up returns the entries from one to its root, itself first. A node is made when it is yielded; nothing else is held.
+// Up yields the entry from and its ancestors up to the root; nothing if the tree has no such entry. It holds one node
+// at a time.
 func (t *Tree) Up(from string) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		i, err := t.find(from)
@@ -188,8 +190,8 @@ func (t *Tree) Up(from string) iter.Seq[Node] {
 	}
 }
 
-// Down returns the ordinals on the path to an entry, itself last, from the one at this depth on: of an entry that is
-// not there, and below its depth, none. It holds 2 KiB.
+// Down yields the ordinals on the path from the ancestor at the given depth to the entry to, both included. It yields
+// nothing if the tree has no such entry, or if depth is negative or greater than that of the entry. It holds 2 KiB.
 func (t *Tree) Down(to uint64, depth int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		if have, ok := t.Depth(to); !ok || depth < 0 || depth > have {
@@ -203,7 +205,8 @@ func (t *Tree) Down(to uint64, depth int) iter.Seq[uint64] {
 	}
 }
 
-// down is Down, block by block: the end of each is found by jumps, and from there it is filled upwards.
+// down is Down by rows. It works block by block: jumps find the last row of a block, and parents lead from there to its
+// first row.
 func (t *Tree) down(to, depth uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var block [pathBlock]uint32

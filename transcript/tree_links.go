@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// named returns the parent that a row names, be it what it may.
+// named returns the parent row that the row i was stored with. It may be wrong: i itself, a row that does not exist, or
+// a descendant of i. See parent.
 func (t *Tree) named(i uint32) uint32 {
 	if i < t.committed {
 		return t.parents[i]
@@ -13,7 +14,8 @@ func (t *Tree) named(i uint32) uint32 {
 	return t.pendingParents[i-t.committed]
 }
 
-// parent returns the parent of a row; ready must have been called.
+// parent returns the parent of a row, or noRow for a root, after the corrections of fixParents. ready must have been
+// called.
 func (t *Tree) parent(i uint32) uint32 {
 	if t.fixed != nil {
 		return t.fixed[i]
@@ -21,15 +23,16 @@ func (t *Tree) parent(i uint32) uint32 {
 	return t.named(i)
 }
 
-// ready puts parents right where they need it.
+// ready corrects the parents of the tree, once, if any may be wrong.
 func (t *Tree) ready() {
 	if t.irregular {
 		t.readyOnce.Do(t.fixParents)
 	}
 }
 
-// fixParents copies the parents, cuts each circle at its first entry, and passes over commits: what grew
-// on one grows on the commit's parent. Every row is walked over once.
+// fixParents sets t.fixed to corrected parents. An entry whose parent is itself or does not exist becomes a root. In a
+// cycle, the entry with the lowest ordinal becomes a root. A child of a commit becomes a child of the commit's nearest
+// ancestor that is an entry. It takes time proportional to the number of rows.
 func (t *Tree) fixParents() {
 	fixed := make([]uint32, t.n)
 	for i := range t.n {
@@ -44,7 +47,7 @@ func (t *Tree) fixParents() {
 			fixed[i] = p
 		}
 	}
-	walk := make([]uint32, t.n) // the number of the walk that was here, from 1
+	walk := make([]uint32, t.n) // start + 1 of the walk that visited the row; 0 = not visited
 	for start := range t.n {
 		i := start
 		for i != noRow && walk[i] == 0 {
@@ -78,7 +81,7 @@ func (t *Tree) skipCommits(fixed []uint32) {
 	}
 }
 
-// children returns the rows whose parent is p, in ordinal order, commits too; noRow = the roots.
+// children returns the rows whose parent is p, commits included, in ordinal order. For p = noRow it returns the roots.
 func (t *Tree) children(p uint32) []uint32 {
 	t.linksOnce.Do(t.link)
 	if p == noRow {
@@ -87,7 +90,8 @@ func (t *Tree) children(p uint32) []uint32 {
 	return t.kids[t.starts[p]:t.starts[p+1]]
 }
 
-// link sorts all rows by parent: counted first, then laid down in ordinal order.
+// link sets t.kids to all rows sorted by parent and ordinal (a counting sort), and t.starts to the index in t.kids of
+// the first child of each row. The roots come last.
 func (t *Tree) link() {
 	t.ready()
 	starts, kids := make([]uint32, t.n+2), make([]uint32, t.n)
@@ -113,7 +117,7 @@ func (t *Tree) link() {
 	t.starts, t.kids = starts, kids
 }
 
-// topDown returns all rows, parents before children.
+// topDown yields all rows, each parent before its children.
 func (t *Tree) topDown() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		if !t.irregular {
@@ -128,8 +132,8 @@ func (t *Tree) topDown() iter.Seq[uint32] {
 	}
 }
 
-// below visits what hangs below p (noRow = everything), parents first and otherwise in ordinal order. visit
-// reports whether to go deeper, and whether to continue at all.
+// below visits the descendants of p (all rows if p is noRow) in depth-first order, siblings in ordinal order. visit
+// returns whether to visit the descendants of i, and whether to continue at all.
 func (t *Tree) below(p uint32, visit func(i uint32) (deeper, on bool)) {
 	stack := slices.Clone(t.children(p))
 	slices.Reverse(stack)

@@ -105,7 +105,7 @@ func messageRow(r *codec.Row, v *preview, raw []byte) {
 		case p.Typed:
 			v.Literal(message.Typed(lit), firstLine)
 		case r.Role != "assistant" && r.Role != "user":
-			v.About(lit, firstLine)
+			v.Generated(lit, firstLine)
 		default:
 			v.Literal(lit, firstLine)
 		}
@@ -178,7 +178,7 @@ func entryRow(v *preview, l Line) (target string) {
 	case l.Type == "model_change": // omp: provider and id in one
 		v.Literal(model, false)
 	case l.Type == "custom_message":
-		say := v.About
+		say := v.Generated
 		if typed := message.UserSent(l.Raw); typed != nil {
 			main, say = typed, v.Literal
 		}

@@ -4,9 +4,10 @@ import (
 	"iter"
 )
 
-// Search returns the entries that hold every word of text in what the tree knows of them: preview and label, or the
-// name of the role, or of a type that is no message. Case, accents and the Unicode normal form do not count. Parents
-// first. No words: every entry. A preview is at most 80 bytes; SearchIn looks at all that an entry shows.
+// Search yields the entries that match every word of text, each parent before its children. A word matches in the
+// preview (at most 80 bytes), the label, or the name of the role; for an entry that is not a message, in the name of
+// its type. Case, accents and Unicode normalization are ignored. A text without words matches every entry. SearchIn
+// searches whole texts.
 func (t *Tree) Search(text string) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		t.ready()
@@ -19,9 +20,10 @@ func (t *Tree) Search(text string) iter.Seq[Node] {
 	}
 }
 
-// SearchIn is Search over whole texts: those of entries that whole yields, in any order, as Session.Entries and
-// EntriesWith do. Of entries that it leaves out the preview counts. Memory is a bit for each entry and one line.
-// What was found comes when whole has ended; its error comes instead, and alone.
+// SearchIn is Search in the whole text of each entry that whole yields, in any order; Session.Entries and EntriesWith
+// are such sequences. For entries that whole does not yield it searches the preview. It holds one bit per entry and
+// one entry of whole. It yields matches after whole has ended; if whole yields an error, SearchIn yields that error
+// alone.
 func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[Node, error] {
 	return func(yield func(Node, error) bool) {
 		t.ready()
@@ -33,7 +35,7 @@ func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[No
 				return
 			}
 			if !q.mayBeIn(e.Raw) {
-				continue // what the tree knows of the entry is looked at below
+				continue // the loop below searches its preview and label
 			}
 			if i := uint32(e.Ordinal); e.Ordinal < uint64(t.n) && t.holds(i, q, shownText(e)) {
 				found[i/64] |= 1 << (i % 64)
@@ -51,7 +53,8 @@ func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[No
 	}
 }
 
-// holds looks at what the tree knows of an entry, and at more of its text.
+// holds reports whether a query matches the row i: its preview, label, role or type, or the text more. A hidden entry
+// never matches. An amended entry matches by its newest text.
 func (t *Tree) holds(i uint32, q query, more string) bool {
 	c, k := t.at(i)
 	typ, role := c.kind(k)
@@ -63,7 +66,7 @@ func (t *Tree) holds(i uint32, q query, more string) bool {
 		r := t.row(a)
 		role, text = r.Role, r.Preview
 	} else if t.class(i)&classAmend != 0 {
-		return false // its text is found as that of the entry that it amends
+		return false // an amendment is found as the text of the entry that it amends
 	}
 	return q.holds(typ, role, text, t.label(i), more)
 }

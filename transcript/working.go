@@ -52,7 +52,7 @@ func RestoreWorkingContext(
 	w := NewWorkingContext(p, maxBytes)
 	w.base, w.omitted = base, max(omitted, 0)
 	var found DiagnosticList
-	if settled := w.rules.settle(entries, &found); len(settled) > 0 {
+	if settled := w.rules.followLeaves(entries, &found); len(settled) > 0 {
 		entries = settled
 	} else if len(entries) > 0 {
 		return NewWorkingContext(p, maxBytes) // the head was moved before the first entry

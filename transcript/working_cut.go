@@ -125,7 +125,7 @@ func (w *WorkingContext) trim() {
 	}
 	if f := &w.front; !f.known || f.scan.total >= f.due {
 		w.merge()
-		w.settle(scan{})
+		w.cutFront(scan{})
 	}
 	if w.bytes > w.max && w.front.scan.quiet > w.max/8 {
 		w.merge()
@@ -134,8 +134,9 @@ func (w *WorkingContext) trim() {
 	}
 }
 
-// settle reads the whole window, and cuts it at its front. It returns the size of the earliest place that it found.
-func (w *WorkingContext) settle(s scan) (most int) {
+// cutFront reads the whole window, chooses its front, and removes what is before it. It returns the size of the
+// earliest place where a cut is possible, in bytes; 0 = none.
+func (w *WorkingContext) cutFront(s scan) (most int) {
 	stays := w.staying()
 	first := place{at: math.MinInt / 2, turn: true, rank: math.MaxUint64} // where nothing is cut; no place beats it
 	var places []place
@@ -247,7 +248,7 @@ func RestoreEnd(
 		return nil, false
 	}
 	// What is not given is longer than the bound. Of the calls in it none is open once the user has spoken.
-	if most := w.settle(scan{lost: true}); w.front.scan.total <= w.max || most < w.low() {
+	if most := w.cutFront(scan{lost: true}); w.front.scan.total <= w.max || most < w.low() {
 		return nil, false
 	}
 	w.trim()

@@ -52,7 +52,7 @@ func (b *Backend) hold(ctx context.Context, key string, size int64) (*domain, vf
 	if err != nil {
 		return nil, vfs.Stat{}, err
 	}
-	st, err := b.settleFile(ctx, d, key)
+	st, err := b.lockCurrent(ctx, d, key)
 	if vfs.Missing(err) {
 		err = backend.ErrPrecondition
 	}
@@ -66,9 +66,9 @@ func (b *Backend) hold(ctx context.Context, key string, size int64) (*domain, vf
 	return d, st, nil
 }
 
-// settleFile makes d.file the object that key names now, exclusively locked. An open file is reused while the name
-// refers to it, which costs one lstat.
-func (b *Backend) settleFile(ctx context.Context, d *domain, key string) (vfs.Stat, error) {
+// lockCurrent sets d.file to the file that key names now, with an exclusive lock. It reuses the open file if key still
+// names it, which costs one lstat.
+func (b *Backend) lockCurrent(ctx context.Context, d *domain, key string) (vfs.Stat, error) {
 	st, err := b.fs.Lstat(key)
 	if err != nil {
 		d.dropFile()

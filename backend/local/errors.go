@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// ErrForeign reports that the object of a name is not a plain file of the store, but a symbolic link, a pipe, a device,
-// or a file with further hard links. It is left alone: remove it by hand.
+// ErrForeign is the error of a key whose file the store did not write: a symbolic link, a pipe, a device, or a file
+// with more than one hard link. The store neither reads nor changes it. Remove it by hand.
 var ErrForeign = vfs.ErrForeign
 
 var (
@@ -20,16 +20,18 @@ var (
 	errTemps     = errors.New("no free name for a temporary file")
 )
 
+// fail returns a *backend.Error.
 func fail(op, key string, out backend.Outcome, err error) error {
 	return &backend.Error{Op: op, Key: key, Outcome: out, Err: err}
 }
 
+// tooLarge returns the error of an object of size bytes, which is more than backend.MaxObjectSize.
 func tooLarge(size int64) error {
 	return fmt.Errorf("%w: %d bytes, the limit is %d", backend.ErrTooLarge, size, int64(backend.MaxObjectSize))
 }
 
-// refused reports whether an error of a call on a name (link, rename, unlink) means that it certainly had no effect.
-// EIO and EINTR do not: they may be returned after the effect.
+// refused reports whether err proves that a link, rename or unlink had no effect. EIO and EINTR do not prove it: the
+// system may return them after the effect.
 func refused(err error) bool {
 	for _, known := range []error{
 		fs.ErrExist, fs.ErrNotExist, fs.ErrPermission,
@@ -43,7 +45,7 @@ func refused(err error) bool {
 	return vfs.Unsupported(err)
 }
 
-// waitError returns the error that ends a wait for a lock.
+// waitError returns why a wait for a lock ended: the error of ctx, or backend.ErrClosed if Close ended it.
 func (b *Backend) waitError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

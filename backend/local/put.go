@@ -93,7 +93,7 @@ func (b *Backend) create(ctx context.Context, t *temp, dir vfs.Dir, key string) 
 	err := b.fs.Link(t.name, key)
 	switch {
 	case err == nil, t.published(key): // done, even if the call returned an error
-		return settle(dir)
+		return syncDir(dir)
 	case errors.Is(err, fs.ErrExist):
 		return backend.NotApplied, b.taken(key)
 	case errors.Is(err, syscall.EMLINK) || vfs.Unsupported(err):
@@ -104,8 +104,8 @@ func (b *Backend) create(ctx context.Context, t *temp, dir vfs.Dir, key string) 
 	return backend.Unknown, vfs.Step("link", err)
 }
 
-// settle makes a changed name durable.
-func settle(dir vfs.Dir) (backend.Outcome, error) {
+// syncDir makes a change of a name in dir durable. If the sync fails the outcome of the change is Unknown.
+func syncDir(dir vfs.Dir) (backend.Outcome, error) {
 	if err := dir.Sync(); err != nil {
 		return backend.Unknown, vfs.Step("sync directory", err)
 	}
@@ -141,7 +141,7 @@ func (b *Backend) replace(
 	if d.key == key {
 		d.dropFile()
 	}
-	return settle(dir)
+	return syncDir(dir)
 }
 
 // holds checks the condition; the caller has the lock.
@@ -228,5 +228,5 @@ func (b *Backend) remove(d *domain, key string) (backend.Outcome, error) {
 			d.dropFile()
 		}
 	}
-	return settle(dir) // also for a missing one: its remover may have failed to sync
+	return syncDir(dir) // also for a missing one: its remover may have failed to sync
 }

@@ -7,7 +7,7 @@
 // (contract, line 1). A write that was under way, or that had ended with the outcome Unknown after it became visible,
 // is in doubt: an object may be the new or an older one, an appended piece may be whole, cut short anywhere, or of the
 // right length with sectors of zeros. It stays in doubt until a later write to the object returns nil; appended bytes
-// are settled only by Resync or a new Put, because the disk may have dropped their pages after the failed sync.
+// become durable only by Resync or a new Put, because the disk may have dropped their pages after the failed sync.
 //
 // A Hook sees every write at its stages, may call Crash there, and may end the write by an error.
 //

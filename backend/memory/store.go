@@ -95,8 +95,8 @@ func (s *store) install(key string, st *state) {
 	o.now = st
 }
 
-// settle makes a state the oldest that a crash may restore; the lock is held.
-func (s *store) settle(key string, st *state) {
+// harden makes st the oldest state that a crash may restore; the lock is held.
+func (s *store) harden(key string, st *state) {
 	o := s.objects[key]
 	if o == nil {
 		return

@@ -77,7 +77,7 @@ func (w *write) run(ctx context.Context) (backend.Info, error) {
 	if w.durable != nil {
 		w.durable(st)
 	}
-	s.settle(w.key, st)
+	s.harden(w.key, st)
 	return st.info(w.key), nil
 }
 
@@ -241,7 +241,7 @@ func endsWith(now *state, off int64, torn []byte) error {
 	return nil
 }
 
-// Resync settles the bytes from off to size.
+// Resync makes the bytes from off to size durable.
 func (a *Appender) Resync(ctx context.Context, key string, off, size int64) (backend.Info, error) {
 	if err := a.enter(ctx, "resync", key); err != nil {
 		return backend.Info{}, err

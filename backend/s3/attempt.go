@@ -82,7 +82,7 @@ func (b *Backend) read(ctx context.Context, op, key string, call func(a *attempt
 			b.known.Store(true)
 			return nil
 		}
-		v := b.judge(ctx, a, err)
+		v := b.classify(ctx, a, err)
 		a.done()
 		if v.renew && b.renew(ctx, a, &v, &renewed) {
 			continue
@@ -115,7 +115,7 @@ func (b *Backend) write(
 			b.known.Store(true)
 			return nil
 		}
-		v := b.judge(ctx, a, err)
+		v := b.classify(ctx, a, err)
 		a.done()
 		if v.renew && b.renew(ctx, a, &v, &renewed) {
 			continue

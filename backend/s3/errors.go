@@ -32,8 +32,8 @@ type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// judge classifies the error of an attempt. An answer counts even if the caller's context is done meanwhile.
-func (b *Backend) judge(ctx context.Context, a *attempt, err error) verdict {
+// classify returns the meaning of the error of an attempt. An answer of the store counts even if ctx is done meanwhile.
+func (b *Backend) classify(ctx context.Context, a *attempt, err error) verdict {
 	if f, ok := errors.AsType[final](err); ok {
 		return verdict{cause: f.error, outcome: backend.NotApplied}
 	}
@@ -47,7 +47,7 @@ func (b *Backend) judge(ctx context.Context, a *attempt, err error) verdict {
 		}
 	}
 	if s := answered(err); s != nil {
-		v := b.weigh(s)
+		v := b.classifyAnswer(s)
 		if v.outcome == backend.Unknown && ctx.Err() != nil {
 			v.cause = fmt.Errorf("%w after %w", ctx.Err(), v.cause)
 		}
@@ -161,9 +161,9 @@ func (s *answer) Error() string {
 
 func (s *answer) Unwrap() error { return s.err }
 
-// weigh classifies an answer. Only S3's error code, or a status with a single meaning, proves that a write had no
-// effect: a gateway in between may return anything.
-func (b *Backend) weigh(s *answer) verdict {
+// classifyAnswer is classify for an answer. Only S3's error code, or a status with a single meaning, proves that a
+// write had no effect: a gateway in between may return anything.
+func (b *Backend) classifyAnswer(s *answer) verdict {
 	not := func(format string, args ...any) verdict {
 		return verdict{cause: fmt.Errorf(format, args...), outcome: backend.NotApplied}
 	}

@@ -404,7 +404,7 @@ func TestNoCredentials(t *testing.T) {
 		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusForbidden}}, Err: errors.New("request to EC2 IMDS failed"),
 	}}
 	err := &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: fmt.Errorf("get identity: get credentials: %w", imds)}
-	v := (&Backend{bucket: "b"}).judge(t.Context(), &attempt{ctx: t.Context()}, err)
+	v := (&Backend{bucket: "b"}).classify(t.Context(), &attempt{ctx: t.Context()}, err)
 	if v.outcome != backend.NotApplied || v.again || !strings.Contains(v.cause.Error(), "no credentials") {
 		t.Errorf("got %+v", v)
 	}

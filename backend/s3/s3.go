@@ -1,14 +1,15 @@
 // Package s3 stores objects in a bucket of Amazon S3, or of a compatible store that honours conditional writes. A call
-// reported as done was answered with success by the store; one reported as not applied never was and never will be
-// applied; anything else has the outcome Unknown.
+// returns nil only if the store answered with success. An error with the outcome NotApplied means that the call had no
+// effect and never will have one. Every other error of a write has the outcome Unknown.
 //
 // # Writing
 //
-// A Put or Delete is one request: the SDK's own retries are off, since they turn a lost answer into a failed condition
-// of our own write. A request is sent again only if it certainly had no effect: no connection was made, the bytes were
-// damaged in transit, this host's clock was corrected by the answer, or other credentials were loaded. If the store is
-// busy, a Delete is sent again after a pause, and a Put is not: its caller may have newer data by then. Every body has
-// its CRC-32C, which the store checks.
+// A Put or Delete sends one request. The retries of the SDK are off, because the second request would fail its
+// condition if the first one was applied and only its answer was lost. This package sends a request again only if the
+// first one had no effect, for one of four reasons: no connection was made, the bytes were damaged in transit, the
+// clock of this host was wrong and the answer corrected it, or other credentials were loaded. If the store is busy, a
+// Delete is sent again after a pause. A Put is not, because its caller may have newer data by then. The store checks
+// every body against its CRC-32C.
 //
 //	answer                                                outcome
 //	412, 404 NoSuchKey under IfMatch                      ErrPrecondition, not applied
@@ -22,21 +23,21 @@
 //
 // # Reading
 //
-// Reads that failed in transit are retried, with a growing, jittered pause, at most Options.Attempts times. A whole
-// object is checked against the checksum that the store keeps. A missing bucket is an error of its own, never
+// A read that failed in transit is sent again, after a growing pause with jitter, up to Options.Attempts attempts in
+// all. A whole object is checked against the checksum that the store keeps. The error of a missing bucket is not
 // ErrNotExist.
 //
 // # Pace
 //
-// Some stores accept about one write a second to a key (Cloudflare R2, Google Cloud Storage). Options.Rate spaces the
-// writes to one key; without it the writes to a throttled key are spaced by a second.
+// Some stores accept about one write per second to one key (Cloudflare R2, Google Cloud Storage). Options.Rate limits
+// the writes to each key. Without it, after the store has throttled a key, writes to that key are one second apart.
 //
 // # Credentials
 //
-// They are read from the SDK's default chain (environment, shared files, web identity, instance) or from
-// Options.Config, and cannot be in an address. When the store answers that they have expired, are unknown or are wrong,
-// they are loaded again from their source, at most once a second and once for all requests under way, and the request
-// is sent once more. So a process survives a rotation.
+// Credentials come from the default chain of the SDK (environment, shared files, web identity, instance) or from
+// Options.Config. An address cannot contain them. If the store answers that the credentials have expired, are unknown
+// or are wrong, the package loads them again from their source, at most once per second and once for all requests under
+// way, and sends the request once more. So a process continues after a rotation of credentials.
 //
 // # Versions
 //
@@ -75,23 +76,23 @@ import (
 type Options struct {
 	Region    string // "" = the SDK's; us-east-1 if an Endpoint is set and the SDK has none
 	Endpoint  string // URL of a store other than Amazon's; "" = the SDK's
-	PathStyle bool   // the bucket is in the path, not in the host name
+	PathStyle bool   // put the bucket in the path of the URL; false = in the host name
 
 	SSE           string // "AES256", "aws:kms" or "aws:kms:dsse"; "" = the bucket's default
 	KMSKey        string // key of SSE by KMS: id, ARN or alias; "" = Amazon's own
 	StorageClass  string // of new objects; "" = the store's default
 	RequesterPays bool   // the caller pays for requests to the bucket
 
-	Rate     float64       // writes a second to one key; 0 = no limit
-	Attempts int           // of a read, and of a write that certainly was not sent; 5
-	Timeout  time.Duration // of one attempt, plus a second for each MiB; 15 s
+	Rate     float64       // maximum number of writes per second to one key; 0 = no limit
+	Attempts int           // maximum number of attempts of a read, or of a write that had no effect; 0 = 5
+	Timeout  time.Duration // maximum duration of one attempt, without one more second per MiB of body; 0 = 15 s
 
-	// Config is used instead of the SDK's default chain. An HTTP client in it must not retry by itself.
+	// Config replaces the default chain of the SDK. An HTTP client in it must not retry requests. nil = default chain.
 	Config *aws.Config
 
-	Now   func() time.Time                                 // clock of the pace and of reloads; time.Now
-	Sleep func(ctx context.Context, d time.Duration) error // a timer
-	Seed  uint64                                           // of the jitter; 0 = random
+	Now   func() time.Time                                 // spaces writes and reloads of credentials; nil = time.Now
+	Sleep func(ctx context.Context, d time.Duration) error // nil = a timer
+	Seed  uint64                                           // of the jitter of pauses; 0 = random
 }
 
 // Backend is a bucket. Safe for concurrent use.
@@ -100,14 +101,14 @@ type Backend struct {
 	o      Options
 	client *s3.Client
 	http   *http.Client // nil if the caller's own is used
-	keys   *keyring     // nil if requests are not signed
+	keys   *keyring     // credentials; nil if requests are not signed
 	pace   pace
-	known  atomic.Bool // an answer proved that the bucket exists
+	known  atomic.Bool // whether an answer has proved that the bucket exists
 
 	randMu sync.Mutex
 	rand   *rand.Rand // of the jitter
 
-	life  context.Context //nolint:containedctx // ends with Close: the caller that waits then wakes up
+	life  context.Context //nolint:containedctx // done after Close: ends the waits of callers
 	end   context.CancelFunc
 	mu    sync.Mutex
 	calls sync.WaitGroup // requests under way; Close waits for them
@@ -115,7 +116,8 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// Open returns a backend for a bucket, which has to exist. It sends no request. Nil options are the defaults.
+// Open returns a backend for an existing bucket. It sends no request, so a missing bucket is an error of the first
+// call. A nil o means the defaults.
 func Open(ctx context.Context, bucket string, o *Options) (*Backend, error) {
 	b := &Backend{bucket: bucket}
 	if o != nil {
@@ -150,7 +152,7 @@ func Open(ctx context.Context, bucket string, o *Options) (*Backend, error) {
 		if so.AppID == "" {
 			so.AppID = "coppice"
 		}
-		// Unset, the SDK checks nothing; the default of "when supported" differs from call to call.
+		// Without these the SDK adds and checks other checksums from call to call ("when supported").
 		so.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		so.DisableLogOutputChecksumValidationSkipped = true
@@ -161,7 +163,7 @@ func Open(ctx context.Context, bucket string, o *Options) (*Backend, error) {
 	return b, nil
 }
 
-// complete checks the options and fills in the defaults.
+// complete sets defaults for zero fields and returns an error for invalid ones.
 func (o *Options) complete() error {
 	if o.Attempts <= 0 {
 		o.Attempts = 5
@@ -197,7 +199,8 @@ func (o *Options) complete() error {
 
 func (o *Options) kms() bool { return o.SSE == "aws:kms" || o.SSE == "aws:kms:dsse" }
 
-// config returns the SDK's configuration: the caller's, else that of the default chain.
+// config returns the configuration of the SDK: a copy of o.Config, or what the default chain loads. The region is that
+// of o, else that of the configuration; with an Endpoint and no region it is us-east-1.
 func (o *Options) config(ctx context.Context) (aws.Config, error) {
 	var cfg aws.Config
 	if o.Config != nil {
@@ -220,7 +223,7 @@ func (o *Options) config(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// ownClient returns an HTTP client that follows no redirect: a PUT would be sent as a GET.
+// ownClient returns an HTTP client that does not follow redirects, because net/http sends a redirected PUT as a GET.
 func ownClient(from *awshttp.BuildableClient) *http.Client {
 	if from == nil {
 		from = awshttp.NewBuildableClient()
@@ -233,7 +236,7 @@ func ownClient(from *awshttp.BuildableClient) *http.Client {
 	}
 }
 
-// Close waits for the requests under way; calls that wait for their pace end with ErrClosed.
+// Close waits for the requests under way. A call that waits because of Rate ends with ErrClosed.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.end()
@@ -245,8 +248,9 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// enter begins a call; each successful enter needs a leave. A closed handle, a bad key or a done context has no effect.
-// A listing has no key.
+// enter registers a call, so that Close waits for it. If it returns nil the caller must call leave. It returns an error
+// with the outcome NotApplied after Close, for an invalid key, and for a ctx that is done. The operation "list" has no
+// key.
 func (b *Backend) enter(ctx context.Context, op, key string) error {
 	if op != "list" {
 		if err := backend.ValidKey(key); err != nil {

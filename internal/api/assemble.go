@@ -185,7 +185,7 @@ func Found(
 			if read != nil {
 				read(len(e.Raw))
 			}
-			text, role := searchindex.Said(e)
+			text, role := searchindex.EntryText(e)
 			snippet, mark, ok := q.Find(text)
 			if !ok || text == "" {
 				continue

@@ -204,9 +204,9 @@ func (r *reading) document(rec *checkpoint.Record, off int) {
 	}
 }
 
-// behind judges the bytes after the last good commit of a segment that is not closed.
-// beyond: something is known to build upon commits that must have been there.
-func (r *reading) behind(raw []byte, beyond bool) {
+// checkTail reports what the bytes after the last good commit of an open segment are: a torn write, foreign bytes or
+// damage. beyond: a checkpoint or another segment shows that commits were stored in these bytes.
+func (r *reading) checkTail(raw []byte, beyond bool) {
 	rest := raw[r.end:]
 	if len(rest) == 0 {
 		return

@@ -114,7 +114,7 @@ func (v *verifier) plainSegment(ctx context.Context, l *link, last bool) error {
 	case int64(r.end) < l.plain.Bytes && len(r.found) == 0:
 		r.wrong(Damaged, r.end, codec.ErrChecksum, "the commits end here, and were %d bytes", l.plain.Bytes)
 	case int64(r.end) >= l.plain.Bytes:
-		r.behind(raw, last && v.o != nil && v.o.Summary.Seq >= r.after.seq)
+		r.checkTail(raw, last && v.o != nil && v.o.Summary.Seq >= r.after.seq)
 	}
 	v.report(key, r)
 	v.take(r.lines)

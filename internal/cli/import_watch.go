@@ -182,7 +182,7 @@ func (iw *importWatch) bring(ctx context.Context, path string) error {
 	}
 	f.size, f.done = size, size
 	if iw.c.now().Sub(f.since) < silence {
-		if f.done, err = iw.settled(path, size, f.from); err != nil {
+		if f.done, err = iw.stable(path, size, f.from); err != nil {
 			iw.c.notef("%s", term.Line(err.Error()))
 			return nil
 		}
@@ -212,8 +212,9 @@ func (iw *importWatch) bring(ctx context.Context, path string) error {
 	return nil
 }
 
-// settled returns how many bytes of a file can be imported now. A compressed file is written at once.
-func (iw *importWatch) settled(path string, size, from int64) (int64, error) {
+// stable returns how many bytes of a file can be imported now: the part that no later line can change. A compressed
+// file is written as a whole, so all of it is stable.
+func (iw *importWatch) stable(path string, size, from int64) (int64, error) {
 	if strings.HasSuffix(path, ".zst") {
 		return size, nil
 	}
@@ -227,5 +228,5 @@ func (iw *importWatch) settled(path string, size, from int64) (int64, error) {
 	if format == "" {
 		format = interop.Pi
 	}
-	return formats.Settled(format, src, from)
+	return formats.Stable(format, src, from)
 }

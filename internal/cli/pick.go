@@ -164,7 +164,7 @@ func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
 	return c.withStore(ctx, func(st *countedStore) error {
 		places := map[string][2]int{}
 		o.Pinned = c.pinned(st)
-		o.Said = func(ctx context.Context, query string) (map[string]string, error) {
+		o.Matches = func(ctx context.Context, query string) (map[string]string, error) {
 			return c.sessionsSaying(ctx, st, query, o.Cwd, places)
 		}
 		if t, ok := c.terminal(); ok && !c.json && !o.list {
@@ -194,7 +194,7 @@ func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
 			at := f.Updated.UTC().Format("2006-01-02T15:04:05.999Z07:00")
 			if err := out.add(picked{
 				f.ID, f.Title, f.First, f.Cwd, f.Preview, string(f.Status), at, f.Entries, f.Parent, f.Depth,
-				f.Internal, f.Pinned, f.Said, row.summary,
+				f.Internal, f.Pinned, f.MatchLine, row.summary,
 			}); err != nil {
 				return err
 			}
@@ -210,7 +210,7 @@ func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
 type pickedRow struct {
 	manager.Found
 	summary string
-	place   [2]int // of what was said, in Said
+	place   [2]int // start and end of the match in MatchLine, in bytes
 }
 
 // summarized returns the summary of a session on one line; "" if it has none or cannot be read.
@@ -237,7 +237,7 @@ func (c *cli) pickText(found []pickedRow) error {
 	}
 	for i, f := range found {
 		ids[i] = f.ID
-		if f.Said != "" && len(columns) == 5 {
+		if f.MatchLine != "" && len(columns) == 5 {
 			columns = append(columns, term.Column{Head: "SAID", Flex: true})
 		}
 	}
@@ -250,7 +250,7 @@ func (c *cli) pickText(found []pickedRow) error {
 			{Text: term.Line(string(f.Status))},
 			{Text: strings.Repeat("  ", min(f.Depth, 10)) + titled(f)},
 			{Text: term.Line(term.ShortenHome(f.Cwd, c.home())), Style: term.Dim},
-			{Text: term.Line(f.Said), Style: term.Dim, Place: f.place},
+			{Text: term.Line(f.MatchLine), Style: term.Dim, Place: f.place},
 		}[:len(columns)]
 	}
 	return c.stdout.Table(columns, rows)

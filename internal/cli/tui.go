@@ -60,7 +60,7 @@ func (c *cli) find(ctx context.Context, t tui.Terminal, st *countedStore, o pick
 	o.Query = ""
 	id, err := tui.Find(ctx, t, tui.FindOptions{
 		Query: query, Now: c.now, Home: c.home(),
-		Said: func(ctx context.Context, query string) (map[string]string, error) {
+		Matches: func(ctx context.Context, query string) (map[string]string, error) {
 			quiet := *c // a remark would run across the screen
 			quiet.stderr = term.New(io.Discard, c.getenv)
 			return quiet.sessionsSaying(ctx, st, query, o.Cwd, nil)

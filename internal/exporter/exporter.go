@@ -127,7 +127,7 @@ func (x Exporter) document(
 	if err != nil {
 		return nil, err
 	}
-	if losses, err = x.judge(id, by); err != nil {
+	if losses, err = x.asLosses(id, by); err != nil {
 		return nil, err
 	}
 	if losses == nil {

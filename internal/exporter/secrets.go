@@ -40,15 +40,15 @@ func (x Exporter) Screen(id string, w io.Writer, write func(io.Writer) error) (i
 	if _, damaged := errors.AsType[*DamageError](err); err != nil && !damaged {
 		return nil, err
 	}
-	losses, refused := x.judge(id, out.By)
+	losses, refused := x.asLosses(id, out.By)
 	if refused != nil {
 		return nil, refused
 	}
 	return losses, err
 }
 
-// judge returns what was replaced as a loss, or the error that refuses it.
-func (x Exporter) judge(id string, by map[string]int) (interop.Losses, error) {
+// asLosses returns the credentials that were found, by rule, as losses if x replaces them, else a *secrets.FoundError.
+func (x Exporter) asLosses(id string, by map[string]int) (interop.Losses, error) {
 	if len(by) == 0 {
 		return nil, nil
 	}

@@ -120,8 +120,8 @@ func TestSettledLinesStay(t *testing.T) {
 	eachFile(t, func(t *testing.T, f interop.Format, whole []byte) {
 		var cuts []int
 		for _, end := range some(lineEnds(whole), 60) {
-			n, err := formats.Settled(f, interop.Bytes("f", whole[:end-1]), 0)
-			m, merr := formats.Settled(f, interop.Bytes("f", whole[:end]), 0)
+			n, err := formats.Stable(f, interop.Bytes("f", whole[:end-1]), 0)
+			m, merr := formats.Stable(f, interop.Bytes("f", whole[:end]), 0)
 			if err != nil || merr != nil || int(n) >= end || n > m {
 				t.Fatalf("settled %d, %v, then %d, %v of %d", n, err, m, merr, end)
 			}

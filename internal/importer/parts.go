@@ -91,9 +91,9 @@ func kept(ctx context.Context, st *coppice.Store, id string) interop.Source {
 	return interop.Source{Name: id, Open: func() (io.ReadCloser, error) { return exported(ctx, st, id), nil }}
 }
 
-// behind returns a file as it follows the parts of the session before it, the last of which is a session's, and how
-// many lines these have.
-func (f file) behind(
+// afterParts returns a source of the file f preceded by its earlier parts, and the number of lines of those. Session id
+// was imported from the last of the earlier parts.
+func (f file) afterParts(
 	ctx context.Context, st *coppice.Store, id string, parts int,
 ) (src interop.Source, lines int, err error) {
 	line, _, err := f.program.After(f.Source)
@@ -113,7 +113,7 @@ func (f file) behind(
 	whole := first.Source
 	before, gone, err := f.after(ctx, st, part)
 	if before != "" && !gone && parts < maxParts {
-		whole, _, err = first.behind(ctx, st, before, parts+1)
+		whole, _, err = first.afterParts(ctx, st, before, parts+1)
 	}
 	if err != nil {
 		return src, 0, err
@@ -339,7 +339,7 @@ type continuation struct {
 func (f file) continued(
 	ctx context.Context, st *coppice.Store, id string, h interop.Header, o Options,
 ) (*continuation, interop.Header, error) {
-	src, lines, err := f.behind(ctx, st, id, 0)
+	src, lines, err := f.afterParts(ctx, st, id, 0)
 	if err != nil {
 		return nil, h, err
 	}

@@ -36,7 +36,7 @@ func (o Options) meta(h interop.Header) map[string]string {
 	if o.Redact && raw != nil {
 		raw, _ = secrets.RedactJSON(raw)
 	}
-	_, meta := checkpoint.About(raw)
+	_, meta := checkpoint.HeaderRelation(raw)
 	if meta == nil {
 		meta = map[string]string{ProgramMeta: string(o.Format)}
 	}

@@ -406,9 +406,9 @@ func TestSizeSettledByTheEnd(t *testing.T) {
 					src := interop.Source{Name: f.name, Open: func() (io.ReadCloser, error) {
 						return seekable{bytes.NewReader(now), &read}, nil
 					}}
-					whole, err := formats.Settled(format, src, 0)
+					whole, err := formats.Stable(format, src, 0)
 					read = 0
-					n, eerr := formats.Settled(format, src, r.From)
+					n, eerr := formats.Stable(format, src, r.From)
 					if n != whole || err != nil || eerr != nil || read > 160<<10 && r.From > 0 {
 						t.Errorf("growth %d: %d settled of %d bytes, not %d; %d bytes read, %v, %v",
 							i, n, len(now), whole, read, err, eerr)

@@ -18,36 +18,40 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// appendStrategy is the commit protocol of one handle on a store that appends.
+// appendStrategy is the commit protocol of one handle on a store that appends. Publish and Resend run under the lock of
+// the handle; the fields after mu are also used by background work.
 type appendStrategy struct {
 	cfg   *Config
 	store *store.Store
 	past  *store.History
 	b     backend.Appender
 
-	key     atomic.Pointer[segmentKey] // of the active segment, as it was named last
+	key atomic.Pointer[segmentKey] // cache for activeKey
+
+	// What this handle knows of checkpoint_latest, from its last read or write of it; guarded by mu.
 	mu      sync.Mutex
-	version backend.Version // of checkpoint_latest, as this handle last saw it
-	exists  bool            // there is a checkpoint_latest
-	seq     uint64          // of the commit that it holds
-	batches uint64          // writes to the log by then
-	bytes   int64           // of the transcript then
-	runs    []codec.Ref     // of the id index, that it names
+	version backend.Version
+	exists  bool
+	seq     uint64      // of the newest commit in it
+	batches uint64      // State.Batches at that commit
+	bytes   int64       // State.Summary.Bytes at that commit
+	runs    []codec.Ref // the runs of the id index that it names
 
-	anew bool // the id index is made again, whatever the checkpoint names
+	rebuildIDs bool // build a new id index instead of adding to the one that the checkpoint names
 
-	tried *checkpoint.Object // encoded by fits last; the leader's
+	fitted *checkpoint.Object // encoded last by fits, to reuse its frames; used under the lock of the handle
 
-	last *checkpoint.Object // written in the background last: the next one compresses only what it has not
+	last *checkpoint.Object // the object that save encoded last in the background, to reuse its frames; guarded by mu
 }
 
 func newAppend(cfg *Config, s *store.Store, past *store.History, b backend.Appender) *appendStrategy {
 	return &appendStrategy{cfg: cfg, store: s, past: past, b: b}
 }
 
-// segmentKey is the key of a plain segment's object.
+// segmentKey is the name of a segment and the key of its plain object.
 type segmentKey struct{ name, key string }
 
+// activeKey returns the key of the active segment's object.
 func (a *appendStrategy) activeKey(st *state.State) string {
 	name := st.Active().Name
 	if last := a.key.Load(); last != nil && last.name == name {
@@ -58,8 +62,9 @@ func (a *appendStrategy) activeKey(st *state.State) string {
 	return key
 }
 
-// Prepare begins a new session's first segment, or confirms what the batch builds upon.
-func (a *appendStrategy) Prepare(ctx context.Context, req *request, _ sealing) error {
+// ReadyBase composes the beginning of the first segment, if the session is new. Else it makes the log up to req.next
+// durable before the request appends to it.
+func (a *appendStrategy) ReadyBase(ctx context.Context, req *request, _ sealing) error {
 	st := req.next
 	if st.Active() == nil {
 		return a.begin(req)
@@ -67,7 +72,7 @@ func (a *appendStrategy) Prepare(ctx context.Context, req *request, _ sealing) e
 	if st.Missing > st.Summary.Seq {
 		return a.endsEarly(st, st.Missing)
 	}
-	st, err := a.Confirm(ctx, st)
+	st, err := a.Harden(ctx, st)
 	if err == nil && !st.Sure() {
 		err = a.reread(ctx, st)
 	}
@@ -78,9 +83,9 @@ func (a *appendStrategy) Prepare(ctx context.Context, req *request, _ sealing) e
 	return nil
 }
 
-// Confirm sees to it that all of the log up to st is on disk: a sync that failed in another process leaves
-// pages that look clean and never reached it, so what no one promised is written in place again (I13).
-func (a *appendStrategy) Confirm(ctx context.Context, st *state.State) (*state.State, error) {
+// Harden makes all of the log up to st durable (I13). A sync that failed in another process can leave pages that look
+// clean but are not on disk. So Harden rewrites in place, and syncs, the bytes that no commit line promised as durable.
+func (a *appendStrategy) Harden(ctx context.Context, st *state.State) (*state.State, error) {
 	spans := st.Unsure
 	if end := st.Active().Bytes; st.Durable < end {
 		spans = append(slices.Clone(spans), state.Span{Key: a.activeKey(st), From: st.Durable, End: end})
@@ -104,7 +109,7 @@ func (a *appendStrategy) Confirm(ctx context.Context, st *state.State) (*state.S
 			_, err = a.b.Resync(ctx, s.Key, s.From, size)
 		}
 		if errors.Is(err, backend.ErrPrecondition) || errors.Is(err, fs.ErrNotExist) {
-			return st, nil // another process opened it just now: nothing is confirmed in the state
+			return st, nil // another process changed the segment just now: st stays not Sure
 		}
 		if err != nil {
 			return nil, err
@@ -115,7 +120,8 @@ func (a *appendStrategy) Confirm(ctx context.Context, st *state.State) (*state.S
 	return &next, nil
 }
 
-// hardenSealed makes the sealed form of a plain segment durable; false where there is none.
+// hardenSealed makes the sealed form of the segment with the plain key durable. It returns false if no sealed form
+// exists.
 func (a *appendStrategy) hardenSealed(ctx context.Context, plain string) (bool, error) {
 	seg, _, ok := layout.ParseSegmentKey(plain)
 	if !ok {
@@ -132,7 +138,7 @@ func (a *appendStrategy) hardenSealed(ctx context.Context, plain string) (bool, 
 	return true, a.store.Harden(ctx, key, p, info.Version)
 }
 
-// begin composes the start of a session's first segment.
+// begin composes the first lines of the first segment of a session, without I/O.
 func (a *appendStrategy) begin(req *request) error {
 	next := *req.next
 	ref, lines, err := a.newSegment(&next, layout.Segment{Epoch: req.epoch, Rnd: layout.FirstRandom}, 0)
@@ -144,8 +150,8 @@ func (a *appendStrategy) begin(req *request) error {
 	return nil
 }
 
-// newSegment makes the reference to a segment that begins after st, and the lines that it starts with.
-// firstSeq is the seq of the first commit in it.
+// newSegment returns a reference to a new segment that continues st, and the lines that it starts with. firstSeq is the
+// seq of the first commit in the segment.
 func (a *appendStrategy) newSegment(
 	st *state.State, name layout.Segment, firstSeq uint64,
 ) (checkpoint.PlainRef, []byte, error) {
@@ -177,7 +183,9 @@ func (a *appendStrategy) newSegment(
 	}, lines, nil
 }
 
-// Publish appends what was composed to the active segment, iff that ends where base does.
+// Publish stores the lines of a request: by one append to the active segment, on condition that the segment ends where
+// req.base does. There are two exceptions: the first commit of a session creates its first segment (create), and a
+// request that fills the segment first creates the next one (roll), because its last line names it.
 func (a *appendStrategy) Publish(ctx context.Context, req *request) (*state.State, error) {
 	base := req.base
 	begun := base.Active() == nil
@@ -201,12 +209,12 @@ func (a *appendStrategy) Publish(ctx context.Context, req *request) (*state.Stat
 		}
 		return next, nil
 	case errors.Is(err, backend.ErrPrecondition):
-		return nil, a.unchanged(ctx, base)
+		return nil, a.lostAppend(ctx, base)
 	}
 	return nil, err
 }
 
-// Resend appends what is missing of a request behind its first k lines, which are there.
+// Resend appends the lines of a request from the line k on. The log contains the first k lines already.
 func (a *appendStrategy) Resend(ctx context.Context, req *request, now *state.State, k int) (*state.State, error) {
 	if now.Summary.Commit == "" {
 		return a.create(ctx, req)
@@ -223,19 +231,20 @@ func (a *appendStrategy) Resend(ctx context.Context, req *request, now *state.St
 		}
 		return &next, nil
 	case errors.Is(err, backend.ErrPrecondition):
-		return nil, a.unchanged(ctx, now)
+		return nil, a.lostAppend(ctx, now)
 	}
 	return nil, err
 }
 
-// fits refuses a state whose checkpoint would be too large: what is acknowledged must leave a session that can be
-// resumed with one read. Few states are so large that the checkpoint has to be encoded to know.
+// fits returns an error if the checkpoint of st would exceed checkpoint.MaxObject: a session must stay resumable with
+// one read after each acknowledged commit. It encodes the checkpoint only if an estimate (State.MayPass) is near the
+// limit.
 func (a *appendStrategy) fits(st *state.State) error {
 	if !st.MayPass() {
 		return nil
 	}
 	o := st.Object(false)
-	o.Reuse(a.tried)
+	o.Reuse(a.fitted)
 	body, err := o.Encode()
 	if size := int64(len(body)) + objectRoom; err == nil && size > checkpoint.MaxObject {
 		err = &codec.LimitError{What: "checkpoint with what closing adds", Limit: checkpoint.MaxObject, Value: size}
@@ -243,18 +252,19 @@ func (a *appendStrategy) fits(st *state.State) error {
 	if err != nil {
 		return notApplied("append", layout.CheckpointKey(a.cfg.Session), err)
 	}
-	a.tried = o
+	a.fitted = o
 	return nil
 }
 
-// objectRoom is left free for what a checkpoint holds besides, once it is written: references to segments and runs, and
-// frames of another size.
+// objectRoom is the number of bytes below checkpoint.MaxObject that fits keeps free, because the checkpoint that is
+// written later has more references to segments and runs, and frames of other sizes.
 const objectRoom = 128 << 10
 
-// unchanged is behind for an append that had no effect, whatever else failed.
-func (a *appendStrategy) unchanged(ctx context.Context, base *state.State) error {
-	err := a.behind(ctx, base)
-	var m *moved
+// lostAppend returns the error of an append that had no effect because the segment did not end where base does: a
+// *recompose with the newest state, damage, or NotApplied if the newest state cannot be read.
+func (a *appendStrategy) lostAppend(ctx context.Context, base *state.State) error {
+	err := a.resolveLost(ctx, base)
+	var m *recompose
 	var f *store.Failure
 	if errors.As(err, &m) || errors.As(err, &f) {
 		return err
@@ -262,7 +272,9 @@ func (a *appendStrategy) unchanged(ctx context.Context, base *state.State) error
 	return notApplied("append", a.activeKey(base), err)
 }
 
-// create writes a session's first segment: that is the creation of the session.
+// create writes the first segment of a session and thereby creates the session. It is fs.ErrExist if the session
+// exists. Unlike an append it takes several requests: reads that look for an existing session, one create, and the
+// checkpoint.
 func (a *appendStrategy) create(ctx context.Context, req *request) (*state.State, error) {
 	next := req.next
 	first := layout.Segment{Epoch: req.epoch, Rnd: layout.FirstRandom}
@@ -301,14 +313,15 @@ func (a *appendStrategy) create(ctx context.Context, req *request) (*state.State
 	if next.Active().Name == first.Name() {
 		next.Durable = next.Active().Bytes
 	}
-	_ = a.save(ctx, next, false) // a cache: what is acknowledged is in the log
+	_ = a.save(ctx, next, false) // the checkpoint is a cache: the commit is in the log
 	return next, nil
 }
 
-// overtaken returns why a first segment that was just written, and has the key, is not that of the session. Between the
-// looks before that and the write, another process may have created the session, and moved its first segment to the
-// sealed form, or deleted it: then the checkpoint is there by now, since it comes before the first object goes.
-// After a deleted session of the id, there always is its tombstone, or what replaced that.
+// overtaken returns an error if the first segment that this handle just created, with the given key, does not belong to
+// the session. Between the reads of create and its write, another process may have created the session and then sealed
+// or deleted its first segment. Then the checkpoint exists by now, because it is written before the first object is
+// removed. If since > 0, an earlier session had the same id, and its tombstone or a later object is at the key of the
+// checkpoint.
 func (a *appendStrategy) overtaken(ctx context.Context, first layout.Segment, key, since uint64) error {
 	a.store.Bind(since)
 	o, info, err := a.store.Checkpoint(ctx)
@@ -388,34 +401,9 @@ func (a *appendStrategy) roll(ctx context.Context, req *request) error {
 	return nil
 }
 
-// Upkeep has checkpoint_latest written once enough was committed since: 256 appends if they are a sixteenth of
-// what the window holds or 512 KiB, or 512 KiB of log (or as much as the window holds), or a segment that can be
-// sealed.
-func (a *appendStrategy) Upkeep(st *state.State, bg sealing) *job {
-	if !bg.idle || st.Stale() { // st may not know what was made
-		return nil
-	}
-	l := &a.cfg.Limits
-	enough, few := l.PublishBytes, int64(0)
-	if w := st.Window; w != nil { // so that, over time, the cache costs no more than the log
-		enough, few = max(enough, int64(w.Bytes())), min(enough, int64(w.Bytes())/16)
-	}
-	a.mu.Lock()
-	due := len(st.Plain) > 1 || st.Summary.Bytes >= a.bytes+enough ||
-		st.Batches >= a.batches+uint64(l.PublishCommits) && st.Summary.Bytes >= a.bytes+few
-	a.mu.Unlock()
-	if !due {
-		return nil
-	}
-	return &job{run: func(ctx context.Context) ([]state.Change, error) {
-		_, made, err := a.tidy(ctx, st, true)
-		return made, err
-	}}
-}
-
-// behind finds out why the active segment does not end where base does. It returns a *moved with the
-// newest state, which is base itself where only torn bytes were there and have been moved aside.
-func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {
+// resolveLost finds out why the active segment does not end where base does, and returns a *recompose with the newest
+// state. That state is base if the segment only had torn bytes, which trimTail has removed.
+func (a *appendStrategy) resolveLost(ctx context.Context, base *state.State) error {
 	key := a.activeKey(base)
 	size, err := a.size(ctx, key)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -429,27 +417,27 @@ func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {
 			fmt.Errorf("the segment had %d committed bytes: %w", base.Active().Bytes, codec.ErrFormat))
 	}
 	now, rest, err := a.play(ctx, base)
-	if errors.Is(err, fs.ErrNotExist) { // another writer rolled over, and sealed it between the two looks
+	if errors.Is(err, fs.ErrNotExist) { // another writer sealed the segment between the two reads
 		return a.reread(ctx, base)
 	}
 	if err != nil {
 		return err
 	}
 	if now.Summary.Seq > base.Summary.Seq {
-		return &moved{now: now}
+		return &recompose{now: now}
 	}
 	if rest == 0 {
 		return a.reread(ctx, base)
 	}
-	now, err = a.mend(ctx, base)
+	now, err = a.trimTail(ctx, base)
 	if err != nil {
 		return err
 	}
-	return &moved{now: now}
+	return &recompose{now: now}
 }
 
-// reread answers with the newest state, read from the start. Where that is base again, and the segment that
-// the next append goes to is not there, nothing will change by itself: a repair died before its end.
+// reread returns a *recompose with the newest state, read from the checkpoint. It returns ErrCorrupt if that is base
+// again and the active segment does not exist: a repair died before its end, and trying again would not help.
 func (a *appendStrategy) reread(ctx context.Context, base *state.State) error {
 	now, err := a.Load(ctx)
 	if err != nil {
@@ -461,10 +449,10 @@ func (a *appendStrategy) reread(ctx context.Context, base *state.State) error {
 			return store.Corrupt(key, 0, fmt.Errorf("the active segment is missing: %w", codec.ErrFormat))
 		}
 	}
-	return &moved{now: now}
+	return &recompose{now: now}
 }
 
-// Changed reports by the length of the active segment whether anyone committed after st.
+// Changed reports whether any writer committed after st, by the length of the active segment.
 func (a *appendStrategy) Changed(ctx context.Context, st *state.State) (bool, error) {
 	size, err := a.size(ctx, a.activeKey(st))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -473,13 +461,14 @@ func (a *appendStrategy) Changed(ctx context.Context, st *state.State) (bool, er
 	return err == nil && size != st.Active().Bytes, err
 }
 
-// size returns the length of an object. Stat would do as well, but a disk has to read the whole object for its version.
+// size returns the length of an object in bytes. It does not use Stat, which reads the whole object on a disk to
+// compute its version.
 func (a *appendStrategy) size(ctx context.Context, key string) (int64, error) {
 	_, info, err := a.b.Get(ctx, key, backend.Tail(0))
 	return info.Size, err
 }
 
-// notApplied is a failed read in the course of a write that had no effect.
+// notApplied returns the error of a write that failed before it had an effect, for example at a read.
 func notApplied(op, key string, err error) error {
 	return &backend.Error{Op: op, Key: key, Outcome: backend.NotApplied, Err: err}
 }

@@ -74,7 +74,7 @@ func (a *appendStrategy) afterTombstone(
 
 // rebuildBeside is rebuild where checkpoint_latest is intact: that no segment is there is damage then, and not the
 // absence of the session, unless the session was deleted between the two looks. Commits that it has and the log has not
-// were acknowledged: what is left can be read, and nothing is written upon it (Prepare).
+// were acknowledged: the rest can be read, and ReadyBase refuses to write after it.
 func (a *appendStrategy) rebuildBeside(
 	ctx context.Context, o *checkpoint.Object, info backend.Info,
 ) (*state.State, error) {
@@ -261,7 +261,7 @@ func (a *appendStrategy) playFrom(
 			}
 			return st, int64(len(data) - end), nil
 		}
-		if st, data, err = a.enter(ctx, st, next); err != nil {
+		if st, data, err = a.nextSegment(ctx, st, next); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -269,8 +269,9 @@ func (a *appendStrategy) playFrom(
 		fmt.Errorf("%d segments roll over to one another: %w", rollsMax, codec.ErrLimit))
 }
 
-// enter opens the segment that the last commit of st rolled over to.
-func (a *appendStrategy) enter(ctx context.Context, st *state.State, name string) (*state.State, []byte, error) {
+// nextSegment reads the segment that the last commit of st names as the next one. It returns the state that continues
+// in that segment, and the bytes of its lines.
+func (a *appendStrategy) nextSegment(ctx context.Context, st *state.State, name string) (*state.State, []byte, error) {
 	seg, ok := layout.ParseSegment(name)
 	if !ok {
 		return nil, nil,

@@ -11,9 +11,9 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// Plan returns the step to store on the newest state that is known, nil if there is nothing to do. It is called again
-// after each condition that was lost to another writer, and must not keep on. Key, Digest and Writer of the step are
-// those of the call.
+// Plan returns the step to store on the state on, the newest one that the handle knows; nil = there is nothing to
+// store. Write calls it again after each condition that was lost to another writer. It must not keep a reference to on.
+// Write sets Key, Digest and Writer of the step.
 type Plan func(ctx context.Context, on *state.State) (*Step, error)
 
 // Held is a journal whose lock the caller holds, until Release.
@@ -47,13 +47,13 @@ func (j *Journal) Write(ctx context.Context, c Step, plan Plan) (Outcome, error)
 	return h.Write(ctx, c, plan)
 }
 
-// Write stores one step: by one conditional PUT, or by one append and its sync. Of c only Key, Digest, Writer and Based
-// count, which are known before the state that the step is made on: a key comes first. The errors report what happened
-// to the data:
+// Write stores one step: by one conditional PUT, or by one append and its sync. See Publish for the exceptions. It uses
+// only Key, Digest, Writer and Based of c, which do not depend on the state: a known key is answered before plan is
+// called. With an error:
 //
-//   - ErrUnknown: perhaps applied. The request is the handle's doubt until Settle, Reload or Discard, or until a later
-//     write ends it.
-//   - all others: not applied. Buffer and view are as before.
+//   - ErrUnknown: the step may be applied. The request is the doubt of the handle until Settle, Reload or Discard, or
+//     until a later write ends it.
+//   - All others: the step is not applied. Buffer and view are as before.
 func (h Held) Write(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	j := h.j
 	if j.cfg.ReadOnly {
@@ -70,7 +70,7 @@ func (h Held) Write(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	j.complete(ctx)
 	for range j.cfg.Limits.Attempts {
 		r, err := j.try(ctx, c, plan)
-		m, lost := errors.AsType[*moved](err)
+		m, lost := errors.AsType[*recompose](err)
 		if !lost {
 			j.meets(err)
 			return r, err
@@ -81,7 +81,7 @@ func (h Held) Write(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 		fmt.Errorf("the head moved %d times in a row: %w", j.cfg.Limits.Attempts, backend.ErrBusy))
 }
 
-// meets notes that a write met the deletion of the session: Append refuses entries from then on.
+// meets remembers an ErrDeleted of a write: Append refuses entries from then on.
 func (j *Journal) meets(err error) {
 	if errors.Is(err, store.ErrDeleted) {
 		j.mu.Lock()
@@ -90,18 +90,19 @@ func (j *Journal) meets(err error) {
 	}
 }
 
-// moved means that nothing was stored, and that now is newer than the state that the write was composed on.
-type moved struct{ now *state.State }
+// recompose is the error of a write that stored nothing and has to be made again on the state now: another writer has
+// committed, torn bytes at the end of the log were cut off, or the state that the handle knew was not durable.
+type recompose struct{ now *state.State }
 
-func (m *moved) Error() string { return "the head moved" }
+func (m *recompose) Error() string { return "the head moved" }
 
-// try makes one request on the newest state that the handle knows, and sends it. A *moved error: again.
+// try makes one request on the newest state that the handle knows, and sends it. A *recompose error: try again.
 func (j *Journal) try(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	tip := j.Tip()
 	if tip.Summary.Tombstone {
 		return Outcome{}, store.Deleted(tip.Object(false))
 	}
-	// 1. A key that is known is answered before anything is judged.
+	// 1. A known key is answered whatever the state is now.
 	if rec, line, err := j.keyed(ctx, tip, c); err != nil {
 		return Outcome{}, j.refused(ctx, tip, c.Key, err)
 	} else if rec != nil {
@@ -116,7 +117,7 @@ func (j *Journal) try(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 		return j.idle(ctx, tip, c.Based, nil)
 	}
 	step.Key, step.Digest, step.Writer = c.Key, c.Digest, c.Writer
-	// 3. The rules decide whether it may be stored, and on which line.
+	// 3. judge decides whether the step may be stored, and as a branch or not.
 	claimant, err := j.claimedBy(ctx, tip, step)
 	if err != nil {
 		return Outcome{}, j.refused(ctx, tip, c.Key, j.unsent(err))
@@ -125,7 +126,7 @@ func (j *Journal) try(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 		return Outcome{}, j.refused(ctx, tip, c.Key, j.unsent(err))
 	}
 	kept, behind, err := j.judge(tip, step, claimant)
-	if errors.Is(err, ErrConflict) { // a batch that is sent again is answered, whatever it was made on
+	if errors.Is(err, ErrConflict) { // entries that are all stored already are no conflict: they were sent again
 		known, kerr := j.allKnown(ctx, tip, step)
 		if kerr != nil {
 			return Outcome{}, j.refused(ctx, tip, c.Key, j.unsent(kerr))
@@ -144,7 +145,7 @@ func (j *Journal) try(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 		r.Behind = behind
 		return r, err
 	}
-	// 4. Its bytes are composed; what they build upon is confirmed.
+	// 4. compose makes the base durable, and then the lines.
 	r, err := j.compose(ctx, tip, step, kept)
 	if err != nil {
 		return Outcome{}, j.refused(ctx, tip, c.Key, j.unsent(err))
@@ -152,8 +153,8 @@ func (j *Journal) try(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	if r == nil {
 		return j.idle(ctx, tip, c.Based, step)
 	}
-	r.behind = behind && (kept || step.Note || step.Claim) // else its line follows what it was made on
-	// 5. They are sent, once.
+	r.behind = behind && (kept || step.Note || step.Claim) // else judge found the base of the step in force
+	// 5. send publishes the lines: the commit point.
 	out, err := j.send(ctx, r)
 	if err != nil {
 		return Outcome{}, j.refused(ctx, tip, c.Key, err)
@@ -161,17 +162,18 @@ func (j *Journal) try(ctx context.Context, c Step, plan Plan) (Outcome, error) {
 	return out, nil
 }
 
-// Tip returns the newest state that the handle knows. The view may be older: see State.
+// Tip returns the newest state that the handle knows. State returns the view, which may be older.
 func (j *Journal) Tip() *state.State {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.tip
 }
 
-// refused returns the error of a write that was not sent. One that the newest state may see in another light is judged
-// again on it: with a key, or where an id or a commit was looked for.
+// refused returns the error of a write that was not stored. If err could be different on the newest state (the step has
+// a key, or an id or a commit was not found or exists already), and a newer state exists, it returns a *recompose in
+// place of err.
 func (j *Journal) refused(ctx context.Context, tip *state.State, key string, err error) error {
-	if _, lost := errors.AsType[*moved](err); lost {
+	if _, lost := errors.AsType[*recompose](err); lost {
 		return err
 	}
 	if key == "" && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) || errors.Is(err, ErrUnknown) {
@@ -182,7 +184,7 @@ func (j *Journal) refused(ctx context.Context, tip *state.State, key string, err
 	case errors.Is(lerr, store.ErrDeleted) && errors.Is(err, fs.ErrNotExist):
 		return lerr
 	case lerr == nil && now.Summary.Commit != tip.Summary.Commit:
-		return &moved{now: now}
+		return &recompose{now: now}
 	}
 	return err
 }
@@ -216,13 +218,13 @@ func (j *Journal) idle(ctx context.Context, tip *state.State, based bool, step *
 		return Outcome{}, j.unsent(err)
 	}
 	if now.Summary.Commit != tip.Summary.Commit {
-		return Outcome{}, &moved{now: now}
+		return Outcome{}, &recompose{now: now}
 	}
 	return j.confirmed(ctx, tip, step)
 }
 
 func (j *Journal) confirmed(ctx context.Context, tip *state.State, step *Step) (Outcome, error) {
-	st, err := j.confirm(ctx, tip)
+	st, err := j.harden(ctx, tip)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -234,21 +236,21 @@ func (j *Journal) confirmed(ctx context.Context, tip *state.State, step *Step) (
 	return r, nil
 }
 
-// confirm makes sure that all of a state that the handle knows survives power loss, before it is acknowledged.
-func (j *Journal) confirm(ctx context.Context, tip *state.State) (*state.State, error) {
+// harden makes the state tip durable before it is acknowledged, for a call that stores nothing itself.
+func (j *Journal) harden(ctx context.Context, tip *state.State) (*state.State, error) {
 	if tip.Sure() || tip.Summary.Commit == "" {
 		return tip, nil
 	}
-	st, err := j.strategy.Confirm(ctx, tip)
+	st, err := j.strategy.Harden(ctx, tip)
 	if err != nil {
 		return nil, j.unsent(err)
 	}
-	if !st.Sure() { // another process changed the log meanwhile
+	if !st.Sure() { // another writer changed the log meanwhile
 		now, err := j.newest(ctx)
 		if err != nil {
 			return nil, j.unsent(err)
 		}
-		return nil, &moved{now: now}
+		return nil, &recompose{now: now}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -259,9 +261,9 @@ func (j *Journal) confirm(ctx context.Context, tip *state.State) (*state.State, 
 	return st, nil
 }
 
-// unsent returns the error of a write that was not sent: whatever failed, nothing of it was applied.
+// unsent returns the error of a write that failed before it was sent, with the outcome NotApplied.
 func (j *Journal) unsent(err error) error {
-	var m *moved
+	var m *recompose
 	var f *store.Failure
 	if errors.As(err, &m) || errors.As(err, &f) || backend.OutcomeOf(err) == backend.NotApplied {
 		return err
@@ -269,8 +271,9 @@ func (j *Journal) unsent(err error) error {
 	return j.notApplied("commit", err)
 }
 
-// complete has an erasure completed that is the newest commit of the session: its writer may have died before it
-// removed what it replaced. It is asked for once by a handle; if it fails, the erasure stays for the next writer.
+// complete calls Config.Unfinished if the newest commit of the session is an erasure: its writer may have died before
+// it removed the objects that the erasure replaced. A handle calls it once per erasure. After a failure the next writer
+// completes the erasure.
 func (j *Journal) complete(ctx context.Context) {
 	tip := j.Tip()
 	if j.cfg.Unfinished == nil || tip.Newest().Reason != state.ReasonErase || j.completed == tip.Summary.Commit {

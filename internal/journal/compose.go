@@ -313,7 +313,7 @@ func (p *placing) place(step *Step, entries []*Entry) error {
 		p.r.bytes = append(append(p.r.bytes, e.Raw...), '\n')
 	}
 	if h := step.Head; h != nil {
-		ord, err := p.ordinal(h.Settled(), entries, len(entries))
+		ord, err := p.ordinal(h.ByOrdinal(), entries, len(entries))
 		if err != nil {
 			return err
 		}
@@ -417,4 +417,4 @@ func settingsAfter(p transcript.Profile, now transcript.Settings, entries []*Ent
 }
 
 // idle reports whether the step is none of the session's users: it does not count as activity.
-func (s *Step) idle() bool { return s.settle || s.Reason == state.ReasonRoll }
+func (s *Step) idle() bool { return s.sealAll || s.Reason == state.ReasonRoll }

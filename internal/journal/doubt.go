@@ -89,8 +89,8 @@ func (j *Journal) Settle(ctx context.Context, commit string) (Outcome, error) {
 // shown returns the receipt of the commit that the caller sees, once it is confirmed.
 func (j *Journal) shown(ctx context.Context) (Outcome, error) {
 	for range j.cfg.Limits.Attempts {
-		_, err := j.confirm(ctx, j.Tip())
-		if m, lost := errors.AsType[*moved](err); lost {
+		_, err := j.harden(ctx, j.Tip())
+		if m, lost := errors.AsType[*recompose](err); lost {
 			j.follow(m.now)
 			continue
 		}
@@ -118,7 +118,7 @@ func (j *Journal) lookFor(ctx context.Context, commit string) (Outcome, error) {
 	return Outcome{}, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: commit}
 }
 
-// settled answers Settle.
+// settled returns the result of Settle for a decided request: its receipt, or the error if it was not stored.
 func (j *Journal) settled(o Outcome) (Outcome, error) {
 	if o.rec != nil {
 		return o, nil
@@ -149,7 +149,7 @@ func (j *Journal) end(ctx context.Context, d *request) (Outcome, error) {
 			return Outcome{}, err
 		}
 		if now.Summary.Commit != "" {
-			if now, err = j.strategy.Confirm(ctx, now); err != nil {
+			if now, err = j.strategy.Harden(ctx, now); err != nil {
 				return Outcome{}, err
 			}
 			if !now.Sure() {
@@ -174,7 +174,7 @@ func (j *Journal) end(ctx context.Context, d *request) (Outcome, error) {
 			}
 			return j.decided(d, next, next), nil
 		}
-		m, again := errors.AsType[*moved](err)
+		m, again := errors.AsType[*recompose](err)
 		if !again {
 			return Outcome{}, err
 		}
@@ -290,7 +290,7 @@ func (j *Journal) Reload(ctx context.Context) error {
 // adopt moves the handle to a state that it did not make itself, and drops what is not stored. j.mu is held.
 func (j *Journal) adopt(st *state.State) {
 	j.drop()
-	j.view, j.tip, j.stood, j.fresh = st, st, st, true
+	j.view, j.tip, j.adopted, j.fresh = st, st, st, true
 	if st.Summary.Commit != "" || st.Since > 0 {
 		j.store.Bind(st.Since)
 	}

@@ -14,24 +14,24 @@ type Entry struct {
 	Raw    []byte          // the stored line, without its newline
 	Head   transcript.Line // of Raw, where it was read already
 	ID     string
-	Parent Place       // where it grows: given by its maker, asked for by At
+	Parent Place       // the place of its parent, set by the caller; read it with At
 	Blobs  []blob.Blob // images that left the line
 
-	Aside    bool   // the head does not move to it
-	Chosen   bool   // its parent was named by the caller: it may be anywhere in the tree
-	Named    bool   // its id was chosen by the caller: the session may have it
-	Ignore   bool   // if the session has its id it is not stored; else that is fs.ErrExist
-	Instead  *Entry // with Ignore: stored in its place, if the session has its id; nil = nothing is
-	Deferred bool   // a commit that was deferred took it; guarded by Journal.mu
+	Aside    bool   // the head does not move to the entry
+	Chosen   bool   // the caller chose the parent: it may be anywhere in the tree
+	Named    bool   // the caller chose the id: the session may have it already
+	Ignore   bool   // if the session has the id, do not store the entry; false = that is fs.ErrExist
+	Instead  *Entry // with Ignore: store this entry instead if the session has the id; nil = none
+	Deferred bool   // a deferred commit took the entry; guarded by Journal.mu
 
 	ord   atomic.Int64          // ordinal + 1; 0 = not durable
-	at    atomic.Pointer[Place] // Parent, once the handle has the entry
+	at    atomic.Pointer[Place] // Parent, after the handle has taken the entry
 	stage stage                 // guarded by Journal.mu
-	skip  bool                  // the session has its id; set while a request is composed, under the lock
-	pos   uint64                // its number in this handle's appends
+	skip  bool                  // the session has the id; set while a request is composed, under the lock
+	pos   uint64                // number of the entry among those appended to this handle
 }
 
-// stage is where an entry is on its way.
+// stage is the state of an entry.
 type stage uint8
 
 const (
@@ -46,18 +46,18 @@ func (e *Entry) Ordinal() (uint64, bool) {
 	return uint64(ord - 1), ord > 0
 }
 
-// Position is the entry's number in the handle's appends.
+// Position returns the number of the entry among those appended to its handle.
 func (e *Entry) Position() uint64 { return e.pos }
 
-// At returns where the entry grows.
+// At returns the place of the parent.
 func (e *Entry) At() Place {
 	if at := e.at.Load(); at != nil {
-		return at.Settled()
+		return at.ByOrdinal()
 	}
-	return e.Parent.Settled()
+	return e.Parent.ByOrdinal()
 }
 
-// take makes the entry the handle's.
+// take moves Parent to the field that may be read concurrently: the handle has the entry from now on.
 func (e *Entry) take() {
 	if e.at.Load() == nil {
 		at := e.Parent
@@ -69,16 +69,16 @@ func (e *Entry) take() {
 	}
 }
 
-// store marks the entry as durable, after its parent; Journal.mu is held.
+// store marks the entry as durable under an ordinal. Its parent must be marked before. The caller holds Journal.mu.
 func (e *Entry) store(ord uint64) {
-	at := e.At() // by its ordinal: else every entry would keep the one before it in memory
+	at := e.At() // by ordinal: a pointer would keep all earlier entries in memory
 	e.at.Store(&at)
 	e.ord.Store(int64(ord) + 1)
 	e.stage = durable
 }
 
-// Place is where an entry can grow: an entry that is durable, by its ordinal, or one that is not. Ord -1 without an
-// Entry is the place before every root.
+// Place is a possible parent: a durable entry by its ordinal, or an entry of the buffer by its pointer. Ord -1 without
+// an Entry is the place above the roots.
 type Place struct {
 	ID    string
 	Ord   int64
@@ -89,10 +89,11 @@ type Place struct {
 func PlaceOf(st *state.State) Place { return Place{ID: st.Summary.Entry, Ord: st.HeadOrd} }
 
 // PlaceAt returns the place of an entry.
-func PlaceAt(e *Entry) Place { return Place{ID: e.ID, Ord: -1, Entry: e}.Settled() }
+func PlaceAt(e *Entry) Place { return Place{ID: e.ID, Ord: -1, Entry: e}.ByOrdinal() }
 
-// Settled returns the place by its ordinal, if it has one by now.
-func (p Place) Settled() Place {
+// ByOrdinal returns the place with its ordinal in place of the Entry, if the entry is durable by now. Else it returns
+// p.
+func (p Place) ByOrdinal() Place {
 	if p.Entry != nil {
 		if ord, ok := p.Entry.Ordinal(); ok {
 			return Place{ID: p.ID, Ord: int64(ord)}
@@ -101,29 +102,28 @@ func (p Place) Settled() Place {
 	return p
 }
 
-// Is reports whether two places are one.
+// Is reports whether p and q are the same place.
 func (p Place) Is(q Place) bool {
-	p, q = p.Settled(), q.Settled()
+	p, q = p.ByOrdinal(), q.ByOrdinal()
 	return p.Entry == q.Entry && p.Ord == q.Ord && p.ID == q.ID
 }
 
-// Anchor returns the durable place at or before p.
+// Anchor returns p, or its nearest ancestor, that is durable.
 func (p Place) Anchor() Place {
-	for p = p.Settled(); p.Entry != nil; {
+	for p = p.ByOrdinal(); p.Entry != nil; {
 		p = p.Entry.At()
 	}
 	return p
 }
 
-// Sight is what the readers of a handle see: the acknowledged state, and after it what was appended and is not
-// acknowledged. It is immutable.
+// Sight is what the readers of a handle see: the acknowledged state, and the entries of the buffer. It is immutable.
 type Sight struct {
 	State   *state.State
-	Tip     *state.State // the newest that is known: State, unless the handle is behind
-	Open    []*Entry     // not acknowledged, in append order
-	Head    Place        // from which the next entry grows
-	Pos     uint64       // appends so far: a commit with Upto = Pos takes just these
-	Version uint64       // grows with every change
+	Tip     *state.State // the newest state that is known: State, unless the handle is behind
+	Open    []*Entry     // entries of the buffer, in append order
+	Head    Place        // the parent of the next entry
+	Pos     uint64       // number of entries appended so far
+	Version uint64       // incremented by every change
 }
 
 // Sight returns what readers see now.
@@ -135,17 +135,17 @@ func (j *Journal) Sight() Sight {
 		tip = j.view
 	}
 	return Sight{
-		State: j.view, Tip: tip, Open: slices.Clip(j.list), Head: j.head.Settled(), Pos: j.pos, Version: j.version,
+		State: j.view, Tip: tip, Open: slices.Clip(j.list), Head: j.head.ByOrdinal(), Pos: j.pos, Version: j.version,
 	}
 }
 
-// Build makes entries. It is called with the place from which the next one grows, and with a look-up of entries by id
-// in the buffer. It must not call the handle.
+// Build returns entries to append. head is the parent of the next entry; find returns an entry of the buffer by its id,
+// or nil. Build must not call methods of the handle.
 type Build func(st *state.State, head Place, find func(id string) *Entry) ([]*Entry, error)
 
-// Append adds the entries that build makes to the buffer, all or none, in memory only. A handle in doubt refuses it,
-// and so does one that is behind, unless it keeps both: else a caller learns only at its next commit that the session
-// has left the line that it works on.
+// Append adds the entries that build returns to the buffer, all or none, in memory only. It returns an error if the
+// handle has a doubt (ErrInDoubt), or is fenced or behind the session (ErrFenced, ErrConflict), so that the caller
+// learns before its next commit that the head has moved. With Config.KeepBoth a handle may be behind.
 func (h Held) Append(build Build) error {
 	j := h.j
 	j.mu.Lock()
@@ -160,7 +160,7 @@ func (h Held) Append(build Build) error {
 	case !sameHead(j.view, j.tip) && !j.cfg.KeepBoth:
 		return conflict(j.tip)
 	}
-	entries, err := build(j.view, j.head.Settled(), func(id string) *Entry { return j.ids[id] })
+	entries, err := build(j.view, j.head.ByOrdinal(), func(id string) *Entry { return j.ids[id] })
 	if err != nil {
 		return err
 	}
@@ -179,14 +179,14 @@ func (h Held) Append(build Build) error {
 	return nil
 }
 
-// Pending finds an entry of the list by its id; nil = it is not there.
+// Pending returns the entry of the buffer with an id; nil = none.
 func (j *Journal) Pending(id string) *Entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.ids[id]
 }
 
-// Defer marks what was appended before pos as taken by a commit that was deferred: Close does not count it as lost.
+// Defer marks the entries appended before pos as taken by a deferred commit: Close does not count them as lost.
 func (j *Journal) Defer(pos uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -196,7 +196,8 @@ func (j *Journal) Defer(pos uint64) {
 	j.version++
 }
 
-// prune takes entries that are durable or dropped off the list; j.mu is held. Views keep the list that they have.
+// prune removes durable and dropped entries from the buffer. It makes a new list, because a Sight shares the old one.
+// The caller holds j.mu.
 func (j *Journal) prune() {
 	left := make([]*Entry, 0, len(j.list))
 	for _, e := range j.list {

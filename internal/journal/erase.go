@@ -51,7 +51,7 @@ func (j *Journal) Rewrite(ctx context.Context, rewrite Rewriting) (Outcome, erro
 		out, err := j.try(ctx, Step{Based: true}, func(context.Context, *state.State) (*Step, error) {
 			return step, nil
 		})
-		if _, lost := errors.AsType[*moved](err); lost {
+		if _, lost := errors.AsType[*recompose](err); lost {
 			continue
 		}
 		if err != nil {
@@ -98,7 +98,7 @@ func (j *Journal) closed(ctx context.Context) (*state.State, error) {
 				return nil, err
 			}
 		}
-		if st, err = a.Confirm(ctx, j.Tip()); err != nil {
+		if st, err = a.Harden(ctx, j.Tip()); err != nil {
 			return nil, err
 		}
 		if st, _, err = a.tidy(ctx, st, false); err != nil {

@@ -8,7 +8,7 @@ import (
 
 // The ways in which a commit fails without being a plain failure of the backend.
 var (
-	ErrConflict  = errors.New("another writer committed first")
+	ErrConflict  = errors.New("another writer changed the branch, head or document first")
 	ErrFenced    = errors.New("another writer claimed the session")
 	ErrUnknown   = errors.New("outcome of the commit is unknown")
 	ErrInDoubt   = errors.New("an earlier commit of this handle is in doubt")

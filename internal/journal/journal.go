@@ -7,20 +7,24 @@
 // of it. Where it can append, the active segment is the truth, a commit is one append, and
 // checkpoint_latest is a cache of it.
 //
-// Everything that a handle knows of the session is a state.State, an immutable value. A commit composes the
-// next state.State from the last one, and reading another writer's commits from the log makes the same value
-// by the same code (state.Advance), so what is acknowledged and what is recovered cannot differ.
+// Everything that a handle knows of the session is a state.State, an immutable value. A commit computes the next
+// state.State from the previous one. Reading the commits of another writer from the log computes the same value with
+// the same code (state.Advance), so what is acknowledged and what is recovered cannot differ.
 //
-// A handle writes one step at a time (ADR 0036). The path of a commit, in commit.go:
+// A handle writes one step at a time (ADR 0036). The path of a commit, in commit.go; docs/architecture.md has the same
+// steps with the files around them:
 //
-//  1. Hold takes the lock, in order of arrival. A doubt of an earlier request is ended (doubt.go).
-//  2. A known idempotency key answers (keys.go).
-//  3. The caller's plan makes the step; judge (judge.go) decides whether it may be stored, and on which line.
-//  4. compose (request.go) has the strategy confirm what the step builds upon; compose.go makes the lines: bytes,
-//     and the State that state.Advance makes of them.
-//  5. The strategy publishes: append.go by one compare-and-append, replace.go by one conditional PUT.
-//  6. accept (request.go) moves tip and view, and starts what is due in the background (upkeep.go): sealing, folding,
-//     checkpoints, snapshots. A lost condition begins again at 2; an unknown outcome is the handle's doubt.
+//  1. Hold takes the lock, in order of arrival. Write ends the doubt of an earlier request (doubt.go).
+//  2. If the idempotency key of the step is known, its receipt is returned (keys.go).
+//  3. The caller's plan makes the step.
+//  4. judge (judge.go) decides whether the step may be stored: at the head, or as a branch.
+//  5. compose (request.go) calls ReadyBase of the strategy, which makes the base durable. compose.go makes the lines
+//     and, with state.Advance, the State after them.
+//  6. Publish of the strategy stores the lines. This is the commit point: in append.go one compare-and-append with one
+//     sync, in replace.go one conditional PUT. If the condition was lost to another writer, Write takes the newest
+//     state and begins again at 2. If the outcome is unknown, the request becomes the doubt of the handle.
+//  7. acknowledge (request.go) moves tip and view in memory and starts the background work that is due (upkeep.go):
+//     sealing, folding, checkpoints.
 package journal
 
 import (
@@ -60,21 +64,21 @@ type position struct {
 	// view is the commit that the caller sees: of its own turns and moves, of Open and Reload, or one that differs in
 	// neither branch nor head nor document. tip is the newest state that the handle knows: requests are composed on it.
 	view, tip *state.State
-	stood     *state.State // the state that the strategy knows as the handle's
-	fresh     bool         // the next commit carries the head's epoch + 1
-	claim     uint64       // seq of the newest own claim
+	adopted   *state.State // the state that was last passed to strategy.Adopt, or that its Publish returned
+	fresh     bool         // the next commit has the epoch of the head + 1
+	claim     uint64       // seq of the newest claim by this handle
 	claimant  string       // Step.Writer of that claim
 	committed bool         // a commit of this handle is in the history
-	deleted   error        // a write met the deletion of the session, which is for ever; nil = none did
+	deleted   error        // ErrDeleted, after a write found that the session is deleted; nil = no write did
 }
 
-// buffer is what was appended and is not stored.
+// buffer holds the entries that were appended and are not stored yet.
 type buffer struct {
 	list    []*Entry          // in append order
 	ids     map[string]*Entry // of list
-	head    Place             // from which the next entry grows
-	pos     uint64            // appends so far
-	version uint64            // grows with every change that readers see
+	head    Place             // the parent of the next entry
+	pos     uint64            // number of entries appended to this handle so far
+	version uint64            // incremented by every change that readers see
 	blobs   map[string][]byte // images that are not stored yet, by SHA-256
 }
 
@@ -83,26 +87,26 @@ type buffer struct {
 type strategy interface {
 	// Load reads the newest state: ErrNotExist if there is no session, ErrDeleted if there was one.
 	Load(ctx context.Context) (*state.State, error)
-	// Adopt takes a state that was read: the handle composes on it from now on.
+	// Adopt sets the state, as read from the store, that the handle composes on from now on.
 	Adopt(st *state.State)
-	// Prepare readies a request before its first line: what must be durable before anything is written to
-	// the log again is. A *moved error means that another writer's state is newer.
-	Prepare(ctx context.Context, req *request, bg sealing) error
-	// Confirm makes sure that all that st was read from survives power loss, before it is acknowledged. Where others
-	// changed the log meanwhile it returns st as it was, which is not Sure.
-	Confirm(ctx context.Context, st *state.State) (*state.State, error)
-	// Publish makes a request durable. A *moved error means that nothing was stored and that another writer's state is
-	// newer than its base.
+	// ReadyBase prepares req.next, the state that the lines of a request are composed on: it makes durable what must be
+	// before the next write. It stores no part of the request. A *recompose error: compose on another state.
+	ReadyBase(ctx context.Context, req *request, bg sealing) error
+	// Harden makes the objects that st was read from durable, so that st may be acknowledged. It returns the state that
+	// is Sure then, or st unchanged, not Sure, if another writer changed the log meanwhile.
+	Harden(ctx context.Context, st *state.State) (*state.State, error)
+	// Publish stores a request durably and returns the state after it. A *recompose error: nothing was stored, because
+	// the base of the request is not the newest state or the log had torn bytes.
 	Publish(ctx context.Context, req *request) (*state.State, error)
-	// Resend sends what Publish sent and no one acknowledged: the same bytes, under the same condition. now is the
-	// newest state: the one that the request was made on, or the one after its first k lines. A *moved error: look
+	// Resend sends the bytes of a request again whose outcome is unknown, under the same condition. now is the newest
+	// state: the base of the request, or the state after its first k lines. A *recompose error: read the newest state
 	// again.
 	Resend(ctx context.Context, req *request, now *state.State, k int) (*state.State, error)
 	// Upkeep returns the background work that is due after a commit; nil = none.
 	Upkeep(st *state.State, bg sealing) *job
-	// Finish writes what is owed when the handle closes, or a session was deleted. st is confirmed.
+	// Finish writes the checkpoint that is due when the handle closes. st is Sure.
 	Finish(ctx context.Context, st *state.State) error
-	// Changed reports cheaply whether anyone committed after st.
+	// Changed reports whether any writer committed after st. It costs one Stat or one read of no bytes.
 	Changed(ctx context.Context, st *state.State) (bool, error)
 }
 
@@ -118,8 +122,9 @@ func Open(ctx context.Context, cfg Config) (*Journal, error) {
 	return j, nil
 }
 
-// Create makes a handle on a session that does not exist yet; its first commit creates it. No I/O. With Config.Again
-// the first write reads the tombstone of a session that was deleted, unless the function Again did.
+// Create returns a handle on a session that does not exist yet; its first commit creates the session. Create does no
+// I/O. With Config.Again the first write reads the tombstone of the deleted session, unless the function Again has read
+// it.
 func Create(cfg Config, g state.Genesis) *Journal {
 	j := newJournal(cfg)
 	j.adopt(g.State(j.cfg.Session, j.cfg.Profile, j.cfg.MaxBytes))
@@ -129,7 +134,8 @@ func Create(cfg Config, g state.Genesis) *Journal {
 	return j
 }
 
-// begin finds out which incarnation of its id a session is that is still to be created, before any of it is stored.
+// begin sets the first epoch of a session that is to be created in place of a deleted one with the same id, before any
+// of it is stored. It does nothing for other sessions.
 func (j *Journal) begin(ctx context.Context) error {
 	j.mu.Lock()
 	due := j.cfg.Again && j.tip.Summary.Commit == "" && j.tip.Since == 0 && j.doubt == nil
@@ -147,14 +153,14 @@ func (j *Journal) begin(ctx context.Context) error {
 		return nil
 	}
 	st := j.after(cfg.grave)
-	j.view, j.tip, j.stood = st, st, st
+	j.view, j.tip, j.adopted = st, st, st
 	j.store.Bind(st.Since)
 	j.strategy.Adopt(st)
 	j.version++
 	return nil
 }
 
-// after returns the state of a session that is still to be created, after a tombstone.
+// after returns the state of a session that is to be created after the deleted session of a tombstone.
 func (j *Journal) after(g *grave) *state.State {
 	st := *j.tip
 	st.Since, st.Summary.Epoch = g.next, g.next-1
@@ -211,15 +217,15 @@ func (j *Journal) Fenced() bool {
 	return j.fences(j.tip, j.view.Summary.Seq)
 }
 
-// Latest reads the newest state that anyone acknowledged; the handle stays where it is.
+// Latest reads the newest state of the session from the store. The handle does not move to it.
 func (j *Journal) Latest(ctx context.Context) (*state.State, error) { return j.strategy.Load(ctx) }
 
-// Changed reports, at the cost of one Stat, whether anyone committed after st.
+// Changed reports, at the cost of one request, whether any writer committed after st.
 func (j *Journal) Changed(ctx context.Context, st *state.State) (bool, error) {
 	return j.strategy.Changed(ctx, st)
 }
 
-// Follow moves a read-only handle to st, which Latest returned. An older state is passed over.
+// Follow moves a read-only handle to st, which Latest returned. It ignores a state that is not newer.
 func (j *Journal) Follow(st *state.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -229,9 +235,9 @@ func (j *Journal) Follow(st *state.State) {
 }
 
 // Close refuses new calls and those that wait for the lock, waits for the request that was sent, and joins background
-// work, all bounded by ctx. If this handle committed, on disk it writes checkpoint_latest after the log was
-// confirmed; a handle that committed nothing writes nothing (I14). It settles nothing: the error is ErrUncommitted
-// for entries that were not stored, and ErrUnknown for a doubt. Idempotent.
+// work, all bounded by ctx. If this handle committed, on disk it makes the log durable and writes checkpoint_latest; a
+// handle that committed nothing writes nothing (I14). It neither stores entries nor ends a doubt: the error is
+// ErrUncommitted for entries that were not stored, and ErrUnknown for a doubt. Idempotent.
 func (j *Journal) Close(ctx context.Context) error {
 	if !j.lock.shut(ctx, j.interrupt) {
 		return nil
@@ -265,7 +271,7 @@ func (j *Journal) interruptible(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// interrupt ends the request on its way.
+// interrupt cancels the request that is under way, if any.
 func (j *Journal) interrupt() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -274,7 +280,8 @@ func (j *Journal) interrupt() {
 	}
 }
 
-// abandoned returns the error of what Close drops; j.mu is held. Entries of a commit that was deferred are not missed.
+// abandoned returns the error for the entries and the doubt that Close drops; nil = none. Entries of a deferred commit
+// do not count. The caller holds j.mu.
 func (j *Journal) abandoned() error {
 	var err error
 	if d := j.doubt; d != nil {
@@ -295,8 +302,8 @@ func (j *Journal) abandoned() error {
 	return err
 }
 
-// finish does what is owed and cheap. A segment that has grown to a quarter of what it may is closed and sealed: on
-// disk a session rests compressed.
+// finish does the work of Close on the store. On disk it closes and seals a segment that has at least a quarter of
+// Limits.RollBytes, so that a closed session is compressed.
 func (j *Journal) finish(ctx context.Context) error {
 	if a := j.Tip().Active(); a != nil && a.Bytes >= j.cfg.Limits.RollBytes/4 {
 		_ = j.rollNow(ctx) // else it stays as it is: no promise depends on it
@@ -304,15 +311,15 @@ func (j *Journal) finish(ctx context.Context) error {
 	if j.InDoubt() {
 		return nil
 	}
-	st, err := j.strategy.Confirm(ctx, j.takeIn(j.Tip()))
-	if err != nil || !st.Sure() { // what is not certain is not published
+	st, err := j.strategy.Harden(ctx, j.takeIn(j.Tip()))
+	if err != nil || !st.Sure() { // a checkpoint must not cover bytes that may be lost
 		return err
 	}
 	return j.strategy.Finish(ctx, st)
 }
 
-// join waits for background work, at most closeWait and no longer than ctx; what is not done by then is
-// cancelled and waited for.
+// join waits for background work, at most closeWait and no longer than ctx. Then it cancels the rest and waits for its
+// end.
 func (j *Journal) join(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { j.work.Wait(); close(done) }()

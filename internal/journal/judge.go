@@ -13,9 +13,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// judge decides whether a step may be stored on tip (ADR 0036): plainly, or as a branch. behind: tip is not what the
-// step was made on. claimant made the newest claim of tip: its steps are not fenced by it. A claim of this handle
-// fences neither a step on the view, nor one without a name if the claim has none.
+// judge decides whether a step may be stored on tip (ADR 0036). kept: the step is stored as a branch, and the head
+// stays. behind: the step was made on another commit than tip. A step that may not be stored is ErrConflict or
+// ErrFenced. claimant is the writer of the newest claim of tip, if known: that claim does not fence its own steps. A
+// claim of this handle does not fence steps on its view. It fences a step with a Base, unless Step.Writer is the writer
+// that claimed.
 func (j *Journal) judge(tip *state.State, s *Step, claimant string) (kept, behind bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -45,8 +47,9 @@ func (j *Journal) judge(tip *state.State, s *Step, claimant string) (kept, behin
 	return false, behind, conflict(tip)
 }
 
-// erasedSince makes the document of what a step was made on that of the log, if an erasure after it changed documents:
-// neither is the step a conflict by that, nor does a turn that is kept bring anything back.
+// erasedSince updates the base of a step after an erasure. An erasure changes the documents of earlier commits. If one
+// was committed after the base of the step, the base gets the document that the log has now. Otherwise the step would
+// be a conflict, or a turn that is kept as a branch would store the erased text again.
 func (j *Journal) erasedSince(ctx context.Context, tip *state.State, s *Step) error {
 	view := j.State()
 	base := s.Base
@@ -75,7 +78,8 @@ func (j *Journal) erasedSince(ctx context.Context, tip *state.State, s *Step) er
 	return nil
 }
 
-// claimedBy returns the writer of the newest claim of tip, if a step that names a writer may meet it as a fence.
+// claimedBy returns the writer of the newest claim of tip; "" if no claim after the base of the step can fence it, or
+// if the step names no writer. It reads at most one commit line.
 func (j *Journal) claimedBy(ctx context.Context, tip *state.State, s *Step) (string, error) {
 	if s.Writer == "" || s.Base == nil || tip.Claimed <= s.Base.Seq {
 		return "", nil
@@ -87,24 +91,24 @@ func (j *Journal) claimedBy(ctx context.Context, tip *state.State, s *Step) (str
 	return rec.Writer, nil
 }
 
-// fences reports whether another writer has claimed the session since a commit; j.mu is held. Of several claims the
-// newest counts.
+// fences reports whether another writer claimed the session after the commit with the seq since. Only the newest claim
+// of tip counts. The caller holds j.mu.
 func (j *Journal) fences(tip *state.State, since uint64) bool {
 	return tip.Claimed > since && tip.Claimed != j.claim
 }
 
-// Anchor is the commit that a step was made on: what it left.
+// Anchor describes a commit that a step was made on: the position and the document after it.
 type Anchor struct {
-	Commit string // its id; "" = the session did not exist
+	Commit string // id of the commit; "" = the session did not exist
 	Seq    uint64
-	At     Place // its head
-	Branch string
+	At     Place  // the head after the commit
+	Branch string // the branch of the head
 	Doc    checkpoint.Document
 	JSON   []byte // Doc, encoded
-	Kept   bool   // it keeps a losing turn on Branch
+	Kept   bool   // the commit stored a turn that lost a conflict, on Branch
 }
 
-// AnchorOf returns the commit that a state ends with.
+// AnchorOf returns the anchor of the newest commit of a state.
 func AnchorOf(st *state.State) *Anchor {
 	return &Anchor{
 		Commit: st.Summary.Commit, Seq: st.Summary.Seq, At: PlaceOf(st), Branch: st.Summary.Branch, Doc: st.Doc,
@@ -112,13 +116,15 @@ func AnchorOf(st *state.State) *Anchor {
 	}
 }
 
-// inForce reports whether branch, head and document of a state are those of the anchor.
+// inForce reports whether branch, head and document of st are equal to those of the anchor: then a step that was made
+// on the anchor can be stored on st.
 func (a *Anchor) inForce(st *state.State) bool {
-	return a.At.Settled().Is(PlaceOf(st)) && a.Branch == st.Summary.Branch && a.sameDocument(st)
+	return a.At.ByOrdinal().Is(PlaceOf(st)) && a.Branch == st.Summary.Branch && a.sameDocument(st)
 }
 
-// sameDocument reports whether the document of a state is that of the anchor. The messages that items of an explicit
-// context bring along of their entries do not count: an amendment changes them, which conflicts with nothing.
+// sameDocument reports whether the document of st is equal to that of the anchor. An item of an explicit context may
+// contain a copy of the message of its entry. These copies are not compared: an amendment changes them, and amendments
+// conflict with nothing.
 func (a *Anchor) sameDocument(st *state.State) bool {
 	if bytes.Equal(a.JSON, st.DocJSON) {
 		return true
@@ -131,14 +137,14 @@ func (a *Anchor) sameDocument(st *state.State) bool {
 	return err == nil && err2 == nil && bytes.Equal(one, two)
 }
 
-// brings reports whether an item of the context brings the message of its entry along.
+// brings reports whether an item of the context contains a copy of the message of its entry.
 func (a *Anchor) brings() bool {
 	return slices.ContainsFunc(a.Doc.Context, func(it transcript.Item) bool {
 		return it.Entry != "" && len(it.Message) > 0
 	})
 }
 
-// withoutBrought returns a document without the messages that items bring along of their entries.
+// withoutBrought returns a copy of d without the copies of messages in the items of its context.
 func withoutBrought(d checkpoint.Document) checkpoint.Document {
 	d.Context = slices.Clone(d.Context)
 	for i := range d.Context {
@@ -149,31 +155,33 @@ func withoutBrought(d checkpoint.Document) checkpoint.Document {
 	return d
 }
 
-// endsBranch reports whether the anchor is the end of the branch that keeps it: what is made on it continues that. A
-// branch that the session is on is its own line: no kept line may move it.
+// endsBranch reports whether the anchor is a kept turn at the end of its branch, so that a turn made on it continues
+// that branch. It is false for the branch of the head of st: a kept turn must not move the head.
 func (a *Anchor) endsBranch(st *state.State) bool {
 	b, ok := st.Branch(a.Branch)
-	return a.Kept && a.Branch != st.Summary.Branch && ok && b.Ord == a.At.Settled().Ord
+	return a.Kept && a.Branch != st.Summary.Branch && ok && b.Ord == a.At.ByOrdinal().Ord
 }
 
-// settled returns the anchor with the place of its head by ordinal.
-func (a *Anchor) settled() *Anchor {
+// byOrdinal returns a copy of the anchor whose At is by ordinal, if that entry is durable. See Place.ByOrdinal.
+func (a *Anchor) byOrdinal() *Anchor {
 	s := *a
-	s.At = a.At.Settled()
+	s.At = a.At.ByOrdinal()
 	return &s
 }
 
-// sameHead reports whether a turn that was made on one state can be stored on the other.
+// sameHead reports whether two states have the same branch, head and document, so that a turn made on a can be stored
+// on b.
 func sameHead(a, b *state.State) bool {
 	return a.Summary.Commit == b.Summary.Commit || AnchorOf(a).inForce(b)
 }
 
-// conflict returns the failure of what was made on an earlier state than now.
+// conflict returns ErrConflict with the newest commit of now as the winner.
 func conflict(now *state.State) *store.Failure {
 	winner := now.Newest()
 	return &store.Failure{Err: ErrConflict, Winner: &winner}
 }
 
+// fenced returns ErrFenced with the newest commit of now as the winner.
 func fenced(now *state.State) *store.Failure {
 	f := conflict(now)
 	f.Err = ErrFenced

@@ -95,8 +95,8 @@ func (j *Journal) repeat(
 	ctx context.Context, tip *state.State, based bool, rec *checkpoint.Record, line uint64,
 ) (Outcome, error) {
 	first := rec.Commit()
-	st, err := j.confirm(ctx, tip)
-	if _, lost := errors.AsType[*moved](err); err != nil && !lost { // it is there, perhaps not for good
+	st, err := j.harden(ctx, tip)
+	if _, lost := errors.AsType[*recompose](err); err != nil && !lost { // it is there, perhaps not for good
 		err = &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: first.Commit}
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ func Reindex(ctx context.Context, cfg Config) (err error) {
 	was := j.State().IDs
 	a, appends := j.strategy.(*appendStrategy)
 	if !appends {
-		if _, err := j.Commit(ctx, &Step{Reason: "repair", anew: true}); err != nil {
+		if _, err := j.Commit(ctx, &Step{Reason: "repair", rebuildIDs: true}); err != nil {
 			return err
 		}
 		j.store.DropRuns(ctx, state.Superseded(was, j.State().IDs))
@@ -29,14 +29,14 @@ func Reindex(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer h.Release()
-	st, err := a.Confirm(ctx, j.State())
+	st, err := a.Harden(ctx, j.State())
 	if err != nil {
 		return err
 	}
 	if !st.Sure() {
 		return conflict(st)
 	}
-	a.anew = true
+	a.rebuildIDs = true
 	_, _, err = a.tidy(ctx, st, false)
 	return err
 }

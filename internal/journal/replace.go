@@ -14,26 +14,28 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// replaceStrategy is the commit protocol of one handle on a store that only replaces.
+// replaceStrategy is the commit protocol of one handle on a store that only replaces whole objects. Its fields are used
+// under the lock of the handle.
 type replaceStrategy struct {
-	cfg   *Config
-	store *store.Store
-	past  *store.History
-	acked int                // commits that the handle has acknowledged; the leader counts
-	last  *checkpoint.Object // as encoded last: the next shares what is compressed
-	runs  []codec.Ref        // of the id index, that the newest commit of the handle names
-	old   []codec.Ref        // that no commit names any more
+	cfg     *Config
+	store   *store.Store
+	past    *store.History
+	commits int                // acknowledged by this handle
+	last    *checkpoint.Object // encoded last: the next one reuses its compressed frames
+	runs    []codec.Ref        // runs of the id index that the newest commit of this handle names
+	old     []codec.Ref        // runs that no commit names any more: Upkeep removes them
 }
 
 func newReplace(cfg *Config, s *store.Store, past *store.History) *replaceStrategy {
 	return &replaceStrategy{cfg: cfg, store: s, past: past}
 }
 
-// Adopt has nothing to note: a state names the version that it was read under.
+// Adopt does nothing: a state contains the version that it was read under.
 func (r *replaceStrategy) Adopt(*state.State) {}
 
-// Load reads the newest state: one object. If there is none, one listing shows whether the session never existed or
-// lost its checkpoint: it exists as long as one of its segments does, and must not begin again over what is left.
+// Load reads the newest state from one object. If that is missing, Load lists the segments of the session: with none
+// the error is fs.ErrNotExist, else ErrCorrupt, because a new session must not begin over the segments of a damaged
+// one.
 func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
 	st, _, err := r.read(ctx)
 	switch {
@@ -45,7 +47,7 @@ func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
 	return st, err
 }
 
-// lost returns the error of a session without checkpoint_latest: absent where no segment of it is there.
+// lost returns the error of a session without checkpoint_latest: absent if it has no segments, else ErrCorrupt.
 func (r *replaceStrategy) lost(ctx context.Context, absent error) error {
 	o := backend.ListOptions{Prefix: layout.SessionPrefix(r.cfg.Session) + layout.Transcript}
 	if r.store.Since() == 0 {
@@ -60,10 +62,10 @@ func (r *replaceStrategy) lost(ctx context.Context, absent error) error {
 			break
 		}
 		if seg.Epoch < r.store.Since() {
-			continue // of a session that was deleted
+			continue // it belongs to a deleted session with the same id
 		}
 		switch _, _, err := r.read(ctx); {
-		case err == nil: // it was written between the two looks
+		case err == nil: // another writer wrote it between the two reads
 			return absent
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
@@ -74,7 +76,7 @@ func (r *replaceStrategy) lost(ctx context.Context, absent error) error {
 	return absent
 }
 
-// read is Load that returns a tombstone as well, and what the object is that it read.
+// read is Load without the listing. It returns a tombstone as a state too, and the version of the object.
 func (r *replaceStrategy) read(ctx context.Context) (*state.State, backend.Info, error) {
 	o, info, err := r.store.Checkpoint(ctx)
 	if err != nil {
@@ -87,15 +89,16 @@ func (r *replaceStrategy) read(ctx context.Context) (*state.State, backend.Info,
 	return st, info, nil
 }
 
-// Changed reports by the version of checkpoint_latest whether anyone committed after st.
+// Changed reports whether any writer committed after st, by the version of checkpoint_latest.
 func (r *replaceStrategy) Changed(ctx context.Context, st *state.State) (bool, error) {
 	info, err := r.store.Backend.Stat(ctx, layout.CheckpointKey(r.cfg.Session))
 	return err == nil && info.Version != st.Version, err
 }
 
-// Prepare seals now if sealing is overdue by two thresholds (processes that exit after one turn, before their
-// background work): one more PUT.
-func (r *replaceStrategy) Prepare(ctx context.Context, req *request, bg sealing) error {
+// ReadyBase proves, before the first commit of a store, that the store honours conditional writes. It also seals the
+// tail, with one more PUT, if the tail has twice the size at which background work seals it: some processes exit after
+// one turn, before their background work is done.
+func (r *replaceStrategy) ReadyBase(ctx context.Context, req *request, bg sealing) error {
 	if !req.next.CAS && r.cfg.Proof != nil {
 		if err := r.cfg.Proof(ctx); err != nil {
 			return err
@@ -115,13 +118,13 @@ func (r *replaceStrategy) Prepare(ctx context.Context, req *request, bg sealing)
 		}
 	}
 	l := &r.cfg.Limits
-	if req.step.anew {
+	if req.step.rebuildIDs {
 		var err error
 		if st, err = r.past.Reindexed(ctx, st); err != nil {
 			return err
 		}
 	}
-	if req.step.settle {
+	if req.step.sealAll {
 		var err error
 		if len(st.Tail) > 0 {
 			if st, err = r.sealNow(ctx, st); err != nil {
@@ -162,7 +165,7 @@ func (r *replaceStrategy) Prepare(ctx context.Context, req *request, bg sealing)
 	return nil
 }
 
-// sealNow writes the whole tail as a segment and takes it in.
+// sealNow writes the whole tail as a segment, and returns the state that refers to it.
 func (r *replaceStrategy) sealNow(ctx context.Context, st *state.State) (*state.State, error) {
 	made, err := r.past.SealTail(ctx, st)
 	if err != nil {
@@ -180,14 +183,14 @@ func (r *replaceStrategy) sealNow(ctx context.Context, st *state.State) (*state.
 	return &opened, nil
 }
 
-// index adds what is sealed to the id index; false where there is nothing to add, or where that failed: then the lines
-// are in the next run.
+// index adds the ids of sealed lines to the id index. false = there is nothing to add, or adding failed; then a later
+// run contains the ids.
 func (r *replaceStrategy) index(ctx context.Context, st *state.State, rows []codec.IDRow) (state.Change, bool) {
 	c, ok, err := r.past.IndexIDs(ctx, st, rows)
 	return c, ok && err == nil
 }
 
-// seal writes the tail as a segment, with its lines' ids.
+// seal removes the runs old, writes the tail as a segment and its ids as a run, and returns the changes of the state.
 func (r *replaceStrategy) seal(ctx context.Context, st *state.State, old []codec.Ref) ([]state.Change, error) {
 	r.store.DropRuns(ctx, old)
 	made, err := r.past.SealTail(ctx, st)
@@ -206,7 +209,8 @@ func (r *replaceStrategy) seal(ctx context.Context, st *state.State, old []codec
 	return []state.Change{made}, nil
 }
 
-// foldNow writes the index object that is due, if one is: a process a turn would never come to it.
+// foldNow writes the index object that is due, if any. Processes that exit after one turn would never do it in the
+// background.
 func (r *replaceStrategy) foldNow(ctx context.Context, st *state.State, req *request) (*state.State, error) {
 	level, refs, ok := st.Foldable()
 	if !ok {
@@ -220,13 +224,12 @@ func (r *replaceStrategy) foldNow(ctx context.Context, st *state.State, req *req
 	return st.With(made)
 }
 
-// Confirm has nothing to do: an object that can be read is durable.
-func (r *replaceStrategy) Confirm(_ context.Context, st *state.State) (*state.State, error) {
+// Harden does nothing: an object that can be read is durable.
+func (r *replaceStrategy) Harden(_ context.Context, st *state.State) (*state.State, error) {
 	return st, nil
 }
 
-// Publish PUTs the checkpoint of what was composed under the version of base, and finds out what became
-// of it.
+// Publish PUTs the checkpoint of req.next, on condition of the version of base, and finds out the outcome.
 func (r *replaceStrategy) Publish(ctx context.Context, req *request) (*state.State, error) {
 	next := req.next
 	o := next.Object(true)
@@ -245,6 +248,7 @@ func (r *replaceStrategy) Publish(ctx context.Context, req *request) (*state.Sta
 	return r.put(req, req.base).run(ctx)
 }
 
+// put returns the conditional PUT of a request.
 func (r *replaceStrategy) put(req *request, base *state.State) *put {
 	p := &put{
 		r: r, base: base, next: req.next, body: req.body, mine: req.lines[len(req.lines)-1].record.ID,
@@ -256,33 +260,33 @@ func (r *replaceStrategy) put(req *request, base *state.State) *put {
 	return p
 }
 
-// Resend PUTs the body again. now is what it was composed on, perhaps under another version.
+// Resend PUTs the body again. now is the base of the request; its version may be another one.
 func (r *replaceStrategy) Resend(ctx context.Context, req *request, now *state.State, _ int) (*state.State, error) {
 	p := r.put(req, now)
 	p.doubt = errResent
 	return p.run(ctx)
 }
 
-// errResent is why the outcome of a request that is sent again is in doubt from the start.
+// errResent is the doubt of a request that is sent again, before its first answer.
 var errResent = errors.New("an earlier try was not answered")
 
 func (r *replaceStrategy) tooLarge(err error) error {
 	return &backend.Error{Op: "put", Key: layout.CheckpointKey(r.cfg.Session), Outcome: backend.NotApplied, Err: err}
 }
 
-// put is one conditional PUT until its outcome is known.
+// put sends one conditional PUT until its outcome is known.
 type put struct {
 	r     *replaceStrategy
 	base  *state.State
 	next  *state.State
 	body  []byte
-	mine  string // id of the newest commit in body
-	cond  backend.Cond
-	doubt error // an answer was lost: the body may be in force, or may still come to be
+	mine  string       // id of the newest commit in body
+	cond  backend.Cond // of the next attempt
+	doubt error        // nil = no attempt can have been applied; else why one may have been, or may still be
 }
 
-// run sends the same bytes, under the same condition, until an answer or a read decides whether they are in
-// force. Every try is bounded; what is not decided by then is Unknown.
+// run sends the same bytes until an answer or a read shows whether they are stored, at most Attempts times. If that
+// stays open the outcome is Unknown.
 func (p *put) run(ctx context.Context) (*state.State, error) {
 	objects := p.r.store
 	key := layout.CheckpointKey(p.r.cfg.Session)
@@ -306,7 +310,7 @@ func (p *put) run(ctx context.Context) (*state.State, error) {
 			}
 		case errors.Is(err, backend.ErrPrecondition):
 			if p.doubt == nil {
-				p.doubt = err // perhaps refused because a copy of this request was applied: a read decides
+				p.doubt = err // the condition may have failed because a copy of this request was applied before
 			}
 		case backend.OutcomeOf(err) == backend.NotApplied:
 			if p.doubt == nil {
@@ -322,12 +326,14 @@ func (p *put) run(ctx context.Context) (*state.State, error) {
 	return nil, p.giveUp(key, last)
 }
 
+// done returns the state after the request, which is stored under the version v.
 func (p *put) done(v backend.Version) *state.State {
 	p.next.Version = v
 	return p.next
 }
 
-// giveUp is the error when the tries are over: certain only if no answer was ever lost.
+// giveUp returns the error after the last attempt. Its outcome is NotApplied if no attempt can have been applied, else
+// Unknown.
 func (p *put) giveUp(key string, last error) error {
 	outcome := backend.Unknown
 	if p.doubt == nil {
@@ -338,38 +344,40 @@ func (p *put) giveUp(key string, last error) error {
 	return &backend.Error{Op: "put", Key: key, Outcome: outcome, Err: last}
 }
 
-// look reads the object and judges. over is false where the same bytes are to be sent again.
+// look reads checkpoint_latest and decides whether the request is stored. over is false if the same bytes have to be
+// sent again, under p.cond.
 func (p *put) look(ctx context.Context) (st *state.State, over bool, err error) {
 	now, info, err := p.r.read(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && p.base.Summary.Commit == "":
-		if info.Version != "" { // the tombstone that it replaces
+		if info.Version != "" { // the version of the tombstone that the request replaces
 			p.cond = backend.IfMatch(info.Version)
 		}
-		return nil, false, nil // nothing there yet
+		return nil, false, nil // the session does not exist yet
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, store.Corrupt(layout.CheckpointKey(p.r.cfg.Session), 0,
 			fmt.Errorf("the object is gone: %w", codec.ErrFormat))
 	case errors.Is(err, store.ErrCorrupt), errors.Is(err, codec.ErrVersion):
 		return nil, true, p.unreadable(err)
 	case err != nil:
-		return nil, false, nil //nolint:nilerr // the store does not answer: try again while tries are left
+		return nil, false, nil //nolint:nilerr // the read failed: send again while attempts are left
 	case now.Summary.Commit == p.mine:
 		return p.done(now.Version), true, nil
 	case now.Has(p.mine):
-		return p.next, true, nil // in force, and superseded since: the next commit will see it
+		return p.next, true, nil // stored, and another writer has committed on it since
 	case p.base.Summary.Commit == "":
 		return p.born(ctx, now)
 	case now.Summary.Commit == p.base.Summary.Commit:
-		p.cond = backend.IfMatch(now.Version) // an old version was paired with a new body, or a try was lost
+		p.cond = backend.IfMatch(now.Version) // the base is in force, perhaps under another version
 		return nil, false, nil
 	case now.Has(p.base.Summary.Commit):
-		return nil, true, &moved{now: now}
+		return nil, true, &recompose{now: now}
 	}
 	return p.search(ctx, now)
 }
 
-// unreadable is the error where what is in force cannot be read: certain, unless an answer was lost.
+// unreadable returns the error for a checkpoint_latest that is damaged or of a newer format: err itself if no attempt
+// can have been applied, else ErrUnknown.
 func (p *put) unreadable(err error) error {
 	if p.doubt == nil {
 		return err
@@ -381,35 +389,35 @@ func (p *put) unreadable(err error) error {
 	}
 }
 
-// search decides where the lineage no longer reaches back to base: our commit is at its seq in the log,
-// or it is nowhere.
+// search decides whether the request is stored if the lineage of now no longer contains the base: it reads the commit
+// with the seq of the request from the log and compares its id.
 func (p *put) search(ctx context.Context, now *state.State) (*state.State, bool, error) {
 	for c, err := range p.r.past.Log(ctx, now, p.next.Summary.Seq) {
 		if err != nil {
-			return nil, false, nil //nolint:nilerr // not found out: try again while tries are left
+			return nil, false, nil //nolint:nilerr // the read failed: send again while attempts are left
 		}
 		if c.Commit == p.mine {
 			return p.next, true, nil
 		}
 		break
 	}
-	return nil, true, &moved{now: now}
+	return nil, true, &recompose{now: now}
 }
 
-// born decides for the first commit of a session that exists: it is ours, and the lineage has left it
-// behind, or the id is taken.
+// born decides whether the first commit of a session is stored, if the session exists and its lineage does not contain
+// that commit: the commit may be older than the lineage, or another writer created the session.
 func (p *put) born(ctx context.Context, now *state.State) (*state.State, bool, error) {
 	if now.Summary.Tombstone || len(now.Lineage) == 0 || now.Lineage[0].Seq <= p.next.Summary.Seq {
 		return nil, true, p.taken()
 	}
 	st, over, err := p.search(ctx, now)
-	if _, moved := errors.AsType[*moved](err); moved {
+	if _, lost := errors.AsType[*recompose](err); lost {
 		err = p.taken()
 	}
 	return st, over, err
 }
 
-// taken is the error of a first commit whose session exists already.
+// taken returns the error of a first commit whose session exists already.
 func (p *put) taken() error {
 	return &backend.Error{
 		Op: "create", Key: p.r.cfg.Session, Outcome: backend.NotApplied,
@@ -417,12 +425,12 @@ func (p *put) taken() error {
 	}
 }
 
-// Upkeep seals and folds once the thresholds are passed. A handle's first commit may be its last (a process a turn):
-// no one would name what it made then.
+// Upkeep seals and folds once the thresholds are passed, but not after the first commit of a handle: if that is also
+// its last one, no later commit would refer to the new objects.
 func (r *replaceStrategy) Upkeep(st *state.State, bg sealing) *job {
 	r.old = append(r.old, state.Superseded(r.runs, st.IDs)...)
 	r.runs = st.IDs
-	if r.acked++; r.acked == 1 {
+	if r.commits++; r.commits == 1 {
 		return nil
 	}
 	l := &r.cfg.Limits
@@ -451,16 +459,16 @@ func (r *replaceStrategy) Upkeep(st *state.State, bg sealing) *job {
 	}}
 }
 
-// sealBytes returns the length from which the tail of st is sealed. A segment begins with the whole document: a large
-// one is to be half of it at most. More of them would make every PUT longer.
+// sealBytes returns the length of the tail, in bytes, from which it is sealed: Limits.SealBytes, or twice the length of
+// the document if that is more, because each segment begins with the whole document.
 func (r *replaceStrategy) sealBytes(st *state.State) int64 {
 	return max(r.cfg.Limits.SealBytes, 2*int64(len(st.DocJSON)))
 }
 
-// Finish owes nothing: every commit wrote the whole checkpoint.
+// Finish does nothing: every commit writes the whole checkpoint.
 func (r *replaceStrategy) Finish(context.Context, *state.State) error { return nil }
 
-// busy is the error of a store that asks to try again: nothing was applied.
+// busy reports whether err means that nothing was applied and that the store asks to try again.
 func busy(err error) bool {
 	return errors.Is(err, backend.ErrBusy) && backend.OutcomeOf(err) == backend.NotApplied
 }

@@ -13,42 +13,44 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// request is what one step publishes, by one append or one conditional PUT: the line of the step and, with it, the
-// create line of a new session, the line that restates the session after a kept one, and the line that closes a full
-// segment. It is conditional on base being the newest state.
+// request holds the lines that one step stores, and what they are made of. They are stored together, on condition that
+// base is the newest state: the commit line of the step with its entries; before it, for a new session, the create
+// line; after it, if the step is kept as a branch, the line that restates the session, and the line that closes a full
+// segment.
 type request struct {
-	// What is asked for.
+	// The input.
 	base   *state.State
 	step   *Step
-	kept   bool
-	behind bool     // base has left what the step was made on
-	taken  []*Entry // the buffer, whose entries come before the step's own
-	known  map[*Entry]uint64
-	own    []*Entry // entries of the step's line
+	kept   bool              // the step lost a conflict and is stored as a branch
+	behind bool              // the step was made on another state than base: see Outcome.Behind
+	taken  []*Entry          // entries of the buffer, which are stored before those of the step
+	known  map[*Entry]uint64 // ordinals of entries that the session has already
+	own    []*Entry          // entries that the line of the step stores: taken, and those of the step that are new
 
-	ownDigest string // Step.Digest without the drafts that it takes
+	ownDigest string // Step.Digest as the caller gave it: step.Digest covers the taken entries too
 
-	// What was composed: compose.go.
+	// The result of compose.go.
 	cfg      *Config
 	next     *state.State // after all lines
 	bytes    []byte       // all lines, each with its newline
 	lines    []line
-	main     int               // number of the step's own line in lines
-	ords     map[*Entry]uint64 // of the entries in the lines
+	main     int               // index in lines of the step's own line
+	ords     map[*Entry]uint64 // ordinals of known and own entries
 	epoch    uint64
-	synced   int64
-	keptName string // of the losing line composed last
-	keptHead int64  // its head
-	warnings []string
+	synced   int64    // bytes of the active segment that the lines promise as durable
+	keptName string   // the branch of the kept line that was composed last
+	keptHead int64    // ordinal of the end of that branch
+	warnings []string // for the receipt
 
 	// What was sent.
-	size int    // bytes of the object or the append that carries the lines
+	size int    // bytes of the object or the append that contains the lines
 	body []byte // replace: the object
 }
 
-// compose makes the request of a step; nil: there is nothing to store.
+// compose makes the request of a step on the state tip; nil = there is nothing to store. It makes the base durable, and
+// reads what is needed to know which entries the session has. It stores no part of the step.
 func (j *Journal) compose(ctx context.Context, tip *state.State, s *Step, kept bool) (*request, error) {
-	if s.settle {
+	if s.sealAll {
 		j.work.Wait()
 	}
 	withDrafts := *s
@@ -73,7 +75,7 @@ func (j *Journal) compose(ctx context.Context, tip *state.State, s *Step, kept b
 	}
 	r.begin(&j.cfg, j.takeIn(tip), fresh)
 	maps.Copy(r.ords, r.known)
-	if err := j.strategy.Prepare(ctx, r, j.sealing()); err != nil {
+	if err := j.strategy.ReadyBase(ctx, r, j.sealing()); err != nil {
 		j.returnTaken()
 		return nil, err
 	}
@@ -84,11 +86,11 @@ func (j *Journal) compose(ctx context.Context, tip *state.State, s *Step, kept b
 	return r, nil
 }
 
-// composeAll composes the lines of the request.
+// composeAll composes the lines of the request, except those that Publish adds for a new segment.
 func (r *request) composeAll(j *Journal) error {
 	s := r.step
 	if r.step.rolls() {
-		return nil // the strategy adds the line
+		return nil // Publish adds the line
 	}
 	from := AnchorOf(r.next)
 	if r.kept {
@@ -96,7 +98,7 @@ func (r *request) composeAll(j *Journal) error {
 		if base == nil {
 			base = AnchorOf(j.State())
 		}
-		from = base.settled()
+		from = base.byOrdinal()
 		if from.endsBranch(r.next) {
 			r.keptName, r.keptHead = from.Branch, from.At.Ord
 		}
@@ -108,27 +110,28 @@ func (r *request) composeAll(j *Journal) error {
 	if !r.kept {
 		return nil
 	}
-	// What follows a kept line restates the session: readers that start there do not have its document.
+	// The line after a kept line restates the document of the session, for readers that start at that line.
 	back := &Step{Reason: state.ReasonConflict, Keyframe: true}
 	return r.compose(back, nil, AnchorOf(r.next), false)
 }
 
-// takesBuffer reports whether a step stores the entries that were appended before it.
+// takesBuffer reports whether a step also stores the entries in the buffer.
 func (s *Step) takesBuffer() bool {
 	return s.Base == nil && !s.Move && !s.Note && !s.Claim && !s.rolls()
 }
 
-// rolls reports whether a step closes the active segment, whatever its size.
+// rolls reports whether a step only closes the active segment, whatever its size.
 func (s *Step) rolls() bool { return s.Reason == state.ReasonRoll }
 
-// idles reports whether a step has nothing to store: the session has its entries, or it has none, and head and document
-// stay. One with a key is stored nevertheless, so that the key is known, and so is the first one of a session.
+// idles reports whether a step has nothing to store: it has no entries that the session does not have, and it changes
+// neither head nor document. A step with a key is stored nevertheless, so that the key is remembered, and so is the
+// first step of a session.
 func (s *Step) idles(r *request, tip *state.State) bool {
 	if s.Key != "" || tip.Summary.Commit == "" || len(r.own) > 0 || !s.brings() && !s.MayIdle {
 		return false
 	}
 	if s.Head != nil {
-		at := s.Head.Settled()
+		at := s.Head.ByOrdinal()
 		if ord, known := r.known[at.Entry]; known {
 			at = Place{ID: at.ID, Ord: int64(ord)}
 		}
@@ -147,7 +150,8 @@ func (s *Step) idles(r *request, tip *state.State) bool {
 	return err == nil && string(raw) == string(was)
 }
 
-// send stores the images that a request refers to, then the request itself.
+// send stores the images that a request refers to, then publishes the request. If the outcome is unknown, the request
+// becomes the doubt of the handle, and the error is ErrUnknown. With any other error the request was not applied.
 func (j *Journal) send(ctx context.Context, r *request) (Outcome, error) {
 	var sums []string
 	for _, e := range r.own {
@@ -161,7 +165,7 @@ func (j *Journal) send(ctx context.Context, r *request) (Outcome, error) {
 	}
 	next, err := j.strategy.Publish(ctx, r)
 	if err == nil {
-		return j.accept(r, next), nil
+		return j.acknowledge(r, next), nil
 	}
 	j.returnTaken()
 	if err = j.unknown(err, r); errors.Is(err, ErrUnknown) {
@@ -172,10 +176,10 @@ func (j *Journal) send(ctx context.Context, r *request) (Outcome, error) {
 	return Outcome{}, err
 }
 
-// unknown returns the error of a request that was sent and is not acknowledged: ErrUnknown with its commit, unless
-// nothing was applied.
+// unknown returns the error for a failed Publish: err itself if nothing was applied, else ErrUnknown with the id of the
+// commit.
 func (j *Journal) unknown(err error, r *request) error {
-	var m *moved
+	var m *recompose
 	var f *store.Failure
 	switch {
 	case errors.As(err, &m):
@@ -188,13 +192,13 @@ func (j *Journal) unknown(err error, r *request) error {
 		err = fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	out := store.Failure{Err: err, Commit: r.id()}
-	if f != nil { // of damage that was met
+	if f != nil { // the write met damage
 		out.Object, out.Offset = f.Object, f.Offset
 	}
 	return &out
 }
 
-// id returns the id of the step's commit.
+// id returns the id of the step's commit; "" if no line is composed.
 func (r *request) id() string {
 	if len(r.lines) == 0 {
 		return ""
@@ -202,20 +206,21 @@ func (r *request) id() string {
 	return r.lines[r.main].record.ID
 }
 
-// accept takes over that a request is stored, and that next is the state after it.
-func (j *Journal) accept(r *request, next *state.State) Outcome {
+// acknowledge updates the handle in memory after the store has confirmed a request, and returns the receipt. next is
+// the state after the request.
+func (j *Journal) acknowledge(r *request, next *state.State) Outcome {
 	j.mu.Lock()
 	base := r.base
 	j.store.Bind(next.Since)
 	j.stored(r)
-	if base != j.stood {
+	if base != j.adopted {
 		j.strategy.Adopt(base)
 	}
-	j.tip, j.stood, j.fresh, j.committed = next, next, false, true
+	j.tip, j.adopted, j.fresh, j.committed = next, next, false, true
 	j.bg.taken = nil
 	j.moveView(r, base, next)
 	j.mu.Unlock()
-	if !next.Summary.Tombstone { // of a session that is being removed nothing more is made
+	if !next.Summary.Tombstone { // no background work for a deleted session
 		if told := j.cfg.Acknowledged; told != nil {
 			told(next)
 		}
@@ -224,7 +229,7 @@ func (j *Journal) accept(r *request, next *state.State) Outcome {
 	return r.outcome(next)
 }
 
-// stored marks the entries of a request as durable, and takes those of the buffer off it; j.mu is held.
+// stored marks the entries of a request as durable and removes them from the buffer. The caller holds j.mu.
 func (j *Journal) stored(r *request) {
 	if r.step.rolls() {
 		return
@@ -243,14 +248,15 @@ func (j *Journal) stored(r *request) {
 	j.prune()
 }
 
-// moveView moves the view to an own step that was made on it, or to a state that does not differ; j.mu is held. It does
-// not move past another writer's claim, nor under a buffer.
+// moveView moves the view to the state next, if the step of the request was made on the view, or if next has the same
+// branch, head and document. It does not move the view past a claim of another writer, nor if entries in the buffer
+// grow from it. The caller holds j.mu.
 func (j *Journal) moveView(r *request, base, next *state.State) {
 	s := r.step
-	if base.Summary.Commit == "" { // it created the session
+	if base.Summary.Commit == "" { // the request created the session
 		j.view = next
 	}
-	moves := !s.Note || len(s.Names) > 0 // a branch that has another name
+	moves := !s.Note || len(s.Names) > 0 // renaming a branch changes what the view shows
 	if moves && !s.Claim && !r.kept && !s.rolls() {
 		made := s.Base == nil && !s.Note || sameHead(base, j.view) && !j.fences(base, j.view.Summary.Seq)
 		if made && (s.Base == nil && !s.Note || len(s.Names) > 0 || len(j.list) == 0 && !s.Stay) {
@@ -260,7 +266,7 @@ func (j *Journal) moveView(r *request, base, next *state.State) {
 	j.followTip()
 }
 
-// followTip moves the view to a tip that differs in neither branch nor head nor document; j.mu is held.
+// followTip moves the view to the tip if both have the same branch, head and document. The caller holds j.mu.
 func (j *Journal) followTip() {
 	if j.view != j.tip && sameHead(j.view, j.tip) && !j.fences(j.tip, j.view.Summary.Seq) {
 		j.view = j.tip
@@ -274,7 +280,7 @@ func (j *Journal) followTip() {
 	}
 }
 
-// follow takes a newer state of other writers.
+// follow makes a state that was read from the store the tip.
 func (j *Journal) follow(now *state.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -283,7 +289,7 @@ func (j *Journal) follow(now *state.State) {
 	j.followTip()
 }
 
-// outcome returns the receipt of a request that is stored.
+// outcome returns the receipt of a stored request.
 func (r *request) outcome(st *state.State) Outcome {
 	out := Outcome{State: st, Bytes: r.size, Warnings: r.warnings, IDs: r.step.ids(), Behind: r.behind}
 	if r.step.rolls() {

@@ -8,79 +8,81 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Step is one commit that is asked for.
+// Step is a request for one commit.
 type Step struct {
 	Reason string    // "" = turn, or compaction where one is among the entries
 	Time   time.Time // of the activity that is committed; zero = now
-	Writer string    // who makes it; "" = Config.Writer
-	Key    string    // idempotency key
-	Digest string    // of what the turn holds: the same key with another digest is ErrKeyReused; "" = not compared
+	Writer string    // name of the writer; "" = Config.Writer
+	Key    string    // idempotency key; "" = none
+	Digest string    // hash of the turn: the same key with another digest is ErrKeyReused; "" = not compared
 
-	// Based: the call names its base, or none is needed: the doubt of another call can be ended for it.
+	// Based: the step names its base, or needs none. Then a doubt of an earlier call may be ended before it; a step on
+	// the view is ErrInDoubt instead.
 	Based bool
 
-	// What the step is; none of them: a turn. A turn without Base takes the entries that were appended before it, and
-	// is made on the view.
-	Move    bool // a navigation
-	Stay    bool // with Base: the caller has more than the buffer that is not stored, so that the view stays
-	Nothing bool // a move to where the head is: it is judged, and nothing is stored
-	Note    bool // an annotation: it is made on the newest state, and conflicts with nothing but a claim
-	Claim   bool // fences every older writer
+	// The kind of the step; none of these = a turn. A turn without Base stores the entries of the buffer too, and is
+	// made on the view.
+	Move    bool // it moves the head
+	Stay    bool // with Base: the view stays, because the caller has entries that are not in the buffer
+	Nothing bool // a move to the place where the head is: it is judged, and nothing is stored
+	Note    bool // an annotation: it is made on the newest state, and conflicts only with a claim
+	Claim   bool // it fences every older writer
 
-	Entries []*Entry // of the step's own
-	IDs     []string // of all that the caller brought, in order, if that is more than Entries; nil = it is not
-	Base    *Anchor  // what the step was made on; nil = the view
-	Head    *Place   // where the head is afterwards; nil = at the last entry that moves it, or where it was
-	Branch  string   // the branch that the head is on afterwards; "" = as before
+	Entries []*Entry // to store, besides those of the buffer
+	IDs     []string // ids of all entries of the caller, in order, if these are more than Entries; nil = of Entries
+	Base    *Anchor  // the commit that the step was made on; nil = the view
+	Head    *Place   // the head after the step; nil = the last entry that moves it, else unchanged
+	Branch  string   // the branch of the head after the step; "" = unchanged
 
-	// Edit makes the document from the one before; nil = unchanged. It must not keep or change its argument.
+	// Edit returns the document after the step; nil = unchanged. It must not keep or change its argument.
 	Edit func(checkpoint.Document) checkpoint.Document
-	// Settings: the document's settings follow the entries, by the rules of Profile.
+	// Settings: the settings in the document follow the entries, by the rules of Profile.
 	Settings bool
 	Profile  transcript.Profile
-	// Window is that of the place from which the head grows; it is used where the state has none, or another.
+	// Window is the working context of the place that the entries grow from. It is used if the state has none, or that
+	// of another place.
 	Window  *transcript.WorkingContext
-	Seen    uint64              // State.Next when Window was made: an amendment from there on is not in it
-	Amended bool                // but those of the step's own entries are
-	Outline *checkpoint.Outline // of the place that the head moves to; nil = the entries describe it
+	Seen    uint64              // State.Next when Window was made: Window has no later amendments
+	Amended bool                // Window has the amendments among Entries
+	Outline *checkpoint.Outline // describes the place that the head moves to; nil = Entries describe it
 
-	Kept     string              // names the line that the head leaves: rollback and the like
-	Names    []checkpoint.Rename // of branches; not of a line that is kept
-	Keyframe bool                // the document goes whole
-	Original string              // hex SHA-256 of the imported bytes
-	Source   *checkpoint.Source  // the file of the import; nil = as before
-	Snapshot string              // name of the snapshot that this commit is the first to name
-	Blobs    map[string][]byte   // small images (at most 64 KiB each) that ride in the checkpoint, by SHA-256
+	Kept     string              // name for the branch that the head leaves, for example in a rollback; "" = none
+	Names    []checkpoint.Rename // renames of branches; not for the branch Kept
+	Keyframe bool                // store the whole document in place of a patch
+	Original string              // hex SHA-256 of the imported bytes; "" = none
+	Source   *checkpoint.Source  // the file of the import; nil = unchanged
+	Snapshot string              // name of the snapshot that this commit is the first to refer to; "" = none
+	Blobs    map[string][]byte   // images of at most 64 KiB each that the checkpoint contains, by SHA-256
 
-	KeepBoth   bool // in a conflict the turn is kept as a branch
-	KeepFenced bool // also where another writer has claimed the session
-	MayIdle    bool // nothing is committed if there is nothing to store
+	KeepBoth   bool // in a conflict, keep the turn as a branch
+	KeepFenced bool // after a claim of another writer, keep the turn as a branch
+	MayIdle    bool // commit nothing if there is nothing to store
 
-	next   string // reason roll: name of the segment that follows
-	settle bool   // replace: what was written in bulk is sealed and folded first
-	anew   bool   // replace: the id index is made again first
-	erase  bool   // entries were erased
+	next       string // with ReasonRoll: name of the next segment
+	sealAll    bool   // replace: seal and fold everything first
+	rebuildIDs bool   // replace: build the id index again first
+	erase      bool   // the step erases entries
 }
 
-// settling returns a step that changes nothing, by which what was written in bulk is sealed and folded.
-func settling() *Step { return &Step{Reason: state.ReasonImport, Note: true, settle: true} }
+// sealAllStep returns a step that changes nothing but seals and folds everything, after an import.
+func sealAllStep() *Step { return &Step{Reason: state.ReasonImport, Note: true, sealAll: true} }
 
-// Outcome is what a step led to: its receipt, if it is stored.
+// Outcome is the receipt of a step.
 type Outcome struct {
 	Commit   checkpoint.Commit
 	State    *state.State // the state right after the request
-	Kept     string       // branch on which a losing turn, or the line that a move left, is now
-	Bytes    int          // size of the checkpoint object or of the append that carried it
-	Warnings []string     // soft limits passed, torn bytes moved aside
+	Kept     string       // branch with the turn that lost a conflict, or with the entries that a move left; "" = none
+	Bytes    int          // size of the checkpoint object or of the append
+	Warnings []string     // soft limits that were exceeded, torn bytes that were moved
 	Repeated bool         // the idempotency key was known: nothing was done
-	Behind   bool         // branch, head or document had changed since what the step was made on
-	Snapshot string       // that this commit is the first to name
-	IDs      []string     // of the step's own entries, in order; of a step that was repeated, those of the first time
-	Known    []string     // of IDs, those of entries that the session had, which are not stored again
+	Behind   bool         // branch, head or document had changed since the base of the step
+	Snapshot string       // name of the snapshot that this commit is the first to refer to; "" = none
+	IDs      []string     // of the step's own entries, in order; with Repeated, those of the first time
+	Known    []string     // those of IDs that the session had already, which are not stored again
 	Line     uint64       // with Repeated: ordinal of the commit's line; 0 = not known
 
-	// Of a request that was in doubt, once it is decided.
+	// For a request that was in doubt, after it is decided.
 	doubt string             // id of its commit; "" = it was never in doubt
-	own   string             // Step.Digest, without the drafts that it took
-	rec   *checkpoint.Record // of what is stored; nil = it is lost
+	own   string             // request.ownDigest
+	rec   *checkpoint.Record // the stored commit line; nil = the request was not stored
 }

@@ -92,7 +92,7 @@ func (j *Journal) ended(age int, made []state.Change, err error) {
 	switch {
 	case age != j.bg.age:
 	case err != nil:
-		j.bg.boundary = 0 // it is tried again: the threshold is still passed
+		j.bg.boundary = 0 // the next commit tries again, because the threshold is still exceeded
 	default:
 		j.bg.made = append(j.bg.made, made...)
 	}
@@ -152,9 +152,9 @@ func (j *Journal) SnapshotLater(st *state.State, done func(info snapshot.Info, e
 	return true
 }
 
-// Tidy brings a session that was written in bulk to the shape in which a long life would have left it: everything
-// sealed, the references folded into one, and a lineage that begins here, so that what a resume reads does not depend
-// on how much was imported. It commits nothing that a reader sees.
+// Tidy compacts the objects of a session after an import: it seals all segments, folds the references into one, and
+// begins a new lineage, so that the cost of a resume does not depend on the size of the import. It changes nothing that
+// a reader sees.
 func (j *Journal) Tidy(ctx context.Context) error {
 	h, err := j.Hold(ctx, "tidy")
 	if err != nil {
@@ -172,15 +172,15 @@ func (j *Journal) Tidy(ctx context.Context) error {
 	}
 	a, appends := j.strategy.(*appendStrategy)
 	if !appends {
-		plan := func(context.Context, *state.State) (*Step, error) { return settling(), nil }
+		plan := func(context.Context, *state.State) (*Step, error) { return sealAllStep(), nil }
 		_, err := h.Write(ctx, Step{Based: true}, plan)
 		return err
 	}
 	if err := j.rollNow(ctx); err != nil {
 		return err
 	}
-	j.work.Wait() // no one else tidies from here on
-	st, err = a.settle(ctx, j.takeIn(j.Tip()))
+	j.work.Wait() // background work must not seal the same segments
+	st, err = a.sealAll(ctx, j.takeIn(j.Tip()))
 	if err != nil {
 		return err
 	}
@@ -189,18 +189,18 @@ func (j *Journal) Tidy(ctx context.Context) error {
 	if j.view == j.tip {
 		j.view = st
 	}
-	j.tip, j.stood, j.bg.taken = st, st, nil
+	j.tip, j.adopted, j.bg.taken = st, st, nil
 	j.version++
 	return nil
 }
 
-// rollNow closes the active segment, so that it can be sealed. The caller has the lock. Where another writer was there
-// meanwhile, nothing is done.
+// rollNow closes the active segment, so that it can be sealed. If another writer committed meanwhile it does nothing
+// and returns nil. The caller holds the lock.
 func (j *Journal) rollNow(ctx context.Context) error {
 	_, err := j.try(ctx, Step{Based: true}, func(context.Context, *state.State) (*Step, error) {
 		return &Step{Reason: state.ReasonRoll, Note: true}, nil
 	})
-	if m, lost := errors.AsType[*moved](err); lost {
+	if m, lost := errors.AsType[*recompose](err); lost {
 		j.follow(m.now)
 		return nil
 	}

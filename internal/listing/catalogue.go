@@ -15,76 +15,80 @@ import (
 )
 
 const (
-	// largeStore is how many sessions a store has whose listings by activity are answered from its catalogue: a page of
-	// a listing of S3.
+	// largeStore is the number of sessions from which on listings by activity are answered from the catalogue. One
+	// request of S3 lists as many keys.
 	largeStore = 1000
-	// MaxAge is how old a catalogue may be that answers, if to list the store took no longer than half of that.
+	// MaxAge is the maximum age of a catalogue that answers. If listing the store took more than half of MaxAge, the
+	// maximum age is twice the time that it took.
 	MaxAge = 30 * time.Second
 
-	tookMax = 30 * 60 * 1000 // ms that a refresh takes, as far as it counts
+	tookMax = 30 * 60 * 1000 // maximum duration of a listing that is recorded, in ms
 
-	rowsMax    = 1 << 21 // sessions in a catalogue; more are not remembered
-	learnedMax = 1 << 16 // rows in memory that are no part of the stored catalogue yet
-	keptMax    = 1 << 17 // rows that stay in memory between two listings, of about 400 bytes each
-	touchedMax = 1 << 13 // sessions that this process wrote since the catalogue was refreshed: more refresh it
-	// settled is how old a change has to be so that the next one has another time: clocks of file systems are coarse.
-	settled = 2 * time.Second
+	rowsMax    = 1 << 21 // maximum number of sessions in a catalogue; further ones have no row
+	learnedMax = 1 << 16 // maximum number of rows in memory while the stored catalogue is not loaded
+	keptMax    = 1 << 17 // maximum number of rows that stay in memory between two listings, about 400 bytes each
+	touchedMax = 1 << 13 // maximum number of sessions in Catalogue.touched; one more forces a refresh
+	// clockGrain is the age from which on the time of a change is unique: two changes within it can have the same time
+	// on a file system with a coarse clock.
+	clockGrain = 2 * time.Second
 )
 
-// Catalogue is what listings found out about the sessions of a store: a row for each, kept where the next program finds
-// it (head, and blocks of rows by activity; docs/format/catalogue.md).
+// Catalogue caches what listings find out about the sessions of a store: one row for each session. It is stored for the
+// next program, as a head and blocks of rows by activity (docs/format/catalogue.md). It has two uses:
 //
-// It serves in two ways. What a row has of a session counts only while checkpoint and newest segment have the sizes and
-// times that they had, since each commit changes one of them, and a segment is followed by another only through a line
-// in it: so on a store that appends a session that is known costs two looks, and no read. And of a large store it
-// answers a listing by activity that need not be exact: its rows order the sessions, and each one is looked
-// at before it is shown. So it can miss what others did since it was taken, at most MaxAge ago, and it invents nothing.
-// Sessions that this process wrote are in the answer at once.
+//   - A listing takes the summary of a session from its row instead of reading it. A row is valid while the checkpoint
+//     and the newest segment have the sizes and times of the row, because each commit changes one of them. On a store
+//     that appends, a session with a valid row costs two stats and no read.
+//   - In a large store (largeStore), a listing by activity that need not be exact takes the order of the sessions from
+//     the rows, and checks each session before it yields it. It can miss commits of other processes since the catalogue
+//     was made, at most MaxAge ago. It includes the sessions that this process wrote at once.
 //
-// A listing that finds it too old refreshes it. It is never on the path of a commit, and may be lost or damaged. Safe
-// for concurrent use; the zero Catalogue is empty.
+// A listing that finds the catalogue too old makes it again. A commit never waits for the catalogue, which may be lost
+// or damaged. Catalogue is safe for concurrent use; the zero value is an empty one.
 type Catalogue struct {
-	Dir string // of a store that appends: the folder in which it is kept; "" = in memory alone
+	Dir string // for a store that appends: the folder of the stored catalogue; "" = it is not stored
 
-	Now func() time.Time // nil = a refresh takes no time
+	Now func() time.Time // measures refreshes; nil = they count as 0 ms
 
-	Large, Rows int // tests: in place of the constants, for a store and for a block
+	Large, Rows int // for tests: replace largeStore and blockRows; 0 = the constants
 
 	once sync.Once
-	gate chan struct{} // holds one while the stored catalogue is read as a whole, or written
+	gate chan struct{} // a lock for reading the whole stored catalogue and for writing it: see acquire
 
-	mu              sync.Mutex
-	of              map[string]known // by the stored name of the id
-	loaded          bool             // of has every row of kept
-	kept            head             // as it was read or written last
-	changes         int              // rows since then
-	large           bool             // the store was seen to be large
-	overflows, seen int              // how often touched was full: now, and when the last refresh began
-	// last activity (ms) of the sessions that were written since the last refresh, and before
+	mu      sync.Mutex
+	of      map[string]known // rows, by the escaped id of the session
+	loaded  bool             // of contains every row of kept
+	kept    head             // the stored catalogue, when it was last read or written
+	changes int              // number of rows that changed since then
+	large   bool             // a listing found largeStore sessions or more
+	// overflows counts how often touched was full; seen is its value when the last refresh began.
+	overflows, seen int
+	// touched has the last activity, in ms, of sessions that this process wrote since the last refresh began; before
+	// has those that it wrote before that.
 	touched, before map[string]int64
 }
 
-// known is what was found out about a session.
+// known is a row of the catalogue without its name.
 type known struct {
-	checkpoint stamp // zero = there is none, or it changed too short ago to be told from the next change
-	log        logEnd
-	sum        []byte // its summary as JSON; nil = not read
-	at         int64  // ms: its activity; where sum is nil the latest that it can be; 0 = it is deleted
+	checkpoint stamp  // zero = there is no checkpoint, or it changed less than clockGrain ago
+	log        logEnd // the newest segment
+	sum        []byte // the summary as JSON; nil = not read
+	at         int64  // last activity in ms; if sum is nil, an upper bound of it; 0 = the session is deleted
 
-	block int32 // of the stored catalogue, from 1; 0 = none
-	seen  bool  // by the listing that refreshes
+	block int32 // number of the stored block that contains the row, from 1; 0 = none
+	seen  bool  // during renew: the listing contains the session
 }
 
-// row is what was found out about the session of a name.
+// row is a row of the catalogue. name is the escaped id of the session.
 type row struct {
 	name string
 	known
 }
 
-// newer orders rows as a catalogue has them.
+// newer orders rows by activity, newest first, then by name.
 func newer(a, b row) int { return cmp.Or(cmp.Compare(b.at, a.at), strings.Compare(b.name, a.name)) }
 
-// stamp distinguishes the states of an object.
+// stamp identifies a version of an object: it differs after each change.
 type stamp struct {
 	size    int64
 	time    int64 // of the last change: nanoseconds since 1970
@@ -122,7 +126,7 @@ func (c *Catalogue) put(name string, k known) {
 	}
 }
 
-// Touch notes that this process wrote a session, and its last activity.
+// Touch records that this process wrote a session, and the time of its last activity.
 func (c *Catalogue) Touch(name string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,13 +134,13 @@ func (c *Catalogue) Touch(name string, at time.Time) {
 		c.touched = map[string]int64{}
 	}
 	if len(c.touched) >= touchedMax {
-		c.overflows++ // so that the next listing refreshes, and lists all of these
+		c.overflows++ // makes the next listing refresh the catalogue, which then has all of these sessions
 		clear(c.touched)
 	}
 	c.touched[name] = at.UnixMilli()
 }
 
-// own returns the sessions that this process wrote, as rows that nothing is known of.
+// own returns a row with nothing but the activity for each session that this process wrote, newest first.
 func (c *Catalogue) own() []row {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,8 +157,9 @@ func (c *Catalogue) own() []row {
 	return rows
 }
 
-// enter waits for the gate; leave opens it.
-func (c *Catalogue) enter(ctx context.Context) error {
+// acquire takes the gate: one caller at a time reads or writes the whole stored catalogue. The caller must call
+// release. The error is that of ctx.
+func (c *Catalogue) acquire(ctx context.Context) error {
 	c.once.Do(func() { c.gate = make(chan struct{}, 1) })
 	select {
 	case c.gate <- struct{}{}:
@@ -164,9 +169,9 @@ func (c *Catalogue) enter(ctx context.Context) error {
 	}
 }
 
-func (c *Catalogue) leave() { <-c.gate }
+func (c *Catalogue) release() { <-c.gate }
 
-// most returns how many sessions make a store large, and how many rows a block has.
+// most returns the number of sessions that make a store large, and the maximum number of rows of a block.
 func (c *Catalogue) most() (sessions, rows int) {
 	return cmp.Or(c.Large, largeStore), cmp.Or(c.Rows, blockRows)
 }
@@ -183,8 +188,9 @@ func (c *Catalogue) setLarge() {
 	c.large = true
 }
 
-// fresh reports whether a catalogue may answer. To list a store that takes longer than MaxAge would else make none that
-// answers even once.
+// fresh reports whether the stored catalogue h is young enough to answer: at most MaxAge, or twice the time that
+// listing the store took. Without the second bound, a listing of more than MaxAge would make a catalogue that never
+// answers.
 func (c *Catalogue) fresh(h *head, now time.Time) bool {
 	age := now.Sub(time.UnixMilli(h.taken))
 	most := max(MaxAge, 2*time.Duration(h.took)*time.Millisecond)
@@ -193,8 +199,8 @@ func (c *Catalogue) fresh(h *head, now time.Time) bool {
 	return c.overflows == c.seen && age <= most && age >= -MaxAge
 }
 
-// load reads the stored catalogue as a whole, once. What fails is passed over: a catalogue may be lost, also in part.
-// The caller holds the gate.
+// load reads the whole stored catalogue into memory, unless it is there. Blocks that cannot be read are skipped,
+// because the catalogue is a cache; the only error is that of ctx. The caller holds the gate.
 func (c *Catalogue) load(ctx context.Context, at shelf) error {
 	c.mu.Lock()
 	done := c.loaded
@@ -206,7 +212,7 @@ func (c *Catalogue) load(ctx context.Context, at shelf) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil { // its version, if there is one, lets it be replaced
+	if err != nil { // the version is kept as the condition for replacing the head
 		h = &head{version: h.version}
 	}
 	of := make(map[string]known, len(h.recent))
@@ -222,7 +228,7 @@ func (c *Catalogue) load(ctx context.Context, at shelf) error {
 		return err
 	}
 	for i, rows := range blocks {
-		if len(rows) != h.blocks[i].rows { // until it is refreshed, it answers nothing
+		if len(rows) != h.blocks[i].rows { // rows are missing: it must not answer before a refresh
 			h.taken = 0
 		}
 		for _, r := range rows {
@@ -235,7 +241,7 @@ func (c *Catalogue) load(ctx context.Context, at shelf) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name, k := range c.of { // learned since
+	for name, k := range c.of { // these rows are newer than the stored ones
 		k.block = 0
 		of[name] = k
 	}
@@ -244,15 +250,15 @@ func (c *Catalogue) load(ctx context.Context, at shelf) error {
 	return nil
 }
 
-// renew takes in the result of a listing: every session, and nothing but them. What is known of those that are as they
-// were stays.
+// renew makes the rows those of the sessions all, the result of a listing of the whole store. It keeps the rows of
+// sessions that have not changed.
 func (c *Catalogue) renew(l *lister, all []session) {
 	for i := range all {
 		s := &all[i]
 		k, ok := c.get(s.name())
 		if !ok || k.checkpoint != s.stored || !k.log.same(s.log) {
 			l.remember(s, nil)
-			if k, ok = c.get(s.name()); !ok || !k.log.same(s.log) || k.checkpoint != s.stored { // it changed just now
+			if k, ok = c.get(s.name()); !ok || !k.log.same(s.log) || k.checkpoint != s.stored { // it is too young
 				k = known{at: latest(s.info).UnixMilli()}
 				c.put(s.name(), k)
 			}
@@ -276,7 +282,8 @@ func (c *Catalogue) renew(l *lister, all []session) {
 	}
 }
 
-// refreshed keeps a catalogue that was taken at a time. Failing that, the next listing that finds none takes one.
+// refreshed stores the catalogue after renew. taken is the time when the listing began, w what written returned then.
+// If storing fails, a later listing refreshes the catalogue.
 func (c *Catalogue) refreshed(ctx context.Context, at shelf, taken time.Time, w written) {
 	took := int64(0)
 	if c.Now != nil {
@@ -291,14 +298,14 @@ func (c *Catalogue) refreshed(ctx context.Context, at shelf, taken time.Time, w 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, at := range c.touched {
-		if was, there := w.touched[name]; there && was == at { // not since the listing began
+		if was, there := w.touched[name]; there && was == at { // not written since the listing began
 			delete(c.touched, name)
 		}
 	}
 	c.before, c.seen = w.touched, w.overflows
 }
 
-// written is what this process had written when a refresh began.
+// written is a copy of Catalogue.touched and overflows, from the time when a refresh begins.
 type written struct {
 	touched   map[string]int64
 	overflows int
@@ -310,7 +317,7 @@ func (c *Catalogue) written() written {
 	return written{maps.Clone(c.touched), c.overflows}
 }
 
-// Close keeps the catalogue, if much has changed, of a store that appends. What fails is passed over.
+// Close stores the catalogue of a store that appends, if enough rows have changed. Errors are ignored: it is a cache.
 func (c *Catalogue) Close() {
 	c.mu.Lock()
 	little := c.Dir == "" || c.changes == 0 || c.changes*128 <= len(c.of) || !c.loaded && c.changes < c.worth()
@@ -319,8 +326,8 @@ func (c *Catalogue) Close() {
 		return
 	}
 	ctx := context.Background() // a folder on this disk
-	if c.enter(ctx) == nil {
-		defer c.leave()
+	if c.acquire(ctx) == nil {
+		defer c.release()
 		at := folder{c.Dir}
 		if c.load(ctx, at) == nil {
 			_ = c.save(ctx, at, c.kept.taken, false)
@@ -328,16 +335,16 @@ func (c *Catalogue) Close() {
 	}
 }
 
-// settle ends a listing that may keep what it learned: it does so if that is much, and frees memory.
-func (c *Catalogue) settle(ctx context.Context, at shelf) {
+// endListing writes the catalogue if the listing found out enough to be worth it, and frees memory above keptMax rows.
+func (c *Catalogue) endListing(ctx context.Context, at shelf) {
 	c.mu.Lock()
 	much := c.changes >= c.worth() && (!c.loaded || c.changes*128 > len(c.of))
 	large := c.loaded && len(c.of) > keptMax
 	c.mu.Unlock()
-	if at == nil || !much && !large || c.enter(ctx) != nil {
+	if at == nil || !much && !large || c.acquire(ctx) != nil {
 		return
 	}
-	defer c.leave()
+	defer c.release()
 	if much && c.load(ctx, at) == nil {
 		_ = c.save(ctx, at, c.kept.taken, false)
 	}
@@ -348,20 +355,20 @@ func (c *Catalogue) settle(ctx context.Context, at shelf) {
 	}
 }
 
-// worth returns how many rows that were not known are worth a new catalogue.
+// worth returns the number of changed rows from which on the catalogue is stored again.
 func (c *Catalogue) worth() int {
 	_, rows := c.most()
 	if c.Dir != "" {
-		return rows / 16 // to write it costs less than a round trip
+		return rows / 16 // writing to a local disk costs less than a request to an object store
 	}
 	return rows
 }
 
-// unload forgets what is in memory. The caller holds the gate and the lock.
+// unload drops all rows from memory. The caller holds the gate and mu.
 func (c *Catalogue) unload() { c.of, c.loaded, c.kept, c.changes = nil, false, head{}, 0 }
 
-// Forget forgets a session that was deleted, or whose entries were erased: what a catalogue on the disk of a program
-// holds of it must not stay.
+// Forget removes the row of a session that was deleted, or whose entries were erased, from memory and from the folder
+// Dir, because the row contains texts of the session.
 func (c *Catalogue) Forget(ctx context.Context, name string) {
 	if c.Dir == "" {
 		c.mu.Lock()
@@ -370,10 +377,10 @@ func (c *Catalogue) Forget(ctx context.Context, name string) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx) // a folder on this disk
-	if c.enter(ctx) != nil {
+	if c.acquire(ctx) != nil {
 		return
 	}
-	defer c.leave()
+	defer c.release()
 	at := folder{c.Dir}
 	err := c.load(ctx, at)
 	c.mu.Lock()
@@ -392,8 +399,9 @@ func (c *Catalogue) Forget(ctx context.Context, name string) {
 	}
 }
 
-// save writes the rows that changed, and then the head that names them, unless another writer was first; with all no
-// block keeps a row that counts no more. The caller holds the gate, and has loaded the catalogue.
+// save writes the changed rows, in blocks or in the head, and then the head, on condition of its version. taken is the
+// time of the listing in ms. all rewrites each block that contains an outdated row, so that no outdated row stays
+// stored. The caller holds the gate and has loaded the catalogue.
 func (c *Catalogue) save(ctx context.Context, at shelf, taken int64, all bool) error {
 	if at == nil {
 		return errors.ErrUnsupported

@@ -20,31 +20,32 @@ const (
 	blockPrefix = "rows-"
 
 	magic     = "cplist\r\x02"
-	headBytes = len(magic) + 4 // of an object before what it holds
+	headBytes = len(magic) + 4 // bytes of an object before its contents: magic and checksum
 
-	blockRows  = 4096    // rows of a block, and of the head
-	blockBytes = 4 << 20 // where their bytes are more, there are fewer
+	blockRows  = 4096    // maximum number of rows of a block, and of the head
+	blockBytes = 4 << 20 // maximum length of a block before its last row, in bytes
 )
 
-// head is the object that names the blocks of a catalogue. A row of recent replaces any of the same name in a block.
+// head is the object that names the blocks of a catalogue. A row of recent replaces a row with the same name in a
+// block.
 type head struct {
-	taken   int64 // ms: when the listing began of which it is; 0 = it is a memory of sessions alone
-	took    int64 // ms: how long that listing took
+	taken   int64 // time when the listing began that the catalogue was made from, in ms; 0 = it must not answer
+	took    int64 // duration of that listing, in ms
 	blocks  []block
 	recent  []row
-	version string
+	version string // of the stored object; "" = none
 }
 
-// block is a stored run of rows by activity, the newest first.
+// block refers to a stored object with rows, newest first.
 type block struct {
-	name           string // hex of the hash of its bytes
-	crc            int64  // that they begin with
-	rows           int
-	unread         int   // rows without a summary
-	newest, oldest int64 // activity of its rows: ms
+	name           string // hex of the first 8 bytes of the SHA-256 of the object
+	crc            int64  // checksum in the object
+	rows           int    // number of rows
+	unread         int    // number of rows without a summary
+	newest, oldest int64  // activity of the first and the last row, in ms
 }
 
-// count returns how many sessions there are, about: a row that another one replaced counts.
+// count returns an upper bound of the number of sessions: it counts rows that another row replaces too.
 func (h *head) count() int {
 	n := len(h.recent)
 	for _, b := range h.blocks {
@@ -53,16 +54,16 @@ func (h *head) count() int {
 	return n
 }
 
-// made is a block of a catalogue that is being written; p is nil if it is stored already.
+// made is a block of a new catalogue. p is the object; nil = it is stored already.
 type made struct {
 	block
 	p    []byte
 	rows []row
 }
 
-// compose makes the head for rows: those that are in a block of the head before stay there, and the others are in the
-// new head, or with all, or if they are too many, in new blocks in place of those that they fall into. blocks are nil
-// if no block changes.
+// compose returns the next head for the rows of, after the head was. Rows that are in a block of was stay there. The
+// others go into the head. If there are more than most of them, or with all, they go into new blocks instead, which
+// replace the blocks of the same range of activity. blocks is nil if no block changes.
 func compose(was head, of map[string]known, most int, all bool) (next head, blocks []made) {
 	var recent []row
 	size := 0
@@ -77,7 +78,7 @@ func compose(was head, of map[string]known, most int, all bool) (next head, bloc
 		next.blocks, next.recent = was.blocks, recent
 		return next, nil
 	}
-	buckets := make([]made, len(was.blocks)+1) // the first is of what is newer than all blocks
+	buckets := make([]made, len(was.blocks)+1) // buckets[0] has the rows that are newer than all blocks
 	for i, b := range was.blocks {
 		buckets[i+1].block = b
 	}
@@ -113,7 +114,7 @@ func compose(was head, of map[string]known, most int, all bool) (next head, bloc
 	return next, blocks
 }
 
-// cut makes blocks of rows.
+// cut splits sorted rows into blocks of about equal size, of at most most rows each.
 func cut(rows []row, most int) (blocks []made) {
 	for len(rows) > 0 {
 		n, p := 0, []byte(nil)
@@ -135,17 +136,17 @@ func cut(rows []row, most int) (blocks []made) {
 	return blocks
 }
 
-// sealed puts magic and checksum before the contents of an object.
+// sealed returns an object with the contents p: magic, checksum, p.
 func sealed(p []byte) []byte {
 	out := append(make([]byte, 0, headBytes+len(p)), magic...)
 	out = binary.LittleEndian.AppendUint32(out, codec.CRC(p))
 	return append(out, p...)
 }
 
-// checksum returns that of an object, as it is stored.
+// checksum returns the checksum that is stored in an object.
 func checksum(p []byte) int64 { return int64(binary.LittleEndian.Uint32(p[len(magic):])) }
 
-// opened returns the contents of an object.
+// opened returns the contents of an object after checking its checksum.
 func opened(p []byte) ([]byte, error) {
 	if len(p) < headBytes || string(p[:len(magic)]) != magic ||
 		binary.LittleEndian.Uint32(p[len(magic):]) != codec.CRC(p[headBytes:]) {
@@ -169,7 +170,7 @@ func (h *head) encode() []byte {
 	return sealed(p)
 }
 
-// decodeHead reads a head; its rows share p.
+// decodeHead decodes a head. Its rows share the memory of p.
 func decodeHead(p []byte) (h *head, err error) {
 	if p, err = opened(p); err != nil {
 		return nil, err
@@ -197,8 +198,8 @@ func decodeHead(p []byte) (h *head, err error) {
 	return h, err
 }
 
-// decodeBlock reads a block, whose rows share p, and returns how many it has. A row whose summary is not chosen is left
-// out; nil = all are chosen.
+// decodeBlock decodes a block. It returns the rows without those for whose summary chosen returns false, and n, the
+// number of all its rows. nil = chosen returns true. The rows share the memory of p.
 func decodeBlock(p []byte, chosen func(sum []byte) bool) (rows []row, n int, err error) {
 	if p, err = opened(p); err != nil {
 		return nil, 0, err
@@ -206,7 +207,7 @@ func decodeBlock(p []byte, chosen func(sum []byte) bool) (rows []row, n int, err
 	return (&reader{p, true}).rows(chosen)
 }
 
-// append writes a row: its texts, each after its length, and its numbers as varints.
+// append appends the encoding of a row to p: its texts, each after its length, and its numbers as varints.
 func (r *row) append(p []byte) []byte {
 	p = appendText(p, r.name)
 	p = appendText(p, r.checkpoint.version)
@@ -239,7 +240,7 @@ func fromNano(n int64) time.Time {
 	return time.Unix(0, n)
 }
 
-// reader reads the fields of a catalogue; ok ends with the first one that is not there.
+// reader decodes the fields of an object. ok becomes false at the first field that is cut off.
 type reader struct {
 	p  []byte
 	ok bool
@@ -293,12 +294,12 @@ func (r *reader) number() int64 {
 	return n
 }
 
-// same reports whether two rows have the same.
+// same reports whether two rows have equal contents. block and seen do not count.
 func (k *known) same(o *known) bool {
 	return k.at == o.at && k.checkpoint == o.checkpoint && k.log.same(&o.log) && bytes.Equal(k.sum, o.sum)
 }
 
-// same reports whether a log ends where another one does; nil = there is none.
+// same reports whether two ends of a log are equal. A nil o is that of a session without segments.
 func (e logEnd) same(o *logEnd) bool {
 	if o == nil {
 		return e.name == ""
@@ -306,7 +307,7 @@ func (e logEnd) same(o *logEnd) bool {
 	return e.name == o.name && e.bytes == o.bytes && e.changed.Equal(o.changed) && e.epoch == o.epoch
 }
 
-// summed is a summary as a row has it.
+// summed is the JSON encoding of a summary in a row.
 type summed struct {
 	checkpoint.Head
 	ID            string                     `json:",omitempty"`
@@ -337,8 +338,8 @@ type summed struct {
 	Cursor        string                     `json:",omitempty"`
 }
 
-// encodeSum returns a summary as a row has it. Outside of a disk of its own, texts would outlive a deletion: a row has
-// only what listings choose by.
+// encodeSum returns the encoding of a summary in a row. Without whole it only has the fields that listings filter by:
+// in an object store the texts would stay in the catalogue after the session is deleted.
 func encodeSum(sum *checkpoint.Summary, whole bool) []byte {
 	s := summed(*sum)
 	if !whole {
@@ -347,7 +348,7 @@ func encodeSum(sum *checkpoint.Summary, whole bool) []byte {
 			Updated: sum.Updated, Tombstone: sum.Tombstone,
 		}
 	}
-	p, _ := json.Marshal(s) // of texts, numbers and JSON that was read
+	p, _ := json.Marshal(s) // cannot fail: texts, numbers, and JSON that was decoded
 	return p
 }
 
@@ -360,7 +361,8 @@ func (k *known) summary() (sum checkpoint.Summary, ok bool) {
 	return checkpoint.Summary(s), ok
 }
 
-// hints are texts of which each is in the JSON of a summary that is wanted.
+// hints returns texts that occur in the JSON of every summary that o selects, longest first. Searching for them is
+// faster than decoding the summary.
 func (o *Options) hints() (all [][]byte) {
 	quoted := func(text string) []byte {
 		p, _ := json.Marshal(text)
@@ -369,7 +371,7 @@ func (o *Options) hints() (all [][]byte) {
 	for key, value := range o.Meta {
 		all = append(all, slices.Concat(quoted(key), []byte(":"), quoted(value)))
 	}
-	if o.Cwd != "" && len(o.Cwd) < 500 { // a longer one may be cut
+	if o.Cwd != "" && len(o.Cwd) < 500 { // a longer one may be truncated in the summary
 		all = append(all, append([]byte(`"Cwd":`), quoted(o.Cwd)...))
 	}
 	if o.Parent != "" {
@@ -379,7 +381,7 @@ func (o *Options) hints() (all [][]byte) {
 	return all
 }
 
-// unread returns how many rows have no summary, about.
+// unread returns an upper bound of the number of rows without a summary.
 func (h *head) unread() (n int) {
 	for _, r := range h.recent {
 		if r.sum == nil {
@@ -392,7 +394,7 @@ func (h *head) unread() (n int) {
 	return n
 }
 
-// maybe reports whether a row may be of a session that is wanted.
+// maybe reports whether the session of a row may be one that the listing selects: true if its summary is not known.
 func (l *lister) maybe(r *row) bool {
 	if r.at == 0 && r.sum != nil { // deleted
 		return false
@@ -407,7 +409,7 @@ func (l *lister) maybe(r *row) bool {
 	return !ok || l.o.wants(&sum)
 }
 
-// hinted reports whether the JSON of a summary has each text that the one of a session that is wanted has.
+// hinted reports whether the JSON of a summary contains all hints of the listing.
 func (l *lister) hinted(sum []byte) bool {
 	for _, h := range l.hints {
 		if !bytes.Contains(sum, h) {

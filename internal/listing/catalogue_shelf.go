@@ -12,19 +12,20 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// orphaned is how old a block has to be that no head names, to be removed: its writer may not have written the head.
+// orphaned is the age from which on a block that the head does not name is removed. The writer of a younger block may
+// be about to write a head that names it.
 const orphaned = time.Hour
 
-// shelf is where a catalogue is kept.
+// shelf stores the objects of a catalogue.
 type shelf interface {
 	get(ctx context.Context, name string) (p []byte, version string, err error)
-	// put replaces an object; on condition, only the version that is named, "" = there is none.
+	// put stores an object. With onCondition it only replaces the version was, or creates the object if was is "".
 	put(ctx context.Context, name string, p []byte, was string, onCondition bool) (version string, err error)
-	// keep removes the blocks that a head named and the next one does not.
+	// keep removes the blocks that the head was names and the head now does not, and orphaned blocks.
 	keep(ctx context.Context, was, now head)
 }
 
-// shelf returns where the catalogue of a store is kept; nil = nowhere.
+// shelf returns where the catalogue of a store is stored; nil = it is not stored.
 func (c *Catalogue) shelf(b backend.Backend) shelf {
 	if _, appends := b.(backend.Appender); !appends {
 		return objects{b}
@@ -35,7 +36,7 @@ func (c *Catalogue) shelf(b backend.Backend) shelf {
 	return folder{c.Dir}
 }
 
-// readHead reads the head of a catalogue. Of one that cannot be decoded it returns the version.
+// readHead reads the head of a catalogue. On an error the result has no more than the version of the object.
 func readHead(ctx context.Context, at shelf) (*head, error) {
 	p, version, err := at.get(ctx, headName)
 	if err != nil {
@@ -49,7 +50,7 @@ func readHead(ctx context.Context, at shelf) (*head, error) {
 	return h, err
 }
 
-// readBlock reads a block of a catalogue, without the rows whose summary is not chosen; nil = all are chosen.
+// readBlock reads the rows of a block, without those for whose summary chosen returns false; nil = all rows.
 func readBlock(ctx context.Context, at shelf, b block, chosen func(sum []byte) bool) ([]row, error) {
 	p, _, err := at.get(ctx, blockPrefix+b.name)
 	if err != nil {
@@ -64,7 +65,7 @@ func readBlock(ctx context.Context, at shelf, b block, chosen func(sum []byte) b
 
 var errRows = errors.New("it is another block of a catalogue than its head names")
 
-// objects is a store that only replaces: its catalogue is in the store itself.
+// objects stores a catalogue in the store itself, for a store that only replaces objects.
 type objects struct{ b backend.Backend }
 
 func (o objects) get(ctx context.Context, name string) ([]byte, string, error) {
@@ -88,7 +89,7 @@ func (o objects) keep(ctx context.Context, was, now head) {
 	named := now.names()
 	for _, b := range was.blocks {
 		if !named[blockPrefix+b.name] {
-			_ = o.b.Delete(ctx, layout.Catalogue+blockPrefix+b.name) // or later, as one that no head names
+			_ = o.b.Delete(ctx, layout.Catalogue+blockPrefix+b.name) // on an error it is removed later, as orphaned
 		}
 	}
 	var old []string
@@ -106,7 +107,7 @@ func (o objects) keep(ctx context.Context, was, now head) {
 	}
 }
 
-// names returns the names of the objects of a catalogue.
+// names returns the set of names of the objects of a catalogue.
 func (h *head) names() map[string]bool {
 	names := map[string]bool{headName: true}
 	for _, b := range h.blocks {
@@ -115,7 +116,7 @@ func (h *head) names() map[string]bool {
 	return names
 }
 
-// folder is one on a disk.
+// folder stores a catalogue in a folder of the local disk, for a store that appends.
 type folder struct{ dir string }
 
 func (f folder) get(_ context.Context, name string) ([]byte, string, error) {
@@ -123,7 +124,7 @@ func (f folder) get(_ context.Context, name string) ([]byte, string, error) {
 	return p, version(p), err
 }
 
-// version distinguishes contents of a file: the checksum that they begin with; "" = there are none.
+// version returns the version of a file of a catalogue: its first bytes, which include the checksum; "" for no file.
 func version(p []byte) string { return string(p[:min(headBytes, len(p))]) }
 
 func (f folder) put(ctx context.Context, name string, p []byte, was string, onCondition bool) (string, error) {
@@ -136,7 +137,8 @@ func (f folder) put(ctx context.Context, name string, p []byte, was string, onCo
 	}
 	_, err = temp.Write(p)
 	if err = errors.Join(err, temp.Close()); err == nil && onCondition {
-		// A process that replaces it after this look is a lost race too, which the next listing makes good.
+		// Another process can replace the file between this check and the rename. Its rows are lost then, and the next
+		// listing reads those sessions again.
 		if _, now, _ := f.get(ctx, name); now != was {
 			err = backend.ErrPrecondition
 		}
@@ -160,10 +162,10 @@ func (f folder) clear(context.Context) {
 	f.remove(func(name string) bool {
 		return name == headName || strings.HasPrefix(name, blockPrefix) || strings.HasPrefix(name, ".temp-")
 	})
-	_ = os.Remove(f.dir) // unless others keep something in it
+	_ = os.Remove(f.dir) // fails if it contains other files
 }
 
-// remove removes the files that a function chooses.
+// remove removes the files for whose names chosen returns true.
 func (f folder) remove(chosen func(name string) bool) {
 	files, _ := os.ReadDir(f.dir)
 	for _, file := range files {

@@ -12,25 +12,26 @@ import (
 	"github.com/coppice-go/coppice/internal/parallel"
 )
 
-// scanAhead bounds the blocks of a catalogue that are in memory at once.
+// scanAhead is the maximum number of blocks of a catalogue that are read at a time.
 const scanAhead = 8
 
-// source yields sessions in the order of the latest activity that they can have.
+// source yields the sessions of a store, newest first, by an upper bound of their activity.
 type source struct {
-	next  []session
-	total int // for Progress
+	next  []session // the next sessions in order
+	total int       // number of sessions, for Progress
 
-	// of a catalogue
+	// Only if the sessions come from a catalogue:
 	at     shelf
-	blocks []block         // not read yet
-	above  []row           // rows that come before or among those of the blocks
-	masked map[string]bool // names whose rows in blocks do not count
-	taken  map[string]bool // names that were yielded
-	ahead  int             // blocks that are read at once
-	unread int             // rows without a summary
+	blocks []block         // blocks that are not read yet, newest first
+	above  []row           // rows outside of the blocks: of this process and of head.recent, newest first
+	masked map[string]bool // names of the rows in above, which replace rows in blocks; nil = no catalogue
+	taken  map[string]bool // names that were yielded; nil = no catalogue
+	ahead  int             // number of blocks to read next
+	unread int             // number of rows without a summary
 }
 
-// bound returns the latest activity of a session that was not yielded: ms; ok = there is one.
+// bound returns an upper bound of the activity of all sessions that were not yielded yet, in ms. ok is false if there
+// are none.
 func (s *source) bound() (ms int64, ok bool) {
 	ms = math.MinInt64
 	if len(s.next) > 0 {
@@ -45,7 +46,7 @@ func (s *source) bound() (ms int64, ok bool) {
 	return ms, ok
 }
 
-// take returns the next n sessions, or fewer; none at the end.
+// take returns the next sessions, at most n; none at the end.
 func (s *source) take(ctx context.Context, l *lister, n int) (part []session, err error) {
 	if s.taken == nil {
 		part, s.next = s.next[:min(n, len(s.next))], s.next[min(n, len(s.next)):]
@@ -54,7 +55,7 @@ func (s *source) take(ctx context.Context, l *lister, n int) (part []session, er
 	for len(part) < n {
 		for len(s.next) == 0 && (len(s.above) > 0 || len(s.blocks) > 0) {
 			if err := s.more(ctx, l); len(part) > 0 && err != nil {
-				return part, nil //nolint:nilerr // the next call meets it again
+				return part, nil //nolint:nilerr // the next call returns the error
 			} else if err != nil {
 				return nil, err
 			}
@@ -63,7 +64,7 @@ func (s *source) take(ctx context.Context, l *lister, n int) (part []session, er
 			break
 		}
 		next := s.next[0]
-		if s.next = s.next[1:]; !s.taken[next.name()] { // a catalogue that was damaged may have it twice
+		if s.next = s.next[1:]; !s.taken[next.name()] { // a damaged catalogue can contain a session twice
 			s.taken[next.name()] = true
 			part = append(part, next)
 		}
@@ -71,7 +72,8 @@ func (s *source) take(ctx context.Context, l *lister, n int) (part []session, er
 	return part, nil
 }
 
-// more reads some blocks, and the rows above that come before all that is not read then.
+// more reads the next blocks and adds their sessions to next, together with the rows of above that are newer than the
+// rest of the blocks.
 func (s *source) more(ctx context.Context, l *lister) error {
 	n := min(len(s.blocks), s.ahead)
 	if l.o.chooses() {
@@ -108,12 +110,12 @@ func (s *source) more(ctx context.Context, l *lister) error {
 	return nil
 }
 
-// later orders sessions by the latest activity that they can have.
+// later orders sessions by an upper bound of their activity, newest first.
 func later(a, b session) int {
 	return newer(row{a.name(), known{at: a.at}}, row{b.name(), known{at: b.at}})
 }
 
-// add appends the session of a row that may be wanted.
+// add appends the session of a row to list, unless the listing certainly does not select it.
 func (l *lister) add(list []session, r row) []session {
 	s := session{info: backend.Info{Key: layout.Checkpoints + r.name}, at: r.at, row: &r.known}
 	if r.sum != nil && l.before(r.at) || !s.ours() || !l.maybe(&r) {
@@ -122,12 +124,13 @@ func (l *lister) add(list []session, r row) []session {
 	return append(list, s)
 }
 
-// before reports whether a known activity is of a page before.
+// before reports whether a session with this activity, in ms, was on an earlier page of the listing.
 func (l *lister) before(ms int64) bool {
 	return l.o.After != "" && ms > l.after.ms && ms <= l.newest && l.after.ms > 0
 }
 
-// source finds out which sessions there are.
+// source returns the sessions of the store: from a catalogue that is fresh, or by listing the store. A listing that is
+// to be exact always lists the store.
 func (l *lister) source(ctx context.Context) (*source, error) {
 	c := l.catalogue
 	if c == nil || l.o.Exact {
@@ -138,7 +141,7 @@ func (l *lister) source(ctx context.Context) (*source, error) {
 	}
 	for {
 		if s := l.fromCatalogue(ctx); s != nil || ctx.Err() != nil {
-			if s != nil && l.o.chooses() && s.unread > learnedMax/2 { // so that all that is learned is kept
+			if s != nil && l.o.chooses() && s.unread > learnedMax/2 { // else not all rows that are read may be kept
 				return s, l.recallAll(ctx)
 			}
 			return s, ctx.Err()
@@ -151,13 +154,13 @@ func (l *lister) source(ctx context.Context) (*source, error) {
 	}
 }
 
-// listed lists them.
+// listed returns the sessions by listing the store.
 func (l *lister) listed(ctx context.Context) (*source, error) {
 	all, err := l.written(ctx)
 	return &source{next: all, total: len(all)}, err
 }
 
-// refresh lists them, and refreshes the catalogue of a large store.
+// refresh is listed, and then makes the catalogue again if the store is large.
 func (l *lister) refresh(ctx context.Context) (*source, error) {
 	c := l.catalogue
 	l.probing = !l.appends && !c.isLarge()
@@ -165,11 +168,11 @@ func (l *lister) refresh(ctx context.Context) (*source, error) {
 		return nil, err
 	}
 	held := c.isLarge()
-	if held { // one of those that wait refreshes it for all
-		if err := c.enter(ctx); err != nil {
+	if held { // of several callers, one refreshes the catalogue for all
+		if err := c.acquire(ctx); err != nil {
 			return nil, err
 		}
-		defer c.leave()
+		defer c.release()
 		if s := l.fromCatalogue(ctx); s != nil || ctx.Err() != nil {
 			return s, ctx.Err()
 		}
@@ -181,10 +184,10 @@ func (l *lister) refresh(ctx context.Context) (*source, error) {
 		return s, err
 	}
 	if !held {
-		if err := c.enter(ctx); err != nil {
+		if err := c.acquire(ctx); err != nil {
 			return nil, err
 		}
-		defer c.leave()
+		defer c.release()
 		c.setLarge()
 	}
 	if err := c.load(ctx, l.shelf); err != nil {
@@ -198,13 +201,13 @@ func (l *lister) refresh(ctx context.Context) (*source, error) {
 	return s, nil
 }
 
-// unwanted reports whether a session that was listed is not wanted, by its row.
+// unwanted reports whether a valid row shows that the listing does not select a session.
 func (l *lister) unwanted(s session) bool {
 	k, ok := l.catalogue.get(s.name())
 	return ok && k.checkpoint == s.stored && k.checkpoint != (stamp{}) && !l.maybe(&row{s.name(), k})
 }
 
-// fromCatalogue returns what a catalogue answers with; nil = none may.
+// fromCatalogue returns the sessions from the stored catalogue; nil = there is none, or it must not answer.
 func (l *lister) fromCatalogue(ctx context.Context) *source {
 	c := l.catalogue
 	if l.shelf == nil || !l.appends && !c.isLarge() {

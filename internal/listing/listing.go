@@ -103,7 +103,7 @@ func (l *lister) list(ctx context.Context, c *Catalogue) (err error) {
 	if err := l.byActivity(ctx); err != nil || c == nil || l.o.Exact {
 		return err
 	}
-	c.settle(ctx, l.shelf)
+	c.endListing(ctx, l.shelf)
 	return nil
 }
 
@@ -114,10 +114,10 @@ func (l *lister) recallAll(ctx context.Context) error {
 	if c == nil || l.shelf == nil || !l.appends && !c.isLarge() {
 		return nil
 	}
-	if err := c.enter(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return err
 	}
-	defer c.leave()
+	defer c.release()
 	return c.load(ctx, l.shelf)
 }
 

@@ -218,7 +218,7 @@ func (k *known) newest(name string) (key string, was stamp) {
 
 // remember keeps what was found out about a session, unless it changed just now. sum is nil if it was not read.
 func (l *lister) remember(s *session, sum *checkpoint.Summary) {
-	just := l.now.Sub(s.info.ModTime) < settled && (l.appends || s.stored.version == "")
+	just := l.now.Sub(s.info.ModTime) < clockGrain && (l.appends || s.stored.version == "")
 	if l.catalogue == nil || just || len(l.o.Docs) > 0 || l.appends && s.log == nil && !s.bare ||
 		s.stored == (stamp{}) && !s.lost {
 		return

@@ -104,7 +104,7 @@ func pageOf(lines []json.RawMessage, most int) (passages, error) {
 
 // wordsOf returns the passage of an entry; Text "" = it has none.
 func wordsOf(e transcript.Entry) passage {
-	text, role := searchindex.Said(e)
+	text, role := searchindex.EntryText(e)
 	one := passage{Entry: e.ID, Role: role, Time: e.Time, Text: clip(text, maxWords)}
 	if len(one.Text) < len(text) {
 		one.Bytes = len(text)

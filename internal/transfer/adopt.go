@@ -23,7 +23,7 @@ func adopt(g state.Genesis, header []byte, now time.Time) state.Genesis {
 		h.Parent = "" // a path, as pi has it: the header keeps it
 	}
 	if len(g.Meta) > 0 { // instead of the header's
-		_, theirs := checkpoint.About(header)
+		_, theirs := checkpoint.HeaderRelation(header)
 		for key := range theirs {
 			if _, ok := g.Meta[key]; !ok {
 				g.Meta[key] = nil

@@ -61,15 +61,15 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 		if at = end; at == len(ld.heads) && few {
 			return nil
 		} else if at == len(ld.heads) {
-			return ld.settle(ctx)
+			return ld.tidy(ctx)
 		}
 	}
 }
 
-// settle settles a session whose entries are all committed. A failure of only that is not an error: the entries are
+// tidy compacts a session whose entries are all committed. A failure of only that is not an error: the entries are
 // stored, and later commits and Close complete the work. It is an error if the outcome of a write is unknown, or ctx is
 // done.
-func (ld *loader) settle(ctx context.Context) error {
+func (ld *loader) tidy(ctx context.Context) error {
 	err := ld.j.Tidy(ctx)
 	if ctx.Err() != nil || ld.j.InDoubt() {
 		return err

@@ -19,7 +19,7 @@ var preparer piwriter.Preparer
 func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
-	header, lost := piwriter.KeepFields(piwriter.Header(h), "internal", "workflow")
+	header, lost := piwriter.RemoveForeignFields(piwriter.Header(h), "internal", "workflow")
 	losses, err := piwriter.WriteFile(w, header, h.Title, entries, head, preparer.Target(program.Target()))
 	return piwriter.AddHeaderLoss(losses, err, lost)
 }

@@ -37,7 +37,7 @@ func scanFile(src interop.Source, from *interop.Mark, known *resumeState) (x *in
 			return nil, err
 		}
 	}
-	count, err := x.enter(lines)
+	count, err := x.addAll(lines)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,9 @@ func scanFile(src interop.Source, from *interop.Mark, known *resumeState) (x *in
 	return x, nil
 }
 
-// enter adds every line, and returns their number. It rejects a file with too many other lines at the beginning.
-func (x *index) enter(r *jsonl.LineReader) (count int, err error) {
+// addAll adds every line to the index and returns the number of lines. It stops after maxRefused lines without one of
+// Claude Code's.
+func (x *index) addAll(r *jsonl.LineReader) (count int, err error) {
 	seed, gate := maphash.MakeSeed(), jsonl.NewGate()
 	spare := sync.Pool{New: func() any { return newReading(seed) }}
 	p := parallel.NewPipe(scanLanes, func() (*reading, error) {

@@ -212,7 +212,7 @@ func TestResumed(t *testing.T) {
 	second = strings.ReplaceAll(second, `"sessionId":"s1"`, `"sessionId":"s2"`)
 	for text, want := range map[string]string{first + second: "s2 s1 fork", first: "s1  "} {
 		s, _ := read(t, text)
-		relation, _ := checkpoint.About(s.Header.Raw)
+		relation, _ := checkpoint.HeaderRelation(s.Header.Raw)
 		if got := s.Header.ID + " " + s.Header.Parent + " " + relation; got != want {
 			t.Errorf("%s, want %s: %s", got, want, s.Header.Raw)
 		}

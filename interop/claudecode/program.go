@@ -40,7 +40,7 @@ var Program = interop.Program{
 	Hides:   hides,
 	After:   after,
 	Upto:    upto,
-	Settled: func() interop.Settler { return new(tail) },
+	Tail:    func() interop.Tail { return new(tail) },
 }
 
 const configDir = "CLAUDE_CONFIG_DIR"

@@ -41,7 +41,7 @@ func (r *Reader) responseFields(c *tokenCount, part string) []byte {
 		return nil
 	}
 	id := append([]byte("codex:"), r.costs.turn...)
-	for _, n := range []int64{c.Total.In, c.Total.Cached, c.Total.Out, c.Total.Thought} {
+	for _, n := range []int64{c.Total.Input, c.Total.CacheRead, c.Total.Output, c.Total.Reasoning} {
 		id = strconv.AppendInt(append(id, ':'), n, 10)
 	}
 	out := rawjson.AppendString([]byte(`,"origin":`), append(id, part...))

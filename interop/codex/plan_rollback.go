@@ -19,11 +19,11 @@ const (
 
 // continuation describes how the end of the original is connected to the path of the head.
 type continuation struct {
-	Said  int       // last place on the path that the file contains, -1 = none
-	Turns int       // turns of the user to roll back
-	Again bool      // no rollback is possible: write the context at that place again
-	Last  time.Time // time of the original's last entry
-	undo  map[uint64]bool
+	LastKnown int       // last place on the path that the file contains, -1 = none
+	Turns     int       // turns of the user to roll back
+	Again     bool      // no rollback is possible: write the context at that place again
+	Last      time.Time // time of the original's last entry
+	undo      map[uint64]bool
 }
 
 // Undone reports whether the rollback removes a call's result.
@@ -38,7 +38,7 @@ func (p *linePlan) Back(losses interop.Losses) continuation {
 	for shared < len(tip) && shared < len(p.Path) && tip[shared] == p.Path[shared] {
 		shared++
 	}
-	w := continuation{Said: shared - 1, undo: map[uint64]bool{}}
+	w := continuation{LastKnown: shared - 1, undo: map[uint64]bool{}}
 	if p.known > 0 {
 		w.Last = p.Lines[p.known-1].Time
 	}
@@ -63,12 +63,12 @@ func (p *linePlan) Back(losses interop.Losses) continuation {
 		}
 		if turns++; p.stays(tip[:at]) && p.holds(tip, at, turns) {
 			losses[lostTurn]++
-			w.Said, w.Turns = at-1, turns
+			w.LastKnown, w.Turns = at-1, turns
 			return p.undoing(w, tip[at:])
 		}
 	}
 	losses[lostAgain]++
-	p.want(w.Said)
+	p.want(w.LastKnown)
 	w.Again = true
 	return w
 }

@@ -51,7 +51,7 @@ var Program = interop.Program{
 	},
 	ListsBeside: func(dir string) bool { return dayFolder().MatchString(dir) },
 	Open:        func(src interop.Source) (io.ReadCloser, error) { return openRollout(src) },
-	Settled:     func() interop.Settler { return newTail() },
+	Tail:        func() interop.Tail { return newTail() },
 }
 
 func homeDir(e interop.Env) string { return homes.Folder(e, "CODEX_HOME", ".codex") }

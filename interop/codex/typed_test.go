@@ -93,12 +93,12 @@ func TestSettled(t *testing.T) {
 		{"an answer that may fail", begin, said("a") + note},
 		{"it failed", begin + said("a") + note + event(`{"type":"turn_aborted","reason":"interrupted"}`), ""},
 	} {
-		tail, at := Program.Settled(), int64(0)
+		tail, at := Program.Tail(), int64(0)
 		for line := range strings.Lines(tt.settled + tt.rest) {
 			tail.Line([]byte(line), at, at+int64(len(line)))
 			at += int64(len(line))
 		}
-		if got := tail.Settled(); got != int64(len(tt.settled)) {
+		if got := tail.Stable(); got != int64(len(tt.settled)) {
 			t.Errorf("%s: %d bytes are settled, want %d of %d", tt.name, got, len(tt.settled), at)
 		}
 	}

@@ -6,24 +6,25 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// tokenUsage is a token count. In includes tokens read from and written to the cache; Out includes reasoning.
-type tokenUsage struct{ In, Cached, Written, Out, Thought int64 }
+// tokenUsage is a number of tokens by kind. Input includes CacheRead and CacheWritten; Output includes Reasoning.
+type tokenUsage struct{ Input, CacheRead, CacheWritten, Output, Reasoning int64 }
 
-// readTokenUsage parses a count; an invalid field is 0.
+// readTokenUsage returns the counts in a JSON object of Codex. A field that is missing, negative, above 2^50 or not a
+// number is 0.
 func readTokenUsage(val []byte) (u tokenUsage) {
 	for m := rawjson.Walk(val); m.Closing == '}' && m.Next(); {
 		var to *int64
 		switch string(m.Key) {
 		case "input_tokens":
-			to = &u.In
+			to = &u.Input
 		case "cached_input_tokens":
-			to = &u.Cached
+			to = &u.CacheRead
 		case "cache_write_input_tokens": // since 0.148
-			to = &u.Written
+			to = &u.CacheWritten
 		case "output_tokens":
-			to = &u.Out
+			to = &u.Output
 		case "reasoning_output_tokens":
-			to = &u.Thought
+			to = &u.Reasoning
 		default:
 			continue
 		}
@@ -34,32 +35,39 @@ func readTokenUsage(val []byte) (u tokenUsage) {
 	return u
 }
 
-// Plus returns the sum. A count over 2^60 does not grow.
+// Plus returns the sum of u and o, or u if a count of u is above 2^60.
 func (u tokenUsage) Plus(o tokenUsage) tokenUsage {
 	const most = 1 << 60
-	if max(u.In, u.Out, u.Cached, u.Written, u.Thought) > most {
+	if max(u.Input, u.Output, u.CacheRead, u.CacheWritten, u.Reasoning) > most {
 		return u
 	}
-	return tokenUsage{u.In + o.In, u.Cached + o.Cached, u.Written + o.Written, u.Out + o.Out, u.Thought + o.Thought}
+	return tokenUsage{
+		u.Input + o.Input, u.CacheRead + o.CacheRead, u.CacheWritten + o.CacheWritten,
+		u.Output + o.Output, u.Reasoning + o.Reasoning,
+	}
 }
 
-// Minus returns the difference, or false if a field of it is negative.
+// Minus returns u - o. It returns false if a field of the difference is negative.
 func (u tokenUsage) Minus(o tokenUsage) (tokenUsage, bool) {
-	d := tokenUsage{u.In - o.In, u.Cached - o.Cached, u.Written - o.Written, u.Out - o.Out, u.Thought - o.Thought}
-	return d, min(d.In, d.Cached, d.Written, d.Out, d.Thought) >= 0
+	d := tokenUsage{
+		u.Input - o.Input, u.CacheRead - o.CacheRead, u.CacheWritten - o.CacheWritten,
+		u.Output - o.Output, u.Reasoning - o.Reasoning,
+	}
+	return d, min(d.Input, d.CacheRead, d.CacheWritten, d.Output, d.Reasoning) >= 0
 }
 
-// Append appends the count with pi's fields. Input excludes tokens read from or written to the cache.
+// Append appends u as JSON with pi's fields to dst. In these, input excludes the tokens read from and written to the
+// cache. All costs are 0.
 func (u tokenUsage) Append(dst []byte) []byte {
-	cached := min(u.Cached, u.In)
-	written := min(u.Written, u.In-cached)
-	dst = strconv.AppendInt(append(dst, `{"input":`...), u.In-cached-written, 10)
-	dst = strconv.AppendInt(append(dst, `,"output":`...), u.Out, 10)
+	cached := min(u.CacheRead, u.Input)
+	written := min(u.CacheWritten, u.Input-cached)
+	dst = strconv.AppendInt(append(dst, `{"input":`...), u.Input-cached-written, 10)
+	dst = strconv.AppendInt(append(dst, `,"output":`...), u.Output, 10)
 	dst = strconv.AppendInt(append(dst, `,"cacheRead":`...), cached, 10)
-	if u.Thought > 0 {
-		dst = strconv.AppendInt(append(dst, `,"reasoning":`...), u.Thought, 10)
+	if u.Reasoning > 0 {
+		dst = strconv.AppendInt(append(dst, `,"reasoning":`...), u.Reasoning, 10)
 	}
 	dst = strconv.AppendInt(append(dst, `,"cacheWrite":`...), written, 10)
-	dst = strconv.AppendInt(append(dst, `,"totalTokens":`...), u.In+u.Out, 10)
+	dst = strconv.AppendInt(append(dst, `,"totalTokens":`...), u.Input+u.Output, 10)
 	return append(dst, `,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`...)
 }

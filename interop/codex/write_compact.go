@@ -170,8 +170,8 @@ func itemsOf(history []byte) (list []conversationItem) {
 // again writes the whole context at the last place that the file contains, if Codex cannot roll back to it.
 func (w *writer) again() {
 	var list []conversationItem
-	if w.way.Said >= 0 {
-		from, _ := w.plan.Keeps(w.way.Said)
+	if w.way.LastKnown >= 0 {
+		from, _ := w.plan.Keeps(w.way.LastKnown)
 		kept, ok := w.keep.since(from)
 		if !ok {
 			w.lose(lostKept)

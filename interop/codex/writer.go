@@ -59,7 +59,7 @@ func newWriter(w io.Writer, h interop.Header, p *linePlan, losses interop.Losses
 	out := &writer{
 		w: bufio.NewWriterSize(w, 1<<16), h: h, plan: p, losses: losses, ids: piwriter.CallIDs{},
 		session: SessionID(h), source: p.Meta,
-		way: continuation{Said: -1}, last: time.Unix(0, 0),
+		way: continuation{LastKnown: -1}, last: time.Unix(0, 0),
 	}
 	program := piwriter.Program{Shape: piwriter.Dialect{Blocks: hostedTypes}}
 	out.convert = piwriter.Preparer{}.Target(program.Target()).Convert
@@ -119,7 +119,7 @@ func (w *writer) run(entries iter.Seq2[transcript.Draft, error]) error {
 
 // step handles the entry at a place of the path.
 func (w *writer) step(at int, l transcript.Line) {
-	if w.mute && at > w.way.Said {
+	if w.mute && at > w.way.LastKnown {
 		w.unmute()
 	}
 	w.at, w.item = at, l

@@ -44,8 +44,8 @@ func ExampleWrite() {
 		fmt.Println(err)
 		return
 	}
-	settled, err := formats.Settled(format, src, 0)
-	fmt.Printf("a file of %s, of which %d of %d bytes are final, %v\n", format, settled, len(file), err)
+	stable, err := formats.Stable(format, src, 0)
+	fmt.Printf("a file of %s, of which %d of %d bytes are final, %v\n", format, stable, len(file), err)
 	unknown, err := formats.Unknown(format, src)
 	fmt.Printf("%d types of lines are unknown, %v\n", len(unknown), err)
 

@@ -81,7 +81,7 @@ func Unknown(f interop.Format, src interop.Source) (list []transcript.Diagnostic
 		}
 	}
 	u := unknownTypes{known: of, at: map[string]int{}}
-	err = eachLine(in, maxSettled, u.line)
+	err = eachLine(in, maxTailLine, u.line)
 	for name, i := range u.at {
 		u.list[i].Detail = fmt.Sprintf("%s, %d of them: kept as they are", name, u.counts[i])
 	}

@@ -32,7 +32,7 @@ var preparer = piwriter.Preparer{Blobs: true}
 func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
-	header, lost := piwriter.KeepFields(headerOf(h), "title", "titleSource", "additionalDirectories",
+	header, lost := piwriter.RemoveForeignFields(headerOf(h), "title", "titleSource", "additionalDirectories",
 		"previousSessionFiles", "providerPromptCacheKey")
 	losses, err := piwriter.WriteFile(w, header, "", entries, head, preparer.Target(program.Target()))
 	return piwriter.AddHeaderLoss(losses, err, lost)

@@ -7,7 +7,8 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// messageOut returns the type and the fields of operator's entry for a message of pi.
+// messageOut returns the entry of operator for a message of pi, raw: its type, and its other fields as a JSON object.
+// lose is called for each part that operator cannot express, with the kind of the loss.
 func messageOut(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	field := func(name string) []byte { return rawjson.Field(raw, name) }
 	at := secondsOfMillis(field("timestamp"))
@@ -49,7 +50,8 @@ func messageOut(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	return shell(raw, lose)
 }
 
-// shell returns a command that the user ran: operator has no such message, so it becomes text.
+// shell returns the entry for a command that the user ran, as text: operator has no such message. A command that the
+// user excluded from the context becomes an entry of type custom.
 func shell(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	if rawjson.IsTrue(rawjson.Field(raw, "excludeFromContext")) {
 		lose(LostHidden)
@@ -66,11 +68,12 @@ func shell(raw []byte, lose func(kind string)) (typ string, body []byte) {
 		"content", textOut(rawjson.AppendString(nil, text)), "display", []byte("true"))
 }
 
+// textOut returns a list with one text block of operator. literal is a JSON string.
 func textOut(literal []byte) []byte {
 	return append(append([]byte(`[{"type":"text","content":`), literal...), "}]"...)
 }
 
-// blocksOut returns content, text or pi's blocks, as operator's blocks.
+// blocksOut returns the content of a message of pi, a string or a list of blocks, as a list of operator's blocks.
 func blocksOut(content []byte) []byte {
 	if rawjson.IsString(content) {
 		return textOut(content)
@@ -85,6 +88,7 @@ func blocksOut(content []byte) []byte {
 	return append(out, ']')
 }
 
+// blockOut returns a block of pi as a block of operator. A block of an unknown type becomes text, "" if it has none.
 func blockOut(b []byte) []byte {
 	field := func(name string) []byte { return rawjson.Field(b, name) }
 	switch rawjson.Text(field("type")) {
@@ -122,8 +126,8 @@ func blockOut(b []byte) []byte {
 	return rawjson.Object("type", []byte(`"text"`), "content", text)
 }
 
-// imageOut returns an image in operator's form: base64 text if its first bytes show the type, else a data URL with the
-// type.
+// imageOut returns an image in operator's form, a JSON string: base64 if the first bytes of the image determine its
+// type, else a data URL with the type mime. data is a JSON string with base64.
 func imageOut(data, mime []byte) []byte {
 	if len(data) < 2 || imageType(data[1:len(data)-1]) != "" || !rawjson.IsString(mime) {
 		return data
@@ -132,7 +136,7 @@ func imageOut(data, mime []byte) []byte {
 	return append(append(head, ";base64,"...), data[1:]...)
 }
 
-// urlOf returns the URL of an image, if the block has one.
+// urlOf returns the URL of an image_url block as a JSON string; `""` if it has none.
 func urlOf(block []byte) []byte {
 	url := rawjson.Field(block, "image_url")
 	if len(url) > 0 && url[0] == '{' {
@@ -144,7 +148,8 @@ func urlOf(block []byte) []byte {
 	return url
 }
 
-// resultOut returns the block of a tool result, with its text in one piece.
+// resultOut returns the tool_result block for a message of role toolResult. Its text blocks are joined with newlines;
+// other blocks are lost.
 func resultOut(raw []byte, lose func(kind string)) []byte {
 	var text []string
 	for m := rawjson.Walk(rawjson.Field(raw, "content")); m.Closing == ']' && m.Next(); {
@@ -173,6 +178,7 @@ func resultOut(raw []byte, lose func(kind string)) []byte {
 	return out
 }
 
+// stopOut returns the stop reason of operator for a stop reason of pi, val, and the provider's own one, raw.
 func stopOut(val, raw []byte) []byte {
 	switch rawjson.Text(val) {
 	case "toolUse":
@@ -190,6 +196,7 @@ func stopOut(val, raw []byte) []byte {
 	return []byte(`"stop"`)
 }
 
+// usageOut returns the usage object of operator for that of pi. Missing counts and costs are 0.
 func usageOut(val []byte) []byte {
 	field := func(name string) []byte { return whole(rawjson.Field(val, name)) }
 	cost := rawjson.Field(val, "cost")

@@ -20,7 +20,7 @@ var preparer piwriter.Preparer
 func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
-	header, lost := piwriter.KeepFields(piwriter.Header(h))
+	header, lost := piwriter.RemoveForeignFields(piwriter.Header(h))
 	losses, err := piwriter.WriteFile(w, header, h.Title, entries, head, preparer.Target(program.Target()))
 	return piwriter.AddHeaderLoss(losses, err, lost)
 }

@@ -42,7 +42,7 @@ func (v *View) build() {
 			v.rows[i].Marks = marks
 		}
 	}
-	v.settle()
+	v.fixSelection()
 }
 
 // shows reports whether an entry has a row.
@@ -51,9 +51,9 @@ func (v *View) shows(ordinal uint64) bool {
 	return ok
 }
 
-// settle finds the selected row: the entry's own, else that of its nearest shown ancestor, else the last. If there are
-// no rows, the selection is kept for later.
-func (v *View) settle() {
+// fixSelection selects the row of the selected entry, else that of its nearest ancestor with a row, else the last row.
+// Without rows the selection stays for later.
+func (v *View) fixSelection() {
 	v.at = none
 	if len(v.rows) == 0 {
 		return

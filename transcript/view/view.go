@@ -91,7 +91,7 @@ func (v *View) Select(id string) bool {
 		return false
 	}
 	v.selected, v.some = ord, true
-	v.settle()
+	v.fixSelection()
 	return true
 }
 

@@ -1,9 +1,9 @@
 // Package canon reads and writes JSON of one canonical form: fields in a fixed order, no white space, optional fields
-// absent rather than empty. The Append functions return exactly the bytes that a Cursor accepts; no input makes any of
-// them panic, recurse, or allocate by declared lengths (I15).
+// absent rather than empty. A Cursor accepts exactly the bytes that the Append functions write. On any input they do
+// not panic or recurse, and they allocate no more memory than the input has bytes (I15).
 //
-// Commit lines, preludes and documents have this form. The JSON of users within them is only scanned, by
-// internal/rawjson; strings have a separate AppendString here, since the form is part of the format on disk.
+// Commit lines, preludes and documents have this form. JSON values of users inside them are scanned by internal/rawjson
+// and not decoded. AppendString is separate from that of rawjson, because its escapes are part of the format on disk.
 package canon
 
 import (
@@ -16,19 +16,17 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Limits of nesting. A line of a log is read up to MaxDepth levels. A document or patch is inside the line and its
-// data: it is written up to BodyDepth. Earlier releases wrote deeper ones, which are read up to EnvelopeDepth, with
-// JSON of callers of up to MaxDepth.
+// Limits of nesting, in levels of JSON.
 const (
-	MaxDepth      = rawjson.MaxDepth
-	BodyDepth     = MaxDepth - 2
-	EnvelopeDepth = MaxDepth + 8
+	MaxDepth      = rawjson.MaxDepth // of a log line, and of a JSON value of a user
+	BodyDepth     = MaxDepth - 2     // of a document or patch that is written: two levels of its log line are around it
+	EnvelopeDepth = MaxDepth + 8     // of a document or patch that is read: earlier releases wrote deeper ones
 )
 
 // MaxState is the longest JSON value of a user in a document, in bytes.
 const MaxState = 4 << 20
 
-// AtMost returns a *codec.LimitError if value is above limit.
+// AtMost returns a *codec.LimitError if value is above limit, else nil. what names the value in the error.
 func AtMost(what string, value, limit int) error {
 	if value <= limit {
 		return nil
@@ -36,12 +34,12 @@ func AtMost(what string, value, limit int) error {
 	return &codec.LimitError{What: what, Limit: int64(limit), Value: int64(value)}
 }
 
-// Malformed returns the error of input that cannot be decoded; it wraps codec.ErrFormat.
+// Malformed returns an error for input that cannot be decoded. It wraps codec.ErrFormat.
 func Malformed(format string, args ...any) error {
 	return fmt.Errorf("checkpoint: %s: %w", fmt.Sprintf(format, args...), codec.ErrFormat)
 }
 
-// Comma appends a comma unless dst ends with the start of an object or array.
+// Comma appends a comma to dst, unless dst ends with '{' or '['. dst must not be empty.
 func Comma(dst []byte) []byte {
 	if c := dst[len(dst)-1]; c == '{' || c == '[' {
 		return dst
@@ -49,14 +47,15 @@ func Comma(dst []byte) []byte {
 	return append(dst, ',')
 }
 
-// Field is an optional member that holds a text: its name with quotes and colon, and its value.
+// Field is an optional member of an object whose value is a string. Name includes the quotes and the colon.
 type Field struct {
 	Name  string
 	Value *string
 }
 
-// scan finds the end of the JSON value that starts at p[i], after optional white space. compact reports whether there
-// was no white space in or before it. If the depth exceeds limit the error is a *codec.LimitError.
+// scan returns the end of the JSON value that starts at p[i] or after white space there. compact reports whether the
+// value has no white space in it or before it. The error is a *codec.LimitError if the value has more than limit
+// levels, else it wraps codec.ErrFormat.
 func scan(p []byte, i, limit int) (end int, compact bool, err error) {
 	end, compact, err = rawjson.Scan(p, i, limit)
 	switch {
@@ -68,8 +67,8 @@ func scan(p []byte, i, limit int) (end int, compact bool, err error) {
 	return end, compact, nil
 }
 
-// AppendJSON appends raw without its white space, after checking that it is JSON of at most MaxState bytes and depth
-// levels; what is its name in errors.
+// AppendJSON appends the JSON value raw to dst, without white space. It returns an error if raw is not exactly one
+// valid value of at most MaxState bytes and depth levels. what names raw in the error.
 func AppendJSON(dst, raw []byte, what string, depth int) ([]byte, error) {
 	if err := AtMost(what, len(raw), MaxState); err != nil {
 		return nil, err
@@ -91,7 +90,7 @@ func AppendJSON(dst, raw []byte, what string, depth int) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Nested checks that raw, JSON or empty, has at most depth levels.
+// Nested returns an error if raw has more than depth levels or does not start with a JSON value. An empty raw is valid.
 func Nested(raw []byte, what string, depth int) error {
 	if len(raw) == 0 {
 		return nil
@@ -102,7 +101,7 @@ func Nested(raw []byte, what string, depth int) error {
 	return nil
 }
 
-// Whole checks that raw is exactly one compact JSON value of at most depth levels.
+// Whole returns an error unless raw is exactly one JSON value of at most depth levels without white space.
 func Whole(raw []byte, what string, depth int) error {
 	end, compact, err := scan(raw, 0, depth)
 	if err != nil {

@@ -19,8 +19,8 @@ type FindOptions struct {
 	Query string
 	// Sessions returns all sessions in list order; at most maxSessions of them are kept.
 	Sessions func(ctx context.Context) ([]manager.Found, error)
-	// Said returns the sessions whose messages contain a query, by id, with a line around the match; nil = no index.
-	Said func(ctx context.Context, query string) (map[string]string, error)
+	// Matches returns, by session id, a line of text that contains a match of the query; nil = there is no index.
+	Matches func(ctx context.Context, query string) (map[string]string, error)
 	// Preview draws a session.
 	Preview func(ctx context.Context, id string, s *term.Screen) error
 	Now     func() time.Time
@@ -30,8 +30,8 @@ type FindOptions struct {
 // Bounds of a finder. Further sessions are not offered; the plain list finds them with a query.
 const (
 	maxSessions = 10_000
-	maxPreviews = 32 // number of cached ones
-	maxQuery    = 200
+	maxPreviews = 32  // maximum number of cached previews; the one read first is dropped
+	maxQuery    = 200 // maximum length of a query, in bytes
 )
 
 // Find shows sessions, narrows them as a query is typed, and returns the id of the chosen one; "" = none.
@@ -53,14 +53,14 @@ type finder struct {
 	ctx           context.Context //nolint:containedctx // of the call of Find: commands run outside of Update
 	width, height int
 
-	query    string
-	all      []manager.Found
-	loaded   bool
-	said     map[string]string // for saidFor
-	saidFor  string
-	asking   bool // a search of messages runs
-	shown    []manager.Found
-	at, from int
+	query      string
+	all        []manager.Found
+	loaded     bool
+	matches    map[string]string // results of Matches for the query matchesFor
+	matchesFor string
+	asking     bool // a search of the conversations is under way
+	shown      []manager.Found
+	at, from   int
 
 	previews map[string][]string // by id and width
 	order    []string            // of previews, the oldest first
@@ -77,9 +77,9 @@ type (
 		list []manager.Found
 		err  error
 	}
-	saidMsg struct {
+	matchesMsg struct {
 		query string
-		said  map[string]string
+		lines map[string]string // results of Matches
 	}
 	previewMsg struct {
 		key   string
@@ -103,11 +103,11 @@ func (f *finder) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return f, tea.Quit
 		}
 		return f, tea.Batch(f.narrow(), f.preview())
-	case saidMsg:
+	case matchesMsg:
 		if f.asking = false; msg.query != f.query {
 			return f, f.narrow() // the query has changed: search again
 		}
-		f.said, f.saidFor = msg.said, msg.query
+		f.matches, f.matchesFor = msg.lines, msg.query
 		f.rank()
 	case previewMsg:
 		f.reading = false
@@ -168,48 +168,50 @@ func (f *finder) ask(query string) tea.Cmd {
 	return tea.Batch(f.narrow(), f.preview())
 }
 
-// narrow shows the sessions that match the query by name, and starts a search of messages.
+// narrow shows the sessions that match the query by name, and returns a command that searches the conversations; nil =
+// they need not be searched.
 func (f *finder) narrow() tea.Cmd {
 	f.rank()
 	query := f.query
-	if f.o.Said == nil || !f.loaded || f.asking || query == "" || query == f.saidFor {
+	if f.o.Matches == nil || !f.loaded || f.asking || query == "" || query == f.matchesFor {
 		return nil
 	}
 	f.asking = true
 	return func() tea.Msg {
-		said, err := f.o.Said(f.ctx, query)
+		lines, err := f.o.Matches(f.ctx, query)
 		if err != nil {
-			said = nil // matches by name are shown anyway
+			lines = nil // matches by name are shown anyway
 		}
-		return saidMsg{query, said}
+		return matchesMsg{query, lines}
 	}
 }
 
-// rank keeps the matching sessions: the best matches by name first, then matches in messages.
+// rank sets the list to the sessions that match the query: the best matches by name first, then those whose
+// conversation matches.
 func (f *finder) rank() {
 	f.shown = f.shown[:0]
 	q, err := manager.ParseQuery(f.query)
 	if err != nil {
 		return // an incomplete regular expression
 	}
-	var said []manager.Found
+	var byText []manager.Found
 	for _, s := range f.all {
 		score, fits := q.Score(s.Title + "\n" + s.First + "\n" + s.Preview + "\n" + s.ID + "\n" + s.Cwd)
-		if s.Score, s.Said = score, ""; fits {
+		if s.Score, s.MatchLine = score, ""; fits {
 			f.shown = append(f.shown, s)
-		} else if line := f.said[s.ID]; line != "" && f.saidFor == f.query {
-			s.Said = line
-			said = append(said, s)
+		} else if line := f.matches[s.ID]; line != "" && f.matchesFor == f.query {
+			s.MatchLine = line
+			byText = append(byText, s)
 		}
 	}
 	if f.query != "" {
 		slices.SortStableFunc(f.shown, func(a, b manager.Found) int { return cmp.Compare(a.Score, b.Score) })
 	}
-	f.shown = append(f.shown, said...)
+	f.shown = append(f.shown, byText...)
 	f.at = max(0, min(f.at, len(f.shown)-1))
 }
 
-// keep caches a preview, and drops the oldest.
+// keep caches a preview. Above maxPreviews it drops the one that was read first.
 func (f *finder) keep(msg previewMsg) {
 	if _, ok := f.previews[msg.key]; !ok {
 		f.order = append(f.order, msg.key)
@@ -221,7 +223,7 @@ func (f *finder) keep(msg previewMsg) {
 	}
 }
 
-// panes returns the widths of the list and of the preview; 0 = no room.
+// panes returns the widths of the list and of the preview, in columns; 0 = the preview is not shown.
 func (f *finder) panes() (list, preview int) {
 	if f.width < wide {
 		return f.width, 0
@@ -301,8 +303,8 @@ func (f *finder) row(s manager.Found, selected bool, width int) string {
 	if s.Pinned {
 		name = "★ " + name
 	}
-	if s.Said != "" {
-		name += " · " + s.Said
+	if s.MatchLine != "" {
+		name += " · " + s.MatchLine
 	}
 	if folder := term.Line(term.ShortenHome(s.Cwd, f.o.Home)); folder != "" {
 		if term.Columns(folder) > width/4 { // the last name is the most specific

@@ -131,7 +131,7 @@ func finderOf(list ...manager.Found) *finder {
 		o: FindOptions{
 			Now:      func() time.Time { return noon },
 			Sessions: func(context.Context) ([]manager.Found, error) { return list, nil },
-			Said: func(_ context.Context, query string) (map[string]string, error) {
+			Matches: func(_ context.Context, query string) (map[string]string, error) {
 				if said := "a whale in the bay"; strings.Contains(said, query) {
 					return map[string]string{"s3": said}, nil
 				}

@@ -213,7 +213,7 @@ func (st *State) rebase(b *checkpoint.Base) {
 	st.rules = RulesOf(b, st.rules)
 	st.Since = b.Since
 	if st.Summary.Meta = nil; len(st.Header) > 0 {
-		_, st.Summary.Meta = checkpoint.About(st.Header)
+		_, st.Summary.Meta = checkpoint.HeaderRelation(st.Header)
 	}
 	st.Meta, st.Summary.Meta = b.Meta, b.Meta.Apply(st.Summary.Meta)
 }

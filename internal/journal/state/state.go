@@ -274,7 +274,7 @@ func internal(header []byte) bool {
 // Begins sets the header line of its session, and the fields of the summary that come from it.
 func (st *State) Begins(header []byte) {
 	st.Header, st.Summary.Internal = header, internal(header)
-	relation, meta := checkpoint.About(header)
+	relation, meta := checkpoint.HeaderRelation(header)
 	st.Summary.Relation, st.Meta = relation, st.Meta.On(meta)
 	st.Summary.Meta, st.Summary.MetaElsewhere = st.Meta.Apply(meta), false
 }
@@ -284,7 +284,7 @@ func (st *State) Begins(header []byte) {
 func (st *State) changeMeta(change checkpoint.MetaChange) {
 	all := st.Meta.Then(change)
 	if len(st.Header) > 0 { // else Begins does it
-		_, meta := checkpoint.About(st.Header)
+		_, meta := checkpoint.HeaderRelation(st.Header)
 		all = all.On(meta)
 	}
 	if change.Valid() && all.Valid() && len(change) > 0 {

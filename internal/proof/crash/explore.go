@@ -161,7 +161,7 @@ func (x *Explorer) goOn(
 	w.Told, x.blank = m.Told, f.Commits == 0
 	var after []Moment
 	if x.torn = nil; durable && j != nil && !f.Deleted && !m.Told.Deleting {
-		x.torn = w.behind(j.State())
+		x.torn = w.uncommitted(j.State())
 	}
 	if again && !durable || x.firsts%x.Plan.Verify == 0 {
 		if err := w.Peek(ctx, x.firsts%2 == 0, f.shown()); err != nil {

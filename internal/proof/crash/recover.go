@@ -133,7 +133,7 @@ func (w *World) Resume(
 		}
 		j = journal.Create(cfg, Genesis())
 	}
-	torn := w.behind(j.State())
+	torn := w.uncommitted(j.State())
 	step := w.Step(j.State(), 40)
 	res, err := j.Commit(ctx, step)
 	if err != nil {
@@ -156,7 +156,7 @@ func (w *World) Resume(
 }
 
 // behind returns the bytes of the active segment after the last commit.
-func (w *World) behind(st *state.State) []byte {
+func (w *World) uncommitted(st *state.State) []byte {
 	ref := st.Active()
 	if ref == nil {
 		return nil

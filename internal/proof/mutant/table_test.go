@@ -22,7 +22,7 @@ const (
 	appendGo        = "backend/local/append.go"
 	rewriteGo       = "internal/repair/rewrite.go"
 	repairGo        = "internal/repair/repair.go"
-	mendGo          = "internal/journal/append_mend.go"
+	mendGo          = "internal/journal/append_torn.go"
 	dirsGo          = "internal/vfs/dirs.go"
 	sealGo          = "internal/journal/store/seal.go"
 	composeGo       = "internal/journal/compose.go"
@@ -72,7 +72,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "settle-does-not-confirm", broken: "a request in doubt that is found is acknowledged before the log is durable",
-		edits: []edit{{doubtGo, "\t\tif now.Summary.Commit != \"\" {\n\t\t\tif now, err = j.strategy.Confirm", "\t\tif now == nil {\n\t\t\tif now, err = j.strategy.Confirm"}},
+		edits: []edit{{doubtGo, "\t\tif now.Summary.Commit != \"\" {\n\t\t\tif now, err = j.strategy.Harden", "\t\tif now == nil {\n\t\t\tif now, err = j.strategy.Harden"}},
 		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults", size: "ci",
 		want: "they are there 0 and 0 times",
 	},
@@ -147,7 +147,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "cut-without-judgement", broken: "damaged bytes on which commits were built are cut off as a torn tail",
-		edits: []edit{{mendGo, "if err := a.judge(ctx, base, torn); err != nil {", "if err := error(nil); err != nil {"}},
+		edits: []edit{{mendGo, "if err := a.checkTorn(ctx, base, torn); err != nil {", "if err := error(nil); err != nil {"}},
 		suite: "journal", pkg: "internal/journal", run1: "TestDamagedLaterCommitIsNotTorn",
 		want: "want ErrCorrupt and the log as it was",
 	},
@@ -159,7 +159,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "plain-removed-early", broken: "a plain segment goes before its sealed form is written",
-		edits: []edit{{"internal/journal/append_publish.go", "\t\tif c := closed[i]; c != nil {\n", "\t\tif c := closed[i]; c != nil {\n\t\t\t_ = a.b.Delete(ctx, store.SegmentOf(&refs[i]).PlainKey(a.cfg.Session))\n"}},
+		edits: []edit{{"internal/journal/append_upkeep.go", "\t\tif c := closed[i]; c != nil {\n", "\t\tif c := closed[i]; c != nil {\n\t\t\t_ = a.b.Delete(ctx, store.SegmentOf(&refs[i]).PlainKey(a.cfg.Session))\n"}},
 		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
 		want: "commits were acknowledged, 0 are there",
 	},
@@ -226,7 +226,7 @@ var mutants = []mutant{
 	},
 	{
 		sample: true, name: "close-without-confirm", broken: "Close publishes bytes of the log that were never synced",
-		edits: []edit{{journalGo, "\twrites := j.committed && !doubt", "\twrites := !doubt"}, {journalGo, "\tst, err := j.strategy.Confirm(ctx, j.takeIn(j.Tip()))\n\tif err != nil || !st.Sure() { // what is not certain is not published\n\t\treturn err\n\t}\n", "\tst := j.takeIn(j.Tip())\n"}},
+		edits: []edit{{journalGo, "\twrites := j.committed && !doubt", "\twrites := !doubt"}, {journalGo, "\tst, err := j.strategy.Harden(ctx, j.takeIn(j.Tip()))\n\tif err != nil || !st.Sure() { // a checkpoint must not cover bytes that may be lost\n\t\treturn err\n\t}\n", "\tst := j.takeIn(j.Tip())\n"}},
 		suite: "disk_crash_test.go", pkg: "internal/lifecycle", run1: "TestFailedSyncThenOpenAndClose|TestKilledBeforeTheSyncThenOpenAndClose",
 		want: "images fail, the first with",
 	},
@@ -375,7 +375,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "found-sealed-is-not-put-again", broken: "a sealed segment that was found beside the plain one is built upon as it is",
-		edits: []edit{{"internal/journal/append_publish.go", "\tif err := a.store.Harden(ctx, key, p, info.Version); err != nil {\n", "\tif info.Key == \"\" {\n"}},
+		edits: []edit{{"internal/journal/append_upkeep.go", "\tif err := a.store.Harden(ctx, key, p, info.Version); err != nil {\n", "\tif info.Key == \"\" {\n"}},
 		suite: "journal", pkg: "internal/journal", run1: "TestSealedFormThatWasFoundIsMadeDurable",
 		want: "a sealed form that was found was not durable",
 	},

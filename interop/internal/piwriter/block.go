@@ -22,7 +22,7 @@ func blocksFine(list []byte, types ...string) bool {
 }
 
 // ownBlocks are the fields that pi requires in its blocks.
-var ownBlocks = map[string][]requiredField{
+var ownBlocks = map[string][]fieldRule{
 	"text":     {{"text", '"', ""}},
 	"thinking": {{"thinking", '"', ""}},
 	"image":    {{"data", '"', ""}, {"mimeType", '"', ""}},
@@ -39,7 +39,7 @@ func blockFine(block []byte, types ...string) bool {
 }
 
 // holdsAll reports whether an object has these fields, each of its kind.
-func holdsAll(object []byte, want []requiredField) bool {
+func holdsAll(object []byte, want []fieldRule) bool {
 	found := 0
 	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
 		for i, f := range want {

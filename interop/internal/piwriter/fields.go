@@ -9,16 +9,19 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// requiredField is a field that an entry needs, or whose type matters if it exists.
-type requiredField struct {
+// fieldRule is what pi expects of one field of an entry, so that its reader does not reject the file.
+type fieldRule struct {
 	name string
-	// kind is the type of its value: '"' string, '0' number, 't' boolean, '[' list, '{' object, 'n' object or null, 'k'
-	// string or null, 's' string or list
+	// kind is the expected type of the value: '"' string, '0' number, 't' boolean, '[' list, '{' object, 'n' object or
+	// null, 'k' string or null, 's' string or list.
 	kind byte
-	def  string // value if it is missing or of another type; "" = the entry is invalid; "?" = the field is removed
+	// def replaces a value that is missing or of another type, as JSON. "" = such an entry is invalid. "?" = the field
+	// is optional: a value of another type is removed.
+	def string
 }
 
-var requiredFields = map[string][]requiredField{
+// fieldRules are the rules for the fields of an entry, by its type.
+var fieldRules = map[string][]fieldRule{
 	"thinking_level_change": {{"thinkingLevel", '"', `"off"`}, {"configured", 'k', "?"}},
 	"compaction": {
 		{"summary", '"', `""`},
@@ -61,8 +64,8 @@ var requiredFields = map[string][]requiredField{
 	"session_summary":    {{"summary", '"', ""}, {"summarizedThroughId", '"', ""}},
 }
 
-// headerFields are optional fields in the headers of some programs.
-var headerFields = []requiredField{
+// headerFields are the optional fields of headers that only some programs have.
+var headerFields = []fieldRule{
 	{"title", '"', "?"},
 	{"titleSource", '"', "?"},
 	{"additionalDirectories", '[', "?"},
@@ -72,12 +75,13 @@ var headerFields = []requiredField{
 	{"workflow", '{', "?"},
 }
 
-// LostHeader is the loss of header fields that only other programs have.
+// LostHeader is the kind of loss for header fields that the target program does not have.
 const LostHeader = "fields of the header that the format does not have: left out"
 
-// KeepFields removes other programs' fields from a header, because the file would be taken for theirs. It counts the
-// removed fields. Titles do not count: the target stores them elsewhere. own are the target's fields.
-func KeepFields(header []byte, own ...string) (raw []byte, lost int) {
+// RemoveForeignFields returns a header without the headerFields that are not in own, the fields of the target program:
+// with them the file would be detected as one of another program. lost is the number of removed fields, without titles,
+// which the target stores in entries.
+func RemoveForeignFields(header []byte, own ...string) (raw []byte, lost int) {
 	for _, f := range headerFields {
 		if slices.Contains(own, f.name) || rawjson.Field(header, f.name) == nil {
 			continue
@@ -90,7 +94,7 @@ func KeepFields(header []byte, own ...string) (raw []byte, lost int) {
 	return header, lost
 }
 
-// AddHeaderLoss adds removed header fields to the losses of a file.
+// AddHeaderLoss adds lost, the number of removed header fields, to the losses of a written file.
 func AddHeaderLoss(losses interop.Losses, err error, lost int) (interop.Losses, error) {
 	if err == nil && lost > 0 {
 		losses[LostHeader] += lost
@@ -98,7 +102,8 @@ func AddHeaderLoss(losses interop.Losses, err error, lost int) (interop.Losses, 
 	return losses, err
 }
 
-func (f requiredField) holds(val []byte) bool {
+// holds reports whether a value, as JSON, has the type of the rule; false if it is missing.
+func (f fieldRule) holds(val []byte) bool {
 	if len(val) == 0 {
 		return false
 	}
@@ -117,8 +122,9 @@ func (f requiredField) holds(val []byte) bool {
 	return val[0] == f.kind
 }
 
-// fitFields returns a line with its fields corrected, or false if one without a default is missing.
-func fitFields(raw []byte, want []requiredField) ([]byte, bool) {
+// fitFields returns an entry with its fields corrected by the rules want. It returns false if a field without a default
+// is missing or of another type.
+func fitFields(raw []byte, want []fieldRule) ([]byte, bool) {
 	for _, f := range want {
 		val := rawjson.Field(raw, f.name)
 		switch {
@@ -134,7 +140,7 @@ func fitFields(raw []byte, want []requiredField) ([]byte, bool) {
 	return raw, true
 }
 
-// retyped returns a line of another type in place of an entry.
+// retyped returns an entry with the id, parent and timestamp of l, another type, and the fields of the object body.
 func retyped(l transcript.Line, typ string, body []byte) []byte {
 	out := rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.Field(l.Raw, "id"),
 		"parentId", rawjson.OrNull(rawjson.Field(l.Raw, "parentId")), "timestamp", rawjson.Field(l.Raw, "timestamp"))
@@ -144,7 +150,8 @@ func retyped(l transcript.Line, typ string, body []byte) []byte {
 	return out
 }
 
-// wrapped keeps an entry whole within one of type custom.
+// wrapped returns an entry of type custom whose data contains all of l, for a program that does not have the type of l.
+// restored is its inverse. If the result would be nested too deeply it has no data.
 func wrapped(l transcript.Line) []byte {
 	data := []byte(`{"type":`)
 	data = append(rawjson.AppendString(data, l.Type), '}')
@@ -158,13 +165,13 @@ func wrapped(l transcript.Line) []byte {
 	}
 	out := retyped(l, "custom", rawjson.Object("customType", rawjson.AppendString(nil, message.KeptKind),
 		"data", data))
-	if _, err := transcript.ParseLine(out); err != nil { // one level deeper than before
+	if _, err := transcript.ParseLine(out); err != nil { // data is one level deeper than l was
 		out = rawjson.WithField(out, "data", nil)
 	}
 	return out
 }
 
-// restored returns the original of an entry that another program could not express and this one can.
+// restored returns the entry in an entry that wrapped made, if program m has its type. Else it returns l.
 func (m Program) restored(l transcript.Line) transcript.Line {
 	if rawjson.Text(rawjson.Field(l.Raw, "customType")) != message.KeptKind {
 		return l
@@ -186,6 +193,7 @@ func (m Program) restored(l transcript.Line) transcript.Line {
 	return was
 }
 
+// foreignModel reports whether program m cannot express the model that the entry l sets.
 func (m Program) foreignModel(l transcript.Line) bool {
 	lost := false
 	m.model(l, func(string) { lost = true })

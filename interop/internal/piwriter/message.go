@@ -107,7 +107,7 @@ func Content(val []byte, lose func(kind string)) []byte {
 }
 
 // messageFields are the fields that a target requires in a message of each role, except its content.
-var messageFields = map[string][]requiredField{
+var messageFields = map[string][]fieldRule{
 	"user":       {{"timestamp", '0', ""}},
 	"system":     {{"timestamp", '0', ""}},
 	"assistant":  {{"timestamp", '0', ""}, {"api", '"', ""}, {"provider", '"', ""}, {"model", '"', ""}},
@@ -149,7 +149,7 @@ func (d Dialect) blocks(list []byte, types ...string) bool {
 }
 
 // usageFields are the fields that a target requires in a usage; the cost must have a total.
-var usageFields = []requiredField{
+var usageFields = []fieldRule{
 	{"input", '0', ""}, {"output", '0', ""}, {"cacheRead", '0', ""}, {"cacheWrite", '0', ""}, {"cost", '{', ""},
 }
 

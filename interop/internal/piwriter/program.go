@@ -131,7 +131,7 @@ func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 		}
 		return [][]byte{wrapped(l)}
 	}
-	needed := requiredFields[l.Type]
+	needed := fieldRules[l.Type]
 	if m.Models && l.Type == "thinking_level_change" &&
 		string(rawjson.OrNull(rawjson.Field(l.Raw, "thinkingLevel"))) == "null" {
 		needed = needed[1:] // optional there
@@ -251,7 +251,7 @@ func (m Program) title(l transcript.Line, lose func(kind string)) []byte {
 		lose(lostTitle)
 		return retyped(l, "session_info", rawjson.Object("name", rawjson.AppendString(nil, name)))
 	}
-	raw, ok := fitFields(l.Raw, requiredFields[l.Type])
+	raw, ok := fitFields(l.Raw, fieldRules[l.Type])
 	if !ok {
 		lose(lostFields)
 		return wrapped(l)

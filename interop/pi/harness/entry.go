@@ -107,7 +107,7 @@ func (r *Reader) place(w *write, l *lane, typ string, body func(out []byte) []by
 	if l != nil {
 		l.named, r.lane = true, l
 		l.hang = parent
-		r.settle(l)
+		r.addConfig(l)
 		parent = l.hang
 	}
 	r.put(id, body(r.begun(typ, w.id, piwriter.OrNull(parent), len(w.raw)+len(w.id))))
@@ -129,8 +129,8 @@ func (r *Reader) place(w *write, l *lane, typ string, body func(out []byte) []by
 		r.spent.add(id)
 	}
 	if last != id && len(id) <= maxName {
-		if len(r.behind) < maxPairs {
-			r.behind[id] = last
+		if len(r.lastAfter) < maxPairs {
+			r.lastAfter[id] = last
 		} else {
 			r.once(transcript.DiagNoted,
 				"more compactions and left-out turns than are followed: what other lanes hang on "+

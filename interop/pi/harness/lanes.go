@@ -114,7 +114,7 @@ func (r *Reader) parentOf(w *write, l *lane) string {
 
 // end returns the last entry that the reader put after an entry, or the entry itself.
 func (r *Reader) end(id string) string {
-	if b, ok := r.behind[id]; ok {
+	if b, ok := r.lastAfter[id]; ok {
 		return b
 	}
 	return id
@@ -130,8 +130,8 @@ func (r *Reader) moveTo(l *lane, to []byte, kind string, raw []byte) {
 	r.custom(l, kind, raw)
 }
 
-// settle appends entries for the part of a lane's configuration that its branch does not have yet.
-func (r *Reader) settle(l *lane) {
+// addConfig appends entries for the part of a lane's configuration that its branch does not have yet.
+func (r *Reader) addConfig(l *lane) {
 	want, said := l.want, l.said
 	if want == said {
 		return
@@ -158,7 +158,7 @@ func (r *Reader) finish() {
 	known := false
 	for _, name := range slices.Sorted(maps.Keys(r.lanes)) {
 		l := r.lanes[name]
-		r.settle(l)
+		r.addConfig(l)
 		known = known || l.named
 		if name != mainLane && l.named {
 			r.custom(l, "branch", rawjson.Object("name", rawjson.AppendString(nil, name),

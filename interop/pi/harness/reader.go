@@ -94,18 +94,18 @@ type Reader struct {
 	seq  int64     // of the last write
 	next int64     // lower bound for the next write, from the header
 
-	lanes  map[string]*lane
-	lane   *lane             // the lane named last
-	newest string            // the last entry returned
-	loose  string            // end after the last entry of the file
-	behind map[string]string // by ID of an entry: the last entry that the reader put after it
-	spent  spent
+	lanes     map[string]*lane
+	lane      *lane             // the lane named last
+	newest    string            // the last entry returned
+	loose     string            // end after the last entry of the file
+	lastAfter map[string]string // by ID of an entry: the last entry that the reader put after it
+	spent     spent
 }
 
 // NewReader returns a reader of src, which it opens once.
 func NewReader(src interop.Source, o interop.Options) *Reader {
 	return &Reader{
-		src: src, o: o, lanes: map[string]*lane{}, behind: map[string]string{},
+		src: src, o: o, lanes: map[string]*lane{}, lastAfter: map[string]string{},
 		batch: make([]write, 0, maxBatch),
 	}
 }

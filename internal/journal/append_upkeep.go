@@ -18,7 +18,33 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// Finish writes what Close owes: the checkpoint, so that the next Open reads no tail.
+// Upkeep returns the background work that tidy does, if a segment waits to be sealed, or if checkpoint_latest is old
+// enough: Limits.PublishBytes of log since it, or the bytes of the window if those are more; or Limits.PublishCommits
+// appends that together have at least a sixteenth of the bytes of the window, or PublishBytes.
+func (a *appendStrategy) Upkeep(st *state.State, bg sealing) *job {
+	if !bg.idle || st.Stale() { // st may lack the changes of background work
+		return nil
+	}
+	l := &a.cfg.Limits
+	enough, few := l.PublishBytes, int64(0)
+	if w := st.Window; w != nil { // so that checkpoints take no more bytes than the log
+		enough, few = max(enough, int64(w.Bytes())), min(enough, int64(w.Bytes())/16)
+	}
+	a.mu.Lock()
+	due := len(st.Plain) > 1 || st.Summary.Bytes >= a.bytes+enough ||
+		st.Batches >= a.batches+uint64(l.PublishCommits) && st.Summary.Bytes >= a.bytes+few
+	a.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return &job{run: func(ctx context.Context) ([]state.Change, error) {
+		_, made, err := a.tidy(ctx, st, true)
+		return made, err
+	}}
+}
+
+// Finish seals closed segments and writes checkpoint_latest, if it is older than st, so that the next Open reads no
+// tail.
 func (a *appendStrategy) Finish(ctx context.Context, st *state.State) error {
 	a.mu.Lock()
 	due := len(st.Plain) > 1 || st.Summary.Seq != a.seq || !a.exists
@@ -30,8 +56,8 @@ func (a *appendStrategy) Finish(ctx context.Context, st *state.State) error {
 	return err
 }
 
-// tidy seals the segments that are closed, folds references that are due, writes checkpoint_latest, and
-// then removes the plain form of what that names as sealed. It returns st as it is then. often: see save.
+// tidy seals the closed segments, folds the references that are due, and writes checkpoint_latest. Then it removes the
+// plain forms of the sealed segments. It returns the state after these changes, and the changes. often: see save.
 func (a *appendStrategy) tidy(ctx context.Context, st *state.State, often bool) (*state.State, []state.Change, error) {
 	var made []state.Change
 	var gone []layout.Segment
@@ -79,12 +105,12 @@ func (a *appendStrategy) tidy(ctx context.Context, st *state.State, often bool) 
 	return st, made, nil
 }
 
-// dropErased removes the sealed forms of segments that this handle wrote while entries of the session were erased, if
-// the session leads to others in their place: they have what was erased.
+// dropErased removes sealed segments that this handle wrote while another writer erased entries, and that the erasure
+// replaced: they contain the erased text.
 func (a *appendStrategy) dropErased(ctx context.Context, st *state.State, sealed []layout.Segment) error {
 	o, info, err := a.store.Checkpoint(ctx)
 	if err != nil || o.Summary.Tombstone || o.Erased <= st.Erased || len(sealed) == 0 {
-		return nil //nolint:nilerr // that is met again by what is done next
+		return nil //nolint:nilerr // the next operation meets the same error
 	}
 	now, err := state.Restore(o, info)
 	if err != nil {
@@ -102,11 +128,11 @@ func (a *appendStrategy) dropErased(ctx context.Context, st *state.State, sealed
 	return nil
 }
 
-// sealLanes bounds the segments that are compressed at once, where a history was brought in in bulk.
+// sealLanes is the maximum number of segments that are compressed at a time.
 const sealLanes = 2
 
-// sealPlain writes the sealed forms of closed segments. Only the computing is done at once: what is read and written
-// comes in one order, whatever takes how long.
+// sealPlain writes the sealed forms of closed segments. It compresses them in parallel. Reads and writes happen in the
+// order of refs, so that the requests do not depend on timing.
 func (a *appendStrategy) sealPlain(ctx context.Context, refs []checkpoint.PlainRef) ([]state.Change, error) {
 	changes, closed := make([]state.Change, len(refs)), make([]*segment.Contents, len(refs))
 	for i := range refs {
@@ -130,14 +156,15 @@ func (a *appendStrategy) sealPlain(ctx context.Context, refs []checkpoint.PlainR
 	return changes, err
 }
 
-// readPlain reads a closed segment that is to be sealed; nil, and what it became, where it was sealed before.
+// readPlain reads a closed segment to be sealed. If another process has sealed it, it returns nil contents and the
+// change that refers to the sealed form.
 func (a *appendStrategy) readPlain(
 	ctx context.Context, ref *checkpoint.PlainRef,
 ) (state.Change, *segment.Contents, error) {
 	seg := store.SegmentOf(ref)
 	key := seg.PlainKey(a.cfg.Session)
 	raw, _, err := a.b.Get(ctx, key, backend.Range{})
-	if errors.Is(err, fs.ErrNotExist) { // another process sealed it, and was done
+	if errors.Is(err, fs.ErrNotExist) { // another process sealed it and removed the plain form
 		d, err := a.describe(ctx, seg)
 		if err != nil || d.sealed == nil {
 			return state.Change{}, nil, errors.Join(err, state.ErrStale)
@@ -162,8 +189,9 @@ func (a *appendStrategy) readPlain(
 	return state.Change{}, &c, nil
 }
 
-// sealedBefore takes a sealed form that is there together with the plain one: another process died, or still is,
-// between writing the one and removing the other. Its sync may have failed, so it is made durable first.
+// sealedBefore returns the change that refers to the sealed form of a segment, if that exists together with the plain
+// form raw: another process wrote the sealed form and did not remove the plain form yet, or died before. It makes the
+// sealed form durable first, because the sync of that process may have failed. false = no sealed form exists.
 func (a *appendStrategy) sealedBefore(ctx context.Context, seg layout.Segment, raw []byte) (state.Change, bool, error) {
 	key := seg.SealedKey(a.cfg.Session)
 	p, info, err := a.b.Get(ctx, key, backend.Range{})
@@ -188,9 +216,10 @@ func (a *appendStrategy) sealedBefore(ctx context.Context, seg layout.Segment, r
 	return state.Change{Level: -1, Ref: *d.sealed}, true, nil
 }
 
-// indexed adds what is sealed to the id index, and writes checkpoint_latest. It names only runs that are in force, or
-// that were made just now: another writer may have merged, and removed, those that this handle knew. It returns st as
-// it is then, with the change of the index; nil = it is as it was. What cannot be indexed is in the next run.
+// indexed adds the ids of sealed lines to the id index and writes checkpoint_latest. The checkpoint names only runs
+// that the current checkpoint names, and the new one: another writer may have merged and removed runs that this handle
+// knew. It returns the new state and the change of the index; nil = the index did not change. If indexing fails, a
+// later run contains the ids.
 func (a *appendStrategy) indexed(
 	ctx context.Context, st *state.State, rows []codec.IDRow, often bool,
 ) (*state.State, *state.Change, error) {
@@ -199,7 +228,7 @@ func (a *appendStrategy) indexed(
 		a.mu.Lock()
 		inForce := a.runs
 		a.mu.Unlock()
-		if st = st.Named(inForce); a.anew {
+		if st = st.Named(inForce); a.rebuildIDs {
 			st = st.Named(nil)
 		}
 		if c, ok, err := a.past.IndexIDs(ctx, st, rows); err == nil && ok {
@@ -220,15 +249,15 @@ func (a *appendStrategy) indexed(
 	return st, &state.Change{Level: state.IDsLevel, Was: was, IDs: st.IDs}, saved
 }
 
-// errRuns means that another writer's checkpoint names other runs of the id index.
+// errRuns means that the checkpoint of another writer names other runs of the id index.
 var errRuns = errors.New("the runs of the id index have changed")
 
-// errOlder means that the checkpoint in force is of a later commit than the one that was to be written.
+// errOlder means that checkpoint_latest contains a later commit than the checkpoint to be written.
 var errOlder = errors.New("a newer checkpoint is in force")
 
-// save writes checkpoint_latest for st: under the version seen last, and only forward. The log up to st
-// is durable already (I13). often: it is one of many, and keeps the frames of the one before; what a closed session
-// leaves is one frame, which is smaller.
+// save replaces checkpoint_latest by that of st, on condition of the version seen last, and never by an older commit.
+// The caller has made the log up to st durable (I13). often reuses the compressed frames of the previous checkpoint,
+// which is faster; without it the body is one frame, which is smaller.
 func (a *appendStrategy) save(ctx context.Context, st *state.State, often bool) error {
 	o := st.Object(false)
 	if often {
@@ -253,7 +282,7 @@ func (a *appendStrategy) save(ctx context.Context, st *state.State, often bool) 
 			cond = backend.IfAbsent()
 		}
 		a.mu.Unlock()
-		if older { // the version in force is known, and st is older
+		if older {
 			return errOlder
 		}
 		info, err := a.b.Put(ctx, key, body, cond)
@@ -285,8 +314,9 @@ func (a *appendStrategy) save(ctx context.Context, st *state.State, often bool) 
 	return fmt.Errorf("write %s: it changed %d times in a row", key, a.cfg.Limits.Attempts)
 }
 
-// settle writes a checkpoint of the settled state, and returns that: the log itself stays as it is.
-func (a *appendStrategy) settle(ctx context.Context, st *state.State) (*state.State, error) {
+// sealAll seals all closed segments, folds all references into one, and writes the checkpoint. It does not change the
+// log, and returns the new state.
+func (a *appendStrategy) sealAll(ctx context.Context, st *state.State) (*state.State, error) {
 	st, _, err := a.tidy(ctx, st, false)
 	if err != nil {
 		return nil, err
@@ -294,7 +324,7 @@ func (a *appendStrategy) settle(ctx context.Context, st *state.State) (*state.St
 	if st, err = a.past.FoldAll(ctx, st); err != nil {
 		return nil, err
 	}
-	// another writer's is newer: it does as well
+	// With errOlder or errRuns the checkpoint of another writer is in force, which serves as well.
 	if err := a.save(ctx, st, false); err != nil && !errors.Is(err, errOlder) && !errors.Is(err, errRuns) {
 		return nil, err
 	}

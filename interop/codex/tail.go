@@ -52,9 +52,9 @@ func (c *tail) Line(line []byte, from, end int64) {
 	}
 }
 
-// Settled returns the length in bytes of the beginning of the file that no later line can change.
-func (c *tail) Settled() int64 {
-	n := c.Holds.Settled()
+// Stable returns the length in bytes of the beginning of the file that no later line can change.
+func (c *tail) Stable() int64 {
+	n := c.Holds.Stable()
 	if c.asked > 0 {
 		n = min(n, c.asked-1)
 	}

@@ -16,10 +16,10 @@ import (
 // MaxText bounds the indexed text of one entry, in bytes.
 const MaxText = 256 << 10
 
-// Said returns the searchable text of an entry and the role of its author: the text of a message, names and arguments
-// of its calls, the text of summaries, labels and titles. Thinking is not included. Control characters and invalid
-// UTF-8 are removed. text is "" if there is none.
-func Said(e transcript.Entry) (text, role string) {
+// EntryText returns the searchable text of an entry and the role of its author: the text of a message with names and
+// arguments of its calls, or the text of a summary, label or title. Thinking is not included. Control characters and
+// invalid UTF-8 are removed. Of an entry without text both are "".
+func EntryText(e transcript.Entry) (text, role string) {
 	text, role, _ = said(e)
 	return text, role
 }

@@ -44,8 +44,8 @@ func (h *Holds) Turn() {
 	h.Events = stay
 }
 
-// Settled returns the length in bytes of the beginning of the file that no later line can change.
-func (h *Holds) Settled() int64 {
+// Stable returns the length in bytes of the beginning of the file that no later line can change.
+func (h *Holds) Stable() int64 {
 	n := h.end
 	if h.Message > 0 {
 		n = min(n, h.Message-1)

@@ -10,18 +10,18 @@ import (
 )
 
 // maxSettled is the longest line that is examined, in bytes.
-const maxSettled = 16 << 20
+const maxTailLine = 16 << 20
 
-// Settled returns the length in bytes of the beginning of a file that keeps its meaning when the file grows: an import
+// Stable returns the length in bytes of the beginning of a file that keeps its meaning when the file grows: an import
 // of it makes entries that an import of the longer file makes too, in the same places. It excludes a line without a
 // line feed; for Claude Code, lines of a message to which more may come; for Codex, an answer whose token count may
 // still come, and events that an item may repeat.
 //
 // The result is an estimate based on how these programs write. Later lines may still change it, which only an import of
-// the longer file detects. Settled holds a line of at most maxSettled bytes; a longer line counts as settled. from is
+// the longer file detects. A line longer than maxTailLine bytes is not examined and counts as stable. from is
 // the Offset of the Mark of an import, or 0: if the format allows it, the lines between the first one and that offset
 // are not read.
-func Settled(f interop.Format, src interop.Source, from int64) (n int64, err error) {
+func Stable(f interop.Format, src interop.Source, from int64) (n int64, err error) {
 	t, err := Of(f)
 	if err != nil {
 		return 0, err
@@ -31,29 +31,29 @@ func Settled(f interop.Format, src interop.Source, from int64) (n int64, err err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	var tail interop.Settler
-	if t.Program != nil && t.Program.Settled != nil {
-		tail = t.Program.Settled()
+	var tail interop.Tail
+	if t.Program != nil && t.Program.Tail != nil {
+		tail = t.Program.Tail()
 	}
 	r, at := bufio.NewReaderSize(in, 64<<10), int64(0)
 	var line []byte
 	for size := int64(0); ; {
 		part, err := r.ReadSlice('\n')
 		size += int64(len(part))
-		if len(line) <= maxSettled {
+		if len(line) <= maxTailLine {
 			line = append(line, part...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && tail != nil:
-			return tail.Settled(), nil
+			return tail.Stable(), nil
 		case errors.Is(err, io.EOF):
 			return at, nil
 		case err != nil:
 			return 0, fmt.Errorf("read %s: %w", src.Name, err)
 		}
-		if len(line) > maxSettled {
+		if len(line) > maxTailLine {
 			line = nil // only its place matters
 		}
 		if tail != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// mend handles bytes after the last commit of the active segment that are no commit. First all bytes that no commit
-// line promised as durable are written in place again and synced; then they are classified. Torn bytes, those of a
-// writer that died or ran out of space in mid-append, are copied to an object of their own and cut off. Anything else
-// is damage, and the log stays as it is.
+// trimTail handles bytes at the end of the active segment that are not a commit. It first rewrites and syncs the bytes
+// that no commit line promised as durable, then classifies them (checkTorn). Torn bytes are the beginning of an append
+// whose writer died or ran out of space: trimTail copies them to an object of their own and cuts them off. Other bytes
+// are damage: the log stays as it is, and the error is ErrCorrupt.
 //
-// It returns the newest state: base, of which the next commit names the moved bytes, or what others committed
-// meanwhile.
-func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.State, error) {
+// It returns the newest state: base with Pending set, so that the next commit names the object of the torn bytes; base
+// unchanged if another process appended or cut meanwhile; or a newer state if that process committed.
+func (a *appendStrategy) trimTail(ctx context.Context, base *state.State) (*state.State, error) {
 	key, good := a.activeKey(base), base.Active().Bytes
 	size, err := a.size(ctx, key)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.St
 	if err != nil {
 		return nil, err
 	}
-	if err := a.judge(ctx, base, torn); err != nil {
+	if err := a.checkTorn(ctx, base, torn); err != nil {
 		return nil, err
 	}
 	rnd, err := a.store.Random()
@@ -64,10 +64,11 @@ func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.St
 	return &next, nil
 }
 
-// judge reports whether the bytes after the last good commit are a torn tail (nil) or damage: they are
-// damage iff another process is known to have built upon something after them. A later commit line promises
-// more, a checkpoint or a snapshot is of a later commit, or a segment that holds commits continues this one.
-func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []byte) error {
+// checkTorn returns nil if rest, the bytes after the last commit of base, are a torn tail, and ErrCorrupt if they are
+// damaged commits. They are damage if something shows that a later commit was stored: a commit line in rest that was
+// written when the bytes before it were durable, a checkpoint or snapshot of a later commit, or a later segment that
+// contains commits and names this one as the segment before it.
+func (a *appendStrategy) checkTorn(ctx context.Context, base *state.State, rest []byte) error {
 	key, good := a.activeKey(base), base.Active().Bytes
 	if at, found := segment.Promises(rest, base.Key, good); found {
 		return store.Corrupt(key, good, fmt.Errorf(
@@ -109,14 +110,14 @@ func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []by
 	return nil
 }
 
-// endsEarly returns the error of a log that ends before a commit that was acknowledged, as a checkpoint or a snapshot
-// shows.
-func (a *appendStrategy) endsEarly(st *state.State, acked uint64) error {
+// endsEarly returns the error of a log that ends with st, although commits up to the seq stored were acknowledged.
+func (a *appendStrategy) endsEarly(st *state.State, stored uint64) error {
 	return store.Corrupt(a.activeKey(st), st.Active().Bytes, fmt.Errorf(
-		"commits up to %d were stored, the log ends with %d: %w", acked, st.Summary.Seq, codec.ErrChecksum))
+		"commits up to %d were stored, the log ends with %d: %w", stored, st.Summary.Seq, codec.ErrChecksum))
 }
 
-// goesOn reports whether a segment names prev as the one before it and holds a commit.
+// goesOn reports whether the segment seg names prev as the segment before it and contains a commit. It is false for a
+// segment that does not exist.
 func (a *appendStrategy) goesOn(ctx context.Context, seg layout.Segment, prev string) (bool, error) {
 	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
 	if errors.Is(err, fs.ErrNotExist) {

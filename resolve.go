@@ -8,19 +8,23 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
+// This file has what a caller does after a commit failed: Settle a doubt, Reload or Discard after a conflict, Claim
+// after a fence.
+
 // Claim takes over the session: commits of every older writer return ErrFenced from then on, and this handle is no
-// longer fenced. Head and document stay the session's newest, and the handle stays where it is: Reload takes the
-// newest.
+// longer fenced. Claim changes neither the head nor the document of the session, and it does not move the handle: call
+// Reload to continue at the newest head.
 func (s *Session) Claim(ctx context.Context, opts ...MoveOption) (Receipt, error) {
 	k := optionsOf(opts, "claim")
 	plan := func(context.Context, *state.State) (*journal.Step, error) { return &journal.Step{Claim: true}, nil }
 	return s.note(ctx, "claim", k, state.ReasonClaim, plan)
 }
 
-// Settle finds out whether a commit of unknown outcome is stored (Error.Commit; "" = the handle's newest one), and
-// returns its receipt. If no other writer committed it sends the same request again. A commit that is lost was not
-// stored: ErrConflict or ErrFenced where another writer was first, else backend.ErrBusy; what was appended is in the
-// buffer again. While it cannot be found out the error is ErrCommitUnknown.
+// Settle finds out whether a commit of unknown outcome is stored, and returns its receipt. commit is Error.Commit of
+// the failed call; "" = the newest doubt of the handle. If no other writer has committed since, Settle sends the same
+// request again. If the commit was not stored and cannot be any more, the error is ErrConflict or ErrFenced if another
+// writer was first, else backend.ErrBusy; the appended entries are in the buffer again. If the store cannot answer, the
+// error is ErrCommitUnknown.
 func (s *Session) Settle(ctx context.Context, commit string) (Receipt, error) {
 	if err := s.writable(context.WithoutCancel(ctx)); err != nil { // a doubt stays unknown, also if ctx is done
 		return Receipt{}, s.fail("settle", err)
@@ -31,8 +35,8 @@ func (s *Session) Settle(ctx context.Context, commit string) (Receipt, error) {
 	return s.receipt("settle", before, r, err)
 }
 
-// keyed returns the receipt of the commit that has an idempotency key. If no commit has it, nothing is done, and the
-// receipt is not Repeated.
+// keyed returns the receipt of the commit with an idempotency key. If no commit has the key the receipt is not
+// Repeated. It stores nothing.
 func (s *Session) keyed(ctx context.Context, key string) (Receipt, error) {
 	if err := errors.Join(checkName("idempotency key", key), s.writable(ctx)); err != nil {
 		return Receipt{}, s.fail("run", err)
@@ -42,8 +46,8 @@ func (s *Session) keyed(ctx context.Context, key string) (Receipt, error) {
 	return receiptOf(r), s.fail("run", err)
 }
 
-// Discard drops what was appended, and a commit in doubt, without I/O. The handle stays where it is. A request that was
-// in doubt may still be stored: it is another writer's then.
+// Discard drops the appended entries and a doubt, without I/O. The handle stays on its commit. The request in doubt may
+// be stored nevertheless; the handle then treats its commit as one of another writer.
 func (s *Session) Discard(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return s.fail("discard", err)
@@ -55,8 +59,7 @@ func (s *Session) Discard(ctx context.Context) error {
 	return nil
 }
 
-// Reload drops what was appended, and a commit in doubt, takes the newest head, and lifts a fence. A request that was
-// in doubt may still be stored: it is another writer's then.
+// Reload is Discard, and then moves the handle to the newest commit of the session; the handle is no longer fenced.
 func (s *Session) Reload(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return s.fail("reload", err)
