@@ -4,10 +4,10 @@ import { render, type JSX } from "preact";
 import { locked } from "./api/client.ts";
 import { start as startAccess } from "./model/access.ts";
 import { listen } from "./model/actions.ts";
-import { go, session, view } from "./model/nav.ts";
-import { createSession, type OpenSession } from "./model/session.ts";
+import { go, sessionId, view } from "./model/nav.ts";
+import { openSession, type OpenSession } from "./model/session.ts";
 import { listed, start as startList } from "./model/sessions.ts";
-import { begun, start as startPanes } from "./model/startup.ts";
+import { panesReady, watchFirstPaint } from "./model/startup.ts";
 import { tabOf, type Tab } from "./model/url.ts";
 import { Dialogs } from "./panes/dialogs.tsx";
 import { Home, Missing } from "./panes/home.tsx";
@@ -18,11 +18,11 @@ import { Side } from "./panes/side.tsx";
 import { Talk } from "./panes/talk.tsx";
 import { Top } from "./panes/top.tsx";
 import { Toast } from "./parts/toast.tsx";
-import { Opened } from "./parts/use-session.ts";
+import { SessionContext } from "./parts/use-session.ts";
 import { showMarks } from "./text/directions.ts";
 
-/** opened is the session of the URL; null = it names none. */
-const opened = signal<OpenSession | null>(null);
+/** openNow is the session that the URL names; null = the URL names none. */
+const openNow = signal<OpenSession | null>(null);
 
 /** What can fill a phone's screen. The others stay in the page, with what they have loaded. */
 const bar: [Tab, string][] = [["sessions", "Sessions"], ["talk", "Conversation"], ["side", "Map and state"]];
@@ -34,7 +34,7 @@ function PhoneBar(): JSX.Element {
   return (
     <nav class="phone-bar" aria-label="Pane">
       {bar.map(([name, label]) => (
-        <button key={name} aria-pressed={tabOf(view.value) === name} disabled={session.value === null && name !== "sessions"} onClick={() => show(name)}>{label}</button>
+        <button key={name} aria-pressed={tabOf(view.value) === name} disabled={sessionId.value === null && name !== "sessions"} onClick={() => show(name)}>{label}</button>
       ))}
     </nav>
   );
@@ -45,35 +45,35 @@ function show(tab: Tab): void {
 }
 
 function App(): JSX.Element {
-  const s = opened.value;
+  const s = openNow.value;
   const one = s && !s.missing.value;
   if (locked.value) return <Login />;
   return (
-    <Opened.Provider value={s}>
+    <SessionContext.Provider value={s}>
       <div class={`app pane-${view.value.pane} ${one ? "one-session" : "no-session"} show-${tabOf(view.value)}`}>
         <Top key={"top " + s?.id} />
-        {begun.value ? <Sessions /> : <nav class="sessions" aria-busy="true" />}
+        {panesReady.value ? <Sessions /> : <nav class="sessions" aria-busy="true" />}
         {one ? <Talk key={s.id} /> : s ? <Missing id={s.id} /> : <Home />}
-        {one && (begun.value ? <Side key={s.id} /> : <aside class="side" aria-busy="true" />)}
-        {one && (begun.value ? <Timeline key={s.id} /> : <footer class="rail" aria-busy="true" />)}
+        {one && (panesReady.value ? <Side key={s.id} /> : <aside class="side" aria-busy="true" />)}
+        {one && (panesReady.value ? <Timeline key={s.id} /> : <footer class="rail" aria-busy="true" />)}
         {s?.failure.value && <p role="alert" class="failed">{s.failure.value}</p>}
         <PhoneBar />
         <Dialogs />
         <Toast />
       </div>
-    </Opened.Provider>
+    </SessionContext.Provider>
   );
 }
 
 effect(() => {
-  const id = session.value;
+  const id = sessionId.value;
   return untracked(() => {
-    const s = (opened.value = id === null ? null : createSession(id));
+    const s = (openNow.value = id === null ? null : openSession(id));
     if (s) listed(s);
     return () => s?.end();
   });
 });
-startPanes(opened);
+watchFirstPaint(openNow);
 startAccess();
 startList();
 listen(document);

@@ -9,8 +9,9 @@ export function isAway(err: unknown): boolean {
   return err instanceof Failure && [0, 502, 503, 504].includes(err.status) && err.problem.code !== "busy";
 }
 
-/** pause waits before another attempt, the longer the more have failed, or until the network is back or the signal aborted. */
-export function pause(failed: number, signal: AbortSignal): Promise<void> {
+/** waitToRetry waits before another attempt: longer after each failure, at most longestWait ms. It ends early when the
+ * network is back or the signal is aborted. */
+export function waitToRetry(failed: number, signal: AbortSignal): Promise<void> {
   const ms = Math.min(longestWait, 250 * 2 ** failed) * (0.5 + Math.random() / 2);
   return new Promise((done) => {
     const end = () => {

@@ -2,7 +2,7 @@
 // after the newest commit that arrived, so that nothing is missed and nothing comes twice.
 import { exact } from "./exact.ts";
 import { call, Failure, type Commit, type Entry } from "./client.ts";
-import { pause } from "./away.ts";
+import { waitToRetry } from "./away.ts";
 
 /** A Change is a commit as followers get it. state is an RFC 6902 patch. */
 export interface Change extends Omit<Commit, "entries"> {
@@ -73,11 +73,9 @@ function seen(signal: AbortSignal): Promise<void> {
   });
 }
 
-/**
- * follow listens to a session after a commit, until the signal is aborted, while the page is in sight. It returns when it
- * ended.
- */
-export async function follow(id: string, after: number, listener: Listener, signal: AbortSignal): Promise<void> {
+/** watchCommits calls listener for each commit of a session after the seq after, while the page is visible. It returns
+ * when the signal is aborted. */
+export async function watchCommits(id: string, after: number, listener: Listener, signal: AbortSignal): Promise<void> {
   let seq = after;
   for (let failed = 0; !signal.aborted; ) {
     await seen(signal);
@@ -106,7 +104,7 @@ export async function follow(id: string, after: number, listener: Listener, sign
     if (sight.signal.aborted) continue;
     listener.status("lost");
     failed++;
-    await pause(failed, signal);
+    await waitToRetry(failed, signal);
   }
 }
 

@@ -3,7 +3,7 @@
 import { computed } from "@preact/signals";
 import { api, type Schemas } from "../api/client.ts";
 import type { OpenSession } from "./session.ts";
-import { begun } from "./startup.ts";
+import { panesReady } from "./startup.ts";
 
 /** An End is where branches end, with what they are called. */
 export interface End {
@@ -35,7 +35,7 @@ export class Branches {
   readonly ends;
 
   constructor(s: OpenSession) {
-    this.read = s.resource(() => (begun.value && s.head.value ? s.head.value.seq : null), async (_, signal) => {
+    this.read = s.resource(() => (panesReady.value && s.head.value ? s.head.value.seq : null), async (_, signal) => {
       const { data } = await api.GET("/v1/sessions/{id}/branches", { params: { path: { id: s.id } }, signal });
       return data!.branches ?? [];
     }, true);

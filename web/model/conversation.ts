@@ -15,8 +15,8 @@ import type { Anchor } from "./slice.ts";
 /** lookAt is how far below the upper edge an entry is shown that was asked for, in pixels. */
 export const lookAt = 120;
 
-/** pause is how long nothing older or newer is read after a read failed, in ms: what is drawn again would ask at once. */
-const pause = 3000;
+/** retryPause is the time after a failed read during which scrolling reads nothing, in ms. */
+const retryPause = 3000;
 
 /** mostPages bounds what one search along the line reads, in pages of 500 entries. */
 const mostPages = 20;
@@ -83,15 +83,15 @@ export class Conversation {
   private read = new AbortController(); // of the line
   private shown = { path: "", at: "", start: false, generation: -1 };
   private focusNext = "";
-  private failedAt = -pause;
+  private failedAt = -retryPause;
   private away = false; // the last read failed because the server was away
 
   constructor(private readonly s: OpenSession) {
     s.ended.addEventListener("abort", () => this.read.abort());
     s.effect(() => {
-      void view.value; // whatever the cursor changes, follow decides whether it matters here
+      void view.value; // on any change of the view: showView decides what to do
       const read = s.generation.value;
-      untracked(() => this.follow(read, this.place()));
+      untracked(() => this.showView(read, this.place()));
     });
     s.effect(() => {
       void alive.value;
@@ -103,8 +103,8 @@ export class Conversation {
     });
   }
 
-  /** follow shows what the cursor names. place is what to keep in sight if everything is read again. */
-  private follow(generation: number, place: Anchor | null): void {
+  /** showView reads and shows what the view names. place is what stays in sight if everything is read again. */
+  private showView(generation: number, place: Anchor | null): void {
     const v = view.peek();
     const path = v.line ?? "head";
     const before = this.shown;
@@ -149,7 +149,7 @@ export class Conversation {
 
   /** busy reports whether now is no time to read what is older or newer. */
   private busy(): boolean {
-    return this.loading.peek() !== null || performance.now() - this.failedAt < pause;
+    return this.loading.peek() !== null || performance.now() - this.failedAt < retryPause;
   }
 
   /** run does a read, and shows what went wrong. false = it failed, or another one took its place. */
@@ -250,7 +250,7 @@ export class Conversation {
 
   /** retry reads again what could not be read while the server was away. */
   private async retry(): Promise<void> {
-    this.failedAt = -pause;
+    this.failedAt = -retryPause;
     if (this.away) await this.reread(this.place());
   }
 

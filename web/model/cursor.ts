@@ -11,7 +11,7 @@ import { Newest } from "./newest.ts";
 import { said } from "./path.ts";
 import { alive, type Resource } from "./resource.ts";
 import type { OpenSession } from "./session.ts";
-import { begun } from "./startup.ts";
+import { panesReady } from "./startup.ts";
 import { losing } from "./ticks.ts";
 
 export type Snapshot = Schemas["Snapshot"];
@@ -67,7 +67,7 @@ export class Cursor {
       this.settled.value = seq;
     }, () => (this.settled.value = null), 4);
     s.ended.addEventListener("abort", () => this.resolve.end());
-    const ready = computed(() => begun.value && s.head.value !== null);
+    const ready = computed(() => panesReady.value && s.head.value !== null);
     s.effect(() => {
       void s.generation.value;
       if (ready.value) untracked(() => this.begin());
@@ -76,7 +76,7 @@ export class Cursor {
       const { seq, at, line } = view.value;
       const newest = s.head.value?.seq;
       void alive.value; // what could not be read is read when the server answers again
-      if (this.log.value && newest !== undefined) untracked(() => this.follow(seq, at ?? line, newest));
+      if (this.log.value && newest !== undefined) untracked(() => this.showView(seq, at ?? line, newest));
     });
     s.effect(() => {
       const c = s.change.value;
@@ -108,8 +108,8 @@ export class Cursor {
     void this.readSnapshots();
   }
 
-  /** follow brings the cursor to the place of the view. */
-  private follow(seq: number | null, entry: string | null, newest: number): void {
+  /** showView moves the cursor to the place that the view names. */
+  private showView(seq: number | null, entry: string | null, newest: number): void {
     if (seq !== null && seq > newest) {
       this.s.conversation.trouble.value = `The link names commit ${seq}, which this session does not have. This is its newest one.`;
       live("replace");

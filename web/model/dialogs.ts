@@ -1,7 +1,7 @@
 // The dialog over the page that is open.
 import { signal } from "@preact/signals";
 import { readOnly } from "./access.ts";
-import { session } from "./nav.ts";
+import { sessionId } from "./nav.ts";
 
 /** dialog is what is open; null = none. */
 export const dialog = signal<Name | null>(null);
@@ -18,7 +18,7 @@ export function openHelp(): void {
 }
 
 export function openExport(): void {
-  if (session.peek() !== null) dialog.value = "export";
+  if (sessionId.peek() !== null) dialog.value = "export";
 }
 
 /** closeDialog closes a dialog, unless another one took its place: the event of its end arrives later. */

@@ -4,7 +4,7 @@ import { said } from "./path.ts";
 import { go, view } from "./nav.ts";
 import type { Resource } from "./resource.ts";
 import type { OpenSession } from "./session.ts";
-import { begun } from "./startup.ts";
+import { panesReady } from "./startup.ts";
 
 /** A Failure is an entry that failed. */
 export type Failure = Schemas["Failure"];
@@ -45,7 +45,7 @@ export function nextFailure(list: readonly Failure[], entry: string | null, time
 /** failuresOf reads the failures of a session when the panes that need the whole tree were, and keeps them up to date. */
 export function failuresOf(s: OpenSession): Resource<Failures> {
   const failures = s.resource(
-    () => (begun.value && s.head.value !== null && (s.mapped.value || view.value.pane !== "map") ? s.generation.value : null),
+    () => (panesReady.value && s.head.value !== null && (s.mapped.value || view.value.pane !== "map") ? s.generation.value : null),
     async (_, signal): Promise<Failures> => {
       const params = { path: { id: s.id }, query: { buckets: 1, failures: true } };
       const { data } = await api.GET("/v1/sessions/{id}/map", { params, signal });

@@ -4,7 +4,7 @@ import { sessionPage } from "../api/pages.ts";
 import { leafBelow } from "./lines.ts";
 import { act, can } from "./actions.ts";
 import { keys } from "./keys.ts";
-import { go, open, session, view, type How } from "./nav.ts";
+import { go, open, sessionId, view, type How } from "./nav.ts";
 
 /** A Found is a line of the palette. */
 export interface Found {
@@ -38,7 +38,7 @@ export async function through(id: string, entry: string, how: How = "push", head
   const before = view.peek();
   const leaf = await leafBelow(id, entry).catch(() => entry);
   if (view.peek() !== before) return; // the person is elsewhere by now
-  if (id === session.peek()) go({ line: leaf === head ? null : leaf, at: entry, seq: null }, how);
+  if (id === sessionId.peek()) go({ line: leaf === head ? null : leaf, at: entry, seq: null }, how);
   else open(id, { line: leaf, at: entry });
 }
 
@@ -61,7 +61,7 @@ export async function find(text: string, signal: AbortSignal): Promise<Results> 
     q ? api.GET("/v1/prompts", { params: { query: { q, limit: maxFound } }, signal }) : null,
     q ? api.GET("/v1/search", { params: { query: { q, limit: 3 * maxFound } }, signal }) : null,
   ]);
-  const here = session.peek();
+  const here = sessionId.peek();
   const found = (matches?.data?.matches ?? []).toSorted((a, b) => Number(b.session === here) - Number(a.session === here));
   const indexing = [prompts?.data?.indexing, matches?.data?.indexing].filter((part) => part !== undefined);
   const list = [

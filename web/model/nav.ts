@@ -6,8 +6,8 @@ import { format, home, parse, type View } from "./url.ts";
 /** view is what the page shows. */
 export const view = signal<View>(parse(base, location.pathname, location.search));
 
-/** session is the id of the session that is shown; null = the list. */
-export const session = computed(() => view.value.session);
+/** sessionId is the id of the session that the page shows; null = it shows the list of sessions. */
+export const sessionId = computed(() => view.value.session);
 
 /** target is the commit or entry that the cursor is at, as the API's `at` takes it. */
 export const target = computed(() => targetOf(view.value));

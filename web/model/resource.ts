@@ -1,6 +1,6 @@
 // What is read for a key: at most one read is under way, and what was read for another key is never shown.
 import { computed, effect, signal, untracked, type ReadonlySignal } from "@preact/signals";
-import { isAway, pause } from "../api/away.ts";
+import { isAway, waitToRetry } from "../api/away.ts";
 
 /** A Resource is what was read for the newest key. */
 export interface Resource<T> {
@@ -50,7 +50,7 @@ export function resource<K, T>(
       error.value = messageOf(err);
       busy.value = false;
       if (!isAway(err)) return;
-      await pause(failed++, signal);
+      await waitToRetry(failed++, signal);
       if (!signal.aborted) retry();
     }
   };

@@ -1,8 +1,8 @@
-// A session that is open: what was read of it, what arrives, and what the panes know about it. All of that ends with it.
+// OpenSession: all that the page knows of the session that it shows. Its requests and effects end with it.
 import { effect, signal } from "@preact/signals";
-import { isAway, pause } from "../api/away.ts";
+import { isAway, waitToRetry } from "../api/away.ts";
 import { api, Failure, forgetReads, type Commit, type Session } from "../api/client.ts";
-import { follow, type Change, type Status } from "../api/events.ts";
+import { watchCommits, type Change, type Status } from "../api/events.ts";
 import { newestCommit } from "../api/pages.ts";
 import { Agents } from "./agents.ts";
 import type { Question } from "./asking.ts";
@@ -11,7 +11,7 @@ import { Conversation } from "./conversation.ts";
 import { Cursor } from "./cursor.ts";
 import { failuresOf, type Failures } from "./failures.ts";
 import { Folds } from "./folds.ts";
-import { session } from "./nav.ts";
+import { sessionId } from "./nav.ts";
 import { alive, messageOf, resource, type Resource } from "./resource.ts";
 import { Turns } from "./turns.ts";
 import { Versions } from "./versions.ts";
@@ -26,7 +26,7 @@ export interface Head {
 
 const maxWriters = 16;
 
-/** An OpenSession is a session while the page shows it. */
+/** An OpenSession reads one session and follows its commits while the page shows it. */
 export class OpenSession {
   private readonly life = new AbortController();
   /** ended is aborted when the page shows another session. */
@@ -40,15 +40,15 @@ export class OpenSession {
   readonly partial = signal<unknown>(null);
   readonly connection = signal<Status>("live");
   readonly failure = signal("");
-  /** missing reports that there is no session of this id, or none any more. */
+  /** missing reports whether the server has no session with this id, or it was deleted. */
   readonly missing = signal(false);
-  /** generation grows when everything that was read has to be read again. */
+  /** generation is incremented when everything has to be read again, because commits were missed. */
   readonly generation = signal(0);
-  /** writers are those that committed while the session is open, the newest first, with the time. At most 16. */
+  /** writers has the newest commits of any writer since the session was opened, newest first. At most maxWriters. */
   readonly writers = signal<{ writer: string; time: string; commit: string }[]>([]);
-  /** mapped reports whether the map was read once. What needs all entries waits for it, if the map is shown. */
+  /** mapped reports whether the map was read once. Requests that make the server read all entries wait for it. */
   readonly mapped = signal(false);
-  /** asking is what a person is asked about an entry; null = nothing. */
+  /** asking is the form that is open for an entry, such as an edit; null = none. */
   readonly asking = signal<Question | null>(null);
 
   readonly id: string;
@@ -63,7 +63,7 @@ export class OpenSession {
 
   constructor(id: string) {
     this.id = id;
-    void this.run();
+    void this.run(); // safe before the fields below are set: it uses them only after its first answer, in a later task
     this.conversation = new Conversation(this);
     this.cursor = new Cursor(this);
     this.failures = failuresOf(this);
@@ -74,22 +74,22 @@ export class OpenSession {
 
   /** isShown reports whether the page shows this session. The URL may name another one before this one has ended. */
   isShown(): boolean {
-    return session.value === this.id && !this.ended.aborted;
+    return sessionId.value === this.id && !this.ended.aborted;
   }
 
-  /** effect runs f, and again when signals that it read have changed, while the session is open. */
+  /** effect runs f, and runs it again when a signal that f read changes, until the session ends. */
   effect(f: () => void | (() => void)): void {
     this.ended.addEventListener("abort", effect(() => (this.isShown() ? f() : undefined)));
   }
 
-  /** resource returns one that ends with the session. */
+  /** resource returns a resource that ends with the session. */
   resource<K, T>(key: () => K | null, load: (key: K, signal: AbortSignal) => Promise<T>, keep = false): Resource<T> {
     const r = resource(() => (this.isShown() ? key() : null), load, keep);
     this.ended.addEventListener("abort", r.end);
     return r;
   }
 
-  /** end cancels all that is under way. */
+  /** end cancels all requests and effects of the session. */
   end(): void {
     this.life.abort();
   }
@@ -110,7 +110,7 @@ export class OpenSession {
     return `"${this.head.peek()?.commit ?? ""}"`;
   }
 
-  /** first reads what is shown of the session, and again while the server is away. */
+  /** first reads summary and newest commit. While the server cannot be reached it tries again. */
   private async first(): Promise<void> {
     for (let failed = 0; ; failed++) {
       try {
@@ -121,7 +121,7 @@ export class OpenSession {
         if (this.ended.aborted || !isAway(err)) throw err;
         this.connection.value = "lost";
         this.failure.value = "The server does not answer. The session is opened when it is back.";
-        await pause(failed, this.ended);
+        await waitToRetry(failed, this.ended);
         if (this.ended.aborted) return;
       }
     }
@@ -131,7 +131,7 @@ export class OpenSession {
     try {
       await this.first();
       if (this.ended.aborted) return;
-      await follow(this.id, this.head.peek()?.seq ?? 0, {
+      await watchCommits(this.id, this.head.peek()?.seq ?? 0, {
         commit: (c) => {
           forgetReads();
           this.head.value = headOf(c);
@@ -153,8 +153,8 @@ export class OpenSession {
   }
 }
 
-/** createSession opens a session: what is shown first of it is under way when it returns. */
-export function createSession(id: string): OpenSession {
+/** openSession returns an OpenSession. Its first requests are under way then. It creates nothing on the server. */
+export function openSession(id: string): OpenSession {
   return new OpenSession(id);
 }
 
@@ -166,7 +166,7 @@ function headOf(c: Pick<Commit, "seq" | "commit" | "head" | "branch">): Head {
 const owned: string[] = [];
 const maxOwn = 64;
 
-/** own remembers the commit of an answer to a write, and returns what names it in a condition. */
+/** own remembers the commit that a write of this page made, and returns the ETag of the answer, or else otherwise. */
 export function own(answer: Response, otherwise = ""): string {
   const etag = answer.headers.get("ETag") ?? otherwise;
   owned.push(etag.replaceAll('"', ""));

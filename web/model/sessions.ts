@@ -4,13 +4,13 @@ import { computed, signal } from "@preact/signals";
 import { api, type Session } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
 import { hasFailed } from "./failures.ts";
-import { session } from "./nav.ts";
+import { sessionId } from "./nav.ts";
 import { said } from "./path.ts";
 import { resource } from "./resource.ts";
 import { isNew, markSeen, readSeen, writeSeen } from "./seen.ts";
 import type { OpenSession } from "./session.ts";
 import { byDay, rollUp, spend, type Spent } from "./spend.ts";
-import { begun } from "./startup.ts";
+import { panesReady } from "./startup.ts";
 
 /** Bounds: of the sessions of a page, and of those whose cost is read. */
 const pageSize = 50;
@@ -26,7 +26,7 @@ let readAt = 0; // when the list was read, as performance.now
 export const wanted = signal("");
 
 /** list is what is shown of the list: next is the cursor of its next page. */
-export const list = resource(() => (begun.value ? wanted.value : null), page, true);
+export const list = resource(() => (panesReady.value ? wanted.value : null), page, true);
 export const sessions = computed(() => list.value.value?.sessions ?? []);
 
 const spent = resource(() => (list.value.value ? "all" : null), readSpent);
@@ -69,7 +69,7 @@ function above(all: Map<string, Nested>, n: Nested): boolean {
 
 /** unread reports whether a session has commits since this browser showed it. */
 export function unread(s: Session): boolean {
-  return s.id !== session.value && isNew(seen.value, s.id, s.seq);
+  return s.id !== sessionId.value && isNew(seen.value, s.id, s.seq);
 }
 
 async function page(words: string, signal: AbortSignal, after?: string): Promise<{ sessions: Session[]; next: string | undefined }> {

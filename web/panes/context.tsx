@@ -1,4 +1,4 @@
-// What the model saw at the cursor: its messages in order, compaction applied, with what is odd about them.
+// The pane "What the model saw": the messages of the context at the cursor, with their sizes and diagnostics.
 import { useComputed, useSignal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
@@ -24,30 +24,29 @@ const names: Record<Form, string> = {
   "openai-responses": "OpenAI responses request", gemini: "Gemini request",
 };
 
-/** Bounds: of messages that one answer has; of those on a page; of those that are open; of one as text, in characters. */
-const perAnswer = 500;
-const pageSize = 50;
-const maxOpen = 10;
-const maxText = 50_000;
+const perAnswer = 500; // maximum number of messages of one answer of the server
+const pageSize = 50; // number of messages on a page
+const maxOpen = 10; // maximum number of open messages; opening another closes the one opened first
+const maxText = 50_000; // maximum number of characters shown of a message as text
 
-/** patience is the number of places that the cursor passes before a read that is under way is given up. */
+/** patience is the number of places that the cursor may move on before a read under way is cancelled. */
 const patience = 12;
 
-/** Place is a point and the form in which it is read. */
+/** Place is a target (a commit or an entry) and the form in which its context is read. */
 interface Place {
   target: string;
   form: Form;
 }
 
-/** Read is a context; saw null = a page of it is too long. What it is compared with is read after it. */
+/** Read is a context that was read. The optional fields are read after it. */
 interface Read extends Place {
-  saw: Saw | null;
-  path?: number | null; // entries on the path to there; null = not known
-  turn?: Difference; // to the turn before
+  saw: Saw | null; // null = a page of it is too long to show
+  path?: number | null; // number of entries on the path to the target; null = not known
+  turn?: Difference; // to the context of the turn before
   compacted?: readonly string[]; // messages that the newest compaction removed
 }
 
-/** ContextPane shows what the model saw at the cursor. */
+/** ContextPane shows the context at the cursor. */
 export function ContextPane(): JSX.Element {
   const read = useSignal<Read | null>(null);
   const failed = useSignal("");
@@ -70,7 +69,7 @@ export function ContextPane(): JSX.Element {
   );
 }
 
-/** useContextAt reads the context at the cursor: the newest place that it rests at, or passes while it is dragged. */
+/** useContextAt sets read to the context at the cursor, also while the cursor is dragged, and failed to an error. */
 function useContextAt(s: OpenSession, read: Signal<Read | null>, failed: Signal<string>): void {
   const { id } = s;
   const { scrubbed, settled } = s.cursor;
@@ -79,7 +78,7 @@ function useContextAt(s: OpenSession, read: Signal<Read | null>, failed: Signal<
     const { seq, at, line } = view.value;
     const entry = at ?? line;
     if (scrubbed.value !== null) return "seq:" + scrubbed.value;
-    if (seq === null && entry !== null) return "entry:" + entry; // within a turn a message has a context of its own
+    if (seq === null && entry !== null) return "entry:" + entry; // messages within a turn have different contexts
     return settled.value === null ? null : "seq:" + settled.value;
   });
   useSessionEffect(() => {
@@ -90,7 +89,7 @@ function useContextAt(s: OpenSession, read: Signal<Read | null>, failed: Signal<
       const also = (more: Partial<Read>) => {
         if (read.peek()?.saw === saw) read.value = { ...read.peek()!, ...more };
       };
-      const ignore = () => {}; // the context is shown without what it is compared with
+      const ignore = () => {}; // the context is shown without the comparison that failed
       void measure(s, p.target).then((path) => also({ path })).catch(ignore);
       if (saw) void compared(s, p, saw).then((turn) => also({ turn })).catch(ignore);
       if (saw?.summary) void compacted(s, saw).then((list) => also({ compacted: list })).catch(ignore);
@@ -105,7 +104,7 @@ function useContextAt(s: OpenSession, read: Signal<Read | null>, failed: Signal<
   });
 }
 
-/** contextAt reads a context, in pages. */
+/** contextAt reads a context in pages of perAnswer messages; null = a page is too long to show. */
 function contextAt(id: string, { target, form }: Place, abort: AbortSignal): Promise<Saw | null> {
   return inPages((after) => {
     const query = new URLSearchParams({
@@ -115,14 +114,15 @@ function contextAt(id: string, { target, form }: Place, abort: AbortSignal): Pro
   });
 }
 
-/** compared returns what is different from the context of the turn before. */
+/** compared returns the difference to the context of the turn before; undefined = there is none, or one of them is
+ * cut. */
 async function compared(s: OpenSession, { target, form }: Place, saw: Saw): Promise<Difference | undefined> {
   const before = beforeOf(target);
   const other = before && await contextAt(s.id, { target: before, form }, s.ended);
   return other && !other.cut && !saw.cut ? differenceOf(other.messages, saw.messages) : undefined;
 }
 
-/** compacted returns the messages that the model saw before the newest compaction, and does not see any more. */
+/** compacted returns the messages that the newest compaction removed from the context; undefined = not known. */
 async function compacted(s: OpenSession, saw: Saw): Promise<readonly string[] | undefined> {
   if (!saw.rest.leaf || saw.rest.provider || saw.cut) return undefined;
   const page = await entryPage(s.id, { path: saw.rest.leaf, order: "desc", type: "compaction", limit: 1 }, s.ended);
@@ -131,7 +131,7 @@ async function compacted(s: OpenSession, saw: Saw): Promise<readonly string[] | 
   return before ? differenceOf(before.messages, saw.messages).removed : undefined;
 }
 
-/** measure returns the number of entries on the path to a target. */
+/** measure returns the number of entries on the path to a target; null = not known. */
 async function measure({ id }: OpenSession, target: string): Promise<number | null> {
   const { data } = await api.GET("/v1/sessions/{id}/diff", {
     params: { path: { id }, query: { a: "seq:0", b: target, limit: 1 } },
@@ -140,6 +140,7 @@ async function measure({ id }: OpenSession, target: string): Promise<number | nu
   return m.onlyA && m.onlyA.length > 0 ? null : (m.onlyB?.length ?? 0) + (m.moreB ?? 0);
 }
 
+/** Figures shows the numbers of a context: messages, tokens, shares, open calls, diagnostics. */
 function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
   const { model, thinkingLevel, openCalls, diagnostics, lost, moreLost } = saw.rest;
   const n = saw.messages.length;
@@ -174,13 +175,13 @@ function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
   );
 }
 
-/** changes names what a context has more and less than that of the turn before. */
+/** changes returns a sentence with the numbers of messages that were added and removed since the turn before. */
 function changes({ added, removed }: Difference): string {
   const some = [added.size > 0 ? `${count(added.size)} added` : "", removed.length > 0 ? `${count(removed.length)} removed` : ""];
   return "Since the turn before: " + (some.filter(Boolean).join(", ") || "nothing changed");
 }
 
-/** Removed shows the messages that a compaction removed, in pages, the newest page first, once it is opened. */
+/** Removed is a fold with the messages that a compaction removed, in pages. It opens at the newest page. */
 function Removed({ list }: { list: readonly string[] }): JSX.Element | null {
   const from = useSignal(-1);
   if (list.length === 0) return null;
@@ -201,7 +202,7 @@ function Removed({ list }: { list: readonly string[] }): JSX.Element | null {
 
 const kinds = { summary: "summary", user: "user", assistant: "answers", tool: "tool results", other: "other" };
 
-/** Shares shows what a context consists of, as a bar. */
+/** Shares shows the share of each kind of message in a context, by characters, as a bar. */
 function Shares({ list, chars }: { list: readonly Share[]; chars: number }): JSX.Element {
   const part = (s: Share) => Math.round((100 * s.chars) / Math.max(1, chars));
   return (
@@ -216,18 +217,20 @@ function Shares({ list, chars }: { list: readonly Share[]; chars: number }): JSX
   );
 }
 
-/** maxResults bounds the messages among which the results of a message's calls are looked for. */
+/** maxResults is the maximum number of messages after a message that are searched for results of its calls. */
 const maxResults = 24;
 
-/** maxOdd bounds the oddities that are listed. */
+/** maxOdd is the maximum number of diagnostics in a list. */
 const maxOdd = 50;
 
+/** Oddity is a diagnostic of the server, such as a message that the context leaves out. */
 interface Oddity {
   kind: string;
   detail?: string;
   entry?: string;
 }
 
+/** Oddities is a fold with diagnostics; closed, it shows the number of each kind. more are not in list. */
 function Oddities({ title, list, more }: { title: string; list: Oddity[]; more: number }): JSX.Element | null {
   const open = useSignal(false);
   if (list.length === 0) return null;
@@ -250,7 +253,7 @@ function Oddities({ title, list, more }: { title: string; list: Oddity[]; more: 
   );
 }
 
-/** Messages shows a page of the messages, at first the newest ones. Each is a line until it is opened. */
+/** Messages shows a page of the messages, one line each, and opens at the newest page. A click opens a message. */
 function Messages({ saw, raw, added }: { saw: Saw; raw: boolean; added?: ReadonlySet<number> }): JSX.Element {
   const n = saw.messages.length;
   const from = useSignal(Math.max(0, n - pageSize));
@@ -283,7 +286,7 @@ function Messages({ saw, raw, added }: { saw: Saw; raw: boolean; added?: Readonl
   );
 }
 
-/** LineOf shows a message as a line. */
+/** LineOf shows number, role, first words and size of a message. n "" = no number. */
 function LineOf({ raw, n }: { raw: string; n: number | "" }): JSX.Element {
   const line = useMemo(() => lineOf(raw), [raw]);
   return (
@@ -294,6 +297,7 @@ function LineOf({ raw, n }: { raw: string; n: number | "" }): JSX.Element {
   );
 }
 
+/** MessageLine shows the message i of a context: its line, and the whole message if it is open. */
 function MessageLine({ saw, i, asText, added, open, onToggle }: {
   saw: Saw; i: number; asText: boolean; added: boolean; open: boolean; onToggle: () => void;
 }): JSX.Element {
@@ -308,18 +312,20 @@ function MessageLine({ saw, i, asText, added, open, onToggle }: {
   );
 }
 
+/** AsText shows a message as indented JSON, at most maxText characters of it. */
 function AsText({ raw }: { raw: string }): JSX.Element {
   const cut = raw.length > maxText;
   return <pre tabIndex={0} aria-label="Message">{pretty(raw.slice(0, maxText))}{cut && ` … ${bytes(raw.length)}`}</pre>;
 }
 
-/** AsMessage shows a message with the results of what it calls, which are among the messages after it. */
+/** AsMessage shows the message after[0] with the results of its calls, which are in the rest of after. */
 function AsMessage({ n, after }: { n: number; after: string[] }): JSX.Element {
   const item = useMemo(() => itemsOf(after.map((raw, i) => entryOf(raw, n + i)))[0]!, [after[0]]);
   return <div class="saw-message"><Body item={item} agents={[]} /></div>;
 }
 
-/** entryOf returns an entry that holds a message of a context. A summary is its text. */
+/** entryOf returns an entry that contains a message of a context, for Body. The text of a summary becomes its
+ * content. */
 function entryOf(raw: string, n: number): Entry {
   const message = exact(raw) as Record<string, unknown>;
   const summary = typeof message.summary === "string" ? { content: message.summary } : {};

@@ -174,10 +174,8 @@ async function draw(s: OpenSession, drawn: Resource<Drawn>, place: Place, signal
   }
 }
 
-/**
- * useCursor calls f with the row of the cursor when the cursor moved, also if the row has to be loaded for that, or the cursor
- * moved before there were rows.
- */
+/** useCursor calls f with the row of the cursor when the cursor moved, also if the row has to be loaded for that, or
+ * the cursor moved before there were rows. */
 function useCursor(drawn: ReadonlySignal<Drawn | null>, f: (row: number) => void): void {
   const before = useRef(view.peek().at);
   useSessionEffect(() => {
@@ -279,8 +277,9 @@ function usePlace(
   };
 }
 
-/** pause is the time without a key after which words are looked for, in ms: the server reads the whole session. */
-const pause = 400;
+/** searchDelay is the time after the last key before a search begins, in ms: the server reads the whole session for
+ * it. */
+const searchDelay = 400;
 
 function Controls({ d, onZoom, onHit }: {
   d: Drawn | null; onZoom: Place["zoomTo"]; onHit: (words: string, step: 1 | -1) => void;
@@ -297,7 +296,7 @@ function Controls({ d, onZoom, onHit }: {
   }, [v.search]);
   useEffect(() => {
     if (text === sent.current) return;
-    const timer = setTimeout(() => look(text), pause);
+    const timer = setTimeout(() => look(text), searchDelay);
     return () => clearTimeout(timer);
   }, [text]);
   const hits = v.search ? d?.buckets.reduce((n, b) => n + (b.hits ?? 0), 0) ?? 0 : -1;
@@ -403,7 +402,8 @@ function RowView({ row, position, total, y, height, at, seen, edges, passed, fol
   );
 }
 
-/** showRow moves the cursor to a row: on the line that is shown if the row is known to be on it, else on the newest one. */
+/** showRow moves the cursor to a row: on the line that is shown if the row is known to be on it, else on the newest
+ * one. */
 function showRow(s: OpenSession, row: Row, how: How = "push"): void {
   const here = view.peek().line === null ? row.onPath : s.conversation.line.peek().entries.some((e) => e.id === row.id);
   if (here) go({ at: row.id, seq: null }, how);
@@ -426,7 +426,8 @@ function move(s: OpenSession, e: KeyboardEvent, d: Drawn | null, at: number, pag
   }).catch(() => {}); // the tree is drawn again then
 }
 
-/** useSeen returns the row of what is in sight of the conversation, and keeps it in sight; -1 = it is at its end, or not loaded. */
+/** useSeen returns the row of what is in sight of the conversation, and keeps it in sight; -1 = it is at its end, or
+ * not loaded. */
 function useSeen(s: OpenSession, d: Drawn | null, place: Place): number {
   const { line, sight } = s.conversation;
   const entries = line.value.entries;

@@ -7,8 +7,8 @@ import { Dialog } from "../parts/dialog.tsx";
 import { Hits } from "../parts/hits.tsx";
 import { useResource } from "../parts/use-resource.ts";
 
-/** pause is the time without a key after which the server is asked, in ms. */
-const pause = 150;
+/** searchDelay is the time after the last key before a search begins, in ms. */
+const searchDelay = 150;
 
 /** indexes is how often a search is made again while the server indexes, in ms. */
 const indexes = 1_000;
@@ -29,7 +29,7 @@ export function Palette(): JSX.Element {
   const text = useSignal("");
   const at = useSignal(0);
   const found = useResource(text.value.trim(), async (wanted, signal) => {
-    if (wanted) await wait(pause, signal);
+    if (wanted) await wait(searchDelay, signal);
     return find(wanted, signal);
   });
   useSignalEffect(() => {

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { nameOf, type Session } from "../api/client.ts";
 import { ago, cost, grouped } from "../model/format.ts";
-import { session, view } from "../model/nav.ts";
+import { sessionId, view } from "../model/nav.ts";
 import { list, nest, readMore, sessions, sums, unread, wanted, type Nested } from "../model/sessions.ts";
 import { SessionLink } from "../parts/link.tsx";
 import { useResource } from "../parts/use-resource.ts";
@@ -23,7 +23,7 @@ export function Sessions(): JSX.Element {
   return (
     <nav class="sessions" aria-label="Sessions">
       <input type="search" class="sessions-search" placeholder="Find a session" aria-label="Find a session"
-        value={wanted.value} onInput={(e) => (wanted.value = e.currentTarget.value)} autoFocus={session.value === null} />
+        value={wanted.value} onInput={(e) => (wanted.value = e.currentTarget.value)} autoFocus={sessionId.value === null} />
       {(error.value || more.error.value) && <p role="alert" class="failed">{error.value || more.error.value}</p>}
       <ul>{nest(sessions.value).map((n) => <Item key={n.session.id} n={n} depth={0} />)}</ul>
       {sessions.value.length === 0 && !busy.value && !error.value && <p class="quiet">{wanted.value

@@ -9,11 +9,11 @@ import { go, view } from "../model/nav.ts";
 import { copy } from "../parts/copy.ts";
 import { Failed } from "../parts/failed.tsx";
 import { SessionLink } from "../parts/link.tsx";
-import { useOpened, useSession } from "../parts/use-session.ts";
+import { useSessionOrNull, useSession } from "../parts/use-session.ts";
 
 /** Top shows the bar. */
 export function Top(): JSX.Element {
-  const opened = useOpened();
+  const opened = useSessionOrNull();
   const s = opened?.summary.value;
   const one = opened && !opened.missing.value;
   const title = s && nameOf(s);

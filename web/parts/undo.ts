@@ -1,7 +1,7 @@
 // Rolling back, and the way back from what moved the head.
 import { api, Failure } from "../api/client.ts";
 import { askRollBack } from "../model/dialogs.ts";
-import { go, open, session, view } from "../model/nav.ts";
+import { go, open, sessionId, view } from "../model/nav.ts";
 import { own, type OpenSession } from "../model/session.ts";
 import type { View } from "../model/url.ts";
 import { attempt, reason, type Attempt } from "./write.ts";
@@ -21,14 +21,14 @@ export function done(s: OpenSession, text: string, back: number, made: string, f
   const { id } = s;
   const shown = view.peek().at;
   const again = () => {
-    if (session.peek() !== id) open(id);
+    if (sessionId.peek() !== id) open(id);
     askRollBack(id, back);
   };
   const way = attempt(s, made); // however often it is tried
   const undo = { label: "Undo", run: () => void rollBack(s, back, way).then(
     () => {
       say(`Undone: the session is as it was at seq ${back}.`);
-      if (from && session.peek() === id && view.peek().at === shown) go(from); // else the person is elsewhere by now
+      if (from && sessionId.peek() === id && view.peek().at === shown) go(from); // else the person is elsewhere by now
     },
     async (err: unknown) => {
       const lost = err instanceof Failure && err.status === 412;

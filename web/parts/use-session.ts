@@ -1,20 +1,21 @@
-// The session that is open, for the components of the page.
+// How components get the OpenSession that the page shows.
 import { useSignalEffect } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { OpenSession } from "../model/session.ts";
 
-/** Opened has the session that the page shows; null = it shows the list. */
-export const Opened = createContext<OpenSession | null>(null);
+/** SessionContext provides the session that the page shows; null = the page shows the list of sessions. */
+export const SessionContext = createContext<OpenSession | null>(null);
 
-/** useOpened returns the session that the page shows; null = it shows the list. */
-export function useOpened(): OpenSession | null {
-  return useContext(Opened);
+/** useSessionOrNull returns the session that the page shows; null = the page shows the list of sessions. */
+export function useSessionOrNull(): OpenSession | null {
+  return useContext(SessionContext);
 }
 
-/** useSession returns the session that a pane is of. A pane is drawn with one alone, and never with another one. */
+/** useSession returns the session that a pane shows. Panes are keyed by its id, so it is never null and never
+ * changes. */
 export function useSession(): OpenSession {
-  return useContext(Opened)!;
+  return useContext(SessionContext)!;
 }
 
 /** useSessionEffect runs f as OpenSession.effect does, while a component is shown. */

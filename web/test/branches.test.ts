@@ -3,7 +3,7 @@ import { shows } from "./open.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { endsOf } from "../model/branches.ts";
-import { begun } from "../model/startup.ts";
+import { panesReady } from "../model/startup.ts";
 
 const branch = (name: string, head: string | null, title?: string) => ({ name, head, ...(title ? { title } : {}) });
 
@@ -18,7 +18,7 @@ test("branches are called by their titles, and a rollback does not collect names
 });
 
 test("a commit is on the branch that its title names", async () => {
-  begun.value = true;
+  panesReady.value = true;
   serve((path) => (path.endsWith("/commits") ? { commits: [{ seq: 7, commit: "c7", head: "r", branch: "rollback-9" }] } : path.endsWith("/branches")
     ? { branches: [branch("main", "m", "main"), branch("rollback-1", "r", "Draw the table…"), branch("rollback-9", "r")] }
     : { entries: [], snapshots: [], buckets: [], sessions: [] }));

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { VNode } from "preact";
 import type { Change } from "../api/events.ts";
 import { go, view } from "../model/nav.ts";
-import { begun } from "../model/startup.ts";
+import { panesReady } from "../model/startup.ts";
 import { Toast } from "../parts/toast.tsx";
 import { done } from "../parts/undo.ts";
 
@@ -14,7 +14,7 @@ const newest = (seq: number, entry: string) => ({ seq, commit: "c" + seq, entry,
 test("the state at an entry is that of the newest commit there, also after a visit", async () => {
   let seq = 3;
   serve((path) => path.endsWith("/commits") ? { commits: [{ ...newest(seq, "e"), head: "e" }] } : { snapshots: [], entries: [], buckets: [] });
-  begun.value = true;
+  panesReady.value = true;
   const s = shows("s", { at: "e" });
   await idle();
   assert.equal(s.cursor.settled.value, 3);

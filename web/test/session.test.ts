@@ -6,8 +6,8 @@ import { effect } from "@preact/signals";
 import { api } from "../api/client.ts";
 import type { Change } from "../api/events.ts";
 import { go, open } from "../model/nav.ts";
-import { createSession } from "../model/session.ts";
-import { begun } from "../model/startup.ts";
+import { openSession } from "../model/session.ts";
+import { panesReady } from "../model/startup.ts";
 
 const commit = { seq: 7, commit: "c7", head: "e", branch: "main" };
 const entry = { type: "message", id: "e", parentId: null, message: { role: "user", content: "tide" } };
@@ -39,7 +39,7 @@ test("nothing of a session is in another one, and a session that ended asks for 
     asked.push(path);
     return answer(path);
   });
-  begun.value = true;
+  panesReady.value = true;
   const a = shows("a");
   await idle();
   assert.equal(a.conversation.line.value.entries.length, 1);
@@ -50,7 +50,7 @@ test("nothing of a session is in another one, and a session that ended asks for 
   await idle();
   a.end();
   assert.equal(asked.length, 0, String(asked));
-  const b = createSession("b");
+  const b = openSession("b");
   assert.deepEqual([b.head.value, b.conversation.line.value.entries.length, b.cursor.settled.value, b.failures.value.value], [null, 0, null, null]);
   asked.length = 0;
   a.change.value = { ...commit, entries: [], state: [] } as unknown as Change;
@@ -59,7 +59,7 @@ test("nothing of a session is in another one, and a session that ended asks for 
   await idle();
   assert.deepEqual(asked.filter((path) => path.startsWith("/v1/sessions/a")), []);
   b.end();
-  begun.value = false;
+  panesReady.value = false;
 });
 
 test("equal reads that are under way are one request, which ends when all have given it up", async () => {
