@@ -1,5 +1,5 @@
-// Package eino keeps the checkpoints of eino's graphs and agents in a coppice store: a run that was interrupted
-// continues in another process, and every version of a checkpoint can be gone back to.
+// Package eino stores the checkpoints of eino's graphs and agents in a coppice store. An interrupted run can continue
+// in another process, and every version of a checkpoint can be restored.
 package eino
 
 import (
@@ -11,20 +11,22 @@ import (
 	"github.com/coppice-go/coppice/examples/adapter"
 )
 
-// New returns the checkpoint store of compose.WithCheckPointStore. A checkpoint is the state of a session, whose title
-// is the id of the checkpoint. The caller closes the store.
+// New returns a checkpoint store for compose.WithCheckPointStore. A checkpoint is stored as the state of a session
+// whose title is the id of the checkpoint. The caller closes store.
 func New(store *coppice.Store) Store { return Store{adapter.Eino{Store: store}} }
 
-// Store is a compose.CheckPointStore, and has a Delete. It is safe for concurrent use.
+// Store is a compose.CheckPointStore with an additional method Delete. It is safe for concurrent use.
 type Store struct{ in adapter.Eino }
 
 var _ compose.CheckPointStore = Store{}
 
-// Get returns a checkpoint; false = there is none.
+// Get returns a checkpoint, and false if none is stored under the id.
 func (s Store) Get(ctx context.Context, id string) ([]byte, bool, error) { return s.in.Get(ctx, id) }
 
-// Set replaces a checkpoint. The last of several writers wins; what the others wrote stays in the log of the session.
+// Set stores a checkpoint. If several writers set the same id, the last one wins; the earlier values stay in the log of
+// the session.
 func (s Store) Set(ctx context.Context, id string, p []byte) error { return s.in.Set(ctx, id, p) }
 
-// Delete makes Get find nothing. The versions stay until the session is deleted from the store.
+// Delete removes a checkpoint: Get returns false. Its earlier versions stay until the session is deleted from the
+// store.
 func (s Store) Delete(ctx context.Context, id string) error { return s.in.Delete(ctx, id) }

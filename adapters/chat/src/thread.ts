@@ -1,32 +1,35 @@
-// A chat as a session: each message of the user interface is a message of it, with that one as its original. Messages are
-// known by the ids of the user interface; one that comes again replaces the one before.
+// Stores a chat of a user interface as a session. Each message of the user interface becomes an entry with the same id,
+// which contains a message of coppice and, as its original, the message of the user interface. A message with an id
+// that is stored already replaces (amends) the stored one.
 import { Conflict, CoppiceError, Deleted, NotFound, Store, type Schemas, type StoreOptions } from "coppice-client";
 import { absent, Queues, Recent } from "../../shared/index.js";
 import { shown } from "./shown.js";
 
-/** How chats are kept. */
+/** Options of Threads. */
 export interface ChatOptions extends StoreOptions {
-  /** Metadata of the sessions that are created, such as { user }. */
+  /** Metadata for the sessions that Threads creates, such as { user }. */
   meta?: Record<string, string>;
 }
-/** A message of a chat. value is what the user interface has of it, any JSON; message is what has role and content. */
+/** A message of a chat. value is the message of the user interface, any JSON. message is the object with role and
+ * content; default value. */
 export interface Item { id: string; parentId: string | null; value: unknown; message?: unknown }
-/** A message of a list. Those without an id are known by what they are. */
+/** A message of a list. One without an id is identified by its JSON. */
 export interface Listed { id?: string | undefined; value: unknown }
 
-/** What the process knows of the path to the head of a chat. */
+/** A cached chat: its newest known commit (base), its head (null = none), and the messages on the path to it, as
+ * JSON. */
 interface Known { base: string; head: string | null; path: { id: string; text: string }[] }
 
-/** Chats whose path is kept in memory; the oldest goes. */
+/** Maximum number of cached chats; the one set longest ago is dropped. */
 const maxChats = 100;
-/** Times that a list is saved again because another writer was first. */
+/** Maximum number of attempts to save a list after other writers were first. */
 const maxRaces = 100;
 
 export class Threads {
   readonly store: Store;
   readonly meta: Record<string, string>;
   private readonly known = new Recent<Known>(maxChats);
-  private readonly queues = new Queues(); // of saves to a chat
+  private readonly queues = new Queues(); // writes to one chat run one after the other
 
   constructor(service: string | Store, o: ChatOptions = {}) {
     const { meta = {}, ...options } = o;
@@ -34,8 +37,8 @@ export class Threads {
     this.meta = { store: "chat", ...meta };
   }
 
-  /** Returns all messages of a chat, and the one that is shown last. A message whose parent was deleted is below the next
-   * one that is there. undefined = there is no chat. */
+  /** Returns all messages of a chat and the id of the head, or undefined if the chat does not exist. The parentId of a
+   * message is its nearest ancestor that is a message of the user interface and not deleted. */
   async all(id: string): Promise<{ head: string | null; items: Item[] } | undefined> {
     const session = this.store.session(id), items: Item[] = [];
     const parents = new Map<string, string | null>(), there = new Set<string>();
@@ -58,7 +61,8 @@ export class Threads {
     }
   }
 
-  /** Stores a message below its parent and makes it the head; or replaces it if the chat has it. */
+  /** Stores a message as a child of its parent and makes it the head. If its id is stored already, it replaces that
+   * message. */
   async put(id: string, { id: entry, parentId, value, message }: Item): Promise<void> {
     const root = parentId === null && { from: "" };
     await this.queues.run(id, async () => {
@@ -68,7 +72,7 @@ export class Threads {
     });
   }
 
-  /** Replaces a message, wherever the head is; or stores it if the chat does not have it. */
+  /** Replaces a message and leaves the head where it is. If its id is not stored, it is put. */
   async replace(id: string, item: Item): Promise<void> {
     if (item.parentId !== null) return this.put(id, item); // only a root is stored by a move
     this.known.delete(id);
@@ -81,7 +85,7 @@ export class Threads {
     }
   }
 
-  /** Leaves messages out. One that is not there is no error. */
+  /** Hides messages. An id that is not stored is ignored. */
   async hide(id: string, messages: string[]): Promise<void> {
     this.known.delete(id);
     for (const entry of messages) {
@@ -91,14 +95,14 @@ export class Threads {
     }
   }
 
-  /** Makes a message the one that is shown last: the next one is below it. */
+  /** Moves the head to a message (null = before the first one): the next message becomes its child. */
   async show(id: string, entry: string | null): Promise<void> {
     this.known.delete(id);
     await this.store.session(id).branch({ entry: entry ?? "" }, { base: "*" });
   }
 
-  /** Makes the path to the head a list: stores what is new or changed, in one commit. What the list does not have stays as a
-   * branch. state, if it is given, is the state of the session. */
+  /** Makes list the path to the head. It stores new and changed messages in one commit. Messages of the earlier path
+   * that are not in list stay on another branch. o.state, if given, becomes the state of the session. */
   save(id: string, list: Listed[], o: { state?: unknown } = {}): Promise<void> {
     return this.queues.run(id, () => this.saveNow(id, list, o));
   }
@@ -117,7 +121,7 @@ export class Threads {
           });
           Object.assign(now, { base: receipt.commit, head: receipt.head });
         }
-        if (now.head !== last) { // a shorter list, or messages that are on another branch
+        if (now.head !== last) { // the list is shorter, or its end is on another branch
           now.head = (await session.branch({ entry: last ?? "" }, { base: now.base })).head;
           now.base = session.base!;
           if (o.state !== undefined) now.base = (await session.commit([], { base: now.base, ...o })).commit;
@@ -130,7 +134,7 @@ export class Threads {
     }
   }
 
-  /** Returns the path to the head, and the state; undefined = there is no chat. */
+  /** Returns the messages on the path to the head, and the state, or undefined if the chat does not exist. */
   async path(id: string): Promise<{ values: unknown[]; state: unknown } | undefined> {
     try {
       const state: unknown = JSON.parse((await this.store.session(id).stateAt()).text), known = await this.read(id, false);
@@ -141,7 +145,7 @@ export class Threads {
     }
   }
 
-  /** Deletes a chat with its runs and interrupts. */
+  /** Deletes a chat and its child sessions: runs and interrupts. */
   async remove(id: string): Promise<void> {
     this.known.delete(id);
     await this.store.session(id).delete({ base: "*", children: true }).catch(absent);
@@ -173,8 +177,8 @@ export class Threads {
 
 }
 
-/** Returns what has to be stored so that a path becomes a list: entries that are new or changed, and the path that results.
- * root: the first message is another one. */
+/** Returns the entries to store so that the path becomes list (texts has its messages as JSON), and the resulting path.
+ * root reports whether the first message of the list is not that of the path. */
 export function diff(
   path: Known["path"], list: Listed[], texts: string[],
 ): { entries: object[]; path: Known["path"]; root: boolean } {

@@ -1,27 +1,30 @@
-// A Storage of Strands Agents on a coppice service. A snapshot of an agent is a session: its messages are entries, and the
-// rest of it is the state, so that a write sends and stores what is new. Each other key is a session whose state is the value.
-// Types are structural, so that the package needs no version of the SDK.
+// A Storage of Strands Agents on a coppice service. The latest snapshot of an agent is stored as a session: its
+// messages are entries and the rest is the state, so that a write sends and stores only new messages. Every other key
+// is stored as a session whose state is the value. The types are structural, so the package does not depend on a
+// version of the SDK.
 import { Conflict, CoppiceError, Deleted, NotFound, Store, type Schemas, type StoreOptions } from "coppice-client";
 import { absent, base64, hash, Queues, Recent, unbase64 } from "../../shared/index.js";
 import { isMessage, shown, type MessageData } from "./messages.js";
 
-/** How a storage keeps values. */
+/** Options of CoppiceStorage. */
 export interface CoppiceStorageOptions extends StoreOptions {
-  /** What the write of a snapshot is if another host wrote one since: a branch from the messages that both have (the
-   * default), after which the snapshot is this one, or the error Conflict, and nothing is stored. */
+  /** What happens if another host has written a newer snapshot. "branch" (the default): the messages of this host are
+   * stored as a branch from the last common message, and its snapshot becomes the latest one. "error": the write
+   * throws Conflict, and nothing is stored. */
   onConflict?: "branch" | "error";
-  /** Keeps keys apart from those of other scopes of the same service. */
+  /** A name that separates the keys of this storage from those of others on the same service. Default "". */
   scope?: string;
 }
 
 /** A snapshot without its messages. */
 interface Snapshot { data: Record<string, unknown>; [member: string]: unknown }
-/** Which messages a snapshot has: those on the path to leaf (null = none) but for the first ones. */
+/** The messages of a snapshot: those on the path to the entry leaf (null = none), without the first drop ones. */
 interface Range { leaf: string | null; drop: number }
-/** The state of a session: a snapshot, of another session if it is an immutable one, or a value of another kind. */
+/** The state of a session: a snapshot or another value. The messages of an immutable snapshot are in the session
+ * `of`. */
 type State = ({ snapshot: Snapshot; of?: string } & Range) | { text: string } | { base64: string };
-/** What the process knows of the session of a snapshot: its state, the path to the newest leaf of this process, and the head,
- * which is undefined if it is not known. */
+/** A cached session of a latest snapshot: the newest known commit (base), the state there, the path to the last message
+ * that this process wrote or read, and the head (undefined = not known). */
 interface Known {
   base: string;
   state: State | null;
@@ -30,13 +33,14 @@ interface Known {
   head?: string | null;
 }
 
-/** Sessions whose messages are kept in memory; the oldest goes. */
+/** Maximum number of cached sessions; the one set longest ago is dropped. */
 const maxSessions = 20;
-/** Times that a snapshot is written again because another writer was first. */
+/** Maximum number of attempts to write a snapshot after other writers were first. */
 const maxRaces = 100;
-/** Folders of a key by which it is found: a list with a prefix reads the keys of the deepest of them. */
+/** Maximum number of leading folders of a key that are stored in metadata; list filters sessions by the deepest of
+ * them. */
 const maxFolders = 4;
-const maxKey = 1000;
+const maxKey = 1000; // maximum length of a key, in UTF-16 code units
 const snapshotKey = /^(.+\/snapshots)\/(?:snapshot_latest|immutable_history\/snapshot_[\w-]+)\.json$/;
 
 export class CoppiceStorage {
@@ -44,7 +48,7 @@ export class CoppiceStorage {
   private readonly scope: string;
   private readonly onConflict: "branch" | "error";
   private readonly known = new Recent<Known>(maxSessions);
-  private readonly queues = new Queues(); // of writes to a session
+  private readonly queues = new Queues(); // writes to one session run one after the other
 
   constructor(service: string | Store, o: CoppiceStorageOptions = {}) {
     const { onConflict = "branch", scope = "", ...options } = o;
@@ -53,7 +57,7 @@ export class CoppiceStorage {
     this.onConflict = onConflict;
   }
 
-  /** Stores a value under a key, in place of the one before. */
+  /** Stores a value under a key, and replaces an earlier value. */
   async write(name: string, data: Uint8Array): Promise<void> {
     const key = normal(name), text = utf8(data), snapshot = text === undefined ? undefined : snapshotOf(key, text);
     const sid = await this.id(key), main = await this.id(latestOf(key));
@@ -68,7 +72,7 @@ export class CoppiceStorage {
     });
   }
 
-  /** Returns the value of a key; null = there is none. */
+  /** Returns the value of a key, or null if none is stored. */
   async read(name: string): Promise<Uint8Array | null> {
     const sid = await this.id(normal(name)), found = await this.stateOf(sid);
     if (!found) return null;
@@ -81,7 +85,7 @@ export class CoppiceStorage {
     return new TextEncoder().encode(JSON.stringify({ ...state.snapshot, data: { ...state.snapshot.data, messages } }));
   }
 
-  /** Deletes a key. The messages of a snapshot stay as long as an immutable one has them. */
+  /** Deletes a key. The messages of a latest snapshot stay stored while an immutable snapshot refers to them. */
   async delete(name: string): Promise<void> {
     const key = normal(name), sid = await this.id(key), latest = latestOf(key), main = await this.id(latest);
     await this.queues.run(main, async () => {
@@ -133,7 +137,7 @@ export class CoppiceStorage {
         if (!rest && !entries.length) return { leaf, drop };
         const state: State | null = rest ? { snapshot: rest, leaf, drop } : known.state;
         const receipt = await this.store.session(sid).commit(entries, {
-          base: known.base, state, docs: { stored: state ? true : null }, // also after a move, which brings those of its entry
+          base: known.base, state, docs: { stored: state ? true : null }, // set always: a branch begins with older documents
           ...(known.head !== parent && { from: parent ?? "" }),
         });
         this.known.set(sid, { base: receipt.commit, state, path, drop, head: receipt.head });
@@ -146,7 +150,8 @@ export class CoppiceStorage {
     }
   }
 
-  /** Reads what a snapshot is written on; creates the session if there is none. */
+  /** Reads the newest state of a session, which the next write is based on. It creates the session if it does not
+   * exist. */
   private async newest(sid: string, key: string): Promise<Known> {
     const session = this.store.session(sid);
     try {
@@ -171,7 +176,7 @@ export class CoppiceStorage {
     return state ? { state, base: session.seen! } : undefined;
   }
 
-  /** The messages on the path to a leaf. */
+  /** Returns the messages on the path to the entry leaf, as JSON; none if leaf is null. */
   private async pathTo(sid: string, leaf: string | null): Promise<Known["path"]> {
     const path: Known["path"] = [];
     if (leaf === null) return path;
@@ -197,8 +202,10 @@ export class CoppiceStorage {
 
 }
 
-/** Returns how much of a path the next messages keep, and how many of its first messages they do not have. A window that
- * moves drops the first ones; other changes branch from the last message that is the same. */
+/** Compares the messages of the next snapshot with those on a path, as JSON. keep is the number of messages of the path
+ * that the next ones continue; drop is the number of its first messages that the next ones leave out. If the next
+ * messages continue the path after its first messages were dropped (a sliding window), keep is path.length. Else keep
+ * ends at the last equal message, from which the rest branches. */
 export function align(path: string[], next: string[], drop: number): { keep: number; drop: number } {
   const fits = (from: number) => path.length - from <= next.length && path.slice(from).every((text, i) => text === next[i]);
   if (drop < path.length && fits(drop)) return { keep: path.length, drop };
@@ -210,7 +217,7 @@ export function align(path: string[], next: string[], drop: number): { keep: num
   return same ? { keep: drop + same, drop } : { keep: 0, drop: 0 };
 }
 
-/** A snapshot with its messages and without them; undefined = the value is none. */
+/** Splits a snapshot into its messages and the rest; undefined if the key or the value is not that of a snapshot. */
 function snapshotOf(key: string, text: string): { rest: Snapshot; messages: MessageData[] } | undefined {
   if (!snapshotKey.test(key)) return undefined;
   try {
@@ -223,7 +230,7 @@ function snapshotOf(key: string, text: string): { rest: Snapshot; messages: Mess
   }
 }
 
-/** The key whose session has the messages. */
+/** Returns the key whose session contains the messages: for a snapshot, that of the latest snapshot; else key itself. */
 function latestOf(key: string): string {
   const [, folder] = snapshotKey.exec(key) ?? [];
   return folder === undefined ? key : `${folder}/snapshot_latest.json`;
@@ -234,7 +241,8 @@ function foldersOf(key: string): string[] {
   return parts.map((_, i) => parts.slice(0, i + 1).join("/"));
 }
 
-/** A key as the storages of the SDK have it: without empty parts, and not with "..". */
+/** Returns a key in the form of the SDK's storages: without empty parts. It throws for "..", and for a length out of
+ * range. */
 function normal(name: string): string {
   const key = name.replace(/\/{2,}/g, "/").replace(/^\/|\/$/g, "");
   refuse(key);

@@ -1,4 +1,4 @@
-// Messages of Strands as messages of a session, so that search, tree, context and usage show them.
+// Converts messages of Strands to messages of a session, so that search, tree, context and usage can show them.
 
 interface Block {
   text?: string;
@@ -6,20 +6,21 @@ interface Block {
   toolResult?: { toolUseId: string; status: string; content: { text?: string; json?: unknown }[] };
   reasoning?: { text?: string };
 }
-/** A message as a snapshot has it. */
+/** A message in a snapshot of Strands. */
 export interface MessageData {
   role: string;
   content: Block[];
   metadata?: { usage?: { inputTokens?: number; outputTokens?: number; totalTokens?: number } };
 }
 
-/** Reports whether a value is a message of a snapshot. */
+/** Reports whether a value is a message of Strands. */
 export function isMessage(value: unknown): value is MessageData {
   const m = value as Partial<MessageData> | null;
   return typeof m === "object" && m !== null && (m.role === "user" || m.role === "assistant") && Array.isArray(m.content);
 }
 
-/** Returns the messages that show a message: one, or, of the results of several calls, one for each. */
+/** Returns the messages of a session for one message of Strands: one for each tool result in it, and one for the
+ * rest. */
 export function shown({ role, content, metadata }: MessageData): object[] {
   const results = content.flatMap(({ toolResult: r }) => (r ? [{
     role: "toolResult", toolCallId: r.toolUseId, toolName: "", isError: r.status === "error",
