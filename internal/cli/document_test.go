@@ -245,23 +245,22 @@ func damagedLog(t *testing.T) string {
 	return file
 }
 
-// Every command is documented on the page, and none other.
+// Every command that writes a document has a chapter on the page.
 func TestEveryCommandHasItsPage(t *testing.T) {
 	t.Parallel()
 	if len(commands) > 39 {
 		t.Errorf("%d commands; 39 are enough to learn: one verb for each thing", len(commands))
 	}
-	docs := chapters(t)
+	var documented []string
+	for heading := range chapters(t) {
+		documented = append(documented, strings.Fields(heading)[0]) // "snapshot create" documents snapshot
+	}
 	var missing []string
-	c, _, _ := bare()
-	for _, cmd := range c.root("").Commands() {
-		name := cmd.Name()
-		if name == "backend" || name == "snapshot" || name == "audit" || name == "retain" {
-			name += " " + cmd.Commands()[0].Name()
-		}
-		undocumented := []string{"help", "environment", "completion", "tui", "serve", "mcp"}
-		if _, ok := docs[name]; !ok && !slices.Contains(undocumented, name) {
-			missing = append(missing, name)
+	for _, cmd := range commands {
+		// These run until they are ended, and write no document.
+		runs := cmd.name == "tui" || cmd.name == "serve" || cmd.name == "mcp"
+		if !runs && !slices.Contains(documented, cmd.name) {
+			missing = append(missing, cmd.name)
 		}
 	}
 	if slices.Sort(missing); len(missing) > 0 {
