@@ -74,12 +74,12 @@ func TestHostileConversation(t *testing.T) {
 	// Down to the end, a step of what is drawn at a time.
 	type walked struct{ Articles, Steps, Most int }
 	var all walked
-	for all.Steps = 0; all.Steps < 2_000; all.Steps += 20 {
+	for all.Steps = 0; all.Steps < 2_000; all.Steps += 5 {
 		w := eval[walked](p, `(async () => {
 			const box = document.querySelector(".scroller"), seen = (window.__ids ??= new Set());
 			const frame = () => new Promise(requestAnimationFrame);
 			let most = 0;
-			for (let i = 0; i < 20; i++) {
+			for (let i = 0; i < 5; i++) {
 				for (const e of document.querySelectorAll(".talk article")) seen.add(e.id);
 				most = Math.max(most, document.getElementsByTagName("*").length);
 				box.scrollTop += 2_000;
@@ -90,7 +90,7 @@ func TestHostileConversation(t *testing.T) {
 		})()`)
 		all.Articles, all.Most = w.Articles, max(all.Most, w.Most)
 		if soak == 0 && all.Steps >= 20 { // the short form looks at the start, and at later places
-			eval[bool](p, `(document.querySelector(".scroller").scrollTop += 60_000) > 0`)
+			eval[bool](p, `(document.querySelector(".scroller").scrollTop += 15_000) > 0`)
 		}
 		if eval[bool](p, `(() => { const b = document.querySelector(".scroller");
 			return b.scrollTop + b.clientHeight >= b.scrollHeight - 2 && document.querySelector("[aria-label='To the end']") === null; })()`) {

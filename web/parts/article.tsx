@@ -50,7 +50,7 @@ export function Article({ item, at, place, of, day }: ArticleProps): JSX.Element
       class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "") + (mark && mark.of > 1 ? " swiped" : "") +
         (message?.failed || [...item.results.values()].some((r) => r.part.failed) ? " has-failed" : "")}
       onClick={(e) => clicked(e) && conversation.moveTo(entry.id)} onFocusIn={() => point(true)}
-      onFocusOut={() => point(false)} onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}
+      onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}
       {...(mark && mark.of > 1 ? onSwipe((by, e) => void versions.choose(mark, by, offset(e))) : {})}>
       {day && <p class="day">{day}</p>}
       {message
