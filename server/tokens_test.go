@@ -581,7 +581,8 @@ func TestQuotaCountsImagesAndTrash(t *testing.T) {
 	const at = "/t/acme/v1/sessions/"
 	full := func(what string) {
 		t.Helper()
-		if r := s.do("POST", at+"full/commits", hello("x"), "If-Match: *"); r.StatusCode != 507 {
+		r := s.do("POST", at+"full/commits", hello("x"), "If-Match: *")
+		if r.StatusCode != http.StatusInsufficientStorage {
 			t.Errorf("%s: status %d", what, r.StatusCode)
 		}
 	}
