@@ -12,14 +12,14 @@ from .operations import Resumed
 from .rawjson import UNSET
 from .requests import Limits
 from .schema import (
-    AccessDoc, BranchList, Change, Commit, Committed, Context, ContextItem, Deleted, Diff, DocList, Erased, Fork, Found,
-    Health, Import, IssuedToken, LabelList, Match, Moved, NewSession, Prompt, RowList, SessionUsage, Snapshot,
-    SnapshotList, Tokens, TreeMap, Usage, Verify, Versions,
+    AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, ContextItem, Deleted, Diff, DocList, Erased,
+    Fork, Found, Health, Import, IssuedToken, LabelList, Match, Moved, NewSession, Prompt, Rollback, RowList,
+    SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions,
 )
 from .schema import Session as SessionInfo
 from .session import Session
 from .store import Store
-from .threads import AsyncPages, AsyncTurn, _Session, _Threads
+from .threads import AsyncPages, AsyncTurn, _Session, _Twin
 from .transport import HTTP
 from .turn import INTERRUPTED, Turn
 
@@ -34,9 +34,7 @@ class AsyncSession(_Session):
         """Session.turn."""
         if not claim:
             self._sync._open()
-        t = Turn(self._sync, await self.resume(create=create), interrupted)
-        if claim:
-            await self.claim()
+        t = Turn(self._sync, await self._run(self._sync._begin, create, claim), interrupted)
         try:
             return await self._run(t.end, await run(AsyncTurn(self._threads, t)))
         except Conflict as e:
@@ -114,7 +112,7 @@ class AsyncSession(_Session):
         """One commit, which never changes."""
         return await self._run(self._sync.commit_at, seq)
 
-    async def compact(self, summary: str, *, from_: str | None = None, keep: int | None = None) -> Moved:
+    async def compact(self, summary: str, *, from_: str | None = None, keep: int | None = None) -> Compacted:
         """Replace the older part of the context with a summary."""
         return await self._run(self._sync.compact, summary, from_=from_, keep=keep)
 
@@ -221,7 +219,7 @@ class AsyncSession(_Session):
         """Rename a branch, or remove its name."""
         return await self._run(self._sync.rename_branch, branch, name, key=key, base=base)
 
-    async def rollback(self, to: str, *, key: str = "", base: str = "") -> Moved:
+    async def rollback(self, to: str, *, key: str = "", base: str = "") -> Rollback:
         """Restore state, context and head as they were."""
         return await self._run(self._sync.rollback, to, key=key, base=base)
 
@@ -264,7 +262,7 @@ class AsyncSession(_Session):
         return await self._run(self._sync.versions, entry)
 
 
-class AsyncStore(_Threads):
+class AsyncStore(_Twin):
     """Store for asyncio, with so many threads as requests at a time. async with closes it."""
 
     def __init__(

@@ -18,10 +18,10 @@ class CoppiceError(Exception):
     format: str | None = None
     outcome: Literal["applied", "not-applied", "unknown"] = "not-applied"
 
-    def __init__(self, detail: str, code: str = "connection", status: int = 0, problem: Any = None, pause: float = 0):
+    def __init__(self, detail: str, code: str = "unreachable", status: int = 0, problem: Any = None, pause: float = 0):
         self.detail, self.code, self.status, self.problem, self.pause = detail, code, status, problem or {}, pause
         self.hint = str(self.problem.get("hint", ""))
-        self.passing = status in (408, 429, 502, 503, 504) or code in ("connection", "proxy")
+        self.passing = status in (408, 429, 502, 503, 504) or code in ("unreachable", "proxy")
         super().__init__(f"{code}: {detail}" + (f" ({self.hint})" if self.hint else ""))
 
     def as_kind(self, kind: type[CoppiceError]) -> CoppiceError:
@@ -69,13 +69,13 @@ class OutcomeUnknown(CoppiceError):
 
     outcome = "unknown"
 
-    def again(self) -> Committed:
+    def retry(self) -> Committed:
         """Send the commit once more, as commit(..., key=key, base=base) does in another process: it is stored once.
 
         The session has to know the key: it remembers those of its last 1,024 commits that had one.
         """
         if self.session is None:
-            raise InvalidArgument("again sends a commit, and this write was none: resume, and look")
+            raise InvalidArgument("retry sends a commit, and this write was none: resume, and look")
         made: Committed = self.session._commit(self.body, self.key, self.base, self.format)
         return made
 
@@ -97,11 +97,17 @@ class Lost(CoppiceError):
 
 
 class Conflict(Lost):
-    """Another writer was first, and nothing was stored. winner is its commit, problem["entries"] the new entries."""
+    """Another writer was first, and nothing was stored."""
 
     @property
     def winner(self) -> Commit | None:
+        """The commit that was first."""
         return self.problem.get("winner")
+
+    @property
+    def entries_since(self) -> list[Any]:
+        """The entries since the base, at most 100; problem["more"] = not all."""
+        return list(self.problem.get("entries", ()))
 
 
 class Fenced(Lost):

@@ -182,10 +182,11 @@ class StoreOperations(Resource):
     ) -> IssuedToken:
         """A token for one session, or for some, that is valid for a time. For a page in a browser. It is known to this
         server alone, until it ends; a stream that began with it lasts for up to 10 minutes more."""
-        found: IssuedToken = self._move(
-            IssuedToken, "tokens", {"meta": meta, "rights": rights, "seconds": seconds, "session": session,
-            "write": write},
-        )
+        path = self._path("tokens")
+        found: IssuedToken = self._send(
+            "POST", path, Want(IssuedToken), {"meta": meta, "rights": rights, "seconds": seconds, "session": session,
+            "write": write}, writes=False,
+        ).value
         return found
 
     def usages(
@@ -323,14 +324,14 @@ class SessionOperations(Resource):
         """One commit, which never changes."""
         return self._json(Commit, "commits", str(seq))
 
-    def compact(self, summary: str, *, from_: str | None = None, keep: int | None = None) -> Moved:
-        """Replace the older part of the context with a summary. After a lost answer it is found again only by from_:
-        without it, OutcomeUnknown; resume, and look."""
+    def compact(self, summary: str, *, from_: str | None = None, keep: int | None = None) -> Compacted:
+        """Replace the older part of the context with a summary. After a lost answer it is found again only by from_,
+        and its receipt has no replaced. Without from_ the error is OutcomeUnknown: resume, and look."""
 
         def made(e: Event, f: dict[str, Any]) -> Any:
             return from_ and (f.get("summary"), f.get("firstKeptEntryId")) == (summary, from_)
 
-        found: Moved = self._move(
+        found: Compacted = self._move(
             Compacted, "compact", {"summary": summary, "from": from_, "keep": keep}, reason="compaction", made=made,
         )
         return found
@@ -522,9 +523,9 @@ class SessionOperations(Resource):
         )
         return found
 
-    def rollback(self, to: str, *, key: str = "", base: str = "") -> Moved:
+    def rollback(self, to: str, *, key: str = "", base: str = "") -> Rollback:
         """Restore state, context and head as they were."""
-        found: Moved = self._keyed(Rollback, "POST", self._path("rollback"), {"to": to}, key, base, False)
+        found: Rollback = self._keyed(Rollback, "POST", self._path("rollback"), {"to": to}, key, base, False)
         return found
 
     def rows(

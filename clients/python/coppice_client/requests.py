@@ -60,7 +60,7 @@ class Page(Generic[T]):
     items: list[T]
     next: str
     prev: str
-    tag: str
+    etag: str
 
 
 class Pages(Iterator[T]):

@@ -159,9 +159,12 @@ class Session(SessionOperations):
             raise no_answer("GET " + self._path("events"), wrong)
         mine = [e for e in events if e["reason"] == reason]
         for e in mine:
-            if made and made(e, (e["entries"] or [{}])[0]):
+            first = (e["entries"] or [{}])[0]
+            if made and made(e, first):
                 self.base, self.seq = e["commit"], e["seq"]
-                return {k: v for k, v in e.items() if k in ("head", "branch", "seq", "kept")}
+                known = {k: v for k, v in e.items() if k in ("head", "branch", "seq", "kept")}
+                return {**known, "entry": first.get("id"), "firstKept": first.get("firstKeptEntryId"),
+                        "tokensBefore": first.get("tokensBefore")}
         if mine:
             raise OutcomeUnknown(f"{op}: no answer came, and a commit since then may be it: resume, and look")
         return None
@@ -179,6 +182,19 @@ class Session(SessionOperations):
         newest = self.seq if after is not None or self.seq >= 0 else self.info()["seq"]
         return Follow(self, newest if after is None else after, partial)
 
+    def _begin(self, create: bool, claim: bool) -> Resumed:
+        """Claim the session, if asked to, and resume it: a commit of an older writer is in what is read, or fenced."""
+        if claim:
+            try:
+                self.claim(base="*")
+            except NotFound:
+                if not create:
+                    raise
+                with contextlib.suppress(Exists):  # another client was first
+                    self._create({})
+                self.claim(base="*")
+        return self.resume(create=create)
+
     def turn(
         self, run: Callable[[Turn], Mapping[str, Any] | None], *, create: bool = False, claim: bool = False,
         interrupted: str = INTERRUPTED,
@@ -190,9 +206,7 @@ class Session(SessionOperations):
         """
         if not claim:
             self._open()
-        t = Turn(self, self.resume(create=create), interrupted)
-        if claim:
-            self.claim()
+        t = Turn(self, self._begin(create, claim), interrupted)
         try:
             return t.end(run(t))
         except Conflict as e:

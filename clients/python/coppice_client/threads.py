@@ -104,12 +104,27 @@ class AsyncTurn(_Threads):
         return await self._run(self._turn.commit, reason=reason)
 
 
-class _Session(_Threads):
+class _Twin(_Threads):
+    """What AsyncStore and AsyncSession have in common."""
+
+    _sync: Any  # the Store or the Session
+
+    @property
+    def seen(self) -> str:
+        """The ETag of the newest read."""
+        return str(self._sync.seen)
+
+    async def text(self, *parts: str, **query: Any) -> str:
+        """Session.text."""
+        return await self._run(self._sync.text, *parts, **query)
+
+
+class _Session(_Twin):
     """The part of AsyncSession that is not one call in a thread."""
 
     def __init__(self, threads: ThreadPoolExecutor, session: Session) -> None:
         super().__init__(threads)
-        self._sync = session
+        self._sync: Session = session
 
     @property
     def id(self) -> str:
@@ -120,11 +135,6 @@ class _Session(_Threads):
     def base(self) -> str:
         """The commit on which the next write is made; "" before the first resume."""
         return self._sync.base
-
-    @property
-    def seen(self) -> str:
-        """The ETag of the newest read."""
-        return self._sync.seen
 
     @property
     def seq(self) -> int:

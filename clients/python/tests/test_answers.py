@@ -195,7 +195,7 @@ class AnswersTest(Case):
         with self.assertRaises(OutcomeUnknown) as caught:
             session.commit([{"role": "user", "content": "x"}])
         self.assertEqual(caught.exception.code, "answer")
-        self.assertEqual(caught.exception.again(), RECEIPT)
+        self.assertEqual(caught.exception.retry(), RECEIPT)
         self.assertEqual(self.script.sent[0], self.script.sent[1])
         self.assertEqual(session.base, "c1")
 
@@ -223,7 +223,7 @@ class AnswersTest(Case):
         with self.assertRaises(OutcomeUnknown) as caught:
             session.label("e", "here")
         with self.assertRaisesRegex(InvalidArgument, "resume"):
-            caught.exception.again()
+            caught.exception.retry()
 
     def test_partial_output_that_a_proxy_took_did_not_come(self) -> None:
         self.assertFalse(self.session(PAGE).partial({"role": "assistant"}))
@@ -261,7 +261,7 @@ class AnswersTest(Case):
                     with self.assertRaises(OutcomeUnknown) as unknown:
                         self.session(reply, (200, {"etag": '"c1"'}, RECEIPT)).commit()
                     self.assertEqual((unknown.exception.code, unknown.exception.status), ("answer", status))
-                    self.assertEqual(unknown.exception.again(), RECEIPT)
+                    self.assertEqual(unknown.exception.retry(), RECEIPT)
                     self.assertEqual(self.script.sent[0], self.script.sent[1])
                     with self.assertRaises(CoppiceError) as caught:
                         self.session(reply).resume()

@@ -26,7 +26,7 @@ class AsyncTest(Case):
     def test_it_has_every_method(self) -> None:
         for sync, twin in ((Store, AsyncStore), (Session, AsyncSession)):
             names = {n for n, _ in inspect.getmembers(sync, inspect.isfunction) if not n.startswith("_")}
-            self.assertEqual(names - {"close", "text"}, {
+            self.assertEqual(names - {"close"}, {
                 n for n, _ in inspect.getmembers(twin, inspect.isfunction) if not n.startswith("_")
             } - {"aclose", "keep_both"})
 

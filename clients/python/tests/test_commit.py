@@ -90,7 +90,7 @@ class CommitTest(Case):
             self.assertEqual((lost.status, lost.code, lost.outcome), (412, "conflict", "not-applied"))
             assert lost.winner
             self.assertEqual(lost.winner["commit"], won["commit"])
-            self.assertEqual([e["message"]["content"] for e in lost.problem["entries"]], ["A"])
+            self.assertEqual([e["message"]["content"] for e in lost.entries_since], ["A"])
             kept = lost.keep_both()
             self.assertIn("kept", kept)
             self.assertTrue(lost.keep_both()["repeated"])

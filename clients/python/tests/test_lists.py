@@ -32,7 +32,7 @@ class ListsTest(Case):
             self.assertEqual((first.prev, pages.page(after=second.next).next), ("", ""))
             self.assertEqual(numbers(pages), list(range(7)))
             other = store.session(session.id)
-            other.commit([step(7)], base=first.tag)
+            other.commit([step(7)], base=first.etag)
             with self.assertRaises(Conflict):
                 session.commit([step(8)])
             self.assertEqual(session.docs()["docs"], {"plan": {"n": 1}, "a/b": 2})
@@ -76,15 +76,15 @@ class ListsTest(Case):
                 entries = twin.session("s").entries(limit="all")
                 self.assertEqual(numbers([e async for e in entries]), list(range(1200)))
                 page = await twin.session("s").entries(limit=5).page()
-                self.assertEqual((len(page.items), page.tag != ""), (5, True))
+                self.assertEqual((len(page.items), page.etag != ""), (5, True))
         asyncio.run(main())
 
     def test_an_answer_that_is_cut(self) -> None:
         two = b'{"a":1}\n{"a":2}\n'
         whole = {**LINES, "Transfer-Encoding": "chunked"}
         for headers, body, code in (
-            (whole, two + b'{"a', "connection"),
-            ({**LINES, "Content-Length": "100", "Connection": "close"}, two, "connection"),
+            (whole, two + b'{"a', "unreachable"),
+            ({**LINES, "Content-Length": "100", "Connection": "close"}, two, "unreachable"),
             (whole, two + b'{"error":{"code":"corrupt","detail":"damaged"}}\n', "corrupt"),
         ):
             with self.subTest(body=body):

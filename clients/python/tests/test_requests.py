@@ -105,7 +105,7 @@ class RequestsTest(Case):
         unknown = caught.exception
         self.assertEqual((unknown.outcome, unknown.key, unknown.base), ("unknown", "mine", "c0"))
         self.script.replies = [(200, {"etag": '"c1"'}, {**RECEIPT, "repeated": True})]
-        self.assertTrue(unknown.again()["repeated"])
+        self.assertTrue(unknown.retry()["repeated"])
         self.assertEqual(self.script.sent[-1], self.script.sent[0], "the same request")
         self.assertEqual(session.base, "c1")
 

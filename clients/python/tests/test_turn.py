@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coppice_client import Conflict, Fenced, Raw, Store, Turn
+from coppice_client import Conflict, Fenced, Raw, Session, Store, Turn
 from coppice_client.turn import INTERRUPTED
 from tests.served import Case, said
 
@@ -104,3 +104,20 @@ class TurnTest(Case):
         with self.assertRaises(Fenced):
             self.session.turn(slow)
         self.assertEqual(said(self.session), ["new host"])
+
+    def test_a_claim_comes_before_what_is_read(self) -> None:
+        self.store.create("agent")
+        other = self.store.session("agent")
+
+        class Overtaken(Session):
+            def claim(self, **options: Any) -> Any:
+                other.commit([user("between")], base="*")
+                return super().claim(**options)
+        session = Overtaken(self.session._shared, self.session._below)
+        receipt = session.turn(lambda turn: {"state": [m["content"] for m in turn.messages]}, claim=True)
+        self.assertNotIn("kept", receipt)
+        self.assertEqual(self.session.resume().state, ["between"])
+
+    def test_a_turn_claims_what_it_creates(self) -> None:
+        self.session.turn(lambda turn: turn.append(user("a")), create=True, claim=True)
+        self.assertEqual([c["reason"] for c in self.session.commits()], ["turn", "claim", "create"])

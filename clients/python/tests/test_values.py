@@ -41,7 +41,7 @@ class NumbersTest(Case):
             other = store.session("x")
             with self.assertRaises(Conflict) as caught:
                 other.commit(base=next(session.commits(at="seq:0"))["commit"], state=1)
-            self.assertEqual(caught.exception.problem["entries"][0]["message"]["id"], DIGITS)
+            self.assertEqual(caught.exception.entries_since[0]["message"]["id"], DIGITS)
 
 
 class TextTest(Case):
@@ -63,7 +63,7 @@ class TextTest(Case):
         problem = b'{"code":"conflict","detail":"%s","entries":[%s]}' % (BAD, message)
         with self.assertRaisesRegex(Conflict, READ) as caught:
             self.answered(problem, "application/problem+json", 412).commit(base="c0")
-        self.assertEqual(caught.exception.problem["entries"][0]["content"], READ)
+        self.assertEqual(caught.exception.entries_since[0]["content"], READ)
 
     def test_bytes_that_are_not_utf_8_are_followed(self) -> None:
         stream = b'event: commit\nid: 1\ndata: {"seq":1,"entries":[{"content":"%s"}]}\n\n' % BAD

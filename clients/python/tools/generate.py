@@ -38,7 +38,8 @@ NOTES = {
               "manager. base is the handle's, and the key, of at most 250 characters, is made here, unless they are "
               "given; base=\"*\" commits on whatever is newest.",
     "partial": "None: nothing any more. It is sent once: False says that it failed.",
-    "compact": "After a lost answer it is found again only by from_: without it, OutcomeUnknown; resume, and look.",
+    "compact": "After a lost answer it is found again only by from_, and its receipt has no replaced. Without from_ the "
+               "error is OutcomeUnknown: resume, and look.",
     "fork": "The base of the handle stays.",
     "import": "With again it is sent once: after a lost answer it may be there (OutcomeUnknown).",
     "claim": "It ends a fence of this handle; its base is then the claim.",
@@ -229,7 +230,6 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
             else:
                 options.append(f"{arg}: {kind} | None = None")
         doc = "{" + ", ".join(items) + "}"
-        kind = {"Compacted": "Moved", "Rollback": "Moved"}.get(returns, returns)
         if op["operationId"] in ("commit", "partial"):
             options = [o.replace("Any | None = None", "Any = UNSET") for o in options if not o.startswith("entries")]
             doc = re.sub(r": (state|manager|partial)\b", r': Raw("null") if \1 is None else \1', doc)
@@ -248,19 +248,17 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
             head.append('id: str = ""')
             returns, work = "Session", f"made = self.session(id or new_id())\n        made._create({doc})"
             work += "\n        return made"
-        elif verb == "post" and parts == ["verify"]:
-            work = (f'path = self._path("verify")\n        found: {returns} = '
+        elif op["operationId"] in ("verify", "issueToken"):  # a repeat does no harm
+            work = (f'path = self._path("{parts[0]}")\n        found: {returns} = '
                     f'self._send("POST", path, Want({returns}), {doc}, writes=False).value')
         elif op["operationId"] == "erase":  # it conflicts with no writer, and a repeat completes it
             work = (f'want = Want({returns}, session=self._named)\n        path = self._path("erase")\n'
                     f'        found: {returns} = self._send("POST", path, want, {doc}).value')
         elif any(p["in"] == "header" and p["name"] == "Idempotency-Key" for p in op.get("parameters", ())):
-            returns = kind
             options += ['key: str = ""', 'base: str = ""']
-            work = (f'found: {returns} = self._keyed({answer(op)[0]}, "{verb.upper()}", self._path({sent}), '
+            work = (f'found: {returns} = self._keyed({returns}, "{verb.upper()}", self._path({sent}), '
                     f'{doc if ref else None}, key, base, {op["operationId"] == "claim"})')
         else:
-            returns = kind
             verb_arg = "" if verb == "post" else f', "{verb.upper()}"'
             name_arg = parts[0] if parts else {"patch": "set_info", "delete": "delete"}[verb]
             more = "".join(f", {k}={v}" for k, v in query)
@@ -269,8 +267,7 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
                 more += f', reason="{reason}", made=made'
                 made = "\n".join(broken(f"            return {effect}"))
                 setup = f"\n        def made(e: Event, f: dict[str, Any]) -> Any:\n{made}\n"
-            checked = answer(op)[0]
-            work = f'found: {returns} = self._move({checked}, "{name_arg}", {doc if ref else None}{verb_arg}{more})'
+            work = f'found: {returns} = self._move({returns}, "{name_arg}", {doc if ref else None}{verb_arg}{more})'
     positional = POSITIONAL - ({"format"} if op["operationId"] == "commit" else set())
     head += [o for o in options if o.split(":")[0] in positional]
     options = [o for o in options if o not in head]

@@ -24,7 +24,7 @@ from .schema import (
 from .schema import Session as SessionInfo
 from .session import Session
 from .store import Store
-from .threads import AsyncPages, AsyncTurn, _Session, _Threads
+from .threads import AsyncPages, AsyncTurn, _Session, _Twin
 from .transport import HTTP
 from .turn import INTERRUPTED, Turn
 
@@ -39,9 +39,7 @@ class AsyncSession(_Session):
         """Session.turn."""
         if not claim:
             self._sync._open()
-        t = Turn(self._sync, await self.resume(create=create), interrupted)
-        if claim:
-            await self.claim()
+        t = Turn(self._sync, await self._run(self._sync._begin, create, claim), interrupted)
         try:
             return await self._run(t.end, await run(AsyncTurn(self._threads, t)))
         except Conflict as e:
@@ -52,7 +50,7 @@ class AsyncSession(_Session):
 
 STORE = '''
 
-class AsyncStore(_Threads):
+class AsyncStore(_Twin):
     """Store for asyncio, with so many threads as requests at a time. async with closes it."""
 
     def __init__(

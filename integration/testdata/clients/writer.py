@@ -28,7 +28,7 @@ def acknowledged(write: Callable[[], Committed]) -> Committed:
         except Conflict as e:
             write = e.keep_both
         except OutcomeUnknown as e:
-            write = e.again
+            write = e.retry
     return write()
 
 
