@@ -295,6 +295,7 @@ func (s *Server) describe() {
 	s.describeRows()
 	s.describeTransfer()
 	s.describeErase()
+	s.describeRetention()
 	s.describeBlobs()
 	s.describeUploads()
 	s.describeSearch()

@@ -21,6 +21,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/server"
 )
 
@@ -242,6 +243,10 @@ func valid(op *described, s subject) call {
 		c.body = `{"entry":"` + s.entries[0] + `"}`
 	case "erase":
 		c.token, c.body = "eraser", `{"entries":["`+s.entries[0]+`"]}`
+	case "runRetention":
+		c.body = `{"dryRun":false}`
+	case "setRetention":
+		c.token, c.body = "admin", `{"keepLast":1000,"snapshots":{"keepTags":["*"]}}`
 	case "hold":
 		c.token, c.body = "holder", `{"reason":"case 7"}`
 	case "release":
@@ -266,6 +271,11 @@ func valid(op *described, s subject) call {
 func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool) {
 	w.t.Helper()
 	c := valid(op, s)
+	if op.OperationID == "runRetention" { // a run that broke off has the store for a time
+		if err := w.below.Delete(w.t.Context(), layout.RetentionRunKey); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	if op.OperationID == "release" && (status == http.StatusConflict || status >= 500) { // there has to be a hold
 		w.send(w.d.operation(w.t, "hold"), valid(w.d.operation(w.t, "hold"), s)).want(w.t, 200)
 	}
@@ -461,6 +471,10 @@ func (w *world) conflict(op *described, c call, s subject) (reply, bool) {
 		commit := call{id: c.id, token: "writer", headers: []string{"If-Match: *"}, body: body}
 		w.send(w.d.operation(w.t, "commit"), commit).want(w.t, 200)
 		return w.send(op, c), true
+	case "erase": // in a session that is held
+		hold := w.d.operation(w.t, "hold")
+		w.send(hold, valid(hold, s)).want(w.t, 200)
+		return w.send(op, c), true
 	case "compact":
 	default:
 		c.headers = []string{"If-Match: " + s.head}
@@ -529,7 +543,8 @@ func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok boo
 // codes are the codes of the problems of a status, as docs/http.md and docs/cli-json.md have them.
 var codes = map[int][]string{
 	400: {"usage"}, 401: {"unauthorized"}, 403: {"permission"}, 404: {"not-found"}, 408: {"slow-body"},
-	409: {"fenced", "exists", "secrets"}, 410: {"gone", "deleted"}, 412: {"conflict", "exists"}, 413: {"too-large"},
+	409: {"fenced", "exists", "secrets", "held"}, 410: {"gone", "deleted"}, 412: {"conflict", "exists"},
+	413: {"too-large"},
 	415: {"usage", "not-a-session"},
 	416: {"usage"}, 421: {"host"}, 422: {"key-reused", "nothing-to-compact", "no-entry"}, 428: {"no-condition"},
 	500: {"failed"},

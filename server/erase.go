@@ -34,7 +34,7 @@ func (s *Server) describeErase() {
 		text: "It is a conflict for no writer. If it fails in the middle readers see the entries or the stubs, and a " +
 			"repeat completes it; a repeat after it is done changes nothing. Not reached are quotations in other " +
 			"entries and other values of states, exported files, backups, and older versions that a store keeps.",
-		body: reflect.TypeFor[eraseBody](),
+		body: reflect.TypeFor[eraseBody](), errors: []int{http.StatusConflict},
 	}, s.erase)
 }
 
@@ -76,7 +76,7 @@ func (s *Server) erase(ctx context.Context, q *sessionPath) (answer, error) {
 		s.unlearn(ctx, q, r)
 	}
 	if err != nil {
-		return answer{}, halfErased(ctx, err)
+		return answer{}, halfDone(ctx, err)
 	}
 	doc := api.ErasedOf(r, b.DryRun)
 	if narrow {
@@ -87,8 +87,9 @@ func (s *Server) erase(ctx context.Context, q *sessionPath) (answer, error) {
 	return answer{doc: doc}, nil
 }
 
-// halfErased returns the error of an erasure: where it may have begun, the one that it has to be repeated.
-func halfErased(ctx context.Context, err error) error {
+// halfDone returns the error of an erasure, or of an act of retention: where it may have begun, the one that it has to
+// be repeated.
+func halfDone(ctx context.Context, err error) error {
 	_, ofStore := errors.AsType[*backend.Error](err)
 	if ctx.Err() == nil && (!ofStore || backend.OutcomeOf(err) != backend.Unknown) {
 		return err

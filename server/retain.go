@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/audit"
 	"github.com/coppice-go/coppice/internal/retain"
 	"github.com/coppice-go/coppice/snapshot"
@@ -18,6 +20,87 @@ const (
 	retainApart  = time.Second // at least, between two looks at a store
 	retainSource = "retention" // who it is in the audit log
 )
+
+// retention is the policy of a store.
+type retention struct {
+	Policy retain.Rules `json:"policy"`
+}
+
+// retentionRun is the body that runs the policy.
+type retentionRun struct {
+	DryRun *bool `json:"dryRun,omitempty" default:"true" doc:"change nothing: the answer is what would be removed"`
+}
+
+type retentionQuery struct{ request }
+
+func (s *Server) describeRetention() {
+	handle[retentionQuery, retention](s, operation{
+		method: "GET", path: "/v1/retention", id: "getRetention", summary: "Which sessions and snapshots stay",
+		text: "Without a rule all stay.",
+	}, func(ctx context.Context, q *retentionQuery) (answer, error) {
+		p, err := retain.Load(ctx, q.on.Store)
+		return answer{doc: retention{p.Rules()}}, err
+	})
+	handle[retentionQuery, retention](s, operation{
+		method: "PUT", path: "/v1/retention", id: "setRetention", summary: "Replace the retention policy of the store",
+		text: "A session that a keep rule keeps is never removed; all others go when the policy is run. It removes " +
+			"nothing by itself.",
+		body: reflect.TypeFor[retain.Rules](), size: sizeNote,
+	}, s.setRetention)
+	handle[retentionQuery, api.Retained](s, operation{
+		method: "POST", path: "/v1/retention", id: "runRetention", heavy: true,
+		summary: "Remove for good what the retention policy does not keep",
+		text: "A dry run unless dryRun is false. Sessions that are held or cannot be read stay, and those that " +
+			"change meanwhile. One run has a store at a time: another one is 503 busy. If it fails, a repeat " +
+			"continues.",
+		body: reflect.TypeFor[retentionRun](), size: sizeNote,
+	}, s.runRetention)
+}
+
+func (s *Server) setRetention(ctx context.Context, q *retentionQuery) (answer, error) {
+	var rules retain.Rules
+	if err := decode(q.r, &rules); err != nil {
+		return answer{}, err
+	}
+	p, err := rules.Policy()
+	if err != nil {
+		return answer{}, badInput("the policy", err)
+	}
+	return answer{doc: retention{p.Rules()}}, turned(ctx, retain.Save(ctx, q.on.Store, p))
+}
+
+func (s *Server) runRetention(ctx context.Context, q *retentionQuery) (answer, error) {
+	b := retentionRun{}
+	if err := decode(q.r, &b); err != nil {
+		return answer{}, err
+	}
+	dry := b.DryRun == nil || *b.DryRun
+	seenOf(q.r).dry = dry
+	run := s.newRun(q.on.Store, q.r.PathValue("tenant"), q.on.Who)
+	run.Dry = dry
+	r, err := run.Do(ctx)
+	seenOf(q.r).ids = r.Removed
+	return answer{doc: api.RetainedOf(r, dry)}, turned(ctx, err)
+}
+
+// turned returns the error of an act on retention: another caller was faster, or it may have been done.
+func turned(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, coppice.ErrConflict):
+		return retry(newProblem(http.StatusServiceUnavailable, "busy", "", err))
+	}
+	return halfDone(ctx, err)
+}
+
+// newRun returns a run of the policy of a store, with a name for the audit log.
+func (s *Server) newRun(st *coppice.Store, tenant, who string) *retain.Run {
+	return &retain.Run{
+		Store: st, Now: s.o.Now, Most: retainMost,
+		Remove: s.remover(st, tenant, who), Prune: s.pruner(st, tenant, who),
+	}
+}
 
 // Retain runs the retention policy of the store, and of those of all tenants (Options.Tenants), until the context is
 // done: the policy of each at most once within a time, whichever server makes the run. A run that has made 10,000
@@ -64,10 +147,8 @@ func (s *Server) tenantNames(ctx context.Context) ([]string, error) {
 
 // retain runs the policy of a store, if it is due, and returns how long it is until it is.
 func (s *Server) retain(ctx context.Context, st *coppice.Store, tenant string, every time.Duration) time.Duration {
-	run := retain.Run{
-		Store: st, Now: s.o.Now, Every: every, Most: retainMost,
-		Remove: s.remover(st, tenant, retainSource), Prune: s.pruner(st, tenant, retainSource),
-	}
+	run := s.newRun(st, tenant, retainSource)
+	run.Every = every
 	r, err := run.Do(ctx)
 	if r.Wait > 0 {
 		return r.Wait

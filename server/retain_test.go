@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,7 +14,9 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/retain"
+	"github.com/coppice-go/coppice/internal/seam"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/server"
 )
@@ -151,4 +154,52 @@ func TestRetentionOfTenants(t *testing.T) {
 	} {
 		s.do("GET", at, "").want(t, status)
 	}
+}
+
+// A policy is set by an administrator and run by who may delete: nothing is removed unless that is asked for, and not
+// while another run has the store.
+func TestRetentionOverHTTP(t *testing.T) {
+	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	s, _, lines := audited(t, line("admin", "-", "admin")+line("writer", "-", "read,write")+
+		line("keeper", "-", "read,write,-delete"), func(o *server.Options) { o.Now = func() time.Time { return now } })
+	for _, id := range []string{"a", "b"} {
+		s.do("PUT", "/v1/sessions/"+id, `{}`, "If-None-Match: *", auth("writer")).want(t, 201)
+	}
+	const at = "/v1/retention"
+	s.do("PUT", at, `{"keepLast":1}`, auth("writer")).want(t, 403)
+	for _, body := range []string{`{"keepLast":-1}`, `{"groupBy":"x"}`, `{"snapshots":{}}`} {
+		s.do("PUT", at, body, auth("admin")).want(t, 400)
+	}
+	if doc := s.do("GET", at, "", auth("keeper")).want(t, 200); len(doc["policy"].(map[string]any)) != 0 {
+		t.Errorf("without a policy: %v", doc)
+	}
+	policy := `{"keepLast":1,"snapshots":{"keepDaily":7}}`
+	s.do("PUT", at, policy, auth("admin")).want(t, 200)
+	if r := s.do("GET", at, "", auth("keeper")); !bytes.Contains(r.body, []byte(`{"policy":`+policy)) {
+		t.Errorf("%s", r.body)
+	}
+	s.do("POST", at, `{}`, auth("keeper")).want(t, 403)
+	for _, body := range []string{`{}`, `{"dryRun":true}`, `{"dryRun":false}`} {
+		doc := s.do("POST", at, body, auth("writer")).want(t, 200)
+		if n := len(doc["removals"].([]any)); n != 1 || doc["dryRun"] != (body != `{"dryRun":false}`) {
+			t.Errorf("%s: %v", body, doc)
+		}
+	}
+	s.do("GET", "/v1/sessions/a", "", auth("writer")).want(t, 410)
+	s.do("GET", "/v1/sessions/b", "", auth("writer")).want(t, 200)
+	got := fmt.Sprint(lines())
+	for _, want := range []string{
+		"set retention done", "run retention refused", "run retention dry-run", "retain done", "run retention done",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the audit log has no %q: %s", want, got)
+		}
+	}
+	claim := fmt.Sprintf(`{"version":1,"by":"00","until":%d}`, now.Add(time.Minute).UnixMilli())
+	_, err := seam.Config(s.st).Backend.Put(t.Context(), layout.RetentionRunKey, []byte(claim), backend.Cond{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do("POST", at, `{"dryRun":false}`, auth("writer")).want(t, 503)
+	s.do("POST", at, `{}`, auth("writer")).want(t, 200)
 }

@@ -105,6 +105,7 @@ var rules = map[string]rule{
 	"getCommit":    {needs: Read},
 	"getDoc":       {needs: Read},
 	"getEntry":     {needs: Read},
+	"getRetention": {needs: Read},
 	"getSession":   {needs: Read},
 	"labels":       {needs: Read},
 	"listCommits":  {needs: Read},
@@ -148,6 +149,8 @@ var rules = map[string]rule{
 	"release":       {needs: Hold, audit: "release"},
 	"deleteSession": {needs: Delete, audit: "delete"},
 	"erase":         {needs: Erase, audit: "erase"},
+	"runRetention":  {needs: Delete, audit: "run retention"},
+	"setRetention":  {needs: Admin, audit: "set retention"},
 	"issueToken":    {needs: Issue, audit: "issue"},
 
 	"openaiAdd":    {needs: Write},

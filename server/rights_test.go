@@ -20,8 +20,10 @@ func needed(op *described) server.Rights {
 		return 0
 	case "verify":
 		return server.Read
-	case "deleteSession":
+	case "deleteSession", "runRetention":
 		return server.Delete
+	case "setRetention":
+		return server.Admin
 	case "erase":
 		return server.Erase
 	case "hold", "release":
@@ -48,8 +50,8 @@ var foreign = map[string]server.Rights{
 	"DELETE /openai/v1/conversations/{id}/items/x": server.Write,
 }
 
-// Each operation needs one right. Without it the client gets 403 whatever else it may, with it alone no 403, and
-// without a token 401.
+// Each operation needs one right, or all. Without it the client gets 403 whatever else it may, with it alone no 403,
+// and without a token 401.
 func TestRightOfEveryRoute(t *testing.T) {
 	wanted := map[string]server.Rights{}
 	for _, op := range readDescription(t).operations {

@@ -73,7 +73,8 @@ func withTokens(tokens *server.Tokens) func(*server.Options) {
 
 func someTokens(t testing.TB) *server.Tokens {
 	return parse(t, line("reader", "-", "read")+line("writer", "-", "read,write")+line("acme's", "acme", "read,write")+
-		line("issuer", "-", "read,write,issue")+line("eraser", "-", "read,erase")+line("holder", "-", "read,hold"))
+		line("issuer", "-", "read,write,issue")+line("eraser", "-", "read,erase")+line("holder", "-", "read,hold")+
+		line("admin", "-", "admin"))
 }
 
 func TestTokensOverHTTP(t *testing.T) {

@@ -130,7 +130,7 @@ var table = []edge{
 	},
 	{dir: "internal/api", ours: join(pure, "", "backend", "manager", "provider", "searchindex", "interop",
 		"internal/branch", "internal/check", "internal/importer", "internal/layout", "internal/rawjson",
-		"internal/rows", "secrets")},
+		"internal/retain", "internal/rows", "secrets")},
 	{
 		dir: "server", ours: join(pure, "", "backend", "export", "manager", "provider", "searchindex", "interop/...",
 			"internal/api", "internal/audit", "internal/blob", "internal/exporter", "internal/fold",

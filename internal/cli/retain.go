@@ -260,50 +260,17 @@ func (c *cli) showDecision(r *retain.Result) error {
 		term.Count(d.Sessions, "session", "sessions"), term.Size(d.Bytes-d.Left), term.Size(d.Bytes))
 }
 
-// removalDoc is a removal in the document of coppice retain run.
-type removalDoc struct {
-	Session string          `json:"session"`
-	Commit  string          `json:"commit"`
-	Name    string          `json:"name"`
-	Updated time.Time       `json:"updated"`
-	Bytes   int64           `json:"bytes"`
-	Because []retain.Reason `json:"because"`
-}
-
-// thinnedDoc is what the policy removes of a session that stays.
-type thinnedDoc struct {
-	Session   string         `json:"session"`
-	Snapshots []api.Snapshot `json:"snapshots"`
-}
-
-// stayDoc is a session that stayed, though the policy does not keep it.
-type stayDoc struct {
-	Session string `json:"session"`
-	Reason  string `json:"reason"`
-}
-
-func (c *cli) decisionJSON(result retain.Result, dry bool, failed error) error {
-	d := result.Decision
+func (c *cli) decisionJSON(r retain.Result, dry bool, failed error) error {
+	doc := api.RetainedOf(r, dry)
 	out := c.array("removals")
-	for _, r := range d.Removals {
-		doc := removalDoc{
-			Session: r.ID, Commit: r.Commit, Name: r.Name, Updated: r.Updated, Bytes: r.Bytes, Because: r.Because,
-		}
-		if err := out.add(doc); err != nil {
+	for _, r := range doc.Removals {
+		if err := out.add(r); err != nil {
 			return err
 		}
 	}
-	stays := []stayDoc{}
-	for _, s := range result.Stayed {
-		stays = append(stays, stayDoc{s.Session, api.Describe(s.Err).Code})
-	}
-	thinned := []thinnedDoc{}
-	for _, t := range result.Thinned {
-		thinned = append(thinned, thinnedDoc{t.Session, api.SnapshotsOf(t.Snapshots)})
-	}
 	out.after = map[string]any{
-		"sessions": d.Sessions, "bytes": d.Bytes, "left": d.Left, "thinned": thinned, "stayed": stays,
-		"dryRun": dry, "requests": result.Requests,
+		"sessions": doc.Sessions, "bytes": doc.Bytes, "left": doc.Left, "thinned": doc.Thinned,
+		"stayed": doc.Stayed, "dryRun": dry, "requests": doc.Requests,
 	}
 	return out.end(failed)
 }

@@ -13,8 +13,8 @@ from .rawjson import UNSET
 from .requests import Limits
 from .schema import (
     AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, ContextItem, Deleted, Diff, DocList, Erased,
-    Fork, Found, Health, Import, IssuedToken, LabelList, Match, Moved, NewSession, Prompt, Rollback, RowList,
-    SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions,
+    Fork, Found, Health, Import, IssuedToken, LabelList, Match, Moved, NewSession, Prompt, Retention, Rollback, RowList,
+    SessionUsage, Snapshot, SnapshotList, Snapshots, Tokens, TreeMap, Usage, Verify, Versions,
 )
 from .schema import Session as SessionInfo
 from .session import Session
@@ -323,6 +323,10 @@ class AsyncStore(_Twin):
     ) -> AsyncPages[Prompt]:
         """What users typed in all sessions and branches, newest first."""
         return AsyncPages(self, self._sync.prompts(q, prefix=prefix, cwd=cwd, session=session, limit=limit))
+
+    async def get_retention(self) -> Retention:
+        """Which sessions and snapshots stay."""
+        return await self._run(self._sync.get_retention)
 
     def search(
         self, q: str | None = None, *, cwd: str | None = None, session: str | None = None, limit: int | None = None,

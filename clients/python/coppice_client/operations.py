@@ -12,7 +12,8 @@ from .requests import Pages, Resource, new_id
 from .schema import (
     AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, ContextItem, Deleted, Diff, DocList, Erased,
     Event, Fork, Found, Health, IO, Import, IssuedToken, LabelList, Match, Moved, NewSession, OpenCall, Prompt,
-    Resume, Rollback, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions, Window,
+    Resume, Retention, Rollback, RowList, SessionUsage, Snapshot, SnapshotList, Snapshots, Tokens, TreeMap, Usage,
+    Verify, Versions, Window,
 )
 from .schema import Session as SessionInfo
 
@@ -132,6 +133,10 @@ class StoreOperations(Resource):
         session: only this session
         """
         return self._pages("prompts", "prompts", q=q, prefix=prefix, cwd=cwd, session=session, limit=limit)
+
+    def get_retention(self) -> Retention:
+        """Which sessions and snapshots stay. Without a rule all stay."""
+        return self._json(Retention, "retention")
 
     def search(
         self, q: str | None = None, *, cwd: str | None = None, session: str | None = None, limit: int | None = None,

@@ -853,6 +853,15 @@ class Relative(_Relative, total=False):
     """pointers that lead to a value in its states too"""
 
 
+class Removal(TypedDict):
+    because: list[str]
+    bytes: int
+    commit: str
+    name: str
+    session: str
+    updated: str
+
+
 class RenameBody(TypedDict):
     branch: str
     name: str
@@ -905,6 +914,38 @@ class Resume(_Resume, total=False):
     """what the context manager keeps"""
     missing: int
     """number of the newest commit that was made and is lost"""
+
+
+class _Retained(TypedDict):
+    bytes: int
+    """of all objects of them"""
+    dryRun: bool
+    left: int
+    """bytes of those that the policy leaves"""
+    removals: list[Removal]
+    """what the policy does not keep, in the order in which it is removed"""
+    requests: int
+    """to the backend"""
+    sessions: int
+    """that the store has"""
+    stayed: list[Stay]
+    """removals that were not done"""
+    thinned: list[Thinned]
+    """of sessions that stay"""
+
+
+class Retained(_Retained, total=False):
+    more: bool
+    """it met its bound: another run continues"""
+
+
+class Retention(TypedDict):
+    policy: Rules
+
+
+class RetentionRun(TypedDict, total=False):
+    dryRun: bool
+    """change nothing: the answer is what would be removed"""
 
 
 class _Rollback(TypedDict):
@@ -987,6 +1028,19 @@ class RowList(_RowList, total=False):
     """number of the newest commit that was made and is lost"""
     selected: str
     """the selected entry, or its nearest ancestor that is shown"""
+
+
+class Rules(TypedDict, total=False):
+    groupBy: str
+    """with keepLast: the metadata key of the groups, not the folder"""
+    keepLast: int
+    """so many of each group stay, those of the newest activity"""
+    keepWithin: int
+    """seconds: sessions that were active within them stay"""
+    maxBytes: int
+    """others go only while the store has more bytes"""
+    snapshots: Snapshots
+    """which snapshots of each session stay; absent = all"""
 
 
 class _Session(TypedDict):
@@ -1111,6 +1165,23 @@ class SnapshotList(TypedDict):
     """newest first"""
 
 
+class Snapshots(TypedDict, total=False):
+    keepDaily: int
+    """the newest of each of so many days that have one"""
+    keepLast: int
+    """the newest"""
+    keepTags: list[str]
+    """with one of these tags; * = with any"""
+    keepWeekly: int
+    """the newest of each of so many weeks that have one"""
+
+
+class Stay(TypedDict):
+    reason: str
+    """conflict (it was changed) or held; also of what it belongs with"""
+    session: str
+
+
 class _Stored(TypedDict):
     bytes: int
     """of transcripts as lines; of images, snapshots, originals and trash as stored"""
@@ -1131,6 +1202,11 @@ class SwitchBody(TypedDict):
 class TargetBody(TypedDict):
     to: str
     """a target, as at of state"""
+
+
+class Thinned(TypedDict):
+    session: str
+    snapshots: list[Snapshot]
 
 
 class Tokens(TypedDict):

@@ -28,6 +28,7 @@ NAMES = {
     "context": "context_at",
     "import": "import_file",
     "resume": None, "events": None, "openapi": None, "metrics": None, "upload": None,
+    "setRetention": None, "runRetention": None,  # of an administrator: with the command, or a plain request
 }
 # Optional parameters that may be passed without their name.
 POSITIONAL = {"at", "b", "entries", "format", "partial", "path", "q", "tag", "to"}

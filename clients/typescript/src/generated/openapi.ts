@@ -35,6 +35,23 @@ export interface paths {
         /** What users typed in all sessions and branches, newest first */
         get: operations["prompts"];
     };
+    "/v1/retention": {
+        /**
+         * Which sessions and snapshots stay
+         * @description Without a rule all stay.
+         */
+        get: operations["getRetention"];
+        /**
+         * Replace the retention policy of the store
+         * @description A session that a keep rule keeps is never removed; all others go when the policy is run. It removes nothing by itself.
+         */
+        put: operations["setRetention"];
+        /**
+         * Remove for good what the retention policy does not keep
+         * @description A dry run unless dryRun is false. Sessions that are held or cannot be read stay, and those that change meanwhile. One run has a store at a time: another one is 503 busy. If it fails, a repeat continues.
+         */
+        post: operations["runRetention"];
+    };
     "/v1/search": {
         /**
          * Entries of all sessions and branches that contain words
@@ -1170,6 +1187,16 @@ export interface components {
             /** @description pointers that lead to a value in its states too */
             states?: string[];
         };
+        Removal: {
+            because: string[];
+            /** Format: int64 */
+            bytes: number;
+            commit: string;
+            name: string;
+            session: string;
+            /** Format: date-time */
+            updated: string;
+        };
         RenameBody: {
             branch: string;
             /** @description its new name; empty removes the name, and the entries stay */
@@ -1221,6 +1248,47 @@ export interface components {
             /** @description the agent's state; null if it was never set */
             state: unknown;
             window: components["schemas"]["Window"];
+        };
+        Retained: {
+            /**
+             * Format: int64
+             * @description of all objects of them
+             */
+            bytes: number;
+            dryRun: boolean;
+            /**
+             * Format: int64
+             * @description bytes of those that the policy leaves
+             */
+            left: number;
+            /** @description it met its bound: another run continues */
+            more?: boolean;
+            /** @description what the policy does not keep, in the order in which it is removed */
+            removals: components["schemas"]["Removal"][];
+            /**
+             * Format: int64
+             * @description to the backend
+             */
+            requests: number;
+            /**
+             * Format: int64
+             * @description that the store has
+             */
+            sessions: number;
+            /** @description removals that were not done */
+            stayed: components["schemas"]["Stay"][];
+            /** @description of sessions that stay */
+            thinned: components["schemas"]["Thinned"][];
+        };
+        Retention: {
+            policy: components["schemas"]["Rules"];
+        };
+        RetentionRun: {
+            /**
+             * @description change nothing: the answer is what would be removed
+             * @default true
+             */
+            dryRun: boolean;
         };
         Rollback: {
             branch: string;
@@ -1334,6 +1402,27 @@ export interface components {
             total: number;
             /** @description names these rows in further requests; 410 once it is gone */
             view: string;
+        };
+        Rules: {
+            /** @description with keepLast: the metadata key of the groups, not the folder */
+            groupBy?: string;
+            /**
+             * Format: int64
+             * @description so many of each group stay, those of the newest activity
+             */
+            keepLast?: number;
+            /**
+             * Format: int64
+             * @description seconds: sessions that were active within them stay
+             */
+            keepWithin?: number;
+            /**
+             * Format: int64
+             * @description others go only while the store has more bytes
+             */
+            maxBytes?: number;
+            /** @description which snapshots of each session stay; absent = all */
+            snapshots?: components["schemas"]["Snapshots"];
         };
         Session: {
             branch: string;
@@ -1477,6 +1566,30 @@ export interface components {
             /** @description newest first */
             snapshots: components["schemas"]["Snapshot"][];
         };
+        Snapshots: {
+            /**
+             * Format: int64
+             * @description the newest of each of so many days that have one
+             */
+            keepDaily?: number;
+            /**
+             * Format: int64
+             * @description the newest
+             */
+            keepLast?: number;
+            /** @description with one of these tags; * = with any */
+            keepTags?: string[];
+            /**
+             * Format: int64
+             * @description the newest of each of so many weeks that have one
+             */
+            keepWeekly?: number;
+        };
+        Stay: {
+            /** @description conflict (it was changed) or held; also of what it belongs with */
+            reason: string;
+            session: string;
+        };
         Stored: {
             /**
              * Format: int64
@@ -1500,6 +1613,10 @@ export interface components {
         TargetBody: {
             /** @description a target, as at of state */
             to: string;
+        };
+        Thinned: {
+            session: string;
+            snapshots: components["schemas"]["Snapshot"][];
         };
         Tokens: {
             /**
@@ -1767,6 +1884,46 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["PromptList"];
+                };
+            };
+        };
+    };
+    getRetention: {
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Retention"];
+                };
+            };
+        };
+    };
+    setRetention: {
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Rules"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Retention"];
+                };
+            };
+        };
+    };
+    runRetention: {
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetentionRun"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Retained"];
                 };
             };
         };

@@ -37,6 +37,7 @@ export const required = {
   LabelList: ["labels"],
   Moved: ["head", "branch", "seq"],
   Resume: ["session", "seq", "commit", "head", "branch", "state", "context", "window", "openCalls", "io"],
+  Retention: ["policy"],
   Rollback: ["state", "head", "branch", "seq"],
   RowList: ["view", "total", "from", "rows", "head", "branches"],
   Session: ["id", "title", "cwd", "created", "updated", "entries", "bytes", "seq", "head", "branch", "preview"],
@@ -133,6 +134,8 @@ export abstract class StoreOperations extends Requests {
   health(o: ReadOptions = {}): Promise<Schemas["Health"]> { return this.get(required.Health, ["health"], {}, o); }
   /** What users typed in all sessions and branches, newest first. */
   prompts(query: Query<"prompts"> = {}, o: ReadOptions = {}): List<Schemas["PromptList"]["prompts"][number]> { return this.pages("prompts", ["prompts"], query, o); }
+  /** Which sessions and snapshots stay. */
+  getRetention(o: ReadOptions = {}): Promise<Schemas["Retention"]> { return this.get(required.Retention, ["retention"], {}, o); }
   /** Entries of all sessions and branches that contain words. */
   search(query: Query<"search"> = {}, o: ReadOptions = {}): List<Schemas["MatchList"]["matches"][number]> { return this.pages("matches", ["search"], query, o); }
   /** Sessions, newest activity first or in another order. */
