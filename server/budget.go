@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// patience is how long a request waits for its part of a budget.
+// patience is the maximum time that a request waits for units of a budget.
 const patience = 5 * time.Second
 
-// maxWholes is how many requests read a session as a whole at a time: their memory grows with it.
+// maxWholes is the maximum number of requests at a time that read a whole session: their memory grows with its size.
 const maxWholes = 16
 
 var errWholes = errors.New("too many sessions are being read as a whole")
 
-// budget bounds what is under way at a time: all of it, and that of each tenant, "" = of none. So none of them takes
-// everything.
+// budget bounds a resource, such as bytes of bodies in memory, that requests use while they are under way. No tenant
+// can use all of it. Requests outside of any tenant count as the tenant "".
 type budget struct {
-	all, each int64
-	wait      time.Duration // for a part; 0 = not at all
-	full      error         // why there is none
+	all, each int64         // maximum number of units in use: of all tenants together, and of each tenant
+	wait      time.Duration // maximum time that take waits; 0 = it does not wait
+	full      error         // the cause in the error of take
 
 	mu    sync.Mutex
 	used  int64
-	of    map[string]int64 // by tenant
-	freed chan struct{}    // closed when a part becomes free, and replaced
+	of    map[string]int64 // units in use, by tenant
+	freed chan struct{}    // closed when units become free, and then replaced
 }
 
 func newBudget(all, each int64, wait time.Duration, full error) *budget {
@@ -35,7 +35,8 @@ func newBudget(all, each int64, wait time.Duration, full error) *budget {
 	}
 }
 
-// take takes a part, which is free again after give, to be called once. The end of ctx ends the waiting for it.
+// take takes n units for a tenant, and waits for them if necessary. The caller must call give once, to return them. The
+// error is a 503 after b.wait, or the cause of ctx.
 func (b *budget) take(ctx context.Context, tenant string, n int64) (give func(), err error) {
 	late := time.NewTimer(b.wait)
 	defer late.Stop()
@@ -57,6 +58,7 @@ func (b *budget) take(ctx context.Context, tenant string, n int64) (give func(),
 	}
 }
 
+// busy returns the error of a request for which no units became free in time.
 func (b *budget) busy() error {
 	return retry(newProblem(http.StatusServiceUnavailable, "busy", "send it again", b.full))
 }
@@ -73,6 +75,7 @@ func (b *budget) tryTake(tenant string, n int64) (freed <-chan struct{}, ok bool
 	return nil, true
 }
 
+// giveBack returns n units of a tenant, and wakes the callers of take.
 func (b *budget) giveBack(tenant string, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +87,7 @@ func (b *budget) giveBack(tenant string, n int64) {
 	b.freed = make(chan struct{})
 }
 
-// taken returns how much is taken, for the metrics.
+// taken returns the number of units in use, for the metrics.
 func (b *budget) taken() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,21 +16,23 @@ import (
 	coppice "github.com/coppice-go/coppice"
 )
 
-// door is what every request passes before its operation, as the operation declares it. Text is UTF-8, and the query
-// has what the description knows. A parameter that is misspelled would otherwise change nothing, unnoticed. Bodies pass
-// decode.
+// door checks every request before its operation runs, by what the operation declares: rights, parameters, conditions,
+// length of the body. Text must be UTF-8, and the query may only have parameters of the description, so that a
+// misspelled one is an error and not ignored. decode checks bodies.
 type door struct {
 	s          *Server
 	op         *operation
 	parameters []*huma.Param
 }
 
+// pass is the middleware of huma: it runs the operation next if the request is admitted.
 func (d *door) pass(c huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(c)
 	d.through(w, r, func() { next(badRequest{c}) })
 }
 
-// through runs an operation whose request passes.
+// through runs operate if the request is admitted, else it answers with the error. At the end it returns the units of
+// budgets and releases the tenant.
 func (d *door) through(w http.ResponseWriter, r *http.Request, operate func()) {
 	seen := seenOf(r)
 	defer func() {
@@ -118,11 +120,12 @@ func (d *door) part(r *http.Request, seen *observed, limit int64) error {
 	return nil
 }
 
-// maxDrained is what Go's server reads of a body that is refused, in bytes.
+// maxDrained is the number of bytes that Go's server reads of the body of a request that was refused.
 const maxDrained = 256 << 10
 
-// refuse answers a request that is refused. If its body is large, and the client is known, it reads the body after
-// that, up to MaxBody, and ends the connection: a client that sends all of it first gets the answer too.
+// refuse answers a request with an error. If the body is large and the client is authorized, it then reads the rest of
+// the body, up to Options.MaxBody, and closes the connection: some clients send the whole body before they read the
+// answer.
 func (d *door) refuse(w http.ResponseWriter, r *http.Request, seen *observed, err error) {
 	small := r.ContentLength >= 0 && r.ContentLength <= maxDrained || r.Header.Get("Expect") != ""
 	if small || seen.on.Rights&(Read|Write) == 0 {
@@ -130,14 +133,15 @@ func (d *door) refuse(w http.ResponseWriter, r *http.Request, seen *observed, er
 		return
 	}
 	c := http.NewResponseController(seen.ResponseWriter)
-	_ = c.EnableFullDuplex() // else the answer waits for the body; HTTP/2 needs none
+	_ = c.EnableFullDuplex() // else the answer waits for the body; HTTP/2 needs no call
 	seen.Header().Set("Connection", "close")
 	d.s.fail(seen, r, err)
-	_ = c.Flush() // a client that left reads nothing
+	_ = c.Flush() // fails if the client has disconnected
 	r.Body = http.MaxBytesReader(seen, r.Body, d.s.o.MaxBody)
 	seen.skip(r)
 }
 
+// check returns an error for text that is not UTF-8, for a header that occurs twice, and for unknown parameters.
 func (d *door) check(r *http.Request) error {
 	if err := text([]byte(r.URL.Path)); err != nil {
 		return badInput("the path", err)
@@ -177,19 +181,19 @@ func (d *door) check(r *http.Request) error {
 	return nil
 }
 
-// has reports whether the operation has a parameter.
+// has reports whether the operation declares a parameter; in is "query", "header" or "path".
 func (d *door) has(in, name string) bool {
 	return slices.ContainsFunc(d.parameters, func(p *huma.Param) bool { return p.In == in && p.Name == name })
 }
 
-// badRequest makes a 400 of what huma refuses: malformed parameters are that here. Only errors of huma's are written
-// through it, for operations write their answers themselves.
+// badRequest changes the status 422, which huma answers for malformed parameters, to 400. Only errors of huma are
+// written through it: operations write their answers themselves.
 type badRequest struct{ inner }
 
-// inner has another name than its method Context.
+// inner is huma.Context under another name, because an embedded field Context would hide its method Context.
 type inner huma.Context
 
-// Unwrap is for humago.Unwrap.
+// Unwrap returns the wrapped context, for humago.Unwrap.
 func (b badRequest) Unwrap() huma.Context { return b.inner }
 
 func (b badRequest) SetStatus(status int) {
@@ -199,8 +203,8 @@ func (b badRequest) SetStatus(status int) {
 	b.inner.SetStatus(status)
 }
 
-// absent returns the answer to an error. If the session exists, and the path names nothing else, then what does not
-// exist is what the query or the body names: 422, for 404 is the absence of what the path names.
+// absent returns the error to answer with. A 404 means that the path names something that does not exist. If the
+// session exists and the path names nothing else, a fs.ErrNotExist is about the query or the body: then it is a 422.
 func (op operation) absent(q *request, err error) error {
 	if !q.found || !op.names || !errors.Is(err, fs.ErrNotExist) || errors.Is(err, coppice.ErrDeleted) {
 		return err

@@ -355,7 +355,7 @@ func (c *client) stream(ctx context.Context, reset bool) {
 	c.w.WriteHeader(http.StatusOK)
 	begin := "retry: 1000\n"
 	if reset {
-		begin += "\nevent: reset\ndata: null\n\n" // before the id: who has that does not ask for a reset again
+		begin += "\nevent: reset\ndata: null\n\n" // before the id: a client with the id does not ask for a reset again
 	}
 	if !c.send(begin + fmt.Sprintf("id: %d\n\n", c.after)) { // from here on a client that is cut off knows where it was
 		return

@@ -10,7 +10,7 @@ const maxFound = 8
 
 // founds are the hits of the texts that were marked last in a view: a bit for each row.
 type founds struct {
-	turn chan struct{} // holds one token: who has it looks, or searches
+	turn chan struct{} // capacity one: a lock for looking and searching
 	list []foundText   // the one used last is last
 }
 

@@ -11,7 +11,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 )
 
-// storeOf returns the store of a request. That of a tenant is in use until the door releases it.
+// storeOf returns the store that a request is for. The store of a tenant stays open until the door releases it.
 func (s *Server) storeOf(r *http.Request) (*coppice.Store, error) {
 	if name := r.PathValue("tenant"); name != "" {
 		t, err := s.tenants.acquire(r.Context(), name)
@@ -30,9 +30,9 @@ func (s *Server) storeOf(r *http.Request) (*coppice.Store, error) {
 	return s.o.Store, nil
 }
 
-// place returns a request as its operation sees it: without the base path and without /t/NAME, which becomes the path
-// value tenant. Both are compared as they were sent, so that no escaped slash or dot is a part of them. false = there
-// is nothing at this path.
+// place returns the request for the mux: its path without the base path and without /t/NAME, whose name becomes the
+// path value "tenant". Both are compared in their escaped form, so that an escaped slash or dot cannot be a part of
+// them. It returns false if the path is not below the base path, or has no valid tenant.
 func (s *Server) place(r *http.Request) (*http.Request, bool) {
 	prefix, name := s.o.BasePath, ""
 	at, ok := strings.CutPrefix(r.URL.EscapedPath(), prefix)

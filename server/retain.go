@@ -18,7 +18,7 @@ import (
 const (
 	retainMost   = 10_000      // requests after which it begins no other removal, once it tried one
 	retainApart  = time.Second // at least, between two looks at a store
-	retainSource = "retention" // who it is in the audit log
+	retainSource = "retention" // name of the actor in the audit log
 )
 
 // retention is the policy of a store.

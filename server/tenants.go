@@ -14,10 +14,10 @@ import (
 	coppice "github.com/coppice-go/coppice"
 )
 
-// errTenants is the error of a tenant that would be one too many.
+// errTenants is the error of a request for a tenant while Options.MaxTenants others are in use.
 var errTenants = errors.New("too many tenants are in use")
 
-// tenants are the stores of tenants, each open while it is in use and for a time after it.
+// tenants holds the open stores of tenants. A store is open while requests use it, and Options.Idle longer.
 type tenants struct {
 	s *Server
 
@@ -26,22 +26,23 @@ type tenants struct {
 	closed bool
 }
 
-// tenant is the store of a tenant, which all its requests share.
+// tenant is the open store of a tenant, which all requests of the tenant share.
 type tenant struct {
 	name string
 	st   *coppice.Store
-	kept atomic.Bool // it has sessions: it stays open after its last request
+	kept atomic.Bool // the store has sessions, so it stays open for Options.Idle after its last request
 
 	counted counted
 
-	// By tenants.mu:
-	users int
-	last  time.Time     // of the newest end of a use
-	timer *time.Timer   // closes the store when it was idle for long enough
-	gone  chan struct{} // nil unless the store is being closed; closed when it is
+	// Guarded by tenants.mu:
+	users int           // number of requests that use the store
+	last  time.Time     // when a request last ended
+	timer *time.Timer   // closes the store after Options.Idle; nil = it is in use
+	gone  chan struct{} // not nil = the store is being closed; the channel is closed when it is closed
 }
 
-// acquire returns the store of a tenant, which stays open until release.
+// acquire returns the store of a tenant, and opens it if necessary. It stays open until release. If the tenant, or an
+// idle one in whose place it opens, is being closed, acquire waits for that.
 func (ts *tenants) acquire(ctx context.Context, name string) (*tenant, error) {
 	for {
 		t, old, err := ts.tryAcquire(name)
@@ -96,7 +97,7 @@ func (ts *tenants) tryAcquire(name string) (t, old *tenant, err error) {
 	return t, nil, nil
 }
 
-// oldest returns the tenant that was idle for the longest time; nil = each is in use.
+// oldest returns the tenant that has been idle longest; nil = all are in use.
 func (ts *tenants) oldest() (old *tenant) {
 	for _, t := range ts.by {
 		if t.users == 0 && t.gone == nil && (old == nil || t.last.Before(old.last)) {
@@ -106,7 +107,7 @@ func (ts *tenants) oldest() (old *tenant) {
 	return old
 }
 
-// leaving marks a tenant, which the caller then ends.
+// leaving marks a tenant as being closed. The caller holds mu and must call end after it.
 func (ts *tenants) leaving(t *tenant) {
 	t.gone = make(chan struct{})
 	if t.timer != nil {
@@ -114,7 +115,8 @@ func (ts *tenants) leaving(t *tenant) {
 	}
 }
 
-// release ends a use. A tenant without sessions is closed at once.
+// release ends the use of a tenant by one request; nil does nothing. It closes a tenant without sessions at once, so
+// that requests with made-up names do not take up all places.
 func (ts *tenants) release(t *tenant) {
 	if t == nil {
 		return
@@ -135,7 +137,7 @@ func (ts *tenants) release(t *tenant) {
 	}
 }
 
-// expire closes a tenant that was idle for long enough.
+// expire closes a tenant after Options.Idle, unless a request uses it again.
 func (ts *tenants) expire(t *tenant) {
 	ts.mu.Lock()
 	over := t.users == 0 && t.gone == nil
@@ -148,8 +150,8 @@ func (ts *tenants) expire(t *tenant) {
 	}
 }
 
-// end closes the store of a tenant that is leaving. What Close writes are checkpoints of commits that are acknowledged
-// and stored: its error loses nothing.
+// end closes the store of a tenant that leaving has marked. An error of Close is logged and loses nothing: Close only
+// writes checkpoints of commits that are stored already.
 func (ts *tenants) end(t *tenant) {
 	ts.s.forget(t.st)
 	if err := t.st.Close(); err != nil {
@@ -161,7 +163,7 @@ func (ts *tenants) end(t *tenant) {
 	close(t.gone)
 }
 
-// close closes all stores. What still uses one fails.
+// close closes all stores and waits until they are closed. Requests that still use one fail.
 func (ts *tenants) close() {
 	ts.mu.Lock()
 	ts.closed = true
@@ -182,7 +184,7 @@ func (ts *tenants) close() {
 	}
 }
 
-// forget drops what the server keeps of a store that is to be closed.
+// forget drops the handles and caches of a store before it is closed.
 func (s *Server) forget(st *coppice.Store) {
 	s.writers.forget(st)
 	s.readers.forget(st)

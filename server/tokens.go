@@ -22,15 +22,14 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// Bounds of Tokens. Of links and cookies the oldest one goes when there are more.
 const (
-	maxTokens  = 10_000
-	maxLinks   = 16
-	maxCookies = 1024
-	maxIssued  = 20_000 // of one tenant half
+	maxTokens  = 10_000 // maximum number of tokens in a list
+	maxLinks   = 16     // maximum number of unused links; the oldest one is dropped
+	maxCookies = 1024   // maximum number of valid cookies; the oldest one is dropped
+	maxIssued  = 20_000 // maximum number of valid short-lived tokens; one tenant can have half of them
 )
 
-// errIssued is the error of a short-lived token that would be one too many.
+// errIssued is the error of a request for a short-lived token while maxIssued are valid.
 var errIssued = errors.New("too many short-lived tokens are valid")
 
 // cookieName returns the name of the cookie that a one-time link sets. It has the port by which the client reached the
@@ -42,22 +41,22 @@ func cookieName(r *http.Request) string {
 	return "coppice"
 }
 
-// hash is the SHA-256 of a secret. Secrets are looked up by it: the time that this takes reveals nothing about a
-// secret, because no one can choose the hash of a guess.
+// hash is the SHA-256 of a secret, by which secrets are looked up. The time of a lookup reveals nothing about a secret,
+// because an attacker cannot choose the hash of a guess.
 type hash [sha256.Size]byte
 
 // grant is what a token allows.
 type grant struct {
-	tenant string // "" = what belongs to no tenant, and every tenant unless alone
-	alone  bool   // only what belongs to the tenant, also if that is none
+	tenant string // the tenant whose sessions it allows; "" = those of all tenants, and those outside of tenants
+	alone  bool   // with tenant "": only the sessions outside of tenants
 	rights Rights
 	only   Only
-	until  time.Time // not from then on; zero = it does not end
-	who    string    // in the audit log
+	until  time.Time // it is invalid from then on; zero = it does not expire
+	who    string    // name of the client in the audit log
 }
 
-// Only narrows what a request may do to one session, or to the sessions with a value in their metadata. The zero value
-// narrows nothing.
+// Only restricts a request to one session, or to the sessions that have Value under Key in their metadata. The zero
+// value does not restrict it.
 type Only struct{ Session, Key, Value string }
 
 // Quota bounds what a tenant stores. 0 = no bound.
@@ -66,35 +65,35 @@ type Quota struct {
 	Bytes    int64 // above which no more are stored, as docs/http.md counts them
 }
 
-// Tokens are the secrets by which a server knows its clients. It holds hashes, and none of the secrets. Safe for
-// concurrent use.
+// Tokens authorizes clients by secrets: tokens of a list, short-lived tokens, one-time links and the cookies that these
+// set. It only stores hashes of them. It is safe for concurrent use.
 type Tokens struct {
 	now  func() time.Time
-	most int // short-lived tokens that are valid at a time
+	most int // maximum number of valid short-lived tokens
 
 	mu      sync.Mutex
 	list    tokenList
-	links   []secretOf // codes that were not used yet, oldest first
+	links   []secretOf // unused codes of links, oldest first
 	cookies []secretOf // oldest first
 	issued  map[hash]issued
 }
 
-// tokenList is what a token file has.
+// tokenList is the contents of a token file.
 type tokenList struct {
 	known  map[hash]grant
-	quotas map[string]Quota // by tenant; "-" = of those that are not in it
+	quotas map[string]Quota // by tenant; "-" = the default for other tenants
 }
 
-// secretOf is a secret that the server made, and what it allows.
+// secretOf is a secret that the server has made, and what it allows.
 type secretOf struct {
 	hash
 	grant
 }
 
-// issued is a token that a client asked for.
+// issued is a short-lived token. It becomes invalid with the token that it was requested with.
 type issued struct {
 	grant
-	by hash // the token of the client
+	by hash // of the token that it was requested with
 }
 
 // ParseTokens reads a list of tokens: a line is the SHA-256 of a token in hex, a tenant ("-" = all of them, and what
@@ -145,7 +144,7 @@ func parseTokens(r io.Reader) (l tokenList, err error) {
 	return l, nil
 }
 
-// add adds a line.
+// add adds a line of a token file, split into fields.
 func (l tokenList) add(fields []string) error {
 	if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 		return nil
@@ -184,10 +183,10 @@ func (l tokenList) add(fields []string) error {
 	return nil
 }
 
-// maxName bounds the name of a token, in bytes.
+// maxName is the maximum length of the name of a token, in bytes.
 const maxName = 64
 
-// narrow reads the words that follow the rights in a line.
+// narrow applies the words after the rights in a line: until, name, session or meta.
 func (g *grant) narrow(words []string) (err error) {
 	seen := map[string]bool{}
 	for _, word := range words {
@@ -214,12 +213,14 @@ func (g *grant) narrow(words []string) (err error) {
 	return nil
 }
 
-// ended reports whether the time of a grant is over.
+// ended reports whether a grant has expired.
 func (g *grant) ended(now time.Time) bool { return !g.until.IsZero() && !now.Before(g.until) }
 
-// short returns the first digits of a hash. They distinguish the tokens of a server, and do not reveal a random one.
+// short returns the first 8 hex digits of a hash: enough to distinguish the tokens of a server, too few to guess a
+// token.
 func (h hash) short() string { return hex.EncodeToString(h[:4]) }
 
+// addQuota adds a quota line for a tenant ("-" = the default).
 func (l tokenList) addQuota(tenant string, words []string) error {
 	if _, twice := l.quotas[tenant]; twice {
 		return errors.New("the tenant has a quota in an earlier line too")
@@ -243,7 +244,7 @@ func (l tokenList) addQuota(tenant string, words []string) error {
 	return nil
 }
 
-// quota returns the quota of a tenant.
+// quota returns the quota of a tenant, or the default one.
 func (t *Tokens) quota(tenant string) Quota {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -253,8 +254,9 @@ func (t *Tokens) quota(tenant string) Quota {
 	return t.list.quotas["-"]
 }
 
-// validTenant reports whether a name can be a tenant's: 1 to 64 of a-z, 0-9, - and _, so that no two names are one
-// folder anywhere, and no folder of a store that may be in the same place.
+// validTenant reports whether name is a valid name of a tenant: 1 to 64 characters of a-z, 0-9, - and _. Two such names
+// never mean the same folder on any file system. Names of folders of a store are not valid, because a store may be in
+// the same place.
 func validTenant(name string) bool {
 	for _, c := range []byte(name) {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
@@ -264,8 +266,9 @@ func validTenant(name string) bool {
 	return name != "" && len(name) <= 64 && !layout.TopFolder(name)
 }
 
-// Authorize returns what the token of a request allows: that of Authorization: Bearer, else the cookie that a one-time
-// link has set. It is an Options.Authorize. Errors are ErrUnauthorized, and ErrForbidden for a token of another tenant.
+// Authorize returns what a request may do, for Options.Authorize. It uses the token in "Authorization: Bearer", else
+// the cookie that a one-time link has set. The error is ErrUnauthorized without a valid one, and ErrForbidden if it
+// belongs to another tenant.
 func (t *Tokens) Authorize(r *http.Request) (Access, error) {
 	g, err := t.grantOf(r)
 	if err != nil {
@@ -278,12 +281,13 @@ func (t *Tokens) Authorize(r *http.Request) (Access, error) {
 	return Access{Rights: g.rights, Only: g.only, Tenant: tenant, Who: g.who}, nil
 }
 
-// bearer returns the hash of the token in Authorization; false = there is another one, or none.
+// bearer returns the hash of the token in the header Authorization, and false if the scheme is not Bearer.
 func bearer(r *http.Request) (h hash, ok bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return sha256.Sum256([]byte(strings.TrimSpace(token))), strings.EqualFold(scheme, "Bearer")
 }
 
+// grantOf returns the grant of the token or the cookie of a request, else ErrUnauthorized.
 func (t *Tokens) grantOf(r *http.Request) (grant, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -312,7 +316,7 @@ func (t *Tokens) grantOf(r *http.Request) (grant, error) {
 	return grant{}, ErrUnauthorized
 }
 
-// issue makes a token that is valid for a time, or until that of the request is gone.
+// issue makes a short-lived token with the rights g. It is valid for age, and as long as the token of the request r is.
 func (t *Tokens) issue(r *http.Request, g grant, age time.Duration) (token string, until time.Time, err error) {
 	by, _ := bearer(r)
 	token = secret()
@@ -336,7 +340,7 @@ func (t *Tokens) issue(r *http.Request, g grant, age time.Duration) (token strin
 	return token, until, nil
 }
 
-// shortName is the name of a short-lived token in the audit log.
+// shortName returns the name of a short-lived token in the audit log.
 func shortName(token string) string { return "short:" + hash(sha256.Sum256([]byte(token))).short() }
 
 // Link returns a code that is valid once. The page at /login?code=CODE sends it by POST, which sets a cookie with all
@@ -350,8 +354,8 @@ func (t *Tokens) Link() string {
 	return code
 }
 
-// redeem makes the value of a cookie, which is of a tenant, out of a code; false = the code is not valid, or not any
-// more.
+// redeem uses up the code of a link and returns the value of a new cookie for a tenant ("" = all). ok is false if the
+// code is not valid or was used before.
 func (t *Tokens) redeem(code, tenant string) (value string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -360,7 +364,7 @@ func (t *Tokens) redeem(code, tenant string) (value string, ok bool) {
 		return "", false
 	}
 	g := t.links[i].grant
-	g.tenant = tenant // "" = all
+	g.tenant = tenant
 	t.links = slices.Delete(t.links, i, i+1)
 	value = secret()
 	h := hash(sha256.Sum256([]byte(value)))
@@ -369,14 +373,14 @@ func (t *Tokens) redeem(code, tenant string) (value string, ok bool) {
 	return value, true
 }
 
-// valid reports whether a code was made and not used.
+// valid reports whether a code is that of an unused link.
 func (t *Tokens) valid(code string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return find(t.links, code) >= 0
 }
 
-// browsers returns the name of the browser that sends a request; "" = its cookie is not valid, or it has none.
+// browsers returns the name in the audit log of the browser that sent a request; "" = it has no valid cookie.
 func (t *Tokens) browsers(r *http.Request) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -399,17 +403,18 @@ func (t *Tokens) forget(r *http.Request) {
 	}
 }
 
-// secret returns 128 random bits as text.
+// secret returns at least 128 random bits as text.
 func secret() string {
-	return rand.Text() //nolint:forbidigo // a secret that a caller could make again is none
+	return rand.Text() //nolint:forbidigo // a secret must not be reproducible
 }
 
+// find returns the index of a secret in list; -1 = it is not in it.
 func find(list []secretOf, value string) int {
 	h := hash(sha256.Sum256([]byte(value)))
 	return slices.IndexFunc(list, func(s secretOf) bool { return s.hash == h })
 }
 
-// add appends to a list that is bounded.
+// add appends s to list. If that has limit elements already it removes the oldest ones.
 func add(list []secretOf, s secretOf, limit int) []secretOf {
 	if len(list) >= limit {
 		list = slices.Delete(list, 0, len(list)-limit+1)
@@ -417,17 +422,17 @@ func add(list []secretOf, s secretOf, limit int) []secretOf {
 	return append(list, s)
 }
 
-// loginPage is the page of a one-time link. It sends the code on when its button is pressed: what loads links ahead of
-// people uses up nothing.
+// loginPage is the page of a one-time link. A person presses its button to use the code, so that a program that only
+// loads the link does not use it up.
 const loginPage = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>coppice: log in</title><form method="post"><button autofocus>Log in</button></form></html>
 `
 
-// loginPolicy is what that page may do.
+// loginPolicy is the content security policy of loginPage.
 const loginPolicy = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// describeLogin registers what a browser needs to get a cookie, and to lose it.
+// describeLogin registers the routes for login and logout of a browser.
 func (s *Server) describeLogin() {
 	if s.o.Tokens == nil {
 		return
@@ -442,6 +447,7 @@ func (s *Server) describeLogin() {
 	s.mux.HandleFunc("POST /logout", s.logout)
 }
 
+// logout makes the cookie of a request invalid and removes it from the browser.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if who := s.o.Tokens.browsers(r); who != "" {

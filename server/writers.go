@@ -11,10 +11,10 @@ import (
 	coppice "github.com/coppice-go/coppice"
 )
 
-// errBusy is the error of a session that cannot be opened because too many are.
+// errBusy is the error of a write while the maximum number of other sessions is being written.
 var errBusy = errors.New("too many sessions are open for writing")
 
-// writers are the handles by which the server writes: one for each session that is in use.
+// writers holds the handles with which the server writes, at most one for each session.
 type writers struct {
 	idle        time.Duration
 	limit, each int // of all stores, of one
@@ -26,32 +26,33 @@ type writers struct {
 	ending sync.WaitGroup // handles that are being closed
 }
 
-// writerKey names a session: tenants have stores of their own.
+// writerKey identifies a session. Its store is part of it, because each tenant has a store.
 type writerKey struct {
 	store *coppice.Store
 	id    string
 }
 
-// writer is the handle of a session, which all its requests share: its lock lets one write after the other.
+// writer is the handle of a session, which all requests on the session share. The handle writes one request after the
+// other.
 type writer struct {
 	key   writerKey
 	ready chan struct{} // closed when s or err is set
 	s     *coppice.Session
 	err   error
 
-	// By writers.mu:
-	users int
-	timer *time.Timer // closes the handle when it was idle for long enough
-	gone  bool        // its session was deleted, or is damaged: the next user opens another one
+	// Guarded by writers.mu:
+	users int         // number of requests that use the handle
+	timer *time.Timer // closes the handle after writers.idle; nil = it is in use
+	gone  bool        // its session was deleted or is damaged: the next request opens a new handle
 
-	looked time.Time // when the store was last asked whether the session is still there
+	looked time.Time // when look last asked the store whether the session still exists
 }
 
 func newWriters(idle time.Duration, limit, each int) *writers {
 	return &writers{idle: idle, limit: limit, each: each, open: map[writerKey]*writer{}}
 }
 
-// use runs f on the handle of a session.
+// use calls f with the handle of a session. If f fails with ErrDeleted or ErrCorrupt, later requests use a new handle.
 func (ws *writers) use(ctx context.Context, key writerKey, f func(*coppice.Session) error) error {
 	w, err := ws.acquire(ctx, key)
 	if err != nil {
@@ -64,7 +65,7 @@ func (ws *writers) use(ctx context.Context, key writerKey, f func(*coppice.Sessi
 	return err
 }
 
-// lookAgain is how long a session that is open is taken to be there still, where nothing is committed to it.
+// lookAgain is the minimum time between two requests of look to the store for one session.
 const lookAgain = 2 * time.Second
 
 // look returns an error if another server has deleted a session that is open here. It asks the store at most once in
@@ -74,7 +75,7 @@ func (ws *writers) look(ctx context.Context, key writerKey, now time.Time) error
 	w := ws.open[key]
 	if w == nil || now.Sub(w.looked) < lookAgain {
 		ws.mu.Unlock()
-		return nil // opening it looks
+		return nil // without a handle, opening the session reads it
 	}
 	w.looked = now
 	ws.mu.Unlock()
@@ -88,13 +89,13 @@ func (ws *writers) look(ctx context.Context, key writerKey, now time.Time) error
 	return h.Close()
 }
 
-// acquire returns the handle of a session, opening it if no one has.
+// acquire returns the handle of a session, and opens it if necessary. The caller must call release.
 func (ws *writers) acquire(ctx context.Context, key writerKey) (*writer, error) {
 	w, first, err := ws.addUser(key)
 	if err != nil {
 		return nil, err
 	}
-	if first { // for all that wait, so the end of this request is not the end of the opening
+	if first { // other requests wait for the handle, so a cancelled ctx must not end the opening
 		w.s, w.err = key.store.Open(context.WithoutCancel(ctx), key.id, &coppice.SessionOptions{NameLeft: true})
 		if w.err != nil {
 			ws.drop(w)
@@ -168,7 +169,7 @@ func (ws *writers) room(of *coppice.Store) bool {
 	return true
 }
 
-// release ends the use of a handle. The last user of one that is gone closes it.
+// release ends the use of a handle. After the last use the handle is closed: at once if it is gone, else after idle.
 func (ws *writers) release(w *writer) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -183,7 +184,7 @@ func (ws *writers) release(w *writer) {
 	}
 }
 
-// expire closes a handle that was idle for long enough.
+// expire closes a handle after writers.idle, unless a request uses it again.
 func (ws *writers) expire(w *writer) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -193,7 +194,7 @@ func (ws *writers) expire(w *writer) {
 	}
 }
 
-// drop makes the next user of the session open a new handle.
+// drop makes the next request on the session open a new handle.
 func (ws *writers) drop(w *writer) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -218,8 +219,8 @@ func (ws *writers) deleted(key writerKey) {
 	}
 }
 
-// retire closes the handle of a session that has stored a large body, and then calls done: what the handle does in the
-// background takes as much memory as the body. A handle that others use is not closed.
+// retire closes the handle of a session after a request with a large body, and then calls done: the background work of
+// the handle takes as much memory as the body. If other requests use the handle, it only calls done.
 func (ws *writers) retire(key writerKey, done func()) {
 	ws.mu.Lock()
 	w := ws.open[key]
@@ -240,7 +241,7 @@ func (ws *writers) retire(key writerKey, done func()) {
 	})
 }
 
-// forget drops the handles of a store that closes them. No request uses one.
+// forget drops the handles of a store that is about to be closed, which closes its handles. No request uses them.
 func (ws *writers) forget(st *coppice.Store) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -254,8 +255,8 @@ func (ws *writers) forget(st *coppice.Store) {
 	}
 }
 
-// end closes a handle in the background, where ws.close waits for it. What Close writes is a checkpoint of commits
-// that are acknowledged and stored: its error loses nothing.
+// end closes a handle in the background; close waits for it. An error of Session.Close loses nothing: it only writes a
+// checkpoint of commits that are stored already.
 func (ws *writers) end(w *writer) {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -265,7 +266,7 @@ func (ws *writers) end(w *writer) {
 	}
 }
 
-// close refuses new users, waits for those there are, and closes all handles.
+// close refuses new requests, waits for those that use a handle, and closes all handles.
 func (ws *writers) close() {
 	ws.mu.Lock()
 	ws.closed = true
