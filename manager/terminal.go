@@ -106,18 +106,6 @@ func (d *Crumbs) Put(terminal string, c Crumb) error {
 	return d.thin()
 }
 
-// Forget removes a terminal's crumb. A missing one is not an error.
-func (d *Crumbs) Forget(terminal string) error {
-	name, err := d.file(terminal)
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
 // ForgetSession removes the crumbs of a session in every terminal, and returns how many there were. store reports
 // whether a crumb's store is the session's. Damaged files that have the id, and those that a crash left, go too.
 func (d *Crumbs) ForgetSession(session string, store func(name string) bool) (int, error) {

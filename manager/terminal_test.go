@@ -54,12 +54,6 @@ func TestEachTerminalHasItsCrumb(t *testing.T) {
 			t.Errorf("terminal %.10q was taken", id)
 		}
 	}
-	if err := errors.Join(d.Forget("a"), d.Forget("a")); err != nil {
-		t.Error(err)
-	}
-	if _, err := d.Get("a"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after forgetting: %v", err)
-	}
 }
 
 func TestStaleAndDamagedCrumbsCountAsNone(t *testing.T) {

@@ -99,15 +99,6 @@ func Run(
 	return e.res, err
 }
 
-// Pending reports whether an erasure of cfg's session was begun and is not complete.
-func Pending(ctx context.Context, cfg journal.Config, since uint64) (bool, error) {
-	_, _, err := cfg.Backend.Get(ctx, layout.ErasureKey(cfg.Session, since), backend.Tail(0))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // eraser is one erasure.
 type eraser struct {
 	cfg    journal.Config

@@ -22,12 +22,8 @@ func Cut(s string, limit int) string {
 	return s[:end] + mark
 }
 
-// AppendSized adds p to data and its length to sizes.
-func AppendSized(sizes []uint32, data, p []byte) ([]uint32, []byte) {
-	return append(sizes, uint32(len(p))), append(data, p...)
-}
-
-// Split cuts data into parts of the given sizes, which must add up to all of it. The parts are views.
+// Split cuts data into parts of the given sizes. It returns false unless these add up to len(data). The parts share the
+// memory of data.
 func Split(data []byte, sizes []uint32) ([][]byte, bool) {
 	if len(sizes) == 0 {
 		return nil, len(data) == 0
@@ -42,17 +38,7 @@ func Split(data []byte, sizes []uint32) ([][]byte, bool) {
 	return parts, len(data) == 0
 }
 
-// Differences encodes ordinals as differences of neighbours; Sums is its inverse.
-func Differences(ords []uint64) []int64 {
-	out := make([]int64, len(ords))
-	var last uint64
-	for i, ord := range ords {
-		out[i], last = int64(ord-last), ord
-	}
-	return out
-}
-
-// Sums decodes differences.
+// Sums returns the ordinals whose differences to their predecessors are diffs; the first one is its own difference.
 func Sums(diffs []int64) []uint64 {
 	if len(diffs) == 0 {
 		return nil
@@ -66,16 +52,8 @@ func Sums(diffs []int64) []uint64 {
 	return out
 }
 
-// List encodes a list as a separate msgpack value.
-func List[T any](what string, list []T) ([]byte, error) {
-	p, err := codec.Marshal(list)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w", what, err)
-	}
-	return p, nil
-}
-
-// Unlist decodes the output of List, after its header has shown that it is not too long.
+// Unlist decodes a list that is a separate msgpack value, after its header has shown that it has at most limit
+// elements. what names it in errors.
 func Unlist[T any](what string, p []byte, limit int) (list []T, err error) {
 	n := -1
 	switch {
