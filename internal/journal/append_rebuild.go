@@ -188,12 +188,12 @@ func keysOf(past []described, newest []checkpoint.KeyRef) (keys []checkpoint.Key
 	return keys
 }
 
-// linked reads a segment to which the log leads. One that is not there, or whose first line is of another
-// segment, is damage: a session of which a part is gone is not one that never was.
+// linked reads a segment that the log refers to. If the segment is missing, or its first line is that of another
+// segment, the error is ErrCorrupt and not fs.ErrNotExist, which would mean that the session does not exist.
 func (a *appendStrategy) linked(
 	ctx context.Context, seg layout.Segment,
 ) (raw []byte, key string, isSealed bool, o segment.Opening, err error) {
-	for range 2 { // it may be sealed between two looks
+	for range 2 { // it may be sealed between two reads
 		if raw, key, isSealed, err = a.store.SegmentRaw(ctx, seg); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}

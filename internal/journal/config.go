@@ -35,7 +35,7 @@ var DefaultLimits = Limits{
 type Config struct {
 	Backend  backend.Backend
 	Session  string // a valid session id
-	Writer   string // who commits, for the log
+	Writer   string // name of the writer in commits
 	Now      func() time.Time
 	Rand     io.Reader // safe for concurrent use
 	Sleep    func(ctx context.Context, d time.Duration) error

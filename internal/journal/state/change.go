@@ -10,13 +10,13 @@ import (
 // ErrStale means that what was made in the background no longer fits the state.
 var ErrStale = errors.New("the transcript has moved on")
 
-// Change is what upkeep has made and the next state takes in: a segment for the oldest unsealed lines
-// (level -1), an index object for the oldest references of a level, or runs of the id index (level IDsLevel). It
-// changes no entry (I6, I7).
+// Change is a result of background work that the next state refers to: a segment with the oldest unsealed lines (level
+// -1), an index object with the oldest references of a level, or new runs of the id index (level IDsLevel). It changes
+// no entry (I6, I7).
 type Change struct {
 	Level int
 	Ref   codec.Ref
-	Rows  []codec.IDRow // of the lines that were sealed, where they were at hand; who indexes them drops them
+	Rows  []codec.IDRow // of the sealed lines, if known; indexing sets it to nil
 
 	Was, IDs []codec.Ref // with IDsLevel: the runs before and after
 }
@@ -24,7 +24,7 @@ type Change struct {
 // IDsLevel is the level of a change of the id index.
 const IDsLevel = -2
 
-// With is st after the change.
+// With returns st after the change.
 func (st *State) With(c Change) (*State, error) {
 	next := *st
 	if c.Level == IDsLevel {

@@ -7,8 +7,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// erase takes over that a commit erased entries. A state that reads this in the log still refers to what had their
-// content: it is not written anywhere (Stale), and one that is made of what the log leads to takes its place.
+// erase updates the state for a commit that erased entries. A state that is advanced over such a commit still refers to
+// segments with their content. It is Stale: it is written nowhere, and is replaced by a state that is rebuilt from the
+// log.
 func (st *State) erase(rec *checkpoint.Record, entries []transcript.Entry) {
 	st.Erased, st.Amended = rec.Seq, st.Next
 	if st.Replaced = maps.Clone(st.Replaced); st.Replaced == nil {
@@ -28,8 +29,7 @@ func replace(names map[string]string, e transcript.Erasure) {
 	}
 }
 
-// ReplacedBy returns the names of the segments that commits replaced, by old names. lines are those of whole
-// commits.
+// ReplacedBy returns the new names of the segments that erasures among the commits in lines replaced, by old names.
 func ReplacedBy(lines []Line) map[string]string {
 	by, began := map[string]string{}, 0
 	for i, l := range lines {

@@ -279,7 +279,7 @@ func (st *State) Begins(header []byte) {
 	st.Summary.Meta, st.Summary.MetaElsewhere = st.Meta.Apply(meta), false
 }
 
-// changeMeta takes over a change of the metadata. One that is not valid, or leads to one that is not, changes nothing:
+// changeMeta applies a change of the metadata. A change that is not valid, or whose result is not, is ignored:
 // an import may bring any.
 func (st *State) changeMeta(change checkpoint.MetaChange) {
 	all := st.Meta.Then(change)

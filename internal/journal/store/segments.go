@@ -305,7 +305,7 @@ func (h *History) keepRaw(name, key string, seg layout.Segment, raw []byte) (*ra
 // places of its entries.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// lost makes damage of it where the newest state leads to an object that is not there (I3).
+// lost returns ErrCorrupt in place of fs.ErrNotExist if the newest state refers to the missing object (I3).
 func lost(err error) error {
 	if e, ok := errors.AsType[*backend.Error](err); ok && gone(err) {
 		return Corrupt(e.Key, 0, fmt.Errorf("the newest head refers to it, but it is missing: %w", codec.ErrFormat))
