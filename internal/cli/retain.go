@@ -119,7 +119,8 @@ func (c *cli) showPolicy(p retain.Policy) error {
 			n    int
 			text string
 		}{
-			{keep.KeepLast, "the newest %s"}, {keep.KeepDaily, "one of each of %s days"},
+			{keep.KeepLast, "the newest %s"},
+			{keep.KeepDaily, "one of each of %s days"},
 			{keep.KeepWeekly, "one of each of %s weeks"},
 		} {
 			if r.n > 0 {
