@@ -222,7 +222,9 @@ func ExampleUsageReader() {
 	if err != nil {
 		panic(err)
 	}
-	reader := manager.NewUsageReader(store, nil)
+	var cache manager.UsageCache // shared by the readers of a program that asks often
+	defer cache.Forget(store)
+	reader := manager.NewUsageReader(store, &cache)
 	used, err := reader.Session(ctx, fork)
 	fmt.Println("own:", used.Total, "copied:", used.Inherited.Total, err)
 	path, err := reader.Path(ctx, fork, fork.Path(ctx, ""))

@@ -303,16 +303,25 @@ func (t *Trash) Find(word string) (TrashItem, error) {
 
 // Empty permanently removes the items that were deleted before a time, and returns them.
 func (t *Trash) Empty(before time.Time) ([]TrashItem, error) {
+	return t.removeThose(func(it TrashItem) bool { return it.Deleted.Before(before) })
+}
+
+// removeThose permanently removes the items that are chosen, and what a crash left of earlier removals. It returns the
+// removed items, also if it fails.
+func (t *Trash) removeThose(chosen func(TrashItem) bool) (gone []TrashItem, err error) {
 	items, err := t.List()
 	if err != nil {
 		return nil, err
 	}
-	if err := t.clearGone(); err != nil {
+	half, err := filepath.Glob(filepath.Join(t.Path, goneMark+"*"))
+	for _, dir := range half {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	if err != nil {
 		return nil, err
 	}
-	var gone []TrashItem
 	for _, it := range items {
-		if !it.Deleted.Before(before) {
+		if !chosen(it) {
 			continue
 		}
 		if err := t.remove(it.Name); err != nil {

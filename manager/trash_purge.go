@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	coppice "github.com/coppice-go/coppice"
@@ -71,31 +70,6 @@ func (t *Trash) Remove(items ...TrashItem) error {
 
 // Purge permanently removes the items of a session, with what a crash left of removals, and returns the items. store
 // reports whether an item's store is the session's.
-func (t *Trash) Purge(session string, store func(name string) bool) (gone []TrashItem, err error) {
-	items, err := t.List()
-	if err != nil {
-		return nil, err
-	}
-	if err := t.clearGone(); err != nil {
-		return nil, err
-	}
-	for _, it := range items {
-		if it.Session != session || !store(it.Store) {
-			continue
-		}
-		if err := t.remove(it.Name); err != nil {
-			return gone, err
-		}
-		gone = append(gone, it)
-	}
-	return gone, nil
-}
-
-// clearGone removes the remains of removals that a crash interrupted.
-func (t *Trash) clearGone() error {
-	half, err := filepath.Glob(filepath.Join(t.Path, goneMark+"*"))
-	for _, dir := range half {
-		err = errors.Join(err, os.RemoveAll(dir))
-	}
-	return err
+func (t *Trash) Purge(session string, store func(name string) bool) ([]TrashItem, error) {
+	return t.removeThose(func(it TrashItem) bool { return it.Session == session && store(it.Store) })
 }
