@@ -14,6 +14,7 @@ var (
 	quoted     = regexp.MustCompile("`([^`\n]+)`")
 	filePath   = regexp.MustCompile(`^[\w./-]+\.(go|tsx?|md)$`)
 	identifier = regexp.MustCompile(`^(?:\w+\.)?\*?([A-Za-z]\w*)$`)
+	exported   = regexp.MustCompile("`(\\w+)\\.(?:[A-Z]\\w*\\.)?([A-Z]\\w*)")
 	webNames   = regexp.MustCompile(`(?m)(?:function|class|interface|const|readonly) (\w+)|^  (?:async )?(\w+)\(`)
 )
 
@@ -47,7 +48,37 @@ func TestArchitectureNamesWhatExists(t *testing.T) {
 	}
 }
 
-// declaredNames returns the names of functions, types, fields, constants and object keys in the module and in web.
+// Pages name exported identifiers, such as `manager.Pick`, that exist. Records of decisions may name earlier ones.
+func TestPagesNameWhatIsExported(t *testing.T) {
+	fsys := os.DirFS(root)
+	names := declaredNames(t, fsys)
+	m, err := Load(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string]bool{}
+	for _, p := range m.packages {
+		packages[p.name] = packages[p.name] || public(p.dir)
+	}
+	pages, err := fs.Glob(fsys, "docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, name := range append(pages, "README.md", "CONTRIBUTING.md") {
+		page, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range exported.FindAllStringSubmatch(string(page), -1) {
+			if packages[m[1]] && !names[m[1]+"."+m[2]] {
+				t.Errorf("%s names %s.%s, which is not declared", name, m[1], m[2])
+			}
+		}
+	}
+}
+
+// declaredNames returns the names of functions, types, fields, parameters and constants in the module, alone and after
+// the name of their package, and those of functions, classes and members in web.
 func declaredNames(t *testing.T, fsys fs.FS) map[string]bool {
 	t.Helper()
 	m, err := Load(fsys)
@@ -58,16 +89,21 @@ func declaredNames(t *testing.T, fsys fs.FS) map[string]bool {
 	names := map[string]bool{"checkpoint_latest": true, "conflict": true, "fenced": true}
 	for _, p := range m.packages {
 		for _, f := range p.files {
+			add := func(ids ...*ast.Ident) {
+				for _, id := range ids {
+					names[id.Name], names[p.name+"."+id.Name] = true, true
+				}
+			}
 			ast.Inspect(f.ast, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.FuncDecl:
-					names[n.Name.Name] = true
+					add(n.Name)
 				case *ast.TypeSpec:
-					names[n.Name.Name] = true
+					add(n.Name)
 				case *ast.ValueSpec:
-					addNames(names, n.Names)
+					add(n.Names...)
 				case *ast.Field:
-					addNames(names, n.Names)
+					add(n.Names...)
 				}
 				return true
 			})
@@ -92,10 +128,4 @@ func declaredNames(t *testing.T, fsys fs.FS) map[string]bool {
 		t.Fatal(err)
 	}
 	return names
-}
-
-func addNames(names map[string]bool, list []*ast.Ident) {
-	for _, id := range list {
-		names[id.Name] = true
-	}
 }
