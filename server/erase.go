@@ -120,7 +120,7 @@ func (s *Server) drop(ctx context.Context, st *coppice.Store, tenant, id string)
 
 // eraseTrash finds the items of the server's trash that have some of the entries, and removes them if asked to.
 func (s *Server) eraseTrash(ctx context.Context, q *sessionPath, doc *api.Erased, purge bool) error {
-	ids := append(doc.Entries, doc.Already...)
+	ids := slices.Concat(doc.Entries, doc.Already)
 	if s.o.Trash == "" || len(ids) == 0 {
 		return nil
 	}

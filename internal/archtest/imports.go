@@ -138,8 +138,9 @@ var table = []edge{
 			"internal/rows", "internal/seam", "internal/shortid"),
 		ext: []string{huma, zstd, uuid, "github.com/VictoriaMetrics/metrics"},
 	},
-	{dir: "internal/retain", ours: []string{"", "backend", "checkpoint", "internal/layout", "internal/seam",
-		"internal/trace", "snapshot"}},
+	{dir: "internal/retain", ours: []string{
+		"", "backend", "checkpoint", "internal/layout", "internal/seam", "internal/trace", "snapshot",
+	}},
 	{dir: "internal/mcp", ours: []string{"internal/api", "searchindex", "secrets", "transcript"}},
 	{dir: "internal/cli", ours: anywhere, ext: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", uuid}},
 	{dir: "internal/cli/demostore", ours: join(pure, "", "backend", "examples/..."), ext: []string{zstd}},

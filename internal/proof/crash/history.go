@@ -151,16 +151,6 @@ func (h *History) Reads(ctx context.Context, j *journal.Journal, st *state.State
 	return nil
 }
 
-// Cut returns the history up to and including commit number n-1.
-func (h *History) Cut(n int) *History {
-	c := &History{Commits: h.Commits[:n:n]}
-	if n > 0 {
-		end := h.Commits[n-1].Next
-		c.Lines = h.Lines[:end:end]
-	}
-	return c
-}
-
 // History reads the whole history from the present disk; it is empty if there is no session.
 func (w *World) History(ctx context.Context) (*History, error) {
 	j, err := journal.Open(ctx, w.Config())
