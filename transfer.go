@@ -198,16 +198,23 @@ func (s *Session) pathTo(ctx context.Context, v *View) (p transfer.Path, err err
 	if err != nil {
 		return p, err
 	}
-	if ord, ok := m.ordinal(v.head); ok {
-		p.Entries = slices.Collect(m.up(ord))
+	head, ok := m.ordinal(v.head)
+	if ok {
+		p.Entries = slices.Collect(m.up(head))
 		slices.Reverse(p.Entries)
+	}
+	note := func(ord uint64) { // in imported files some are entries of the path
+		depth, _ := m.Tree.Depth(ord)
+		if on, ok := m.Tree.Ancestor(head, depth); !ok || on != ord {
+			p.Notes = append(p.Notes, ord)
+		}
 	}
 	for _, ord := range p.Entries {
 		if label, ok := m.Tree.LabelOf(ord); ok {
-			p.Notes = append(p.Notes, label.Ordinal)
+			note(label.Ordinal)
 		}
 		if a, ok := m.Tree.Amendment(ord, math.MaxUint64); ok {
-			p.Notes = append(p.Notes, a)
+			note(a)
 		}
 	}
 	p.Doc = v.doc

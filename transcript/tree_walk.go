@@ -209,10 +209,10 @@ func (c *chunk) flags(k int) uint8 {
 	return c.rows[k].Flags
 }
 
-// LabelOf returns the entry that set the label in force on an entry. false: it has none.
+// LabelOf returns the entry that last set or removed the label of an entry. false: there is none.
 func (t *Tree) LabelOf(ordinal uint64) (label Node, ok bool) {
 	t.labelsOnce.Do(t.readLabels)
-	if at, ok := t.labelOf[uint32(min(ordinal, uint64(noRow)))]; ok && t.label(uint32(ordinal)) != "" {
+	if at, ok := t.labelOf[uint32(min(ordinal, uint64(noRow)))]; ok {
 		return t.node(at), true
 	}
 	return label, false

@@ -228,6 +228,32 @@ func TestFork(t *testing.T) {
 	})
 }
 
+// In the files of pi labels are entries of the path. A fork has each of them once, and what removed one of them.
+func TestForkOfAPathWithLabels(t *testing.T) {
+	raw := []byte(header + "\n" + piLine("m1", "null", "u1") + "\n" +
+		`{"type":"label","id":"l1","parentId":"m1","timestamp":"2026-01-01T00:00:02.000Z","targetId":"m1","label":"one"}` + "\n" +
+		piLine("m2", "l1", "u2") + "\n" +
+		`{"type":"label","id":"l2","parentId":"m2","timestamp":"2026-01-01T00:00:03.000Z","targetId":"m2","label":"two"}` + "\n" +
+		piLine("m3", "l2", "u3") + "\n")
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := importFile(t, store, raw)
+		must(s.Label(bg, "m2", ""))(t)
+		must(s.Label(bg, "m3", "three"))(t)
+		f := must(s.Fork(bg, coppice.Target{}, "fork", nil))(t)
+		var path []string
+		for _, e := range collect(t, f.Path(bg, "")) {
+			path = append(path, e.ID)
+		}
+		same(t, "path", strings.Join(path, " "), "m3 l2 m2 l1 m1")
+		same(t, "entries", f.Info().Entries, 7)
+		tree := must(f.Tree(bg))(t)
+		for id, want := range map[string]string{"m1": "one", "m2": "", "m3": "three"} {
+			n, _ := tree.Node(id)
+			same(t, "label of "+id, n.Label, want)
+		}
+	})
+}
+
 // The log goes from any target down to commit 0.
 func TestLog(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
