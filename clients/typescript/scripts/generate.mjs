@@ -8,10 +8,11 @@ const target = new URL("../src/generated/", import.meta.url);
 const doc = JSON.parse(await readFile(source, "utf8"));
 const note = "// Generated from docs/openapi.json by scripts/generate.mjs: run `npm run generate` to change it.\n\n";
 
-const byHand = new Set(["commit", "createSession", "erase", "events", "export", "fork", "import", "metrics", "openapi", "partial", "resume"]);
+const byHand = new Set(["commit", "createSession", "erase", "events", "export", "fork", "import", "metrics", "openapi", "partial", "resume", "upload",
+  "runRetention", "setRetention"]); // of an administrator: with the command, or a plain request
 // Parameters with any name cannot be described.
 const free = { listSessions: " & ByMeta", allUsage: " & ByMeta", listEntries: " & ByMatch", queryEntries: " & ByMeta & ByMatch" };
-const names = { allUsage: "usage", changeSession: "setInfo", context: "contextAt", getCommit: "getCommit", getDoc: "doc", getEntry: "entry", queryEntries: "entries",
+const names = { allUsage: "usages", changeSession: "setInfo", context: "contextAt", getCommit: "commitAt", getDoc: "doc", getEntry: "entry", queryEntries: "entries",
   deleteSession: "delete", getSession: "info", listCommits: "commits", listEntries: "entries", listSessions: "sessions", state: "stateAt" };
 const used = new Set(["Committed", "Created", "Erased", "Fork", "Import", "Resume"]); // schemas of which the client checks an answer
 
@@ -72,15 +73,24 @@ function write(op, method, path, content) {
     `{ return this.move({ ${members.join(", ")} }, required.${result}, o, ${keyed}); }`;
 }
 
+/** The method of a POST that changes no session: it may be sent again. */
+function post(op, path, content, status) {
+  const body = nameOf(op.requestBody.content["application/json"].schema), result = nameOf(content["application/json"].schema);
+  used.add(result);
+  return `(body: Schemas["${body}"] = {}, o: ReadOptions = {}): Promise<Schemas["${result}"]> ` +
+    `{ return this.post(required.${result}, ${segments(path)}, body, ${status}, o); }`;
+}
+
 const methods = { Session: [], Store: [] };
 for (const [path, operations] of Object.entries(doc.paths)) {
   for (const [method, op] of Object.entries(operations)) {
     if (byHand.has(op.operationId)) continue;
     const on = path.startsWith("/v1/sessions/{id}") ? "Session" : "Store";
     const at = path.replace(on === "Session" ? "/v1/sessions/{id}" : "/v1", "");
-    if (method !== "get" && !op.parameters?.some((p) => p.name === "If-Match")) continue; // verify: a command's work
-    const { content } = op.responses["200"];
-    const text = method === "get" ? read(op, at, content) : write(op, method, at, content);
+    const status = Object.keys(op.responses).find((s) => s.startsWith("2"));
+    const { content } = op.responses[status];
+    const onBase = op.parameters?.some((p) => p.name === "If-Match");
+    const text = method === "get" ? read(op, at, content) : onBase ? write(op, method, at, content) : post(op, at, content, status);
     methods[on].push(`  /** ${op.summary}. */\n  ${names[op.operationId] ?? op.operationId}${text}`);
   }
 }

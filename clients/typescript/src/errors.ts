@@ -21,8 +21,16 @@ export class CoppiceError extends Error {
 export class NotFound extends CoppiceError {}
 /** The session was deleted. Only a creation with again uses its id. */
 export class Deleted extends CoppiceError {}
-/** No token, an unknown one, or one without the right; or the server is read-only. */
+/** The id of a new session, or the name of a branch, is taken. */
+export class Exists extends CoppiceError {}
+/** The idempotency key belongs to a write with other content: nothing was stored. */
+export class KeyReused extends CoppiceError {}
+/** The request has no token, or one that the service does not know. */
 export class Unauthorized extends CoppiceError {}
+/** The token, the tenant or the service does not permit the request: the code is "permission" or "read-only". */
+export class Forbidden extends CoppiceError {}
+/** The service could not be reached within the bounds: nothing was stored. */
+export class Unavailable extends CoppiceError {}
 /** Another writer was first: nothing was stored. */
 abstract class Lost extends CoppiceError {
   /** Of a commit: stores the turn as a branch, once however often it is called. The head stays: resume then. */
@@ -36,8 +44,9 @@ export class Fenced extends Lost {}
 export class Conflict extends Lost {
   /** The receipt of that branch, where Session.turn has kept the turn. */
   kept?: Receipt;
-  /** The commit that was first, and the entries since the base, at most 100 (problem.more = not all). */
+  /** The commit that was first. */
   get winner() { return this.problem.winner; }
+  /** The entries since the base, at most 100 (problem.more = not all). */
   get entriesSince(): unknown[] { return this.problem.entries ?? []; }
 }
 
@@ -59,18 +68,15 @@ export class InvalidArgument extends CoppiceError {
   }
 }
 
+/** The class of an error, by its code, or else by its status. */
 const classes: Record<string, typeof CoppiceError> = {
-  conflict: Conflict,
-  deleted: Deleted,
-  fenced: Fenced,
-  gone: NotFound,
-  "not-found": NotFound,
+  conflict: Conflict, deleted: Deleted, exists: Exists, fenced: Fenced, gone: NotFound, "key-reused": KeyReused,
+  "not-found": NotFound, 401: Unauthorized, 403: Forbidden,
 };
 
 /** Returns the error for a problem document. */
 export function errorOf(problem: Problem, outcome: Outcome, cause?: unknown): CoppiceError {
-  const refused = problem.status === 401 || problem.status === 403;
-  const kind = classes[problem.code ?? ""] ?? (refused ? Unauthorized : CoppiceError);
+  const kind = classes[problem.code ?? ""] ?? classes[problem.status ?? 0] ?? CoppiceError;
   return new kind(problem, outcome, cause);
 }
 

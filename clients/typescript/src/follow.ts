@@ -1,4 +1,4 @@
-import { CoppiceError, errorOf } from "./errors.js";
+import { CoppiceError, errorOf, Unavailable } from "./errors.js";
 import type { Schemas } from "./generated/operations.js";
 import { pieces, transient, type Transport } from "./transport.js";
 
@@ -51,7 +51,7 @@ export async function* follow(transport: Transport, path: readonly string[], o: 
     const wait = transport.backoff(++failed);
     const gone = now() - heard + wait;
     const detail = `${path.join("/")}: gone for ${gone} ms, at ${failed} connections; go on after ${after}`;
-    if (failed >= maxTries || gone > retryFor) throw new CoppiceError({ code: "unreachable", detail }, "not-applied", cause);
+    if (failed >= maxTries || gone > retryFor) throw new Unavailable({ code: "unreachable", detail }, "not-applied", cause);
     await transport.o.sleep(wait, o.signal);
   }
 }

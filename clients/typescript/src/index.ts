@@ -1,4 +1,5 @@
-export { Conflict, CoppiceError, Deleted, Fenced, InvalidArgument, NotFound, OutcomeUnknown, Unauthorized, type Outcome } from "./errors.js";
+export { Conflict, CoppiceError, Deleted, Exists, Fenced, Forbidden, InvalidArgument, KeyReused } from "./errors.js";
+export { NotFound, OutcomeUnknown, Unauthorized, Unavailable, type Outcome } from "./errors.js";
 export type { Event, FollowedCommit, FollowOptions } from "./follow.js";
 export { rawItems, RawJSON, rawMembers } from "./json.js";
 export { Session, type CommitOptions, type Resumed } from "./session.js";

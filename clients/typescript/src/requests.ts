@@ -1,6 +1,6 @@
 import { errorOf, type CoppiceError } from "./errors.js";
 import type { Problem } from "./generated/operations.js";
-import { object, rawItems, rawMembers, RawJSON } from "./json.js";
+import { encode, object, rawItems, rawMembers, RawJSON } from "./json.js";
 import type { Answer, Request, Transport } from "./transport.js";
 
 type Path = readonly string[];
@@ -39,6 +39,11 @@ export abstract class Requests {
   /** Reads an object with the members that its type promises. */
   protected get<T>(required: Path, path: Path, query: Query, o: ReadOptions): Promise<T> {
     return this.read(path, query, o, (text) => object<T>(text, required, this.path[1]));
+  }
+  /** Sends a POST that changes no session. */
+  protected async post<T>(required: Path, path: Path, body: object, status: number, o: ReadOptions): Promise<T> {
+    const request = { method: "POST", path: [...this.path, ...path], body: encode(body), status, signal: o.signal } as const;
+    return (await this.transport.send({ ...request, read: (text) => object<T>(text, required, this.path[1]) })).value;
   }
   /** Reads JSON as its text. */
   protected raw(path: Path, query: Query, o: ReadOptions): Promise<RawJSON> {
@@ -89,6 +94,8 @@ async function* all<T>(page: (query: Query) => Promise<Part<T>>, query: Query, b
     at = { ...query, ...(back && { before: undefined }), after: next };
   }
 }
+/** The headers of a body that is bytes. */
+export const octets = { "Content-Type": "application/octet-stream" };
 /** Random bytes in hexadecimal. */
 export function hex(bytes: number): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (b) => b.toString(16).padStart(2, "0")).join("");

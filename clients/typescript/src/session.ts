@@ -1,8 +1,8 @@
-import { Conflict, CoppiceError, Deleted, Fenced, OutcomeUnknown } from "./errors.js";
+import { Conflict, CoppiceError, Deleted, Exists, Fenced, OutcomeUnknown } from "./errors.js";
 import { follow, type Event, type FollowOptions } from "./follow.js";
 import { required, SessionOperations, type Query, type Receipt, type Schemas } from "./generated/operations.js";
 import { encode, object, rawItems, rawMembers } from "./json.js";
-import { hex, uuidv7, type KeyedOptions, type ReadOptions, type WriteOptions } from "./requests.js";
+import { hex, octets, uuidv7, type KeyedOptions, type ReadOptions, type WriteOptions } from "./requests.js";
 import type { Request, Transport } from "./transport.js";
 import { begin, type Turn, type TurnChange, type TurnOptions } from "./turn.js";
 
@@ -17,7 +17,7 @@ export interface Move { method: "POST" | "PUT" | "PATCH" | "DELETE"; path: strin
 /** How long a partial waits for its answer, in milliseconds. */
 const partialTimeout = 5000;
 
-/** A session. Writes of the handle are based on its commit; it is for one caller at a time. */
+/** The handle of a session, for one caller at a time. Each write sends base as If-Match. */
 export class Session extends SessionOperations {
   private partials: Promise<boolean> | undefined; // sends the latest
   private latest: string | undefined;
@@ -118,9 +118,8 @@ export class Session extends SessionOperations {
   async upload(image: Uint8Array, o: ReadOptions = {}): Promise<string> {
     const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", image as BufferSource));
     const name = Array.from(sum, (b) => b.toString(16).padStart(2, "0")).join("");
-    const headers = { "Content-Type": "application/octet-stream" };
-    const request = { method: "PUT", path: [...this.path, "blobs", name], headers, body: image, status: 204 } as const;
-    await this.transport.send({ ...request, signal: o.signal, read: () => undefined });
+    const request = { method: "PUT", path: [...this.path, "blobs", name], body: image, status: 204, read: () => undefined } as const;
+    await this.transport.send({ ...request, headers: octets, signal: o.signal });
     return `coppice-blob:sha256:${name}:${image.length}`;
   }
 
@@ -139,7 +138,7 @@ export class Session extends SessionOperations {
       const { etag } = await this.transport.send({ ...request, signal: o.signal, status: 201, etag: true, read });
       return new Session(this.transport, id, etag);
     } catch (e) {
-      const made = e instanceof CoppiceError && e.code === "exists" && e.outcome === "unknown"; // by a try whose answer was lost
+      const made = e instanceof Exists && e.outcome === "unknown"; // by a try whose answer was lost
       if (!made || fork.id) throw e;
       return new Session(this.transport, id);
     }
@@ -147,21 +146,17 @@ export class Session extends SessionOperations {
 
   /** Removes the content of entries for good, and leaves stubs. It conflicts with no writer; a repeat completes what broke
    * off, and changes nothing else. */
-  async erase(body: Schemas["EraseBody"], o: ReadOptions = {}): Promise<Schemas["Erased"]> {
-    const read = (text: string) => object<Schemas["Erased"]>(text, required.Erased, this.id);
-    const request = { method: "POST", path: [...this.path, "erase"], body: encode(body), signal: o.signal, read } as const;
-    return (await this.transport.send(request)).value;
+  erase(body: Schemas["EraseBody"], o: ReadOptions = {}): Promise<Schemas["Erased"]> {
+    return this.post(required.Erased, ["erase"], body, 200, o);
   }
 
   protected async move<T>(move: Move, members: readonly string[], o: KeyedOptions, keyed: boolean): Promise<T> {
     const deletes = move.method === "DELETE", claims = move.path[0] === "claim";
     if (!claims) this.open();
     const request = {
-      ...this.write(move, o.base),
+      ...this.write(move, o.base), signal: o.signal, etag: !deletes,
       key: keyed ? (o.key ?? hex(16)) : undefined,
       repeat: keyed || deletes, // another write could be made twice
-      signal: o.signal,
-      etag: !deletes,
       read: (text: string) => object<T>(text, members, this.id),
     };
     try {

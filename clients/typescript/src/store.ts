@@ -1,6 +1,6 @@
 import { required, StoreOperations, type Schemas } from "./generated/operations.js";
 import { encode, object } from "./json.js";
-import { hex, uuidv7 } from "./requests.js";
+import { hex, octets, uuidv7 } from "./requests.js";
 import { Session } from "./session.js";
 import { type Request, type StoreOptions, Transport } from "./transport.js";
 
@@ -13,39 +13,24 @@ export interface ImportOptions { query?: Request<unknown>["query"]; timeout?: nu
 export class Store extends StoreOperations {
   constructor(address: string, options: StoreOptions = {}) { super(new Transport(address, options), []); }
 
-  /** A handle of a session, without a request: resume it before a write. */
+  /** Returns the handle of a session. No request is made. Call resume() before writing. */
   session(id: string): Session { return new Session(this.transport, id); }
 
-  /** Creates a session, once however often it is sent; without an id under a new one. An id that is taken is "exists". */
+  /** Creates a session, by default under a new id. It is retried with one idempotency key, so made at most once. Throws
+   * Exists if the id is taken. */
   async create(id: string = uuidv7(), o: CreateOptions = {}): Promise<Session> {
     const { key = hex(16), signal, ...session } = o;
-    const { etag } = await this.transport.send({
-      method: "PUT",
-      path: ["sessions", id],
-      headers: { "If-None-Match": "*" },
-      body: encode(session),
-      key,
-      signal,
-      status: 201,
-      etag: true,
-      read: (text) => object(text, required.Created, id),
-    });
+    const request = { method: "PUT", path: ["sessions", id], status: 201, etag: true, body: encode(session), key, signal } as const;
+    const read = (text: string) => object(text, required.Created, id);
+    const { etag } = await this.transport.send({ ...request, headers: { "If-None-Match": "*" }, read });
     return new Session(this.transport, id, etag);
   }
 
   /** Imports a session file of another program. The same bytes again store nothing. */
-  async import(file: string | Uint8Array, o: ImportOptions = {}): Promise<Schemas["Import"]> {
+  async importFile(file: string | Uint8Array, o: ImportOptions = {}): Promise<Schemas["Import"]> {
     const { query = {}, timeout = 600_000, signal } = o;
-    const { value } = await this.transport.send({
-      method: "POST",
-      path: ["import"],
-      query,
-      headers: { "Content-Type": "application/octet-stream" },
-      body: file,
-      timeout,
-      signal,
-      read: (text) => object<Schemas["Import"]>(text, required.Import),
-    });
-    return value;
+    const read = (text: string) => object<Schemas["Import"]>(text, required.Import);
+    const request = { method: "POST", path: ["import"], query, headers: octets, body: file, timeout, signal, read } as const;
+    return (await this.transport.send(request)).value;
   }
 }

@@ -1,21 +1,31 @@
-import { CoppiceError, errorOf, InvalidArgument, OutcomeUnknown } from "./errors.js";
+import { CoppiceError, errorOf, InvalidArgument, OutcomeUnknown, Unavailable } from "./errors.js";
 import type { Problem } from "./generated/operations.js";
 
 /** Options of the connection to the service. Times are milliseconds. */
 export interface StoreOptions {
-  /** Sent as Authorization: Bearer; and the tenant whose store is used, at /t/NAME. */
-  token?: string; tenant?: string;
+  /** Sent with each request as Authorization: Bearer. */
+  token?: string;
+  /** The tenant whose store is used, at /t/NAME. */
+  tenant?: string;
   /** The name of this client, sent with writes as Coppice-Writer: its own claim does not fence it. */
   writer?: string;
   /** Replaces the global fetch, for example to trust a certificate authority. */
   fetch?: typeof fetch;
-  /** How long a try waits for a byte: 35,000, above the bound of the service for a commit; a stream of events: 45,000. fetch
-   * does not show what it has sent, so a try has a second more for each 64 KiB of its body, as the service allows. */
-  timeout?: number; silence?: number;
-  /** Bounds of all tries of a call together: none begins after 120,000, and there are at most 40. */
-  retryFor?: number; maxTries?: number;
-  /** The clock and the randomness of waiting, for tests. */
-  now?: () => number; sleep?: (ms: number, signal?: AbortSignal) => Promise<void>; random?: () => number;
+  /** How long a try waits for a byte. Default 35,000, above the bound of the service for a commit. fetch does not show what it
+   * has sent, so a try has a second more for each 64 KiB of its body, as the service allows. */
+  timeout?: number;
+  /** How long a stream of events waits for a byte. Default 45,000. */
+  silence?: number;
+  /** No try of a call begins after this time. Default 120,000. */
+  retryFor?: number;
+  /** How many tries a call makes at most. Default 40. */
+  maxTries?: number;
+  /** The clock, for tests. */
+  now?: () => number;
+  /** Waits, for tests: until the time has passed or the signal is aborted. */
+  sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** The randomness of waits, for tests. */
+  random?: () => number;
 }
 
 /** A request, and its valid answers. Any other answer is not the service's: a proxy made it. */
@@ -92,8 +102,8 @@ export class Transport {
       if (write && again && !unstored.has(problem.status) && !unstored.has(problem.code)) unknown = true;
       if (write && problem.code === "answer") throw new OutcomeUnknown(what, r.key, errorOf(problem, "unknown", cause));
       const known = !unknown || (r.key !== undefined && (certain.has(problem.status) || certain.has(problem.code)));
-      const error = errorOf(problem, known ? "not-applied" : "unknown", cause);
-      if (!again) throw error;
+      if (!again) throw errorOf(problem, known ? "not-applied" : "unknown", cause);
+      const error = new Unavailable(problem, "not-applied", cause);
       if (r.signal?.aborted) throw giveUp(r.signal.reason);
       const pause = Math.max(wait, this.backoff(tries));
       const late = this.o.now() - began + pause > this.o.retryFor;
@@ -174,7 +184,7 @@ export class Transport {
     } catch (e) {
       if (r.signal?.aborted) throw r.signal.reason;
       if (e instanceof CoppiceError) throw e;
-      throw new CoppiceError({ code: "unreachable", detail: `/${r.path.join("/")}: the answer was cut: ${(e as Error).message}` }, "not-applied", e);
+      throw new Unavailable({ code: "unreachable", detail: `/${r.path.join("/")}: the answer was cut: ${(e as Error).message}` }, "not-applied", e);
     } finally {
       clearTimeout(timer);
       r.signal?.removeEventListener("abort", stop);

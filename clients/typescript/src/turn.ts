@@ -1,4 +1,4 @@
-import { CoppiceError, NotFound } from "./errors.js";
+import { Exists, NotFound } from "./errors.js";
 import { fingerprint } from "./json.js";
 import type { Receipt } from "./generated/operations.js";
 import type { CommitOptions, Resumed, Session } from "./session.js";
@@ -73,7 +73,7 @@ export async function begin<S>(session: Session, o: TurnOptions<S>): Promise<Tur
   try {
     await create();
   } catch (e) {
-    if (!(e instanceof CoppiceError) || e.code !== "exists") throw e; // otherwise another host was first
+    if (!(e instanceof Exists)) throw e; // otherwise another host was first
   }
   return new Turn(session, await start(), o);
 }

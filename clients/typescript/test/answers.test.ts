@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
-import { Conflict, CoppiceError, Deleted, NotFound, OutcomeUnknown, Session, Store } from "coppice-client";
+import { Conflict, CoppiceError, Deleted, Exists, Forbidden, KeyReused, NotFound, OutcomeUnknown, Session, Store, Unauthorized,
+  Unavailable } from "coppice-client";
 import { test } from "./limit.js";
 import { json, keyed, network, problem, reads, stored, writes } from "./network.js";
 
@@ -167,14 +168,18 @@ test("a redirect that a browser hides, and one that fetch has followed, are no a
   assert.match((await network([async () => followed("http://service/v1/else")]).session.stateAt()).text, /"c1"/);
 });
 
-test("only the service's own codes are a conflict, a missing session or a deleted one", async () => {
+test("only the service's own codes have classes of their own", async () => {
   for (const status of [404, 410, 412]) {
     const n = network([new Response("<html>", { status, headers: { "Content-Type": "text/html" } })]);
     await assert.rejects(n.session.resume(), (e: CoppiceError) => Object.getPrototypeOf(e) === CoppiceError.prototype && e.code === "answer" && e.status === status);
   }
   for (const [status, code, kind] of [[404, "not-found", NotFound], [410, "gone", NotFound], [410, "deleted", Deleted], [412, "conflict", Conflict],
-    [412, "exists", CoppiceError], [422, "no-entry", CoppiceError]] as const) {
+    [412, "exists", Exists], [422, "key-reused", KeyReused], [422, "no-entry", CoppiceError], [401, "unauthorized", Unauthorized],
+    [403, "permission", Forbidden], [403, "read-only", Forbidden]] as const) {
     await assert.rejects(network([problem(status, code)]).session.commit([]), (e: CoppiceError) => Object.getPrototypeOf(e) === kind.prototype && e.code === code && e.outcome === "not-applied");
+  }
+  for (const reply of ["broken", problem(503, "busy")] as const) {
+    await assert.rejects(network([reply], { maxTries: 2 }).session.resume(), (e: CoppiceError) => e instanceof Unavailable && e.outcome === "not-applied");
   }
 });
 

@@ -34,14 +34,14 @@ const first = (items: AsyncIterator<unknown>): Promise<unknown> => items.next();
 /** Every read, by the name of its method. */
 export const reads: Record<string, Operation> = {
   resume: (s, o) => s.resume(o), info: (s, o) => s.info(o), blame: (s, o) => first(s.blame({}, o)), blob: (s, o) => s.blob("ab", o),
-  branches: (s, o) => s.branches(o), commits: (s, o) => first(s.commits({}, o)), getCommit: (s, o) => s.getCommit("1", o),
+  branches: (s, o) => s.branches(o), commits: (s, o) => first(s.commits({}, o)), commitAt: (s, o) => s.commitAt("1", o),
   contextAt: (s, o) => s.contextAt({}, o), diff: (s, o) => s.diff({ a: "seq:1" }, o), entries: (s, o) => first(s.entries({}, o)),
   docs: (s, o) => s.docs({}, o), doc: (s, o) => s.doc("d", {}, o), entry: (s, o) => s.entry("e", {}, o), export: (s, o) => s.export({}, o), labels: (s, o) => s.labels(o), map: (s, o) => s.map({}, o),
   original: (s, o) => s.original(o), rows: (s, o) => s.rows({}, o), snapshots: (s, o) => s.snapshots(o), stateAt: (s, o) => s.stateAt({}, o),
   usage: (s, o) => s.usage({}, o), versions: (s, o) => s.versions("e", o), turn: (s, o) => s.turn(async () => undefined, o),
   access: (_, o, store) => store.access(o), getRetention: (_, o, store) => store.getRetention(o), health: (_, o, store) => store.health(o), prompts: (_, o, store) => first(store.prompts({}, o)),
   search: (_, o, store) => first(store.search({ q: "x" }, o)), sessions: (_, o, store) => first(store.sessions({}, o)),
-  "Store.entries": (_, o, store) => first(store.entries({}, o)), "Store.usage": (_, o, store) => first(store.usage({}, o)),
+  "Store.entries": (_, o, store) => first(store.entries({}, o)), usages: (_, o, store) => first(store.usages({}, o)),
 };
 /** Every write that returns a receipt; and those that have a key. */
 export const writes: Record<string, Operation> = {
@@ -51,6 +51,7 @@ export const writes: Record<string, Operation> = {
   compact: (s, o) => s.compact({ summary: "s" }, o), label: (s, o) => s.label({ entry: "e", label: "l" }, o),
   amend: (s, o) => s.amend({ entry: "e", message: {} }, o), hide: (s, o) => s.hide({ entry: "e" }, o),
   erase: (s, o) => s.erase({ entries: ["e"] }, o), hold: (s, o) => s.hold({ reason: "r" }, o), release: (s, o) => s.release(o),
-  renameBranch: (s, o) => s.renameBranch({ branch: "b", name: "c" }, o), snapshot: (s, o) => s.snapshot({}, o), fork: (s, o) => s.fork({ id: "new" }, o), import: (_, o, store) => store.import("{}", o),
+  renameBranch: (s, o) => s.renameBranch({ branch: "b", name: "c" }, o), snapshot: (s, o) => s.snapshot({}, o), fork: (s, o) => s.fork({ id: "new" }, o), importFile: (_, o, store) => store.importFile("{}", o),
+  verify: (s, o) => s.verify({}, o), issueToken: (_, o, store) => store.issueToken({ session: "s" }, o),
 };
 export const keyed = new Set(["commit", "branch", "edit", "rollback", "switch", "create", "label", "claim", "setInfo", "amend", "hide", "renameBranch", "hold", "release"]);

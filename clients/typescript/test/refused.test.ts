@@ -11,7 +11,7 @@ test("an id cannot change the path", async () => {
     const n = network([stored()]), s = n.store.session(id);
     s.base = "c0";
     for (const call of [() => s.resume(), () => s.commit([]), () => s.delete(), () => s.partial("x"), () => s.follow().next(), () => n.store.create(id),
-      () => n.session.entry(id), () => n.session.getCommit(id), () => n.session.blob(id), () => n.session.versions(id)]) {
+      () => n.session.entry(id), () => n.session.commitAt(id), () => n.session.blob(id), () => n.session.versions(id)]) {
       await assert.rejects(call(), usage, JSON.stringify(id));
     }
     assert.throws(() => new Store("http://service", { tenant: id }), usage, JSON.stringify(id));

@@ -1,6 +1,6 @@
 // The use of a session by a program, with a real server.
 import assert from "node:assert/strict";
-import { Conflict, CoppiceError, Deleted, Fenced, NotFound, RawJSON, rawItems, rawMembers, Session, Store, Unauthorized } from "coppice-client";
+import { Conflict, CoppiceError, Deleted, Fenced, Forbidden, NotFound, RawJSON, rawItems, rawMembers, Session, Store } from "coppice-client";
 import { before, test } from "./limit.js";
 import { quick, Service } from "./service.js";
 
@@ -130,7 +130,8 @@ test("branch, edit, switch, rollback, label, snapshot, fork, compact, info, dele
   assert.ok((await s.rows({ count: 10 })).rows.length >= 3);
   assert.ok((await s.map()).total >= 3);
   assert.ok((await all(s.blame({ path: "", limit: 1 }))).length >= 2);
-  assert.equal((await s.getCommit("1")).commit, a.commit);
+  assert.equal((await s.commitAt("1")).commit, a.commit);
+  assert.deepEqual((await s.verify({ deep: true })).problems, []);
   assert.equal((await all(s.commits({ limit: 2 }))).at(-1)!.reason, "create");
   assert.match(await (await s.export({ format: "markdown" })).text(), /\ba\b/);
   await s.setInfo({ title: "renamed" });
@@ -145,9 +146,9 @@ test("branch, edit, switch, rollback, label, snapshot, fork, compact, info, dele
   await assert.rejects(f.resume(), Deleted);
   assert.ok((await all(store.search({ q: "a", session: s.id }))).length > 0);
   assert.ok((await all(store.prompts({ session: s.id }))).length > 0);
-  assert.ok((await all(store.usage({ limit: 1 }))).length > 1);
+  assert.ok((await all(store.usages({ limit: 1 }))).length > 1);
   const jsonl = await (await s.export({ format: "pi" })).text();
-  assert.equal((await store.import(jsonl)).total.files, 1);
+  assert.equal((await store.importFile(jsonl)).total.files, 1);
 });
 
 test("a claim fences the agent of before", async () => {
@@ -289,7 +290,7 @@ test("each session that sessions() yields can be deleted", async (t) => {
 test("a server that is read-only refuses writes", async (t) => {
   const service = await Service.start(t, ["--read-only"]);
   const s = new Store(service.url, quick);
-  await assert.rejects(s.create("x"), (e: unknown) => e instanceof Unauthorized && e.code === "read-only" && e.outcome === "not-applied");
+  await assert.rejects(s.create("x"), (e: unknown) => e instanceof Forbidden && e.code === "read-only" && e.outcome === "not-applied");
   assert.deepEqual(await all(s.sessions()), []);
 });
 

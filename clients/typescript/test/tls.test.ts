@@ -16,7 +16,7 @@ before(async (t) => {
   execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-keyout", key,
     "-out", cert, "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"], { stdio: "ignore", timeout: limit });
   const line = (token: string, tenant: string, rights: string) => `${createHash("sha256").update(token).digest("hex")} ${tenant} ${rights}\n`;
-  writeFileSync(tokens, line("all", "-", "read,write") + line("acme", "acme", "read,write") + line("reader", "acme", "read"));
+  writeFileSync(tokens, line("all", "-", "read,write") + line("acme", "acme", "read,write,issue") + line("reader", "acme", "read"));
   service = await Service.start(t as never, ["--tenants", "--token-file", tokens, "--tls-cert", cert, "--tls-key", key]);
 });
 
@@ -40,10 +40,12 @@ test("over TLS with a token, and only one's own tenant", () => {
     console.log((await store("reader", "acme").session("s").resume()).seq);
     console.log(await name(store("reader", "acme").create("t")));
     console.log(await name(store("acme", "other").session("s").resume()));
+    const { token } = await store("acme", "acme").issueToken({ session: "s", seconds: 60 });
+    console.log((await store(token, "acme").session("s").resume()).seq);
     console.log(await name(store("all", "other").session("s").resume()));
     console.log(await name(store("wrong", "acme").session("s").resume()));
     console.log(await name(store(undefined, "acme").session("s").resume()));`);
-  assert.deepEqual(out.split("\n"), ["commit 1", "1", "Unauthorized permission", "Unauthorized permission", "NotFound not-found",
+  assert.deepEqual(out.split("\n"), ["commit 1", "1", "Forbidden permission", "Forbidden permission", "1", "NotFound not-found",
     "Unauthorized unauthorized", "Unauthorized unauthorized"]);
 });
 

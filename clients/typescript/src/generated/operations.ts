@@ -34,6 +34,7 @@ export const required = {
   Fork: ["session"],
   Health: ["status"],
   Import: ["imported", "total"],
+  IssuedToken: ["token", "expires"],
   LabelList: ["labels"],
   Moved: ["head", "branch", "seq"],
   Resume: ["session", "seq", "commit", "head", "branch", "state", "context", "window", "openCalls", "io"],
@@ -45,6 +46,7 @@ export const required = {
   SnapshotList: ["snapshots"],
   TreeMap: ["view", "total", "buckets"],
   Usage: ["session", "scope", "entries", "usage", "models", "days"],
+  Verify: ["sessions", "objects", "bytes", "problems", "deep", "io"],
   Versions: ["versions", "at"],
 } satisfies { [name in keyof Schemas]?: string[] };
 
@@ -73,7 +75,7 @@ export abstract class SessionOperations extends Requests {
   /** Commits, newest first. */
   commits(query: Query<"listCommits"> = {}, o: ReadOptions = {}): List<Schemas["CommitList"]["commits"][number]> { return this.pages("commits", ["commits"], query, o); }
   /** One commit, which never changes. */
-  getCommit(seq: string, o: ReadOptions = {}): Promise<Schemas["Commit"]> { return this.get(required.Commit, ["commits", seq], {}, o); }
+  commitAt(seq: string, o: ReadOptions = {}): Promise<Schemas["Commit"]> { return this.get(required.Commit, ["commits", seq], {}, o); }
   /** Replace the older part of the context with a summary. */
   compact(body: Schemas["CompactBody"], o: WriteOptions = {}): Promise<Schemas["Compacted"]> { return this.move({ method: "POST", path: ["compact"], body }, required.Compacted, o, false); }
   /** What the model saw, now or at any time, complete or in pages. */
@@ -120,6 +122,8 @@ export abstract class SessionOperations extends Requests {
   switch(body: Schemas["SwitchBody"], o: KeyedOptions = {}): Promise<Schemas["Moved"]> { return this.move({ method: "POST", path: ["switch"], body }, required.Moved, o, true); }
   /** Tokens and cost of all branches, or of one path. Lists the store, for copies, and reads every entry. */
   usage(query: Query<"usage"> = {}, o: ReadOptions = {}): Promise<Schemas["Usage"]> { return this.get(required.Usage, ["usage"], query, o); }
+  /** Read the session and report damage; changes nothing, so the right to read is enough. */
+  verify(body: Schemas["VerifyBody"] = {}, o: ReadOptions = {}): Promise<Schemas["Verify"]> { return this.post(required.Verify, ["verify"], body, 200, o); }
   /** The versions of an entry: what grows from the same parent. */
   versions(entry: string, o: ReadOptions = {}): Promise<Schemas["Versions"]> { return this.get(required.Versions, ["versions", entry], {}, o); }
 }
@@ -140,6 +144,8 @@ export abstract class StoreOperations extends Requests {
   search(query: Query<"search"> = {}, o: ReadOptions = {}): List<Schemas["MatchList"]["matches"][number]> { return this.pages("matches", ["search"], query, o); }
   /** Sessions, newest activity first or in another order. */
   sessions(query: Query<"listSessions"> & ByMeta = {}, o: ReadOptions = {}): List<Schemas["SessionList"]["sessions"][number]> { return this.pages("sessions", ["sessions"], query, o); }
+  /** A token for one session, or for some, that is valid for a time. */
+  issueToken(body: Schemas["NewToken"] = {}, o: ReadOptions = {}): Promise<Schemas["IssuedToken"]> { return this.post(required.IssuedToken, ["tokens"], body, 201, o); }
   /** Tokens and cost of sessions, each with all branches. */
-  usage(query: Query<"allUsage"> & ByMeta = {}, o: ReadOptions = {}): List<Schemas["UsageList"]["sessions"][number]> { return this.pages("sessions", ["usage"], query, o); }
+  usages(query: Query<"allUsage"> & ByMeta = {}, o: ReadOptions = {}): List<Schemas["UsageList"]["sessions"][number]> { return this.pages("sessions", ["usage"], query, o); }
 }
