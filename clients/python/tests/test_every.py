@@ -19,6 +19,7 @@ IMAGE = b"GIF89a" + bytes(50_000)
 # By the class, then by the name: how a method is called, with the ids of entries that a commit has stored.
 STORE: dict[str, Callable[[Any], Any]] = {
     "access": lambda s: s.access(), "entries": lambda s: s.entries(), "health": lambda s: s.health(),
+    "get_retention": lambda s: s.get_retention(),
     "import_file": lambda s: s.import_file(FILE),
     "prompts": lambda s: s.prompts(), "search": lambda s: s.search("hi"), "sessions": lambda s: s.sessions(),
     "create": lambda s: s.create(), "issue_token": lambda s: s.issue_token(session="s", seconds=60),
