@@ -43,7 +43,7 @@ class AsyncSession(_Session):
             raise
 
     async def resume(self, *, create: bool = False) -> Resumed:
-        """Read what an agent needs to continue, with one request, and make it the base."""
+        """Read what an agent needs to continue, with one request, and set base."""
         return await self._run(self._sync.resume, create=create)
 
     async def upload(self, image: bytes) -> str:

@@ -310,11 +310,10 @@ class SessionOperations(Resource):
         stored on a branch, kept; with keep-fenced also where another client has claimed the session. An entry may be
         {message, original}, which keeps what a program has of the message, or {entry, onKnownId}. With a format
         entries are lines of that program, as they are in its files, or the body is: they become the entries of an
-        import, and each keeps its lines as original, or originals. Lines that the session has are passed over. Once,
-        or not at all: it is repeated with its key until its outcome is known. A session remembers the keys of its last
-        1,024 commits that had one. What is absent is unchanged; None clears state and manager. base is the handle's,
-        and the key, of at most 250 characters, is made here, unless they are given; base="*" commits on whatever is
-        newest.
+        import, and each keeps its lines as original, or originals. Lines that the session has are passed over. It is
+        retried with one idempotency key, so stored at most once. A session remembers the keys of its last 1,024
+        commits that had one. What is absent is unchanged; None clears state and manager. base is the handle's, and the
+        key, of at most 250 characters, is made here, unless they are given; base="*" commits on whatever is newest.
 
         format: the program whose lines the entries are
         """
@@ -514,7 +513,7 @@ class SessionOperations(Resource):
 
     def partial(self, message: Any) -> bool:
         """Say what the assistant has streamed so far, to those who follow the session. No commit: the next one ends
-        it. None: nothing any more. It is sent once: False says that it failed."""
+        it. None removes it. It is sent once, and False is returned if that failed."""
         with contextlib.suppress(OutcomeUnknown, Unavailable):
             sent = Raw("null") if message is None else message
             self._send("POST", self._path("partial"), Want(bytes, ()), {"partial": sent}, once=True)

@@ -97,7 +97,7 @@ class Resource:
     """A path of the API, with the operations below it. shared is what a store shares with its sessions."""
 
     _named = ""  # the session that the answers name
-    seen = ""  # the ETag of the newest read: of a read of the newest, the commit that a write can have as its base
+    seen = ""  # the ETag of the last read: if that read the newest commit, a write can have it as its base
 
     def __init__(self, shared: tuple[HTTP, dict[str, str], Limits, threading.Event], below: str) -> None:
         self._shared, self._below = shared, below

@@ -19,9 +19,9 @@ from .turn import INTERRUPTED, Turn
 
 
 class Session(SessionOperations):
-    """The handle of a session. Its writes are based on base, the newest commit that it knows; seq is its number.
+    """The handle of a session. Each write sends base as If-Match: the newest commit that it knows, whose number is seq.
 
-    Threads that share it write one after the other. Before the first write, and after a receipt with kept: resume.
+    Threads that share it take turns. Call resume() before the first write, and after a receipt with kept.
     """
 
     def __init__(self, shared: Any, path: str) -> None:
@@ -36,7 +36,7 @@ class Session(SessionOperations):
         self.seq = 0
 
     def resume(self, *, create: bool = False) -> Resumed:
-        """Read what an agent needs to continue, with one request, and make it the base. create: if it never existed."""
+        """Read what an agent needs to continue, with one request, and set base. create: if it never existed."""
         try:
             text = self.text("resume")
         except NotFound:
@@ -178,7 +178,7 @@ class Session(SessionOperations):
         return f"coppice-blob:sha256:{name}:{len(image)}"
 
     def follow(self, after: int | None = None, *, partial: bool = False) -> Follow:
-        """Return the commits after a seq (default: the handle's, else the newest); with partial, partial output too."""
+        """Return the commits after a seq, by default the handle's or the newest. partial: partial output too."""
         newest = self.seq if after is not None or self.seq >= 0 else self.info()["seq"]
         return Follow(self, newest if after is None else after, partial)
 

@@ -32,7 +32,7 @@ class Store(StoreOperations):
         super().__init__(shared, f"/t/{segment(tenant)}/v1" if tenant else "/v1")
 
     def session(self, id: str) -> Session:
-        """Return the handle of a session, without a request."""
+        """Return the handle of a session. No request is made. Call resume() before writing."""
         return Session(self._shared, self._path("sessions", id))
 
     def close(self) -> None:

@@ -142,7 +142,7 @@ class _Session(_Twin):
         return self._sync.seq
 
     async def follow(self, after: int | None = None, *, partial: bool = False) -> AsyncFollow:
-        """Session.follow; the iterator is to be closed, by aclose or async with."""
+        """Session.follow. The caller closes the iterator, by aclose or async with."""
         return AsyncFollow(await self._run(self._sync.follow, after, partial=partial))
 
     async def keep_both(self, conflict: Conflict | Fenced) -> Committed:

@@ -24,12 +24,12 @@ class Turn:
                          "content": [{"type": "text", "text": interrupted}]})
 
     def append(self, *messages: Any) -> None:
-        """Add messages of any provider to the turn: in memory, until a commit."""
+        """Add messages of any provider to the turn. The next commit stores them."""
         self._pending += messages
         self.messages += [parse(m) if isinstance(m, Raw) else m for m in messages]
 
     def commit(self, *, reason: str | None = None, keep: bool = False) -> Committed:
-        """Store appended messages and the state, for example before a tool runs, so that its call is recorded."""
+        """Store appended messages and the state. Call it before a tool runs, so that its call is durable first."""
         after = encode(self.state)
         receipt = self.session.commit(self._pending, state=UNSET if after == self._before else self.state,
                                       reason=reason, on_conflict="keep-both" if keep else None)

@@ -34,11 +34,11 @@ NAMES = {
 POSITIONAL = {"at", "b", "entries", "format", "partial", "path", "q", "tag", "to"}
 # What the comments of methods add to the description.
 NOTES = {
-    "commit": "Once, or not at all: it is repeated with its key until its outcome is known. A session remembers the "
+    "commit": "It is retried with one idempotency key, so stored at most once. A session remembers the "
               "keys of its last 1,024 commits that had one. What is absent is unchanged; None clears state and "
               "manager. base is the handle's, and the key, of at most 250 characters, is made here, unless they are "
               "given; base=\"*\" commits on whatever is newest.",
-    "partial": "None: nothing any more. It is sent once: False says that it failed.",
+    "partial": "None removes it. It is sent once, and False is returned if that failed.",
     "compact": "After a lost answer it is found again only by from_, and its receipt has no replaced. Without from_ the "
                "error is OutcomeUnknown: resume, and look.",
     "fork": "The base of the handle stays.",

@@ -73,7 +73,7 @@ function write(op, method, path, content) {
     `{ return this.move({ ${members.join(", ")} }, required.${result}, o, ${keyed}); }`;
 }
 
-/** The method of a POST that changes no session: it may be sent again. */
+/** The method of a POST without a base, of which a second one does no harm. */
 function post(op, path, content, status) {
   const body = nameOf(op.requestBody.content["application/json"].schema), result = nameOf(content["application/json"].schema);
   used.add(result);

@@ -33,7 +33,7 @@ export class Forbidden extends CoppiceError {}
 export class Unavailable extends CoppiceError {}
 /** Another writer was first: nothing was stored. */
 abstract class Lost extends CoppiceError {
-  /** Of a commit: stores the turn as a branch, once however often it is called. The head stays: resume then. */
+  /** Stores the commit as a branch, at most once. The head stays: call resume() then. Undefined for other writes. */
   keepBoth?: (signal?: AbortSignal) => Promise<Receipt>;
 }
 /** The session was claimed by another agent: nothing was stored, and this one should stop. Its handle refuses writes from
@@ -50,7 +50,7 @@ export class Conflict extends Lost {
   get entriesSince(): unknown[] { return this.problem.entries ?? []; }
 }
 
-/** The service did not answer a write: it may be stored. The cause is the last error, or the signal's reason. */
+/** The service did not answer a write, which may be stored. The cause is the last error, or the signal's reason. */
 export class OutcomeUnknown extends CoppiceError {
   /** Sends a commit again, with the same key, bytes and base, within the same bounds. Undefined for other writes. */
   retry?: (signal?: AbortSignal) => Promise<Receipt>;

@@ -18,12 +18,12 @@ export interface KeyedOptions extends WriteOptions { key?: string }
 export interface Page<T> { items: T[]; next: string | undefined; prev: string | undefined; etag?: string | undefined }
 /** A page that may be cut short after its first item. */
 type Part<T> = Page<T> & { error: CoppiceError | undefined };
-/** The items of a list: of all pages, or, with limit "all", of one answer as it comes. page reads the one page of the query. */
+/** Yields the items of all pages, or with limit "all" those of one answer. page() reads the one page of the query. */
 export type List<T> = AsyncGenerator<T, void> & { page(): Promise<Page<T>> };
 
 /** Reads below a path, used by the generated operations. */
 export abstract class Requests {
-  /** The ETag of the newest read: of a read of the newest, the commit that a write can name as its base. */
+  /** The ETag of the last read. If that read the newest commit, a write can name it as its base. */
   seen: string | undefined;
   constructor(protected readonly transport: Transport, protected readonly path: Path) {}
 
@@ -40,7 +40,7 @@ export abstract class Requests {
   protected get<T>(required: Path, path: Path, query: Query, o: ReadOptions): Promise<T> {
     return this.read(path, query, o, (text) => object<T>(text, required, this.path[1]));
   }
-  /** Sends a POST that changes no session. */
+  /** Sends a POST without a base. It is retried, as a second one does no harm. */
   protected async post<T>(required: Path, path: Path, body: object, status: number, o: ReadOptions): Promise<T> {
     const request = { method: "POST", path: [...this.path, ...path], body: encode(body), status, signal: o.signal } as const;
     return (await this.transport.send({ ...request, read: (text) => object<T>(text, required, this.path[1]) })).value;

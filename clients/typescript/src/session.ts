@@ -27,7 +27,7 @@ export class Session extends SessionOperations {
     super(transport, ["sessions", id]);
   }
 
-  /** Reads what an agent needs to continue: one request, one read of the store. */
+  /** Reads what an agent needs to continue, with one request, and sets base. The service reads the store once. */
   async resume(o: ReadOptions = {}): Promise<Resumed> {
     const [text, doc] = await this.read(["resume"], {}, o, (text) => [text, object<Resumed>(text, required.Resume, this.id)] as const);
     this.base = doc.commit;
@@ -36,9 +36,9 @@ export class Session extends SessionOperations {
     return Object.defineProperties(doc, { rawState: { get: () => raw("state") }, rawContext: { get: () => rawItems(raw("context")) } });
   }
 
-  /** Stores entries and state together, once or not at all: sent again, under one key, until the outcome is known or the
-   * bounds of the Store are reached. Entries are messages of any provider, or entries. Throws Conflict if another writer
-   * was first, Fenced if the session was claimed, OutcomeUnknown if the service did not answer. */
+  /** Stores entries and state together. It is retried with one idempotency key, so stored at most once, until the outcome is
+   * known or the bounds of the Store are reached. Entries are messages of any provider, or entries. Throws Conflict if
+   * another writer was first, Fenced if the session was claimed, OutcomeUnknown if the service did not answer. */
   async commit(entries: readonly unknown[] = [], o: CommitOptions = {}): Promise<Receipt> {
     const { base, signal, key = hex(16), onConflict, format, ...content } = o;
     signal?.throwIfAborted();
@@ -87,8 +87,8 @@ export class Session extends SessionOperations {
     }
   }
 
-  /** Sends the output streamed so far to followers, best effort: true = the service has it. While one is on its
-   * way, only the newest of the later ones is sent after it. A commit ends it; null removes it. */
+  /** Sends the output streamed so far to followers, and returns whether the service has it. It is not retried. While one is
+   * on its way, only the newest of the later ones is sent after it. A commit ends the output; null removes it. */
   async partial(message: unknown): Promise<boolean> {
     this.latest = encode({ partial: message });
     this.partials ??= this.sendPartials();
@@ -123,7 +123,7 @@ export class Session extends SessionOperations {
     return `coppice-blob:sha256:${name}:${image.length}`;
   }
 
-  /** The session as a file. */
+  /** Returns the session as a file. The caller reads its body. */
   export(query: Query<"export"> = {}, o: ReadOptions = {}): Promise<Response> {
     const types: Record<string, string> = { html: "text/html", markdown: "text/markdown" };
     return this.file([types[query.format ?? "pi"] ?? "application/x-ndjson"], ["export"], query, o);

@@ -9,7 +9,7 @@ export interface CreateOptions extends Readonly<Schemas["NewSession"]> { key?: s
 /** Options of an import: the parameters of the request, and how long to wait for its answer (default 600,000 ms). */
 export interface ImportOptions { query?: Request<unknown>["query"]; timeout?: number; signal?: AbortSignal | undefined }
 
-/** The store that a service serves at an address, base path included. It holds no connection: nothing has to be closed. */
+/** The store that a service serves at an address, base path included. It holds no connection, so it needs no close. */
 export class Store extends StoreOperations {
   constructor(address: string, options: StoreOptions = {}) { super(new Transport(address, options), []); }
 

@@ -5,9 +5,9 @@ import type { CommitOptions, Resumed, Session } from "./session.js";
 
 /** Options of Session.turn. */
 export interface TurnOptions<S> {
-  /** The state of a session that has none; default null. */
+  /** The state of a session without one. Default null. */
   initial?: S;
-  /** Creates the session if there is none; not one that was deleted. */
+  /** Creates the session if there is none. It is not called for one that was deleted. */
   create?: () => Promise<unknown>;
   /** Fences every older agent, by one commit. */
   claim?: boolean;
@@ -36,11 +36,11 @@ export class Turn<S> {
     const text = o.interrupted ?? "interrupted: it is unknown whether this ran; check before repeating it";
     this.append(...resumed.openCalls.map(({ id, name }) => toolResult(id, name, text, true)));
   }
-  /** Adds messages: they are stored by the next commit. */
+  /** Adds messages. The next commit stores them. */
   append(...messages: unknown[]): void {
     for (const list of [this.pending, this.messages]) list.push(...messages);
   }
-  /** Stores appended messages and the state: before a tool runs, for example, so that its call is durable first. */
+  /** Stores appended messages and the state. Call it before a tool runs, so that its call is durable first. */
   async commit(o: Omit<CommitOptions, "state" | "base"> = {}): Promise<Receipt> {
     const state = fingerprint(this.state);
     const change = state === this.stored ? {} : { state: this.state };
