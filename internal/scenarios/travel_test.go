@@ -230,10 +230,12 @@ func TestFork(t *testing.T) {
 
 // In the files of pi labels are entries of the path. A fork has each of them once, and what removed one of them.
 func TestForkOfAPathWithLabels(t *testing.T) {
-	raw := []byte(header + "\n" + piLine("m1", "null", "u1") + "\n" +
-		`{"type":"label","id":"l1","parentId":"m1","timestamp":"2026-01-01T00:00:02.000Z","targetId":"m1","label":"one"}` + "\n" +
-		piLine("m2", "l1", "u2") + "\n" +
-		`{"type":"label","id":"l2","parentId":"m2","timestamp":"2026-01-01T00:00:03.000Z","targetId":"m2","label":"two"}` + "\n" +
+	label := func(id, entry, name string) string {
+		return fmt.Sprintf(`{"type":"label","id":%q,"parentId":%q,"timestamp":"2026-01-01T00:00:02.000Z",`+
+			`"targetId":%q,"label":%q}`+"\n", id, entry, entry, name)
+	}
+	raw := []byte(header + "\n" + piLine("m1", "null", "u1") + "\n" + label("l1", "m1", "one") +
+		piLine("m2", "l1", "u2") + "\n" + label("l2", "m2", "two") +
 		piLine("m3", "l2", "u3") + "\n")
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := importFile(t, store, raw)
