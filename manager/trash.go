@@ -123,7 +123,7 @@ func (t *Trash) keep(ctx context.Context, st *coppice.Store, item TrashItem, com
 	if err := t.makeDir(t.Path); err != nil {
 		return TrashItem{}, err
 	}
-	dir, err := os.MkdirTemp(t.Path, ".new-*")
+	dir, err := os.MkdirTemp(t.Path, newMark+item.Session+"~*") // no id has a tilde
 	if err != nil {
 		return TrashItem{}, err
 	}
@@ -301,23 +301,21 @@ func (t *Trash) Find(word string) (TrashItem, error) {
 		word, transcript.ErrAmbiguous, shortid.Candidates(names))
 }
 
-// Empty permanently removes the items that were deleted before a time, and returns them.
+// Empty permanently removes the items that were deleted before a time, with copies that a crash before it left
+// incomplete, and returns the items.
 func (t *Trash) Empty(before time.Time) ([]TrashItem, error) {
-	return t.removeThose(func(it TrashItem) bool { return it.Deleted.Before(before) })
+	return t.removeThose(newMark, func(it TrashItem) bool { return it.Deleted.Before(before) })
 }
 
-// removeThose permanently removes the items that are chosen, and what a crash left of earlier removals. It returns the
-// removed items, also if it fails.
-func (t *Trash) removeThose(chosen func(TrashItem) bool) (gone []TrashItem, err error) {
+// removeThose permanently removes the items that are chosen, what a crash left of earlier removals, and the incomplete
+// copies whose names begin with half, if chosen takes an item with their time. A Put that is writing such a copy fails,
+// and deletes nothing. It returns the removed items, also if it fails.
+func (t *Trash) removeThose(half string, chosen func(TrashItem) bool) (gone []TrashItem, err error) {
 	items, err := t.List()
 	if err != nil {
 		return nil, err
 	}
-	half, err := filepath.Glob(filepath.Join(t.Path, goneMark+"*"))
-	for _, dir := range half {
-		err = errors.Join(err, os.RemoveAll(dir))
-	}
-	if err != nil {
+	if err := t.removeHalf(half, chosen); err != nil {
 		return nil, err
 	}
 	for _, it := range items {
@@ -332,8 +330,30 @@ func (t *Trash) removeThose(chosen func(TrashItem) bool) (gone []TrashItem, err 
 	return gone, nil
 }
 
-// goneMark begins the name of an item that is being removed.
-const goneMark = ".gone-"
+func (t *Trash) removeHalf(half string, chosen func(TrashItem) bool) error {
+	dirs, err := os.ReadDir(t.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, d := range dirs {
+		goes := strings.HasPrefix(d.Name(), goneMark)
+		if strings.HasPrefix(d.Name(), half) {
+			info, e := d.Info()
+			goes = e == nil && chosen(TrashItem{Deleted: info.ModTime()})
+		}
+		if goes {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(t.Path, d.Name())))
+		}
+	}
+	return err
+}
+
+// The beginnings of the names of an item that is being removed, and of one that is being written: the id of its session
+// and a tilde follow.
+const (
+	goneMark = ".gone-"
+	newMark  = ".new-"
+)
 
 // remove renames the folder first, so that a partly removed item is never listed.
 func (t *Trash) remove(name string) error {

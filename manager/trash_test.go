@@ -478,18 +478,34 @@ func TestTrashPurge(t *testing.T) {
 	mine := testutil.Must(tr.Put(bg, st, "s", "mine"))(t)
 	testutil.Must(tr.Put(bg, st, "t", "mine"))(t)
 	testutil.Must(tr.Put(bg, other, "s", "other"))(t)
-	half := filepath.Join(tr.Path, ".gone-x")
-	if err := os.Mkdir(half, 0o700); err != nil {
-		t.Fatal(err)
+	left := []string{".gone-x", ".new-s~1"} // by crashes
+	for _, name := range append(left, ".new-s-2~1") {
+		testutil.OK(t, os.Mkdir(filepath.Join(tr.Path, name), 0o700))
 	}
 	gone := testutil.Must(tr.Purge("s", func(name string) bool { return name == "mine" }))(t)
 	if len(gone) != 1 || gone[0].Name != mine.Name {
 		t.Errorf("removed %v", gone)
 	}
-	if left := testutil.Must(tr.List())(t); len(left) != 2 {
-		t.Errorf("left: %v", left)
+	if items := testutil.Must(tr.List())(t); len(items) != 2 {
+		t.Errorf("left: %v", items)
 	}
-	if _, err := os.Stat(half); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the rest of a removal: %v", err)
+	for _, name := range left {
+		if _, err := os.Stat(filepath.Join(tr.Path, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	unrelated := filepath.Join(tr.Path, ".new-s-2~1")
+	if _, err := os.Stat(unrelated); err != nil {
+		t.Errorf("the copy of another session: %v", err)
+	}
+	testutil.OK(t, os.Chtimes(unrelated, time.Unix(5, 0), time.Unix(5, 0)))
+	for _, c := range []struct {
+		before time.Time
+		stays  bool
+	}{{time.Unix(5, 0), true}, {time.Unix(6, 0), false}} {
+		testutil.Must(tr.Empty(c.before))(t)
+		if _, err := os.Stat(unrelated); (err == nil) != c.stays {
+			t.Errorf("emptied before %v: %v", c.before, err)
+		}
 	}
 }
