@@ -29,6 +29,8 @@ type world struct {
 	direct backend.Backend
 	faulty backend.Backend
 	limits journal.Limits
+
+	background func(job func()) // runs the background work of handles; nil = on goroutines
 }
 
 func newWorld(t testing.TB) *world {
@@ -53,6 +55,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) config(b backend.Backend) journal.Config {
 	return journal.Config{
 		Backend: b, Session: sid, Writer: "test", Now: time.Now, Rand: rand.Reader, Sleep: s3test.Quick, Limits: w.limits,
+		Go: w.background,
 	}
 }
 

@@ -541,6 +541,14 @@ var mutants = []mutant{
 		suite: "known_ids_test.go", pkg: "internal/lifecycle", run1: "TestKnownIDsDamage", want: "stored: got",
 	},
 	{
+		name: "erase-forgets-too-early", broken: "an erasure forgets what it has to remove before it is removed",
+		edits: []edit{{
+			"internal/erase/clean.go", "\tfor _, key := range slices.Concat(old, gone, images) {",
+			"\tif err := e.end(ctx); err != nil {\n\t\treturn err\n\t}\n\tfor _, key := range slices.Concat(old, gone, images) {",
+		}},
+		suite: "power_test.go", pkg: "internal/proof/erase", run1: "TestProofPowerLoss", want: "zorbalonquist is in",
+	},
+	{
 		name: "server-acknowledges-early", broken: "the HTTP service answers a commit before it is stored",
 		edits: []edit{{
 			commitsGo, "\tr, err := h.Commit(ctx, t)\n\tif err != nil {\n\t\tr, err = s.settled",
