@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/internal/proof"
 )
 
-// A process that erases an entry dies at each of its changes, before it or before its answer. A writer goes on, and the
+// A process that erases an entry dies at each of its changes, before it or before its answer. Another writer stores turns, and the
 // next call completes the erasure: no object has the text, and all other entries are there.
 func TestEraseOnS3(t *testing.T) {
 	w := newWorld(t)

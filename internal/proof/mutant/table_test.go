@@ -544,7 +544,8 @@ var mutants = []mutant{
 		name: "erase-forgets-too-early", broken: "an erasure forgets what it has to remove before it is removed",
 		edits: []edit{{
 			"internal/erase/clean.go", "\tfor _, key := range slices.Concat(old, gone, images) {",
-			"\tif err := e.end(ctx); err != nil {\n\t\treturn err\n\t}\n\tfor _, key := range slices.Concat(old, gone, images) {",
+			"\tif err := e.end(ctx); err != nil {\n\t\treturn err\n\t}\n" +
+				"\tfor _, key := range slices.Concat(old, gone, images) {",
 		}},
 		suite: "power_test.go", pkg: "internal/proof/erase", run1: "TestProofPowerLoss", want: "zorbalonquist is in",
 	},
