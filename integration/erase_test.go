@@ -12,8 +12,8 @@ import (
 	"github.com/coppice-go/coppice/internal/proof"
 )
 
-// A process that erases an entry dies at each of its changes, before it or before its answer. Another writer stores turns, and the
-// next call completes the erasure: no object has the text, and all other entries are there.
+// A process that erases an entry dies at each of its changes, before it or before its answer. Another writer stores
+// turns, and the next call completes the erasure: no object has the text, and all other entries are there.
 func TestEraseOnS3(t *testing.T) {
 	w := newWorld(t)
 	w.limits = journal.Limits{SealEntries: 3, Attempts: 20}
