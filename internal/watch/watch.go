@@ -1,10 +1,9 @@
 // Package watch reports which files below some folders changed. It is notified by the system, and looks
-// itself once a second where that is unavailable: on systems and file systems without notification, and
-// where the system allows no more watches.
+// itself once a second where it cannot be notified, for instance where the system allows no more watches.
 //
 // Bounds: 8,192 folders are watched and 100,000 files are known; what exceeds the folders is looked at
 // once a second, and files that exceed are reported as an error. One change is held for each file, and
-// no file stays open. Links to folders below a root are not followed.
+// no file stays open. A root may be a link; links to folders below it are not followed.
 package watch
 
 import (
@@ -217,14 +216,15 @@ func (w *Watcher) scan() error {
 	return nil
 }
 
-// tree watches a folder and those below it, and looks at their files.
+// tree watches a folder and those below it, and looks at their files. By the separator a root that is a link is
+// followed.
 func (w *Watcher) tree(root string) error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(root+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil //nolint:nilerr // it is gone, or cannot be read: the others can
 		case d.IsDir():
-			w.folder(path) // before its files are read, so that none is missed
+			w.folder(filepath.Clean(path)) // before its files are read, so that none is missed
 			return nil
 		}
 		info, err := os.Stat(path)

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,6 +109,22 @@ func TestChanges(t *testing.T) {
 				t.Errorf("a file that was replaced: %q", got)
 			}
 		})
+	}
+}
+
+// A root may be a link to a folder.
+func TestRootIsALink(t *testing.T) {
+	folder, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(folder, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, poll := range []bool{false, true} {
+		w := watcher(t, Options{Roots: []string{link}, Poll: poll}, 100, 100)
+		name := fmt.Sprintf("poll-%v.jsonl", poll)
+		write(t, filepath.Join(folder, "sub", name), "1")
+		if got := next(t, w); got != name {
+			t.Errorf("polling %v: got %q", poll, got)
+		}
 	}
 }
 
