@@ -92,6 +92,9 @@ func (c *cli) proveFiles(
 		if root == "" {
 			continue
 		}
+		if to, err := filepath.EvalSymlinks(root); err == nil {
+			root = to // a link at the beginning would not be followed
+		}
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && !d.Type().IsRegular() {
 				return context.Cause(ctx)
