@@ -106,12 +106,12 @@ func (e Eino) set(ctx context.Context, id string, p []byte) (err error) {
 	if err := s.State(&was); err != nil {
 		return err
 	}
-	next := stateOf(p)
-	raw, err := json.Marshal(next)
-	if err != nil || bytes.Equal(raw, was) {
-		return err
+	if len(was) > 0 {
+		if old, err := checkPointOf(was); err != nil || old != nil && bytes.Equal(old, p) {
+			return err
+		}
 	}
-	_, err = s.Commit(ctx, coppice.Turn{State: next})
+	_, err = s.Commit(ctx, coppice.Turn{State: stateOf(p)})
 	return err
 }
 

@@ -122,6 +122,8 @@ func TestSetAgain(t *testing.T) {
 	set("one", 1)
 	set("two", 2)
 	set("two", 2)
+	set(`{"html":"<b> & more"}`, 3)
+	set(`{"html":"<b> & more"}`, 3)
 	if err := store.Delete(ctx, key("run")); err != nil {
 		t.Fatal(err)
 	}
