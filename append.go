@@ -24,7 +24,7 @@ import (
 // Draft.Parent may name any entry; a whole id is found in that index, a prefix of one in the tree.
 //
 // Append waits while another call of the handle writes. If ctx ends meanwhile, nothing was appended. A handle that
-// knows that the session has left its line returns ErrConflict or ErrFenced, one in doubt ErrInDoubt: so the caller
+// knows that another writer moved the head returns ErrConflict or ErrFenced, one in doubt ErrInDoubt: so the caller
 // learns it before it pays for another model call.
 func (s *Session) Append(ctx context.Context, d ...transcript.Draft) ([]string, error) {
 	ids, err := s.append(ctx, d)
@@ -68,7 +68,7 @@ func (s *Session) screen(ctx context.Context, d []transcript.Draft) ([]transcrip
 	drafts := make([]transcript.Draft, len(d))
 	for i := range d {
 		drafts[i] = d[i]
-		drafts[i].Raw = bytes.Clone(d[i].Raw) // it is the stored line; of a body that is made
+		drafts[i].Raw = bytes.Clone(d[i].Raw) // stored as given; without it a line is made of Body
 		if hook := s.store.o.Hooks.BeforeAppend; hook != nil && d[i].Err == nil {
 			drafts[i].Body = bytes.Clone(d[i].Body)
 			if err := hook(ctx, &drafts[i]); err != nil {
@@ -82,7 +82,7 @@ func (s *Session) screen(ctx context.Context, d []transcript.Draft) ([]transcrip
 	return drafts, nil
 }
 
-// mayKnow reports whether the session may have the id of a draft: it is then not stored again.
+// mayKnow reports whether a draft may have the id of an entry of the session, which is then not stored again.
 func mayKnow(d transcript.Draft) bool { return d.OnKnownID != transcript.KnownError }
 
 // unknown refuses drafts with a rule for known ids outside of a turn.
@@ -158,7 +158,7 @@ func (s *Session) parents(
 	return known, err
 }
 
-// free refuses an id that an entry of a state has.
+// free refuses an id that an entry or a commit of a state has.
 func (s *Session) free(ctx context.Context, on *state.State, id string) error {
 	known, err := s.j.Known(ctx, on, []string{id})
 	if _, ok := known[id]; ok && err == nil {
@@ -181,7 +181,7 @@ func (s *Session) locateOn(ctx context.Context, on *state.State, id string) (jou
 }
 
 // build makes entries of drafts. The first grows from at, each from the one before, unless it names a parent. ids are
-// those of all drafts: with KnownIgnore, one that is pending has no second entry. It runs under the journal's lock, or
+// those of all drafts: with KnownIgnore, a pending id gets no second entry. It runs under the journal's lock, or
 // s.mu.
 func (s *Session) build(
 	drafts []transcript.Draft, at journal.Place, known places, find func(id string) *journal.Entry,
@@ -301,12 +301,13 @@ func exists(id string) error { return fmt.Errorf("entry %s: %w", id, fs.ErrExist
 func missing(kind, name string) error { return fmt.Errorf("%s %q: %w", kind, name, fs.ErrNotExist) }
 
 // amendment returns the draft that is stored where the session has an entry with the id of d: it amends that entry.
-// nothing = true: the entry has the body of d already.
+// nothing = true: there is nothing to amend, as the entry has the body
+// of d already, or is of a type that cannot be amended.
 func (b *builder) amendment(d transcript.Draft, id string) (a transcript.Draft, nothing bool, err error) {
 	if a, ok := b.amends[id]; ok {
 		return a, a.Type == "", nil
 	}
-	d, err = plain(d) // another writer may store such an entry until the commit is made
+	d, err = plain(d) // another writer may store such an entry before this commit
 	if err != nil {
 		return a, false, err
 	}

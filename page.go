@@ -21,7 +21,7 @@ import (
 //	coppice.Page{All: true, Limit: 50, After: id}           // the next 50 in append order, whatever their branch
 type Page struct {
 	All     bool   // all entries in append order, pending ones last; false = those on a path
-	To      string // the entry at which the path ends; "" = the head; with Reverse, From or After: that entry
+	To      string // the entry at which the path ends; "" = the head, or if Reverse and one of From and After are set, that entry
 	From    string // the first entry to return; "" = the first one in this order
 	After   string // the entry before the first one to return, in this order: for the next page the last one seen
 	Reverse bool   // the other way round: towards the root, or backwards in append order
@@ -43,9 +43,9 @@ func (p *Page) valid() error {
 // Page returns entries from any place in either direction. Its cost depends on what it returns, not on the length of
 // the session: it reads a page of up to 512 entries at once, neighbours with one range read, and never more than 4 MiB
 // or one entry ahead. As Path, it leaves out entries that are hidden; with All they come as in Entries. It needs the
-// tree, which the first call reads. Only the newest entries of the path to the head (Reverse with a Limit of at most
-// 512, and no To, From or After) are read from the end of the log, unless an amendment is there or the path leads
-// further back. From or After that is not on the path is fs.ErrNotExist.
+// tree, which the first call reads. It does not where only the newest entries of the path to the head (Reverse with a Limit of at most
+// 512, and no To, From or After) are wanted, which are read from the end of the log, unless an amendment is there, entries
+// are pending, or the path leads further back. From or After that is not on the path is fs.ErrNotExist.
 func (s *Session) Page(ctx context.Context, p Page) iter.Seq2[transcript.Entry, error] {
 	return readOn(ctx, s, func(s *Session) iter.Seq2[transcript.Entry, error] {
 		return iterate(ctx, s, "page", func(yield func(transcript.Entry, error) bool) error {
@@ -92,7 +92,8 @@ func (s *Session) readPage(ctx context.Context, p Page, yield func(transcript.En
 	return s.readPath(ctx, m, m.Head, &p, yield)
 }
 
-// start returns the ordinal of the entry at which a page begins, or after which; false = at the end.
+// start returns the ordinal of the entry at which a page begins, or after which; given = false: neither From
+// nor After is set.
 func (p *Page) start(m *treeView) (ord uint64, given bool, err error) {
 	id := p.From + p.After // one of them is empty
 	if id == "" {
@@ -130,7 +131,7 @@ func (s *Session) readAll(
 	})
 }
 
-// readPath yields entries of the path to p.To, "" = to a place. Those that are hidden are left out.
+// readPath yields entries of the path to p.To; to end if p.To is "". Those that are hidden are left out.
 func (s *Session) readPath(
 	ctx context.Context, m *treeView, end journal.Place, p *Page, yield func(transcript.Entry, error) bool,
 ) error {
@@ -185,7 +186,7 @@ func (m *treeView) above(ord, to uint64) bool {
 	return ok && at == ord
 }
 
-// readSome reads the first limit entries of ords, 0 = all. Those of a limit are read together.
+// readSome reads the first limit entries of ords, 0 = all. With a limit up to 512 are read together.
 func (s *Session) readSome(
 	ctx context.Context, m *treeView, limit int, yield func(transcript.Entry, error) bool, ords iter.Seq[uint64],
 ) error {
@@ -207,8 +208,8 @@ const newestLines = 512
 
 // readNewest yields the first entries of a page that begins at the head and goes towards the root, from the end of the
 // log alone: for the first look at a long session, whose tree takes much longer to read. It returns the last entry that
-// it yielded, "" = none, and how many those are. done = the page ends here; else it continues by the tree:
-// where the tree is there already, entries are pending, or the lines have an amendment or parents out of order.
+// it yielded, "" = none, and how many those are. done = the page ends here; else the caller continues by the tree,
+// because the tree is there already, entries are pending, or the lines have an amendment or parents out of order.
 func (s *Session) readNewest(
 	ctx context.Context, limit int, yield func(transcript.Entry, error) bool,
 ) (last string, n int, done bool, err error) {

@@ -30,8 +30,8 @@ type Turn struct {
 
 	// Docs are small documents in addition to the state, by name: what an adapter or an application keeps of the
 	// session, such as a summary. A value is anything that encoding/json takes; nil, or a name that is absent =
-	// unchanged, json.RawMessage("null") removes. They are stored, restored and in conflict as the state is. A name is
-	// 1 to 128 of [A-Za-z0-9._:/-]. A document has at most 64 KiB, a session at most 64, and 256 KiB together with
+	// unchanged, json.RawMessage("null") removes. They are stored and restored with the state, and conflict as it does. A name is
+	// 1 to 128 of [A-Za-z0-9._:/-]. A document has at most 64 KiB, a session at most 64 documents, and 256 KiB together with
 	// their names: else backend.ErrTooLarge, a *codec.LimitError, and nothing was applied.
 	Docs map[string]any
 
@@ -77,7 +77,7 @@ type Turn struct {
 // writer has claimed the session. A handle that is behind does not show such a turn before Reload.
 const Newest = "*"
 
-// reasonFork is of the commit by which a fork takes the title and the directory of its options.
+// reasonFork is the reason of the commit by which a fork takes the title and the directory of its options.
 const reasonFork = "fork"
 
 // Receipt is what a commit did.
@@ -97,8 +97,8 @@ type Receipt struct {
 	// Turn.Key was known: this is the receipt of the first time, and nothing was applied now. Or all entries were
 	// known, and there was nothing else: see transcript.KnownIgnore
 	Repeated bool
-	// Branch, head or document of the session had changed since the Base of what was made: of an annotation, of a kept
-	// turn, or where all entries were known. Commit is then no base for what its caller saw.
+	// Something was committed since the Base: for an annotation any commit, for a kept turn, or where all entries were
+	// known, one that changed branch, head or document. Commit is then no base for what its caller saw.
 	Behind bool
 }
 
@@ -241,7 +241,7 @@ type docEdit struct {
 	docs           map[string][]byte // by name, the same of each
 
 	context    []transcript.Item
-	own        []*journal.Entry // of the turn: what is stored of them goes with context
+	own        []*journal.Entry // of the turn: those that are stored are added to context
 	setContext bool
 }
 

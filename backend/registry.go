@@ -25,7 +25,7 @@ var registry = struct {
 }{open: map[string]opener{}}
 
 // Register registers a driver for Open under a URL scheme, in lower case and of at least two bytes; a driver calls it
-// in an init function. A second driver for a scheme, or none, panics.
+// in an init function. It panics if the scheme has a driver, or if open is nil.
 func Register(scheme string, open func(ctx context.Context, u *url.URL) (Backend, error)) {
 	if found, _, ok := cutScheme(scheme + ":"); !ok || found != scheme || open == nil {
 		panic(fmt.Sprintf("backend: register %q: not a scheme, or no driver", scheme))
@@ -39,7 +39,7 @@ func Register(scheme string, open func(ctx context.Context, u *url.URL) (Backend
 }
 
 // Open opens the backend of a URL with the driver that is registered for its scheme. A bare path, relative or not, is a
-// folder on the local disk: the driver of "file" gets it unchanged in u.Path. The error for a scheme without a driver
+// folder on the local disk: the driver of "file" gets it in u.Path, with slashes. The error for a scheme without a driver
 // names the missing import.
 func Open(ctx context.Context, rawURL string) (Backend, error) {
 	u, err := parse(rawURL)

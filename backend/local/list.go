@@ -75,7 +75,7 @@ type walk struct {
 }
 
 // folder lists the entries below dir, which is "" or ends with "/". Entries sort by the common start of their keys: a
-// folder by its name and "/", since "-" and "." sort before it.
+// folder by its name and "/", since "-" and "." sort before "/".
 func (w *walk) folder(dir string) error {
 	entries, err := w.read(dir)
 	if err != nil {
@@ -172,7 +172,7 @@ func (w *walk) object(key string) error {
 }
 
 // common yields a folder as a common prefix, if it contains an object: the search stops at the first one. An unreadable
-// folder may contain some, and does not end the listing: reading it reports the error.
+// folder is yielded too: to list what is in it then fails.
 func (w *walk) common(prefix string) error {
 	if prefix <= w.o.After {
 		return nil
@@ -205,7 +205,8 @@ func (w *walk) give(info backend.Info) {
 	}
 }
 
-// openFolder opens the folder dir ("" or with "/" after it) after checking that every component is a folder.
+// openFolder opens the folder dir ("" or with "/" after it) after refusing components that are links or special
+// files.
 func (b *Backend) openFolder(dir string) (vfs.Dir, error) {
 	for i, c := range dir {
 		if c != '/' {

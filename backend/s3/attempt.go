@@ -70,7 +70,8 @@ func (s sender) Do(r *http.Request) (*http.Response, error) {
 	return s.next.Do(r)
 }
 
-// read runs the attempts of a read until one succeeds, or until a retry would not help. Refused credentials are
+// read runs the attempts of a read until one succeeds, a retry would not help, or there were
+// Options.Attempts. Refused credentials are
 // replaced once, with one more attempt.
 func (b *Backend) read(ctx context.Context, op, key string, call func(a *attempt) error) error {
 	renewed := false
@@ -135,7 +136,8 @@ func (b *Backend) write(
 	}
 }
 
-// rest pauses after the n-th attempt: doubling from 50 ms to 2 s, of which a random half.
+// rest pauses after the n-th attempt: of 50 ms, doubled after each attempt up to 2 s, and of that a random time between
+// half and all.
 func (b *Backend) rest(ctx context.Context, n int) error {
 	d := min(pauseFirst<<min(n-1, 10), pauseMost)
 	b.randMu.Lock()
@@ -144,7 +146,7 @@ func (b *Backend) rest(ctx context.Context, n int) error {
 	return b.wait(ctx, d)
 }
 
-// wait sleeps until the context is done or the backend is closed.
+// wait sleeps for d, or until the context is done or the backend is closed.
 func (b *Backend) wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -84,7 +84,7 @@ func (e Eino) Get(ctx context.Context, id string) (p []byte, found bool, err err
 // maxRaces bounds how often Set begins again after it lost to another writer.
 const maxRaces = 16
 
-// Set replaces a checkpoint: the last writer's is read, and those of the others are versions before it. A checkpoint
+// Set replaces a checkpoint: Get returns what was written last, and earlier ones stay as versions. A checkpoint
 // that is equal to the stored one, as that of a request that is sent again, makes no version. A session that was
 // deleted is created again.
 func (e Eino) Set(ctx context.Context, id string, p []byte) (err error) {

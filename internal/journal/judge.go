@@ -78,8 +78,8 @@ func (j *Journal) erasedSince(ctx context.Context, tip *state.State, s *Step) er
 	return nil
 }
 
-// claimedBy returns the writer of the newest claim of tip; "" if no claim after the base of the step can fence it, or
-// if the step names no writer. It reads at most one commit line.
+// claimedBy returns the writer of the newest claim of tip; "" if no claim after the base of the step can fence it by
+// name: if the step names no writer, or has no base. It reads at most one commit line.
 func (j *Journal) claimedBy(ctx context.Context, tip *state.State, s *Step) (string, error) {
 	if s.Writer == "" || s.Base == nil || tip.Claimed <= s.Base.Seq {
 		return "", nil

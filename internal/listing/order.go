@@ -25,7 +25,7 @@ const (
 
 // position is the place of a session in an order.
 type position struct {
-	ms int64 // the time of the order since 1970, in milliseconds; 0 by id
+	ms int64 // the time by which the order sorts, in Unix ms; 0 if it sorts by id
 	// by activity: how much later the summary's time is, where the clock of the writer was ahead of the store's
 	lag  int64
 	name string // the stored form of the id
@@ -90,8 +90,8 @@ func parseCursor(order, cursor string) (p position, err error) {
 	return p, nil
 }
 
-// byCreated yields the sessions by the time of their creation, which no commit changes. It reads every session for that
-// time, and keeps a name and a time of each. One whose time cannot be read is the last.
+// byCreated yields the sessions by the time of their creation, which no commit changes. It reads every session that is
+// not in the catalogue, and keeps a name and a time of each. One whose time cannot be read is the last.
 func (l *lister) byCreated(ctx context.Context) iter.Seq2[session, error] {
 	type born struct {
 		session
@@ -126,8 +126,8 @@ func (l *lister) byCreated(ctx context.Context) iter.Seq2[session, error] {
 	}
 }
 
-// first returns a summary with the time of the creation: that of the checkpoint, which never changes, or of the log if
-// there is no checkpoint.
+// first returns a summary with the time of the creation, which never changes: from the checkpoint, or from the log if there
+// is no checkpoint.
 func (l *lister) first(ctx context.Context, s *session) (checkpoint.Summary, error) {
 	id, _ := layout.Unescape(s.name())
 	if k, ok := l.catalogue.get(s.name()); ok && !s.lost && k.checkpoint == s.stored {

@@ -30,7 +30,8 @@ var Versions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 const (
 	// MaxMessage bounds a message of a client, in bytes.
 	MaxMessage = 64 << 10
-	// MaxResult bounds the text of a result, in bytes: some 8,000 tokens, of which clients show a model 10,000 or more.
+	// MaxResult bounds the text of a result, in bytes: about 8,000 tokens, and clients pass on
+	// 10,000 or more.
 	MaxResult = 32 << 10
 )
 

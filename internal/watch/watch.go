@@ -1,7 +1,7 @@
 // Package watch reports which files below some folders changed. It is notified by the system, and looks
 // itself once a second where it cannot be notified, for instance where the system allows no more watches.
 //
-// Bounds: 8,192 folders are watched and 100,000 files are known; what exceeds the folders is looked at
+// Bounds: 8,192 folders are watched and 100,000 files are known; with more folders everything is looked at
 // once a second, and files that exceed are reported as an error. One change is held for each file, and
 // no file stays open. A root may be a link; links to folders below it are not followed.
 package watch
@@ -23,7 +23,7 @@ import (
 const (
 	maxFolders = 8_192
 	maxFiles   = 100_000
-	gather     = 200 * time.Millisecond // changes are gathered so long before they are returned
+	gather     = 200 * time.Millisecond // changes are gathered for this time before they are returned
 	pollEvery  = time.Second
 )
 
@@ -95,7 +95,7 @@ func (w *Watcher) Close() error {
 }
 
 // Wait returns the files that changed since the last call, in the order of their names, once there are
-// any; none after the given time, if that is positive, or when the context is done.
+// any; or those so far, perhaps none, when ctx is done, or after the time most, if that is positive.
 func (w *Watcher) Wait(ctx context.Context, most time.Duration) ([]string, error) {
 	var limit, soon, poll <-chan time.Time
 	if most > 0 {
@@ -188,7 +188,7 @@ func (w *Watcher) forget(folder string) {
 	for path := range w.folders {
 		if within(path) {
 			delete(w.folders, path)
-			_ = w.notify.Remove(path) // of one that was removed there is none any more
+			_ = w.notify.Remove(path) // a removed folder has no watch: the error says nothing
 		}
 	}
 	w.absent = w.absent || slices.ContainsFunc(w.o.Roots, within)

@@ -18,7 +18,7 @@ type emitter struct {
 	spare chan *batch // for reuse
 	gate  *jsonl.Gate
 	now   *batch // the current batch
-	at    int    // numbers of its entries and notes that were returned
+	at    int    // how many of its entries were returned; noted: of its notes
 	noted int
 }
 
@@ -85,7 +85,7 @@ type batch struct {
 	pieces []piece
 	held   jsonl.Batch // the lines
 	size   int
-	marked int // index of the first entry of a row from the mark on; -1 = none
+	marked int // index of the first entry that was made of the resume mark's row or a later one; -1 = none
 	converter
 }
 

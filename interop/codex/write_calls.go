@@ -52,6 +52,7 @@ func (c *callTracker) pass(answered []uint64) {
 }
 
 // name returns the ID under which a call is written: unique, and accepted by OpenAI.
+// asIs: id itself, as it is.
 func (c *callTracker) name(entry, id string, asIs bool) string {
 	if c.used == nil {
 		c.used = map[uint64]bool{}
@@ -219,8 +220,7 @@ func (w *writer) kindOf(id, name string, args []byte) callKind {
 	return callFunction
 }
 
-// result writes a tool result; without its call it becomes text. A later compaction may keep the call, and then keeps
-// both.
+// result writes a tool result; if its call was not written it becomes text.
 func (w *writer) result(message []byte) {
 	content, id := rawjson.Field(message, "content"), rawjson.Text(rawjson.Field(message, "toolCallId"))
 	output := outputValue(content)
@@ -258,8 +258,8 @@ func outputFor(p pendingCall, output []byte) conversationItem {
 	return conversationItem{payload: outputOf(p.kind, p.written, output), output: p.written, raw: p.raw, kind: p.kind}
 }
 
-// paired returns a history in which each call has its output and each output its call. open are the calls whose result
-// follows.
+// paired returns a history in which each output has its call, and each call its output, but for open: the calls whose
+// results follow later.
 func (w *writer) paired(list []conversationItem) (out []conversationItem, open []pendingCall) {
 	waits, answered := map[string]bool{}, map[string]bool{}
 	for _, p := range list {

@@ -1,4 +1,4 @@
-// A long Markdown text as pieces that can be read one at a time, so that no text keeps the page busy for long. Pure.
+// A long Markdown text as pieces that can be read one at a time, so that no text keeps the page busy for long, unless it is one block of code. Pure.
 
 /** enough is the length from which a piece ends at the next place where it may, most where it ends anywhere, in characters. */
 const enough = 3_000;
@@ -9,7 +9,7 @@ const fence = /^ {0,3}(`{3,}|~{3,})/;
 const goesOn = /^(\s|>|\||[-*+] |\d{1,9}[.)] )/;
 
 /**
- * pieces returns the pieces of a text, which joined are the text. A piece ends before a blank line that is followed by a new
+ * pieces returns the pieces of a text, which joined are the text. A piece ends after a blank line, before a new
  * block, never within a block of code; a text without such lines is cut at the end of a line, or where it is too long. A
  * reference and its definition can be in two pieces: then the reference is shown as it was written.
  */

@@ -30,8 +30,8 @@ func (w *World) Track(play func() error) ([]Moment, error) {
 type Plan struct {
 	First  vfstest.Spread // crash states of a scenario
 	Second vfstest.Spread // crash states of a recovery; none: one level only
-	Every  int            // one in so many first states continues to Close, whose changes are all crashed
-	Kill   int            // at one in so many moments the processes die without a crash, which follows later
+	Every  int            // one in so many first states also closes, and is crashed before each change of its recovery
+	Kill   int            // at one in so many moments the processes die, and power is lost only during the recovery
 	Verify int            // one in so many first states is verified to the byte, collected, and verified again
 }
 
@@ -52,7 +52,7 @@ type Explorer struct {
 	shown  map[Found]bool // what users saw
 	firsts int
 	blank  bool   // the present states follow from a disk without a commit
-	torn   []byte // the torn bytes that the recovery found whose crashes are being explored; all of them are durable
+	torn   []byte // the torn bytes found by the recovery that is being crashed; all of them are durable
 }
 
 // count counts a recovered state in n, and the result of the recovery.
