@@ -30,9 +30,9 @@ type Turn struct {
 
 	// Docs are small documents in addition to the state, by name: what an adapter or an application keeps of the
 	// session, such as a summary. A value is anything that encoding/json takes; nil, or a name that is absent =
-	// unchanged, json.RawMessage("null") removes. They are stored and restored with the state, and conflict as it does. A name is
-	// 1 to 128 of [A-Za-z0-9._:/-]. A document has at most 64 KiB, a session at most 64 documents, and 256 KiB together with
-	// their names: else backend.ErrTooLarge, a *codec.LimitError, and nothing was applied.
+	// unchanged, json.RawMessage("null") removes. They are stored and restored with the state, and conflict as it does.
+	// A name is 1 to 128 of [A-Za-z0-9._:/-]. A document has at most 64 KiB, a session at most 64 documents and
+	// 256 KiB with their names: else backend.ErrTooLarge, a *codec.LimitError, and nothing was applied.
 	Docs map[string]any
 
 	// Key makes the turn idempotent, at most 256 bytes. The session remembers the keys of its last 1,024 commits

@@ -39,8 +39,8 @@ func Register(scheme string, open func(ctx context.Context, u *url.URL) (Backend
 }
 
 // Open opens the backend of a URL with the driver that is registered for its scheme. A bare path, relative or not, is a
-// folder on the local disk: the driver of "file" gets it in u.Path, with slashes. The error for a scheme without a driver
-// names the missing import.
+// folder on the local disk: the driver of "file" gets it in u.Path, with slashes. The error for a scheme without a
+// driver names the missing import.
 func Open(ctx context.Context, rawURL string) (Backend, error) {
 	u, err := parse(rawURL)
 	if err != nil {

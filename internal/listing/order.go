@@ -126,8 +126,8 @@ func (l *lister) byCreated(ctx context.Context) iter.Seq2[session, error] {
 	}
 }
 
-// first returns a summary with the time of the creation, which never changes: from the checkpoint, or from the log if there
-// is no checkpoint.
+// first returns a summary with the time of the creation, which never changes: from the checkpoint, or from the log if
+// there is no checkpoint.
 func (l *lister) first(ctx context.Context, s *session) (checkpoint.Summary, error) {
 	id, _ := layout.Unescape(s.name())
 	if k, ok := l.catalogue.get(s.name()); ok && !s.lost && k.checkpoint == s.stored {

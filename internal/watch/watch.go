@@ -188,7 +188,7 @@ func (w *Watcher) forget(folder string) {
 	for path := range w.folders {
 		if within(path) {
 			delete(w.folders, path)
-			_ = w.notify.Remove(path) // a removed folder has no watch: the error says nothing
+			_ = w.notify.Remove(path) // a removed folder has no watch any more
 		}
 	}
 	w.absent = w.absent || slices.ContainsFunc(w.o.Roots, within)

@@ -16,8 +16,8 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/homes"
 )
 
-// Program describes where Codex keeps its sessions: in a folder for each day below CODEX_HOME/sessions, and archived ones in
-// one folder.
+// Program describes where Codex keeps its sessions: in a folder for each day below CODEX_HOME/sessions, and archived
+// ones in one folder.
 var Program = interop.Program{
 	Name: "Codex",
 	Folders: func(e interop.Env) []string {

@@ -1,4 +1,5 @@
-// A long Markdown text as pieces that can be read one at a time, so that no text keeps the page busy for long, unless it is one block of code. Pure.
+// A long Markdown text as pieces that can be read one at a time, so that no text keeps the page busy for long, unless
+// it is one block of code. Pure.
 
 /** enough is the length from which a piece ends at the next place where it may, most where it ends anywhere, in characters. */
 const enough = 3_000;
