@@ -18,31 +18,6 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// Upkeep returns the background work that tidy does, if a segment waits to be sealed, or if checkpoint_latest is old
-// enough: Limits.PublishBytes of log since it, or the bytes of the window if those are more; or Limits.PublishCommits
-// appends that together have at least a sixteenth of the bytes of the window, or PublishBytes.
-func (a *appendStrategy) Upkeep(st *state.State, bg sealing) *job {
-	if !bg.idle || st.Stale() { // st may lack the changes of background work
-		return nil
-	}
-	l := &a.cfg.Limits
-	enough, few := l.PublishBytes, int64(0)
-	if w := st.Window; w != nil { // so that checkpoints take no more bytes than the log
-		enough, few = max(enough, int64(w.Bytes())), min(enough, int64(w.Bytes())/16)
-	}
-	a.mu.Lock()
-	due := len(st.Plain) > 1 || st.Summary.Bytes >= a.bytes+enough ||
-		st.Batches >= a.batches+uint64(l.PublishCommits) && st.Summary.Bytes >= a.bytes+few
-	a.mu.Unlock()
-	if !due {
-		return nil
-	}
-	return &job{run: func(ctx context.Context) ([]state.Change, error) {
-		_, made, err := a.tidy(ctx, st, true)
-		return made, err
-	}}
-}
-
 // Finish seals closed segments and writes checkpoint_latest, if it is older than st, so that the next Open reads no
 // tail.
 func (a *appendStrategy) Finish(ctx context.Context, st *state.State) error {
