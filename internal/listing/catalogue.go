@@ -438,7 +438,7 @@ func (c *Catalogue) save(ctx context.Context, at shelf, taken int64, all bool) e
 	}
 	next.recent = nil
 	c.kept, c.changes = next, 0
-	if len(blocks) > 0 {
+	if all || len(blocks) > 0 { // all: no row is left, but blocks that had some
 		at.keep(ctx, was, next)
 	}
 	return nil

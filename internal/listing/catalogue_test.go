@@ -1,8 +1,12 @@
 package listing
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -151,5 +155,27 @@ func checkComposed(r *rapid.T, h head, stored map[string][]row, of map[string]kn
 	}
 	if len(h.recent) > most {
 		r.Fatalf("%d rows in the head", len(h.recent))
+	}
+}
+
+// Of sessions that are forgotten one after the other no file has a text.
+func TestForget(t *testing.T) {
+	c := &Catalogue{Dir: t.TempDir()}
+	for _, name := range []string{"a", "b", "c"} {
+		c.put(name, known{checkpoint: stamp{size: 1, version: "1"}, at: 1, sum: []byte(`{"preview":"text of ` + name + `"}`)})
+	}
+	for _, name := range []string{"c", "a", "b"} {
+		c.Forget(t.Context(), name) // by a program of its own
+		c = &Catalogue{Dir: c.Dir}
+	}
+	files, err := os.ReadDir(c.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		p, err := os.ReadFile(filepath.Join(c.Dir, f.Name()))
+		if err != nil || bytes.Contains(p, []byte("text of")) {
+			t.Errorf("%s: %q, %v", f.Name(), p, err)
+		}
 	}
 }
