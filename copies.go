@@ -18,7 +18,7 @@ func (s *Store) Copies(ctx context.Context, id string) ([]string, error) {
 	if err != nil {
 		return nil, fail("copies", id, err)
 	}
-	all, err := s.relatives(ctx, id)
+	all, _, err := s.relatives(ctx, id)
 	if err != nil || len(all) == 0 {
 		return nil, fail("copies", id, err)
 	}
@@ -47,7 +47,7 @@ func (s *Store) sharing(ctx context.Context, h *Session, others []string) (found
 			if err != nil {
 				return err
 			}
-			if has, _, err := s.hasEntries(ctx, on, ids, 1); err != nil || len(has) > 0 {
+			if has, _, err := s.hasEntries(ctx, on, ids, 1, nil); err != nil || len(has) > 0 {
 				found = append(found, other)
 			}
 		}

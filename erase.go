@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
@@ -181,12 +182,13 @@ func (s *Store) entryIDs(ctx context.Context, h *Session, entries []string) ([]s
 }
 
 // eraseOthers looks at the relatives of a session for entries with the same ids, for lines of them in imported files
-// and, in forks, for the same values of states, and erases them there if asked to.
+// and, in forks, for the same values of states, and erases them there if asked to. With Everywhere it looks for copies
+// of the entries in each other session too: the session between two forks may be deleted.
 func (s *Store) eraseOthers(
 	ctx context.Context, h *Session, gone []erase.Gone, o *EraseOptions,
 ) (all []Erased, err error) {
-	relatives, err := s.relatives(ctx, h.cfg.Session)
-	if err != nil || len(relatives) == 0 {
+	relatives, rest, err := s.relatives(ctx, h.cfg.Session)
+	if err != nil {
 		return nil, err
 	}
 	var forks []string // whose states began as those of the session
@@ -195,20 +197,30 @@ func (s *Store) eraseOthers(
 			return nil, err
 		}
 	}
+	if !o.Everywhere {
+		rest = nil
+	}
 	ids := make([]string, len(gone))
 	for i := range gone {
 		ids[i] = gone[i].ID
 	}
-	for _, id := range relatives {
+	is := func(i int, e *transcript.Entry) bool { return gone[i].Is(e) } // elsewhere an id alone is no proof
+	for i, id := range slices.Concat(relatives, rest) {
+		related := i < len(relatives)
+		is := is
 		on, err := s.session(id, nil)
 		if err != nil {
 			return all, err
 		}
 		on.b, on.cfg.Backend, on.cfg.Proof = h.b, h.b, h.cfg.Proof // requests are counted together
-		has, imported, err := s.hasEntries(ctx, on, ids, len(ids))
+		if related {
+			is = nil
+		}
+		has, imported, err := s.hasEntries(ctx, on, ids, len(ids), is)
 		if err != nil {
 			return all, fmt.Errorf("session %s: %w", id, err)
 		}
+		imported = imported && (related || len(has) > 0)
 		what := erase.Target{Entries: has, Imported: gone}
 		if slices.Contains(forks, id) {
 			what.States, what.Docs = o.States, o.Docs
@@ -238,12 +250,12 @@ func (s *Store) eraseOthers(
 }
 
 // relatives returns the sessions from which a session was forked, or that were forked from it, over any number of
-// steps, and those of other imports under its id.
-func (s *Store) relatives(ctx context.Context, id string) ([]string, error) {
+// steps, and those of other imports under its id; and all others of the store.
+func (s *Store) relatives(ctx context.Context, id string) (out, rest []string, err error) {
 	parents := map[string]string{}
 	for sum, err := range s.List(ctx, ListOptions{Order: ByID}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		parents[sum.ID] = sum.Parent
 	}
@@ -263,20 +275,22 @@ func (s *Store) relatives(ctx context.Context, id string) ([]string, error) {
 			}
 		}
 	}
-	var out []string
-	for one := range family {
-		if _, there := parents[one]; there && one != id {
+	for _, one := range slices.Sorted(maps.Keys(parents)) {
+		switch {
+		case one == id:
+		case family[one]:
 			out = append(out, one)
+		default:
+			rest = append(rest, one)
 		}
 	}
-	slices.Sort(out)
-	return out, nil
+	return out, rest, nil
 }
 
 // hasEntries returns which ids a session has as entries that are not erased, at most most of them, and whether it keeps
-// an imported file.
+// an imported file. Entries for which is returns false do not count; nil = all do.
 func (s *Store) hasEntries(
-	ctx context.Context, h *Session, ids []string, most int,
+	ctx context.Context, h *Session, ids []string, most int, is func(i int, e *transcript.Entry) bool,
 ) (has []string, imported bool, err error) {
 	cfg := h.cfg
 	cfg.ReadOnly = true
@@ -291,7 +305,7 @@ func (s *Store) hasEntries(
 	if err != nil {
 		return nil, false, err
 	}
-	for _, id := range ids {
+	for i, id := range ids {
 		at, ok := known[id]
 		if len(has) == most {
 			break
@@ -307,7 +321,7 @@ func (s *Store) hasEntries(
 			if err != nil {
 				return nil, false, err
 			}
-			if _, erased := e.Erased(); !erased {
+			if _, erased := e.Erased(); !erased && (is == nil || is(i, &e)) {
 				has = append(has, id)
 			}
 		}

@@ -70,6 +70,13 @@ type Gone struct {
 	erased
 }
 
+// uniqueID is the length in bytes from which an id is taken for one that no other entry has: those of UUIDs, not the
+// eight digits of pi.
+const uniqueID = 20
+
+// Is reports whether an entry of any session with the same id is a copy of the one that goes.
+func (g *Gone) Is(e *transcript.Entry) bool { return len(g.ID) >= uniqueID || g.time.Equal(e.Time) }
+
 // Run erases a target in cfg's session. Without one it completes what an earlier call began.
 func Run(
 	ctx context.Context, cfg journal.Config, what Target, reason string, calls Calls,

@@ -166,3 +166,20 @@ func TestEraseNotesEverywhere(t *testing.T) {
 		unproven(t, store)
 	})
 }
+
+// A fork is found also where the session between was deleted, and so is a copy under another id.
+func TestEraseWithoutALink(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "a", nil)
+		ids := must(s.Append(bg, entry.User(erasedWord)))(t)
+		commit(t, s, state{Turns: 1})
+		between := must(s.Fork(bg, coppice.Target{}, "b", nil))(t)
+		ok(t, must(between.Fork(bg, coppice.Target{}, "c", nil))(t).Close())
+		ok(t, between.Close())
+		ok(t, store.Delete(bg, "b"))
+		ok(t, must(store.Copy(bg, store, "a", "copy"))(t).Close())
+		r := must(store.Erase(bg, "a", ids, &coppice.EraseOptions{Everywhere: true}))(t)
+		same(t, "others", len(r.Others), 2)
+		unproven(t, store)
+	})
+}

@@ -162,7 +162,8 @@ func checkComposed(r *rapid.T, h head, stored map[string][]row, of map[string]kn
 func TestForget(t *testing.T) {
 	c := &Catalogue{Dir: t.TempDir()}
 	for _, name := range []string{"a", "b", "c"} {
-		c.put(name, known{checkpoint: stamp{size: 1, version: "1"}, at: 1, sum: []byte(`{"preview":"text of ` + name + `"}`)})
+		sum := []byte(`{"preview":"text of ` + name + `"}`)
+		c.put(name, known{checkpoint: stamp{size: 1, version: "1"}, at: 1, sum: sum})
 	}
 	for _, name := range []string{"c", "a", "b"} {
 		c.Forget(t.Context(), name) // by a program of its own
