@@ -36,7 +36,7 @@ type EraseOptions struct {
 
 	Reason     string // is kept with each stub and in the log; at most 256 bytes. It must not have what is erased
 	DryRun     bool   // nothing is changed: the result is what it would be
-	Everywhere bool   // also in the sessions that have the entries by a fork, or by another import of the same file
+	Everywhere bool   // also in all other sessions that have copies of the entries
 }
 
 // Erased is what Store.Erase did to one session.

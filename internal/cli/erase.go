@@ -75,7 +75,7 @@ text is read from standard input, and is not in the history of the shell.`,
 	flags.StringVar(&o.reason, "reason", "", "is kept with each stub; at most 256 bytes, and nothing of what is erased")
 	flags.StringArrayVar(&o.states, "state", nil, "erase the value at this `POINTER` into the state, in every commit")
 	flags.StringArrayVar(&o.docs, "doc", nil, "erase the small document of this `NAME`, in every commit")
-	flags.BoolVar(&o.everywhere, "everywhere", false, "also in forks, and in other imports of the same file")
+	flags.BoolVar(&o.everywhere, "everywhere", false, "also in forks, other imports of the file, and other copies")
 	flags.BoolVar(&o.purgeTrash, "purge-trash", false, "remove items of the trash that have the entries")
 	flags.StringVar(&o.trashDir, "trash-dir", "", "folder of the trash; default: trash below $COPPICE_STATE")
 	flags.StringVar(&o.prove, "prove", "", "look for a text of at least 4 bytes in everything; - = standard input")
