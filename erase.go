@@ -86,21 +86,14 @@ func (s *Store) Erase(ctx context.Context, id string, entries []string, o *Erase
 	}
 	defer s.lists.Forget(ctx, layout.Escape(id))
 	var others []Erased
-	told := false
+	var unread error
 	// The others come first: while the session has the content, its lines in a file that another one keeps are found.
 	elsewhere := func(ctx context.Context, gone []erase.Gone) (err error) {
-		told = true
-		others, err = s.eraseOthers(ctx, h, gone, o)
+		others, unread, err = s.eraseOthers(ctx, h, gone, o)
 		return err
 	}
 	out, err := s.erase(ctx, h, erase.Target{Entries: entries, States: o.States, Docs: o.Docs}, o.Reason, elsewhere)
-	if err == nil && !told && len(out.Already)+len(o.States)+len(o.Docs) > 0 {
-		var gone []erase.Gone
-		for _, id := range out.Already {
-			gone = append(gone, erase.Gone{ID: id})
-		}
-		err = elsewhere(ctx, gone)
-	}
+	err = errors.Join(err, unread)
 	for _, other := range others {
 		s.lists.Forget(ctx, layout.Escape(other.Session))
 	}
@@ -183,70 +176,89 @@ func (s *Store) entryIDs(ctx context.Context, h *Session, entries []string) ([]s
 
 // eraseOthers looks at the relatives of a session for entries with the same ids, for lines of them in imported files
 // and, in forks, for the same values of states, and erases them there if asked to. With Everywhere it looks for copies
-// of the entries in each other session too: the session between two forks may be deleted.
+// of the entries in each other session too: the session between two forks may be deleted. unread is of sessions that
+// cannot be read: what they have is not known.
 func (s *Store) eraseOthers(
 	ctx context.Context, h *Session, gone []erase.Gone, o *EraseOptions,
-) (all []Erased, err error) {
+) (all []Erased, unread, err error) {
 	relatives, rest, err := s.relatives(ctx, h.cfg.Session)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var forks []string // whose states began as those of the session
 	if len(o.States)+len(o.Docs) > 0 {
 		if forks, err = s.sharing(ctx, h, relatives); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if !o.Everywhere {
 		rest = nil
 	}
-	ids := make([]string, len(gone))
-	for i := range gone {
-		ids[i] = gone[i].ID
-	}
-	is := func(i int, e *transcript.Entry) bool { return gone[i].Is(e) } // elsewhere an id alone is no proof
 	for i, id := range slices.Concat(relatives, rest) {
-		related := i < len(relatives)
-		is := is
 		on, err := s.session(id, nil)
 		if err != nil {
-			return all, err
+			return all, unread, err
 		}
 		on.b, on.cfg.Backend, on.cfg.Proof = h.b, h.b, h.cfg.Proof // requests are counted together
-		if related {
-			is = nil
+		what, err := s.copies(ctx, on, gone, i < len(relatives))
+		if err != nil && ctx.Err() != nil {
+			return all, unread, context.Cause(ctx)
 		}
-		has, imported, err := s.hasEntries(ctx, on, ids, len(ids), is)
 		if err != nil {
-			return all, fmt.Errorf("session %s: %w", id, err)
+			unread = errors.Join(unread, fmt.Errorf("what session %s has is not known: %w", id, err))
+			continue
 		}
-		imported = imported && (related || len(has) > 0)
-		what := erase.Target{Entries: has, Imported: gone}
 		if slices.Contains(forks, id) {
 			what.States, what.Docs = o.States, o.Docs
 		}
-		switch {
-		case len(has)+len(what.States)+len(what.Docs) == 0 && !imported:
-			continue
-		case !o.Everywhere && len(what.States)+len(what.Docs) == 0 && !imported:
-			all = append(all, Erased{Session: id, Entries: has})
-			continue
-		case !o.Everywhere:
-			on.b = trace.New(repair.Scratch(h.b))
-			on.cfg.Backend, on.cfg.Proof = on.b, nil
-		}
-		out, err := s.erase(ctx, on, what, o.Reason, nil)
+		out, err := s.eraseIn(ctx, on, what, o)
 		if err != nil {
-			return all, fmt.Errorf("session %s: %w", id, err)
-		}
-		if !o.Everywhere {
-			out = Erased{Session: id, Entries: out.Entries, States: out.States, Docs: out.Docs}
+			return all, unread, fmt.Errorf("session %s: %w", id, err)
 		}
 		if len(out.Entries)+len(out.States)+len(out.Docs) > 0 {
 			all = append(all, out)
 		}
 	}
-	return all, err
+	return all, unread, nil
+}
+
+// copies returns what another session has of entries that go. Of a session that is not related an id alone is no proof,
+// and its imported file is of interest only if it has one of them.
+func (s *Store) copies(
+	ctx context.Context, on *Session, gone []erase.Gone, related bool,
+) (what erase.Target, err error) {
+	ids := make([]string, len(gone))
+	for i := range gone {
+		ids[i] = gone[i].ID
+	}
+	is := func(i int, e *transcript.Entry) bool { return related || gone[i].Is(e) }
+	has, imported, err := s.hasEntries(ctx, on, ids, len(ids), is)
+	if err != nil {
+		return what, err
+	}
+	if what.Entries = has; imported {
+		for _, g := range gone {
+			if related || slices.Contains(has, g.ID) {
+				what.Imported = append(what.Imported, g)
+			}
+		}
+	}
+	return what, nil
+}
+
+// eraseIn erases in another session if asked to, or else returns what it would erase.
+func (s *Store) eraseIn(ctx context.Context, on *Session, what erase.Target, o *EraseOptions) (Erased, error) {
+	more := len(what.States) + len(what.Docs) + len(what.Imported)
+	switch {
+	case o.Everywhere && len(what.Entries)+more > 0:
+		return s.erase(ctx, on, what, o.Reason, nil)
+	case more == 0:
+		return Erased{Session: on.cfg.Session, Entries: what.Entries}, nil
+	}
+	on.b = trace.New(repair.Scratch(on.b))
+	on.cfg.Backend, on.cfg.Proof = on.b, nil
+	out, err := s.erase(ctx, on, what, o.Reason, nil)
+	return Erased{Session: out.Session, Entries: out.Entries, States: out.States, Docs: out.Docs}, err
 }
 
 // relatives returns the sessions from which a session was forked, or that were forked from it, over any number of

@@ -59,8 +59,8 @@ type Calls struct {
 	// contexts of which a part is cut off, since where that begins depends on the sizes of the entries. nil = readers
 	// read the path.
 	Window func(ctx context.Context, j *journal.Journal, st *state.State) (*transcript.WorkingContext, error)
-	// Elsewhere is called once with the entries that were found, while their content is in the log: it erases them
-	// where other sessions have it.
+	// Elsewhere is called once with the entries of the target, while the content of those that are not erased yet is in
+	// the log: it erases them where other sessions have it.
 	Elsewhere func(ctx context.Context, gone []Gone) error
 }
 
@@ -113,7 +113,8 @@ type eraser struct {
 	store  *store.Store
 	past   *store.History
 	calls  Calls
-	told   bool // Calls.Elsewhere
+	told   bool   // Calls.Elsewhere
+	gone   []Gone // entries of the target that were erased before
 	reason string
 	at     time.Time
 	res    Result
@@ -139,8 +140,11 @@ type eraser struct {
 
 // run is the erasure.
 func (e *eraser) run(ctx context.Context) error {
-	if err := e.target(ctx); err != nil || e.nothing() {
+	if err := e.target(ctx); err != nil {
 		return err
+	}
+	if e.nothing() {
+		return e.elsewhere(ctx)
 	}
 	out, err := e.j.Rewrite(ctx, e.rewrite)
 	switch {
@@ -197,6 +201,7 @@ func (e *eraser) target(ctx context.Context) error {
 		entry := head.Entry(l.Ord)
 		if _, ok := entry.Erased(); ok {
 			e.res.Already = append(e.res.Already, entry.ID)
+			e.gone = append(e.gone, Gone{entry.ID, erased{id: entry.ID, time: entry.Time}})
 			continue
 		}
 		if _, err := entry.Erase(e.reason, e.at); err != nil {
@@ -260,13 +265,13 @@ func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *j
 	return next, &journal.Step{Entries: []*journal.Entry{entry}, Original: e.rename}, nil
 }
 
-// elsewhere reports the entries that were found to the caller, once.
+// elsewhere reports the entries of the target to the caller, once.
 func (e *eraser) elsewhere(ctx context.Context) error {
-	if e.calls.Elsewhere == nil || e.told || len(e.found.erased)+len(e.states)+len(e.docs) == 0 {
+	if e.calls.Elsewhere == nil || e.told || e.what.empty() {
 		return nil
 	}
 	e.told = true
-	var gone []Gone
+	gone := e.gone
 	for _, l := range e.found.erased {
 		gone = append(gone, Gone{l.id, l})
 	}

@@ -1,12 +1,17 @@
 package lifecycle_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/sessiontest"
 )
 
 // plan is a state of which one value is a secret; it is long enough for patches.
@@ -182,4 +187,53 @@ func TestEraseWithoutALink(t *testing.T) {
 		same(t, "others", len(r.Others), 2)
 		unproven(t, store)
 	})
+}
+
+// Copies are found by a later call too, when the entries of the session itself are erased already. In another session
+// an entry that only has the id of one that goes stays.
+func TestEraseElsewhereLater(t *testing.T) {
+	const header = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n"
+	first, second := sessiontest.PiLine("m1", "null", erasedWord), sessiontest.PiLine("m2", "m1", "two")
+	file := []byte(header + first + "\n" + second + "\n")
+	unrelated := bytes.ReplaceAll(file, []byte("00:00:01"), []byte("00:00:09"))
+	unrelated = bytes.ReplaceAll(unrelated, []byte(erasedWord), []byte("of another"))
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		for id, raw := range map[string][]byte{"s": file, "again": file, "unrelated": unrelated} {
+			lines, o := fileLines(raw)
+			o.ID = id
+			ok(t, must(store.Import(bg, lines, o))(t).Close())
+		}
+		r := must(store.Erase(bg, "s", []string{"m1"}, nil))(t)
+		same(t, "others by links", len(r.Others), 0)
+		r = must(store.Erase(bg, "s", []string{"m1", "m2"}, &coppice.EraseOptions{Everywhere: true}))(t)
+		same(t, "others", len(r.Others), 1)
+		unproven(t, store)
+		same(t, "a session with equal ids", texts(t, open(t, store, "unrelated")), "of another two")
+	})
+}
+
+// A session that cannot be read is named, and keeps no other one from being erased.
+func TestEraseBesideADamagedSession(t *testing.T) {
+	b := memory.New()
+	store := newStore(t, b, nil)
+	s := create(t, store, "s", nil)
+	ids := must(s.Append(bg, entry.User(erasedWord)))(t)
+	commit(t, s, state{Turns: 1})
+	for _, id := range []string{"fork", "whole"} {
+		ok(t, must(s.Fork(bg, coppice.Target{}, id, nil))(t).Close())
+	}
+	must(b.Put(bg, "checkpoint_latest/fork", []byte("damaged"), backend.Cond{}))(t)
+	r, err := store.Erase(bg, "s", ids, &coppice.EraseOptions{Everywhere: true})
+	if !errors.Is(err, coppice.ErrCorrupt) || !strings.Contains(err.Error(), "session fork") {
+		t.Errorf("got %v", err)
+	}
+	same(t, "others", len(r.Others), 1)
+	for _, id := range []string{"s", "whole"} {
+		for key, object := range objects(t, b) {
+			if strings.Contains(key, "/"+id) && strings.Contains(object, erasedWord) {
+				t.Errorf("%s has the text", key)
+			}
+		}
+		same(t, id, strings.Contains(texts(t, open(t, store, id)), erasedWord), false)
+	}
 }
