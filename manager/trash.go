@@ -304,18 +304,18 @@ func (t *Trash) Find(word string) (TrashItem, error) {
 // Empty permanently removes the items that were deleted before a time, with copies that a crash before it left
 // incomplete, and returns the items.
 func (t *Trash) Empty(before time.Time) ([]TrashItem, error) {
-	return t.removeThose(newMark, func(it TrashItem) bool { return it.Deleted.Before(before) })
+	return t.removeThose(func(it TrashItem) bool { return it.Deleted.Before(before) })
 }
 
-// removeThose permanently removes the items that are chosen, what a crash left of earlier removals, and the incomplete
-// copies whose names begin with half, if chosen takes an item with their time. A Put that is writing such a copy fails,
-// and deletes nothing. It returns the removed items, also if it fails.
-func (t *Trash) removeThose(half string, chosen func(TrashItem) bool) (gone []TrashItem, err error) {
+// removeThose permanently removes the items that are chosen, what a crash left of removals, and the incomplete copies
+// that are chosen, of which only session and time are known. A Put that is writing such a copy fails, and deletes
+// nothing. It returns the removed items, also if it fails.
+func (t *Trash) removeThose(chosen func(TrashItem) bool) (gone []TrashItem, err error) {
 	items, err := t.List()
 	if err != nil {
 		return nil, err
 	}
-	if err := t.removeHalf(half, chosen); err != nil {
+	if err := t.removeHalf(chosen); err != nil {
 		return nil, err
 	}
 	for _, it := range items {
@@ -330,16 +330,17 @@ func (t *Trash) removeThose(half string, chosen func(TrashItem) bool) (gone []Tr
 	return gone, nil
 }
 
-func (t *Trash) removeHalf(half string, chosen func(TrashItem) bool) error {
+func (t *Trash) removeHalf(chosen func(TrashItem) bool) error {
 	dirs, err := os.ReadDir(t.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, d := range dirs {
 		goes := strings.HasPrefix(d.Name(), goneMark)
-		if strings.HasPrefix(d.Name(), half) {
+		if name, ok := strings.CutPrefix(d.Name(), newMark); ok {
+			session, _, _ := strings.Cut(name, "~")
 			info, e := d.Info()
-			goes = e == nil && chosen(TrashItem{Deleted: info.ModTime()})
+			goes = e == nil && chosen(TrashItem{Session: session, Deleted: info.ModTime()})
 		}
 		if goes {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(t.Path, d.Name())))

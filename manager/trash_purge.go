@@ -71,7 +71,7 @@ func (t *Trash) Remove(items ...TrashItem) error {
 // Purge permanently removes the items of a session, with what a crash left of removals and of copies of sessions with
 // that id, and returns the items. store reports whether an item's store is the session's.
 func (t *Trash) Purge(session string, store func(name string) bool) ([]TrashItem, error) {
-	return t.removeThose(newMark+session+"~", func(it TrashItem) bool {
-		return it.Name == "" || it.Session == session && store(it.Store)
+	return t.removeThose(func(it TrashItem) bool {
+		return it.Session == session && (it.Store == "" || store(it.Store)) // that of an incomplete copy is not known
 	})
 }
