@@ -13,7 +13,7 @@ export interface CoppiceSessionOptions extends StoreOptions {
   /** Keeps sessions apart from those of other scopes of the same service. */
   scope?: string;
 }
-/** A change of the history that is made once, whichever host asks for it again. Items are those of the SDK. */
+/** A change of the history. A repeat with the same operationId, from any host, changes nothing. Items have the SDK's form. */
 export type HistoryTransaction =
   | { type: "append_items"; items: any[] }
   | { type: "replace_suffix"; expectedSuffix: any[]; replacement: any[] };
