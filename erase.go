@@ -175,32 +175,37 @@ func (s *Store) entryIDs(ctx context.Context, h *Session, entries []string) ([]s
 }
 
 // eraseOthers looks at the relatives of a session for entries with the same ids, for lines of them in imported files
-// and, in forks, for the same values of states, and erases them there if asked to. With Everywhere it looks for copies
-// of the entries in each other session too: the session between two forks may be deleted. unread is of sessions that
-// cannot be read: what they have is not known.
+// and, in forks and in sessions that share an entry or a commit, for the same values of states, and erases them there
+// if asked to. With Everywhere it looks for copies in each other session too: the session between two forks may be
+// deleted. unread is of sessions that cannot be read: what they have is not known.
 func (s *Store) eraseOthers(
 	ctx context.Context, h *Session, gone []erase.Gone, o *EraseOptions,
 ) (all []Erased, unread, err error) {
-	relatives, rest, err := s.relatives(ctx, h.cfg.Session)
+	k, err := s.relatives(ctx, h.cfg.Session)
 	if err != nil {
 		return nil, nil, err
 	}
-	var forks []string // whose states began as those of the session
+	look := k.linked
+	if o.Everywhere {
+		look = slices.Concat(k.linked, k.rest)
+	}
+	forks := k.forks // whose states began as those of the session
 	if len(o.States)+len(o.Docs) > 0 {
-		if forks, err = s.sharing(ctx, h, relatives); err != nil {
+		more, err := s.sharing(ctx, h, look, true)
+		if err != nil {
 			return nil, nil, err
 		}
+		for _, id := range more {
+			forks[id] = true
+		}
 	}
-	if !o.Everywhere {
-		rest = nil
-	}
-	for i, id := range slices.Concat(relatives, rest) {
+	for i, id := range look {
 		on, err := s.session(id, nil)
 		if err != nil {
 			return all, unread, err
 		}
 		on.b, on.cfg.Backend, on.cfg.Proof = h.b, h.b, h.cfg.Proof // requests are counted together
-		what, err := s.copies(ctx, on, gone, i < len(relatives))
+		what, err := s.copies(ctx, on, gone, i < len(k.linked))
 		if err != nil && ctx.Err() != nil {
 			return all, unread, context.Cause(ctx)
 		}
@@ -208,7 +213,7 @@ func (s *Store) eraseOthers(
 			unread = errors.Join(unread, fmt.Errorf("what session %s has is not known: %w", id, err))
 			continue
 		}
-		if slices.Contains(forks, id) {
+		if forks[id] {
 			what.States, what.Docs = o.States, o.Docs
 		}
 		out, err := s.eraseIn(ctx, on, what, o)
@@ -231,7 +236,10 @@ func (s *Store) copies(
 	for i := range gone {
 		ids[i] = gone[i].ID
 	}
-	is := func(i int, e *transcript.Entry) bool { return related || gone[i].Is(e) }
+	is := func(i int, e *transcript.Entry, commit bool) bool {
+		_, erased := e.Erased()
+		return !erased && !commit && (related || gone[i].Is(e))
+	}
 	has, imported, err := s.hasEntries(ctx, on, ids, len(ids), is)
 	if err != nil {
 		return what, err
@@ -261,24 +269,50 @@ func (s *Store) eraseIn(ctx context.Context, on *Session, what erase.Target, o *
 	return Erased{Session: out.Session, Entries: out.Entries, States: out.States, Docs: out.Docs}, err
 }
 
-// relatives returns the sessions from which a session was forked, or that were forked from it, over any number of
-// steps, and those of other imports under its id; and all others of the store.
-func (s *Store) relatives(ctx context.Context, id string) (out, rest []string, err error) {
-	parents := map[string]string{}
+// kin are the other sessions of a store, by what links them to one.
+type kin struct {
+	// Over any number of steps those from which it was forked, or that were forked from it, or that one of them
+	// started, and those of other imports under its id; and all others.
+	linked, rest []string
+	forks        map[string]bool // of linked, those that are forks in each step: they began with its state
+}
+
+// relatives returns the other sessions of the store.
+func (s *Store) relatives(ctx context.Context, id string) (k kin, err error) {
+	parents, forked := map[string]string{}, map[string]string{}
 	for sum, err := range s.List(ctx, ListOptions{Order: ByID}) {
 		if err != nil {
-			return nil, nil, err
+			return k, err
 		}
 		parents[sum.ID] = sum.Parent
+		if sum.Relation == reasonFork {
+			forked[sum.ID] = sum.Parent
+		}
 	}
 	family := map[string]bool{id: true}
-	for k := range layout.MaxApart {
-		at := layout.Apart(id, k)
-		if _, there := parents[at]; !there && k > 0 {
+	k.forks = linkedBy(forked, map[string]bool{id: true})
+	for n := range layout.MaxApart {
+		at := layout.Apart(id, n)
+		if _, there := parents[at]; !there && n > 0 {
 			break
 		}
 		family[at] = true
 	}
+	linkedBy(parents, family)
+	for _, one := range slices.Sorted(maps.Keys(parents)) {
+		switch {
+		case one == id:
+		case family[one]:
+			k.linked = append(k.linked, one)
+		default:
+			k.rest = append(k.rest, one)
+		}
+	}
+	return k, nil
+}
+
+// linkedBy adds to a family all that parents link to it, in either direction.
+func linkedBy(parents map[string]string, family map[string]bool) map[string]bool {
 	for grew := true; grew; { // each step adds a session
 		grew = false
 		for one, parent := range parents {
@@ -287,22 +321,14 @@ func (s *Store) relatives(ctx context.Context, id string) (out, rest []string, e
 			}
 		}
 	}
-	for _, one := range slices.Sorted(maps.Keys(parents)) {
-		switch {
-		case one == id:
-		case family[one]:
-			out = append(out, one)
-		default:
-			rest = append(rest, one)
-		}
-	}
-	return out, rest, nil
+	return family
 }
 
-// hasEntries returns which ids a session has as entries that are not erased, at most most of them, and whether it keeps
-// an imported file. Entries for which is returns false do not count; nil = all do.
+// hasEntries returns which ids a session has as lines for which is returns true, at most most of them, and whether it
+// keeps an imported file.
 func (s *Store) hasEntries(
-	ctx context.Context, h *Session, ids []string, most int, is func(i int, e *transcript.Entry) bool,
+	ctx context.Context, h *Session, ids []string, most int,
+	is func(i int, e *transcript.Entry, commit bool) bool,
 ) (has []string, imported bool, err error) {
 	cfg := h.cfg
 	cfg.ReadOnly = true
@@ -322,7 +348,7 @@ func (s *Store) hasEntries(
 		if len(has) == most {
 			break
 		}
-		if !ok || at.Commit {
+		if !ok {
 			continue
 		}
 		for l, err := range j.Lines(ctx, j.State(), []uint64{at.Ord}) {
@@ -333,7 +359,7 @@ func (s *Store) hasEntries(
 			if err != nil {
 				return nil, false, err
 			}
-			if _, erased := e.Erased(); !erased && (is == nil || is(i, &e)) {
+			if is(i, &e, at.Commit) {
 				has = append(has, id)
 			}
 		}

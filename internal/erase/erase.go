@@ -75,7 +75,10 @@ type Gone struct {
 const uniqueID = 20
 
 // Is reports whether an entry of any session with the same id is a copy of the one that goes.
-func (g *Gone) Is(e *transcript.Entry) bool { return len(g.ID) >= uniqueID || g.time.Equal(e.Time) }
+func (g *Gone) Is(e *transcript.Entry) bool { return SameEntry(g.ID, g.time, e.Time) }
+
+// SameEntry reports whether two entries of any two sessions with one id are copies of one entry.
+func SameEntry(id string, a, b time.Time) bool { return len(id) >= uniqueID || a.Equal(b) }
 
 // Run erases a target in cfg's session. Without one it completes what an earlier call began.
 func Run(

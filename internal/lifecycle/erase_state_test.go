@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/sessiontest"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // plan is a state of which one value is a secret; it is long enough for patches.
@@ -92,6 +93,43 @@ func TestEraseStates(t *testing.T) {
 		ok(t, open(t, store, "agent").State(&own))
 		if own["plan"] == nil || own["plan"].([]any)[2].(map[string]any)["key"] != "its own" {
 			t.Errorf("the state of an agent's session is %v", own["plan"])
+		}
+	})
+}
+
+// A fork or a copy may share the state alone: it has no entry of the session, or only stubs. A session that is neither
+// keeps the value in the same place, also if it has an entry of the same short id.
+func TestEraseStatesWithoutAnEntry(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		must(s.Commit(bg, coppice.Turn{State: plan(1, erasedWord)}))(t)
+		ok(t, must(s.Fork(bg, coppice.Target{}, "fork", nil))(t).Close())
+		ok(t, must(store.Copy(bg, store, "s", "copy"))(t).Close())
+		said := must(s.Append(bg, entry.User("said")))(t)
+		must(s.Append(bg, named("a1", transcript.KnownError)))(t)
+		must(s.Commit(bg, coppice.Turn{}))(t)
+		between := must(s.Fork(bg, coppice.Target{}, "between", nil))(t)
+		ok(t, must(between.Fork(bg, coppice.Target{}, "late", nil))(t).Close())
+		ok(t, between.Close())
+		ok(t, store.Delete(bg, "between"))
+		must(store.Erase(bg, "late", said, nil))(t)
+		for id, o := range map[string]*coppice.SessionOptions{"agent": {Parent: "s"}, "unrelated": nil} {
+			h := create(t, store, id, o)
+			must(h.Append(bg, named("a1", transcript.KnownError)))(t)
+			must(h.Commit(bg, coppice.Turn{State: plan(1, "its own")}))(t)
+		}
+		paths := &coppice.EraseOptions{States: []string{"/plan/2/key"}}
+		r := must(store.Erase(bg, "s", nil, paths))(t)
+		if len(r.Others) != 1 || r.Others[0].Session != "fork" {
+			t.Errorf("by links: %+v", r.Others)
+		}
+		paths.Everywhere = true
+		same(t, "others", len(must(store.Erase(bg, "s", nil, paths))(t).Others), 3)
+		unproven(t, store)
+		for _, id := range []string{"agent", "unrelated"} {
+			var own json.RawMessage
+			ok(t, open(t, store, id).State(&own))
+			same(t, id, string(own), string(plan(1, "its own")))
 		}
 	})
 }
