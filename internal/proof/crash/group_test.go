@@ -23,9 +23,9 @@ type caller struct {
 
 // queued is the context of a call that waits for the lock of its handle. No call calls Done before it is queued.
 type queued struct {
-	context.Context //nolint:containedctx // it is a context
-	once            sync.Once
-	waits           chan struct{} // closed when the call waits
+	context.Context
+	once  sync.Once
+	waits chan struct{} // closed when the call waits
 }
 
 func (q *queued) Done() <-chan struct{} {
