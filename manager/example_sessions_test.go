@@ -305,11 +305,7 @@ func ExampleTrash() {
 		panic(err)
 	}
 	fmt.Println("restored:", back.Info().Entries, "entries")
-	last, err := back.Entry(ctx, back.Head().Entry)
-	if err != nil {
-		panic(err)
-	}
-	items, err := trash.Having(ctx, []transcript.Entry{last})
+	items, err := trash.Having(ctx, back, []string{back.Head().Entry}, &coppice.EraseOptions{})
 	if err != nil {
 		panic(err)
 	}

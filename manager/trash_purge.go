@@ -7,18 +7,38 @@ import (
 	"path/filepath"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Having returns the items that have one of the entries, known by id and time, and have not erased it. An item
-// whose store cannot be read is among them: what it has is not known.
-func (t *Trash) Having(ctx context.Context, entries []transcript.Entry) (found []TrashItem, err error) {
+// comparedMost bounds the entries of a session by which its copies are known.
+const comparedMost = 1000
+
+// Having returns the items that have parts of a session and have not erased them: entries, known by id and time, and
+// what o names of States and Docs, where the item is the session, a fork, or has an entry of it. With nil o it returns
+// those that have one of the first 1,000 entries. An item whose store cannot be read is among them: what it has is not
+// known.
+func (t *Trash) Having(
+	ctx context.Context, s *coppice.Session, entries []string, o *coppice.EraseOptions,
+) (found []TrashItem, err error) {
 	items, err := t.List()
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	p := parts{of: s.Info(), o: o}
+	if o == nil || len(o.States)+len(o.Docs) > 0 {
+		p.first, err = bare(ctx, s, comparedMost)
+	}
+	if o == nil {
+		p.named = p.first
+	} else if err == nil && len(entries) > 0 {
+		p.named, err = bare(ctx, s, len(entries), entries...)
+	}
 	if err != nil {
 		return nil, err
 	}
 	for _, it := range items {
-		has, err := t.has(ctx, it, entries)
+		has, err := t.has(ctx, it, p)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -29,7 +49,28 @@ func (t *Trash) Having(ctx context.Context, entries []transcript.Entry) (found [
 	return found, nil
 }
 
-func (t *Trash) has(ctx context.Context, it TrashItem, entries []transcript.Entry) (has bool, err error) {
+// parts are what Having looks for.
+type parts struct {
+	of           checkpoint.Summary // the session
+	named, first []transcript.Entry // ids and times
+	o            *coppice.EraseOptions
+}
+
+// bare returns ids and times of entries of a session, at most most of them.
+func bare(ctx context.Context, s *coppice.Session, most int, ids ...string) (list []transcript.Entry, err error) {
+	for e, err := range s.Entries(ctx, ids...) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, transcript.Entry{ID: e.ID, Time: e.Time})
+		if len(list) == most {
+			break
+		}
+	}
+	return list, nil
+}
+
+func (t *Trash) has(ctx context.Context, it TrashItem, p parts) (has bool, err error) {
 	bin, err := coppice.Open(ctx, filepath.Join(t.Path, it.Name, storeFolder), nil)
 	if err != nil {
 		return false, err
@@ -40,6 +81,27 @@ func (t *Trash) has(ctx context.Context, it TrashItem, entries []transcript.Entr
 		return false, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	has, err = hasOne(ctx, s, p.named, false)
+	if has || err != nil || p.o == nil || len(p.o.States)+len(p.o.Docs) == 0 {
+		return has, err
+	}
+	of, is := p.of, s.Info()
+	kin := is.ID == of.ID && is.Created.Equal(of.Created) ||
+		is.Relation == forked && is.Parent == of.ID || of.Relation == forked && of.Parent == is.ID
+	if !kin {
+		if kin, err = hasOne(ctx, s, p.first, true); !kin || err != nil {
+			return false, err
+		}
+	}
+	r, err := bin.Erase(ctx, it.Session, nil, &coppice.EraseOptions{States: p.o.States, Docs: p.o.Docs, DryRun: true})
+	return len(r.States)+len(r.Docs) > 0, err
+}
+
+// forked is the relation of a fork to the session from which it was forked.
+const forked = "fork"
+
+// hasOne reports whether a session has one of some entries; stubs: one that is erased counts.
+func hasOne(ctx context.Context, s *coppice.Session, entries []transcript.Entry, stubs bool) (bool, error) {
 	for _, e := range entries {
 		own, err := s.Entry(ctx, e.ID)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +110,8 @@ func (t *Trash) has(ctx context.Context, it TrashItem, entries []transcript.Entr
 		if err != nil {
 			return false, err
 		}
-		if _, erased := own.Erased(); !erased && own.ID == e.ID && own.Time.Equal(e.Time) {
+		_, erased := own.Erased()
+		if (stubs || !erased) && own.ID == e.ID && own.Time.Equal(e.Time) {
 			return true, nil
 		}
 	}

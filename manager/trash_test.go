@@ -509,3 +509,41 @@ func TestTrashPurge(t *testing.T) {
 		}
 	}
 }
+
+// Items that have a value of a state are those of the session, of forks, and of sessions that have an entry of it.
+func TestTrashHasStates(t *testing.T) {
+	st, tr := store(t), bin(t)
+	create := func(id string, o *coppice.SessionOptions) *coppice.Session {
+		s := testutil.Must(st.Create(id, o))(t)
+		testutil.Must(s.Commit(bg, coppice.Turn{State: map[string]any{"key": id}, Docs: map[string]any{"doc": 1}}))(t)
+		return s
+	}
+	put := func(s *coppice.Session) {
+		testutil.OK(t, s.Close())
+		testutil.Must(tr.Put(bg, st, s.ID(), "mine"))(t)
+	}
+	s := create("s", nil)
+	put(testutil.Must(s.Fork(bg, coppice.Target{}, "fork", nil))(t))
+	testutil.Must(s.Append(bg, entry.User("said")))(t)
+	testutil.Must(s.Commit(bg, coppice.Turn{}))(t)
+	put(testutil.Must(st.Copy(bg, st, "s", "copy"))(t))
+	put(create("agent", &coppice.SessionOptions{Parent: "s"}))
+	put(create("unrelated", nil))
+	for _, c := range []struct {
+		o    coppice.EraseOptions
+		want string
+	}{
+		{coppice.EraseOptions{States: []string{"/key"}}, "copy fork"},
+		{coppice.EraseOptions{Docs: []string{"doc"}}, "copy fork"},
+		{coppice.EraseOptions{States: []string{"/none"}}, ""},
+	} {
+		var got []string
+		for _, it := range testutil.Must(tr.Having(bg, s, nil, &c.o))(t) {
+			got = append(got, it.Session)
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%+v: %v, want %s", c.o, got, c.want)
+		}
+	}
+}

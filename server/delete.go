@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	coppice "github.com/coppice-go/coppice"
@@ -125,9 +124,8 @@ func (s *Server) delete(ctx context.Context, q *deleteQuery, id, commit string) 
 	var err error
 	switch {
 	case q.Trash:
-		t := manager.Trash{Path: filepath.Join(s.o.Trash, tenant), Now: s.o.Now}
 		var item manager.TrashItem
-		item, err = t.Put(ctx, st, id, tenant)
+		item, err = s.trash(tenant).Put(ctx, st, id, tenant)
 		doc.Trash = item.Name
 	case commit == "" && id != q.id:
 		err = st.Delete(ctx, id)

@@ -13,7 +13,6 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/manager"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // eraseBody names what goes: the content of entries, values within states, small documents.
@@ -23,7 +22,7 @@ type eraseBody struct {
 	Docs       []string `json:"docs,omitempty" maxItems:"10000" doc:"names of small documents"`
 	Reason     string   `json:"reason,omitempty" maxLength:"256" doc:"kept with each stub; nothing of what is erased"`
 	Everywhere bool     `json:"everywhere,omitempty" doc:"also in forks, and in other imports of the same file"`
-	PurgeTrash bool     `json:"purgeTrash,omitempty" doc:"remove items of the trash that have some of the entries"`
+	PurgeTrash bool     `json:"purgeTrash,omitempty" doc:"remove items of the trash that have any of it"`
 	DryRun     bool     `json:"dryRun,omitempty" doc:"change nothing: the answer is what it would be"`
 }
 
@@ -81,7 +80,7 @@ func (s *Server) erase(ctx context.Context, q *sessionPath) (answer, error) {
 	doc := api.ErasedOf(r, b.DryRun)
 	if narrow {
 		doc.Others = []api.Relative{}
-	} else if err = s.eraseTrash(ctx, q, &doc, b.PurgeTrash); err != nil {
+	} else if err = s.eraseTrash(ctx, q, &doc, &b); err != nil {
 		return answer{}, err
 	}
 	return answer{doc: doc}, nil
@@ -118,31 +117,22 @@ func (s *Server) drop(ctx context.Context, st *coppice.Store, tenant, id string)
 	s.contexts.forget(gone)
 }
 
-// eraseTrash finds the items of the server's trash that have some of the entries, and removes them if asked to.
-func (s *Server) eraseTrash(ctx context.Context, q *sessionPath, doc *api.Erased, purge bool) error {
-	ids := slices.Concat(doc.Entries, doc.Already)
-	if s.o.Trash == "" || len(ids) == 0 {
+// eraseTrash finds the items of the server's trash that have what an erasure names, and removes them if asked to.
+func (s *Server) eraseTrash(ctx context.Context, q *sessionPath, doc *api.Erased, b *eraseBody) error {
+	if s.o.Trash == "" {
 		return nil
 	}
-	var named []transcript.Entry
+	t := s.trash(q.r.PathValue("tenant"))
+	var items []manager.TrashItem
 	_, err := read(ctx, &q.request, func(h *coppice.Session) (a answer, err error) {
-		for e, err := range h.Entries(ctx, ids...) {
-			if err != nil {
-				return a, err
-			}
-			named = append(named, e)
-		}
-		return a, nil
+		o := &coppice.EraseOptions{States: b.States, Docs: b.Docs}
+		items, err = t.Having(ctx, h, slices.Concat(doc.Entries, doc.Already), o)
+		return a, err
 	})
 	if err != nil {
 		return err
 	}
-	t := manager.Trash{Path: filepath.Join(s.o.Trash, q.r.PathValue("tenant")), Now: s.o.Now}
-	items, err := t.Having(ctx, named)
-	if err != nil {
-		return err
-	}
-	doc.Purged = purge && !doc.DryRun && len(items) > 0
+	doc.Purged = b.PurgeTrash && !doc.DryRun && len(items) > 0
 	for _, it := range items {
 		doc.Trash = append(doc.Trash, it.Name)
 	}
@@ -150,4 +140,9 @@ func (s *Server) eraseTrash(ctx context.Context, q *sessionPath, doc *api.Erased
 		return nil
 	}
 	return t.Remove(items...)
+}
+
+// trash returns the trash of a tenant on this server's machine.
+func (s *Server) trash(tenant string) *manager.Trash {
+	return &manager.Trash{Path: filepath.Join(s.o.Trash, tenant), Now: s.o.Now}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // purgedDoc is the document of coppice delete --purge.
@@ -35,9 +34,6 @@ type copies struct {
 	Sessions []string `json:"sessions"`
 	Trash    []string `json:"trash"` // names of items of other sessions, or of other stores
 }
-
-// comparedMost bounds the entries of a session that are looked for in each item of the trash.
-const comparedMost = 1000
 
 // deletePurging deletes a session by del, and removes what this machine keeps of it. It does the second also if the
 // session was deleted before, so it completes a call that broke off.
@@ -104,33 +100,15 @@ func findCopies(ctx context.Context, st *countedStore, t *manager.Trash, id stri
 		return found, err
 	}
 	found.Sessions = append(found.Sessions, sessions...)
-	entries, err := firstEntries(ctx, st, id)
-	if err != nil || len(entries) == 0 {
+	s, err := st.Open(ctx, id, readOnly())
+	if err != nil {
 		return found, ctx.Err() // a damaged session can be deleted too
 	}
-	items, err := t.Having(ctx, entries)
+	items, err := t.Having(ctx, s, nil, nil)
 	for _, it := range items {
 		found.Trash = append(found.Trash, it.Name)
 	}
-	return found, err
-}
-
-// firstEntries returns ids and times of the first entries of a session.
-func firstEntries(ctx context.Context, st *countedStore, id string) (list []transcript.Entry, err error) {
-	s, err := st.Open(ctx, id, readOnly())
-	if err != nil {
-		return nil, err
-	}
-	for e, err := range s.Entries(ctx) {
-		if err != nil {
-			return nil, closeAfter(s, err)
-		}
-		list = append(list, transcript.Entry{ID: e.ID, Time: e.Time})
-		if len(list) == comparedMost {
-			break
-		}
-	}
-	return list, s.Close()
+	return found, closeAfter(s, err)
 }
 
 // purgeMachine removes what this machine keeps of a session outside of the store: its items of the trash, its pin, the

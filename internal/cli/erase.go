@@ -41,7 +41,7 @@ given several times.
 
 Without --yes nothing is changed: the command shows the entries, the objects and requests that it takes,
 and which forks and other imports have the entries too; --everywhere erases them there. --purge-trash
-removes items of the trash that have them. If the command breaks off, run it again.
+removes items of the trash that have any of it. If the command breaks off, run it again.
 
 Not reached are quotations in other entries, other values of states, exported files, backups, the file that
 was imported, and older versions that an object store keeps.
@@ -110,10 +110,7 @@ func (c *cli) eraseEntries(
 	if o.yes {
 		c.unindex(ctx, st, append(api.ErasedIn(r), id)...)
 	}
-	named, err := entriesOf(ctx, st, id, append(out.Entries, out.Already...))
-	if err == nil {
-		err = c.eraseTrash(ctx, &out, named, o)
-	}
+	named, err := c.eraseTrash(ctx, st, &out, o)
 	if err != nil {
 		return fmt.Errorf("the entries are erased in the store, and the trash may have them: %w", err)
 	}
@@ -123,42 +120,41 @@ func (c *cli) eraseEntries(
 	return c.showErased(&out, named, o)
 }
 
-// entriesOf returns entries of a session, as they are now.
-func entriesOf(ctx context.Context, st *countedStore, id string, ids []string) (list []transcript.Entry, err error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	s, err := st.Open(ctx, id, readOnly())
+// eraseTrash finds the items of the trash that have what an erasure names, and removes them if that is asked for. It
+// returns the entries, as they are now.
+func (c *cli) eraseTrash(
+	ctx context.Context, st *countedStore, out *api.Erased, o eraseOptions,
+) (named []transcript.Entry, err error) {
+	t, err := c.trash(o.trashDir)
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range s.Entries(ctx, ids...) {
-		if err != nil {
-			return nil, closeAfter(s, err)
+	s, err := st.Open(ctx, out.Session, readOnly())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closeAfter(s, err) }()
+	ids := slices.Concat(out.Entries, out.Already)
+	if len(ids) > 0 {
+		for e, err := range s.Entries(ctx, ids...) {
+			if err != nil {
+				return nil, err
+			}
+			named = append(named, e)
 		}
-		list = append(list, e)
 	}
-	return list, s.Close()
-}
-
-// eraseTrash finds the items of the trash that have entries, and removes them if that is asked for.
-func (c *cli) eraseTrash(ctx context.Context, out *api.Erased, named []transcript.Entry, o eraseOptions) error {
-	t, err := c.trash(o.trashDir)
+	items, err := t.Having(ctx, s, ids, &coppice.EraseOptions{States: o.states, Docs: o.docs})
 	if err != nil {
-		return err
-	}
-	items, err := t.Having(ctx, named)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, it := range items {
 		out.Trash = append(out.Trash, it.Name)
 	}
 	if !o.yes || !o.purgeTrash {
-		return nil
+		return named, nil
 	}
 	out.Purged = len(items) > 0
-	return t.Remove(items...)
+	return named, t.Remove(items...)
 }
 
 // showErased reports an erasure to people.

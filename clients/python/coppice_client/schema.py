@@ -374,7 +374,7 @@ class EraseBody(_EraseBody, total=False):
     everywhere: bool
     """also in forks, and in other imports of the same file"""
     purgeTrash: bool
-    """remove items of the trash that have some of the entries"""
+    """remove items of the trash that have any of it"""
     reason: str
     """kept with each stub; nothing of what is erased"""
     states: list[str]

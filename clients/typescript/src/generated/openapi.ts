@@ -659,7 +659,7 @@ export interface components {
             entries: string[];
             /** @description also in forks, and in other imports of the same file */
             everywhere?: boolean;
-            /** @description remove items of the trash that have some of the entries */
+            /** @description remove items of the trash that have any of it */
             purgeTrash?: boolean;
             /** @description kept with each stub; nothing of what is erased */
             reason?: string;
