@@ -28,6 +28,7 @@ type facts struct {
 	images  map[string]bool   // sums of images that lines which stay show
 	removed map[string]bool   // sums of images that lines which go show
 
+	span      span
 	documents bool // of commits have something that goes
 	marked    bool // a commit names a place in the imported file that may have something of an entry
 }
@@ -36,11 +37,20 @@ type facts struct {
 type erased struct {
 	id        string
 	stub      []byte
-	amendment bool   // it amended an entry that goes
-	preview   string // of the entry as it was
-	text      string // of the entry as it was, in one line and in lower case: titles begin with a capital
-	time      time.Time
+	amendment bool     // it amended an entry that goes
+	preview   string   // of the entry as it was
+	text      string   // of the entry as it was, in one line and in lower case: titles begin with a capital
 	leaves    []string // the strings of its content
+
+	// Of the entry, and of the messages before and after it in the log; zero = there is none. What a file has between
+	// these two is of this entry, or of no message.
+	time, after, until time.Time
+}
+
+// span is of a part of the log: the times of its first and its last message, and its lines that go after the last one.
+type span struct {
+	first, last time.Time
+	open        []uint64
 }
 
 // findings are the facts of all of the log.
@@ -52,6 +62,7 @@ type findings struct {
 	texts      []string
 	images     map[string]bool
 	removed    map[string]bool
+	span       span
 	documents  bool // those of a commit have something that goes
 }
 
@@ -90,7 +101,11 @@ func newFacts() *facts {
 // add takes in the facts of a segment.
 func (f *findings) add(s *facts) {
 	f.order, f.documents = append(f.order, s.order...), f.documents || s.documents
+	f.span.next(s.span.first, f.erased)
 	for ord, l := range s.erased {
+		if l.after.IsZero() {
+			l.after = f.span.last
+		}
 		f.erased[ord] = l
 		if l.amendment {
 			f.amendments[l.id] = true
@@ -102,11 +117,31 @@ func (f *findings) add(s *facts) {
 			f.texts = append(f.texts, l.text)
 		}
 	}
+	f.span.open = append(f.span.open, s.span.open...)
+	if !s.span.last.IsZero() {
+		f.span.last = s.span.last
+	}
 	for sum := range s.images {
 		f.images[sum] = true
 	}
 	for sum := range s.removed {
 		f.removed[sum] = true
+	}
+}
+
+// next takes in that the next message has a time.
+func (s *span) next(at time.Time, of map[uint64]erased) {
+	if at.IsZero() {
+		return
+	}
+	for _, ord := range s.open {
+		l := of[ord]
+		l.until = at
+		of[ord] = l
+	}
+	s.open = nil
+	if s.first.IsZero() {
+		s.first = at
 	}
 }
 
@@ -175,6 +210,11 @@ func (e *eraser) line(f *facts, l segment.Line) error {
 	if title, ok := entry.Title(); ok {
 		f.texts[title] = true
 	}
+	after := f.span.last
+	if entry.Type == "message" && !entry.Time.IsZero() {
+		f.span.next(entry.Time, f.erased)
+		f.span.last = entry.Time
+	}
 	if !goes {
 		return nil
 	}
@@ -187,16 +227,21 @@ func (e *eraser) line(f *facts, l segment.Line) error {
 	}
 	stay := leavesOf(gone.stub)
 	for _, text := range leavesOf(entry.Body()) {
-		if !slices.Contains(stay, text) { // else it is a role, an id, or the name of a tool
+		// else it is a role, an id, or the name of a tool
+		if !slices.Contains(stay, text) && !slices.Contains(blockTypes, text) {
 			gone.leaves = append(gone.leaves, text)
 		}
 	}
-	gone.time = entry.Time
+	gone.time, gone.after = entry.Time, after
+	f.span.open = append(f.span.open, l.Ord)
 	gone.text = oneLine(strings.ToLower(strings.Join(gone.leaves, " ")))
 	f.order = append(f.order, entry.ID)
 	f.erased[l.Ord] = gone
 	return nil
 }
+
+// blockTypes are the types of the blocks of messages.
+var blockTypes = []string{"text", "thinking", "toolCall", "image"}
 
 // oneLine is text with each run of white space as one space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
@@ -308,8 +353,14 @@ func segmentOf(ref codec.Ref) layout.Segment {
 	return layout.Segment{First: ref.First, Epoch: ref.Epoch, Rnd: ref.Rnd}
 }
 
-// leavesOf returns all strings within a JSON value, the names of members left out.
-func leavesOf(val []byte) (out []string) {
+// leavesMost bounds how deep JSON is read within strings of JSON: arguments of calls are kept so.
+const leavesMost = 3
+
+// leavesOf returns all strings within a JSON value, the names of members left out, and those within strings that are
+// JSON themselves.
+func leavesOf(val []byte) []string { return leavesWithin(val, leavesMost) }
+
+func leavesWithin(val []byte, depth int) (out []string) {
 	for i := 0; i < len(val); {
 		if val[i] != '"' {
 			i++
@@ -321,7 +372,11 @@ func leavesOf(val []byte) (out []string) {
 		}
 		next := rawjson.Space(val, end)
 		if next >= len(val) || val[next] != ':' {
-			out = append(out, rawjson.Text(val[i:end]))
+			text := rawjson.Text(val[i:end])
+			out = append(out, text)
+			if inner := strings.TrimSpace(text); depth > 0 && inner != "" && (inner[0] == '{' || inner[0] == '[') {
+				out = append(out, leavesWithin([]byte(inner), depth-1)...)
+			}
 		}
 		i = end
 	}

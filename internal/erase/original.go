@@ -153,6 +153,7 @@ type filter struct {
 	left   map[string]bool // ids of entries that were found in no line so far
 	drop   map[int]bool    // lines that go
 	within bool            // a text may be a part of one in the line
+	at     time.Time       // of the line, or of the last one before it that has a time
 }
 
 // look takes in one line of the file.
@@ -160,6 +161,9 @@ func (f *filter) look(n int, line []byte) error {
 	val := bytes.TrimSpace(line)
 	if len(val) == 0 || val[0] != '{' {
 		return nil
+	}
+	if at := rawjson.Time(rawjson.Field(val, "timestamp")); !at.IsZero() {
+		f.at = at
 	}
 	var leaves []string // of the line, once they are needed
 	for i := range f.gone {
@@ -175,7 +179,7 @@ func (f *filter) look(n int, line []byte) error {
 		if leaves == nil {
 			leaves = leavesOf(val)
 		}
-		if g.isIn(leaves, f.within) || !f.within && g.isShort(val, leaves) {
+		if g.isIn(leaves, f.within) || !f.within && g.isPart(f.at, leaves) {
 			f.drop[n] = true
 			if !f.within {
 				delete(f.left, g.ID)
@@ -210,13 +214,19 @@ func (g *erased) isIn(leaves []string, within bool) bool {
 	return false
 }
 
-// isShort reports whether a line of the same time has one of the shorter texts of the entry.
-func (g *erased) isShort(line []byte, leaves []string) bool {
-	at := rawjson.Time(rawjson.Field(line, "timestamp"))
-	if at.IsZero() || at.Sub(g.time).Abs() >= time.Millisecond {
+// isPart reports whether a line of a time at which the file has lines of the entry has one of its texts, a longer text
+// that has one, or most of one: arguments, outputs and their echoes are kept in several forms.
+func (g *erased) isPart(at time.Time, leaves []string) bool {
+	if at.IsZero() || at.Sub(g.time).Abs() >= time.Millisecond &&
+		(!at.After(g.after) || !g.until.IsZero() && !at.Before(g.until)) {
 		return false
 	}
 	return slices.ContainsFunc(g.leaves, func(text string) bool {
-		return text != "" && len(text) < longLeaf && slices.Contains(leaves, text)
+		return text != "" && slices.ContainsFunc(leaves, func(leaf string) bool {
+			if len(text) < longLeaf || len(leaf) < longLeaf {
+				return leaf == text
+			}
+			return strings.Contains(leaf, text) || 2*len(leaf) >= len(text) && strings.Contains(text, leaf)
+		})
 	})
 }
