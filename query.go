@@ -162,9 +162,7 @@ func (q *query) open(ctx context.Context, id string) (o opened) {
 	s.begin(j)
 	within := choice{
 		typ: q.o.Type, custom: q.o.Custom, before: q.o.Before, newest: q.o.Newest, to: math.MaxUint64,
-	}
-	if len(q.match) > 0 {
-		within.wants = q.wants
+		match: q.match,
 	}
 	switch {
 	case id != q.after.session:
@@ -273,16 +271,6 @@ func (q *query) check() (err error) {
 	return err
 }
 
-// wants reports whether an entry has every member that is asked for.
-func (q *query) wants(e transcript.Entry) bool {
-	for path, want := range q.match {
-		if have := rawjson.Member(e.Raw, path); have == nil || !rawjson.Same(have, want) {
-			return false
-		}
-	}
-	return true
-}
-
 // cursor writes a place as text, with the direction in which it is used.
 func (q *query) cursor(p place) string {
 	text := fmt.Sprintf("%c%d:%s", direction(q.o.Newest), p.ord, p.session)
@@ -322,11 +310,11 @@ const queryBytes = 1 << 20 // lines that a query reads at once, unless one is lo
 
 // choice chooses entries of a session.
 type choice struct {
-	typ    string                        // "" = all
-	custom string                        // customType; "" = all
-	before string                        // only ids that sort before this one; "" = all
-	wants  func(e transcript.Entry) bool // looks at the body; nil = all
-	newest bool                          // newest first
+	typ    string            // "" = all
+	custom string            // customType; "" = all
+	before string            // only ids that sort before this one; "" = all
+	match  map[string][]byte // compact JSON by path that the body has; nil = all
+	newest bool              // newest first
 	// only ordinals from from to below to
 	from, to uint64
 }
@@ -431,7 +419,7 @@ func (sc *scan) fill(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if sc.q.custom != "" && customOf(e) != sc.q.custom || sc.q.wants != nil && !sc.q.wants(e) {
+		if sc.q.custom != "" && customOf(e) != sc.q.custom || !rawjson.Matches(e.Raw, sc.q.match) {
 			continue
 		}
 		if e.Raw, err = sc.of.images.text(ctx, sc.st, e.Raw); err != nil {

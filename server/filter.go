@@ -98,16 +98,7 @@ func (f filter) of(entries iter.Seq2[transcript.Entry, error]) iter.Seq2[transcr
 }
 
 func (f filter) chooses(e transcript.Entry) bool {
-	if f.typ != "" && f.typ != e.Type {
-		return false
-	}
-	if f.custom != "" && f.custom != rawjson.Text(rawjson.Field(e.Raw, "customType")) {
-		return false
-	}
-	for path, want := range f.match {
-		if have := rawjson.Member(e.Raw, path); have == nil || !rawjson.Same(have, want) {
-			return false
-		}
-	}
-	return true
+	return (f.typ == "" || f.typ == e.Type) &&
+		(f.custom == "" || f.custom == rawjson.Text(rawjson.Field(e.Raw, "customType"))) &&
+		rawjson.Matches(e.Raw, f.match)
 }

@@ -17,6 +17,16 @@ func Member(object []byte, path string) []byte {
 	return object
 }
 
+// Matches reports whether an object has, at each dotted path of want, a value that is equal to the wanted JSON.
+func Matches[T ~[]byte](object []byte, want map[string]T) bool {
+	for path, val := range want {
+		if have := Member(object, path); have == nil || !Same(have, val) {
+			return false
+		}
+	}
+	return true
+}
+
 // Same reports whether two JSON values are equal: members in any order, numbers as written.
 func Same(a, b []byte) bool {
 	if bytes.Equal(a, b) {

@@ -83,6 +83,19 @@ func (m *Members) key(i int) int {
 	return Space(m.p, i+1)
 }
 
+// Every reports whether a value is an array whose elements all fit.
+func Every(list []byte, fits func(val []byte) bool) bool {
+	if len(list) == 0 || list[0] != '[' {
+		return false
+	}
+	for m := Walk(list); m.Next(); {
+		if !fits(m.Val) {
+			return false
+		}
+	}
+	return true
+}
+
 // Field returns the value of an object's field, the last one of that name as in encoding/json; nil = none.
 func Field(object []byte, name string) []byte {
 	var val []byte

@@ -54,15 +54,7 @@ func isNative(message []byte) bool {
 }
 
 func nativeBlocks(role string, list []byte) bool {
-	if len(list) == 0 || list[0] != '[' {
-		return false
-	}
-	for m := rawjson.Walk(list); m.Next(); {
-		if !nativeBlock(role, m.Val) {
-			return false
-		}
-	}
-	return true
+	return rawjson.Every(list, func(b []byte) bool { return nativeBlock(role, b) })
 }
 
 // nativeBlock reports whether a block is valid in a message of this role, in the shape of pi or Anthropic.

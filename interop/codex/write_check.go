@@ -32,31 +32,18 @@ func isReasoning(item []byte) bool {
 }
 
 func typedTexts(list []byte, types ...string) bool {
-	return allElements(list, func(b []byte) bool {
+	return rawjson.Every(list, func(b []byte) bool {
 		return slices.Contains(types, rawjson.Text(rawjson.Field(b, "type"))) &&
 			rawjson.IsString(rawjson.Field(b, "text"))
 	})
 }
 
 // areTexts reports whether a value is a list of strings.
-func areTexts(list []byte) bool { return allElements(list, rawjson.IsString) }
+func areTexts(list []byte) bool { return rawjson.Every(list, rawjson.IsString) }
 
 // areItems reports whether a value is a list of conversation items.
 func areItems(list []byte) bool {
-	return allElements(list, func(item []byte) bool { return rawjson.IsString(rawjson.Field(item, "type")) })
-}
-
-// allElements reports whether a value is a list whose elements all fit.
-func allElements(list []byte, fits func(val []byte) bool) bool {
-	if len(list) == 0 || list[0] != '[' {
-		return false
-	}
-	for m := rawjson.Walk(list); m.Next(); {
-		if !fits(m.Val) {
-			return false
-		}
-	}
-	return true
+	return rawjson.Every(list, func(item []byte) bool { return rawjson.IsString(rawjson.Field(item, "type")) })
 }
 
 // isObject reports whether a value is an object.
@@ -84,12 +71,7 @@ func mayHaveTexts(object []byte, names ...string) bool {
 
 // isCount reports whether a value is a whole number that is not negative.
 func isCount(v []byte) bool {
-	for _, c := range v {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return len(v) > 0 && len(v) < 16
+	return len(v) > 0 && len(v) < 16 && len(bytes.Trim(v, "0123456789")) == 0
 }
 
 // isUUID reports whether a thread may have this ID.

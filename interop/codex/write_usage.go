@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -42,12 +43,7 @@ var loadedUsageFields = []string{
 
 // isLoadableUsage reports whether Codex loads a count.
 func isLoadableUsage(u []byte) bool {
-	for _, name := range loadedUsageFields {
-		if !isCount(rawjson.Field(u, name)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(loadedUsageFields, func(name string) bool { return !isCount(rawjson.Field(u, name)) })
 }
 
 // readWrittenUsage parses a count of Codex.

@@ -86,15 +86,7 @@ func (b *blobs) resolve(ref []byte, url bool, left int64) ([]byte, error) {
 
 // validSum reports whether sum is 64 lower-case hex digits. A name made of it then stays in the blob folder.
 func validSum(sum []byte) bool {
-	if len(sum) != hex.EncodedLen(sha256.Size) {
-		return false
-	}
-	for _, c := range sum {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(sum) == hex.EncodedLen(sha256.Size) && len(bytes.Trim(sum, "0123456789abcdef")) == 0
 }
 
 var (

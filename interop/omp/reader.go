@@ -13,6 +13,7 @@
 package omp
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -73,12 +74,7 @@ func Detect(head []byte) bool {
 // in a header is no mark: sessions written by this module have one too.
 func marked(l transcript.Line, first bool) bool {
 	has := func(names ...string) bool {
-		for _, name := range names {
-			if rawjson.Field(l.Raw, name) != nil {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(names, func(name string) bool { return rawjson.Field(l.Raw, name) != nil })
 	}
 	switch l.Type {
 	case "title":

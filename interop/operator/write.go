@@ -198,12 +198,12 @@ func metaOut(meta []byte) []byte {
 		case "reply_to", "channel_message_id":
 			fine = fine || m.Val[0] == '"'
 		case "attachments":
-			fine = fine || each(m.Val, func(v []byte) bool {
+			fine = fine || rawjson.Every(m.Val, func(v []byte) bool {
 				mime := rawjson.OrNull(rawjson.Field(v, "mime_type"))
 				return rawjson.IsString(rawjson.Field(v, "path")) && (mime[0] == 'n' || mime[0] == '"')
 			})
 		case "reactions":
-			fine = fine || each(m.Val, rawjson.IsString)
+			fine = fine || rawjson.Every(m.Val, rawjson.IsString)
 		default:
 			fine = true
 		}
@@ -212,16 +212,4 @@ func metaOut(meta []byte) []byte {
 		}
 	}
 	return meta
-}
-
-func each(list []byte, ok func(val []byte) bool) bool {
-	if len(list) == 0 || list[0] != '[' {
-		return false
-	}
-	for m := rawjson.Walk(list); m.Next(); {
-		if !ok(m.Val) {
-			return false
-		}
-	}
-	return true
 }

@@ -111,7 +111,7 @@ func blockOut(b []byte) []byte {
 	case "image_url":
 		return rawjson.Object("type", []byte(`"image"`), "images", append(append([]byte("["), urlOf(b)...), ']'))
 	case "audio":
-		if list := field("audio"); each(list, rawjson.IsString) {
+		if list := field("audio"); rawjson.Every(list, rawjson.IsString) {
 			return rawjson.Object("type", []byte(`"audio"`), "audio", list)
 		}
 		return []byte(`{"type":"audio","audio":[]}`)

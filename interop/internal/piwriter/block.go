@@ -10,15 +10,7 @@ import (
 
 // blocksFine reports whether list is a list of pi's blocks of these types.
 func blocksFine(list []byte, types ...string) bool {
-	if len(list) == 0 || list[0] != '[' {
-		return false
-	}
-	for m := rawjson.Walk(list); m.Next(); {
-		if !blockFine(m.Val, types...) {
-			return false
-		}
-	}
-	return true
+	return rawjson.Every(list, func(block []byte) bool { return blockFine(block, types...) })
 }
 
 // ownBlocks are the fields that pi requires in its blocks.

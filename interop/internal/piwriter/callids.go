@@ -59,12 +59,8 @@ func (ids CallIDs) Message(id, parent string, message []byte) []byte {
 
 // mayCall reports whether a message must be parsed: those of most providers always have IDs.
 func mayCall(message []byte) bool {
-	for _, name := range []string{`"functionCall"`, `"function_call"`, `"tool_calls"`} {
-		if bytes.Contains(message, []byte(name)) {
-			return true
-		}
-	}
-	return false
+	return bytes.Contains(message, []byte(`"functionCall"`)) || bytes.Contains(message, []byte(`"function_call"`)) ||
+		bytes.Contains(message, []byte(`"tool_calls"`))
 }
 
 // idWriter processes one message.
@@ -107,12 +103,18 @@ func same(is, was []byte) bool {
 
 // list returns a list of blocks with IDs added to calls and results.
 func (w *idWriter) list(list []byte) []byte {
+	return replaceEach(list, w.block)
+}
+
+// replaceEach returns an array with its elements replaced. Elements that replace returns unchanged keep their bytes and
+// the space around them; a value without changes, or of another type, is returned itself.
+func replaceEach(list []byte, replace func(element []byte) []byte) []byte {
 	if len(list) == 0 || list[0] != '[' {
 		return list
 	}
 	out, done := []byte(nil), 0
 	for m := rawjson.Walk(list); m.Next(); {
-		is := w.block(m.Val)
+		is := replace(m.Val)
 		if same(is, m.Val) {
 			continue
 		}

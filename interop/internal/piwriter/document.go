@@ -69,24 +69,10 @@ func (f Preparer) blocks(list []byte, lose func(kind string)) []byte {
 const maxInside = 4
 
 func (f Preparer) list(list []byte, lose func(kind string), deep int) []byte {
-	if len(list) == 0 || list[0] != '[' || deep == 0 {
+	if deep == 0 {
 		return list
 	}
-	var out []byte
-	done := 0
-	for m := rawjson.Walk(list); m.Next(); {
-		is := f.block(m.Val, lose, deep)
-		if same(is, m.Val) {
-			continue
-		}
-		from := m.Pos - len(m.Val) // m.Pos is after the value
-		out = append(append(out, list[done:from]...), is...)
-		done = m.Pos
-	}
-	if done == 0 {
-		return list
-	}
-	return append(out, list[done:]...)
+	return replaceEach(list, func(b []byte) []byte { return f.block(b, lose, deep) })
 }
 
 // block returns a block, or its replacement.

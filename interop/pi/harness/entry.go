@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"slices"
+
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
@@ -241,10 +243,5 @@ func (s *spent) add(id string) {
 }
 
 func (s *spent) has(id string) bool {
-	for _, have := range s.ids {
-		if id != "" && have == id {
-			return true
-		}
-	}
-	return false
+	return id != "" && slices.Contains(s.ids[:], id)
 }
