@@ -39,17 +39,23 @@ type stretchOf struct {
 	object  string
 }
 
-// commitsAt finds the place that holds commit seq; once more in the newest state where a segment was
-// collected or sealed meanwhile.
+// commitsAt finds the place that holds commit seq.
 func (h *History) commitsAt(ctx context.Context, st *state.State, seq uint64) (stretchOf, error) {
-	s, err := h.locate(ctx, st, seq)
-	if gone(err) {
+	return inNewest(ctx, h, st, func(st *state.State) (stretchOf, error) { return h.locate(ctx, st, seq) })
+}
+
+// inNewest runs find on a state. If a segment of that state was collected or sealed meanwhile, so that its object is
+// gone, it runs find once more on the newest state.
+func inNewest[T any](
+	ctx context.Context, h *History, st *state.State, find func(st *state.State) (T, error),
+) (found T, err error) {
+	if found, err = find(st); gone(err) {
 		if st, err = h.latest(ctx); err == nil {
-			s, err = h.locate(ctx, st, seq)
+			found, err = find(st)
 			err = lost(err)
 		}
 	}
-	return s, err
+	return found, err
 }
 
 func (h *History) locate(ctx context.Context, st *state.State, seq uint64) (stretchOf, error) {

@@ -27,7 +27,9 @@ func (h *History) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq
 			return
 		}
 		for {
-			down, err := h.logIn(ctx, st, seq)
+			down, err := inNewest(ctx, h, st, func(st *state.State) (iter.Seq2[checkpoint.Commit, error], error) {
+				return h.logAt(ctx, st, seq)
+			})
 			if err != nil {
 				yield(checkpoint.Commit{}, err)
 				return
@@ -42,21 +44,7 @@ func (h *History) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq
 	}
 }
 
-// logIn returns the commits up to seq of the place that holds it, newest first and at least one; it looks once more in
-// the newest state where a segment was collected or sealed meanwhile.
-func (h *History) logIn(
-	ctx context.Context, st *state.State, seq uint64,
-) (down iter.Seq2[checkpoint.Commit, error], err error) {
-	down, err = h.logAt(ctx, st, seq)
-	if gone(err) {
-		if st, err = h.latest(ctx); err == nil {
-			down, err = h.logAt(ctx, st, seq)
-			err = lost(err)
-		}
-	}
-	return down, err
-}
-
+// logAt returns the commits up to seq of the place that holds it, newest first and at least one.
 func (h *History) logAt(
 	ctx context.Context, st *state.State, seq uint64,
 ) (iter.Seq2[checkpoint.Commit, error], error) {
