@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
@@ -336,12 +337,7 @@ func wholeOrNil(raw []byte) error {
 }
 
 func validReason(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' {
-			return false
-		}
-	}
-	return len(s) >= 1 && len(s) <= 32
+	return len(s) >= 1 && len(s) <= 32 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") == ""
 }
 
 func checkNames(branch, kept, writer, key string) error {

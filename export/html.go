@@ -227,12 +227,7 @@ func (p *page) take(a *article) {
 // onlyCalls reports whether an entry has only calls, so that it belongs to the held entries: OpenAI stores each call as
 // an item.
 func (a *article) onlyCalls() bool {
-	for _, part := range a.said.Parts {
-		if part.Kind != kindCall {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.said.Parts, func(p part) bool { return p.Kind != kindCall })
 }
 
 // joins places an entry with only results next to the calls that they answer. It returns false for other entries, and

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/message"
@@ -138,12 +139,7 @@ func (s *said) lone() (out *part) {
 }
 
 func (s *said) has(k kind) bool {
-	for _, p := range s.Parts {
-		if p.Kind == k {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Parts, func(p part) bool { return p.Kind == k })
 }
 
 // block adds a block of a message.

@@ -28,26 +28,18 @@ type Usage struct {
 }
 
 // Add adds another usage.
-func (u *Usage) Add(o Usage) {
-	u.Answers += o.Answers
-	u.Input += o.Input
-	u.Output += o.Output
-	u.CacheRead += o.CacheRead
-	u.CacheWrite += o.CacheWrite
-	u.Reasoning += o.Reasoning
-	u.Total += o.Total
-	u.Cost += o.Cost
-}
+func (u *Usage) Add(o Usage) { u.add(o, 1) }
 
-func (u *Usage) subtract(o Usage) {
-	u.Answers -= o.Answers
-	u.Input -= o.Input
-	u.Output -= o.Output
-	u.CacheRead -= o.CacheRead
-	u.CacheWrite -= o.CacheWrite
-	u.Reasoning -= o.Reasoning
-	u.Total -= o.Total
-	u.Cost -= o.Cost
+// add adds another usage n times: 1, or -1 to take it away.
+func (u *Usage) add(o Usage, n int) {
+	u.Answers += n * o.Answers
+	u.Input += int64(n) * o.Input
+	u.Output += int64(n) * o.Output
+	u.CacheRead += int64(n) * o.CacheRead
+	u.CacheWrite += int64(n) * o.CacheWrite
+	u.Reasoning += int64(n) * o.Reasoning
+	u.Total += int64(n) * o.Total
+	u.Cost += float64(n) * o.Cost
 }
 
 // UsageTotals are sums over entries. Each response of a provider is counted once, in Usage or in Inherited: if several
@@ -192,7 +184,7 @@ func (r response) parts(inherited inheritance) (own, copied Usage) {
 		return Usage{}, r.Usage
 	}
 	own = r.Usage
-	own.subtract(had)
+	own.add(had, -1)
 	return own, had
 }
 

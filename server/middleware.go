@@ -103,21 +103,13 @@ func (s *Server) knownHost(host string) bool {
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost") {
 		return true
 	}
-	for _, name := range s.o.Hosts {
-		if name == "*" || strings.EqualFold(name, host) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.o.Hosts, func(name string) bool {
+		return name == "*" || strings.EqualFold(name, host)
+	})
 }
 
 func (s *Server) allowsOrigin(origin string) bool {
-	for _, o := range s.o.Origins {
-		if origin != "" && (o == "*" || o == origin) {
-			return true
-		}
-	}
-	return false
+	return origin != "" && (slices.Contains(s.o.Origins, "*") || slices.Contains(s.o.Origins, origin))
 }
 
 // crossOrigin answers a page of another origin with what it may do, and answers its preflight request: done.

@@ -258,12 +258,8 @@ func (t *Tokens) quota(tenant string) Quota {
 // never mean the same folder on any file system. Names of folders of a store are not valid, because a store may be in
 // the same place.
 func validTenant(name string) bool {
-	for _, c := range []byte(name) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return name != "" && len(name) <= 64 && !layout.TopFolder(name)
+	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == "" &&
+		!layout.TopFolder(name)
 }
 
 // Authorize returns what a request may do, for Options.Authorize. It uses the token in "Authorization: Bearer", else

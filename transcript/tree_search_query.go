@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -115,12 +116,7 @@ func equalFold(text []byte, word string) bool {
 }
 
 func within(word string, texts []string) bool {
-	for _, t := range texts {
-		if fold.Index(t, word) >= 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(t string) bool { return fold.Index(t, word) >= 0 })
 }
 
 // namesKind reports whether a word is a name of what an entry is: its role; of what is no message its type; or a

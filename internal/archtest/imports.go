@@ -3,6 +3,7 @@ package archtest
 import (
 	"fmt"
 	"go/token"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -273,12 +274,7 @@ func (e edge) allows(dir, target string, test bool) bool {
 	if test {
 		modules = join(e.ext, testModules)
 	}
-	for _, module := range modules {
-		if target == module || strings.HasPrefix(target, module+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(modules, func(module string) bool { return below(target, module) })
 }
 
 // allowsFolder reports whether a folder of this module may be imported: one that the line names, or a part of the same

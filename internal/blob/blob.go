@@ -105,10 +105,8 @@ func parseRef(p []byte) (ref Ref, n int) {
 		return Ref{}, 0
 	}
 	sum := p[len(refTo) : digits-1]
-	for _, c := range sum {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return Ref{}, 0
-		}
+	if len(bytes.Trim(sum, "0123456789abcdef")) > 0 {
+		return Ref{}, 0
 	}
 	n = digits
 	for n < len(p) && '0' <= p[n] && p[n] <= '9' {

@@ -301,12 +301,7 @@ func trace(ctx context.Context, b backend.Backend, id string, inv *Inventory) (t
 }
 
 func has(all []layout.Segment, name string) bool {
-	for _, s := range all {
-		if s.Name() == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(s layout.Segment) bool { return s.Name() == name })
 }
 
 // asLink refers to a segment as it is found.

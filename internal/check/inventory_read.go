@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sort"
 
 	"github.com/coppice-go/coppice/backend"
@@ -106,10 +107,5 @@ func (c Chain) Replaced(seg layout.Segment) bool {
 
 // copied reports whether a segment that is none of the chain has the lines of one that is, under a later epoch.
 func (c Chain) copied(seg layout.Segment) bool {
-	for _, s := range c {
-		if s.First == seg.First && s.Epoch < seg.Epoch {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c, func(s layout.Segment) bool { return s.First == seg.First && s.Epoch < seg.Epoch })
 }

@@ -37,6 +37,14 @@ func extended(list []span, n uint64) []span {
 	return append(list, span{n, n})
 }
 
+// are returns the subject of a finding about the span with its verb: one "is", several "are".
+func (s span) are(one, several string) string {
+	if s.last == s.first {
+		return fmt.Sprintf(one+" is", s.first)
+	}
+	return fmt.Sprintf(several+" are", s.first, s.last)
+}
+
 // recorded reports whether an earlier repair recorded the loss of an object of the session.
 func (v *verifier) recorded(key string) bool {
 	_, ok := v.lost[strings.TrimPrefix(key, layout.SessionPrefix(v.id))]
@@ -45,30 +53,20 @@ func (v *verifier) recorded(key string) bool {
 
 // losses lists what earlier repairs recorded as lost.
 func (v *verifier) losses() {
+	log := layout.SessionPrefix(v.id) + layout.Transcript
 	for _, s := range v.standIns {
-		what := fmt.Sprintf("entry %d is lost", s.first)
-		if s.last > s.first {
-			what = fmt.Sprintf("entries %d to %d are lost", s.first, s.last)
-		}
-		v.note(Lost, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s; a repair recorded that in their place",
-			what)
+		v.note(Lost, log, 0, nil, "%s lost; a repair recorded that in their place",
+			s.are("entry %d", "entries %d to %d"))
 	}
 	for _, s := range v.erased {
-		what := fmt.Sprintf("entry %d is erased", s.first)
-		if s.last > s.first {
-			what = fmt.Sprintf("entries %d to %d are erased", s.first, s.last)
-		}
-		v.note(Erased, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s", what)
+		v.note(Erased, log, 0, nil, "%s erased", s.are("entry %d", "entries %d to %d"))
 	}
 	for _, info := range v.inv.Erasures {
 		v.note(Leftover, info.Key, 0, nil, "an erasure was begun and is not complete; erase, gc or repair completes it")
 	}
 	for _, s := range v.stateless {
-		what := fmt.Sprintf("the state of commit %d is lost", s.first)
-		if s.last > s.first {
-			what = fmt.Sprintf("the states of commits %d to %d are lost", s.first, s.last)
-		}
-		v.note(Lost, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s; a repair recorded that", what)
+		v.note(Lost, log, 0, nil, "%s lost; a repair recorded that",
+			s.are("the state of commit %d", "the states of commits %d to %d"))
 	}
 	for _, object := range sorted(v.lost) {
 		key := layout.SessionPrefix(v.id) + object

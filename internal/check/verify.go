@@ -103,12 +103,7 @@ func (v *verifier) run(ctx context.Context) error {
 }
 
 func (v *verifier) damaged() bool {
-	for _, p := range v.r.Problems {
-		if p.Kind.Damage() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.r.Problems, func(p *Problem) bool { return p.Kind.Damage() })
 }
 
 // moved reports whether another process committed since the state was read, or sealed segments since they were listed.

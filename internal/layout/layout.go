@@ -246,13 +246,5 @@ func parseNumber(s string) (uint64, bool) {
 }
 
 func isRandom(s string) bool {
-	if len(s) != 16 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == ""
 }

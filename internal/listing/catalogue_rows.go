@@ -411,10 +411,5 @@ func (l *lister) maybe(r *row) bool {
 
 // hinted reports whether the JSON of a summary contains all hints of the listing.
 func (l *lister) hinted(sum []byte) bool {
-	for _, h := range l.hints {
-		if !bytes.Contains(sum, h) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.hints, func(h []byte) bool { return !bytes.Contains(sum, h) })
 }

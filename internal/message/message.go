@@ -11,6 +11,7 @@ package message
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
@@ -262,12 +263,7 @@ func (m *Message) Stopped() []byte {
 
 // Calls reports whether a message calls tools.
 func (m *Message) Calls() bool {
-	for _, b := range m.Blocks {
-		if b.Kind == Call {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Blocks, func(b Block) bool { return b.Kind == Call })
 }
 
 // Files returns the texts of the files that a user message of omp mentions, each with its path above it.

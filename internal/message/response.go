@@ -41,10 +41,5 @@ func ResponseOf(message []byte) (r Response) {
 // isResponseID reports whether an id has the form of a provider's. Other ids are made by the program that stored the
 // message, and may repeat.
 func isResponseID(id string) bool {
-	for _, prefix := range []string{"msg_", "resp_", "chatcmpl-"} {
-		if strings.HasPrefix(id, prefix) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(id, "msg_") || strings.HasPrefix(id, "resp_") || strings.HasPrefix(id, "chatcmpl-")
 }

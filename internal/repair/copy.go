@@ -38,7 +38,7 @@ func Copy(ctx context.Context, from *journal.Journal, source, cfg journal.Config
 	noted := &noted{Backend: cfg.Backend}
 	cfg.Backend = noted
 	if a, ok := noted.Backend.(backend.Appender); ok {
-		cfg.Backend = notedAppender{noted, a}
+		cfg.Backend = notedAppender{a, noted}
 	}
 	defer func() {
 		if errors.Is(err, backend.ErrPrecondition) { // another caller was first
@@ -123,9 +123,9 @@ type noted struct {
 }
 
 type notedAppender struct {
-	*noted
+	backend.Appender
 
-	a backend.Appender
+	noted *noted
 }
 
 func (n *noted) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
@@ -147,16 +147,8 @@ func (n *noted) undo(ctx context.Context) (err error) {
 	return err
 }
 
-func (n notedAppender) Append(ctx context.Context, key string, off int64, p []byte) (backend.Info, error) {
-	return n.a.Append(ctx, key, off, p)
-}
-
-func (n notedAppender) Cut(ctx context.Context, key string, off int64, torn []byte) error {
-	return n.a.Cut(ctx, key, off, torn)
-}
-
-func (n notedAppender) Resync(ctx context.Context, key string, off, size int64) (backend.Info, error) {
-	return n.a.Resync(ctx, key, off, size)
+func (n notedAppender) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
+	return n.noted.Put(ctx, key, p, c)
 }
 
 // copier is one copy.

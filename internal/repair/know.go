@@ -207,11 +207,7 @@ func (r *repair) contents(ctx context.Context, p *check.Part) (segment.Contents,
 	if err != nil {
 		return segment.Contents{}, err
 	}
-	c, err := segment.Read(raw, p.Seg)
-	if err != nil {
-		return segment.Contents{}, err
-	}
-	return c, nil
+	return segment.Read(raw, p.Seg)
 }
 
 // names takes in the entries of other segments that an intact segment names: parents of its entries, heads, branches.

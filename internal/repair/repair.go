@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice/backend"
@@ -216,12 +217,7 @@ type repair struct {
 }
 
 func (r *repair) has(kind check.Kind) bool {
-	for _, p := range r.s.Problems {
-		if p.Kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.s.Problems, func(p *check.Problem) bool { return p.Kind == kind })
 }
 
 // logDamaged reports whether any part of the log, or an object that leads to it, has to be written again.
@@ -236,12 +232,7 @@ func (r *repair) logDamaged() bool {
 			return true
 		}
 	}
-	for _, p := range s.Parts {
-		if !p.Intact {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Parts, func(p check.Part) bool { return !p.Intact })
 }
 
 func (r *repair) note(kind check.Kind, object, format string, args ...any) {
