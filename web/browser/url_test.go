@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/cli/demostore"
@@ -202,14 +203,21 @@ func TestLinksToNothing(t *testing.T) {
 	p.see("[role=alert]")
 	p.click(".sessions a")
 	p.see(".talk article|" + newest)
+	release := s.hold(func(r string) bool { return strings.Contains(r, "/entries?") })
 	p.navigate("/s/" + bundled + "?at=ffffffff&seq=999999999&pane=state")
-	p.see("[role=alert]")
+	p.waitQuery("seq", "")
+	release()
+	p.see("[role=alert]|this session does not have")
+	p.see(".talk article|" + newest)
+	p.settled()
+	p.see("[role=alert]|this session does not have")
 	p.click("button.live")
 	p.see(".talk article|" + newest)
 	p.navigate("/s/" + bundled + "?seq=999")
-	p.see("[role=alert]|commit 999, which this session does not have")
 	p.waitQuery("seq", "")
 	p.see(".talk article|" + newest)
+	p.settled() // what was read since has not taken the alert away
+	p.see("[role=alert]|commit 999, which this session does not have")
 	p.navigate("/s/" + bundled + "?pane=compare&with=none%2Fhead")
 	p.see(".compare [role=alert]|There is no none/head to compare with")
 }

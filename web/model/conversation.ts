@@ -84,6 +84,7 @@ export class Conversation {
   private shown = { path: "", at: "", start: false, generation: -1 };
   private focusNext = "";
   private failedAt = -retryPause;
+  private failed: "line" | "older" | "newer" | null = null; // the read that trouble is about; null = it is about a link
   private away = false; // the last read failed because the server was away
 
   constructor(private readonly s: OpenSession) {
@@ -110,7 +111,9 @@ export class Conversation {
     const before = this.shown;
     const start = v.seq === 0 && v.at === null; // the session was made: there is no message yet
     this.shown = { path, at: v.at ?? "", start, generation };
-    const failed = this.trouble.peek() !== "" && before.at !== this.shown.at; // what is looked at now may be there
+    const moved = before.at !== this.shown.at;
+    const failed = moved && this.failed === "line"; // what is looked at now may be there
+    if (moved && v.at && !this.failed) this.trouble.value = ""; // it was about another link
     if (before.path !== path || before.start !== start || failed) {
       if (start) this.showNothing();
       else void this.open(path, v.at);
@@ -142,7 +145,8 @@ export class Conversation {
     this.read.abort();
     this.read = new AbortController();
     this.loading.value = what;
-    this.trouble.value = "";
+    if (what === "line" || this.failed === "older" || this.failed === "newer") this.trouble.value = ""; // else of a link
+    this.failed = null;
     this.away = false;
     return this.read.signal;
   }
@@ -163,6 +167,7 @@ export class Conversation {
       this.failedAt = performance.now();
       this.away = isAway(err);
       this.trouble.value = messageOf(err);
+      this.failed = what;
       return false;
     } finally {
       if (!signal.aborted) this.loading.value = null;
@@ -282,6 +287,7 @@ export class Conversation {
       this.line.value = nothing;
       this.loading.value = null;
       this.trouble.value = "";
+      this.failed = null;
       this.below.value = 0;
     });
   }
