@@ -222,14 +222,11 @@ func (p *tab) miss(selector string) { p.t.Helper(); p.found(selector, false) }
 
 func (p *tab) found(selector string, want bool) {
 	p.t.Helper()
-	what := selector
+	what, is := selector, " !== null"
 	if !want {
-		what = "the end of " + selector
+		what, is = "the end of "+selector, " === null"
 	}
-	p.until(what, func() (bool, error) {
-		is, err := try[bool](p, filled(find+" !== null", []any{selector}))
-		return is == want, err
-	})
+	p.until(what, func() (bool, error) { return p.soon(filled(find+is, []any{selector})) })
 }
 
 // count returns how many elements a CSS selector finds.

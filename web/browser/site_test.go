@@ -323,10 +323,16 @@ type demo struct{ *site }
 // withDemo serves the store of `coppice serve --demo`.
 func withDemo(t testing.TB, set ...func(*server.Options)) *demo {
 	t.Helper()
-	b := memory.New()
-	ok(t, demostore.Build(t.Context(), b))
-	return &demo{newSite(t, stored(t, b), set...)}
+	b, err := demoStore()
+	ok(t, err)
+	return &demo{newSite(t, stored(t, b.Crash(0)), set...)}
 }
+
+// demoStore makes the demo store once. Crash copies it: no write is outstanding.
+var demoStore = sync.OnceValues(func() (*memory.Backend, error) {
+	b := memory.New()
+	return b, demostore.Build(context.Background(), b)
+})
 
 func ok(t testing.TB, err error) {
 	t.Helper()

@@ -58,8 +58,11 @@ func TestConnectionsOfPages(t *testing.T) {
 // another opens a path in one more tab of the same profile.
 func (p *tab) another(path string) *tab {
 	p.t.Helper()
-	ctx, end := chromedp.NewContext(p.ctx)
-	n := prepared(ctx, end, p.t, p.site, wide)
+	p.shared = true
+	ctx, err := equipped(chromedp.NewContext(p.ctx))
+	ok(p.t, err)
+	n := prepared(ctx, p.t, p.site, wide)
+	n.shared = true
 	n.navigate(path)
 	return n
 }

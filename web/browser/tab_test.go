@@ -92,6 +92,7 @@ const rests = `(() => {
   } });
   let changed = false;
   const change = () => (changed = true);
+  window.__after = after;
   window.__rests = async () => {
     const seen = new MutationObserver(change);
     seen.observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
@@ -110,9 +111,11 @@ const rests = `(() => {
 
 // tab is a page of the viewer.
 type tab struct {
-	t    testing.TB
-	site *site
-	ctx  context.Context
+	t       testing.TB
+	site    *site
+	ctx     context.Context
+	scripts []page.ScriptIdentifier // that run before those of the page, for this test alone
+	shared  bool                    // another tab has the same profile
 
 	mu      sync.Mutex
 	faults  []string
@@ -155,27 +158,23 @@ func arrive(t testing.TB, s *site, path, selector string) *tab {
 // newTab returns an empty tab. When the test ends it checks what the page did.
 func newTab(t testing.TB, s *site, as look) *tab {
 	t.Helper()
-	ctx, end := chromedp.NewContext(chromium.start(t), chromedp.WithNewBrowserContext())
-	return prepared(ctx, end, t, s, as)
+	ctx, err := chromium.tab(t)
+	ok(t, err)
+	return prepared(ctx, t, s, as)
 }
 
-// prepared returns the tab of a context.
-func prepared(ctx context.Context, end context.CancelFunc, t testing.TB, s *site, as look) *tab {
+// prepared returns the tab of a context, for a test.
+func prepared(of context.Context, t testing.TB, s *site, as look) *tab {
 	t.Helper()
+	ctx, end := context.WithCancel(of)
 	p := &tab{t: t, site: s, ctx: ctx}
 	t.Cleanup(func() {
 		p.check()
-		_ = chromedp.Cancel(ctx)
+		again := !t.Failed() && !p.shared && p.clear() == nil
 		end()
+		chromium.release(of, t, again)
 	})
-	ok(t, chromedp.Do(ctx))
 	ok(t, chromedp.Listen(ctx, p.note))
-	call(p, log.Enable, cdp.Empty{})
-	call(p, network.Enable, network.EnableParams{})
-	call(p, audits.Enable, cdp.Empty{})
-	before(p, watch)
-	before(p, rests)
-	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	p.resize(as)
 	scheme := "light"
 	if as.dark {
@@ -187,10 +186,31 @@ func prepared(ctx context.Context, end context.CancelFunc, t testing.TB, s *site
 	return p
 }
 
+// clear leaves the page, and removes what the test left in the tab and its profile.
+func (p *tab) clear() error {
+	ctx, end := within(p.ctx, patience)
+	defer end()
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(localStorage.clear(), sessionStorage.clear(), true)`))
+	for _, id := range p.scripts {
+		_, failed := chromedp.Call(ctx, page.RemoveScriptToEvaluateOnNewDocument,
+			page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: id})
+		err = errors.Join(err, failed)
+	}
+	err = errors.Join(err, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
+	for _, c := range []cdp.Command[cdp.Empty, cdp.Empty]{
+		page.ResetNavigationHistory, network.ClearBrowserCookies, network.ClearBrowserCache,
+	} {
+		_, failed := chromedp.Call(ctx, c, cdp.Empty{})
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
 // before runs a script in each page before its own.
 func before(p *tab, script string) {
 	p.t.Helper()
-	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	added := call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	p.scripts = append(p.scripts, added.Identifier)
 }
 
 // call does a command of the protocol.
@@ -359,9 +379,25 @@ func filled(expression string, args []any) string {
 // wait waits until an expression is true.
 func (p *tab) wait(expression string, args ...any) {
 	p.t.Helper()
-	p.until(filled(expression, args), func() (bool, error) {
-		return try[bool](p, "Boolean("+filled(expression, args)+")")
-	})
+	p.until(filled(expression, args), func() (bool, error) { return p.soon(filled(expression, args)) })
+}
+
+// soon reports whether an expression is true within a quarter of a second. The page looks, every 15 ms: each question
+// from here is one for the browser too.
+func (p *tab) soon(expression string) (bool, error) {
+	return try[bool](p, `(async () => {
+		const after = window.__after ?? setTimeout, end = performance.now() + 250;
+		for (;;) {
+			const late = performance.now() > end;
+			try {
+				if (`+expression+`) return true;
+			} catch (err) {
+				if (late) throw err;
+			}
+			if (late) return false;
+			await new Promise((done) => after(done, 15));
+		}
+	})()`)
 }
 
 // until waits until a condition holds. An error is one more time that it does not.
