@@ -88,15 +88,13 @@ func (s *Store) Erase(ctx context.Context, id string, entries []string, o *Erase
 	var others []Erased
 	var unread error
 	// The others come first: while the session has the content, its lines in a file that another one keeps are found.
-	elsewhere := func(ctx context.Context, gone []erase.Gone) (err error) {
-		others, unread, err = s.eraseOthers(ctx, h, gone, o)
+	elsewhere := func(ctx context.Context, gone []erase.Gone, what erase.Target, reason string) (err error) {
+		others, unread, err = s.eraseOthers(ctx, h, gone, what, reason)
 		return err
 	}
-	out, err := s.erase(ctx, h, erase.Target{Entries: entries, States: o.States, Docs: o.Docs}, o.Reason, elsewhere)
+	what := erase.Target{Entries: entries, States: o.States, Docs: o.Docs, Everywhere: o.Everywhere}
+	out, err := s.erase(ctx, h, what, o.Reason, elsewhere)
 	err = errors.Join(err, unread)
-	for _, other := range others {
-		s.lists.Forget(ctx, layout.Escape(other.Session))
-	}
 	out.Others, out.IO = others, h.b.IO()
 	return out, fail("erase", id, err)
 }
@@ -104,7 +102,7 @@ func (s *Store) Erase(ctx context.Context, id string, entries []string, o *Erase
 // erase erases a part of one session.
 func (s *Store) erase(
 	ctx context.Context, h *Session, what erase.Target, reason string,
-	elsewhere func(context.Context, []erase.Gone) error,
+	elsewhere func(context.Context, []erase.Gone, erase.Target, string) error,
 ) (Erased, error) {
 	var err error
 	if what.Entries, err = s.entryIDs(ctx, h, what.Entries); err != nil {
@@ -118,6 +116,23 @@ func (s *Store) erase(
 		States: r.States, Docs: r.Docs, Removed: r.Removed, Bytes: r.Bytes, Images: r.Images,
 		OriginalBefore: r.Before, OriginalAfter: r.After,
 	}, err
+}
+
+// completeErasure completes an erasure that was broken off in cfg's session, with the reach that it was to have.
+func (s *Store) completeErasure(ctx context.Context, cfg journal.Config) error {
+	var unread error
+	elsewhere := func(ctx context.Context, gone []erase.Gone, what erase.Target, reason string) error {
+		h, err := s.session(cfg.Session, nil)
+		if err != nil || !what.Everywhere {
+			return err
+		}
+		h.b = trace.New(cfg.Backend)
+		h.cfg.Backend, h.cfg.Proof = h.b, cfg.Proof
+		_, unread, err = s.eraseOthers(ctx, h, gone, what, reason)
+		return err
+	}
+	_, err := erase.Run(ctx, cfg, erase.Target{}, "", erase.Calls{Window: s.pathWindow, Elsewhere: elsewhere})
+	return errors.Join(err, unread)
 }
 
 // pathWindow makes the working context at the head of a state of j, of its path alone (I16).
@@ -179,18 +194,18 @@ func (s *Store) entryIDs(ctx context.Context, h *Session, entries []string) ([]s
 // if asked to. With Everywhere it looks for copies in each other session too: the session between two forks may be
 // deleted. unread is of sessions that cannot be read: what they have is not known.
 func (s *Store) eraseOthers(
-	ctx context.Context, h *Session, gone []erase.Gone, o *EraseOptions,
+	ctx context.Context, h *Session, gone []erase.Gone, of erase.Target, reason string,
 ) (all []Erased, unread, err error) {
 	k, err := s.relatives(ctx, h.cfg.Session)
 	if err != nil {
 		return nil, nil, err
 	}
 	look := k.linked
-	if o.Everywhere {
+	if of.Everywhere {
 		look = slices.Concat(k.linked, k.rest)
 	}
 	forks := k.forks // whose states began as those of the session
-	if len(o.States)+len(o.Docs) > 0 {
+	if len(of.States)+len(of.Docs) > 0 {
 		more, err := s.sharing(ctx, h, look, true)
 		if err != nil {
 			return nil, nil, err
@@ -205,7 +220,7 @@ func (s *Store) eraseOthers(
 			return all, unread, err
 		}
 		on.b, on.cfg.Backend, on.cfg.Proof = h.b, h.b, h.cfg.Proof // requests are counted together
-		what, err := s.copies(ctx, on, gone, i < len(k.linked))
+		what, stubs, err := s.copies(ctx, on, gone, i < len(k.linked))
 		if err != nil && ctx.Err() != nil {
 			return all, unread, context.Cause(ctx)
 		}
@@ -214,35 +229,38 @@ func (s *Store) eraseOthers(
 			continue
 		}
 		if forks[id] {
-			what.States, what.Docs = o.States, o.Docs
+			what.States, what.Docs = of.States, of.Docs
 		}
-		out, err := s.eraseIn(ctx, on, what, o)
+		out, err := s.eraseIn(ctx, on, what, reason, of.Everywhere, stubs)
 		if err != nil {
 			return all, unread, fmt.Errorf("session %s: %w", id, err)
 		}
 		if len(out.Entries)+len(out.States)+len(out.Docs) > 0 {
+			s.lists.Forget(ctx, layout.Escape(id))
 			all = append(all, out)
 		}
 	}
 	return all, unread, nil
 }
 
-// copies returns what another session has of entries that go. Of a session that is not related an id alone is no proof,
-// and its imported file is of interest only if it has one of them.
+// copies returns what another session has of entries that go, and whether it has stubs of them. Of a session that is
+// not related an id alone is no proof, and its imported file is of interest only if it has one of them.
 func (s *Store) copies(
 	ctx context.Context, on *Session, gone []erase.Gone, related bool,
-) (what erase.Target, err error) {
+) (what erase.Target, stubs bool, err error) {
 	ids := make([]string, len(gone))
 	for i := range gone {
 		ids[i] = gone[i].ID
 	}
 	is := func(i int, e *transcript.Entry, commit bool) bool {
 		_, erased := e.Erased()
-		return !erased && !commit && (related || gone[i].Is(e))
+		same := !commit && (related || gone[i].Is(e))
+		stubs = stubs || same && erased
+		return same && !erased
 	}
 	has, imported, err := s.hasEntries(ctx, on, ids, len(ids), is)
 	if err != nil {
-		return what, err
+		return what, stubs, err
 	}
 	if what.Entries = has; imported {
 		for _, g := range gone {
@@ -251,21 +269,24 @@ func (s *Store) copies(
 			}
 		}
 	}
-	return what, nil
+	return what, stubs, nil
 }
 
-// eraseIn erases in another session if asked to, or else returns what it would erase.
-func (s *Store) eraseIn(ctx context.Context, on *Session, what erase.Target, o *EraseOptions) (Erased, error) {
+// eraseIn erases in another session, or returns what it would erase. Where it has stubs an erasure may have been broken
+// off, which it completes.
+func (s *Store) eraseIn(
+	ctx context.Context, on *Session, what erase.Target, reason string, really, stubs bool,
+) (Erased, error) {
 	more := len(what.States) + len(what.Docs) + len(what.Imported)
 	switch {
-	case o.Everywhere && len(what.Entries)+more > 0:
-		return s.erase(ctx, on, what, o.Reason, nil)
+	case really && (stubs || len(what.Entries)+more > 0):
+		return s.erase(ctx, on, what, reason, nil)
 	case more == 0:
 		return Erased{Session: on.cfg.Session, Entries: what.Entries}, nil
 	}
 	on.b = trace.New(repair.Scratch(on.b))
 	on.cfg.Backend, on.cfg.Proof = on.b, nil
-	out, err := s.erase(ctx, on, what, o.Reason, nil)
+	out, err := s.erase(ctx, on, what, reason, nil)
 	return Erased{Session: out.Session, Entries: out.Entries, States: out.States, Docs: out.Docs}, err
 }
 

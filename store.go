@@ -16,7 +16,6 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/casprobe"
-	"github.com/coppice-go/coppice/internal/erase"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
@@ -97,10 +96,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 	if s.o.Rand != nil {
 		s.cfg.Rand = &guarded{r: s.o.Rand}
 	}
-	s.cfg.Unfinished = func(ctx context.Context, cfg journal.Config) error {
-		_, err := erase.Run(ctx, cfg, erase.Target{}, "", erase.Calls{Window: s.pathWindow})
-		return err
-	}
+	s.cfg.Unfinished = s.completeErasure
 	if !s.o.SingleWriter {
 		s.cfg.Proof = casprobe.New(b, s.cfg.Now, s.cfg.Rand, s.wait).Prove
 	}

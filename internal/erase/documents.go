@@ -20,6 +20,10 @@ import (
 type Target struct {
 	Entries, States, Docs []string
 
+	// Everywhere has Calls.Elsewhere erase it too. The pending object records that until it is done: whatever completes
+	// the erasure has the same reach.
+	Everywhere bool
+
 	// Imported are entries of other sessions, whose lines may be in the imported file of this one: that of a family
 	// of sessions is kept with one of them.
 	Imported []Gone

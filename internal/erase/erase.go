@@ -60,8 +60,9 @@ type Calls struct {
 	// read the path.
 	Window func(ctx context.Context, j *journal.Journal, st *state.State) (*transcript.WorkingContext, error)
 	// Elsewhere is called once with the entries of the target, while the content of those that are not erased yet is in
-	// the log: it erases them where other sessions have it.
-	Elsewhere func(ctx context.Context, gone []Gone) error
+	// the log, and with all of the target and the reason: it finds what other sessions have of it, and with Everywhere
+	// erases it there.
+	Elsewhere func(ctx context.Context, gone []Gone, what Target, reason string) error
 }
 
 // Gone is an entry that is erased. In memory it has what its line in an imported file is found by.
@@ -117,7 +118,7 @@ type eraser struct {
 	past   *store.History
 	calls  Calls
 	told   bool   // Calls.Elsewhere
-	gone   []Gone // entries of the target that were erased before
+	gone   []Gone // entries that go, and were erased in this session before
 	reason string
 	at     time.Time
 	res    Result
@@ -147,7 +148,11 @@ func (e *eraser) run(ctx context.Context) error {
 		return err
 	}
 	if e.nothing() {
-		return e.elsewhere(ctx)
+		pending := e.pends()
+		if err := e.elsewhere(ctx); err != nil || !pending {
+			return err
+		}
+		return e.end(ctx)
 	}
 	out, err := e.j.Rewrite(ctx, e.rewrite)
 	switch {
@@ -167,6 +172,9 @@ func (e *eraser) run(ctx context.Context) error {
 
 // nothing reports whether there is nothing to erase.
 func (e *eraser) nothing() bool { return len(e.ids)+len(e.what.States)+len(e.what.Docs) == 0 }
+
+// pends reports whether there is something to complete after a death.
+func (e *eraser) pends() bool { return !e.nothing() || e.what.Everywhere && len(e.gone) > 0 }
 
 // target finds out which entries go, and writes the pending object.
 func (e *eraser) target(ctx context.Context) error {
@@ -192,8 +200,26 @@ func (e *eraser) target(ctx context.Context) error {
 		}
 		ords = append(ords, l.Ord)
 	}
+	err = e.each(ctx, ords, func(entry *transcript.Entry) error {
+		if _, ok := entry.Erased(); ok {
+			e.res.Already = append(e.res.Already, entry.ID)
+			e.gone = append(e.gone, Gone{entry.ID, erased{id: entry.ID, time: entry.Time}})
+			return nil
+		}
+		_, err := entry.Erase(e.reason, e.at)
+		e.ids[entry.ID] = true
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return e.begin(ctx)
+}
+
+// each calls visit with the entries of some ordinals.
+func (e *eraser) each(ctx context.Context, ords []uint64, visit func(*transcript.Entry) error) error {
 	slices.Sort(ords)
-	for l, err := range e.j.Lines(ctx, st, slices.Compact(ords)) {
+	for l, err := range e.j.Lines(ctx, e.j.State(), slices.Compact(ords)) {
 		if err != nil {
 			return err
 		}
@@ -202,17 +228,11 @@ func (e *eraser) target(ctx context.Context) error {
 			return err
 		}
 		entry := head.Entry(l.Ord)
-		if _, ok := entry.Erased(); ok {
-			e.res.Already = append(e.res.Already, entry.ID)
-			e.gone = append(e.gone, Gone{entry.ID, erased{id: entry.ID, time: entry.Time}})
-			continue
-		}
-		if _, err := entry.Erase(e.reason, e.at); err != nil {
+		if err := visit(&entry); err != nil {
 			return err
 		}
-		e.ids[entry.ID] = true
 	}
-	return e.begin(ctx)
+	return nil
 }
 
 // rewrite makes the state without the entries, and the step that records their erasure; nil = there is none to
@@ -268,9 +288,9 @@ func (e *eraser) rewrite(ctx context.Context, st *state.State) (*state.State, *j
 	return next, &journal.Step{Entries: []*journal.Entry{entry}, Original: e.rename}, nil
 }
 
-// elsewhere reports the entries of the target to the caller, once.
+// elsewhere reports the target to the caller, once.
 func (e *eraser) elsewhere(ctx context.Context) error {
-	if e.calls.Elsewhere == nil || e.told || e.what.empty() {
+	if e.calls.Elsewhere == nil || e.told || e.what.empty() && !e.what.Everywhere {
 		return nil
 	}
 	e.told = true
@@ -278,7 +298,11 @@ func (e *eraser) elsewhere(ctx context.Context) error {
 	for _, l := range e.found.erased {
 		gone = append(gone, Gone{l.id, l})
 	}
-	return e.calls.Elsewhere(ctx, gone)
+	if err := e.calls.Elsewhere(ctx, gone, e.what, e.reason); err != nil || !e.what.Everywhere {
+		return err
+	}
+	e.what.Everywhere = false // it is done
+	return e.put(ctx, false)
 }
 
 // keep returns the copies of segments that have an epoch: others would not be newer than what they replace.

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // pending is an erasure that was begun, as it is stored: nothing of what is erased.
@@ -20,6 +21,8 @@ type pending struct {
 	States  []string `json:"states,omitempty"`
 	Docs    []string `json:"docs,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
+	// Other sessions may have it still. Entries has those too that were erased in this one before.
+	Everywhere bool `json:"everywhere,omitempty"`
 	// Hex SHA-256 of imported files that have the entries, and of images that nothing else shows.
 	Originals []string `json:"originals,omitempty"`
 	Images    []string `json:"images,omitempty"`
@@ -30,7 +33,40 @@ func (e *eraser) begin(ctx context.Context) error {
 	if original := e.j.State().Original; original != "" {
 		e.before = append(e.before, original)
 	}
-	return e.put(ctx, true)
+	if err := e.put(ctx, true); err != nil || !e.resumed || !e.what.Everywhere {
+		return err
+	}
+	known, err := e.j.Known(ctx, e.j.State(), slices.Collect(maps.Keys(e.ids)))
+	if err != nil {
+		return err
+	}
+	ords := []uint64{}
+	for _, l := range known {
+		ords = append(ords, l.Ord)
+	}
+	return e.each(ctx, ords, func(entry *transcript.Entry) error {
+		if _, ok := entry.Erased(); ok {
+			e.gone = append(e.gone, Gone{entry.ID, erased{id: entry.ID, time: entry.Time}})
+		}
+		return nil
+	})
+}
+
+// entries returns the ids of the entries of an erasure.
+func (e *eraser) entries() []string {
+	ids := slices.Collect(maps.Keys(e.ids))
+	for i := range e.gone {
+		ids = append(ids, e.gone[i].ID)
+	}
+	return ids
+}
+
+// more reports whether a pending object has what this erasure does not know of: another call has added it.
+func (e *eraser) more(now *pending) bool {
+	known := e.entries()
+	return len(union(now.States, e.what.States)) > len(e.what.States) ||
+		len(union(now.Docs, e.what.Docs)) > len(e.what.Docs) ||
+		len(union(now.Entries, known)) > len(union(known, nil))
 }
 
 // showing adds the images that nothing else shows.
@@ -67,12 +103,13 @@ func (e *eraser) put(ctx context.Context, first bool) error {
 				e.take(&was)
 			}
 		}
-		if e.nothing() {
+		if first && !e.pends() {
 			return nil
 		}
 		now := pending{
-			Entries: union(was.Entries, slices.Collect(maps.Keys(e.ids))), Reason: e.reason,
-			States: union(was.States, e.what.States), Docs: union(was.Docs, e.what.Docs),
+			Entries: union(was.Entries, e.entries()), Reason: e.reason,
+			Everywhere: e.what.Everywhere || was.Everywhere && e.more(&was),
+			States:     union(was.States, e.what.States), Docs: union(was.Docs, e.what.Docs),
 			Originals: union(was.Originals, e.before), Images: union(was.Images, e.shown),
 		}
 		body, err := json.Marshal(now)
@@ -101,6 +138,7 @@ func (e *eraser) take(was *pending) {
 	for _, name := range was.Docs {
 		e.docs[name] = true
 	}
+	e.what.Everywhere = e.what.Everywhere || was.Everywhere
 	e.what.States, e.what.Docs = union(e.what.States, was.States), union(e.what.Docs, was.Docs)
 	e.before, e.shown = union(e.before, was.Originals), union(e.shown, was.Images)
 }
@@ -126,12 +164,7 @@ func (e *eraser) end(ctx context.Context) error {
 	if err := json.Unmarshal(p, &now); err != nil {
 		return store.Corrupt(key, 0, err)
 	}
-	more := len(union(now.States, e.what.States)) > len(e.what.States) ||
-		len(union(now.Docs, e.what.Docs)) > len(e.what.Docs)
-	for _, id := range now.Entries {
-		more = more || !e.ids[id]
-	}
-	if more {
+	if now.Everywhere || e.more(&now) { // the first: this caller does not erase elsewhere
 		return nil
 	}
 	return e.cfg.Backend.Delete(ctx, key)

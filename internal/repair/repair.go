@@ -88,10 +88,9 @@ func one(ctx context.Context, cfg journal.Config, again Reread) (check.Report, e
 			return s.Report, nil
 		}
 		if n == 1 && len(s.Inventory.Erasures) > 0 && cfg.Unfinished != nil {
-			// What was to be erased must not come back. A damaged session is repaired first.
-			if cfg.Unfinished(ctx, cfg) == nil {
-				continue
-			}
+			// What was to be erased must not come back. Of a damaged session it is tried again after the repair.
+			_ = cfg.Unfinished(ctx, cfg)
+			continue
 		}
 		cfg.Since = s.Since
 		r := &repair{cfg: cfg, s: s, rep: rep, again: again, bad: s.Bad()}
