@@ -18,9 +18,9 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// Load reads the newest state: checkpoint_latest and the log after it. A checkpoint that is lost or damaged, that names
-// a missing segment, or that ends where its own commit line does not, counts as lost: then the state is rebuilt from
-// the log alone (rebuild). Nothing is judged or written here (I14).
+// Load reads the newest state: checkpoint_latest and the log after it. It rebuilds the state from the log alone if the
+// checkpoint is lost or damaged, names a missing segment, or does not end with a commit line of the log. Load writes
+// nothing (I14).
 func (a *appendStrategy) Load(ctx context.Context) (*state.State, error) {
 	o, info, err := a.store.Checkpoint(ctx)
 	switch {
@@ -45,18 +45,19 @@ func (a *appendStrategy) Load(ctx context.Context) (*state.State, error) {
 	if errors.Is(err, errLost) || err == nil && now.Stale() {
 		return a.rebuildBeside(ctx, o, info)
 	}
-	if err == nil && now.Summary.Tombstone { // its deletion has begun, and was broken off
+	if err == nil && now.Summary.Tombstone { // a deletion has begun and did not complete
 		return nil, store.Deleted(now.Object(false))
 	}
 	return now, err
 }
 
-// afterTombstone reads a session that began after the one of a tombstone, and whose checkpoint is not written yet.
+// afterTombstone reads a session that was created under the id of a deleted one, while checkpoint_latest is still the
+// tombstone of the deleted one.
 func (a *appendStrategy) afterTombstone(
 	ctx context.Context, o *checkpoint.Object, info backend.Info,
 ) (*state.State, error) {
 	next := layout.NextEpoch(o.Summary.Epoch)
-	if a.store.Bound() { // it is that of the handle's own session
+	if a.store.Bound() { // the tombstone is that of the handle's own session
 		return nil, store.Deleted(o)
 	}
 	begun, err := store.Begun(ctx, a.b, a.cfg.Session, next)
@@ -72,9 +73,9 @@ func (a *appendStrategy) afterTombstone(
 	return nil, store.Deleted(o)
 }
 
-// rebuildBeside is rebuild where checkpoint_latest is intact: that no segment is there is damage then, and not the
-// absence of the session, unless the session was deleted between the two looks. Commits that it has and the log has not
-// were acknowledged: the rest can be read, and ReadyBase refuses to write after it.
+// rebuildBeside is rebuild with an intact checkpoint_latest, which does not fit the log. If no segment exists, the
+// session is damaged, and not absent, unless it was deleted after o was read. Commits that the checkpoint has and the
+// log lacks were acknowledged, so they are noted as missing: the others can be read, but ReadyBase refuses to write.
 func (a *appendStrategy) rebuildBeside(
 	ctx context.Context, o *checkpoint.Object, info backend.Info,
 ) (*state.State, error) {
@@ -96,7 +97,7 @@ func (a *appendStrategy) rebuildBeside(
 	return nil, err
 }
 
-// Adopt notes what checkpoint_latest was when the state was read.
+// Adopt records the version of checkpoint_latest from which the state was read.
 func (a *appendStrategy) Adopt(st *state.State) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,7 +109,7 @@ func (a *appendStrategy) Adopt(st *state.State) {
 	a.runs = st.Saved.IDs
 }
 
-// saw notes what checkpoint_latest was when it was read to be replaced.
+// saw records the version of checkpoint_latest that was read in order to replace it.
 func (a *appendStrategy) saw(o *checkpoint.Object, info backend.Info, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -129,7 +130,8 @@ func (a *appendStrategy) saw(o *checkpoint.Object, info backend.Info, err error)
 // errLost means that a checkpoint does not fit the log.
 var errLost = errors.New("checkpoint does not fit the log")
 
-// catchUp holds the checkpoint's end against the log and plays what was committed after it.
+// catchUp checks that the checkpoint ends with a commit line of the log, and applies the commits after that line. If
+// the checkpoint does not fit the log it returns errLost.
 func (a *appendStrategy) catchUp(ctx context.Context, st *state.State) (*state.State, error) {
 	ref := st.Active()
 	data, err := a.from(ctx, st)
@@ -154,12 +156,12 @@ func (a *appendStrategy) catchUp(ctx context.Context, st *state.State) (*state.S
 }
 
 const (
-	lineEnd  = 32       // what of a long last commit line is held against a checkpoint: its self, which covers the line
-	lineMost = 64 << 10 // of a commit line that is held against it whole
+	lineEnd  = 32       // bytes at the end of a longer commit line that are compared: its checksum
+	lineMost = 64 << 10 // longest commit line that is read whole and compared with a checkpoint, in bytes
 )
 
-// lookBack returns how much before the end of the log that st knows is read again. A last commit line that is not long
-// is read whole: a checkpoint must not hide that it was damaged.
+// lookBack returns how many bytes before the end of st are read again. A last commit line of up to lineMost bytes is
+// read whole, so that a checkpoint does not hide damage of it.
 func lookBack(st *state.State) int64 {
 	if st.LastLine > lineMost {
 		return lineEnd
@@ -179,9 +181,9 @@ func isLastLine(p []byte, st *state.State) bool {
 	return ours && err == nil
 }
 
-// from reads the active segment from the end of its last commit line, which st knows, to its own; errLost
-// where it does not reach that far. It is one read where nothing was committed since. A segment without
-// commits yet is read from its start.
+// from reads the active segment from lookBack bytes before the end of st to the end of the segment. If the segment ends
+// before st does, the error is errLost. If nothing was committed after st, this is one read. A segment without commits
+// is read from its start.
 func (a *appendStrategy) from(ctx context.Context, st *state.State) ([]byte, error) {
 	ref := st.Active()
 	key, back := a.activeKey(st), lookBack(st)
@@ -200,14 +202,14 @@ func (a *appendStrategy) from(ctx context.Context, st *state.State) ([]byte, err
 		return data, nil
 	}
 	data, err = a.rest(ctx, key, ref.Bytes-back, info.Size)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && int64(len(data)) < back { // sealed between two looks
+	if errors.Is(err, fs.ErrNotExist) || err == nil && int64(len(data)) < back { // sealed between two reads
 		return nil, errLost
 	}
 	return data, err
 }
 
-// rest reads the bytes of the log from off to size. Another writer may have cut torn bytes off since the look at its
-// size: then it looks again, at most Limits.Attempts times.
+// rest reads the bytes of the log from off to size. If another writer has cut torn bytes off in the meantime, it asks
+// for the size again, at most Limits.Attempts times.
 func (a *appendStrategy) rest(ctx context.Context, key string, off, size int64) ([]byte, error) {
 	for range a.cfg.Limits.Attempts {
 		if size <= off {
@@ -224,7 +226,8 @@ func (a *appendStrategy) rest(ctx context.Context, key string, off, size int64) 
 	return nil, fmt.Errorf("%s was cut %d times in a row: %w", key, a.cfg.Limits.Attempts, backend.ErrBusy)
 }
 
-// play reads on from where st ends in its active segment. rest is how many bytes at its end are no commit.
+// play reads the active segment from the end of st on, and applies the commits there. rest is the number of bytes after
+// the last commit.
 func (a *appendStrategy) play(ctx context.Context, st *state.State) (now *state.State, rest int64, err error) {
 	key, off := a.activeKey(st), st.Active().Bytes
 	size, err := a.size(ctx, key)
@@ -242,8 +245,8 @@ func (a *appendStrategy) play(ctx context.Context, st *state.State) (now *state.
 	return now, rest, err
 }
 
-// playFrom advances st over the commits in data, the bytes after it, and over the segments that those
-// roll over to (at most rollsMax).
+// playFrom applies the commits in data, which are the bytes after st, and those of the segments that follow (at most
+// rollsMax). rest is the number of bytes after the last commit.
 func (a *appendStrategy) playFrom(
 	ctx context.Context, st *state.State, data []byte,
 ) (now *state.State, rest int64, err error) {
@@ -289,7 +292,7 @@ func (a *appendStrategy) nextSegment(ctx context.Context, st *state.State, name 
 	}
 	p := &o.Prelude
 	if prev, ok := layout.ParseSegment(p.PrevName); ok && store.SegmentOf(st.Active()).StandsFor(prev) {
-		own := *st // what was written again has other checksums, which the segment after it does not know
+		own := *st // a repair wrote the segment again, with other checksums than those that the next segment names
 		own.Self, st = p.PrevSelf, &own
 	} else if p.PrevName != st.Active().Name || p.PrevSelf != st.Self || p.First != st.Next {
 		return nil, nil,

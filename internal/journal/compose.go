@@ -18,8 +18,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// A request's lines are composed one after the other, on top of a state. Composing does no I/O. A line that cannot be
-// composed leaves no trace.
+// The lines of a request are composed one after the other, each on the state that the line before it leaves. Composing
+// does no I/O. If a line cannot be composed, the request is as it was before.
 
 // line is a commit line with its entries.
 type line struct {
@@ -28,7 +28,7 @@ type line struct {
 	end    int          // in request.bytes
 }
 
-// begin composes on base; fresh: the request takes the next epoch.
+// begin sets the state on which the request is composed. With fresh the request takes the next epoch.
 func (r *request) begin(cfg *Config, base *state.State, fresh bool) {
 	r.cfg, r.base, r.next = cfg, base, base
 	r.epoch, r.synced, r.ords, r.keptHead = base.Summary.Epoch, base.Durable, map[*Entry]uint64{}, -2
@@ -40,7 +40,7 @@ func (r *request) begin(cfg *Config, base *state.State, fresh bool) {
 	}
 }
 
-// add composes the line of one step with its own entries, on the session's head.
+// add composes the line of one step and its entries at the session's head.
 func (r *request) add(step *Step) error {
 	return r.compose(step, step.Entries, AnchorOf(r.next), false)
 }
@@ -50,8 +50,9 @@ func (r *request) roll(next string) error {
 	return r.add(&Step{Reason: state.ReasonRoll, next: next})
 }
 
-// compose composes one commit line. kept: it is a losing turn's, apart from the session's line. A session that does not
-// exist yet gets its commit 0 first.
+// compose composes the commit line of a step at an anchor. With kept the step has lost against another writer and is
+// stored as a branch, which leaves the session's head where it is. A session that does not exist gets its commit 0
+// first.
 func (r *request) compose(step *Step, entries []*Entry, from *Anchor, kept bool) error {
 	before := *r
 	if r.next.Summary.Tombstone { // Delete raced with this caller: nothing grows on a deleted session
@@ -142,7 +143,8 @@ func reasonOf(step *Step, entries []*Entry) string {
 	return "turn"
 }
 
-// nameKept names the branch of a losing line: that of the one before where it grows from there.
+// nameKept names the branch on which a losing turn is kept. A turn that continues the kept turn before it is on the
+// same branch.
 func (r *request) nameKept(rec *checkpoint.Record, from int64) {
 	if r.keptName == "" || from != r.keptHead {
 		r.keptName = "conflict-" + rec.ID[len(rec.ID)-8:]
@@ -171,8 +173,8 @@ func (r *request) rename(rec *checkpoint.Record, names []checkpoint.Rename) erro
 	return nil
 }
 
-// makeRoom makes room in the table of branches for the names that a line adds: at the limit the oldest names that no
-// caller chose go. Their lines stay.
+// makeRoom removes names from a full table of branches, as many as a line adds: the oldest ones that were not chosen by
+// a caller. The entries of those branches stay.
 func (r *request) makeRoom(rec *checkpoint.Record) {
 	st, over := r.next, len(r.next.Branches)-checkpoint.MaxBranches
 	for i, name := range [...]string{rec.Branch, rec.Kept} {
@@ -192,7 +194,7 @@ func (r *request) makeRoom(rec *checkpoint.Record) {
 // lineBytes is about the length of a commit line without its document.
 const lineBytes = 640
 
-// append writes the line of a commit, whose entries are in Bytes from start on, and advances the state.
+// append writes the commit line for the entries at r.bytes[start:], and advances the state.
 func (r *request) append(rec *checkpoint.Record, step *Step, entries []*Entry, start int, own *segment.Commit,
 	given state.Given,
 ) error {
@@ -213,7 +215,7 @@ func (r *request) append(rec *checkpoint.Record, step *Step, entries []*Entry, s
 	next, err := r.advance(rec, own, since, given)
 	had := st.Window != nil || given.Window != nil
 	if err == nil && rec.Outline == nil && !state.Kept(rec) && had && amends(entries) {
-		// A reader of the log may not have the window that shows what is amended.
+		// A reader of the log may lack the window that has the amended entries, and so could not compute the preview.
 		rec.Outline = &checkpoint.Outline{Preview: next.Summary.Preview, Status: next.Summary.Status}
 		next, err = r.advance(rec, own, since, given)
 	}
@@ -233,7 +235,7 @@ func (r *request) append(rec *checkpoint.Record, step *Step, entries []*Entry, s
 	return nil
 }
 
-// advance writes the line of a commit, whose other parts own has, and returns the state after it.
+// advance encodes a commit line, completes own with it, and returns the state after the commit.
 func (r *request) advance(
 	rec *checkpoint.Record, own *segment.Commit, since []byte, given state.Given,
 ) (*state.State, error) {
@@ -254,8 +256,8 @@ func amends(entries []*Entry) bool {
 	})
 }
 
-// setBack is how far a clock can have been set back while the times of a session's commits do not decrease. If the last
-// commit is dated later still, it is that date which is wrong.
+// setBack bounds the correction of a clock that was set back: within it a new commit gets the time of the last one, so
+// that times do not decrease. If the last commit is further in the future, its own time is wrong and is not repeated.
 const setBack = 24 * time.Hour
 
 // newID makes a commit's id and its time.
@@ -271,12 +273,12 @@ func (r *request) newID() (string, time.Time, error) {
 	return id, now, nil
 }
 
-// placing resolves the parents of a line's entries, writes them, and returns where the head is after them.
+// placing writes the entries of a line, and sets their parents and the head after them in its record.
 type placing struct {
 	r       *request
 	rec     *checkpoint.Record
 	from    *Anchor
-	local   map[*Entry]uint64 // ordinals of the line's entries; nil = not needed so far
+	local   map[*Entry]uint64 // ordinals of the line's entries; nil = not computed yet
 	parents []int64           // of the entries, by ordinal
 }
 
@@ -323,7 +325,8 @@ func (p *placing) place(step *Step, entries []*Entry) error {
 	return nil
 }
 
-// growsFrom returns the ordinal from which the line's own entries lead to its head: the head itself where they do not.
+// growsFrom returns the ordinal of the entry below which the line's own entries begin that lead to its head; the head
+// itself if it is not one of them.
 func (p *placing) growsFrom() int64 {
 	at, first := p.rec.HeadOrd, int64(p.r.next.Next)
 	for range p.parents {
@@ -335,8 +338,8 @@ func (p *placing) growsFrom() int64 {
 	return at
 }
 
-// ordinal returns the ordinal of a place that the i-th entry of the line names, which may be another entry of it:
-// mostly the one before. An import may refer forward.
+// ordinal returns the ordinal of a place that the i-th entry of the line names. This may be another entry of the line:
+// mostly the one before, in an import also a later one.
 func (p *placing) ordinal(at Place, entries []*Entry, i int) (int64, error) {
 	first := p.r.next.Next
 	switch {
@@ -355,7 +358,7 @@ func (p *placing) ordinal(at Place, entries []*Entry, i int) (int64, error) {
 	return p.r.ordinal(at)
 }
 
-// ordinal returns the ordinal of a place, which may be an entry of a line before in the batch.
+// ordinal returns the ordinal of a place, which may be an entry of an earlier line of the request.
 func (r *request) ordinal(p Place) (int64, error) {
 	if p.Entry == nil {
 		return p.Ord, nil
@@ -366,8 +369,8 @@ func (r *request) ordinal(p Place) (int64, error) {
 	return 0, fmt.Errorf("entry %s was withdrawn: its descendants cannot be stored: %w", p.ID, fs.ErrNotExist)
 }
 
-// document sets the record's document, and returns it: whole on keyframes, nothing if it is the same, else a patch that
-// was seen to restore it byte for byte.
+// document returns the document after a step, and sets how the record stores it: whole at keyframes and up to
+// Limits.WholeDoc bytes, not at all if it is unchanged, else as a patch that MakePatch has verified.
 func (r *request) document(rec *checkpoint.Record, step *Step, entries []*Entry, from *Anchor) ([]byte, error) {
 	st, doc := r.next, from.Doc
 	if step.Edit != nil {
@@ -402,7 +405,7 @@ func (r *request) document(rec *checkpoint.Record, step *Step, entries []*Entry,
 	return raw, nil
 }
 
-// settingsAfter returns the settings in force after entries, where now is in force before them.
+// settingsAfter returns the settings in force after entries; now are those before them.
 func settingsAfter(p transcript.Profile, now transcript.Settings, entries []*Entry) transcript.Settings {
 	path := make([]transcript.Entry, 0, len(entries))
 	for i, e := range entries {
@@ -416,5 +419,5 @@ func settingsAfter(p transcript.Profile, now transcript.Settings, entries []*Ent
 	return transcript.SettingsAfter(p, now, path)
 }
 
-// idle reports whether the step is none of the session's users: it does not count as activity.
+// idle reports whether the step is upkeep and not an act of a user, so that it does not change the session's time.
 func (s *Step) idle() bool { return s.sealAll || s.Reason == state.ReasonRoll }

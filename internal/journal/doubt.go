@@ -13,8 +13,8 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// What happens after a request of unknown outcome. A handle has at most one: its doubt. Before it writes anything else,
-// the doubt is ended or forgotten (I11).
+// This file handles a request whose outcome is unknown: the doubt of a handle. A handle has at most one doubt. Before
+// it writes anything else, end finds out whether the request was stored, or drop forgets it (I11).
 
 // InDoubt reports whether the outcome of a request of the handle is unknown.
 func (j *Journal) InDoubt() bool {
@@ -23,15 +23,16 @@ func (j *Journal) InDoubt() bool {
 	return j.doubt != nil
 }
 
-// Ended reports whether the doubt of a commit has ended, and whether the commit is stored.
+// Ended reports whether the handle's last doubt was about this commit and has ended, and if so, whether the commit is
+// stored.
 func (j *Journal) Ended(commit string) (stored, ended bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.last.rec != nil, j.last.doubt == commit
 }
 
-// endDoubt ends the doubt for a write that comes after it. A turn or a move that names neither key nor base does not
-// end it: its caller may not know of the doubt.
+// endDoubt ends the doubt before another step is written. A step with neither a key nor a base is refused with
+// ErrInDoubt: its caller may not know of the doubt, and may have based the step on the request in doubt.
 func (j *Journal) endDoubt(ctx context.Context, c Step) error {
 	j.mu.Lock()
 	d := j.doubt
@@ -51,9 +52,9 @@ func (j *Journal) endDoubt(ctx context.Context, c Step) error {
 	return nil
 }
 
-// Settle ends the doubt of a commit, and returns its receipt. A commit that is lost was not stored: ErrConflict or
-// ErrFenced where another writer was first, else backend.ErrBusy. Of a commit that is not the handle's doubt any more
-// the history is asked; one that is not there is ErrUnknown.
+// Settle ends the doubt of a commit, "" = of any, and returns the commit's receipt. If the commit was not stored, the
+// error is ErrConflict or ErrFenced if another writer was first, else backend.ErrBusy. A commit that is not in doubt is
+// looked for in the history; the error is ErrUnknown if it is not there.
 func (j *Journal) Settle(ctx context.Context, commit string) (Outcome, error) {
 	h, err := j.Hold(ctx, "settle")
 	if err != nil {
@@ -86,7 +87,7 @@ func (j *Journal) Settle(ctx context.Context, commit string) (Outcome, error) {
 	return j.lookFor(ctx, commit)
 }
 
-// shown returns the receipt of the commit that the caller sees, once it is confirmed.
+// shown returns the receipt of the commit that the caller sees, after Harden has confirmed that it is durable.
 func (j *Journal) shown(ctx context.Context) (Outcome, error) {
 	for range j.cfg.Limits.Attempts {
 		_, err := j.harden(ctx, j.Tip())
@@ -118,7 +119,7 @@ func (j *Journal) lookFor(ctx context.Context, commit string) (Outcome, error) {
 	return Outcome{}, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: commit}
 }
 
-// settled returns the result of Settle for a decided request: its receipt, or the error if it was not stored.
+// settled returns the result of Settle for a request whose outcome is known: the receipt, or why it was not stored.
 func (j *Journal) settled(o Outcome) (Outcome, error) {
 	if o.rec != nil {
 		return o, nil
@@ -134,10 +135,11 @@ func (j *Journal) settled(o Outcome) (Outcome, error) {
 	return Outcome{}, j.notApplied("settle", fmt.Errorf("the request was lost: %w", backend.ErrBusy))
 }
 
-// end finds out what happened to the doubt: its lines are looked for in the newest history. Where the head is still the
-// one that the request was made on, the same bytes are sent again under the same condition.
+// end finds out whether the request in doubt was stored. It looks for the request's lines in the newest history. If the
+// head is still the one that the request was made on, it sends the same bytes again under the same condition. It tries
+// at most Limits.Attempts times.
 func (j *Journal) end(ctx context.Context, d *request) (Outcome, error) {
-	aside := "" // the object of torn bytes that were moved aside
+	aside := "" // the object to which torn bytes were moved; "" = none
 	for range j.cfg.Limits.Attempts {
 		now, err := j.strategy.Load(ctx)
 		switch {
@@ -160,7 +162,7 @@ func (j *Journal) end(ctx context.Context, d *request) (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		goesOn := k > 0 && now.Summary.Commit != d.lines[k-1].record.ID // a later line counts what is before it
+		goesOn := k > 0 && now.Summary.Commit != d.lines[k-1].record.ID // the history continues after these lines
 		switch {
 		case k == len(d.lines), k > d.main && goesOn:
 			return j.decided(d, now, d.next), nil
@@ -212,8 +214,8 @@ func (j *Journal) inHistory(ctx context.Context, now *state.State, rec *checkpoi
 	return false, nil
 }
 
-// decided takes over the outcome of the doubt: now is the newest state, nil if the session was deleted, and after the
-// state that the request left, nil if it is lost. What is lost was not stored: its drafts are in the buffer.
+// decided ends the doubt with its outcome. now is the newest state, nil if the session was deleted. after is the state
+// that the request left, nil if it was not stored; then its entries are still in the buffer.
 func (j *Journal) decided(d *request, now, after *state.State) Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -242,8 +244,8 @@ func (j *Journal) decided(d *request, now, after *state.State) Outcome {
 	return o
 }
 
-// Discard drops the buffer and the doubt. No I/O. A request that was in doubt may still be stored: it is another
-// writer's then.
+// Discard drops the buffer and the doubt. No I/O. A request that was in doubt may still be stored: the handle then
+// treats it like a commit of another writer.
 func (j *Journal) Discard(ctx context.Context) error {
 	h, err := j.Hold(ctx, "discard")
 	if err != nil {
@@ -287,7 +289,7 @@ func (j *Journal) Reload(ctx context.Context) error {
 	return nil
 }
 
-// adopt moves the handle to a state that it did not make itself, and drops what is not stored. j.mu is held.
+// adopt moves the handle to a state that was read, and drops the buffer and the doubt. j.mu is held.
 func (j *Journal) adopt(st *state.State) {
 	j.drop()
 	j.view, j.tip, j.adopted, j.fresh = st, st, st, true

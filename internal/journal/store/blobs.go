@@ -19,8 +19,8 @@ func (s *Store) PutBlob(ctx context.Context, data []byte) (sum string, err error
 	return sum, s.Create(ctx, layout.BlobKey(s.Session, s.Since(), sum), data)
 }
 
-// GetBlob reads an image: from memory where it rode along with the checkpoint, else one object, whose
-// hash is checked.
+// GetBlob returns the bytes of an image: from memory if the checkpoint contained it, else it reads one object and
+// checks its hash.
 func (s *Store) GetBlob(ctx context.Context, st *state.State, sum string) ([]byte, error) {
 	if data, ok := st.Blobs[sum]; ok {
 		return data, nil

@@ -9,18 +9,18 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// What readers of objects report, besides failures of the backend.
+// The errors of readers, in addition to those of the backend.
 var (
 	ErrCorrupt  = errors.New("corrupt")
 	ErrDeleted  = errors.New("session was deleted")
 	ErrNoCommit = fmt.Errorf("no such commit: %w", fs.ErrNotExist)
 )
 
-// Failure carries what a failed operation knows beyond its cause.
+// Failure is an error of the protocol, with what callers need to handle it.
 type Failure struct {
 	Err    error                 // one of the errors above, wrapping the cause
 	Winner *checkpoint.Commit    // of ErrConflict and ErrFenced: the commit at the head now
-	Commit string                // the id that was tried
+	Commit string                // the id of the commit that was tried; "" = none
 	Gone   *checkpoint.Tombstone // of ErrDeleted
 	Grave  *checkpoint.Object    // of ErrDeleted: the tombstone
 	Object string                // of ErrCorrupt
@@ -41,7 +41,8 @@ func Deleted(tombstone *checkpoint.Object) error {
 	}
 }
 
-// Corrupt is the failure for bytes that are not what they must be; what is too new to read is no damage.
+// Corrupt returns the error for a damaged object. If cause is codec.ErrVersion, the object is not damaged but of a
+// newer format, and the error is not ErrCorrupt.
 func Corrupt(object string, offset int64, cause error) error {
 	if errors.Is(cause, codec.ErrVersion) {
 		return fmt.Errorf("read %s: %w", object, cause)

@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// CommitState is a session as one commit left it.
+// CommitState is the state of a session after one commit.
 type CommitState struct {
 	Commit checkpoint.Commit
 	Ord    uint64 // ordinal of the commit's line
@@ -26,10 +26,10 @@ type CommitState struct {
 type Batch struct {
 	Commit        checkpoint.Commit
 	Lines         []state.Line
-	Before, After *Past // the session's document; the same where the commit does not change it
+	Before, After *Past // the session's document before and after the commit; the same if it does not change it
 }
 
-// stretchOf is what is in one place of the log: the commits of a segment, or of the tail in memory.
+// stretchOf is a stretch of the log that is stored together: the commits of a segment, or of the tail in memory.
 type stretchOf struct {
 	key     uint64
 	self    uint32
@@ -39,7 +39,7 @@ type stretchOf struct {
 	object  string
 }
 
-// commitsAt finds the place that holds commit seq.
+// commitsAt returns the stretch of the log that contains commit seq.
 func (h *History) commitsAt(ctx context.Context, st *state.State, seq uint64) (stretchOf, error) {
 	return inNewest(ctx, h, st, func(st *state.State) (stretchOf, error) { return h.locate(ctx, st, seq) })
 }
@@ -73,7 +73,7 @@ func (h *History) locate(ctx context.Context, st *state.State, seq uint64) (stre
 	return r.stretch(r.seg.SealedKey(h.store.Session)), nil
 }
 
-// unsealed finds the place that holds commit seq where that is no sealed segment.
+// unsealed returns the stretch that contains commit seq if it is the tail or a plain segment; ok = false if it is not.
 func (h *History) unsealed(ctx context.Context, st *state.State, seq uint64) (s stretchOf, ok bool, err error) {
 	if len(st.Plain) == 0 && len(st.Tail) > 0 && seq >= st.TailSeq() {
 		s, err = tailStretch(st)
@@ -91,7 +91,7 @@ func (h *History) unsealed(ctx context.Context, st *state.State, seq uint64) (s 
 	return s, false, nil
 }
 
-// sealedWith finds the sealed segment that holds commit seq.
+// sealedWith returns the reference to the sealed segment that contains commit seq.
 func (h *History) sealedWith(ctx context.Context, st *state.State, seq uint64) (codec.Ref, error) {
 	level, ref, ok := st.Segments.FindSeq(seq)
 	if !ok {
@@ -108,7 +108,7 @@ func (r *rawSegment) stretch(object string) stretchOf {
 	}
 }
 
-// tailStretch is the tail that rides in the checkpoint.
+// tailStretch returns the tail of a state: the newest lines, which the checkpoint contains.
 func tailStretch(st *state.State) (stretchOf, error) {
 	s := stretchOf{key: st.Key, first: st.Tail[0].Ord, object: layout.CheckpointKey(st.Summary.ID)}
 	rec, ok, err := firstRecord(st.Tail, st.Key)
@@ -123,7 +123,7 @@ func tailStretch(st *state.State) (stretchOf, error) {
 	return s, nil
 }
 
-// each plays the commits of the stretch, without the documents that they left; false from visit ends it.
+// each calls visit with the commits of the stretch, oldest first and without their documents, until it returns false.
 func (s stretchOf) each(visit func(rec *checkpoint.Record, m CommitState, lines []state.Line) bool) error {
 	next, head := s.first, int64(-1)
 	var err error
@@ -150,13 +150,13 @@ func (s stretchOf) each(visit func(rec *checkpoint.Record, m CommitState, lines 
 	return nil
 }
 
-// lacks returns the error that the segment should contain commit seq and does not.
+// lacks returns the error for a segment that should contain commit seq and does not.
 func (s stretchOf) lacks(seq uint64) error {
 	return Corrupt(s.object, 0,
 		fmt.Errorf("commit %d is missing from the segment that should contain it: %w", seq, codec.ErrFormat))
 }
 
-// At returns the session as commit seq left it: one segment read, nothing for the newest commit.
+// At returns the state of the session after commit seq. It reads one segment, for the newest commit nothing.
 func (h *History) At(ctx context.Context, st *state.State, seq uint64) (CommitState, error) {
 	if seq == st.Summary.Seq && st.Summary.Commit != "" && !st.AfterKept {
 		return CommitState{Commit: st.Newest(), Ord: st.Next - 1, Doc: st.Doc, DocRaw: st.DocJSON}, nil
@@ -177,7 +177,7 @@ func (h *History) moment(
 		return found, err
 	}
 	ok := false
-	var made []checkpoint.Record // of what the document is made: the last whole one, and the changes since
+	var made []checkpoint.Record // the last commit with a whole document, and those with changes of it since
 	err = s.each(func(rec *checkpoint.Record, m CommitState, _ []state.Line) bool {
 		if rec.Doc != nil {
 			made = made[:0]
@@ -209,9 +209,9 @@ func (m *CommitState) document(made []checkpoint.Record) (err error) {
 	return err
 }
 
-// documentAfter returns the document that some commits leave. A change costs as much as the document is long, so as
-// many as possible are applied at once; the checksum verifies the result, and if it is wrong they are applied one by
-// one.
+// documentAfter returns the document after some commits. Applying a patch takes time in proportion to the length of the
+// document, so as many patches as possible are joined and applied at once. The checksum verifies the result; if it is
+// wrong, the patches are applied one by one.
 func documentAfter(doc []byte, made []checkpoint.Record) (_ []byte, err error) {
 	for i := 0; i < len(made); {
 		end, texts := i, [][]byte(nil)
@@ -246,8 +246,8 @@ func joined(texts [][]byte) []byte {
 	return append(out, ']')
 }
 
-// CommitLine returns the moment of the commit whose line has ordinal ord: one range read where the line has the whole
-// document, else its segment too.
+// CommitLine returns the state after the commit whose line has ordinal ord. It reads one range, and also the segment if
+// the line does not contain the whole document.
 func (h *History) CommitLine(ctx context.Context, st *state.State, ord uint64) (CommitState, error) {
 	for l, err := range h.Lines(ctx, st, []uint64{ord}) {
 		if err != nil {
@@ -274,7 +274,7 @@ func (h *History) CommitLine(ctx context.Context, st *state.State, ord uint64) (
 }
 
 // Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means all of them.
-// was is the session's document at seq; nil = it is taken from the log, if it is asked for.
+// was is the session's document at seq; nil = it is read from the log when a caller asks for it.
 func (h *History) Since(ctx context.Context, st *state.State, seq int64, was *Past) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		for next := seq + 1; st.Summary.Commit != "" && next <= int64(st.Summary.Seq); {

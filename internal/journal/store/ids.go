@@ -12,9 +12,9 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// IndexIDs covers with the id index all that is sealed in st, and stores the runs that this takes. rows are of lines
-// that were sealed just now: they are not read again. ok is false where there is nothing to do. It writes no run that
-// an earlier one has the name of, and removes none.
+// IndexIDs extends the id index to all sealed lines of st, and stores the new runs. rows are the rows of lines that
+// were sealed just now, so that these are not read again. ok is false if there is nothing to do. It replaces and
+// removes no stored run.
 func (h *History) IndexIDs(
 	ctx context.Context, st *state.State, rows []codec.IDRow,
 ) (c state.Change, ok bool, err error) {
@@ -40,7 +40,7 @@ func (h *History) IndexIDs(
 	return c, ok, nil
 }
 
-// Reindexed returns st with a new id index of all that is sealed.
+// Reindexed returns st with a new id index of all sealed lines.
 func (h *History) Reindexed(ctx context.Context, st *state.State) (*state.State, error) {
 	bare := st.Named(nil)
 	c, ok, err := h.IndexIDs(ctx, bare, nil)
@@ -50,7 +50,8 @@ func (h *History) Reindexed(ctx context.Context, st *state.State) (*state.State,
 	return bare.With(c)
 }
 
-// mergeRuns makes one run of stored ones and the next. One that is damaged or gone is made again of what it covers.
+// mergeRuns returns one run with the lines of stored runs and of next. A stored run that is damaged or missing is made
+// again from the lines that it covers.
 func (h *History) mergeRuns(
 	ctx context.Context, st *state.State, refs []codec.Ref, next *codec.IDs,
 ) (*codec.IDs, error) {
@@ -71,7 +72,7 @@ func (h *History) mergeRuns(
 	return codec.MergeIDs(append(runs, next)...)
 }
 
-// unreadable reports whether a run cannot be read and is to be made again of its lines.
+// unreadable reports whether a run is missing, damaged or too new, so that it has to be made again from its lines.
 func unreadable(err error) bool {
 	return gone(err) || errors.Is(err, ErrCorrupt) || errors.Is(err, codec.ErrVersion)
 }
@@ -123,8 +124,8 @@ func (s *Store) DropRuns(ctx context.Context, refs []codec.Ref) {
 	}
 }
 
-// idRun makes the run of sealed lines from the skeletons, but for those whose rows are at hand: they come by ordinal,
-// and end where the run does.
+// idRun makes the run for the sealed lines from from to end. have are rows of the last of these lines, by ordinal; the
+// others are read from the skeletons.
 func (h *History) idRun(
 	ctx context.Context, st *state.State, from, end uint64, have []codec.IDRow,
 ) (*codec.IDs, error) {
@@ -147,14 +148,14 @@ func (h *History) idRun(
 				break
 			}
 		}
-		if len(rows) == before { // what is sealed is dense, by the state
+		if len(rows) == before { // the sealed lines of a state have no gap
 			return nil, Corrupt("", 0, codec.ErrFormat)
 		}
 	}
 	return codec.NewIDs(from, append(rows, have...))
 }
 
-// lastRows returns those of rows that are the last ones of from to end, if they are dense and reach there.
+// lastRows returns the rows from ordinal from on, if rows end at end without a gap; else nil.
 func lastRows(rows []codec.IDRow, from, end uint64) []codec.IDRow {
 	n := len(rows)
 	if n == 0 || rows[n-1].Ord != end-1 || rows[n-1].Ord-rows[0].Ord != uint64(n-1) {

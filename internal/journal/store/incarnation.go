@@ -16,15 +16,16 @@ func LastEpoch(tombstone *checkpoint.Object) uint64 {
 	return layout.NextEpoch(tombstone.Summary.Epoch) - 1
 }
 
-// EndedBefore returns a tombstone of the session of an id that was deleted before the one with a first epoch began.
+// EndedBefore returns a tombstone for the session with an id that was deleted before the one with first epoch since
+// began.
 func EndedBefore(id string, since uint64) *checkpoint.Object {
 	sum := checkpoint.Summary{ID: id, Tombstone: true}
 	sum.Seq, sum.Epoch, sum.Commit = ^uint64(0)>>1, since-1, "deleted"
 	return &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), Summary: sum}
 }
 
-// Begun reports, on a store that appends, whether a session with this first epoch has begun: its first segment is
-// there. That comes before the tombstone of the one before is replaced.
+// Begun reports whether a session with this first epoch has a first segment. A store that appends writes the segment
+// before it replaces the tombstone of the session before. On other stores Begun returns false.
 func Begun(ctx context.Context, b backend.Backend, id string, since uint64) (bool, error) {
 	if _, disk := b.(backend.Appender); !disk {
 		return false, nil

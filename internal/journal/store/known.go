@@ -15,8 +15,8 @@ type KnownID struct {
 	Commit bool // it is a commit line
 }
 
-// known is what a handle has read of the ids of its session. Ids of durable lines never change, so it only grows: runs
-// answer for the ordinals from 0 to some one, rest for those from there on.
+// known contains the ids of the session's durable lines that a handle has read: those of the lines from 0 on in runs of
+// the id index, those after the last run in rest. Ids of durable lines never change, so it only grows.
 type known struct {
 	mu   sync.Mutex
 	runs []*codec.IDs // in order; one may cover lines of those before it
@@ -24,13 +24,13 @@ type known struct {
 	next uint64 // ordinals below it are answered
 }
 
-// restMost bounds the lines that are kept by their ids and are in no run.
+// restMost bounds the lines in known.rest.
 const restMost = 1 << 16
 
-// Known looks for durable lines with these ids: of several with one id, the newest. Ids that are not in the answer are
-// not in st. A session that is kept up costs at most three reads of runs and one of the active segment, however many
-// ids are asked for, and nothing where they were read before. Damaged and missing runs cost the reads of the skeletons
-// that they cover.
+// Known returns the durable lines with these ids, of several lines with one id the newest. An id that is not in the
+// result is not in st. It costs at most three reads of runs and one of the active segment, however many ids are asked
+// for, and nothing if they were read before. If the index is behind or damaged, the skeletons of the lines are read
+// too.
 func (h *History) Known(ctx context.Context, st *state.State, ids []string) (map[string]KnownID, error) {
 	found := map[string]KnownID{}
 	if len(ids) == 0 || st.Summary.Commit == "" {
@@ -50,7 +50,7 @@ func (h *History) Known(ctx context.Context, st *state.State, ids []string) (map
 	return found, nil
 }
 
-// ForgetIDs drops what was read of ids: the handle reads again what others may have repaired.
+// ForgetIDs drops the ids that were read, so that the handle sees what another process has repaired.
 func (h *History) ForgetIDs() {
 	h.known.mu.Lock()
 	defer h.known.mu.Unlock()
@@ -74,7 +74,7 @@ func (k *known) find(id string, end uint64) (KnownID, bool) {
 	return KnownID{}, false
 }
 
-// add takes a run in that goes beyond what is answered.
+// add adds a run that covers lines from k.next on. It drops the runs that begin where this one does or later.
 func (k *known) add(run *codec.IDs) {
 	for n := len(k.runs); n > 0 && k.runs[n-1].First() >= run.First(); n-- {
 		k.runs = k.runs[:n-1]
@@ -86,7 +86,7 @@ func (k *known) add(run *codec.IDs) {
 // learn reads what is missing to answer for all of st; h.known.mu is held.
 func (h *History) learn(ctx context.Context, st *state.State) error {
 	k := &h.known
-	if len(k.rest) > restMost { // the runs that were made of it since are read instead
+	if len(k.rest) > restMost { // drop it, and read the runs that were written since
 		k.rest, k.next = nil, 0
 		if n := len(k.runs); n > 0 {
 			k.next = k.runs[n-1].End()
@@ -101,7 +101,7 @@ func (h *History) learn(ctx context.Context, st *state.State) error {
 	if err := h.learnRuns(ctx, st, st.IDs, true); err != nil {
 		return err
 	}
-	// What is sealed and in no run: the session is older than the index, or its last run could not be written.
+	// Sealed lines may be in no run: the session is older than the index, or its last run could not be written.
 	for sealed := st.Segments.Next(); k.next+restMost < sealed; {
 		run, err := h.idRun(ctx, st, k.next, min(sealed, k.next+codec.MaxIDs), nil)
 		if err != nil {
@@ -138,15 +138,15 @@ func (h *History) learn(ctx context.Context, st *state.State) error {
 	return nil
 }
 
-// line takes in the line with ordinal ord, if it comes next.
+// line adds the line with ordinal ord if it is the next one.
 func (k *known) line(ord uint64, id string, commit bool) {
 	if ord == k.next {
 		k.rest[id], k.next = KnownID{Ord: ord, Commit: commit}, ord+1
 	}
 }
 
-// learnRuns reads the runs that are missing. One that is gone may have been merged by another writer since: then the
-// newest state, with again, has the places of its lines.
+// learnRuns reads the runs that are missing. If a run does not exist, another writer may have merged it since; with
+// again its lines are then looked up in the runs of the newest state.
 func (h *History) learnRuns(ctx context.Context, st *state.State, refs []codec.Ref, again bool) error {
 	for _, ref := range refs {
 		end := ref.First + uint64(ref.Count)

@@ -12,9 +12,9 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// Lines yields durable lines by ordinal, in the order of ords, which must ascend; nil = all of them.
-// Neighbours share a range read. Images are not put back. A segment that was collected while it was being
-// looked for is looked up once more in the newest state.
+// Lines yields durable lines by ordinal, in the order of ords, which must ascend; nil = all of them. Neighbours share a
+// range read. References to images stay in the lines. If a segment was collected in the meantime, its lines are looked
+// up once more in the newest state.
 func (h *History) Lines(ctx context.Context, st *state.State, ords []uint64) iter.Seq2[state.Line, error] {
 	return func(yield func(state.Line, error) bool) {
 		w := wanted{ords: ords, all: ords == nil, end: st.Next}
@@ -24,7 +24,7 @@ func (h *History) Lines(ctx context.Context, st *state.State, ords []uint64) ite
 			if gone(err) && h.latest != nil {
 				var now *state.State
 				if now, err = h.latest(ctx); err == nil {
-					w = before // what it had taken out of it was not read
+					w = before // the ordinals that the failed read had taken are wanted again
 					lines, err = h.stretch(ctx, now, &w)
 					err = lost(err)
 				}
@@ -77,7 +77,7 @@ func (w *wanted) below(limit uint64) []uint64 {
 	return out
 }
 
-// stretch reads the next wanted lines that lie in one place: the tail in memory, a plain segment, or a
+// stretch reads the next wanted lines that are stored together: in the tail in memory, in a plain segment or in a
 // sealed one.
 func (h *History) stretch(ctx context.Context, st *state.State, w *wanted) ([]state.Line, error) {
 	ord := w.next()
@@ -185,7 +185,7 @@ func (h *History) frames(
 
 // Skeletons yields the skeletons of all durable lines of st, in order and dense, from ordinal from on; the
 // first may begin below it. Sealed lines cost one read per index object, and one per segment that is not
-// folded yet. Where one of them was collected meanwhile, the lines from there on are looked up themselves.
+// folded yet. If one of these objects was collected in the meantime, the lines from there on are read instead.
 func (h *History) Skeletons(ctx context.Context, st *state.State, from uint64) iter.Seq2[*codec.Skeleton, error] {
 	return func(yield func(*codec.Skeleton, error) bool) {
 		w := &walk{h: h, next: from, yield: yield}

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
-// Listed is a segment that a listing shows.
+// Listed is a segment that exists in the store, with the forms in which it does.
 type Listed struct {
 	Seg    layout.Segment
 	plain  bool
@@ -45,8 +45,8 @@ func (s *Store) Segments(ctx context.Context, from uint64) ([]Listed, error) {
 	return all, nil
 }
 
-// SegmentRaw reads a whole segment, sealed or plain, as plain lines. The sealed form is looked for first: it is whole,
-// while a late write may have left a plain one.
+// SegmentRaw reads a whole segment, sealed or plain, as plain lines. It reads the sealed form if there is one: that is
+// complete, while a plain form of a sealed segment may be the remains of a late write.
 func (s *Store) SegmentRaw(ctx context.Context, seg layout.Segment) (raw []byte, key string, isSealed bool, err error) {
 	key = seg.SealedKey(s.Session)
 	p, _, err := s.Backend.Get(ctx, key, backend.Range{})

@@ -44,7 +44,7 @@ func (h *History) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq
 	}
 }
 
-// logAt returns the commits up to seq of the place that holds it, newest first and at least one.
+// logAt returns commits from seq downwards, at least one: those of the stretch of the log that contains it.
 func (h *History) logAt(
 	ctx context.Context, st *state.State, seq uint64,
 ) (iter.Seq2[checkpoint.Commit, error], error) {

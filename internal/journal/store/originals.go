@@ -19,11 +19,11 @@ import (
 	"github.com/coppice-go/coppice/internal/parallel"
 )
 
-// The bounds of an imported file's bytes (I15). What is at most a part (8 MiB) lies in one object; more lies in
-// parts, and a list of them. While one is stored, at most 2 * lanes + 2 parts are in memory.
+// The bounds of an imported file (I15). A file of at most Store.Part bytes is one object; a longer one is several parts
+// and a list of them. While a file is stored, at most 2 * partLanes + 2 parts are in memory.
 const (
 	partsMost = 1 << 17         // parts of one file: 1 TiB
-	onceMax   = 4 << 30         // bytes that one object may hold when it is read: older ones were not cut
+	onceMax   = 4 << 30         // bytes of a file in one object: earlier releases did not store files in parts
 	sizedPart = sha256.Size + 8 // bytes of a part in a list with sizes
 	listBytes = partsMost * sizedPart
 	partLanes = 2 // parts that are compressed at once
@@ -43,8 +43,7 @@ type part struct {
 	sum    [sha256.Size]byte
 }
 
-// PutOriginal stores the bytes of an imported file, compressed, by their SHA-256: whatever their number, at most
-// 1 TiB, it holds a few parts of 8 MiB of them.
+// PutOriginal stores an imported file of at most 1 TiB, compressed, and returns its SHA-256, under which it is stored.
 func (s *Store) PutOriginal(ctx context.Context, r io.Reader) (sum string, err error) {
 	whole := sha256.New()
 	var size int64
@@ -60,7 +59,7 @@ func (s *Store) PutOriginal(ctx context.Context, r io.Reader) (sum string, err e
 		}
 		n, err := io.CopyN(raw, r, s.Part)
 		if errors.Is(err, io.EOF) && (n > 0 || size == 0) {
-			ended, err = true, nil // the last part; an empty file is one, too
+			ended, err = true, nil // the last part; an empty file has one part
 		}
 		size += n
 		whole.Write(raw.Bytes())
@@ -118,7 +117,7 @@ func (s *Store) putList(ctx context.Context, l partList, sums []byte) error {
 	}
 	key := layout.OriginalListKey(s.Session, s.Since(), l.Sum)
 	err = s.Create(ctx, key, p)
-	if errors.Is(err, fs.ErrExist) { // an earlier try may have cut the same bytes otherwise
+	if errors.Is(err, fs.ErrExist) { // an earlier import may have divided the same bytes into other parts
 		if _, perr := s.partsOf(ctx, Original{Sum: l.Sum, Size: l.Size}); perr == nil {
 			return nil
 		}
@@ -126,8 +125,9 @@ func (s *Store) putList(ctx context.Context, l partList, sums []byte) error {
 	return err
 }
 
-// WriteOriginal writes the bytes of an imported file, whose hash is checked. What one object holds is checked
-// before its first byte is written; of a file in parts each part is, and the whole at the end.
+// WriteOriginal writes the bytes of an imported file. The hash of a file in one object is checked before its first byte
+// is written. Of a file in parts the hash of each part is checked before the part is written, and that of the file at
+// the end.
 func (s *Store) WriteOriginal(ctx context.Context, sum string, w io.Writer) error {
 	key := layout.OriginalKey(s.Session, s.Since(), sum)
 	p, _, err := s.Backend.Get(ctx, key, backend.Range{})
@@ -189,14 +189,14 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// unpackOriginal writes what an object holds, after it was found to be what it must be: nothing is written of
-// what is damaged.
+// unpackOriginal writes the content of an object whose hash is sum. It checks the hash first, and writes nothing if the
+// object is damaged.
 func unpackOriginal(key string, p []byte, sum string, w io.Writer) error {
 	if err := CheckOriginal(io.Discard, p, sum); err != nil {
 		return Corrupt(key, 0, err)
 	}
 	if err := codec.Unpack(w, p, onceMax); err != nil {
-		return fmt.Errorf("write %s: %w", key, err) // it was read once already: the writer failed
+		return fmt.Errorf("write %s: %w", key, err) // the object was read without an error before: the writer failed
 	}
 	return nil
 }

@@ -22,16 +22,17 @@ type Original struct {
 	Size int64
 }
 
-// Parts by which a file grows are merged once there are many small ones of about one size, so a byte of a part of
-// leastPart is written again at most three times.
+// A file that grows gets small parts. They are merged when there are mergedParts of about one size. So each byte is
+// written again at most three times.
 const (
-	mergedParts = 8       // that many of one size become one, with smaller ones among them
+	mergedParts = 8       // number of parts of about one size that become one part, with smaller ones among them
 	leastPart   = 4 << 10 // bytes; each size is mergedParts times the one before
 	wholePart   = 2 << 20 // bytes of a part that is never merged
 )
 
-// GrowOriginal stores the bytes more of a file of which was is stored, and of which now is known: of the part that is
-// stored already nothing is read but small parts that become one. It fails where the two do not fit.
+// GrowOriginal stores a file that has grown from was, which is stored, to now. more reads the added bytes. Of the
+// stored parts it reads only small ones that it merges. It fails if the lengths of was and more do not add up to that
+// of now.
 func (s *Store) GrowOriginal(ctx context.Context, was, now Original, more io.Reader) error {
 	parts, err := s.partsOf(ctx, was)
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Store) GrowOriginal(ctx context.Context, was, now Original, more io.Rea
 	return s.putList(ctx, partList{Sum: now.Sum, Size: now.Size}, body)
 }
 
-// partsOf returns the parts of a stored file; what is no list is one part.
+// partsOf returns the parts of a stored file; a file without a list is one part.
 func (s *Store) partsOf(ctx context.Context, o Original) ([]storedPart, error) {
 	key := layout.OriginalListKey(s.Session, s.Since(), o.Sum)
 	p, _, err := s.Backend.Get(ctx, key, backend.Range{})
@@ -98,7 +99,8 @@ func (s *Store) putPart(ctx context.Context, raw []byte) (storedPart, error) {
 	return part, s.Create(ctx, key, codec.Compress(nil, raw, codec.Default))
 }
 
-// merge makes one part of the last ones, where there are mergedParts of a size. A larger one before them stays.
+// merge replaces the last parts by one if there are mergedParts of about one size among them. Larger parts before them
+// stay.
 func (s *Store) merge(ctx context.Context, parts []storedPart) ([]storedPart, error) {
 	from := len(parts)
 	for least, limit := int64(0), int64(leastPart); limit <= wholePart; least, limit = limit, limit*mergedParts {

@@ -16,8 +16,8 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// History is the durable past of one session: its lines and its commits, wherever they lie. What it has
-// read of immutable objects it keeps for a while. It is safe for concurrent use.
+// History reads the durable lines and commits of one session, wherever they are stored. It caches immutable objects
+// that it has read. It is safe for concurrent use.
 type History struct {
 	store  *Store
 	latest func(ctx context.Context) (*state.State, error) // reads the newest state
@@ -25,13 +25,13 @@ type History struct {
 	known  known
 }
 
-// NewHistory returns the history of the store's session. latest reads the newest state, for where a segment was
-// collected or sealed while it was being looked for.
+// NewHistory returns the history of the store's session. latest reads the newest state; it is called if a segment was
+// collected or sealed after the state that a caller passes was read.
 func NewHistory(s *Store, latest func(ctx context.Context) (*state.State, error)) *History {
 	return &History{store: s, latest: latest}
 }
 
-// cache keeps what was read of immutable objects, the newest few of each kind.
+// cache contains the last few immutable objects of each kind that were read.
 type cache struct {
 	mu      sync.Mutex
 	indexes recent[*codec.SegmentIndex]
@@ -47,7 +47,7 @@ const (
 	objectsMax = 2   // sealed segments as they are stored
 )
 
-// recent is a small map that forgets what was put in first.
+// recent is a small map that drops its oldest key when it is full.
 type recent[T any] struct {
 	items map[string]T
 	order []string
@@ -98,7 +98,7 @@ func refSegment(ref codec.Ref) layout.Segment {
 // indexGuess is the first suffix read of a segment: most indexes are smaller.
 const indexGuess = 32 << 10
 
-// segmentIndex reads the index of a sealed segment by one suffix read, or two.
+// segmentIndex reads the index of a sealed segment: one read of the object's end, two for an index over indexGuess.
 func (h *History) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.SegmentIndex, error) {
 	key := refSegment(ref).SealedKey(h.store.Session)
 	h.cache.mu.Lock()
@@ -195,7 +195,7 @@ func (h *History) descend(
 	return ref, nil
 }
 
-// holding finds the sealed segment that holds an ordinal.
+// holding returns the reference to the sealed segment that contains an ordinal; false = none does.
 func (h *History) holding(ctx context.Context, st *state.State, ord uint64) (codec.Ref, bool, error) {
 	level, ref, ok := st.Segments.Find(ord)
 	if !ok {
@@ -207,13 +207,13 @@ func (h *History) holding(ctx context.Context, st *state.State, ord uint64) (cod
 	return ref, err == nil, err
 }
 
-// SealedAt returns the sealed segment that holds an ordinal; false = none does.
+// SealedAt returns the name of the sealed segment that contains an ordinal; false = none does.
 func (h *History) SealedAt(ctx context.Context, st *state.State, ord uint64) (layout.Segment, bool, error) {
 	ref, ok, err := h.holding(ctx, st, ord)
 	return refSegment(ref), ok, err
 }
 
-// plainRaw reads an unsealed segment as far as st knows it.
+// plainRaw reads an unsealed segment up to the bytes that ref names. If it was sealed since, it reads the sealed form.
 func (h *History) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawSegment, error) {
 	seg := SegmentOf(ref)
 	cacheKey := fmt.Sprintf("%s+%d", ref.Name, ref.Bytes)
@@ -301,8 +301,8 @@ func (h *History) keepRaw(name, key string, seg layout.Segment, raw []byte) (*ra
 	return r, nil
 }
 
-// gone reports whether a read failed because an object was collected or sealed meanwhile: then the newest state has the
-// places of its entries.
+// gone reports whether a read failed because the object does not exist: a segment was collected or sealed since the
+// state was read. The newest state then has the places of its entries.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // lost returns ErrCorrupt in place of fs.ErrNotExist if the newest state refers to the missing object (I3).

@@ -17,11 +17,11 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// summaryBytes is what a listing reads of an object.
+// summaryBytes is how much of the beginning of a snapshot a listing reads: its summary.
 const summaryBytes = 4 << 10
 
-// Snapshot writes an immutable copy of st, which names no segment: state, head and working context with
-// one read (I9). Each has a name of its own, made of id, so one commit may have several, with different tags.
+// Snapshot writes an immutable copy of st that refers to no segment, so that one read returns state, head and working
+// context (I9). Its name contains id, so that one commit may have several snapshots, with different tags.
 func (s *Store) Snapshot(ctx context.Context, st *state.State, id, tag string) (snapshot.Info, error) {
 	if st.Summary.Commit == "" {
 		return snapshot.Info{}, fmt.Errorf("snapshot of session %s: %w", s.Session, ErrNoCommit)
@@ -86,8 +86,8 @@ func (s *Store) isSnapshot(name string) bool {
 	return ok && since == s.Since()
 }
 
-// Shown returns the number of the newest commit of which there is a snapshot, if that is newer than st; else 0. A
-// snapshot that cannot be read shows nothing.
+// Shown returns the number of the newest commit with a snapshot if it is newer than st, else 0. Such a snapshot proves
+// that commits after st existed. Snapshots that cannot be read are ignored.
 func (s *Store) Shown(ctx context.Context, st *state.State) (uint64, error) {
 	after := layout.SnapshotKey(s.Session, layout.Own(st.Since, snapshot.Name(st.Summary.Seq+1, "00000000")))
 	all, err := s.list(ctx, backend.ListOptions{

@@ -10,10 +10,9 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
-// States yields the moments of commits newest first, from seq on downwards, each as At returns it. A segment is read
-// once for all of its commits, and none for those of the tail in memory. In memory are the newest segments (rawsMax),
-// the records of one, and of n commits between two whole documents about two times the square root of n documents: 16
-// where keyframes are 64 commits apart.
+// States yields the states after commits, newest first from seq downwards, each as At returns it. It reads each segment
+// once, and nothing for the tail. It holds the newest segments (rawsMax), the records of one, and, for n commits
+// between two whole documents, about two times the square root of n documents: 16 with keyframes every 64 commits.
 func (h *History) States(ctx context.Context, st *state.State, seq uint64) iter.Seq2[CommitState, error] {
 	return func(yield func(CommitState, error) bool) {
 		if st.Summary.Commit == "" {
@@ -51,7 +50,7 @@ func (h *History) States(ctx context.Context, st *state.State, seq uint64) iter.
 	}
 }
 
-// played is a commit, and the document or patch of its line.
+// played is the state after a commit, without its document, and the document or patch in the commit's line.
 type played struct {
 	of  CommitState
 	rec checkpoint.Record
@@ -128,8 +127,8 @@ func applied(raw []byte, group []played) ([]byte, error) {
 	return documentAfter(raw, made)
 }
 
-// Past is the document of a session at one commit, which is computed on request. It is safe for concurrent use. It
-// keeps the patches of the commits since the last whole document, and nothing older.
+// Past is the document of a session after one commit, computed when Document is called. It refers to the commits since
+// the last whole document, and to nothing older. It is safe for concurrent use.
 type Past struct {
 	raw  atomic.Pointer[[]byte] // nil = not computed yet
 	from *Past                  // the document that rec changes; nil = rec has it whole
@@ -156,8 +155,8 @@ func (p *Past) after(rec *checkpoint.Record) *Past {
 	return next
 }
 
-// Document returns the document, encoded; it must not be changed. Nothing is read but where neither this document nor
-// one from which it follows was in what the caller has read already.
+// Document returns the encoded document, which must not be changed. It reads from the store only if the chain of
+// changes begins with a document that no line read so far contains.
 func (p *Past) Document(ctx context.Context) ([]byte, error) {
 	var made []checkpoint.Record // newest first
 	var raw []byte
@@ -184,7 +183,7 @@ func (p *Past) Document(ctx context.Context) ([]byte, error) {
 	return raw, err
 }
 
-// documentBefore returns the session's document before a commit, for when it has to be read.
+// documentBefore returns the session's document before a commit, to be read when Document is called.
 func (h *History) documentBefore(st *state.State, seq uint64) *Past {
 	if seq == 0 {
 		return PastOf(nil)

@@ -1,5 +1,5 @@
-// Package store writes objects of a session that are then durable and never change (I4, I13), and reads them: an object
-// is what it must be, or is reported as damage with its name and offset.
+// Package store writes the objects of a session, which are then durable and never change (I4, I13), and reads them. An
+// object whose content is wrong is reported as damage, with its name and an offset.
 //
 // Store writes and reads single objects by their names: checkpoint_latest, segments, snapshots, blobs and originals.
 // History finds every durable line and every commit of a state: in the tail in memory, in a plain segment, in a
@@ -39,14 +39,14 @@ type Store struct {
 	since atomic.Pointer[uint64] // set by Bind
 }
 
-// Bind sets which incarnation of its id the session is, by its first epoch; 0 = the first one. Later ones, and the end
-// of the one before, are then none of its business: see Checkpoint.
+// Bind sets which of the sessions that had this id, one after the other, the store belongs to, by its first epoch; 0 =
+// the first one. Checkpoint then hides later sessions, and the tombstone of the one before.
 func (s *Store) Bind(since uint64) { s.since.Store(&since) }
 
-// Bound reports whether it is known which incarnation of its id the session is.
+// Bound reports whether Bind was called.
 func (s *Store) Bound() bool { return s.since.Load() != nil }
 
-// Since returns the first epoch of the session; 0 = that of the first incarnation, or it is not known.
+// Since returns the first epoch of the session; 0 = it is the first session with its id, or Bind was not called.
 func (s *Store) Since() uint64 {
 	if since := s.since.Load(); since != nil {
 		return *since
@@ -59,7 +59,7 @@ const (
 	backoffMax = 2 * time.Second
 )
 
-// Pause waits before the n-th further try: doubling from 20 ms to 2 s, of which a random half.
+// Pause waits before the n-th further try: 20 ms, doubled each time up to 2 s, and half of it at random.
 func (s *Store) Pause(ctx context.Context, n int) error {
 	d := min(backoffMax, backoffMin<<min(n, 10))
 	var b [1]byte
@@ -69,9 +69,9 @@ func (s *Store) Pause(ctx context.Context, n int) error {
 	return s.Sleep(ctx, d/2+d/2*time.Duration(b[0])/256)
 }
 
-// Checkpoint reads checkpoint_latest. A store that is bound to an incarnation sees its own alone: in place of the
-// checkpoint of a later one it returns a tombstone, and the tombstone of the one before is fs.ErrNotExist, with its
-// Info.
+// Checkpoint reads checkpoint_latest. After Bind it returns that of the bound session only: in place of the checkpoint
+// of a later session with the id it returns a tombstone, and for the tombstone of an earlier one fs.ErrNotExist, with
+// the object's Info.
 func (s *Store) Checkpoint(ctx context.Context) (*checkpoint.Object, backend.Info, error) {
 	key := layout.CheckpointKey(s.Session)
 	p, info, err := s.Backend.Get(ctx, key, backend.Range{})
@@ -96,9 +96,9 @@ func (s *Store) Checkpoint(ctx context.Context) (*checkpoint.Object, backend.Inf
 	return o, info, nil
 }
 
-// Create writes an immutable object whose name no other content ever has (I4): a name that is taken has these very
-// bytes, from a try whose answer was lost, or a log that has grown after them since. Once a try may have had its
-// effect, the outcome of a later refusal is Unknown (I2).
+// Create writes an immutable object under a name that no other content ever has (I4). If an object with the name
+// exists, it was written by an earlier try whose answer was lost: it has these bytes, or begins with them if it is a
+// log that has grown since. After a try that may have had its effect, the outcome of a later refusal is Unknown (I2).
 func (s *Store) Create(ctx context.Context, key string, p []byte) error {
 	var err, doubt error
 	for try := range s.Attempts {
@@ -109,11 +109,11 @@ func (s *Store) Create(ctx context.Context, key string, p []byte) error {
 		if errors.Is(err, backend.ErrPrecondition) {
 			have, info, gerr := s.Backend.Get(ctx, key, backend.Range{})
 			switch {
-			case errors.Is(gerr, fs.ErrNotExist): // refused for a name that no one holds; not this session's absence
+			case errors.Is(gerr, fs.ErrNotExist): // refused, though no object has the name: the session is there
 				gerr = fmt.Errorf("put %s: refused because the name is taken, but no such object exists", key)
 				fallthrough
 			case gerr != nil:
-				err, doubt = gerr, errors.Join(doubt, gerr) // whose it is no one has seen
+				err, doubt = gerr, errors.Join(doubt, gerr) // it was not read: it may be another writer's
 				continue
 			case !bytes.HasPrefix(have, p):
 				return Corrupt(key, 0, fmt.Errorf("the name is taken by other bytes: %w", fs.ErrExist))
@@ -140,9 +140,9 @@ func (s *Store) Create(ctx context.Context, key string, p []byte) error {
 	return err
 }
 
-// Harden makes an object durable that another process, or an earlier try, has written: on a disk it may be
-// visible by a write whose sync failed, so the same bytes are put once more (I13). Where objects can only
-// be replaced, what can be read is durable.
+// Harden makes an object durable that another process or an earlier try has written. On a disk an object can be visible
+// although its sync failed, so the same bytes are put once more (I13). In an object store all that can be read is
+// durable, and Harden does nothing.
 func (s *Store) Harden(ctx context.Context, key string, p []byte, v backend.Version) error {
 	if _, disk := s.Backend.(backend.Appender); !disk {
 		return nil
@@ -151,14 +151,14 @@ func (s *Store) Harden(ctx context.Context, key string, p []byte, v backend.Vers
 	return err
 }
 
-// LineID makes an id and a time for a line of the protocol's own.
+// LineID returns an id and a time for a line that the protocol writes by itself.
 func (s *Store) LineID() (string, time.Time, error) {
 	now := s.Now().UTC().Truncate(time.Millisecond)
 	id, err := transcript.NewID(now, s.Rand)
 	return id, now, err
 }
 
-// Random is 16 hex digits that no two names share.
+// Random returns 16 random hex digits for the name of an object.
 func (s *Store) Random() (string, error) {
 	var b [8]byte
 	if _, err := io.ReadFull(s.Rand, b[:]); err != nil {
@@ -167,7 +167,7 @@ func (s *Store) Random() (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// NewKey is a new key for commit lines; never 0.
+// NewKey returns a new random key for commit lines; never 0.
 func (s *Store) NewKey() (uint64, error) {
 	var b [8]byte
 	if _, err := io.ReadFull(s.Rand, b[:]); err != nil {
