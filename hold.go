@@ -12,14 +12,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// ErrHeld is of a deletion, an erasure, a removal of snapshots and a retention of a session that is held: nothing was
-// removed.
+// ErrHeld is the error of a deletion, an erasure, a removal of snapshots or a retention if the session is held. Nothing
+// was removed.
 var ErrHeld = journal.ErrHeld
 
 // Hold holds a session for a reason of at most 1 KiB; "" ends the hold. Nothing removes a held session or a part of it
 // (ErrHeld). Commits of its writers are stored as before. The reason is its metadata checkpoint.MetaHold, which SetInfo
 // and SessionOptions.Meta refuse; a fork or an import of the session is not held by it. Hold is an annotation, as
-// SetInfo is, and of a session that is held it changes the reason.
+// SetInfo is; on a session that is held it replaces the reason.
 func (s *Session) Hold(ctx context.Context, reason string, opts ...MoveOption) (Receipt, error) {
 	err := rawjson.CheckText("reason of the hold", reason)
 	if err == nil && len(reason) > checkpoint.MaxHold {

@@ -19,10 +19,10 @@ import (
 )
 
 // Import commits foreign lines unchanged as one new session; interop packages and entry.Line yield them. A first line
-// of type "session" is the header: it has the title and the working directory if o has not. Parents are resolved over
-// all lines: one may come after its child, and of lines with one id the last answers to it. So all are held until
-// the last has come: 16 MiB in memory, the rest in a temporary file. It makes commits of at most 4 MiB each. If one
-// fails, no session remains, or, with o.Source, one that Grow completes.
+// of type "session" is the header: it has the title and the working directory if o has not. Import reads all lines
+// before it resolves parents, because a parent may come after its child, and of several lines with one id the last one
+// is the parent. It holds 16 MiB of lines in memory and the rest in a temporary file. It makes commits of at most 4 MiB
+// each. If one fails, no session remains, or, with o.Source, one that Grow completes.
 func (s *Store) Import(
 	ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions,
 ) (*Session, error) {
@@ -84,9 +84,9 @@ func (s *Store) Grow(
 
 // GrowFrom is Grow of an open session for a file of which only the end was read. lines begin with the entry
 // h.Info().Source.Resume.Entry, source describes the file as it is now, and more returns its bytes beyond
-// h.Info().Source.Bytes, or nil where the lines are all of them. It returns fs.ErrExist and does nothing if the session
-// does not end as the lines begin, if it was changed, or if only all lines show where the new ones belong: then Grow
-// does.
+// h.Info().Source.Bytes, or nil if lines are all lines of the file. It returns fs.ErrExist and does nothing if the
+// session does not end as the lines begin, if it was changed, or if the place of the new lines depends on earlier ones:
+// then the caller needs Grow.
 func (s *Store) GrowFrom(
 	ctx context.Context, h *Session, lines iter.Seq2[transcript.Draft, error],
 	source func() (*checkpoint.Source, error), more func() (io.Reader, error),
@@ -99,9 +99,10 @@ func (s *Store) GrowFrom(
 	return added, nil
 }
 
-// DropImport deletes the session id if nothing but imports was committed to it. It removes what an earlier import of a
-// file left, after a later import of the same file could not let that session grow and made the session by, which the
-// tombstone names; by may be "". Any other session is fs.ErrExist, and stays. It may be repeated after a failure.
+// DropImport deletes the session id if nothing but imports was committed to it. It is for the session of an earlier
+// import of a file, when a later import of the file could not append to it and made the session by instead. The
+// tombstone names by, which may be "". For any other session it returns fs.ErrExist and does nothing. It may be
+// repeated after a failure.
 func (s *Store) DropImport(ctx context.Context, id, by string) error {
 	h, err := s.session(id, nil)
 	if err == nil {
@@ -110,9 +111,9 @@ func (s *Store) DropImport(ctx context.Context, id, by string) error {
 	return fail("drop", id, err)
 }
 
-// Renew records the size and the time of the file that the session id was imported from, after a caller compared the
-// file's bytes with those of the import: the next import need not read the file. It makes one commit without entries,
-// and none in a session whose newest commit is not an import's.
+// Renew records the size and the time of the file that the session id was imported from, so that the next import need
+// not read the file. The caller has compared the file's bytes with those of the import. Renew makes one commit without
+// entries; if the newest commit of the session is not an import's, it does nothing.
 func (s *Store) Renew(ctx context.Context, id string, size int64, changed time.Time) error {
 	h, err := s.session(id, nil)
 	if err == nil {
@@ -121,7 +122,7 @@ func (s *Store) Renew(ctx context.Context, id string, size int64, changed time.T
 	return fail("renew", id, err)
 }
 
-// into makes a handle whose history is still to come. id "" = a new UUIDv7.
+// into makes a handle for a session that is about to be written. id "" = a new UUIDv7.
 func (s *Store) into(id string, o *SessionOptions) (*Session, transfer.Into, error) {
 	in := transfer.Into{Fresh: id == ""}
 	if id == "" {
@@ -192,7 +193,7 @@ func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *
 	return h, nil
 }
 
-// pathTo returns what a fork takes over of the way to a view.
+// pathTo returns the entries that a fork takes over: the path to a view.
 func (s *Session) pathTo(ctx context.Context, v *View) (p transfer.Path, err error) {
 	m, err := s.treeView(ctx)
 	if err != nil {

@@ -43,11 +43,11 @@ type Turn struct {
 	Key string
 
 	// Entries are stored after what was appended. The first grows from the head of the commit Base, or from the last
-	// entry that was appended, each other from the one before it, unless Draft.Parent names another entry. If the turn
-	// is not stored they are the caller's: the handle keeps nothing of them.
+	// entry that was appended; each further one grows from the one before it, unless Draft.Parent names another entry.
+	// If the turn is not stored, the handle drops them.
 	Entries []transcript.Draft
 
-	// Base is the id of the commit that the turn was made on. A turn with a Base leaves alone what was appended. If
+	// Base is the id of the commit that the turn was made on. A turn with a Base does not store what was appended. If
 	// branch, head or document of the session differ since, Commit returns ErrConflict, or with KeepBoth stores the
 	// turn as a sibling branch (Receipt.Kept). Commits that moved none of them, such as labels, do not count. A Base
 	// that is the end of a kept branch continues that branch. An id that is no commit's is fs.ErrNotExist, unless Key
@@ -55,13 +55,13 @@ type Turn struct {
 	Base string
 
 	// From moves the head to an entry (its id or a unique prefix; "" = before the first entry) before the turn's own
-	// entries, in the same commit: what Branch and Commit do in two. State, Manager and Docs change the document in
-	// force there. Without a Base, a handle to which something was appended refuses it: ErrUncommitted. nil = the turn
-	// grows from the head.
+	// entries, in the same commit; Branch and Commit need two. State, Manager and Docs change the document in force
+	// at that entry. Without a Base it is ErrUncommitted if something was appended to the handle. nil = the turn grows
+	// from the head.
 	From *string
 
-	// Writer is the name of who made the turn, in its commit; "" = Options.Writer. Where several callers share a
-	// handle, a Claim of one of them (WithWriter) fences the turns of the others that were made on a commit before.
+	// Writer is the name of the writer in the commit; "" = Options.Writer. If several callers share a handle, a Claim
+	// of one of them (WithWriter) fences the turns of the others that were made on an earlier commit.
 	Writer string
 
 	// KeepBoth stores this turn as a branch where it meets a conflict or a fence (Receipt.Kept).
@@ -73,8 +73,8 @@ type Turn struct {
 	FailFenced bool
 }
 
-// Newest is the Base of a turn that is made on the newest commit of the session, whichever that is, also where another
-// writer has claimed the session. A handle that is behind does not show such a turn before Reload.
+// Newest is the Base of a turn on the newest commit of the session, whichever that is. Such a turn is stored even if
+// another writer has claimed the session. A handle that is behind does not show it before Reload.
 const Newest = "*"
 
 // reasonFork is the reason of the commit by which a fork takes the title and the directory of its options.
@@ -84,7 +84,7 @@ const reasonFork = "fork"
 type Receipt struct {
 	checkpoint.Head     // Seq, Commit, Epoch, Entry, Branch
 	Entries         int // how many it made durable
-	// the branch on which a losing turn (KeepBoth) or an abandoned line (Rollback) is now; "" = none
+	// the branch on which a losing turn is kept (KeepBoth), or the entries that a Rollback left; "" = none
 	Kept     string
 	Snapshot string   // that the policy had taken of an earlier state, which this commit names; "" = none
 	Warnings []string // soft limits passed, with value and limit

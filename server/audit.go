@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/audit"
 )
 
-// errAudit is the error of an act that the audit log could not take.
+// errAudit is the error of an act that was not done because the audit log cannot be written.
 var errAudit = errors.New("the audit log cannot be written; nothing was done")
 
 // begin records an act before it is done; after an error it must not be. end records how it ended.
@@ -30,8 +30,8 @@ func (s *Server) unrecorded(ctx context.Context, err error) error {
 	return retry(newProblem(http.StatusServiceUnavailable, "audit", "", errAudit))
 }
 
-// ended records how an act ended; dry = it was to change nothing. It was done then: a line that cannot be written
-// changes no answer.
+// ended records how an act ended; dry = it was only simulated. The act is over, so a line that cannot be written does
+// not change the answer.
 func (s *Server) ended(ctx context.Context, end audit.End, status int, dry bool, ids []string) {
 	result, code := audit.Done, ""
 	switch {

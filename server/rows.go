@@ -233,7 +233,7 @@ func (s *Server) draw(
 	of := writerKey{q.on.Store, q.id}
 	if view != "" {
 		d := s.views.find(of, view)
-		if d == nil { // or the session is
+		if d == nil { // readTree answers if the session is gone too
 			return s.readTree(ctx, q, func(*coppice.Session) (answer, error) {
 				return answer{}, newProblem(http.StatusGone, "gone",
 					"ask without view, and go on from the entry you were at", errors.New("this view is gone"))

@@ -16,9 +16,9 @@ import (
 // maxResumeTries bounds how often Resumed begins again because a commit came in between.
 const maxResumeTries = 16
 
-// Resumed returns what an agent needs to continue a session, and the context of which it is. All of it
-// is of one commit, though others may commit meanwhile. If they do so maxResumeTries times, the context is complete
-// instead of bounded. It changes nothing.
+// Resumed returns what an agent needs to continue a session, and the context from which its messages are. Both belong
+// to the same commit, even if other writers commit at the same time; after maxResumeTries attempts that they interrupt,
+// the context is complete instead of bounded. Resumed changes nothing.
 func Resumed(ctx context.Context, s *coppice.Session) (Resume, transcript.Context, error) {
 	for try := 1; ; try++ {
 		h := s.Head()
@@ -46,7 +46,8 @@ func Resumed(ctx context.Context, s *coppice.Session) (Resume, transcript.Contex
 	}
 }
 
-// ResumedAt returns what Resumed would have returned at a view, but for the bound of the context: it is complete.
+// ResumedAt returns what Resumed would have returned at the commit of a view, except that the context is complete
+// instead of bounded.
 func ResumedAt(ctx context.Context, s *coppice.Session, v *coppice.View) (Resume, transcript.Context, error) {
 	con, err := v.Context(ctx)
 	if err != nil {
@@ -87,8 +88,9 @@ func Leaf(ctx context.Context, s *coppice.Session, word string) (string, error) 
 // maxPoints bounds the points of CostOverTime.
 const maxPoints = 512
 
-// CostOverTime returns what a session had cost at those of its commits that cost something, oldest first. Of more than
-// maxPoints stretches of commits of one length, each has the last one. It reads every entry and every commit.
+// CostOverTime returns the cost of a session up to each commit that cost something, oldest first. If that is more than
+// maxPoints, the commits are divided into maxPoints stretches, and the last such commit of each counts. It reads every
+// entry and every commit.
 func CostOverTime(ctx context.Context, r *manager.UsageReader, s *coppice.Session) ([]CostAt, error) {
 	growth, err := r.Growth(ctx, s)
 	if err != nil {

@@ -77,7 +77,7 @@ func (c *cli) logText(list []checkpoint.Commit) error {
 	for i, com := range list {
 		ids[i], heads[i], snaps[i] = com.Commit, com.Entry, com.Snapshot
 	}
-	// The session has other ids than these.
+	// The ids are shortened as if each stood alone: the session has more ids than the list shows.
 	short, shortHead := shortid.Of(ids, shortid.Alone).Short, shortid.Of(heads, shortid.Alone).Short
 	shortSnap := shortid.Of(snaps, snapshotID).Short
 	rows := make([][]term.Cell, len(list))
