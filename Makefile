@@ -45,7 +45,7 @@ MODULES  := integration integration/s3server web/browser
 # The packages with files of one system are vetted for the others in `make lint`.
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all help build web web-bundle web-check web-test release test test-full race lint size audit fmt secret-rules fuzz bench bench-compare bench-fleet demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters adapters-go node-client clean
+.PHONY: all help build web web-bundle web-check web-test release test test-full race lint size audit fmt secret-rules fuzz bench bench-compare bench-fleet bench-peers demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript adapters adapters-go node-client clean
 
 all: lint test
 
@@ -161,6 +161,9 @@ bench: ## benchmarks; those of the promises print a ratio to the bare floor meas
 
 bench-fleet: ## 1 to 200 agents that commit at once, beside bare files and PostgreSQL, if it is installed: five minutes
 	$(GO) test -run '^$$' -bench Fleet -benchtime 1x ./internal/proof/serve -rounds 5
+
+bench-peers: build node-client ## resume, turn and list of pi, Strands, LangGraph's savers and PostgreSQL, beside coppice
+	@tools/bench-peers.sh
 
 bench-viewer: ## the short form of the viewer's benchmarks: a quarter of a minute
 	cd web/browser && $(VIEWERBENCH) -benchtime 1x -bench '^Benchmark(FirstPaint|Append)$$/^entries=305$$|^BenchmarkIdle$$' .
