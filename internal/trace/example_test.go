@@ -12,18 +12,10 @@ import (
 func ExampleNew() {
 	ctx := context.Background()
 	b := trace.New(memory.New())
-	b.Record(100)
 	info, _ := b.Put(ctx, "checkpoint_latest/x", []byte("first"), backend.IfAbsent())
 	_, _ = b.Put(ctx, "checkpoint_latest/x", []byte("second"), backend.IfMatch(info.Version))
 	_, _ = b.Put(ctx, "checkpoint_latest/x", []byte("third"), backend.IfMatch(info.Version))
-	ops, _ := b.Log()
-	for _, op := range ops {
-		fmt.Println(op)
-	}
-	fmt.Println(b.IO().Put, "puts")
-	// Output:
-	// put checkpoint_latest/x if-absent ok 5
-	// put checkpoint_latest/x if-match ok 6
-	// put checkpoint_latest/x if-match precondition failed 5
-	// 3 puts
+	io := b.IO()
+	fmt.Println(io.Put, "puts of", io.BytesWritten, "bytes")
+	// Output: 3 puts of 16 bytes
 }

@@ -1,10 +1,6 @@
 package trace_test
 
 import (
-	"flag"
-	"fmt"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,22 +10,15 @@ import (
 	"github.com/coppice-go/coppice/backend/backendtest"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/fault"
-	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/internal/trace"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestContract(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{
 		Short: testing.Short(), // what it passes on is tried at length where it is kept
-		New: func(*testing.T) backend.Backend {
-			b := trace.New(memory.New())
-			b.Record(100)
-			return b
-		},
+		New:   func(*testing.T) backend.Backend { return trace.New(memory.New()) },
 	})
 }
 
@@ -95,22 +84,6 @@ func script(t *testing.T, f fault.Backend, b trace.Backend) {
 	_, _ = b.Stat(ctx, "y")
 }
 
-func TestGoldenLog(t *testing.T) {
-	f := fault.New(memory.NewAppender(), 1)
-	b := trace.New(f)
-	b.Record(1000)
-	script(t, f, b)
-	ops, dropped := b.Log()
-	if dropped != 0 {
-		t.Errorf("%d dropped", dropped)
-	}
-	var got strings.Builder
-	for _, op := range ops {
-		fmt.Fprintln(&got, op)
-	}
-	testutil.Golden(t, *update, filepath.Join("testdata", "script.golden"), []byte(got.String()))
-}
-
 func TestCounts(t *testing.T) {
 	f := fault.New(memory.NewAppender(), 1)
 	b := trace.New(f)
@@ -122,49 +95,8 @@ func TestCounts(t *testing.T) {
 	if diff := cmp.Diff(want, b.IO()); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	if ops, _ := b.Log(); len(ops) != 0 {
-		t.Errorf("%d operations in a log that was never asked for", len(ops))
-	}
 	b.Reset()
 	if got := b.IO(); got != (backend.IO{}) {
 		t.Errorf("after Reset: %+v", got)
 	}
-}
-
-func TestLogKeepsTheNewest(t *testing.T) {
-	b := trace.New(memory.New())
-	put := func(from, to int) {
-		for i := from; i < to; i++ {
-			if _, err := b.Put(t.Context(), fmt.Sprint("k", i), nil, backend.Cond{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	check := func(first, n, dropped int) {
-		t.Helper()
-		ops, gone := b.Log()
-		if len(ops) != n || gone != dropped {
-			t.Fatalf("%d operations, %d dropped; want %d and %d", len(ops), gone, n, dropped)
-		}
-		for i, op := range ops {
-			if op.Key != fmt.Sprint("k", first+i) {
-				t.Fatalf("operation %d is %v", i, op)
-			}
-		}
-	}
-	put(0, 3)
-	check(0, 0, 0)
-	b.Record(5)
-	put(0, 13)
-	check(8, 5, 8)
-	b.Record(3)
-	check(10, 3, 10)
-	b.Record(4)
-	put(13, 15)
-	check(11, 4, 11)
-	b.Record(0)
-	put(90, 99)
-	check(11, 4, 11)
-	b.Reset()
-	check(0, 0, 0)
 }
