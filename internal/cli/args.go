@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,17 +25,16 @@ func parseTarget(text string) (coppice.Target, error) {
 	return t, nil
 }
 
-// pathFlags name files and folders of this machine, whose names need not be text. Their values are not stored.
-var pathFlags = map[string]bool{
-	"store": true, "state": true, "output": true, "dir": true, "trash-dir": true, "token-file": true, "tls-cert": true,
-	"tls-key": true, "follow": true,
+// pathFlags name files and folders of this machine, whose names need not be UTF-8. Their values are not stored.
+var pathFlags = []string{
+	"store", "state", "output", "dir", "trash-dir", "token-file", "tls-cert", "tls-key", "follow",
 }
 
 // checkText refuses arguments and flags that are not valid UTF-8: titles, labels, names, words to search for, targets.
 // Arguments of a command that takes files are paths.
 func checkText(cmd *cobra.Command, args []string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if !pathFlags[f.Name] {
+		if !slices.Contains(pathFlags, f.Name) {
 			err = errors.Join(err, rawjson.CheckText("--"+f.Name, flagText(f)))
 		}
 	})

@@ -196,11 +196,8 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	return c.fail(err)
 }
 
-// pagedCommands are those whose output can be longer than a screen: it goes through $PAGER.
-var pagedCommands = map[string]bool{
-	"list": true, "tree": true, "show": true, "log": true, "search": true, "label": true,
-	"diff": true, "context": true,
-}
+// pagedCommands are commands and subcommands whose output can be longer than a screen: it goes through $PAGER.
+var pagedCommands = []string{"list", "tree", "show", "log", "search", "label", "diff", "context"}
 
 // commandIn returns the name of the command in args; "" for help, completions, man, and whatever is not sure to be the
 // name of a command.
@@ -242,7 +239,7 @@ func (c *cli) root(only string) *cobra.Command {
 			if err := checkText(cmd, args); err != nil {
 				return err
 			}
-			if pagedCommands[cmd.Name()] && !c.json {
+			if slices.Contains(pagedCommands, cmd.Name()) && !c.json {
 				c.endPager = c.stdout.Page(c.getenv("PAGER"), c.getenv)
 			}
 			return nil
