@@ -313,6 +313,8 @@ func ExampleTrash() {
 	if err := trash.Remove(items...); err != nil { // as after an erasure of that entry
 		panic(err)
 	}
+	copies, items, err := trash.Copies(ctx, store, back.ID())
+	fmt.Println("what else has entries of it:", len(copies), len(items), err)
 	purged, err := trash.Purge(s.ID(), anyStore)
 	fmt.Println("items of it that were left:", len(purged), err)
 	// To the trash again, unless another writer has committed to it since it was looked at.
@@ -328,6 +330,7 @@ func ExampleTrash() {
 	// terminals that were in it: 1 <nil>
 	// restored: 6 entries
 	// items that still have its last entry: 0
+	// what else has entries of it: 0 0 <nil>
 	// items of it that were left: 0 <nil>
 	// emptied: 1 <nil>
 }

@@ -118,6 +118,20 @@ func hasOne(ctx context.Context, s *coppice.Session, entries []transcript.Entry,
 	return false, nil
 }
 
+// Copies returns what has entries of a session before it is deleted: other sessions of its store, and items, its own
+// among them. Of a session that cannot be read, or was deleted, no items are known.
+func (t *Trash) Copies(ctx context.Context, st *coppice.Store, id string) (ids []string, items []TrashItem, err error) {
+	if ids, err = st.Copies(ctx, id); err != nil {
+		return nil, nil, err
+	}
+	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return ids, nil, ctx.Err()
+	}
+	items, err = t.Having(ctx, s, nil, nil)
+	return ids, items, errors.Join(err, s.Close())
+}
+
 // Remove permanently removes items.
 func (t *Trash) Remove(items ...TrashItem) error {
 	for _, it := range items {

@@ -142,7 +142,10 @@ func (s *Server) eraseTrash(ctx context.Context, q *sessionPath, doc *api.Erased
 	return t.Remove(items...)
 }
 
-// trash returns the trash of a tenant on this server's machine.
+// trash returns the trash of a tenant on this server's machine; without one it is empty.
 func (s *Server) trash(tenant string) *manager.Trash {
+	if s.o.Trash == "" {
+		return &manager.Trash{Now: s.o.Now}
+	}
 	return &manager.Trash{Path: filepath.Join(s.o.Trash, tenant), Now: s.o.Now}
 }

@@ -202,6 +202,7 @@ func (s *Server) remover(st *coppice.Store, tenant, who string) func(context.Con
 		err = st.DeleteAt(ctx, r.ID, r.Commit)
 		if err == nil || errors.Is(err, coppice.ErrDeleteUnfinished) {
 			s.drop(ctx, st, tenant, r.ID)
+			s.forgetHere(ctx, tenant, r.ID)
 		}
 		s.ended(ctx, end, statusOf(err), false, nil)
 		return err

@@ -105,6 +105,9 @@ type Options struct {
 	// Trash is the folder into which sessions are deleted with trash=1, those of a tenant into a folder of its name;
 	// "" = there is none, and such a request is refused.
 	Trash string
+	// Forget removes what else this machine keeps of a deleted session, and returns whether it was pinned, and how many
+	// terminals remembered it; nil = it keeps nothing.
+	Forget func(tenant, session string) (pin bool, crumbs int, err error)
 
 	MaxBody   int64 // of a commit, in bytes; default 64 MiB
 	MaxBodies int64 // of all bodies over 64 KiB under way, of a tenant two thirds; default, and least, 1.5 MaxBody

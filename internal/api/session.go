@@ -63,6 +63,22 @@ type Deleted struct {
 	Trash   string `json:"trash,omitempty" doc:"the item that was created in the trash"`
 
 	Children []string `json:"children,omitempty" doc:"sessions that were deleted with it; only over HTTP"`
+
+	Purged *Purged `json:"purged,omitempty" doc:"what else was removed, with purge"`
+	Copies *Copies `json:"copies,omitempty" doc:"what has entries of it and stays, with purge"`
+}
+
+// Purged is what the machine kept of a session apart from its store and the search index, and was removed.
+type Purged struct {
+	Pin    bool     `json:"pin" doc:"it was pinned"`
+	Crumbs int      `json:"crumbs" doc:"terminals that remembered it"`
+	Trash  []string `json:"trash" doc:"names of items of the trash"`
+}
+
+// Copies are what still has entries of a session.
+type Copies struct {
+	Sessions []string `json:"sessions" doc:"forks and other imports"`
+	Trash    []string `json:"trash" doc:"items of other sessions, or of other stores"`
 }
 
 // Committed is the answer to a commit of entries.

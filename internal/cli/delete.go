@@ -35,8 +35,8 @@ used again on request alone. If it was imported, imports skip its file unless th
 the command asks for confirmation, unless --yes or --trash is given. Elsewhere a prefix of the id is not enough
 without --yes or --trash.
 
---purge removes too what this machine keeps of the session: its prompts in the history, its pin, the memory of
-terminals, the items that --trash made of it; and it names what keeps copies. It takes the whole id of a session
+What this machine keeps of the session goes too: its prompts in the history, its pin, the memory of terminals.
+--purge removes also the items that --trash made of it, and names what keeps copies. It takes the whole id of a session
 that was deleted before, too. If it breaks off, run it again.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,7 +46,7 @@ that was deleted before, too. If it breaks off, run it again.`,
 				}
 				id, err := c.delete(cmd.Context(), st, args[0], o)
 				if err == nil && !o.purge {
-					c.unindex(cmd.Context(), st, id)
+					c.forgetDeleted(cmd.Context(), st, id)
 				}
 				return err
 			})

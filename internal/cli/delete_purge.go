@@ -15,26 +15,6 @@ import (
 	"github.com/coppice-go/coppice/manager"
 )
 
-// purgedDoc is the document of coppice delete --purge.
-type purgedDoc struct {
-	api.Deleted
-	Purged purged `json:"purged"`
-	Copies copies `json:"copies"`
-}
-
-// purged is what this machine kept of a session and was removed.
-type purged struct {
-	Pin    bool     `json:"pin"`
-	Crumbs int      `json:"crumbs"` // terminals that remembered it
-	Trash  []string `json:"trash"`  // names of items
-}
-
-// copies are what still has entries of a session.
-type copies struct {
-	Sessions []string `json:"sessions"`
-	Trash    []string `json:"trash"` // names of items of other sessions, or of other stores
-}
-
 // deletePurging deletes a session by del, and removes what this machine keeps of it. It does the second also if the
 // session was deleted before, so it completes a call that broke off.
 func (c *cli) deletePurging(
@@ -44,9 +24,14 @@ func (c *cli) deletePurging(
 	if err != nil {
 		return err
 	}
-	doc := purgedDoc{Deleted: api.Deleted{Deleted: true, Session: id}}
-	if doc.Copies, err = findCopies(ctx, st, t, id); err != nil {
+	doc := api.Deleted{Deleted: true, Session: id, Copies: &api.Copies{Sessions: []string{}, Trash: []string{}}}
+	sessions, items, err := t.Copies(ctx, st.Store, id)
+	if err != nil {
 		return fmt.Errorf("nothing was deleted: %w", err)
+	}
+	doc.Copies.Sessions = append(doc.Copies.Sessions, sessions...)
+	for _, it := range items {
+		doc.Copies.Trash = append(doc.Copies.Trash, it.Name)
 	}
 	err = c.recorded(ctx, st, audit.Act{Act: "delete", Session: id}, func() ([]string, error) {
 		if err := del(); err != nil && !errors.Is(err, coppice.ErrDeleted) {
@@ -70,11 +55,11 @@ func (c *cli) deletePurging(
 	if err := c.textf("deleted %s, and what this machine kept of it%s", shortid.One(id), note); err != nil {
 		return err
 	}
-	return c.textf("%s", term.Line(doc.Copies.text()))
+	return c.textf("%s", term.Line(copiesText(doc.Copies)))
 }
 
-// text returns one line that names what still has entries of the session.
-func (k copies) text() string {
+// copiesText returns one line that names what still has entries of the session.
+func copiesText(k *api.Copies) string {
 	var b strings.Builder
 	b.WriteString("copies stay in ")
 	if len(k.Sessions) > 0 {
@@ -91,46 +76,46 @@ func (k copies) text() string {
 	return b.String()
 }
 
-// findCopies returns what has entries of a session, before it is deleted: items of the trash that are its own are
-// among them.
-func findCopies(ctx context.Context, st *countedStore, t *manager.Trash, id string) (copies, error) {
-	found := copies{Sessions: []string{}, Trash: []string{}}
-	sessions, err := st.Copies(ctx, id)
-	if err != nil {
-		return found, err
-	}
-	found.Sessions = append(found.Sessions, sessions...)
-	s, err := st.Open(ctx, id, readOnly())
-	if err != nil {
-		return found, ctx.Err() // a damaged session can be deleted too
-	}
-	items, err := t.Having(ctx, s, nil, nil)
-	for _, it := range items {
-		found.Trash = append(found.Trash, it.Name)
-	}
-	return found, closeAfter(s, err)
-}
-
 // purgeMachine removes what this machine keeps of a session outside of the store: its items of the trash, its pin, the
 // crumbs of terminals, and its rows in the search index, which are the history of its prompts too. Each is tried,
 // also after an error. The list of sessions forgets it where it is deleted in the store.
-func (c *cli) purgeMachine(ctx context.Context, st *countedStore, t *manager.Trash, id string) (purged, error) {
-	p := purged{Trash: []string{}}
-	store := localPath(st.url)
-	same := func(name string) bool { return name == "" || localPath(name) == store }
-	items, err := t.Purge(id, same)
+func (c *cli) purgeMachine(ctx context.Context, st *countedStore, t *manager.Trash, id string) (*api.Purged, error) {
+	p := &api.Purged{Trash: []string{}}
+	items, err := t.Purge(id, sameStore(st.url))
 	for _, it := range items {
 		p.Trash = append(p.Trash, it.Name)
 	}
 	errs := []error{err}
+	p.Pin, p.Crumbs, err = c.forget(st.url, id)
+	return p, errors.Join(append(errs, err, c.eraseIndex(ctx, st, id))...)
+}
+
+// sameStore returns whether a store that a file of this machine names is one with an address.
+func sameStore(url string) func(name string) bool {
+	store := localPath(url)
+	return func(name string) bool { return name == "" || localPath(name) == store }
+}
+
+// forget removes the pin of a session that was deleted, and the crumbs of terminals that were in it. Both are tried.
+func (c *cli) forget(url, id string) (pin bool, crumbs int, err error) {
 	pins, err := c.pins()
 	if err == nil {
-		p.Pin, err = pins.Remove(store, id)
+		pin, err = pins.Remove(localPath(url), id)
 	}
-	errs = append(errs, err)
-	dir, err := c.stateFile("terminals")
-	if err == nil {
-		p.Crumbs, err = (&manager.Crumbs{Path: dir, Now: c.now}).ForgetSession(id, same)
+	dir, other := c.stateFile("terminals")
+	if other == nil {
+		crumbs, other = (&manager.Crumbs{Path: dir, Now: c.now}).ForgetSession(id, sameStore(url))
 	}
-	return p, errors.Join(append(errs, err, c.eraseIndex(ctx, st, id))...)
+	return pin, crumbs, errors.Join(err, other)
+}
+
+// forgetDeleted takes deleted sessions out of what this machine keeps of them. Those that are restored from the trash
+// have other ids.
+func (c *cli) forgetDeleted(ctx context.Context, st *countedStore, ids ...string) {
+	c.unindex(ctx, st, ids...)
+	for _, id := range ids {
+		if _, _, err := c.forget(st.url, id); err != nil {
+			c.notef("%s may still be pinned, or remembered by a terminal: %s", shortid.One(id), term.Line(err.Error()))
+		}
+	}
 }

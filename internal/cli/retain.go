@@ -184,7 +184,7 @@ func (c *cli) runPolicy(ctx context.Context, st *countedStore, o retainOptions) 
 		run.Show = c.showDecision
 	}
 	r, err := run.Do(ctx)
-	c.unindex(ctx, st, r.Removed...)
+	c.forgetDeleted(ctx, st, r.Removed...)
 	if c.json {
 		return c.decisionJSON(r, o.dry, err)
 	}

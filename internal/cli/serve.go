@@ -186,7 +186,8 @@ func (s *service) prepare(ctx context.Context) error {
 		Store: s.st.Store, Tokens: s.tokens, ReadOnly: s.o.readOnly, Origins: s.o.origins, BasePath: s.o.basePath,
 		Logger: s.log, Now: s.c.now,
 		AuditFile: s.o.audit, AuditReads: s.o.auditReads,
-		Index: server.Index{File: s.indexFile, Shallow: strings.HasPrefix(s.st.url, "s3:")},
+		Forget: s.forget,
+		Index:  server.Index{File: s.indexFile, Shallow: strings.HasPrefix(s.st.url, "s3:")},
 	}
 	if o.Trash, err = s.c.stateFile("trash"); err != nil {
 		s.log.WarnContext(ctx, "there is no trash", "error", err.Error())
@@ -279,6 +280,18 @@ func (s *service) indexFile(tenant string) string {
 		return file
 	}
 	return strings.TrimSuffix(file, ".db") + "-" + tenant + ".db"
+}
+
+// forget removes what this machine keeps of a deleted session apart from the store: its pin, and crumbs.
+func (s *service) forget(tenant, id string) (pin bool, crumbs int, err error) {
+	at, query, queried := strings.Cut(s.st.url, "?")
+	if tenant != "" {
+		at = strings.TrimSuffix(at, "/") + "/" + tenant
+	}
+	if queried {
+		at += "?" + query
+	}
+	return s.c.forget(at, id)
 }
 
 // tenant opens the store of a tenant, which is a folder of the store.

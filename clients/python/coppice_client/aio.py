@@ -50,9 +50,10 @@ class AsyncSession(_Session):
         """Send the bytes of an image before the commit that has it."""
         return await self._run(self._sync.upload, image)
 
-    async def delete(self, *, trash: bool | None = None, children: bool | None = None) -> Deleted:
+    async def delete(self, *, trash: bool | None = None, children: bool | None = None,
+        purge: bool | None = None) -> Deleted:
         """Delete a session for good, or into the trash."""
-        return await self._run(self._sync.delete, trash=trash, children=children)
+        return await self._run(self._sync.delete, trash=trash, children=children, purge=purge)
 
     async def info(self) -> SessionInfo:
         """The summary of a session; its ETag is the newest commit."""

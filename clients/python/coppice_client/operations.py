@@ -221,15 +221,18 @@ class StoreOperations(Resource):
 class SessionOperations(Resource):
     """The operations on a session."""
 
-    def delete(self, *, trash: bool | None = None, children: bool | None = None) -> Deleted:
+    def delete(self, *, trash: bool | None = None, children: bool | None = None, purge: bool | None = None) -> Deleted:
         """Delete a session for good, or into the trash. `coppice trash` lists what is in the trash, and restores it.
         With children=true, sessions that it started are deleted before it, and those that they started, but no forks.
-        If that fails in the middle, left names those that are not deleted, and a repeat continues.
+        If that fails in the middle, left names those that are not deleted, and a repeat continues. purge=true needs
+        the right erase too: it also removes the items of the trash that are of the session, its pin and what terminals
+        remember, names what keeps copies, and completes an earlier deletion.
 
         trash: keep a copy in the trash of the server
         children: delete the sessions that it started too
+        purge: remove also what the server keeps of it, and name what keeps copies
         """
-        found: Deleted = self._move(Deleted, "delete", None, "DELETE", trash=trash, children=children)
+        found: Deleted = self._move(Deleted, "delete", None, "DELETE", trash=trash, children=children, purge=purge)
         return found
 
     def info(self) -> SessionInfo:

@@ -253,6 +253,13 @@ class ContextItem(TypedDict, total=False):
     """the message itself"""
 
 
+class Copies(TypedDict):
+    sessions: list[str]
+    """forks and other imports"""
+    trash: list[str]
+    """items of other sessions, or of other stores"""
+
+
 class CostAt(TypedDict):
     cost: float
     """sum up to and with that commit, all branches"""
@@ -295,6 +302,10 @@ class _Deleted(TypedDict):
 class Deleted(_Deleted, total=False):
     children: list[str]
     """sessions that were deleted with it; only over HTTP"""
+    copies: Copies
+    """what has entries of it and stays, with purge"""
+    purged: Purged
+    """what else was removed, with purge"""
     trash: str
     """the item that was created in the trash"""
 
@@ -837,6 +848,15 @@ class PromptList(_PromptList, total=False):
     """after of the next page; absent at the end"""
     problems: list[ReportedProblem]
     """sessions that could not be read, or not to their end"""
+
+
+class Purged(TypedDict):
+    crumbs: int
+    """terminals that remembered it"""
+    pin: bool
+    """it was pinned"""
+    trash: list[str]
+    """names of items of the trash"""
 
 
 class _Relative(TypedDict):

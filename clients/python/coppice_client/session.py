@@ -111,7 +111,7 @@ class Session(SessionOperations):
         """Make a write without a key. After a lost answer, search the log for it."""
         path = self._path(op, **query) if method == "POST" else self._path(**query)
         moves_base = op not in ("fork", "snapshot", "delete")
-        own = not query.get("trash")  # whether a commit found after a lost answer is known to be this write
+        own = not (query.get("trash") or query.get("purge"))  # whether a commit found after a lost answer is known to be this write
         if op == "fork":
             own, body = not body["id"], {**body, "id": body["id"] or new_id()}
         want = Want(kind, tag=moves_base, session=body["id"] if op == "fork" else self.id)

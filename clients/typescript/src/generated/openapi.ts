@@ -76,7 +76,7 @@ export interface paths {
         put: operations["createSession"];
         /**
          * Delete a session for good, or into the trash
-         * @description `coppice trash` lists what is in the trash, and restores it. With children=true, sessions that it started are deleted before it, and those that they started, but no forks. If that fails in the middle, left names those that are not deleted, and a repeat continues.
+         * @description `coppice trash` lists what is in the trash, and restores it. With children=true, sessions that it started are deleted before it, and those that they started, but no forks. If that fails in the middle, left names those that are not deleted, and a repeat continues. purge=true needs the right erase too: it also removes the items of the trash that are of the session, its pin and what terminals remember, names what keeps copies, and completes an earlier deletion.
          */
         delete: operations["deleteSession"];
         /** Change title, working directory and metadata */
@@ -548,6 +548,12 @@ export interface components {
             /** @description the message itself */
             message?: unknown;
         };
+        Copies: {
+            /** @description forks and other imports */
+            sessions: string[];
+            /** @description items of other sessions, or of other stores */
+            trash: string[];
+        };
         CostAt: {
             /**
              * Format: double
@@ -587,7 +593,11 @@ export interface components {
         Deleted: {
             /** @description sessions that were deleted with it; only over HTTP */
             children?: string[];
+            /** @description what has entries of it and stays, with purge */
+            copies?: components["schemas"]["Copies"];
             deleted: boolean;
+            /** @description what else was removed, with purge */
+            purged?: components["schemas"]["Purged"];
             session: string;
             /** @description the item that was created in the trash */
             trash?: string;
@@ -1176,6 +1186,17 @@ export interface components {
             problems?: components["schemas"]["ReportedProblem"][];
             /** @description newest first; one that was repeated directly is listed once */
             prompts: components["schemas"]["Prompt"][];
+        };
+        Purged: {
+            /**
+             * Format: int64
+             * @description terminals that remembered it
+             */
+            crumbs: number;
+            /** @description it was pinned */
+            pin: boolean;
+            /** @description names of items of the trash */
+            trash: string[];
         };
         Relative: {
             /** @description that records their erasure; absent: they are not erased, or dryRun */
@@ -2035,6 +2056,8 @@ export interface operations {
                 trash?: boolean;
                 /** @description delete the sessions that it started too */
                 children?: boolean;
+                /** @description remove also what the server keeps of it, and name what keeps copies */
+                purge?: boolean;
             };
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
