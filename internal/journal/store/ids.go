@@ -100,12 +100,9 @@ func (h *History) readRun(ctx context.Context, ref codec.Ref) (*codec.IDs, error
 // ReadRun reads a run of the id index of a session: one object. Its hash is checked.
 func ReadRun(ctx context.Context, b backend.Backend, session string, ref codec.Ref) (*codec.IDs, error) {
 	key := layout.IDsKey(session, refSegment(ref))
-	p, _, err := b.Get(ctx, key, backend.Range{})
+	p, err := readVerified(ctx, b, key, ref)
 	if err != nil {
 		return nil, err
-	}
-	if err := ref.Verify(p); err != nil {
-		return nil, Corrupt(key, 0, err)
 	}
 	run, err := codec.DecodeIDs(p)
 	if err == nil && (run.First() != ref.First || run.Len() != int(ref.Count)) {

@@ -33,7 +33,6 @@ func NewHistory(s *Store, latest func(ctx context.Context) (*state.State, error)
 
 // cache contains the last few immutable objects of each kind that were read.
 type cache struct {
-	mu      sync.Mutex
 	indexes recent[*codec.SegmentIndex]
 	folds   recent[*folded]
 	raws    recent[*rawSegment]
@@ -47,18 +46,23 @@ const (
 	objectsMax = 2   // sealed segments as they are stored
 )
 
-// recent is a small map that drops its oldest key when it is full.
+// recent is a small map that drops its oldest key when it is full. It is safe for concurrent use.
 type recent[T any] struct {
+	mu    sync.Mutex
 	items map[string]T
 	order []string
 }
 
 func (r *recent[T]) get(key string) (T, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	v, ok := r.items[key]
 	return v, ok
 }
 
 func (r *recent[T]) put(key string, v T, limit int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.items == nil {
 		r.items = map[string]T{}
 	}
@@ -101,10 +105,7 @@ const indexGuess = 32 << 10
 // segmentIndex reads the index of a sealed segment: one read of the object's end, two for an index over indexGuess.
 func (h *History) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.SegmentIndex, error) {
 	key := refSegment(ref).SealedKey(h.store.Session)
-	h.cache.mu.Lock()
-	idx, ok := h.cache.indexes.get(key)
-	h.cache.mu.Unlock()
-	if ok {
+	if idx, ok := h.cache.indexes.get(key); ok {
 		return idx, nil
 	}
 	for want := int64(indexGuess); ; {
@@ -120,9 +121,7 @@ func (h *History) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.Segme
 			if err := isOf(idx, tail, &ref); err != nil {
 				return nil, Corrupt(key, 0, err)
 			}
-			h.cache.mu.Lock()
 			h.cache.indexes.put(key, idx, indexesMax)
-			h.cache.mu.Unlock()
 			return idx, nil
 		}
 		if need <= want {
@@ -149,29 +148,33 @@ func isOf(idx *codec.SegmentIndex, tail []byte, ref *codec.Ref) error {
 	return nil
 }
 
-// folded reads an index object; its hash is checked.
-func (h *History) folded(ctx context.Context, level int, ref codec.Ref) (*folded, error) {
-	key := layout.IndexKey(h.store.Session, level, refSegment(ref))
-	h.cache.mu.Lock()
-	f, ok := h.cache.folds.get(key)
-	h.cache.mu.Unlock()
-	if ok {
-		return f, nil
-	}
-	p, _, err := h.store.Backend.Get(ctx, key, backend.Range{})
+// readVerified reads the object that a reference names, and checks its hash.
+func readVerified(ctx context.Context, b backend.Backend, key string, ref codec.Ref) ([]byte, error) {
+	p, _, err := b.Get(ctx, key, backend.Range{})
 	if err != nil {
 		return nil, err
 	}
 	if err := ref.Verify(p); err != nil {
 		return nil, Corrupt(key, 0, err)
 	}
-	f = &folded{}
+	return p, nil
+}
+
+// folded reads an index object; its hash is checked.
+func (h *History) folded(ctx context.Context, level int, ref codec.Ref) (*folded, error) {
+	key := layout.IndexKey(h.store.Session, level, refSegment(ref))
+	if f, ok := h.cache.folds.get(key); ok {
+		return f, nil
+	}
+	p, err := readVerified(ctx, h.store.Backend, key, ref)
+	if err != nil {
+		return nil, err
+	}
+	f := &folded{}
 	if f.refs, f.skeletons, err = codec.DecodeIndex(p); err != nil {
 		return nil, Corrupt(key, 0, err)
 	}
-	h.cache.mu.Lock()
 	h.cache.folds.put(key, f, foldsMax)
-	h.cache.mu.Unlock()
 	return f, nil
 }
 
@@ -217,7 +220,7 @@ func (h *History) SealedAt(ctx context.Context, st *state.State, ord uint64) (la
 func (h *History) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawSegment, error) {
 	seg := SegmentOf(ref)
 	cacheKey := fmt.Sprintf("%s+%d", ref.Name, ref.Bytes)
-	if r, ok := h.cachedRaw(cacheKey); ok {
+	if r, ok := h.cache.raws.get(cacheKey); ok {
 		return r, nil
 	}
 	key := seg.PlainKey(h.store.Session)
@@ -238,7 +241,7 @@ func (h *History) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawS
 // sealedRaw reads a whole sealed segment.
 func (h *History) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, error) {
 	seg := refSegment(ref)
-	if r, ok := h.cachedRaw(seg.Name()); ok {
+	if r, ok := h.cache.raws.get(seg.Name()); ok {
 		return r, nil
 	}
 	key := seg.SealedKey(h.store.Session)
@@ -256,18 +259,12 @@ func (h *History) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, er
 // sealedObject reads a whole sealed segment and decodes none of its lines; its hash is checked.
 func (h *History) sealedObject(ctx context.Context, ref codec.Ref) (*sealedObject, error) {
 	key := refSegment(ref).SealedKey(h.store.Session)
-	h.cache.mu.Lock()
-	o, ok := h.cache.objects.get(key)
-	h.cache.mu.Unlock()
-	if ok {
+	if o, ok := h.cache.objects.get(key); ok {
 		return o, nil
 	}
-	p, _, err := h.store.Backend.Get(ctx, key, backend.Range{})
+	p, err := readVerified(ctx, h.store.Backend, key, ref)
 	if err != nil {
 		return nil, err
-	}
-	if err := ref.Verify(p); err != nil {
-		return nil, Corrupt(key, 0, err)
 	}
 	idx, need, err := codec.DecodeSegmentIndex(p, int64(len(p)))
 	if err == nil && need > 0 {
@@ -276,17 +273,9 @@ func (h *History) sealedObject(ctx context.Context, ref codec.Ref) (*sealedObjec
 	if err != nil {
 		return nil, Corrupt(key, 0, err)
 	}
-	o = &sealedObject{p, idx}
-	h.cache.mu.Lock()
+	o := &sealedObject{p, idx}
 	h.cache.objects.put(key, o, objectsMax)
-	h.cache.mu.Unlock()
 	return o, nil
-}
-
-func (h *History) cachedRaw(name string) (*rawSegment, bool) {
-	h.cache.mu.Lock()
-	defer h.cache.mu.Unlock()
-	return h.cache.raws.get(name)
 }
 
 func (h *History) keepRaw(name, key string, seg layout.Segment, raw []byte) (*rawSegment, error) {
@@ -295,9 +284,7 @@ func (h *History) keepRaw(name, key string, seg layout.Segment, raw []byte) (*ra
 		return nil, Corrupt(key, 0, err)
 	}
 	r := &rawSegment{seg: seg, raw: raw, open: o}
-	h.cache.mu.Lock()
 	h.cache.raws.put(name, r, rawsMax)
-	h.cache.mu.Unlock()
 	return r, nil
 }
 
