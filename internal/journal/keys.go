@@ -14,9 +14,9 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// keyed looks for the commit of a key in the history of st, and the ordinal of its line; nil: it is not there. A key
-// that is not known costs no read. One that may be is looked for in its commit line, which holds it whole, with the
-// digest of its turn.
+// keyed returns the commit with the idempotency key of a step in the history of st, and the ordinal of its line; nil =
+// there is none. The state has hashes of the keys: if none matches it reads nothing, else the commit line, which has
+// the key and the digest of its turn.
 func (j *Journal) keyed(
 	ctx context.Context, st *state.State, c Step,
 ) (rec *checkpoint.Record, line uint64, err error) {
@@ -35,7 +35,7 @@ func (j *Journal) keyed(
 			return nil, 0, j.notApplied("commit", fmt.Errorf("find the idempotency key in commit %d: %w", ref.Seq, err))
 		}
 		if rec.Key != c.Key {
-			continue // of the same hash
+			continue // another key with the same hash
 		}
 		if !j.sameTurn(&rec, c) {
 			return nil, 0, j.notApplied("commit", ErrKeyReused)
@@ -45,8 +45,9 @@ func (j *Journal) keyed(
 	return nil, 0, nil
 }
 
-// sameTurn reports whether a commit holds the turn of a call. A turn of which the handle was in doubt took its drafts
-// already: it is compared with those, unless more was appended since.
+// sameTurn reports whether the turn of a step is that of a commit, by their digests. The digest of a turn includes the
+// entries of the buffer. If the commit was in doubt and is stored now, its entries have left the buffer; then only the
+// digest of the turn itself is compared, unless more was appended since.
 func (j *Journal) sameTurn(rec *checkpoint.Record, c Step) bool {
 	if rec.Digest == "" || c.Digest == "" {
 		return true
@@ -63,7 +64,7 @@ func (j *Journal) sameTurn(rec *checkpoint.Record, c Step) bool {
 	return len(drafts) == 0 && j.last.rec != nil && j.last.rec.ID == rec.ID && j.last.own == c.Digest
 }
 
-// digestWith returns the digest of a turn that takes drafts along: 16 hex digits.
+// digestWith returns the digest of a turn that also stores the entries of the buffer: 16 hex digits.
 func digestWith(own string, drafts []*Entry) string {
 	if own == "" || len(drafts) == 0 {
 		return own
@@ -90,7 +91,8 @@ func digestWith(own string, drafts []*Entry) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// repeat answers a call whose key is known with the receipt of the first time. The drafts that it took are dropped.
+// repeat returns the receipt of the first commit for a step whose key is known, and drops the entries of the buffer
+// that the step would have stored.
 func (j *Journal) repeat(
 	ctx context.Context, tip *state.State, based bool, rec *checkpoint.Record, line uint64,
 ) (Outcome, error) {
@@ -127,8 +129,8 @@ func (j *Journal) keyedCommit(ctx context.Context, st *state.State, ref checkpoi
 	return j.Record(ctx, st, ref.Seq)
 }
 
-// knownEntries returns which entries of a request the session has already, with their ordinals. What grows from such an
-// entry grows from the one that is known.
+// knownEntries returns the entries that the session has already, with their ordinals. Other entries of the request that
+// name one of them as their parent become children of the stored one.
 func (j *Journal) knownEntries(ctx context.Context, st *state.State, entries []*Entry) (map[*Entry]uint64, error) {
 	var ids []string
 	for _, e := range entries {
@@ -157,7 +159,7 @@ func (j *Journal) knownEntries(ctx context.Context, st *state.State, entries []*
 	return known, nil
 }
 
-// allKnown reports whether a step that brings entries, and no more, has nothing to store in a state.
+// allKnown reports whether a step has nothing to store because the session has all of its entries.
 func (j *Journal) allKnown(ctx context.Context, st *state.State, s *Step) (bool, error) {
 	j.mu.Lock()
 	takes := s.takesBuffer() && len(j.list) > 0
@@ -169,8 +171,8 @@ func (j *Journal) allKnown(ctx context.Context, st *state.State, s *Step) (bool,
 	return err == nil && s.idles(&request{own: s.own(known)}, st), err
 }
 
-// own returns the entries of a step that are to be stored: those that the session has not, and what is stored in the
-// place of those that it has.
+// own returns the entries of a step that are to be stored: those that the session does not have, and Instead of each
+// entry that it has.
 func (s *Step) own(known map[*Entry]uint64) []*Entry {
 	if len(known) == 0 {
 		return s.Entries
@@ -186,10 +188,10 @@ func (s *Step) own(known map[*Entry]uint64) []*Entry {
 	return list
 }
 
-// brings reports whether the caller of a step brought entries.
+// brings reports whether the caller of the step passed entries, or ids of entries that the session has.
 func (s *Step) brings() bool { return len(s.Entries)+len(s.IDs) > 0 }
 
-// ids returns the ids of what the caller of a step brought, in order.
+// ids returns the ids of the entries that the caller of the step passed, in order.
 func (s *Step) ids() (ids []string) {
 	if s.IDs != nil {
 		return s.IDs
@@ -200,7 +202,7 @@ func (s *Step) ids() (ids []string) {
 	return ids
 }
 
-// exists refuses an id that is taken.
+// exists returns the error for an id that another entry has.
 func exists(id string) error { return fmt.Errorf("entry %s: %w", id, fs.ErrExist) }
 
 // Skipped reports whether the commit that is being composed leaves the entry out, because the session has it. It is for

@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// background is the work of a handle that is no commit, and its results. It writes only what is confirmed, so it does
-// not wait for a commit. Guarded by Journal.mu.
+// background is the work of a handle besides commits, and its results: sealed segments, index objects, checkpoints. It
+// uses only acknowledged states, so it does not wait for a commit. Guarded by Journal.mu.
 type background struct {
 	ctx      context.Context //nolint:containedctx // cancelled by Close; jobs outlive the calls that start them
 	cancel   context.CancelFunc
@@ -18,7 +18,7 @@ type background struct {
 	made     []state.Change // for the next state to take in
 	taken    []state.Change // taken in by a state that is not acknowledged yet
 	boundary uint64         // the tail up to this ordinal is being sealed, or was: the commit after it begins a segment
-	age      int            // grows whenever the handle takes another's state: what was made before is forgotten
+	age      int            // raised when the handle takes another writer's state: older results are dropped
 	shooting bool           // a snapshot is being written
 }
 
@@ -31,11 +31,11 @@ type job struct {
 	boundary uint64 // that it sets; 0 = none
 }
 
-// sealing is what a strategy needs to know of the background.
+// sealing describes the background work to a strategy, which decides what is due.
 type sealing struct {
 	boundary uint64 // the tail up to this ordinal is being sealed, or was
 	busy     bool   // a job is under way
-	idle     bool   // none is, and all that was made is taken in
+	idle     bool   // no job is under way, and no result waits for a state
 }
 
 func (j *Journal) sealing() sealing {
@@ -84,7 +84,7 @@ func (j *Journal) backgroundContext() context.Context {
 	return j.bg.ctx
 }
 
-// ended books what a job has made.
+// ended records the results of a job, unless the handle has taken another writer's state since the job began.
 func (j *Journal) ended(age int, made []state.Change, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -98,7 +98,7 @@ func (j *Journal) ended(age int, made []state.Change, err error) {
 	}
 }
 
-// takeIn returns st with what the background has made.
+// takeIn returns st with the results of the background work, which the next commit then stores.
 func (j *Journal) takeIn(st *state.State) *state.State {
 	j.mu.Lock()
 	made := j.bg.made
@@ -112,14 +112,14 @@ func (j *Journal) takeIn(st *state.State) *state.State {
 	return st
 }
 
-// returnTaken keeps what a state had taken in that came to nothing: the next one takes it in.
+// returnTaken returns the results that takeIn has used to the list, because the commit with them was not stored.
 func (j *Journal) returnTaken() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.bg.made, j.bg.taken = append(j.bg.taken, j.bg.made...), nil
 }
 
-// forget drops what the background made: the handle takes another's state. j.mu is held.
+// forget drops the results of the background work, because the handle takes another writer's state. j.mu is held.
 func (j *Journal) forget() {
 	j.bg.age++
 	j.bg.made, j.bg.taken, j.bg.boundary = nil, nil, 0
