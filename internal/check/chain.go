@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// link is a segment in the order of the log, as something refers to it.
+// link is a segment of the log with the reference that leads to it.
 type link struct {
 	seg   layout.Segment
 	ref   *codec.Ref           // it is sealed
@@ -69,7 +69,7 @@ func segmentOf(ref codec.Ref) layout.Segment {
 	return layout.Segment{First: ref.First, Epoch: ref.Epoch, Rnd: ref.Rnd}
 }
 
-// finding is something wrong at an offset of what is read.
+// finding is a problem at an offset of an object.
 type finding struct {
 	kind   Kind
 	offset int64
@@ -132,8 +132,8 @@ func standsIn(before, named string) bool {
 	return ok1 && ok2 && b.StandsFor(n)
 }
 
-// commits reads commits after the one whose self is given, each with its lines and its document. It
-// returns the length of what is good.
+// commits reads the commits after the one whose self is given, each with its lines and its document. It returns the
+// length of the bytes up to the end of the last good commit.
 func (r *reading) commits(data []byte, key uint64, self uint32, base int) int {
 	first, at := true, &r.after
 	r.after.self = self
@@ -174,7 +174,7 @@ func (r *reading) commits(data []byte, key uint64, self uint32, base int) int {
 	return good
 }
 
-// document follows the document from commit to commit, and holds it against its checksum.
+// document computes the document after a commit, and compares it with its checksum.
 func (r *reading) document(rec *checkpoint.Record, off int) {
 	at := &r.after
 	switch {
@@ -227,7 +227,7 @@ func (r *reading) checkTail(raw []byte, beyond bool) {
 	}
 }
 
-// wholeLines reports whether p is nothing but lines that hold JSON objects.
+// wholeLines reports whether p consists of complete lines with JSON objects.
 func wholeLines(p []byte) bool {
 	for len(p) > 0 {
 		n := bytes.IndexByte(p, '\n')
@@ -262,14 +262,14 @@ func damageAt(p []byte) int64 {
 	return end
 }
 
-// traced are the segments of a session in the order of their own preludes.
+// traced are the segments of a session in the order that their preludes give.
 type traced struct {
 	links   []link
 	missing []string // keys that a segment names as the one before it
 }
 
-// trace finds the order of the log without a head: from the newest segment with commits back, by the names in the
-// segments. Where one is not there, it continues with the newest one before it.
+// trace finds the order of the log without a head. It begins with the newest segment that has commits; each segment
+// names the one before. If that does not exist, it continues with the newest earlier one.
 func trace(ctx context.Context, b backend.Backend, id string, inv *Inventory) (traced, error) {
 	var t traced
 	all := inv.Segments()

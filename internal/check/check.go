@@ -31,12 +31,12 @@ type Kind string
 
 // The kinds of problems. Damage first, then notes, then what Repair did.
 const (
-	Damaged Kind = "damaged" // bytes fail their checksum, or are not what they must be
-	Missing Kind = "missing" // something names it, and it is not there
-	// intact, but not what its reference names: another session's, out of order.
+	Damaged Kind = "damaged" // bytes fail their checksum, or have a form that no writer makes
+	Missing Kind = "missing" // another object refers to it, and it does not exist
+	// an intact object that is not the one that its reference names: of another session, or out of order.
 	Mismatch Kind = "mismatch"
 
-	// the store does not let it be read (no permission, a bad sector): nothing is known of it.
+	// the store refuses to read it (no permission, a bad sector), so that its content is not known.
 	Refused Kind = "unreadable"
 
 	TooNew Kind = "too-new" // intact, of a format that this program does not read
@@ -44,18 +44,18 @@ const (
 	TornTail      Kind = "torn-tail"
 	ForeignBytes  Kind = "foreign-bytes"  // whole lines of another program after the last commit
 	ForeignObject Kind = "foreign-object" // a key that no object of a store has
-	NoCheckpoint  Kind = "no-checkpoint"  // on a disk: only the log is there, which is enough; opening is slower
-	Leftover      Kind = "leftover"       // of a session that is deleted or never came to be, or of a repair
-	Tree          Kind = "tree"           // an orphan, a cycle: as it was committed
+	NoCheckpoint  Kind = "no-checkpoint"  // on a disk: the log suffices without it, but opening is slower
+	Leftover      Kind = "leftover"       // of a deleted session, of one that was not created, or of a repair
+	Tree          Kind = "tree"           // an entry without its parent, or a cycle, stored like this
 
-	// what nothing could bring back: a repair recorded it, and the session is whole without it.
+	// a repair could not recover it and recorded that, so that the session is complete without it.
 	Lost     Kind = "lost"
 	Erased   Kind = "erased"   // entries that were erased on request: a stub is in their place
 	Rebuilt  Kind = "rebuilt"  // Repair wrote it again from other objects
 	Salvaged Kind = "salvaged" // Repair took what is intact over into another object
 )
 
-// Damage reports whether the kind means that something cannot be trusted, or is lost and was not repaired over.
+// Damage reports whether the kind is damage: something cannot be trusted, or is lost and no repair recorded that.
 func (k Kind) Damage() bool { return k == Damaged || k == Missing || k == Mismatch || k == Refused }
 
 // Problem is one finding.
@@ -90,7 +90,7 @@ const (
 	foreignMax  = 100    // foreign objects that are named; so they never crowd out damage
 )
 
-// Add takes another run's report in.
+// Add adds the report of another run.
 func (r *Report) Add(o Report) {
 	r.Sessions += o.Sessions
 	r.Objects += o.Objects
@@ -99,7 +99,7 @@ func (r *Report) Add(o Report) {
 	r.Problems = append(r.Problems, o.Problems...)
 }
 
-// note files a problem.
+// note adds a problem.
 func (r *Report) note(p Problem) {
 	if len(r.Problems) < problemsMax {
 		r.Problems = append(r.Problems, &p)

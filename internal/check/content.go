@@ -48,7 +48,7 @@ func (v *verifier) tail(context.Context) error {
 	return nil
 }
 
-// firstBase returns the session before a checkpoint's tail, as the first commit of the tail has it.
+// firstBase returns the description of the session before a checkpoint's tail, which the first commit of the tail has.
 func firstBase(o *checkpoint.Object) *checkpoint.Base {
 	for _, line := range o.Tail.Lines {
 		if rec, ok, err := checkpoint.ParseRecord(line, o.Key); ok && err == nil {
@@ -58,7 +58,7 @@ func firstBase(o *checkpoint.Object) *checkpoint.Base {
 	return nil
 }
 
-// end holds the end of the log against the head.
+// end compares the end of the log with the head.
 func (v *verifier) end(key string) {
 	st, at := v.st, v.at
 	if at.id != st.Summary.Commit || at.next != st.Next || at.session != st.HeadOrd || at.seq != st.Summary.Seq+1 {
@@ -116,8 +116,8 @@ func (v *verifier) isSnapshot(key string, sum *checkpoint.Summary) bool {
 	return sum.ID == v.id && layout.SessionPrefix(v.id)+layout.Snapshots+sum.Snapshot == key
 }
 
-// newer compares the head with a snapshot, which is taken of an acknowledged commit: one that is newer proves that
-// commits are lost, if only a state was committed too.
+// newer compares the head with a snapshot. Snapshots are taken of acknowledged commits, so one that is newer than the
+// head proves that commits are lost.
 func (v *verifier) newer(sum *checkpoint.Summary) {
 	if v.st == nil || sum.Seq <= v.st.Summary.Seq || v.stale {
 		return
@@ -142,8 +142,8 @@ func (v *verifier) snapshot(key string, o *checkpoint.Object) {
 	}
 }
 
-// content checks what is stored by its hash: images and imported originals, and that all that the
-// transcript names is there.
+// content checks the objects that are stored under their hash, images and imported files, and that all objects exist to
+// which the transcript refers.
 func (v *verifier) content(ctx context.Context) error {
 	if v.st != nil && v.st.Original != "" {
 		_, one := v.inv.Originals[v.st.Original]
@@ -192,8 +192,7 @@ func hashes(p []byte, sum string) bool {
 
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// places checks that head and branches are entries of the transcript. What was wished for while the log
-// was read and never came is not there.
+// places reports the claims about entries that remain after the log was read: there are no such entries.
 func (v *verifier) places() {
 	if v.broken {
 		return
@@ -205,7 +204,7 @@ func (v *verifier) places() {
 	}
 }
 
-// diagnostics notes what is odd about the tree.
+// diagnostics reports entries without a parent and cycles in the tree.
 func (v *verifier) diagnostics() {
 	if v.tree == nil || v.st == nil {
 		return

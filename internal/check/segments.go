@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// segments goes along the log from its first line on.
+// segments checks the segments of the log from the first one on.
 func (v *verifier) segments(ctx context.Context) error {
 	if err := v.links(ctx); err != nil {
 		return err
@@ -41,13 +41,13 @@ func (v *verifier) segments(ctx context.Context) error {
 	return nil
 }
 
-// gap continues after bytes that cannot be read.
+// gap lets the check continue after bytes that cannot be read.
 func (v *verifier) gap(next uint64) {
 	v.at, v.broken, v.tree = place{next: next}, true, nil
 }
 
-// links finds the segments in order: as the newest state refers to them, and else from the newest segment
-// back.
+// links returns the segments of the log in order: those to which the newest state refers, or without a state those that
+// trace finds.
 func (v *verifier) links(ctx context.Context) error {
 	if v.st == nil {
 		t, err := trace(ctx, v.b, v.id, v.inv)
@@ -72,7 +72,7 @@ func (v *verifier) links(ctx context.Context) error {
 	return nil
 }
 
-// report files what was found while reading an object.
+// report adds the findings of an object to the report.
 func (v *verifier) report(key string, r *reading) {
 	for _, f := range r.found {
 		v.note(f.kind, key, f.offset, f.err, "%s", f.text)
@@ -124,7 +124,7 @@ func (v *verifier) plainSegment(ctx context.Context, l *link, last bool) error {
 	return nil
 }
 
-// goesOn reports whether a segment begins after the one that begins at first.
+// goesOn reports whether any segment begins after ordinal first.
 func (v *verifier) goesOn(first uint64) bool {
 	return slices.ContainsFunc(v.inv.Segments(), func(s layout.Segment) bool { return s.First > first })
 }
@@ -227,7 +227,7 @@ func (v *verifier) sealedIndex(ctx context.Context, key string, l *link, p []byt
 	return nil
 }
 
-// index holds a segment's index against the reference to it.
+// index compares a segment's index with the reference to it.
 func (v *verifier) index(key string, l *link, idx *codec.SegmentIndex) (*codec.Skeleton, bool) {
 	ref := l.ref
 	if idx.First != ref.First || uint32(idx.Count) != ref.Count || idx.FirstSeq != ref.FirstSeq ||
@@ -271,7 +271,7 @@ func (v *verifier) sealedWhole(key string, l *link, p []byte) {
 	v.at = r.after
 }
 
-// compare holds a skeleton against the lines that it was made of.
+// compare compares a skeleton with the lines from which it was made.
 func (r *reading) compare(sk *codec.Skeleton) {
 	if sk.Len() != len(r.lines) {
 		r.wrong(Mismatch, r.end, nil, "its skeleton has %d rows for %d lines", sk.Len(), len(r.lines))
@@ -286,7 +286,8 @@ func (r *reading) compare(sk *codec.Skeleton) {
 	}
 }
 
-// take goes over lines in order: their place in the tree, the images that they show, and who speaks of them.
+// take adds lines to the tree, in order, records the images to which they refer, and compares them with the claims of
+// other objects about them.
 func (v *verifier) take(lines []segment.Line) {
 	if len(lines) == 0 {
 		return
@@ -326,7 +327,7 @@ func (v *verifier) takeSkeleton(sk *codec.Skeleton) {
 	}
 }
 
-// strays looks, on a disk, at segments that the log does not lead to.
+// strays checks, on a disk, the segments that are not part of the log.
 func (v *verifier) strays(ctx context.Context) error {
 	if !v.disk {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// Survey is what a deep look at one session found, in the shape in which a repair needs it.
+// Survey is the result of a deep check of one session, with what a repair needs.
 type Survey struct {
 	Report
 	Deleted   bool
@@ -128,7 +128,7 @@ func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 	return s, s.parts(ctx, v, bad)
 }
 
-// dropLate leaves out snapshots that arrived after an erasure and are of a state before it.
+// dropLate drops snapshots of states before an erasure that were written after it: they contain the erased text.
 func (s *Survey) dropLate() {
 	erased := uint64(0)
 	if s.Object != nil {
@@ -140,8 +140,8 @@ func (s *Survey) dropLate() {
 	s.Snapshots = slices.DeleteFunc(s.Snapshots, func(o *checkpoint.Object) bool { return o.Erased < erased })
 }
 
-// within returns the links that are known, and in the gaps between them, up to ordinal end, those that were found. A
-// segment that was found may be none of the log: a writer sealed it, and did not get to name it.
+// within returns the known links, and those found links that lie in the gaps between them, up to ordinal end. Outside
+// of the gaps a found segment may not be part of the log: a writer sealed it, but did not commit a reference to it.
 func within(found, known []link, end uint64) []link {
 	var out []link
 	next := uint64(0)

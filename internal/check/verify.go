@@ -22,8 +22,8 @@ import (
 const verifyRuns = 3
 
 // Verify checks cfg's session, "" = every session of the store, and all other objects. It writes nothing. Damage is in
-// the report; an error means that the store could not be read. A session to which another process writes is read again
-// where its changes look like damage.
+// the report; an error means that the store could not be read. Changes by another process may look like damage: then
+// the session is read again, at most verifyRuns times.
 func Verify(ctx context.Context, cfg journal.Config, deep bool) (Report, error) {
 	return Each(ctx, cfg, func(cfg journal.Config) (Report, error) {
 		for try := 1; ; try++ {
@@ -36,22 +36,22 @@ func Verify(ctx context.Context, cfg journal.Config, deep bool) (Report, error) 
 	})
 }
 
-// verifier is one look at one session.
+// verifier is one run of Verify on one session.
 type verifier struct {
 	cfg  journal.Config
 	b    backend.Backend
 	id   string
-	disk bool // the log is the truth, the checkpoint a cache
+	disk bool // the store appends: the log decides, and the checkpoint may be older
 	deep bool
 	r    *Report
 	inv  *Inventory
 
-	o       *checkpoint.Object // checkpoint_latest; nil = not to be read
-	st      *state.State       // the newest state; nil = none can be had
+	o       *checkpoint.Object // checkpoint_latest; nil = it cannot be read
+	st      *state.State       // the newest state; nil = it cannot be computed
 	since   uint64             // first epoch of the session
 	chain   []link
 	at      place
-	broken  bool // the chain was left somewhere: what lies after cannot all be checked
+	broken  bool // the chain of segments has a gap, so that not all after it can be checked
 	tree    *transcript.TreeBuilder
 	wishes  map[uint64][]wish
 	blobs   map[string]bool // images that entries refer to
@@ -60,15 +60,15 @@ type verifier struct {
 	deleted bool
 	stale   bool // a snapshot is newer than the head
 
-	// what a repair recorded as lost: objects, by key within the session, with the entry that says so; and the entries
-	// in the places of lost ones.
+	// Losses that a repair has recorded: lost are objects, by key within the session, with the ordinal of the entry
+	// that records it; standIns are entries in the places of lost ones.
 	lost      map[string]uint64
 	standIns  []span
 	erased    []span
 	stateless []span // commits whose state is lost
 }
 
-// wish is an entry that has an ordinal by some object.
+// wish is a claim of an object that the entry with an ordinal has this id.
 type wish struct{ object, id, what string }
 
 func newVerifier(cfg journal.Config, deep bool) *verifier {
@@ -143,7 +143,7 @@ func (v *verifier) get(ctx context.Context, key string, r backend.Range) ([]byte
 	return p, info, nil
 }
 
-// checkpoint reads checkpoint_latest and holds it against itself.
+// checkpoint reads checkpoint_latest and checks that its parts agree.
 func (v *verifier) checkpoint(ctx context.Context) error {
 	key := layout.CheckpointKey(v.id)
 	p, _, err := v.get(ctx, key, backend.Range{})
@@ -242,7 +242,8 @@ func (v *verifier) state(ctx context.Context) error {
 	return nil
 }
 
-// incarnation finds out which session of its id is there, and leaves in the inventory what is of it.
+// incarnation finds the first epoch of the session, because earlier sessions may have had its id, and removes their
+// objects from the inventory.
 func (v *verifier) incarnation(ctx context.Context) error {
 	switch {
 	case v.st != nil:
@@ -274,7 +275,7 @@ func (v *verifier) incarnation(ctx context.Context) error {
 	return nil
 }
 
-// heads notes which entries head and branches are.
+// heads records the claims of head and branches about entries.
 func (v *verifier) heads(context.Context) error {
 	if v.st == nil {
 		return nil
@@ -292,7 +293,7 @@ func plainKey(id, name string) string {
 	return seg.PlainKey(id)
 }
 
-// wishForLine notes which entry has an ordinal by an object that has a copy of its line.
+// wishForLine records the claim of an object that contains a copy of an entry's line.
 func (v *verifier) wishForLine(object, what string, ord uint64, line []byte) {
 	if l, err := transcript.ParseLine(line); err == nil {
 		v.wishes[ord] = append(v.wishes[ord], wish{object, l.ID, what})
@@ -308,10 +309,10 @@ func (v *verifier) wishFor(object, what, id string, ord int64) {
 	}
 }
 
-// longID is the length from which on a summary may hold a cut id.
+// longID is the length from which on an id in a summary may be cut.
 const longID = 250
 
-// seen compares an entry that was read with what other objects have of it.
+// seen compares an entry of the log with the claims of other objects about it.
 func (v *verifier) seen(ord uint64, id string) {
 	for _, w := range v.wishes[ord] {
 		if w.id != id && len(w.id) < longID {
@@ -321,5 +322,5 @@ func (v *verifier) seen(ord uint64, id string) {
 	delete(v.wishes, ord)
 }
 
-// errGone is the cause where something that is named is not there.
+// errGone is the cause of a problem with an object that does not exist.
 var errGone = fmt.Errorf("it is not there: %w", fs.ErrNotExist)
