@@ -229,8 +229,9 @@ web-test: web/node_modules ## the tests of what the viewer computes, without a b
 	node --test "$$out"/*.mjs
 
 # What is built already is tested as it is where there is no npm.
+# Pages wait for frames and timers, so that more tests run at a time than there are cores.
 browser: $(if $(wildcard web/node_modules),web-bundle) ## the tests of the viewer in Chromium, which has to be there
-	cd web/browser && REQUIRE_CHROMIUM=1 $(GO) test -count=$(COUNT) ./...
+	cd web/browser && REQUIRE_CHROMIUM=1 $(GO) test -parallel=$$((2 * $$(getconf _NPROCESSORS_ONLN))) -count=$(COUNT) ./...
 
 web/node_modules: web/package-lock.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund

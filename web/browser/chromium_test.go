@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	chromium.stop()
-	for _, f := range []*written{&hostile, &million, &broad} {
+	for _, f := range []*written{&million, &broad} {
 		_ = os.RemoveAll(f.dir)
 	}
 	os.Exit(code)

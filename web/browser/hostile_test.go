@@ -18,7 +18,10 @@ import (
 func made(t testing.TB, f *written) *site {
 	t.Helper()
 	f.once.Do(func() {
-		if f.dir, f.err = os.MkdirTemp("", "viewer"); f.err == nil {
+		if f.dir == "" {
+			f.dir, f.err = os.MkdirTemp("", "viewer")
+		}
+		if f.err == nil {
 			f.err = f.write(context.Background(), f.dir)
 		}
 	})
@@ -33,11 +36,11 @@ func made(t testing.TB, f *written) *site {
 type written struct {
 	once  sync.Once
 	write func(ctx context.Context, dir string) error
-	dir   string
+	dir   string // a store; "" = a new folder
 	err   error
 }
 
-var hostile = written{write: fixture.Hostile}
+var hostile = written{write: fixture.Hostile, dir: "mem:hostile"}
 
 // canary is what payloads call where they are not shown as text.
 const canary = `window.` + fixture.Executed + ` = () => window.__seen.violations.push("a payload was executed");
