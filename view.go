@@ -306,7 +306,7 @@ func (s *Session) treeOf(ctx context.Context, v *View) (*treeView, error) {
 }
 
 // Context returns the whole context at the view, without a limit: a view of the head returns what
-// Session.Context omits.
+// Session.Context omits, and Window.Beyond names it.
 func (v *View) Context(ctx context.Context) (transcript.Context, error) {
 	if err := v.s.ready(ctx); err != nil {
 		return transcript.Context{}, v.s.fail("context", err)
@@ -316,6 +316,9 @@ func (v *View) Context(ctx context.Context) (transcript.Context, error) {
 		return transcript.Context{}, v.s.fail("context", err)
 	}
 	c, err := v.s.contextOf(ctx, v.tree, win, v.doc.Context)
+	if _, bound := v.s.rules(); err == nil && !c.Explicit {
+		c.Window.Beyond = win.BeyondOf(c, bound)
+	}
 	return c, v.s.fail("context", err)
 }
 

@@ -45,4 +45,19 @@ func TestContextInPages(t *testing.T) {
 	if n := len(page["messages"].([]any)); n != 8 || page["next"] == nil {
 		t.Errorf("%d messages in a page, next %v", n, page["next"])
 	}
+
+	// What the working context leaves out is named, at each target.
+	left := page["omitted"].(map[string]any)
+	window := s.do("GET", "/v1/sessions/s/resume", "").want(t, 200)["window"].(map[string]any)
+	if left["count"] != window["omittedEntries"] || left["from"] != 0.0 || left["to"] != left["count"] {
+		t.Errorf("%v is left out of the context, the window is %v", left, window)
+	}
+	path := s.do("GET", "/v1/sessions/s/entries?order=asc&type=message", "").want(t, 200)["entries"].([]any)
+	id := func(i float64) any { return path[int(i)].(map[string]any)["id"] }
+	if left["first"] != id(0) || left["last"] != id(left["to"].(float64)-1) {
+		t.Errorf("from %v to %v, of %v", left["first"], left["last"], path)
+	}
+	if early := s.do("GET", "/v1/sessions/s/context?at=seq:7", "").want(t, 200); early["omitted"] != nil {
+		t.Errorf("of a short context %v is left out", early["omitted"])
+	}
 }

@@ -20,10 +20,36 @@ type Context struct {
 }
 
 // Window is how much of the context is there. OmittedEntries counts the entries whose messages belong to
-// the context and were left out by the bound.
+// the context and were left out by the bound. A whole context has Beyond in place of it.
 type Window struct {
 	Complete       bool
 	OmittedEntries int
+	Beyond         Beyond
+}
+
+// Beyond is what the bound would leave out of a whole context: Count of the messages from index From up to To. What is
+// among them and not counted, such as the summary of a branch, stays.
+type Beyond struct{ Count, From, To int }
+
+// BeyondOf returns what a bound leaves out of the whole context of a window, in bytes as NewWorkingContext takes it.
+func (w *WorkingContext) BeyondOf(c Context, maxBytes int) (out Beyond) {
+	if most := NewWorkingContext(w.profile, maxBytes).max; most < 0 || w.bytes <= most {
+		return out
+	}
+	kept := map[string]bool{}
+	for e := range RestoreWorkingContext(w.profile, maxBytes, w.base, 0, w.Entries()).All {
+		kept[e.ID] = true
+	}
+	for i, m := range c.Messages {
+		switch {
+		case kept[m.Entry]:
+			continue
+		case out.Count == 0:
+			out.From = i
+		}
+		out.Count, out.To = out.Count+1, i+1
+	}
+	return out
 }
 
 // BuildContext returns the context at the end of a path, root first, by the rules of a profile. It takes time

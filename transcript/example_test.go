@@ -210,6 +210,8 @@ func ExampleWorkingContext() {
 		fmt.Println(m.Role, m.Text())
 	}
 	fmt.Println("complete:", c.Window.Complete, "- left out:", c.Window.OmittedEntries, w.Omitted())
+	whole := transcript.RestoreWorkingContext(transcript.Coppice, -1, transcript.Settings{}, 0, path(0, 1, 3, 4))
+	fmt.Printf("of the whole context %+v\n", whole.BeyondOf(whole.Context(), bound))
 	leaf, _ := before.Leaf()
 	fmt.Println("the copy is at", leaf.ID, "of", before.MaxBytes(), "bytes:", before.Bytes() <= bound)
 
@@ -221,6 +223,7 @@ func ExampleWorkingContext() {
 	// Output:
 	// user And low water?
 	// complete: false - left out: 2 2
+	// of the whole context {Count:2 From:0 To:2}
 	// the copy is at a2 of 300 bytes: true
 }
 

@@ -50,6 +50,7 @@ type Context struct {
 	System        json.RawMessage   `json:"system,omitempty" doc:"value of the request's field for instructions"`
 	Lost          []Loss            `json:"lost,omitzero" doc:"what the request does not have, or not as it was"`
 	MoreLost      int               `json:"moreLost,omitempty" doc:"number of losses past 1,000"`
+	Omitted       *Omitted          `json:"omitted,omitempty" doc:"what a resume does not get; absent: nothing"`
 	Next          string            `json:"next,omitempty" doc:"over HTTP: after of the page that follows"`
 	IO            backend.IO        `json:"io" doc:"requests to the backend"`
 }
@@ -78,9 +79,27 @@ type Loss struct {
 	Detail  string `json:"detail,omitempty" doc:"one line for people"`
 }
 
+// Omitted are the messages of a context that an agent which resumes does not get: they are beyond its bound.
+type Omitted struct {
+	Count int    `json:"count" doc:"of the messages from index from up to to, as they are stored"`
+	First string `json:"first" doc:"id of the entry of the first one"`
+	Last  string `json:"last"`
+	From  int    `json:"from" doc:"index of the first one in the context, from 0"`
+	To    int    `json:"to" doc:"index after the last one"`
+}
+
+func omittedOf(con transcript.Context) *Omitted {
+	b := con.Window.Beyond
+	if b.Count == 0 {
+		return nil
+	}
+	return &Omitted{b.Count, con.Messages[b.From].Entry, con.Messages[b.To-1].Entry, b.From, b.To}
+}
+
 // ContextOf returns the document of a context.
 func ContextOf(con transcript.Context) Context {
 	return Context{
+		Omitted:  omittedOf(con),
 		Messages: Messages(con), ThinkingLevel: con.Settings.ThinkingLevel, Model: null(con.Settings.Model),
 		Leaf:      null(con.Leaf),
 		OpenCalls: convert(con.OpenCalls, func(c transcript.ToolCall) OpenCall { return OpenCall(c) }),

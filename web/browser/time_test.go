@@ -341,6 +341,34 @@ func TestContext(t *testing.T) {
 	kept()
 }
 
+// What the bound of the context leaves out is in grey, and counted.
+func TestContextBeyondItsBound(t *testing.T) {
+	t.Parallel()
+	st := stored(t, memory.New())
+	h, err := st.Create("bounded", &coppice.SessionOptions{ContextBytes: 2_000})
+	ok(t, err)
+	for i := range 9 {
+		text := fmt.Sprint(i, strings.Repeat(" tide", 80))
+		_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(entry.User(text))})
+		ok(t, err)
+	}
+	c, err := h.Context(t.Context())
+	ok(t, errors.Join(err, h.Close()))
+	p := arrive(t, newSite(t, st), "/s/bounded?pane=context", ".saw ol li")
+	left := c.Window.OmittedEntries
+	p.see(fmt.Sprintf(".saw-figures .bound|the %d oldest messages, in grey", left))
+	if grey := p.count(".saw li.beyond"); left < 2 || grey != left || p.count(".saw ol li") != 9 {
+		t.Errorf("%d messages are in grey, want %d", grey, left)
+	}
+	p.see(".saw li.beyond:first-child|0 tide")
+	p.choose(".saw select", "anthropic")
+	p.see(".saw-figures .bound|the " + fmt.Sprint(left) + " oldest messages: with")
+	p.miss(".saw li.beyond")
+	p.navigate("/s/bounded?pane=context&seq=2")
+	p.see(".saw ol li|1 tide")
+	p.miss(".saw-figures .bound")
+}
+
 // Any two points are compared, with a verdict.
 func TestCompare(t *testing.T) {
 	t.Parallel()

@@ -75,6 +75,13 @@ export function sawOf(text: string): Saw {
   };
 }
 
+/** isBeyond reports whether the bound of the context leaves the message i out. Summaries stay. */
+export function isBeyond({ messages, rest }: Saw, i: number): boolean {
+  const { omitted, provider } = rest;
+  const among = omitted !== undefined && !provider && i >= omitted.from && i < omitted.to;
+  return among && !/^\{"role":"(compaction|branch)Summary"/.test(messages[i]!);
+}
+
 /** A Share is how much of a context the messages of one kind are. */
 export interface Share {
   kind: "summary" | "user" | "assistant" | "tool" | "other";

@@ -11,7 +11,7 @@ import { go, view } from "../model/nav.ts";
 import { Newest } from "../model/newest.ts";
 import { pretty } from "../model/pretty.ts";
 import {
-  beforeOf, differenceOf, inPages, lineOf, mostChars, sharesOf, tokensOf, windowOf, type Difference, type Saw, type Share,
+  beforeOf, differenceOf, inPages, isBeyond, lineOf, mostChars, sharesOf, tokensOf, windowOf, type Difference, type Saw, type Share,
 } from "../model/model-context.ts";
 import type { OpenSession } from "../model/session.ts";
 import { messageOf } from "../model/resource.ts";
@@ -160,6 +160,9 @@ function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
           {before > 0 && tokens !== before && <>, {tokens > before ? "+" : "−"}{count(Math.abs(tokens - before))} since the answer before</>}</p>
       )}
       {n > 0 && <Shares list={shares} chars={saw.chars} />}
+      {saw.rest.omitted && <p class="bound">An agent that resumes does not get{" "}
+        {saw.rest.omitted.count === 1 ? "the oldest message" : `the ${count(saw.rest.omitted.count)} oldest messages`}
+        {saw.rest.provider ? "" : ", in grey"}: with them the context is longer than its bound.</p>}
       {saw.cut && <p>There are more messages than {bytes(mostChars)}, which are not shown.</p>}
       {r.turn && <p class="turn">{changes(r.turn)}</p>}
       {r.path != null && <p>The path to here has {r.path === 1 ? "1 entry" : count(r.path) + " entries"}.
@@ -275,7 +278,8 @@ function Messages({ saw, raw, added }: { saw: Saw; raw: boolean; added?: Readonl
       )}
       <ol start={from.value + 1}>
         {saw.messages.slice(from.value, to).map((_, k) => from.value + k).map((i) => (
-          <MessageLine key={i} saw={saw} i={i} asText={raw} added={added?.has(i) ?? false} open={open.value.includes(i)} onToggle={() => toggle(i)} />
+          <MessageLine key={i} saw={saw} i={i} asText={raw} added={added?.has(i) ?? false} open={open.value.includes(i)}
+            onToggle={() => toggle(i)} />
         ))}
       </ol>
       {to < n && (
@@ -304,7 +308,7 @@ function MessageLine({ saw, i, asText, added, open, onToggle }: {
   const n = i + 1;
   const raw = saw.messages[i]!;
   return (
-    <li class={added ? "added" : undefined}>
+    <li class={(added ? "added" : "") + (isBeyond(saw, i) ? " beyond" : "")}>
       <button class="message-line" aria-expanded={open} title={added ? "not in the context of the turn before" : undefined}
         onClick={onToggle}><LineOf raw={raw} n={n} /></button>
       {open && (asText ? <AsText raw={raw} /> : <AsMessage n={n} after={saw.messages.slice(i, i + maxResults)} />)}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { alike } from "../model/alike.ts";
-import { beforeOf, differenceOf, inPages, lineOf, sawOf, sharesOf, tokensOf, windowOf } from "../model/model-context.ts";
+import { beforeOf, differenceOf, inPages, isBeyond, lineOf, sawOf, sharesOf, tokensOf, windowOf } from "../model/model-context.ts";
 
 test("a context consists of messages of several kinds, and the newest answer has its tokens", () => {
   const list = ['{"role":"compactionSummary","summary":"x"}', '{"role":"user","content":"hello"}',
@@ -63,4 +63,14 @@ test("a context differs from the one before by what was added and removed, equal
   assert.deepEqual([[...d.added], d.removed], [[0, 2], ["a", "b", "ok"]]);
   assert.deepEqual(differenceOf(["a"], ["a"]), { added: new Set(), removed: [] });
   assert.deepEqual([beforeOf("seq:9"), beforeOf("seq:1"), beforeOf("entry:e")], ["seq:8", null, null]);
+});
+
+test("a message beyond the bound is known by its place; summaries among them stay", () => {
+  const omitted = { count: 2, first: "a", last: "c", from: 1, to: 4 };
+  const list = ['{"role":"compactionSummary"}', "{}", '{"role":"branchSummary"}', "{}", "{}"];
+  const beyond = (more: object) => {
+    const saw = sawOf(JSON.stringify({ messages: list.map((m) => JSON.parse(m) as unknown), diagnostics: [], ...more }));
+    return list.map((_, i) => i).filter((i) => isBeyond(saw, i));
+  };
+  assert.deepEqual([beyond({ omitted }), beyond({}), beyond({ omitted, provider: "gemini" })], [[1, 3], [], []]);
 });

@@ -240,6 +240,8 @@ class Context(_Context, total=False):
     """number of losses past 1,000"""
     next: str
     """over HTTP: after of the page that follows"""
+    omitted: Omitted
+    """what a resume does not get; absent: nothing"""
     provider: str
     """the API in whose form the messages are"""
     system: Any
@@ -777,6 +779,9 @@ class Node(_Node, total=False):
     """an answer that ended in an error, or a result of a call that failed"""
     withdrawn: bool
     """the amendment hides the entry"""
+
+
+Omitted = TypedDict("Omitted", {"count": "int", "first": "str", "from": "int", "last": "str", "to": "int"})
 
 
 class OpenCall(TypedDict):

@@ -534,6 +534,8 @@ export interface components {
             moreLost?: number;
             /** @description over HTTP: after of the page that follows */
             next?: string;
+            /** @description what a resume does not get; absent: nothing */
+            omitted?: components["schemas"]["Omitted"];
             /** @description tool calls without a result */
             openCalls: components["schemas"]["OpenCall"][];
             /** @description the API in whose form the messages are */
@@ -1115,6 +1117,26 @@ export interface components {
             type: string;
             /** @description the amendment hides the entry */
             withdrawn?: boolean;
+        };
+        Omitted: {
+            /**
+             * Format: int64
+             * @description of the messages from index from up to to, as they are stored
+             */
+            count: number;
+            /** @description id of the entry of the first one */
+            first: string;
+            /**
+             * Format: int64
+             * @description index of the first one in the context, from 0
+             */
+            from: number;
+            last: string;
+            /**
+             * Format: int64
+             * @description index after the last one
+             */
+            to: number;
         };
         OpenCall: {
             /** @description null where the message has none */
