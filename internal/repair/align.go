@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Damaged is a part of the log that does not verify as a whole, and what else is known of it.
+// Damaged is a damaged part of the log: its lines, and what other objects contain about them.
 type Damaged struct {
 	Lines       []Line            // what was read of it, in order
 	Others      [][]Line          // what was read of its other form, plain or sealed
@@ -116,8 +116,8 @@ type run struct {
 	at       uint64
 }
 
-// place assigns lines of every form that was read their ordinals, and what else is known of commit lines. Where forms
-// differ, a line that a checksum covers counts.
+// place returns the lines by ordinal, of all forms of the segments that were read, and the commit lines that other
+// objects contain. If forms differ at an ordinal, a line that a checksum covers wins.
 func (d *Damaged) place() map[uint64]*Line {
 	slots := map[uint64]*Line{}
 	d.late = map[uint64]*checkpoint.Record{}
@@ -140,8 +140,8 @@ func (d *Damaged) place() map[uint64]*Line {
 	return slots
 }
 
-// align assigns each good line its ordinal. Lines that are no good count one each, unless a commit line
-// after them, or the end of the part, shows how many there were.
+// align assigns each good line its ordinal. A bad line counts as one line, unless a commit line after it, or the end of
+// the part, shows that there were more or fewer.
 func (d *Damaged) align() map[uint64]*Line {
 	where := d.where()
 	var runs []run
@@ -191,7 +191,7 @@ func (d *Damaged) align() map[uint64]*Line {
 	return slots
 }
 
-// lostCommits is how many commit lines are missing before the first one of a run.
+// lostCommits returns how many commit lines are missing before the first one of a run.
 func (d *Damaged) lostCommits(r *run, seq uint64) uint64 {
 	for i := r.from; i < r.to; i++ {
 		if rec := d.Lines[i].Record; rec != nil {
@@ -204,7 +204,7 @@ func (d *Damaged) lostCommits(r *run, seq uint64) uint64 {
 	return 0
 }
 
-// where returns the ordinals of the part's lines that are known by their ids. An id that is there twice is left out.
+// where returns the known ordinals of lines of the part, by id. It leaves out ids of several lines.
 func (d *Damaged) where() map[string]uint64 {
 	out, twice := map[string]uint64{}, map[string]bool{}
 	for ord, id := range d.IDs {
@@ -222,9 +222,8 @@ func (d *Damaged) where() map[string]uint64 {
 	return out
 }
 
-// anchor finds the ordinal at which a run begins: by the first line in it whose ordinal something names; else by the
-// first commit in it, from that on, whose head is an entry of the run, for a commit line names its head by id and by
-// ordinal.
+// anchor finds the ordinal at which a run begins. It uses the first line whose ordinal another object contains, else
+// the first commit whose head is an entry of the run, because a commit line has the id and the ordinal of its head.
 func (d *Damaged) anchor(r *run, where map[string]uint64) (uint64, bool) {
 	for i := r.from; i < r.to; i++ {
 		if ord, ok := where[d.Lines[i].ID]; ok && ord >= uint64(i-r.from) {
@@ -287,7 +286,7 @@ func (d *Damaged) Commits() []Commit {
 	return out
 }
 
-// fits reports whether the commits are as many, and have as many lines, as there must be.
+// fits reports whether the numbers of commits and of their lines agree with the bounds of the part.
 func (d *Damaged) fits(list []Commit) bool {
 	lines := uint64(len(list))
 	for i := range list {
@@ -337,8 +336,8 @@ func (d *Damaged) commits() []Commit {
 	return out
 }
 
-// loose returns the ids of entries that were read, and are in none of the commits. What is after the last commit line
-// was never acknowledged.
+// loose returns the ids of entries that were read but belong to none of the commits. Entries after the last commit line
+// do not count: they were not acknowledged.
 func (d *Damaged) loose(list []Commit) (out []string) {
 	have := map[string]bool{}
 	for i := range list {
@@ -361,8 +360,8 @@ func (d *Damaged) loose(list []Commit) (out []string) {
 	return out
 }
 
-// entry takes the line at an ordinal, or what a checkpoint or a snapshot holds of it. Where both have the entry by its
-// id, theirs counts: their checksums verify, and a damaged line may still parse, with another id too.
+// entry returns the entry at an ordinal, from the line or from a checkpoint or a snapshot. If both have it, those win,
+// unless a checksum covers the line and its id differs: a damaged line may parse, even with another id.
 func (d *Damaged) entry(ord uint64, l *Line) Entry {
 	body := d.Bodies[ord]
 	if h, err := segment.Entry(ord, body); body != nil && err == nil && (l == nil || !l.sure || h.ID == l.ID) {

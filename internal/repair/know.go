@@ -17,8 +17,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// know is what other objects know of the lines of damaged ones: checkpoint, snapshots, indexes, other segments of the
-// same ordinals.
+// know is what intact objects contain about the lines of damaged segments: checkpoint, snapshots, indexes, and other
+// segments with the same ordinals.
 type know struct {
 	header    []byte
 	bodies    map[uint64][]byte             // whole lines of entries, by ordinal
@@ -30,7 +30,7 @@ type know struct {
 	documents map[uint64][]byte             // by seq
 	rules     state.Rules                   // of the working context; zero = not known
 	originals []string                      // hex SHA-256s of imported files that an object names, the newest first
-	seq, next uint64                        // the newest commit that any object names, and the ordinal after it
+	seq, next uint64                        // the newest commit in any of these objects, and the ordinal after it
 }
 
 func (k *know) learn(s *check.Survey) {
@@ -70,7 +70,7 @@ func (k *know) original(sum string) {
 	}
 }
 
-// object collects what a checkpoint or a snapshot holds.
+// object adds the content of a checkpoint or a snapshot.
 func (k *know) object(o *checkpoint.Object) {
 	k.reach(o.Summary)
 	k.rules = state.Rules{Profile: transcript.Profile(o.Window.Profile), MaxBytes: o.Window.MaxBytes}
@@ -112,8 +112,8 @@ func (k *know) entry(id string, ord int64) {
 	}
 }
 
-// whole reports whether a line of a window is as it was stored: a line that can reach no context may be cut to four
-// fields.
+// whole reports whether a line of a working window is complete. A window may contain only four fields of a line that no
+// context needs.
 func whole(line []byte) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(line, &fields) != nil {
@@ -125,7 +125,7 @@ func whole(line []byte) bool {
 	return len(fields) > 0
 }
 
-// rows takes in the rows of a skeleton.
+// rows adds the rows of a skeleton.
 func (k *know) rows(sk *codec.Skeleton) {
 	for i := range sk.Len() {
 		ord := sk.First() + uint64(i)
@@ -136,8 +136,8 @@ func (k *know) rows(sk *codec.Skeleton) {
 	}
 }
 
-// fromOthers takes in what intact objects outside of the log have of its damaged parts: index objects, and segments of
-// the same ordinals to which the log does not lead.
+// fromOthers adds what intact objects outside of the log contain about its damaged parts: index objects, and segments
+// with the same ordinals that are not part of the log.
 func (r *repair) fromOthers(ctx context.Context) error {
 	if r.intactLog() {
 		return nil
@@ -210,7 +210,7 @@ func (r *repair) contents(ctx context.Context, p *check.Part) (segment.Contents,
 	return segment.Read(raw, p.Seg)
 }
 
-// names takes in the entries of other segments that an intact segment names: parents of its entries, heads, branches.
+// names adds the ids of entries of other segments to which an intact segment refers: parents, heads and branches.
 func (r *repair) names(ctx context.Context, p *check.Part) error {
 	c, err := r.contents(ctx, p)
 	if err != nil {
@@ -230,7 +230,7 @@ func (r *repair) names(ctx context.Context, p *check.Part) error {
 	return nil
 }
 
-// learnCommit collects what a commit line holds about entries.
+// learnCommit adds the ids of entries that a commit line contains.
 func (k *know) learnCommit(rec *checkpoint.Record) {
 	k.entry(rec.Head, rec.HeadOrd)
 	k.original(rec.Original)

@@ -2,16 +2,16 @@ package repair
 
 import "github.com/coppice-go/coppice/checkpoint"
 
-// order puts the lines of a part where their commit lines say that they were: a commit line has its number, how many
-// entries it has, and which entry is the head after it. So a line that is missing leaves a hole, one that is there
-// twice is taken once, and one that changed places comes back. Where a line between two commits cannot be read, what
-// is there stays as it is: the damage has hidden how many lines there were.
+// order restores the order of the lines of a part. A commit line has its number, the number of its entries and the head
+// after it. So a missing line leaves a hole, a repeated line is used once, and a line at a wrong place is moved back.
+// If a line between two commits cannot be read, the lines between them stay as they are, because the damage hides how
+// many lines there were.
 type order struct {
 	out   []Line
 	own   []Line                        // entries since the commit line before
-	late  map[uint64]*checkpoint.Record // commit lines that come after later ones, by seq
-	spare map[string]*Line              // entries that are one too many before a commit line, by id
-	holes map[int]string                // ids of what is missing in out, where they are known
+	late  map[uint64]*checkpoint.Record // commit lines that were found after later ones, by seq
+	spare map[string]*Line              // entries that do not belong to the commit line after them, by id
+	holes map[int]string                // known ids of missing entries, by index in out
 	head  string                        // of the commit before
 	next  uint64                        // seq of the commit that comes next
 	known bool                          // next is known
@@ -95,10 +95,10 @@ func (o *order) commit(l Line) {
 	o.head, o.next, o.known = rec.Head, rec.Seq+1, true
 }
 
-// entries takes the entries of a commit, before which so many commit lines are missing.
+// entries adds the entries of a commit. lost is the number of commit lines that are missing before it.
 func (o *order) entries(rec *checkpoint.Record, lost int) {
 	before, own, after := o.split(rec, lost)
-	if lost > 0 { // they are those of the commits that are missing
+	if lost > 0 { // lines before belong to the missing commits
 		o.out = append(append(o.out, before...), make([]Line, lost)...)
 		before = nil
 	}
@@ -119,9 +119,9 @@ func (o *order) entries(rec *checkpoint.Record, lost int) {
 	o.own = after
 }
 
-// split divides the lines before a commit line: its own entries, and what is before and after them. Its own are those
-// that grow from each other out of the head before, where that is what the commit line has of them, else the last ones
-// up to the head.
+// split divides the lines before a commit line into its own entries and those before and after them. Its own entries
+// are a chain that begins at the previous head, if it has as many entries as the commit line, else the last entries up
+// to the commit's head.
 func (o *order) split(rec *checkpoint.Record, lost int) (before, own, after []Line) {
 	n, end := rec.Entries, len(o.own)
 	if lost == 0 && len(rec.Parents) == 0 && n > 0 {

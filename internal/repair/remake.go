@@ -19,7 +19,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// part takes one intact segment as it is, or makes one segment for adjacent damaged ones.
+// part keeps one intact segment, or makes one new segment in place of adjacent damaged ones.
 func (r *repair) part(ctx context.Context, parts []check.Part, last bool) error {
 	p, end := &parts[0], &parts[len(parts)-1]
 	if p.Intact {
@@ -51,7 +51,8 @@ func (r *repair) part(ctx context.Context, parts []check.Part, last bool) error 
 	return r.standIn(ctx, &d, name, r.follower(ctx, end))
 }
 
-// gather reads what is left of a damaged segment, in both its forms, and keeps its bytes aside.
+// gather reads the lines that are left of a damaged segment, in its sealed and its plain form, and stores the bytes of
+// both under torn/.
 func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key string, err error) {
 	var forms [][]Line
 	for _, sealed := range []bool{true, false} {
@@ -176,7 +177,7 @@ func goodLines(list []Line) (n int) {
 	return n
 }
 
-// index takes in the rows of a damaged sealed segment whose index is intact.
+// index adds the rows of a damaged sealed segment whose index is intact.
 func (r *repair) index(obj []byte) {
 	idx, _, err := codec.DecodeSegmentIndex(obj, int64(len(obj)))
 	if err != nil || idx == nil {
@@ -230,7 +231,7 @@ func (r *repair) standIn(ctx context.Context, d *Damaged, object, follower strin
 	return nil
 }
 
-// intact takes a segment over; a plain one is sealed.
+// intact adds an intact segment to the repaired log; it seals a plain one.
 func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	id := r.cfg.Session
 	obj, _, sealed, err := r.object(ctx, p.Seg)
@@ -289,16 +290,16 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	return nil
 }
 
-// passed remembers the newest state of the session in which the agent's is known.
+// passed records the newest state of the session in which the agent's state is not lost.
 func (r *repair) passed(st *state.State) {
 	if !st.Doc.StateLost() {
 		r.sound = st
 	}
 }
 
-// sealedBefore takes over the sealed form of a plain segment: a repair that did not come to its end left it
-// there, after a fence, so both hold the same commits. It may be known to the system only, so it is put once
-// more (I13).
+// sealedBefore adds the sealed form of a plain segment, which an interrupted repair left. That repair had closed the
+// plain form before, so both contain the same commits. The sealed form may not be durable, so it is written once more
+// (I13).
 func (r *repair) sealedBefore(
 	ctx context.Context, p *check.Part, obj, raw []byte, c *segment.Contents,
 ) (codec.Ref, error) {
@@ -385,7 +386,7 @@ func nameHeads(list []Commit) {
 	}
 }
 
-// object reads a segment's bytes as they are stored; key "" = there are none.
+// object reads a segment as it is stored, sealed or plain; key "" = it does not exist.
 func (r *repair) object(ctx context.Context, seg layout.Segment) (p []byte, key string, sealed bool, err error) {
 	for _, sealed := range []bool{true, false} {
 		if p, key, err = r.form(ctx, seg, sealed); err != nil || key != "" {
@@ -395,7 +396,7 @@ func (r *repair) object(ctx context.Context, seg layout.Segment) (p []byte, key 
 	return nil, "", false, nil
 }
 
-// form reads one form of a segment; key "" = it is not there.
+// form reads one form of a segment; key "" = it does not exist.
 func (r *repair) form(ctx context.Context, seg layout.Segment, sealed bool) (p []byte, key string, err error) {
 	if seg.Rnd == "" {
 		return nil, "", nil

@@ -69,7 +69,7 @@ func Try(ctx context.Context, cfg journal.Config, again Reread) (backend.Backend
 	return b, rep, err
 }
 
-// roundsMost bounds how often a session is looked at and repaired: what could not be read may hide other damage.
+// roundsMost bounds how often a session is checked and repaired: damage may hide other damage until it is repaired.
 const roundsMost = 4
 
 func one(ctx context.Context, cfg journal.Config, again Reread) (check.Report, error) {
@@ -88,7 +88,8 @@ func one(ctx context.Context, cfg journal.Config, again Reread) (check.Report, e
 			return s.Report, nil
 		}
 		if n == 1 && len(s.Inventory.Erasures) > 0 && cfg.Unfinished != nil {
-			// What was to be erased must not come back. Of a damaged session it is tried again after the repair.
+			// A repair must not recover entries of which an erasure has begun, so the erasure is completed first. That
+			// may fail because of the damage; then it is tried again after the repair.
 			_ = cfg.Unfinished(ctx, cfg)
 			continue
 		}
@@ -129,7 +130,7 @@ func damage(list []*check.Problem) (out []*check.Problem) {
 	return out
 }
 
-// round repairs what one look at the session found.
+// round repairs the damage that one survey has found.
 func (r *repair) round(ctx context.Context) error {
 	r.learn(r.s)
 	if err := r.fromOthers(ctx); err != nil {
@@ -181,7 +182,7 @@ func (r *repair) runs(ctx context.Context) (bad bool, err error) {
 	return bad, nil
 }
 
-// close releases what the run holds.
+// close closes the imported file, if it was read.
 func (r *repair) close() error {
 	if r.origin.file == nil {
 		return nil
@@ -189,25 +190,25 @@ func (r *repair) close() error {
 	return r.origin.file.Close()
 }
 
-// repair is one run on one session.
+// repair is one round of Repair on one session.
 type repair struct {
 	cfg    journal.Config
 	store  *store.Store
 	past   *store.History
 	s      *check.Survey
-	worked bool // there was something to repair
+	worked bool // the round had something to repair
 	rep    check.Report
 	bad    map[string]bool // objects in which there is damage
 	again  Reread
 	origin origin
 	know
 	epoch    uint64
-	before   *state.State      // at the end of what was gone through
-	sound    *state.State      // the newest before it whose agent's state is known
-	last     string            // name of the segment there
-	lastN    int64             // and the bytes of its lines
-	shown    map[uint64][]byte // lines of the repaired log that a working window shows
-	amending map[string]bool   // the amendments whose text working windows show: whether the repaired log has them
+	before   *state.State      // after the segments that are done
+	sound    *state.State      // the newest state up to before in which the agent's state is not lost
+	last     string            // name of the last segment that is done
+	lastN    int64             // bytes of its lines
+	shown    map[uint64][]byte // lines of the repaired log that are in a working window, by ordinal
+	amending map[string]bool   // ids of amendments that are in a working window: whether the repaired log has them
 	refs     []codec.Ref
 	// segments of the session that are under the names of others, by first ordinal and epoch
 	misplaced map[layout.Segment][]byte
@@ -239,8 +240,7 @@ func (r *repair) note(kind check.Kind, object, format string, args ...any) {
 		&check.Problem{Session: r.cfg.Session, Object: object, Kind: kind, Detail: fmt.Sprintf(format, args...)})
 }
 
-// touch lets a writer do what it does anyway: a commit, which moves torn bytes aside, and on Close the
-// checkpoint after the log.
+// touch makes an empty commit. A commit moves torn bytes aside, and closing the handle writes the checkpoint.
 func (r *repair) touch(ctx context.Context) error {
 	key := layout.CheckpointKey(r.cfg.Session)
 	if r.s.Object == nil {
@@ -266,7 +266,7 @@ func (r *repair) touch(ctx context.Context) error {
 	return errors.Join(err, j.Close(ctx))
 }
 
-// aside keeps bytes that are about to leave their place.
+// aside stores bytes under torn/, before the object that contains them is replaced or removed.
 func (r *repair) aside(ctx context.Context, seg layout.Segment, p []byte) error {
 	rnd, err := r.store.Random()
 	if err != nil {
@@ -370,7 +370,7 @@ func (r *repair) newest(ctx context.Context, p *check.Part, raw []byte) error {
 
 var errWentOn = errors.New("a writer went on while the session was surveyed: run repair again")
 
-// finish makes the end of the log and puts all in force.
+// finish makes the end of the log and publishes the repaired session.
 func (r *repair) finish(ctx context.Context) error {
 	end, err := r.end(ctx)
 	if err != nil {
@@ -478,7 +478,7 @@ func (r *repair) closing(ctx context.Context, m *remake) error {
 	return err
 }
 
-// damaged returns a part with what is known of its lines.
+// damaged returns a part of the log without lines, with what other objects contain about them.
 func (r *repair) damaged(first, end, seq, endSeq uint64) Damaged {
 	return Damaged{
 		First: first, End: end, Seq: seq, EndSeq: endSeq, Bodies: r.bodies, IDs: r.ids, Marks: r.marks,
@@ -486,7 +486,8 @@ func (r *repair) damaged(first, end, seq, endSeq uint64) Damaged {
 	}
 }
 
-// show begins to remember the lines that working windows show, as the repaired log has them.
+// show finds which lines and amendments the working windows of checkpoint and snapshots contain. see then fills in
+// those that the repaired log has.
 func (r *repair) show() {
 	r.shown, r.amending = map[uint64][]byte{}, map[string]bool{}
 	for _, o := range append(r.s.Snapshots[:len(r.s.Snapshots):len(r.s.Snapshots)], r.s.Object) {
@@ -502,7 +503,7 @@ func (r *repair) show() {
 	}
 }
 
-// see remembers lines of the repaired log.
+// see records lines of the repaired log that working windows contain.
 func (r *repair) see(lines []segment.Line) {
 	for _, l := range lines {
 		if _, is := r.shown[l.Ord]; is && !l.Commit {

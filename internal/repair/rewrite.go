@@ -39,7 +39,7 @@ type remake struct {
 
 func (r *remake) lost() int { return len(r.entries) + r.commits + r.documents + len(r.loose) }
 
-// told returns what is lost.
+// told describes what is lost, for the report.
 func (r *remake) told() string {
 	var lost []string
 	for _, l := range []struct {
