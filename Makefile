@@ -287,10 +287,9 @@ adapters: build ## the adapters of frameworks: types, suites, packages (in PACK,
 	COPPICE_WHEELS=$(CURDIR)/dist/python COPPICE_BIN=$(CURDIR)/bin/coppice PYTHONPATH=$(CLIENT) \
 		$(PYTHON) -W error -m unittest discover -s tests -t tests
 
-adapters-go: ## the adapters of frameworks in Go, each a module of its own; got into an empty module as users get them
+adapters-go: ## the adapters of frameworks in Go, each a module of its own
 	@set -eu; for dir in $$(dirname adapters/*/go.mod); do \
 		echo "cd $$dir && go test -short ./..."; (cd "$$dir" && $(GO) test -short ./...); done
-	$(GO) -C tools run ./install
 
 clean: ## what the targets above leave behind
 	rm -rf bin dist clients/typescript/dist clients/typescript/build clients/typescript/node_modules \

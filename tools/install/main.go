@@ -1,4 +1,4 @@
-// Install gets the modules of the newest commit as users do, from a module proxy, into an empty module, without network:
+// Install gets the modules of the newest commit as users do, by a proxy, into empty modules, without network:
 //
 //	go -C tools run ./install
 //
@@ -40,7 +40,8 @@ func install(checkout string) (err error) {
 		return err
 	}
 	// The version of an untagged commit, as Go names it: another commit is another one in the module cache.
-	of, err := output(checkout, nil, "git", "log", "-1", "--date=format-local:%Y%m%d%H%M%S", "--abbrev=12", "--format=v0.0.1-0.%cd-%h")
+	of, err := output(checkout, nil, "git", "log", "-1", "--date=format-local:%Y%m%d%H%M%S", "--abbrev=12",
+		"--format=v0.0.1-0.%cd-%h")
 	if err != nil {
 		return err
 	}
@@ -50,11 +51,21 @@ func install(checkout string) (err error) {
 	}
 	versions := []module.Version{{Path: path, Version: of}}
 	for _, m := range mods {
-		versions = append(versions, module.Version{Path: path + "/adapters/" + filepath.Base(filepath.Dir(m)), Version: of})
+		name := filepath.Base(filepath.Dir(m))
+		versions = append(versions, module.Version{Path: path + "/adapters/" + name, Version: of})
 	}
-	proxy := filepath.Join(dir, "proxy")
+	proxy, files := filepath.Join(dir, "proxy"), filepath.Join(dir, "files")
+	if err := os.Mkdir(files, 0o755); err != nil {
+		return err
+	}
+	if _, err := output(checkout, nil, "git", "archive", "--output="+files+".tar", "HEAD"); err != nil {
+		return err
+	}
+	if _, err := output(files, nil, "tar", "-xf", files+".tar"); err != nil {
+		return err
+	}
 	for _, v := range versions {
-		if err := pack(proxy, checkout, v); err != nil {
+		if err := pack(proxy, files, v); err != nil {
 			return err
 		}
 	}
@@ -64,22 +75,28 @@ func install(checkout string) (err error) {
 	}
 	defer func() { err = errors.Join(err, forget(cache, versions)) }()
 	env := []string{
-		"GOPROXY=file://" + proxy + ",file://" + filepath.Join(cache, "cache", "download"), "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOWORK=off",
+		"GOPROXY=file://" + proxy + ",file://" + filepath.Join(cache, "cache", "download"), "GOSUMDB=off",
+		"GOFLAGS=-mod=mod", "GOWORK=off",
 	}
-	return use(filepath.Join(dir, "user"), checkout, versions, env)
+	for i, v := range versions {
+		if err := use(filepath.Join(dir, fmt.Sprint("user", i)), files, v, env); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// pack writes a module as a proxy serves it: its files of the newest commit, without those of the modules below it.
-func pack(proxy, checkout string, v module.Version) error {
-	at, sub := filepath.Join(proxy, filepath.FromSlash(v.Path), "@v"), strings.TrimPrefix(strings.TrimPrefix(v.Path, path), "/")
+// pack writes a module as a proxy serves it: its files, without those of the modules below it.
+func pack(proxy, files string, v module.Version) error {
+	at, sub := filepath.Join(proxy, filepath.FromSlash(v.Path), "@v"), strings.TrimPrefix(v.Path, path)
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
 	var packed bytes.Buffer
-	if err := modzip.CreateFromVCS(&packed, v, checkout, "HEAD", sub); err != nil {
+	if err := modzip.CreateFromDir(&packed, v, filepath.Join(files, sub)); err != nil {
 		return err
 	}
-	mod, err := os.ReadFile(filepath.Join(checkout, sub, "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(files, sub, "go.mod"))
 	if err != nil {
 		return err
 	}
@@ -91,27 +108,27 @@ func pack(proxy, checkout string, v module.Version) error {
 		os.WriteFile(filepath.Join(at, "list"), []byte(v.Version+"\n"), 0o644))
 }
 
-// use gets modules into a new one, runs their examples in it, and builds the command.
-func use(dir, checkout string, versions []module.Version, env []string) error {
+// use gets a module into a new one, and runs its example there; of the command its version.
+func use(dir, files string, v module.Version, env []string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	steps := [][]string{{"go", "mod", "init", "example.com/user"}, {"go", "get", path + "/cmd/coppice@" + versions[0].Version}}
-	for _, v := range versions[1:] {
-		name := v.Path[strings.LastIndexByte(v.Path, '/')+1:]
-		example, err := os.ReadFile(filepath.Join(checkout, "adapters", name, "example_test.go"))
+	steps := [][]string{
+		{"go", "mod", "init", "example.com/user"}, {"go", "get", path + "/cmd/coppice@" + v.Version},
+		{"go", "build", path + "/cmd/coppice"}, {"./coppice", "--version"},
+	}
+	if v.Path != path {
+		get := []string{"go", "get", v.Path + "@" + v.Version, path + "@" + v.Version}
+		steps = append(steps[:1], get, []string{"go", "test", "."})
+		const name = "example_test.go"
+		example, err := os.ReadFile(filepath.Join(files, strings.TrimPrefix(v.Path, path), name))
 		if err != nil {
 			return err
 		}
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), example, 0o644); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name, "example_test.go"), example, 0o644); err != nil {
-			return err
-		}
-		steps = append(steps, []string{"go", "get", v.Path + "@" + v.Version})
 	}
-	steps = append(steps, []string{"go", "test", "./..."}, []string{"go", "build", "-o", "coppice", path + "/cmd/coppice"}, []string{"./coppice", "--version"})
 	for _, step := range steps {
 		out, err := output(dir, env, step[0], step[1:]...)
 		if err != nil {
@@ -138,17 +155,23 @@ func forget(cache string, versions []module.Version) error {
 	var errs []error
 	for _, v := range versions {
 		unpacked := filepath.Join(cache, filepath.FromSlash(v.Path)+"@"+v.Version)
-		errs = append(errs, filepath.WalkDir(unpacked, func(name string, d fs.DirEntry, err error) error {
-			if err == nil && d.IsDir() {
-				err = os.Chmod(name, 0o755) // the cache is read-only
-			}
-			return err
-		}), os.RemoveAll(unpacked))
-		kept, err := filepath.Glob(filepath.Join(cache, "cache", "download", filepath.FromSlash(v.Path), "@v", v.Version+".*"))
+		if _, err := os.Stat(unpacked); err == nil {
+			errs = append(errs, filepath.WalkDir(unpacked, writable), os.RemoveAll(unpacked))
+		}
+		at := filepath.Join(cache, "cache", "download", filepath.FromSlash(v.Path), "@v")
+		kept, err := filepath.Glob(filepath.Join(at, v.Version+".*"))
 		errs = append(errs, err)
 		for _, name := range kept {
 			errs = append(errs, os.Remove(name))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// writable lets the files of a folder be removed: the module cache is read-only.
+func writable(name string, d fs.DirEntry, err error) error {
+	if err == nil && d.IsDir() {
+		err = os.Chmod(name, 0o755)
+	}
+	return err
 }
