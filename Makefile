@@ -36,6 +36,9 @@ export GORACE ?= atexit_sleep_ms=10
 # what they depend on.
 TOOL := $(GO) tool -modfile=tools/go.mod
 
+# The linter holds the syntax of all dependencies: collecting garbage less often saves a quarter of its time. Up to 4 GiB.
+LINT := GOGC=400 GOMEMLIMIT=4GiB
+
 # The S3 server of the integration tests: static, for it runs as a process and in an empty image.
 S3SERVER := $(CURDIR)/bin/s3server
 # Modules of their own: they see this one as its users do. They are linted with its rules, but for staticcheck, which
@@ -82,7 +85,7 @@ race: ## the short ones of all tests, under the race detector, where there are g
 	CGO_ENABLED=1 $(TESTS) -short -race $(RACED)
 
 lint: size ## golangci-lint with .golangci.yml, and the modules of the integration tests too; internal/archtest, and the subjects of commits
-	$(TOOL) golangci-lint run $(PKG)
+	$(LINT) $(TOOL) golangci-lint run $(PKG)
 	$(GO) test -count=1 -skip '^TestCommitSubjects$$' ./internal/archtest
 	$(GO) test -count=1 -v -run '^TestCommitSubjects$$' ./internal/archtest
 	@set -eu; for system in windows darwin; do \
@@ -90,7 +93,7 @@ lint: size ## golangci-lint with .golangci.yml, and the modules of the integrati
 	done
 	@set -eu; for dir in $(MODULES); do \
 		echo "cd $$dir && golangci-lint run"; \
-		(cd "$$dir" && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run --config=$(CURDIR)/.golangci.yml -D staticcheck ./...); \
+		(cd "$$dir" && $(LINT) $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run --config=$(CURDIR)/.golangci.yml -D staticcheck ./...); \
 	done
 
 size: ## the stripped command and what it allocates when it starts, against their limits
