@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	draft "github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // leaving is a client that is gone after the first piece of an answer.
@@ -27,6 +28,7 @@ func (w *leaving) Write(p []byte) (int, error) {
 // An answer with all entries is written while they are read, and no more is read ahead than a few segments: a client
 // that takes no more than its first piece costs that, however long the session is.
 func TestAllEntriesAreNotReadAhead(t *testing.T) {
+	testutil.SkipLong(t)
 	for kind, b := range map[string]backend.Backend{"append": memory.NewAppender(), "replace": memory.New()} {
 		t.Run(kind, func(t *testing.T) {
 			counted := fault.New(b, 1)
