@@ -88,7 +88,10 @@ func TestPins(t *testing.T) {
 	u.json = false
 	u.sees("no session", u.run("pick", "--pin", "nosuch"))
 	u.sees("use --pin or --unpin alone", u.run("pick", "--unpin", "s0", "x"))
+	mine := u.env["COPPICE_STATE"]
+	u.env["COPPICE_STATE"] = t.TempDir() // on another machine, which does not know of the pin
 	u.run("delete", "s1", "--trash")
+	u.env["COPPICE_STATE"] = mine
 	u.sees("s0 s2", order())
 	u.sees("no longer pinned: s1", u.run("pick", "--unpin", "s1"))
 	u.sees("was not pinned: s2", u.run("pick", "--unpin", "s2"))
