@@ -303,6 +303,7 @@ func (s *Server) describe() {
 	s.describeImport()
 	s.describeMetrics()
 	s.describeBlame()
+	s.describeSecrets()
 	s.describeAccess()
 	s.describeIssue()
 	s.describeLogin()

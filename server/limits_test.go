@@ -160,7 +160,7 @@ func TestWholeReadsAreBounded(t *testing.T) {
 	server.SetPatience(s.srv, time.Nanosecond)
 	server.SetWholes(s.srv, 0)
 	const at = "/v1/sessions/s/"
-	for _, path := range []string{"export", "original", "diff?a=head", "blame", "rows", "map", "usage"} {
+	for _, path := range []string{"export", "original", "diff?a=head", "blame", "rows", "map", "usage", "secrets"} {
 		s.do("GET", at+path, "").want(t, 503)
 	}
 	s.do("POST", at+"verify", `{"deep":true}`).want(t, 503)

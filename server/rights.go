@@ -120,6 +120,7 @@ var rules = map[string]rule{
 	"resume":       {needs: Read},
 	"rows":         {needs: Read},
 	"search":       {needs: Read},
+	"secrets":      {needs: Read},
 	"snapshots":    {needs: Read},
 	"state":        {needs: Read},
 	"usage":        {needs: Read},

@@ -136,7 +136,7 @@ var table = []edge{
 		dir: "server", ours: join(pure, "", "backend", "export", "manager", "provider", "searchindex", "interop/...",
 			"internal/api", "internal/audit", "internal/blob", "internal/exporter", "internal/fold",
 			"internal/importer", "internal/layout", "internal/mcp", "internal/rawjson", "internal/retain",
-			"internal/rows", "internal/seam", "internal/shortid"),
+			"internal/rows", "internal/seam", "internal/shortid", "secrets"),
 		ext: []string{huma, zstd, uuid, "github.com/VictoriaMetrics/metrics"},
 	},
 	{dir: "internal/retain", ours: []string{

@@ -231,7 +231,8 @@ func (p *tab) downloaded(dir, file, want string) {
 	})
 }
 
-// A session with credentials is exported after a question: without them, or with them.
+// A session with credentials has a mark, which leads to them. The note about a link to it has their number, and it is
+// exported after a question: without them, or with them.
 func TestExportAsksAboutCredentials(t *testing.T) {
 	t.Parallel()
 	s := withBundled(t)
@@ -245,6 +246,11 @@ func TestExportAsksAboutCredentials(t *testing.T) {
 	ok(t, h.Close())
 	p := arrive(t, s, "/s/"+bundled, ".talk article|log in with")
 	p.allow("status of 409")
+	p.click(".top .badge|1 credential")
+	p.see(".talk article.at|log in with")
+	p.allow("clipboard")
+	p.press("y")
+	p.see(".toast|1 credential")
 	dir := p.downloads()
 	p.press("x")
 	for _, test := range []struct{ format, button, file, want string }{

@@ -9,6 +9,7 @@ import type { Question } from "./asking.ts";
 import { Branches } from "./branches.ts";
 import { Conversation } from "./conversation.ts";
 import { Cursor } from "./cursor.ts";
+import { credentialsOf, type Credentials } from "./credentials.ts";
 import { failuresOf, type Failures } from "./failures.ts";
 import { Folds } from "./folds.ts";
 import { sessionId } from "./nav.ts";
@@ -56,6 +57,7 @@ export class OpenSession {
   readonly conversation: Conversation;
   readonly cursor: Cursor;
   readonly failures: Resource<Failures>;
+  readonly credentials: Resource<Credentials>;
   readonly turns: Turns;
   readonly agents: Agents;
   readonly branches: Branches;
@@ -67,6 +69,7 @@ export class OpenSession {
     this.conversation = new Conversation(this);
     this.cursor = new Cursor(this);
     this.failures = failuresOf(this);
+    this.credentials = credentialsOf(this);
     this.turns = new Turns(this);
     this.agents = new Agents(this);
     this.branches = new Branches(this);

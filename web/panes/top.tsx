@@ -4,9 +4,11 @@ import { useEffect } from "preact/hooks";
 import { nameOf } from "../api/client.ts";
 import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
+import { wordsOf } from "../model/credentials.ts";
 import { openExport, openHelp, openPalette } from "../model/dialogs.ts";
 import { go, view } from "../model/nav.ts";
 import { copy } from "../parts/copy.ts";
+import { CredentialsMark } from "../parts/credentials.tsx";
 import { Failed } from "../parts/failed.tsx";
 import { SessionLink } from "../parts/link.tsx";
 import { useSessionOrNull, useSession } from "../parts/use-session.ts";
@@ -17,6 +19,10 @@ export function Top(): JSX.Element {
   const s = opened?.summary.value;
   const one = opened && !opened.missing.value;
   const title = s && nameOf(s);
+  const copyLink = () => {
+    const found = wordsOf(opened?.credentials.value.peek() ?? null);
+    copy(location.href, "The link to this view" + (found && `, whose session has ${found},`));
+  };
   useActions({ "copy-link": copyLink });
   useEffect(() => {
     document.title = title ? title + " · coppice" : "coppice";
@@ -28,6 +34,7 @@ export function Top(): JSX.Element {
       {one && <BranchChoice />}
       {one && <Live />}
       {one && <Failed />}
+      {one && <CredentialsMark />}
       {readOnly.value && <span class="badge">read-only</span>}
       <span class="grow" />
       <button class="phone" onClick={openPalette} title="Ctrl+K">Search<span>, more</span></button>
@@ -36,10 +43,6 @@ export function Top(): JSX.Element {
       <button onClick={openHelp} title="?" aria-label="Help">?</button>
     </header>
   );
-}
-
-function copyLink(): void {
-  copy(location.href, "The link to this view");
 }
 
 /** Live shows whether new commits arrive, and how many there are. */

@@ -14,7 +14,7 @@ from .requests import Limits
 from .schema import (
     AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, ContextItem, Deleted, Diff, DocList, Erased,
     Fork, Found, Health, Import, IssuedToken, LabelList, Match, Moved, NewSession, Prompt, Retention, Rollback, RowList,
-    SessionUsage, Snapshot, SnapshotList, Snapshots, Tokens, TreeMap, Usage, Verify, Versions,
+    SecretAt, SessionUsage, Snapshot, SnapshotList, Snapshots, Tokens, TreeMap, Usage, Verify, Versions,
 )
 from .schema import Session as SessionInfo
 from .session import Session
@@ -233,6 +233,10 @@ class AsyncSession(_Session):
         """The tree as it is drawn, a stretch of rows at a time."""
         return await self._run(self._sync.rows, view=view, filter=filter, search=search, fold=fold, from_=from_,
             around=around, count=count)
+
+    def secrets(self) -> AsyncPages[SecretAt]:
+        """How many credentials a session has, by rule."""
+        return AsyncPages(self, self._sync.secrets())
 
     async def snapshot(self, tag: str | None = None) -> Snapshot:
         """Store the state of the newest commit as a snapshot."""

@@ -12,8 +12,8 @@ from .requests import Pages, Resource, new_id
 from .schema import (
     AccessDoc, BranchList, Change, Commit, Committed, Compacted, Context, ContextItem, Deleted, Diff, DocList, Erased,
     Event, Fork, Found, Health, IO, Import, IssuedToken, LabelList, Match, Moved, NewSession, OpenCall, Prompt,
-    Resume, Retention, Rollback, RowList, SessionUsage, Snapshot, SnapshotList, Snapshots, Tokens, TreeMap, Usage,
-    Verify, Versions, Window,
+    Resume, Retention, Rollback, RowList, SecretAt, SessionUsage, Snapshot, SnapshotList, Snapshots, Tokens, TreeMap,
+    Usage, Verify, Versions, Window,
 )
 from .schema import Session as SessionInfo
 
@@ -553,6 +553,12 @@ class SessionOperations(Resource):
             RowList, "rows", view=view, filter=filter, search=search, fold=fold, **{"from": from_}, around=around,
             count=count,
         )
+
+    def secrets(self) -> Pages[SecretAt]:
+        """How many credentials a session has, by rule. A request looks at no more than 2,000 entries and 8 MiB, of all
+        branches, as they are amended; the last page also at the title, the newest state and documents. `coppice
+        secrets` looks at everything."""
+        return self._pages("secrets", "secrets")
 
     def snapshot(self, tag: str | None = None) -> Snapshot:
         """Store the state of the newest commit as a snapshot. The base of the handle stays."""

@@ -1068,6 +1068,28 @@ class Rules(TypedDict, total=False):
     """which snapshots of each session stay; absent = all"""
 
 
+_SecretAt = TypedDict("_SecretAt", {
+    "count": "int",
+    "in": "Literal[\"entry\", \"session\", \"state\", \"document\"]",
+    "rule": "str",
+})
+
+
+class SecretAt(_SecretAt, total=False):
+    entry: str
+    """its id"""
+
+
+class _SecretList(TypedDict):
+    secrets: list[SecretAt]
+    """in the order of appending; never the credentials"""
+
+
+class SecretList(_SecretList, total=False):
+    next: str
+    """after of the page that follows, also of an empty one"""
+
+
 class _Session(TypedDict):
     branch: str
     bytes: int

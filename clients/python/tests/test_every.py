@@ -37,7 +37,7 @@ SESSION: dict[str, Callable[[Any, list[str]], Any]] = {
     "hold": lambda s, e: s.hold("r"), "release": lambda s, e: s.release(), "label": lambda s, e: s.label(e[0], "l"),
     "labels": lambda s, e: s.labels(), "map": lambda s, e: s.map(), "original": lambda s, e: s.original(),
     "partial": lambda s, e: s.partial(USER), "rename_branch": lambda s, e: s.rename_branch("main", "m"),
-    "rows": lambda s, e: s.rows(), "snapshot": lambda s, e: s.snapshot("tag"), "snapshots": lambda s, e: s.snapshots(),
+    "rows": lambda s, e: s.rows(), "secrets": lambda s, e: s.secrets(), "snapshot": lambda s, e: s.snapshot("tag"), "snapshots": lambda s, e: s.snapshots(),
     "state_at": lambda s, e: s.state_at(), "usage": lambda s, e: s.usage(), "verify": lambda s, e: s.verify(deep=True),
     "versions": lambda s, e: s.versions(e[0]), "upload": lambda s, e: s.upload(IMAGE[:100]),
     "follow": lambda s, e: s.follow(after=0), "text": lambda s, e: s.text("state"), "resume": lambda s, e: s.resume(),

@@ -37,7 +37,7 @@ export const reads: Record<string, Operation> = {
   branches: (s, o) => s.branches(o), commits: (s, o) => first(s.commits({}, o)), commitAt: (s, o) => s.commitAt("1", o),
   contextAt: (s, o) => s.contextAt({}, o), diff: (s, o) => s.diff({ a: "seq:1" }, o), entries: (s, o) => first(s.entries({}, o)),
   docs: (s, o) => s.docs({}, o), doc: (s, o) => s.doc("d", {}, o), entry: (s, o) => s.entry("e", {}, o), export: (s, o) => s.export({}, o), labels: (s, o) => s.labels(o), map: (s, o) => s.map({}, o),
-  original: (s, o) => s.original(o), rows: (s, o) => s.rows({}, o), snapshots: (s, o) => s.snapshots(o), stateAt: (s, o) => s.stateAt({}, o),
+  original: (s, o) => s.original(o), rows: (s, o) => s.rows({}, o), secrets: (s, o) => first(s.secrets({}, o)), snapshots: (s, o) => s.snapshots(o), stateAt: (s, o) => s.stateAt({}, o),
   usage: (s, o) => s.usage({}, o), versions: (s, o) => s.versions("e", o), turn: (s, o) => s.turn(async () => undefined, o),
   access: (_, o, store) => store.access(o), getRetention: (_, o, store) => store.getRetention(o), health: (_, o, store) => store.health(o), prompts: (_, o, store) => first(store.prompts({}, o)),
   search: (_, o, store) => first(store.search({ q: "x" }, o)), sessions: (_, o, store) => first(store.sessions({}, o)),

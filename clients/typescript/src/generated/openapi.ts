@@ -254,6 +254,13 @@ export interface paths {
         /** The tree as it is drawn, a stretch of rows at a time */
         get: operations["rows"];
     };
+    "/v1/sessions/{id}/secrets": {
+        /**
+         * How many credentials a session has, by rule
+         * @description A request looks at no more than 2,000 entries and 8 MiB, of all branches, as they are amended; the last page also at the title, the newest state and documents. `coppice secrets` looks at everything.
+         */
+        get: operations["secrets"];
+    };
     "/v1/sessions/{id}/snapshot": {
         /** Store the state of the newest commit as a snapshot */
         post: operations["snapshot"];
@@ -1466,6 +1473,25 @@ export interface components {
             maxBytes?: number;
             /** @description which snapshots of each session stay; absent = all */
             snapshots?: components["schemas"]["Snapshots"];
+        };
+        SecretAt: {
+            /** Format: int64 */
+            count: number;
+            /** @description its id */
+            entry?: string;
+            /**
+             * @description session = title, directory and metadata
+             * @enum {string}
+             */
+            in: "entry" | "session" | "state" | "document";
+            /** @description such as github-pat */
+            rule: string;
+        };
+        SecretList: {
+            /** @description after of the page that follows, also of an empty one */
+            next?: string;
+            /** @description in the order of appending; never the credentials */
+            secrets: components["schemas"]["SecretAt"][];
         };
         Session: {
             branch: string;
@@ -3034,6 +3060,29 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["RowList"];
+                };
+            };
+            /** @description Not Modified */
+            304: {
+            };
+        };
+    };
+    secrets: {
+        parameters: {
+            query?: {
+                /** @description next of the page before */
+                after?: string;
+            };
+            path: {
+                /** @description the session's id */
+                id: string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["SecretList"];
                 };
             };
             /** @description Not Modified */

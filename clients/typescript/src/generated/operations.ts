@@ -112,6 +112,8 @@ export abstract class SessionOperations extends Requests {
   rollback(body: Schemas["TargetBody"], o: KeyedOptions = {}): Promise<Schemas["Rollback"]> { return this.move({ method: "POST", path: ["rollback"], body }, required.Rollback, o, true); }
   /** The tree as it is drawn, a stretch of rows at a time. */
   rows(query: Query<"rows"> = {}, o: ReadOptions = {}): Promise<Schemas["RowList"]> { return this.get(required.RowList, ["rows"], query, o); }
+  /** How many credentials a session has, by rule. */
+  secrets(query: Query<"secrets"> = {}, o: ReadOptions = {}): List<Schemas["SecretList"]["secrets"][number]> { return this.pages("secrets", ["secrets"], query, o); }
   /** Store the state of the newest commit as a snapshot. */
   snapshot(body: Schemas["SnapshotBody"], o: WriteOptions = {}): Promise<Schemas["Snapshot"]> { return this.move({ method: "POST", path: ["snapshot"], body }, required.Snapshot, o, false); }
   /** Snapshots. */
