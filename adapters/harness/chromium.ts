@@ -1,6 +1,7 @@
 // A page in Chromium, over the pipe of its DevTools protocol: it needs no other package.
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -16,14 +17,17 @@ export class Page {
     const dir = mkdtempSync(join(tmpdir(), "coppice-chromium-"));
     const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--disable-component-update"];
     const browser = spawn(process.env["CHROMIUM"] ?? "chromium", [...flags, `--user-data-dir=${dir}`, "--remote-debugging-pipe"], {
+      detached: true, // a group of its own
       stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
     });
     const ended = new Promise((done) => browser.on("exit", done).on("error", done));
     const waiting = new Map<number, { done(result: any): void; failed(e: Error): void }>();
     onTestFinished(async () => {
-      browser.kill("SIGKILL");
+      try {
+        if (browser.pid) process.kill(-browser.pid, "SIGKILL"); // its helpers too: they write into the folder
+      } catch {} // it has ended
       await ended;
-      rmSync(dir, { recursive: true, force: true, maxRetries: 10 });
+      await rm(dir, { recursive: true, force: true, maxRetries: 20 }).catch(() => undefined); // one that left the group
     });
     void ended.then(() => waiting.forEach((w) => w.failed(new Error("the browser ended"))));
     let rest = Buffer.alloc(0);
