@@ -53,17 +53,18 @@ func withFile(t testing.TB, file string) (s *site, path string) {
 func TestFilesOfPrograms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		file string
-		see  []string
-		miss []string
+		file      string
+		see, miss []string
 	}{
 		{
-			claudeFile, []string{".talk article|look at the tests", ".talk article|Both are fine.", ".talk article|Nothing."},
-			[]string{".talk article|queue-operation", ".talk article|last-prompt", ".talk article|claude-code."},
+			file: claudeFile,
+			see:  []string{".talk article|look at the tests", ".talk article|Both are fine.", ".talk article|Nothing."},
+			miss: []string{".talk article|queue-operation", ".talk article|last-prompt", ".talk article|claude-code."},
 		},
 		{
-			codexFile, []string{".talk article|List the files.", ".talk article|Two commands.", ".talk article|a and b."},
-			[]string{".talk article|token_count", ".talk article|task_complete", ".talk article|codex."},
+			file: codexFile,
+			see:  []string{".talk article|List the files.", ".talk article|Two commands.", ".talk article|a and b."},
+			miss: []string{".talk article|token_count", ".talk article|task_complete", ".talk article|codex."},
 		},
 	} {
 		s, path := withFile(t, c.file)
