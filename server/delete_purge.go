@@ -8,7 +8,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
-	"github.com/coppice-go/coppice/manager"
 )
 
 // purge deletes a session for good, and removes what this server keeps of it. It does the second also if the session
@@ -24,19 +23,15 @@ func (s *Server) purge(ctx context.Context, q *deleteQuery, doc *api.Deleted, co
 		return err
 	}
 	s.drop(ctx, q.on.Store, tenant, id)
-	doc.Purged, doc.Copies = &api.Purged{Trash: []string{}}, &api.Copies{Sessions: sessions}
+	doc.Purged, doc.Copies = &api.Purged{Trash: []string{}}, &api.Copies{Sessions: sessions, Trash: []string{}}
 	gone, err := t.Purge(id, func(name string) bool { return name == tenant })
-	var own []manager.TrashItem // that a command put there, by another name of the store
-	for _, it := range items {
-		switch {
-		case it.Session != id:
-			doc.Copies.Trash = append(doc.Copies.Trash, it.Name)
-		case !slices.ContainsFunc(gone, func(g manager.TrashItem) bool { return g.Name == it.Name }):
-			own = append(own, it)
-		}
-	}
-	for _, it := range slices.Concat(gone, own) {
+	for _, it := range gone {
 		doc.Purged.Trash = append(doc.Purged.Trash, it.Name)
+	}
+	for _, it := range items {
+		if !slices.Contains(doc.Purged.Trash, it.Name) { // of another session, or of another store with that session
+			doc.Copies.Trash = append(doc.Copies.Trash, it.Name)
+		}
 	}
 	var other error
 	doc.Purged.Pin, doc.Purged.Crumbs, other = s.forgetHere(ctx, tenant, id)
@@ -44,7 +39,7 @@ func (s *Server) purge(ctx context.Context, q *deleteQuery, doc *api.Deleted, co
 	if seen.ids = append(seen.ids, doc.Purged.Trash...); id != q.id {
 		seen.ids = append(seen.ids, id)
 	}
-	if err = errors.Join(err, t.Remove(own...), other); err != nil {
+	if err = errors.Join(err, other); err != nil {
 		err = fmt.Errorf("%w: this server may keep parts of session %s: %w", coppice.ErrDeleteUnfinished, id, err)
 	}
 	return err
