@@ -8,16 +8,17 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/erase"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // comparedMost bounds the entries of a session by which its copies are known.
 const comparedMost = 1000
 
-// Having returns the items that have parts of a session and have not erased them: entries, known by id and time, and
-// what o names of States and Docs, where the item is the session, a fork, or has an entry of it. With nil o it returns
-// those that have one of the first 1,000 entries. An item whose store cannot be read is among them: what it has is not
-// known.
+// Having returns the items that have parts of a session and have not erased them: entries, known by id, and if that is
+// short by their time too, and what o names of States and Docs, where the item is the session, a fork, or has an entry
+// of it. With nil o it returns those that have one of the first 1,000 entries. An item whose store cannot be read is
+// among them: what it has is not known.
 func (t *Trash) Having(
 	ctx context.Context, s *coppice.Session, entries []string, o *coppice.EraseOptions,
 ) (found []TrashItem, err error) {
@@ -111,7 +112,7 @@ func hasOne(ctx context.Context, s *coppice.Session, entries []transcript.Entry,
 			return false, err
 		}
 		_, erased := own.Erased()
-		if (stubs || !erased) && own.ID == e.ID && own.Time.Equal(e.Time) {
+		if (stubs || !erased) && own.ID == e.ID && erase.SameEntry(e.ID, e.Time, own.Time) {
 			return true, nil
 		}
 	}

@@ -547,3 +547,26 @@ func TestTrashHasStates(t *testing.T) {
 		}
 	}
 }
+
+// A copy of an entry is known by an id that no other entry has, of any time, as in the sessions of a store: another
+// import of a file may have given it another one. A short id is a copy's with the same time only.
+func TestTrashHasCopiesOfAnotherTime(t *testing.T) {
+	for id, copied := range map[string]bool{"01a22215-66b3-7708-992c-7454e557c61e": true, "0f3a9c1e": false} {
+		st, tr := store(t), bin(t)
+		imported := func(session, at string) *coppice.Session {
+			line := `{"type":"message","id":"` + id + `","parentId":null,"timestamp":"` + at +
+				`","message":{"role":"user","content":"said"}}`
+			return testutil.Must(st.Import(bg, func(yield func(transcript.Draft, error) bool) {
+				yield(transcript.Draft{Raw: []byte(line)}, nil)
+			}, &coppice.SessionOptions{ID: session}))(t)
+		}
+		s := imported("s", "2026-01-01T00:00:00Z")
+		testutil.OK(t, imported("copy", "2026-01-01T00:00:01Z").Close())
+		testutil.Must(tr.Put(bg, st, "copy", "mine"))(t)
+		items := testutil.Must(tr.Having(bg, s, []string{id}, &coppice.EraseOptions{}))(t)
+		if (len(items) == 1) != copied {
+			t.Errorf("%s: %v", id, items)
+		}
+		testutil.OK(t, s.Close())
+	}
+}

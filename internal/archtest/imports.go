@@ -112,8 +112,8 @@ var table = []edge{
 		dir:  "export",
 		ours: join(pure, "", "internal/message", "internal/rawjson", "manager"), ext: []string{goldmark, humane},
 	},
-	{dir: "manager", ours: join(pure, "", "internal/fold", "internal/layout", "internal/message", "internal/rawjson",
-		"internal/shortid", "secrets")},
+	{dir: "manager", ours: join(pure, "", "internal/erase", "internal/fold", "internal/layout", "internal/message",
+		"internal/rawjson", "internal/shortid", "secrets")},
 	{dir: "provider", ours: []string{"transcript", "internal/message", "internal/rawjson"}},
 	{
 		dir: "searchindex", ours: join(pure, "", "internal/fold", "internal/message"),
