@@ -307,9 +307,9 @@ func (t *Trash) Empty(before time.Time) ([]TrashItem, error) {
 	return t.removeThose(func(it TrashItem) bool { return it.Deleted.Before(before) })
 }
 
-// removeThose permanently removes the items that are chosen, what a crash left of removals, and the incomplete copies
-// that are chosen, of which only session and time are known. A Put that is writing such a copy fails, and deletes
-// nothing. It returns the removed items, also if it fails.
+// removeThose permanently removes the chosen items and what a crash left of removals. It also removes the chosen
+// incomplete copies: chosen gets only their session and time. A Put that is writing such a copy fails, and deletes
+// nothing. removeThose returns the removed items, also if it fails.
 func (t *Trash) removeThose(chosen func(TrashItem) bool) (gone []TrashItem, err error) {
 	items, err := t.List()
 	if err != nil {

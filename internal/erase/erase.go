@@ -117,7 +117,7 @@ type eraser struct {
 	store  *store.Store
 	past   *store.History
 	calls  Calls
-	told   bool   // Calls.Elsewhere
+	told   bool   // Calls.Elsewhere was called
 	gone   []Gone // entries that go, and were erased in this session before
 	reason string
 	at     time.Time

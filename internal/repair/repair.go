@@ -88,7 +88,7 @@ func one(ctx context.Context, cfg journal.Config, again Reread) (check.Report, e
 			return s.Report, nil
 		}
 		if n == 1 && len(s.Inventory.Erasures) > 0 && cfg.Unfinished != nil {
-			// A repair must not recover entries of which an erasure has begun, so the erasure is completed first. That
+			// A repair must not recover entries whose erasure has begun, so it is completed first. That
 			// may fail because of the damage; then it is tried again after the repair.
 			_ = cfg.Unfinished(ctx, cfg)
 			continue

@@ -39,7 +39,7 @@ type remake struct {
 
 func (r *remake) lost() int { return len(r.entries) + r.commits + r.documents + len(r.loose) }
 
-// told describes what is lost, for the report.
+// told returns the sentence of the report about what is lost.
 func (r *remake) told() string {
 	var lost []string
 	for _, l := range []struct {
